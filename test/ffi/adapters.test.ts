@@ -53,7 +53,7 @@ describe("adapters", () => {
     for (const answer of runAll(backend, QUESTIONS.map(ask))) expect(textOf(answer)).not.toContain("says: ");
   });
 
-  test("base and two adapters at 16 streams say exactly what each says alone", () => {
+  test("base and two adapters at 16 streams generate the same tokens as alone", () => {
     const cases = Array.from({ length: 16 }, (_, i) => ({
       question: QUESTIONS[i % QUESTIONS.length] ?? "",
       adapter: [BASE_MODEL, red, blue][i % 3] ?? BASE_MODEL,
@@ -74,13 +74,13 @@ describe("adapters", () => {
     }
   }, 30_000);
 
-  test("an adapter of another model is refused with a reason, and nothing is lost", () => {
+  test("an adapter of another model is rejected with a reason; loaded adapters stay usable", () => {
     const path = join(tempDir(), "none.gguf");
     expect(() => backend.loadAdapter(3, path)).toThrow("could not be loaded");
     expect(textOf(runAll(backend, [ask("What is 3 + 4?")], 0, [red])[0])).toStartWith("Red says: ");
   });
 
-  test("one of the model's own is in every answer and every embedding", async () => {
+  test("a static adapter applies to every answer and every embedding", async () => {
     const adapted = await tinyBackend({ adapterPath: converted("red") });
     try {
       const answers = runAll(adapted, QUESTIONS.map(ask)).map(textOf);

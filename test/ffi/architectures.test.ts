@@ -23,7 +23,7 @@ function together(backend: LlamaBackend, prompts: readonly (readonly number[])[]
 }
 
 describe.each(["plamo2", "rwkv6qwen2", "arwkv7"])("%s", (name) => {
-  test("runs one sequence at a time, and answers as it does alone", async () => {
+  test("runs one sequence at a time, with the same answers as alone", async () => {
     const backend = await tinyBackend({ maxSeqs: 8, ubatch: 64, threads: 1 }, architectureModel(name));
     expect(backend.info.maxSeqs).toBe(1);
     const prompts = TOGETHER.slice(3, 7);
@@ -33,7 +33,7 @@ describe.each(["plamo2", "rwkv6qwen2", "arwkv7"])("%s", (name) => {
   });
 });
 
-test("cogvlm answers by the last token of a prompt, however many are computed at once", async () => {
+test("cogvlm: the answer depends on the last prompt token, at any batch size", async () => {
   const path = architectureModel("cogvlm");
   const prompts = TOGETHER.slice(0, 3).map((prompt) => prompt.slice(0, 33));
   const whole = await tinyBackend({ ubatch: 64, threads: 1 }, path);
@@ -45,7 +45,7 @@ test("cogvlm answers by the last token of a prompt, however many are computed at
   whole.close();
 });
 
-test("deepseek4, whose sequences are only copied whole, goes on from the end of one", async () => {
+test("deepseek4: sequences can only be copied whole and are continued from their end", async () => {
   const path = architectureModel("deepseek4");
   const backend = await tinyBackend({ maxSeqs: 4, prefixCacheN: 4, ubatch: 64, threads: 1 }, path);
   const talk = new EngineTalk(backend, 4);

@@ -71,7 +71,7 @@ test.each([
   }
 });
 
-test("a prompt in one pass, in chunks that make small tiles, and in pieces that make none", async () => {
+test("attention of a prompt is equal in one pass, in small tiles and without tiles", async () => {
   const backend = await tinyBackend();
   try {
     const random = uniformSource(3);

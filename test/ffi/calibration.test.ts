@@ -26,7 +26,7 @@ const run = () =>
     QUESTIONS.map((text) => chatRequest(text, { maxTokens: 16 })),
   );
 
-test("nothing is counted until it is asked for, and collecting changes no answer", () => {
+test("statistics are collected only on request, without an effect on answers", () => {
   const before = run();
   expect(backend.calibration.counts()).toEqual({
     collecting: false,
@@ -47,7 +47,7 @@ test("nothing is counted until it is asked for, and collecting changes no answer
   expect(backend.calibration.counts()).toEqual({ ...counts, collecting: false });
 });
 
-test("a matrix stops at the limit, and a new start begins from nothing", () => {
+test("collection stops at the row limit; a restart clears the statistics", () => {
   backend.calibration.start(10);
   run();
   const { rowsMax, rowsMin } = backend.calibration.counts();
@@ -60,7 +60,7 @@ test("a matrix stops at the limit, and a new start begins from nothing", () => {
   expect(() => backend.calibration.save(join(tempDir(), "none.gguf"))).toThrow("nothing has been collected");
 });
 
-test("the file is an importance matrix that the quantizer uses", async () => {
+test("the quantizer reads the saved importance matrix", async () => {
   backend.calibration.start(0);
   run();
   const importance = join(tempDir(), "importance.gguf");
@@ -82,7 +82,7 @@ test("the file is an importance matrix that the quantizer uses", async () => {
   smaller.close();
 });
 
-test("what cannot be done is said", () => {
+test("unsupported operations fail with a reason", () => {
   const call = {
     input: TINY_PATH,
     output: join(tempDir(), "out.gguf"),

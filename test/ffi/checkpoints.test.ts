@@ -45,7 +45,7 @@ describe.each(NAMES)("%s", (name) => {
   });
   afterAll(() => backend.close());
 
-  test("turns without the last answer find the prompt before", () => {
+  test("a turn without the last answer reuses the previous prompt", () => {
     const chance = random(5);
     const all = words(440, (n) => Math.floor(chance() * n));
     const talk = new Talk(backend, 6);
@@ -59,7 +59,7 @@ describe.each(NAMES)("%s", (name) => {
     expectSame(talk.runs, coldRuns(backend, talk.runs));
   });
 
-  test("turns of a conversation whose answers become others in the history find the prompt before", () => {
+  test("a turn whose history has edited answers reuses the previous prompt", () => {
     const talk = new Talk(backend, 6);
     const text = (words: string) => [{ type: "text", text: words }] as const;
     const messages: Message[] = [];
@@ -75,7 +75,7 @@ describe.each(NAMES)("%s", (name) => {
     talk.engine.close();
   });
 
-  test("users who come together compute their common beginning once", () => {
+  test("simultaneous requests compute their common prefix once", () => {
     const chance = random(6);
     const below = (n: number): number => Math.floor(chance() * n);
     const system = words(100, below);
@@ -87,7 +87,7 @@ describe.each(NAMES)("%s", (name) => {
     expectSame(talk.runs, coldRuns(backend, talk.runs));
   });
 
-  test("random turns, edits, users and adapters, with preemptions, say what they say from nothing", () => {
+  test("random turns, edits, users and adapters with preemptions: answers equal those of a cold cache", () => {
     const chance = random(7);
     const below = (n: number): number => Math.floor(chance() * n);
     const histories = [30, 80, 150].map((n) => words(n, below));

@@ -45,7 +45,7 @@ test("finished answers are valid against their schemas", () => {
   expect(finished).toBeGreaterThan(requests.length / 2);
 }, 120_000);
 
-describe("around the grammar", () => {
+describe("text around the grammar", () => {
   const schema = {
     type: "object",
     properties: { a: { type: "integer" } },
@@ -53,7 +53,7 @@ describe("around the grammar", () => {
     additionalProperties: false,
   };
 
-  test("a model that thinks does so first, and the content follows the schema", () => {
+  test("reasoning comes before the content, which follows the schema", () => {
     const answers = [1, 2, 3, 4, 5].map((seed) =>
       run(backend, constrained({ type: "json_schema", schema }, seed, true)),
     );
@@ -62,7 +62,7 @@ describe("around the grammar", () => {
       if (reason === "stop") expect(validator("", schema)(JSON.parse(text))).toBe("");
   });
 
-  test("a tool call may come instead of the answer", () => {
+  test("a tool call may replace the answer", () => {
     const tool: ToolSpec = {
       name: "get_weather",
       parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
@@ -78,14 +78,14 @@ describe("around the grammar", () => {
     expect(answer.calls.map(({ name }) => name)).toEqual(["get_weather"]);
   });
 
-  test("a regex holds over the whole answer", () => {
+  test("a regex applies to the whole answer", () => {
     for (const seed of [1, 2, 3]) {
       const answer = run(backend, constrained({ type: "regex", pattern: "(yes|no), [a-z]{3}!" }, seed));
       expect(answer.text).toMatch(/^(yes|no), [a-z]{3}!$/);
     }
   });
 
-  test("a Lark grammar and a set of grammars hold", () => {
+  test("a Lark grammar and a set of grammars apply", () => {
     const lark = run(backend, constrained({ type: "lark", grammar: 'start: "red" | "green" | "blue"' }, 1));
     expect(["red", "green", "blue"]).toContain(lark.text);
     const set = {
@@ -95,7 +95,7 @@ describe("around the grammar", () => {
     expect(run(backend, constrained(set as Constraint, 1)).text).toMatch(/^<[12]>$/);
   });
 
-  test("choices of one request follow the grammar each on its own", () => {
+  test("each choice of a request has its own grammar state", () => {
     const request = { ...constrained({ type: "regex", pattern: "[0-9]{6}" }, 3), choices: 4 };
     const [answers] = runAll(backend, [request], 16);
     const texts = Array.isArray(answers) ? answers.map(({ text }) => text) : [];
@@ -104,7 +104,7 @@ describe("around the grammar", () => {
     expect(new Set(texts).size).toBeGreaterThan(1);
   });
 
-  test("what cannot be expressed is refused with the reason", () => {
+  test("unsupported constraints are rejected with a reason", () => {
     const [error] = runAll(backend, [constrained({ type: "regex", pattern: "(?=lookahead)x" }, 1)]);
     expect(error).toMatchObject({ type: "error", error: { code: "invalid_request" } });
   });

@@ -54,7 +54,7 @@ function likeliest(tokens: readonly number[], atOnce: number): (number | undefin
   return found;
 }
 
-test.each([256, 64, 7, 1])("a text that stood before, %i tokens at once", (atOnce) => {
+test.each([256, 64, 7, 1])("copies an earlier text, %i tokens at once", (atOnce) => {
   const random = uniformSource(5);
   const text = Array.from({ length: 200 }, () => 10 + Math.floor(random() * 2000));
   const found = likeliest([...text, ...text], atOnce);

@@ -86,7 +86,7 @@ const PAIRS: readonly (readonly [name: string, model: string, guesser: Speculati
   ["a head that knows nothing", HYBRID, { ...LIKELIEST, mtpNPredict: 3 }, 0],
 ];
 
-describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
+describe.each(PAIRS)("%s drafts", (_name, model, speculative, rightMin) => {
   let plain: LlamaBackend;
   let guessing: LlamaBackend;
   beforeAll(async () => {
@@ -110,18 +110,18 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
     return outcome;
   }
 
-  test("and one answer stays the same", () => {
+  test("one answer is unchanged", () => {
     const { stats } = expectSame([request(PROMPT)]);
     if (rightMin > 0) expect(stats.draftHits).toBeGreaterThan(8);
   });
 
-  test("and eight answers beside each other stay the same, with aborts and shared beginnings", () => {
+  test("eight concurrent answers are unchanged, with aborts and shared prefixes", () => {
     const asked = PROMPTS.map((text) => request(text));
     expectSame(asked);
     expectSame(asked, [0, 4, 7]);
   });
 
-  test("and prompts with a common beginning share it", () => {
+  test("prompts with a common prefix share it", () => {
     const beginning = `${PROMPT} ${PROMPTS.join(", ")} `.repeat(3);
     // Short: later on two tokens are nearly equal here, and which is ahead depends on the shapes of passes.
     const asked = ["dog", "cat", "bird", "cat"].map((word) => request(beginning + word, { maxTokens: 24 }));
@@ -129,14 +129,14 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
     expect(stats.prefixTokens).toBeGreaterThan(3 * 40);
   });
 
-  test("and a temperature draws the same tokens", () => {
+  test("sampling with a temperature yields the same tokens", () => {
     const sampling = { ...DEFAULT_SAMPLING, temperature: 0.8, seed: 9 };
     const expected = answers(plain, [request(PROMPT, { sampling })]);
     const outcome = answers(guessing, [request(PROMPT, { sampling })]);
     expect(outcome.texts).toEqual(expected.texts);
   });
 
-  test("and a pause costs guesses, not answers", () => {
+  test("a pause costs draft tokens, not answers", () => {
     guessing.draftModel?.follow(false);
     const asked = [request(PROMPT)];
     const paused = answers(guessing, asked);
@@ -147,7 +147,7 @@ describe.each(PAIRS)("%s guesses", (_name, model, speculative, rightMin) => {
   });
 });
 
-describe("guesses that are drawn like the answer", () => {
+describe("draft tokens that are sampled like the answer", () => {
   const sampling = { ...DEFAULT_SAMPLING, temperature: 1, topP: 0.95, seed: 9 };
   const asked = PROMPTS.map((text) => request(text, { sampling, ignoreEnd: true }));
   const backends: LlamaBackend[] = [];
@@ -159,7 +159,7 @@ describe("guesses that are drawn like the answer", () => {
     return backend;
   }
 
-  test("are right far more often than the likeliest tokens", async () => {
+  test("are accepted far more often than the most likely tokens", async () => {
     const options = { type: "mtp", mtpNPredict: 4, mtpModel: TINY_PATH } as const;
     const drawn = answers(await guesser(TINY_PATH, { ...options, mtpDraftSampling: "probabilistic" }), asked);
     const likeliest = answers(await guesser(TINY_PATH, { ...options, mtpDraftSampling: "greedy" }), asked);
@@ -177,7 +177,7 @@ describe("guesses that are drawn like the answer", () => {
     ["a head", SILENT, { type: "mtp", mtpNPredict: 3, mtpDraftSampling: "probabilistic" }],
     ["a head that knows nothing", HYBRID, { type: "mtp", mtpNPredict: 3, mtpDraftSampling: "probabilistic" }],
   ] as const;
-  test.each(pairs)("of %s leave the answer as it is without any", async (_name, model, guesses) => {
+  test.each(pairs)("of %s do not change the answer", async (_name, model, guesses) => {
     const backend = await guesser(model, guesses);
     const outcome = answers(backend, asked);
     expect(outcome.stats.draftTokens).toBeGreaterThan(0);
@@ -190,7 +190,7 @@ describe("guesses that are drawn like the answer", () => {
   });
 });
 
-test("a model beside one that does not guess for it is refused with the reason", async () => {
+test("an incompatible draft model is rejected with a reason", async () => {
   const load = async (model: string, speculative: Speculative): Promise<string> => {
     const backend = tinyBackend({ speculative }, model);
     const error = await backend.then(() => undefined).catch((reason: unknown) => reason);

@@ -73,7 +73,7 @@ const long = "the quick brown fox jumps over the lazy dog ".repeat(8);
 const TEXTS = ["a", "the capital of france is paris", long, "one two three"];
 
 describe.each(["mean", "cls", "last"] as const)("a causal model with %s pooling", (pooling) => {
-  test("gives what llama.cpp pools itself, for short inputs and for such as span several batches", async () => {
+  test("equals the pooling of llama.cpp, for short inputs and inputs of several batches", async () => {
     const backend = await load(tinyPooled(pooling));
     const vectors = embed(backend, TEXTS);
     expect(embedTokens(backend, long).length).toBeGreaterThan(2 * backend.embedder().batch);
@@ -101,7 +101,7 @@ test.each(["llama-embed", "t5encoder"])(
   },
 );
 
-test("the first token of an encoder sees the last one", async () => {
+test("the first token of an encoder attends to the last one", async () => {
   const backend = await load(architectureModel("t5encoder"));
   const [first = 0, ...rest] = ALONE[1] ?? [];
   const context = rest.slice(0, 20);
@@ -122,14 +122,14 @@ test.each(["plamo2", "arwkv7"])(
   },
 );
 
-test("a causal model that names no pooling takes the mean", async () => {
+test("a causal model without a pooling type uses the mean", async () => {
   const backend = await load();
   const [vector] = embed(backend, [TEXTS[1] ?? ""]);
   const reference = pooledByLlama(backend, embedTokens(backend, TEXTS[1] ?? ""), "mean");
   expect(cosine(vector, reference)).toBeGreaterThan(0.999);
 });
 
-test("cls of a causal model knows the first token only", async () => {
+test("cls of a causal model depends on the first token only", async () => {
   const backend = await load(tinyPooled("cls"));
   const [a, b, c] = embed(backend, [
     [100, 200, 300],
@@ -140,7 +140,7 @@ test("cls of a causal model knows the first token only", async () => {
   expect(cosine(a, c)).toBeLessThan(0.999);
 });
 
-test("the mean is that of the vectors that last pooling gives the beginnings", async () => {
+test("the mean equals that of the last-pooled vectors of all prefixes", async () => {
   const tokens = [100, 200, 300];
   const lastBackend = await load(tinyPooled("last"));
   const beginnings = embed(
@@ -164,7 +164,7 @@ test("the mean is that of the vectors that last pooling gives the beginnings", a
 });
 
 describe.each(["mean", "cls", "last"] as const)("BERT with %s pooling", (pooling) => {
-  test("gives what llama.cpp pools itself, however many share a batch", async () => {
+  test("equals the pooling of llama.cpp, at any batch size", async () => {
     const backend = await load(tinyBert(pooling));
     const texts = ["a", "the cat", "a dog and a cat sit on a mat and look at each other", "z9", "9z"];
     const vectors = embed(backend, texts);
@@ -177,19 +177,19 @@ describe.each(["mean", "cls", "last"] as const)("BERT with %s pooling", (pooling
   });
 });
 
-test("the first token of BERT sees the last one", async () => {
+test("the first token of BERT attends to the last one", async () => {
   const [a, b] = embed(await load(tinyBert("cls")), ["abcdefgh", "abcdefgx"]);
   expect(cosine(a, b)).toBeLessThan(0.9999);
 });
 
-test("an input longer than BERT's context is refused or cut", async () => {
+test("an input longer than BERT's context is rejected or truncated", async () => {
   const backend = await load(tinyBert("mean"));
   const inputs = ["x".repeat(200)];
   expect(outcomeOf(backend, { inputs })).toMatchObject({ code: "context_length_exceeded" });
   expect(outcomeOf(backend, { inputs, truncate: true })).toMatchObject({ promptTokens: 128 });
 });
 
-describe("what a model says it can do", () => {
+describe("abilities that a model reports", () => {
   test.each([
     ["the built-in one", () => undefined, { generates: true, embeds: true, ranks: false }],
     [

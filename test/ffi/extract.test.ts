@@ -17,7 +17,7 @@ describe("unpacked libraries", () => {
   const namesIn = (archives: readonly string[]): string[] =>
     archives.flatMap((archive) => NATIVE.archives[archive]?.files.map(({ name }) => name) ?? []).sort();
 
-  test("lie complete in a folder for their owner only, and nothing else does", () => {
+  test("are complete in a private folder without other files", () => {
     const dir = unpackLibraries(cache);
     expect(readdirSync(dir)).not.toContain("libsvc_grammar.so"); // only for those who constrain answers
     expect(readdirSync(dir)).not.toContain("libsvc_speech.so");
@@ -27,14 +27,14 @@ describe("unpacked libraries", () => {
     expect(statSync(dir).mode & 0o777).toBe(0o700);
   });
 
-  test("what draws lies apart, for both bring a ggml", () => {
+  test("the image library has a folder of its own, because both libraries bring a ggml", () => {
     const dir = unpackImage(cache);
     expect(dir).not.toBe(unpackLibraries(cache));
     expect(readdirSync(dir).sort()).toEqual(namesIn(["image.zst"]));
     expect(statSync(dir).mode & 0o777).toBe(0o700);
   });
 
-  test("are put right when one was changed or is missing", () => {
+  test("are restored if one was changed or is missing", () => {
     const dir = unpackLibraries(cache);
     const path = join(dir, "libsvc_llama.so");
     const good = readFileSync(path);
@@ -47,13 +47,13 @@ describe("unpacked libraries", () => {
     expect(statSync(join(dir, "libgomp.so.1")).size).toBeGreaterThan(0);
   });
 
-  test("a folder that others can write to is refused", () => {
+  test("a folder that other users can write to is rejected", () => {
     const open = tempDir();
     chmodSync(open, 0o777);
     expect(() => privateFolder(open)).toThrow("only its owner");
   });
 
-  test("the built-in model comes out as it went in", () => {
+  test("the built-in model is unpacked unchanged", () => {
     const path = unpackBuiltinModel(cache);
     const original = join(import.meta.dir, "../../demo-model/tiny.gguf");
     expect(readFileSync(path).equals(readFileSync(original))).toBe(true);

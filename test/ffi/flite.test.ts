@@ -34,7 +34,7 @@ test("the committed library was built from this header", () => {
 });
 
 describe("a sentence", () => {
-  test("of nine words takes about three seconds", () => {
+  test("of nine words has about three seconds", () => {
     for (const voice of [slt, kal16]) {
       const seconds = voice.say(SENTENCE).length / voice.sampleRate;
       expect(seconds).toBeGreaterThan(2.2);
@@ -42,7 +42,7 @@ describe("a sentence", () => {
     }
   });
 
-  test("has its energy where voices have it", () => {
+  test("has its energy in the range of voices", () => {
     for (const voice of [slt, kal16]) {
       const samples = voice.say(SENTENCE);
       expect(shareOfBand(samples, voice.sampleRate, [80, 4000])).toBeGreaterThan(0.9);
@@ -50,7 +50,7 @@ describe("a sentence", () => {
     }
   });
 
-  test("has the pitch of a woman or of a man", () => {
+  test("has the pitch of a female or male voice", () => {
     const woman = pitchOf(slt.say(SENTENCE), slt.sampleRate);
     expect(woman).toBeGreaterThan(140);
     expect(woman).toBeLessThan(260);
@@ -59,14 +59,14 @@ describe("a sentence", () => {
     expect(man).toBeLessThan(140);
   });
 
-  test("of kal16 is the same to the last bit, whenever it is spoken", () => {
+  test("of kal16 is bit-identical on every run", () => {
     const first = hash(kal16.say(SENTENCE));
     kal16.say("Something else, in between.");
     expect(hash(kal16.say(SENTENCE))).toBe(first);
     expect(first).toBe("365d599f8160094c7d6f9ebe8404d687801cea0e6f0228095e96ec8c74638449");
   });
 
-  test("twice as long takes twice as long", () => {
+  test("twice as long has twice the duration", () => {
     const once = slt.say(SENTENCE).length;
     const twice = slt.say(`${SENTENCE} ${SENTENCE}`).length;
     expect(twice / once).toBeGreaterThan(1.7);
@@ -74,8 +74,8 @@ describe("a sentence", () => {
   });
 });
 
-describe("nothing ends the process", () => {
-  test("flite's own way of failing becomes a code and a sentence", () => {
+describe("no input ends the process", () => {
+  test("an error of flite becomes a code and a message", () => {
     const native = speechNative();
     expect(native.svc_speech_selftest_fail()).toBe(-1);
     expect(nativeText(native.svc_speech_last_error())).toBe("flite failed");
@@ -92,7 +92,7 @@ describe("nothing ends the process", () => {
     expect(() => new FliteVoice(native, "nobody")).toThrow("there is no voice of that name");
   });
 
-  test("every character of ASCII is spoken or silent", () => {
+  test("every ASCII character is spoken or silent", () => {
     for (let code = 1; code < 127; code++) {
       const samples = kal16.say(String.fromCharCode(code));
       expect(samples.length, `character ${code}`).toBeLessThan(16_000 * 4);

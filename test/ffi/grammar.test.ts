@@ -69,7 +69,7 @@ describe("the library", () => {
     expect(reasons[0]).toContain("raised on purpose");
   });
 
-  test("takes missing handles for errors", () => {
+  test("reports missing handles as errors", () => {
     const library = grammarNative();
     expect(library.svc_grammar_accept(null, 1)).toBe(-1);
     expect(nativeText(library.svc_grammar_last_error())).toBe("no matcher was given");
@@ -81,7 +81,7 @@ describe("the library", () => {
     library.svc_grammar_close(null);
   });
 
-  test("refuses a vocabulary that does not add up or cannot end", () => {
+  test("rejects an inconsistent vocabulary or one without an end token", () => {
     const open = (lengths: number[], flags: number[]): unknown =>
       grammarNative().svc_grammar_open(
         Buffer.from("ab"),
@@ -98,7 +98,7 @@ describe("the library", () => {
   });
 });
 
-describe("whatever a schema's masks allow is valid", () => {
+describe("every token sequence that a schema's masks allow is valid", () => {
   for (const [name, schema] of Object.entries(SCHEMAS)) {
     test(name, () => {
       const problems = validator(name, schema);
@@ -109,7 +109,7 @@ describe("whatever a schema's masks allow is valid", () => {
   }
 });
 
-describe("what cannot be enforced is refused with its reason", () => {
+describe("unenforceable constraints are rejected with a reason", () => {
   for (const [name, [schema, reason]] of Object.entries(REFUSED_SCHEMAS)) {
     test(name, () => {
       const error = refusal(() => compile(engine, { type: "json_schema", schema }));
@@ -121,7 +121,7 @@ describe("what cannot be enforced is refused with its reason", () => {
   }
 });
 
-describe("JSON stays within what a parser reads back", () => {
+describe("generated JSON is parseable", () => {
   test("white space between tokens is bounded", () => {
     const matcher = compile(engine, OBJECT);
     expect(feed(matcher, "{\n")).toBe("ok");
@@ -132,7 +132,7 @@ describe("JSON stays within what a parser reads back", () => {
     matcher.free();
   });
 
-  test("numbers end before they lose digits or overflow", () => {
+  test("numbers are bounded before they lose digits or overflow", () => {
     for (const [text, next] of [
       ["123456789012345", "6"],
       ["1234567890.12345", "6"],
@@ -151,7 +151,7 @@ describe("JSON stays within what a parser reads back", () => {
     }
   });
 
-  test("a declared name has one spelling", () => {
+  test("a declared property name has one spelling", () => {
     const schema = { type: "object", properties: { a: { type: "integer" } } };
     const matcher = compile(engine, { type: "json_schema", schema });
     expect(feed(matcher, '{"\\')).toBe("ok");
@@ -176,7 +176,7 @@ describe("regular expressions", () => {
     });
   }
 
-  test("what has no automaton is refused", () => {
+  test("expressions without an automaton are rejected", () => {
     for (const pattern of ["(?=a)b", "(a)\\1", "[a", "\\bx"]) {
       expect(refusal(() => compile(engine, { type: "regex", pattern })).message).not.toBe("");
     }
@@ -192,13 +192,13 @@ describe("Lark grammars and sets", () => {
     }
   });
 
-  test("white space that is ignored, and terminals", () => {
+  test("ignored white space, and terminals", () => {
     const grammar = '%ignore / /\nstart: WORD ("," WORD){2}\nWORD: /[a-z]{1,5}/';
     for (const text of answers({ type: "lark", grammar }, 5))
       expect(text).toMatch(/^[a-z]+ *, *[a-z]+ *, *[a-z]+ *$/);
   });
 
-  test("an inline schema is held to the same rules as any other", () => {
+  test("an inline schema follows the rules of other schemas", () => {
     const inline = (schema: unknown): Constraint => ({
       type: "lark",
       grammar: `start: "<" %json ${JSON.stringify(schema)} ">"`,
@@ -208,7 +208,7 @@ describe("Lark grammars and sets", () => {
     expect(refusal(() => compile(engine, inline({ not: { pattern: "a" } }))).message).toContain("`not`");
   });
 
-  test("grammars of a set refer to each other", () => {
+  test("grammars of a set can refer to each other", () => {
     const constraint: Constraint = {
       type: "grammars",
       grammars: [
@@ -223,7 +223,7 @@ describe("Lark grammars and sets", () => {
     for (const text of answers(constraint, 5)) expect(text).toMatch(/^call \{[^]*\}\.done$/);
   });
 
-  test("a control token that a grammar names is allowed there and nowhere else", () => {
+  test("a control token is allowed only where a grammar names it", () => {
     const control = vocabulary.flags.findIndex((flags) => flags === 2);
     const name = Buffer.from(vocabulary.texts[control] ?? []).toString();
     const matcher = compile(engine, { type: "lark", grammar: `start: "a" ${name} "b"` });
@@ -235,7 +235,7 @@ describe("Lark grammars and sets", () => {
     matcher.free();
   });
 
-  test("mistakes are explained", () => {
+  test("syntax errors are explained", () => {
     const reason = (constraint: Constraint): string => refusal(() => compile(engine, constraint)).message;
     expect(reason({ type: "lark", grammar: "start: missing" })).toContain('"missing"');
     expect(reason({ type: "lark", grammar: "start: (" })).not.toBe("");
@@ -247,7 +247,7 @@ describe("Lark grammars and sets", () => {
 });
 
 describe("matchers", () => {
-  test("end exactly where the grammar does", () => {
+  test("end exactly with the grammar", () => {
     const matcher = compile(engine, { type: "regex", pattern: "ab?" });
     expect(matcher.mayEnd()).toBe(false);
     expect(matcher.accept(ending)).toBe("rejected");
@@ -264,7 +264,7 @@ describe("matchers", () => {
     copy.free();
   });
 
-  test("reject tokens that do not exist and stay where they are", () => {
+  test("reject unknown tokens and keep their state", () => {
     const matcher = compile(engine, OBJECT);
     for (const token of [-1, vocabulary.size, 2 ** 31 - 1]) expect(matcher.accept(token)).toBe("rejected");
     expect(feed(matcher, "[")).toBe("rejected");
@@ -272,7 +272,7 @@ describe("matchers", () => {
     matcher.free();
   });
 
-  test("a batch gives the masks that each would compute alone", () => {
+  test("masks of a batch equal those computed alone", () => {
     const own = grammarEngine(vocabulary, 2);
     const constraints: Constraint[] = [
       OBJECT,
@@ -311,7 +311,7 @@ describe("matchers", () => {
     expect(refusal(() => compile(engine, not)).message).toBe(refusal(() => compile(engine, not)).message);
   });
 
-  test("work that is dropped leaves nothing behind", () => {
+  test("cancelled work frees its memory", () => {
     for (let i = 0; i < 50; i++) engine.compile({ type: "regex", pattern: `a{${i}}b` }).free();
     expect(answers({ type: "regex", pattern: "end" }, 1)).toEqual(["end"]);
   });

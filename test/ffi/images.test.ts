@@ -15,7 +15,7 @@ interface Report {
   readonly sizes: readonly (readonly [number, number])[];
 }
 
-test("draws, cancels anywhere, and fails without ending the process", async () => {
+test("generates, cancels at any time, and fails without ending the process", async () => {
   const script = join(import.meta.dir, "../helpers/image-script.ts");
   const child = Bun.spawn([process.execPath, script, tempDir(), JSON.stringify(tinyImageModel())], {
     stdout: "pipe",

@@ -62,7 +62,7 @@ const { schema } = fc.letrec<{ schema: unknown; value: unknown }>((tie) => ({
   ),
 }));
 
-test("whatever a server makes up", () => {
+test("arbitrary tool schemas of MCP servers", () => {
   fc.assert(
     fc.property(schema, schema, (value, definition) => {
       const { parameters } = parametersOf({ ...argument(value), $defs: { a: definition } });

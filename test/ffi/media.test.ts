@@ -51,21 +51,21 @@ function look(file: Uint8Array): readonly ContentPart[] {
   return [text("Look at this: "), imagePart(file), text(" What is it?")];
 }
 
-describe("what the model perceives", () => {
-  test("different pictures, different chances; the same picture, the same", () => {
+describe("input that the model perceives", () => {
+  test("probabilities differ between images and are equal for the same image", () => {
     const red = firstChances(ask(look(plain(255, 0, 0))));
     expect(firstChances(ask(look(plain(255, 0, 0))))).toBe(red);
     const others = [plain(0, 0, 255), checkered(), checkered(4)].map((file) => firstChances(ask(look(file))));
     expect(new Set([red, ...others]).size).toBe(4);
   });
 
-  test("a picture's place in the message matters", () => {
+  test("the position of an image in the message matters", () => {
     const before = firstChances(ask([imagePart(checkered()), text("What is it?")]));
     const after = firstChances(ask([text("What is it?"), imagePart(checkered())]));
     expect(before).not.toBe(after);
   });
 
-  test("different sounds, different chances", () => {
+  test("probabilities differ between audio clips", () => {
     const hear = (file: Uint8Array): string =>
       firstChances(ask([text("Hear: "), audioPart(file), text("What?")]));
     const low = hear(tone(440));
@@ -74,7 +74,7 @@ describe("what the model perceives", () => {
     expect(hear(wav(1, () => 0))).not.toBe(low);
   }, 60_000);
 
-  test("a picture computed in pieces gives what it gives as a whole", async () => {
+  test("an image computed in pieces equals one computed as a whole", async () => {
     const small = await open({ batch: 6, ubatch: 6, maxSeqs: 2 });
     const [whole, pieces] = [backend, small].map((on) => firstChances(ask(look(checkered())), on));
     small.close();
@@ -83,7 +83,7 @@ describe("what the model perceives", () => {
     values(whole).forEach((value, i) => expect(values(pieces)[i]).toBeCloseTo(value, 1));
   });
 
-  test("words that look like the place of a picture are words", () => {
+  test("text that looks like a media marker is text", () => {
     const marker = "<__media__>";
     const [answers] = runAll(backend, [
       ask([text(`${marker} mediaxx0x `), imagePart(checkered()), text(marker)]),
@@ -94,8 +94,8 @@ describe("what the model perceives", () => {
   });
 });
 
-describe("over turns", () => {
-  test("the second turn encodes nothing and answers as if it were the first", () => {
+describe("several turns", () => {
+  test("the second turn encodes nothing and gives the answer of a cold cache", () => {
     const talk = new EngineTalk(backend, 8);
     const first = user(...look(checkered()));
     const answer = talk.ask(conversation([first]));
@@ -108,7 +108,7 @@ describe("over turns", () => {
     expect(next.answer.text).toBe(new EngineTalk(backend, 0).ask(second).answer.text);
   });
 
-  test("the same picture elsewhere is computed from the same encoding", () => {
+  test("the same image at another position reuses its encoding", () => {
     const talk = new EngineTalk(backend, 0);
     talk.ask(ask(look(checkered())));
     const elsewhere = ask([
@@ -124,7 +124,7 @@ describe("over turns", () => {
     expect(answer.text).toBe(new EngineTalk(backend, 0).ask(elsewhere).answer.text);
   });
 
-  test("media count as tokens, also where a prompt is only counted", () => {
+  test("media count as tokens, also in token counting", () => {
     const talk = new EngineTalk(backend, 0);
     const count = (...content: ContentPart[]): number =>
       talk.ask(ask(content, { countOnly: true })).usage.promptTokens;
@@ -138,7 +138,7 @@ describe("over turns", () => {
 });
 
 describe("positions in two dimensions", () => {
-  test("a picture takes fewer positions than tokens, and what follows goes on behind it", async () => {
+  test("an image takes fewer positions than tokens; the text continues after them", async () => {
     const mmprojPath = tinyWideMmproj();
     const wide = await tinyBackend({ mmprojPath, maxSeqLen: 2048 }, tinyWidePositions());
     const first = user(text("Look: "), imagePart(checkered(8, 96, 48)), text("What is it?"));
@@ -176,8 +176,8 @@ describe("positions in two dimensions", () => {
   });
 });
 
-describe("side by side", () => {
-  test("eight streams with pictures beside eight of text all say what they say alone", () => {
+describe("concurrent requests", () => {
+  test("eight streams with images beside eight of text give the same answers as alone", () => {
     const pictures = Array.from({ length: 8 }, (_, i) =>
       ask(look(png(40, 40, (x, y) => [i * 30, x * 6, y * 6])), { maxTokens: 12 }),
     );
@@ -191,7 +191,7 @@ describe("side by side", () => {
   }, 60_000);
 });
 
-describe("files that are none", () => {
+describe("invalid files", () => {
   const truncated = checkered();
   const huge = (width: number, height: number): Buffer =>
     pngWith(width, height, deflateSync(Buffer.alloc(1000)));
@@ -219,10 +219,10 @@ describe("files that are none", () => {
     ],
     ["a JPEG's magic", imagePart(Buffer.from("ffd8ffe000104a464946", "hex")), "head is damaged"],
     ["a GIF's head", imagePart(Buffer.from("GIF89a\x01\x00\x01\x00")), "cannot be read"],
-    ["a sound as a picture", imagePart(tone(440)), "not a PNG, JPEG, GIF or BMP image"],
+    ["audio as an image", imagePart(tone(440)), "not a PNG, JPEG, GIF or BMP image"],
     ["no bytes of sound", audioPart(Buffer.alloc(0)), "not a WAV, MP3 or FLAC"],
     ["noise as sound", audioPart(noise), "not a WAV, MP3 or FLAC"],
-    ["a picture as sound", audioPart(checkered()), "not a WAV, MP3 or FLAC"],
+    ["an image as audio", audioPart(checkered()), "not a WAV, MP3 or FLAC"],
     ["a WAV without samples", audioPart(head), "audio clip is empty"],
     ["a WAV's first bytes", audioPart(head.subarray(0, 20)), "not a WAV, MP3 or FLAC"],
   ];
@@ -234,24 +234,24 @@ describe("files that are none", () => {
     expect(JSON.stringify(end)).toContain(why);
   });
 
-  test("a WAV that promises more than it has is heard as far as it goes", () => {
+  test("a truncated WAV file is used as far as it goes", () => {
     const [answers] = runAll(backend, [ask([audioPart(absurd), text("?")])]);
     expect(Array.isArray(answers)).toBe(true);
   });
 
-  test("a recording of a single sample, and a picture of a single pixel", () => {
+  test("audio of one sample, and an image of one pixel", () => {
     for (const part of [audioPart(wav(1 / 16_000, () => 1)), imagePart(plain(1, 2, 3, 1, 1))])
       expect(Array.isArray(runAll(backend, [ask([part, text("?")])])[0])).toBe(true);
   });
 
-  test("the wrong part is named", () => {
+  test("the error names the invalid part", () => {
     const [end] = runAll(backend, [ask([imagePart(checkered()), audioPart(tone(440)), imagePart(noise)])]);
     expect(JSON.stringify(end)).toContain("image number 3");
   });
 });
 
-describe("models that take one kind, or none", () => {
-  test("say so", async () => {
+describe("models that accept one kind of media, or none", () => {
+  test("report it", async () => {
     const sees = await open({ mmprojPath: tinyMmproj(["image"]) });
     const hears = await open({ mmprojPath: tinyMmproj(["audio"]) });
     expect([backend, sees, hears].map(({ info }) => info.modalities)).toEqual([
@@ -264,7 +264,7 @@ describe("models that take one kind, or none", () => {
     hears.close();
   });
 
-  test("a projector that does not fit the model, or is none, is refused with the reason", async () => {
+  test("an invalid or incompatible projector is rejected with a reason", async () => {
     for (const mmprojPath of [tinyMmproj(["image"], 128), import.meta.path]) {
       const failure: unknown = await open({ mmprojPath }).catch((error: unknown) => error);
       expect(String(failure)).toContain("the projector (mmproj) could not be loaded: ");

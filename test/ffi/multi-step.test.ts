@@ -57,7 +57,7 @@ function answers(multiStepMs: number): { said: Record<string, string>; steps: nu
   return { said, steps };
 }
 
-test("answers stay the same, to the token", () => {
+test("answers are equal, token by token", () => {
   const single = answers(0);
   const ahead = answers(50);
   expect(ahead.said).toEqual(single.said);

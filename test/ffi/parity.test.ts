@@ -85,7 +85,7 @@ test("greedy output of a prompt alone equals its output in a mixed batch of 16",
   expect(answers(PROMPTS.map((prompt) => request(prompt)))).toEqual(alone);
 });
 
-test("a seed repeats an answer at temperature 1, also among others", () => {
+test("a seed repeats an answer at temperature 1, also in a batch", () => {
   const sampling = { ...DEFAULT_SAMPLING, topP: 0.95, seed: 42 };
   const [alone] = answers([request("Tell me a story.", { sampling })]);
   const [, among] = answers([
@@ -96,13 +96,13 @@ test("a seed repeats an answer at temperature 1, also among others", () => {
   expect(among).toBe(alone ?? "");
 });
 
-test("sharing prefixes changes no answer", () => {
+test("prefix sharing does not change answers", () => {
   const requests = PROMPTS.slice(0, 6).map((prompt) => request(prompt));
   const alone = requests.map((what) => answers([what])[0] ?? "");
   expect(answers([...requests, ...requests], 16)).toEqual([...alone, ...alone]);
 });
 
-test("n choices at temperature 0 are the same answer, at temperature 1 they are not", () => {
+test("n choices are equal at temperature 0 and differ at temperature 1", () => {
   const choices = (temperature: number): Set<string> => {
     const texts = ["", "", ""];
     const engine = new Engine({
@@ -125,7 +125,7 @@ test("n choices at temperature 0 are the same answer, at temperature 1 they are 
   expect(choices(2).size).toBe(3);
 });
 
-test("log probabilities belong to the tokens of the text and lead the alternatives at temperature 0", () => {
+test("log probabilities match the tokens of the text, which are the first alternative at temperature 0", () => {
   const tokens: string[] = [];
   const engine = new Engine({
     backend,

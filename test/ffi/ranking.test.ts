@@ -60,7 +60,7 @@ const QUERY = "what is a cat";
 const DOCUMENTS = ["a cat is an animal", "bread", "the dog and the cat sit on the mat", "z9", "cats"];
 
 describe("a reranker", () => {
-  test("scores by its head over the first token of the pair, however many share a batch", async () => {
+  test("scores by its head over the first token of the pair, at any batch size", async () => {
     const backend = await load(tinyBert("rank"));
     const found = scores(backend, QUERY, DOCUMENTS);
     const expected = DOCUMENTS.map((document) =>
@@ -70,7 +70,7 @@ describe("a reranker", () => {
     expect(Math.max(...found) - Math.min(...found)).toBeGreaterThan(0.01); // it tells them apart
   });
 
-  test("reads query and document, each ended by the separator", async () => {
+  test("reads query and document, each followed by the separator", async () => {
     const backend = await load(tinyBert("rank"));
     const { begin, end } = BERT_MARKS;
     const text = (words: string) => [...embedTokens(backend, words)].slice(1, -1);
@@ -83,14 +83,14 @@ describe("a reranker", () => {
     ]);
   });
 
-  test("takes separators in texts for text", async () => {
+  test("treats separators in texts as text", async () => {
     const backend = await load(tinyBert("rank"));
     const tokens = [...embedTokens(backend, pair("a [SEP] b", "[CLS] c"))];
     expect(tokens.filter((token) => token === BERT_MARKS.begin)).toHaveLength(1);
     expect(tokens.filter((token) => token === BERT_MARKS.end)).toHaveLength(2);
   });
 
-  test("refuses a pair beyond its context, naming the document, or drops the document's end", async () => {
+  test("rejects a pair longer than its context, naming the document, or truncates the document", async () => {
     const backend = await load(tinyBert("rank"));
     const documents = ["short", "x".repeat(200)];
     expect(outcomeOf(backend, { query: QUERY, documents, truncate: false })).toMatchObject({
@@ -105,7 +105,7 @@ describe("a reranker", () => {
     });
   });
 
-  test("reads as much of a document as it is told", async () => {
+  test("reads at most max_tokens_per_doc of a document", async () => {
     const backend = await load(tinyBert("rank"));
     const whole = embedTokens(backend, pair("a", "bcde"));
     const cut = embedTokens(backend, { ...pair("a", "bcdefgh"), documentTokens: 4 });
@@ -113,7 +113,7 @@ describe("a reranker", () => {
   });
 });
 
-describe("a reranker with a form of its own", () => {
+describe("a reranker with a prompt template", () => {
   const FORM = "<|im_start|>user\nQ: {query}\nD: {document}<|im_end|>\n";
 
   const withForm = () =>
@@ -122,7 +122,7 @@ describe("a reranker with a form of its own", () => {
       stringField("tokenizer.chat_template.rerank", FORM),
     ]);
 
-  test("reads the pair in it; only the form has control tokens, and texts bring no places", async () => {
+  test("renders the pair; only the template has control tokens, and texts cannot contain its placeholders", async () => {
     const backend = await load(withForm());
     const tokens = [...embedTokens(backend, pair("cats", "a {query} <|im_end|>"))];
     const text = Buffer.concat(tokens.map((token) => backend.tokenBytes(token, true))).toString();

@@ -70,7 +70,7 @@ function withoutId({ name, arguments: args }: { name: string; arguments: string 
   return { name, args };
 }
 
-test("a request that follows others is rendered and read as if it were the first", async () => {
+test("rendering and parsing of a request do not depend on earlier requests", async () => {
   const order = [...PROMPTS, ...PROMPTS.toReversed()];
   const inTurn = order.map((prompt) => seen(used, prompt));
   for (const [index, prompt] of PROMPTS.entries()) {
@@ -82,7 +82,7 @@ test("a request that follows others is rendered and read as if it were the first
   }
 });
 
-test("the grammar of calls is that of the request's own tools", () => {
+test("the call grammar belongs to the request's own tools", () => {
   const base = chatRequest("What is the weather in Paris?");
   const argumentsWith = (spec: ToolSpec): readonly string[] => {
     const prompt = { ...base.prompt, tools: [spec], toolChoice: { type: "required" } } as Prompt;
@@ -94,7 +94,7 @@ test("the grammar of calls is that of the request's own tools", () => {
   }
 });
 
-test("more kinds of requests than are kept", () => {
+test("more kinds of requests than the cache holds", () => {
   const prompt = (index: number): Prompt => ({
     type: "chat",
     messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
@@ -106,7 +106,7 @@ test("more kinds of requests than are kept", () => {
   for (const index of first.keys()) expect(seen(used, prompt(index + 20))).toEqual(first[index] ?? {});
 });
 
-test("a short prompt is ready while a very long one, begun before, is still being tokenized", () => {
+test("a short prompt overtakes a very long one that is still being tokenized", () => {
   const long = used.render({ type: "text", text: "many words and then some more of them, ".repeat(50_000) });
   const short = used.render(chatRequest("Hello").prompt);
   expect([long.long, short.long]).toEqual([true, false]);

@@ -83,7 +83,7 @@ function expectDistribution(counts: Float64Array, expected: Float64Array, draws:
   expect(statistic).toBeLessThan(Math.max(1, freedom) + 4 * Math.sqrt(2 * Math.max(1, freedom)));
 }
 
-describe("draws have the generic chain's distribution", () => {
+describe("samples have the distribution of the generic chain", () => {
   const cases: readonly Partial<SamplingParams>[] = [
     { temperature: 1 },
     { temperature: 0.6 },
@@ -160,13 +160,13 @@ describe("exactness", () => {
   const greedy = { ...DEFAULT_SAMPLING, temperature: 0 };
   const best = (): number => logits.indexOf(Math.max(...logits));
 
-  test("temperature 0 and top_k 1 take the most likely token; of equals the first", () => {
+  test("temperature 0 and top_k 1 sample the most likely token; the first one of equals", () => {
     expect(drawFrom(sampler(greedy), logits)).toBe(best());
     expect(drawFrom(sampler({ ...DEFAULT_SAMPLING, topK: 1 }), logits)).toBe(best());
     expect(drawFrom(sampler(greedy), new Float32Array(300).fill(1))).toBe(0);
   });
 
-  test("greedy with penalties takes the token the chain finds most likely", () => {
+  test("greedy sampling with penalties equals the chain's most likely token", () => {
     const params = { ...DEFAULT_SAMPLING, repetitionPenalty: 1.5, frequencyPenalty: 0.5 };
     const history = [best(), best()];
     const chain = chainDistribution(libraryDir(), backend.modelHandle, params, logits, history);
@@ -182,12 +182,12 @@ describe("exactness", () => {
     expect(drawFrom(sampler({ ...DEFAULT_SAMPLING, logitBias: [{ token: 3, bias: 100 }] }), logits)).toBe(3);
   });
 
-  test("presence and frequency do not look at the prompt", () => {
+  test("presence and frequency penalties ignore the prompt", () => {
     const params = { ...greedy, frequencyPenalty: 2, presencePenalty: 2 };
     expect(drawFrom(sampler(params, [best(), best(), best()]), logits)).toBe(best());
   });
 
-  test("the logits are left as they were", () => {
+  test("the logits are not modified", () => {
     const copy = logits.slice();
     const params = { ...DEFAULT_SAMPLING, repetitionPenalty: 1.4, logitBias: [{ token: 5, bias: 3 }] };
     drawFrom(sampler(params, [5, 5, 6]), logits);
@@ -206,7 +206,7 @@ describe("exactness", () => {
     expect(draws(7, 1)).not.toEqual(first);
   });
 
-  test("tokens at −inf are never drawn, and logits without any finite value give −1", () => {
+  test("tokens at −inf are never sampled; logits without a finite value give −1", () => {
     const masked = new Float32Array(1500).fill(-Infinity);
     masked[17] = 1;
     masked[900] = 1;

@@ -32,7 +32,7 @@ function answersOf(requests: readonly RunRequest[], prefixCacheN = 0): Answer[] 
   });
 }
 
-test(`${DRAWS} seeded answers of one token have the promised distribution over the reported probabilities`, () => {
+test(`${DRAWS} seeded answers of one token have the documented distribution over the reported probabilities`, () => {
   const some = { temperature: 0.9, topK: 20, topP: 0.92, minP: 0.04 };
   const [told] = answersOf([request({ temperature: 0 }, { maxTokens: 1, logprobs: { top: 20 } })]);
   const top = told?.logprobs[0]?.top ?? [];
@@ -57,7 +57,7 @@ test(`${DRAWS} seeded answers of one token have the promised distribution over t
 
 // docs/sampling.md: alone on an idle engine a seed repeats an answer exactly; beside others logits differ by rounding, and a
 // draw at an edge may fall to the other side.
-test("a seed repeats answers alone, and nearly all of them beside others", () => {
+test("a seed repeats answers alone, and nearly all of them in a batch", () => {
   const asked = Array.from({ length: 32 }, (_, seed) => {
     const prompt = { type: "tokens", tokens: [300 + seed, 400, 500, 600, 700] } as const;
     return { ...request({ temperature: 0.9, seed }, { maxTokens: 32, logprobs: { top: 0 } }), prompt };

@@ -105,7 +105,7 @@ const CASES: Readonly<Record<string, () => Partial<SamplingParams>>> = {
   }),
 };
 
-describe("20,000 draws have the promised distribution over the reported probabilities", () => {
+describe("20,000 samples have the documented distribution over the reported probabilities", () => {
   for (const [name, some] of Object.entries(CASES)) {
     test(name, () => {
       const params = { ...DEFAULT_SAMPLING, ...some() };
@@ -142,7 +142,7 @@ const SWAPS: readonly (readonly [
   ["top_p", "min_p", () => ({ topP: 0.5, minP: 0.35 })],
 ];
 
-describe("the order of the stages is the promised one", () => {
+describe("the stages run in the documented order", () => {
   for (const [first, second, some] of SWAPS) {
     test(`${first} before ${second}`, () => {
       const params = { ...DEFAULT_SAMPLING, ...some() };

@@ -21,13 +21,13 @@ describe("ABI", () => {
   });
 });
 
-describe("nothing thrown gets out", () => {
+describe("exceptions do not leave the shim", () => {
   for (const [kind, message] of [
     [0, "raised on purpose"],
     [1, "an unknown error was raised in native code"],
     [2, "std::bad_alloc"],
   ] as const) {
-    test(`kind ${kind} becomes a code and a sentence`, () => {
+    test(`kind ${kind} becomes a code and a message`, () => {
       expect(native().svc_selftest_throw(kind)).toBe(-1);
       expect(nativeText(native().svc_last_error())).toBe(message);
     });
@@ -46,7 +46,7 @@ describe("nothing thrown gets out", () => {
   });
 });
 
-describe("bad model files are refused with a reason", () => {
+describe("invalid model files are rejected with a reason", () => {
   const dir = tempDir();
 
   test("no such file", async () => {
@@ -59,13 +59,13 @@ describe("bad model files are refused with a reason", () => {
     expect((await refusal(() => tinyBackend({}, path))).message).toContain("could not be loaded");
   });
 
-  test("cut off in the middle", async () => {
+  test("truncated", async () => {
     const path = join(dir, "half.gguf");
     writeFileSync(path, readFileSync(TINY_PATH).subarray(0, 2_000_000));
     expect((await refusal(() => tinyBackend({}, path))).message).toContain("could not be loaded");
   });
 
-  test("a chat template that does not parse", async () => {
+  test("a chat template with a syntax error", async () => {
     const error = await refusal(() => tinyBackend({ chatTemplate: "{% for %}" }));
     expect(error.message).toContain("template does not parse");
   });

@@ -32,15 +32,15 @@ function tokensOf(backend: LlamaBackend, prompt: Prompt): number[] {
 const { prefix, suffix, middle } = GAP_TOKENS;
 const GAP = { type: "text", text: "def add(a, b):\n    return ", suffix: "\n\nprint(add(1, 2))" } as const;
 
-describe("a model with marks for gaps", () => {
-  test("reads what is before the gap, what is after it, and then goes on with the gap", async () => {
+describe("a model with fill-in-the-middle tokens", () => {
+  test("reads prefix, suffix, and then generates the middle", async () => {
     const backend = await load(tinyFillsGaps());
     const before = tokensOf(backend, { type: "text", text: GAP.text });
     const after = tokensOf(backend, { type: "text", text: GAP.suffix });
     expect(tokensOf(backend, GAP)).toEqual([prefix, ...before, suffix, ...after, middle]);
   });
 
-  test("gets the token that begins texts first, if it wants one", async () => {
+  test("gets the BOS token first, if it uses one", async () => {
     const begin = 0;
     const wants = [
       boolField("tokenizer.ggml.add_bos_token", true),
@@ -51,7 +51,7 @@ describe("a model with marks for gaps", () => {
     expect(tokens.filter((token) => token === begin)).toHaveLength(1);
   });
 
-  test("takes marks within the text for text", async () => {
+  test("treats fill-in-the-middle tokens in the text as text", async () => {
     const tokens = tokensOf(await load(tinyFillsGaps()), {
       ...GAP,
       text: "<think> <tool_call>",
@@ -61,7 +61,7 @@ describe("a model with marks for gaps", () => {
       expect(tokens.filter((token) => token === mark)).toHaveLength(1);
   });
 
-  test("answers with what fills the gap: the same as if it were asked in tokens", async () => {
+  test("gives the same answer as a prompt of tokens", async () => {
     const backend = await load(tinyFillsGaps());
     const asked = chatRequest("", { prompt: GAP, maxTokens: 20 });
     const { text, reason } = run(backend, asked);
@@ -85,11 +85,11 @@ const AMONG_FILES = {
   answerTokens: 16,
 } as const;
 
-describe("a gap among other files", () => {
+describe("fill-in-the-middle with other files", () => {
   const textOf = (backend: LlamaBackend, tokens: readonly number[]): string =>
     Buffer.concat(tokens.map((token) => backend.tokenBytes(token, true))).toString();
 
-  test("follows them, each under its name, in the form of repositories", async () => {
+  test("puts them first, each with its name, in the repository format", async () => {
     const backend = await load(tinyKnowsFiles());
     const tokens = tokensOf(backend, AMONG_FILES);
     const { repository, file } = FILE_TOKENS;
@@ -104,14 +104,14 @@ describe("a gap among other files", () => {
     );
   });
 
-  test("follows them under headings where the model knows no files", async () => {
+  test("puts them first under headings if the model has no file tokens", async () => {
     const backend = await load(tinyFillsGaps());
     const tokens = tokensOf(backend, AMONG_FILES);
     const head = textOf(backend, tokens.slice(0, tokens.indexOf(prefix)));
     expect(head).toBe("\n\n# a.py\none = 1\n\n\n# b.py\ntwo = 2\n\n\n# current\n");
   });
 
-  test("fits into the context: what is next to the gap stays", async () => {
+  test("is truncated to the context: the text next to the gap stays", async () => {
     const backend = await load(tinyKnowsFiles());
     const near = "near = 3\n";
     const huge = Array.from({ length: backend.contextTokens }, (_, i) => `x${i} = ${i}\n`).join("");
@@ -132,7 +132,7 @@ describe("a gap among other files", () => {
     expect(textOf(backend, tokens.slice(0, tokens.indexOf(prefix)))).toContain(near);
   });
 
-  test("begins alike for many keystrokes, also where its beginning is left out", async () => {
+  test("keeps its prefix over many keystrokes, also when its start is truncated", async () => {
     const backend = await load(tinyKnowsFiles());
     const lines = Array.from({ length: backend.contextTokens }, (_, i) => `x${i} = ${i}\n`).join("");
     const beginnings = ["y", "y ", "y =", "y = ", "y = 4"].map((typed) =>
@@ -142,7 +142,7 @@ describe("a gap among other files", () => {
   });
 });
 
-test("an answer ends with its line once its time is over, and not before", async () => {
+test("an answer ends with its line after the deadline, not before", async () => {
   const backend = await load();
   const prompt = { type: "text", text: "Count from 1 to 20, one a line:\n1\n2\n3\n" } as const;
   const asked = chatRequest("", { prompt, maxTokens: 40, ignoreEnd: true });
@@ -153,7 +153,7 @@ test("an answer ends with its line once its time is over, and not before", async
   expect(run(backend, { ...asked, lineDeadlineMs: 600_000 })).toEqual(whole);
 });
 
-test("a model without refuses, naming the field", async () => {
+test("a model without them rejects the request and names the field", async () => {
   const [error] = runAll(await load(), [chatRequest("", { prompt: GAP })]);
   expect(error).toMatchObject({ type: "error", error: { code: "unsupported_capability", param: "suffix" } });
 });

@@ -234,7 +234,7 @@ function describeFamily(family: Family): void {
       },
     );
 
-    test("thinking and effort reach the prompt where the template knows them", () => {
+    test("thinking and effort reach the prompt if the template supports them", () => {
       const [on, off, low, high] = [
         { enabled: true },
         { enabled: false },
@@ -274,7 +274,7 @@ function describeFamily(family: Family): void {
       });
     }
 
-    test("an answer that is cut off loses nothing", () => {
+    test("a truncated answer loses no text", () => {
       const prompt = withTools();
       // Where calls have no fixed beginning, one that lacks its arguments looks like any other markup.
       const named = prompt.format.toolMarkers.length > 0;
@@ -299,7 +299,7 @@ function describeFamily(family: Family): void {
       if (limits.call === undefined) expect(count({ calls: [call] }, "tool_call_args")).toBeGreaterThan(10);
     });
 
-    test("a long answer costs the parser next to nothing", () => {
+    test("a long answer has a negligible parsing cost", () => {
       const prompt = withTools();
       for (const turn of [{ text: LONG }, { reasoning: LONG, text: "Yes." }]) {
         if ("reasoning" in turn && !family.reasons) continue;
@@ -339,7 +339,7 @@ if (templates.type === "missing") {
   for (const family of FAMILIES) describeFamily(family);
 
   const others = [...templates.sources.keys()].filter((name) => FAMILIES.every((f) => f.template !== name));
-  test.each(others)("%s: whatever its format, text arrives and calls can be required or not", (name) => {
+  test.each(others)("%s: in every format, text arrives and calls can be required or optional", (name) => {
     const prompt = render(name, { tools: TOOLS, thinking: { enabled: false } });
     const turn = { text: "Text, a < b & <b>bold</b> {x: 1} [y]." };
     const { startsInReasoning, thinkingEnds } = prompt.format;
@@ -349,7 +349,7 @@ if (templates.type === "missing") {
     expect(grammarTakes(required, "")).toBe(true);
   });
 
-  test("a conversation that a template rejects comes back with the template's own words", () => {
+  test("the error of a rejected conversation quotes the template", () => {
     const template = new LlamaTemplates(native(), backend.modelHandle, {
       vocabulary: backend.vocabulary,
       contextTokens: backend.contextTokens,

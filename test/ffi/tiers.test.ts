@@ -59,7 +59,7 @@ describe.each(NAMES)("%s", (name) => {
   const isWithout = (): boolean =>
     !FAST.includes(name) && (backend.cellCopies === undefined || !backend.info.generates);
 
-  test("random turns and adapters in a small cache say what they say from nothing", () => {
+  test("random turns and adapters in a small cache: answers equal those of a cold cache", () => {
     if (isWithout()) return;
     const chance = random(11);
     const below = (n: number): number => Math.floor(chance() * n);
@@ -79,7 +79,7 @@ describe.each(NAMES)("%s", (name) => {
     expectSame(talk.runs, coldRuns(backend, talk.runs));
   });
 
-  test("another process goes on from the disk; with another adapter or cache type it computes", async () => {
+  test("another process continues from disk; with another adapter or cache type it computes the prompt", async () => {
     if (isWithout()) return;
     const folder = join(tempDir(), "cache");
     const chance = random(12);
@@ -114,7 +114,7 @@ describe.each(NAMES)("%s", (name) => {
   });
 });
 
-test("models with states have no copies", async () => {
+test("recurrent models have no tiers", async () => {
   for (const name of ["mamba2", "qwen35"]) {
     const backend = await tinyBackend(SIZES, architectureModel(name));
     expect(backend.cellCopies).toBeUndefined();

@@ -46,7 +46,7 @@ function withTools(
   };
 }
 
-describe("schemas that cannot be enforced, or mean nothing", () => {
+describe("schemas that cannot be enforced or are invalid", () => {
   const tool = (name: string, properties: object, strict: boolean): ToolSpec => ({
     name,
     parameters: { type: "object", properties },
@@ -76,7 +76,7 @@ describe("schemas that cannot be enforced, or mean nothing", () => {
     expect(unenforced).toEqual(place === undefined ? undefined : [`tools.odd${place}`]);
   });
 
-  test("a strict tool is refused, with the keyword and its place", () => {
+  test("a strict tool is rejected with the keyword and its path", () => {
     const items = { type: "array", items: { type: "integer" }, uniqueItems: true };
     expect(ask([WEATHER, tool("odd", { odd: items }, true)]).error).toMatchObject({
       code: "invalid_request",
@@ -101,7 +101,7 @@ describe("tool calls", () => {
     });
   }
 
-  test("auto without need answers in words", () => {
+  test("auto answers with text if no call is needed", () => {
     const answer = run(backend, withTools("Hello", { type: "auto" }));
     expect(answer.calls).toEqual([]);
     expect(answer.text).toContain("Hello");
@@ -112,14 +112,14 @@ describe("tool calls", () => {
     expect(run(backend, withTools("What is the weather in Paris?", { type: "none" })).calls).toEqual([]);
   });
 
-  test("required forces a call where the model would answer in words", () => {
+  test("required forces a call where the model would answer with text", () => {
     const answer = run(backend, withTools("Hello", { type: "required" }));
     expect(answer.calls.length).toBeGreaterThan(0);
     expect(["get_weather", "get_time"]).toContain(answer.calls[0]?.name ?? "");
     expect(() => JSON.parse(answer.calls[0]?.args ?? "")).not.toThrow();
   });
 
-  test("a named function is the one that is called", () => {
+  test("a named function is called", () => {
     const choice: ToolChoice = { type: "named", names: ["get_time"], required: true };
     const answer = run(backend, withTools("What is the weather in Paris?", choice));
     expect(answer.calls.map(({ name }) => name)).toEqual(["get_time"]);
@@ -127,7 +127,7 @@ describe("tool calls", () => {
     expect(["12h", "24h"]).toContain(args.unit);
   });
 
-  test("with a single call allowed there is one where the model would make two", () => {
+  test("a single allowed call: one call where the model would make two", () => {
     const text = "What is the weather in Paris and also what time is it in Rome?";
     const calls = (singleCall: boolean) => {
       const request = withTools(text, { type: "auto" });
@@ -137,7 +137,7 @@ describe("tool calls", () => {
     expect([calls(false), calls(true)]).toEqual([2, 1]);
   });
 
-  test("arguments are valid against the schema at any temperature, whole answers at least", () => {
+  test("arguments of complete answers are valid against the schema at any temperature", () => {
     for (let seed = 0; seed < 15; seed++) {
       const sampling = { ...DEFAULT_SAMPLING, temperature: 1.5, seed };
       const answer = run(
