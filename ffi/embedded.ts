@@ -13,7 +13,7 @@ import shimPath from "../prebuilt/linux-x64/shim.zst" with { type: "file" };
 import speechPath from "../prebuilt/linux-x64/speech.zst" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
 import { localDir } from "../prebuilt/inputs.ts";
-import { extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
+import { type Archive, extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
 
 const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
   "llama.zst": llamaPath,
@@ -34,12 +34,15 @@ function archivePath(name: string): string {
   return local === undefined ? (ARCHIVE_PATHS[name] ?? name) : join(local, name);
 }
 
+/** An archive of native libraries. Throws where the manifest lacks it. */
+export function archiveNamed(name: string): Archive {
+  const archive = NATIVE.archives[name];
+  if (archive === undefined) throw new Error(`the manifest of the libraries has no ${name}`);
+  return archive;
+}
+
 function unpack(names: readonly string[], dir: string): string {
-  for (const name of names) {
-    const archive = NATIVE.archives[name];
-    if (archive === undefined) throw new Error(`the manifest of the libraries has no ${name}`);
-    extractArchive(archive, dir, () => readFileSync(archivePath(name)));
-  }
+  for (const name of names) extractArchive(archiveNamed(name), dir, () => readFileSync(archivePath(name)));
   return dir;
 }
 

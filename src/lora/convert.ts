@@ -86,7 +86,7 @@ export function convertAdapter(
       }
     }
     // Without alpha, llama.cpp does not scale: the sum of updates contains their scales already.
-    const alpha = configs.length === 1 ? (configs[0]?.alpha ?? 0) : 0;
+    const alpha = configs.length === 1 ? itemAt(configs, 0).alpha : 0;
     const fields = [
       stringField("general.type", "adapter"),
       stringField("general.architecture", architecture),

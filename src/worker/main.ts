@@ -21,7 +21,8 @@ export async function engineMain(): Promise<number> {
   // Ctrl-C reaches the whole process group; the parent decides when this process ends.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
-  return (await (await started.promise)?.run()) ?? 0; // memory and native handles go with the process
+  const begun = await started.promise;
+  return begun === undefined ? 0 : begun.run(); // memory and native handles go with the process
 }
 
 function workFor(options: EngineOptions): EngineWork {

@@ -1,6 +1,6 @@
 // A model's life: what happens to requests while it comes and goes.
 
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, jest, spyOn, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
 import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/engine/limits.ts";
 import type { ModelKind } from "../../src/core/model-info.ts";
@@ -342,10 +342,16 @@ test("a chat template that never ends is an engine that cannot be loaded, with t
   expect(engines.alive()).toBe(0);
   const again = model.load();
   const second = await process(engines, 2);
-  second.tryTemplate();
-  second.becomeReady();
-  await again;
-  await Bun.sleep(40);
+  jest.useFakeTimers();
+  try {
+    second.tryTemplate();
+    expect(jest.getTimerCount()).toBe(1);
+    second.becomeReady();
+    await again;
+    expect(jest.getTimerCount()).toBe(0); // nothing is left that could end it
+  } finally {
+    jest.useRealTimers();
+  }
   expect(model.status).toBe("loaded");
   await model.stop();
 });

@@ -59,12 +59,14 @@ describe("keep-alive", () => {
     const abort = new AbortController();
     const silent = { next: () => new Promise<undefined>(() => {}), close: async () => {} };
     const stream = reader(sseResponse(silent, { abort, keepAliveMs: 1 }));
-    await Bun.sleep(30);
+    const read = reader(sseResponse(silent, { abort, keepAliveMs: 1 }));
+    for (let comments = 0; comments < 5; comments++) expect(await read.next()).toBe(": keep-alive\n\n");
     abort.abort(); // stops the comments, so that only what was queued is left
     expect(await stream.next()).toBe(": keep-alive\n\n");
     const second = await Promise.race([stream.next(), turns().then(() => "nothing queued")]);
     expect(second).toBe("nothing queued");
     await stream.cancel();
+    await read.cancel();
   });
 });
 

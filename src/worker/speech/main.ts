@@ -4,7 +4,7 @@ import { readdirSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { leaveCrashesToParent } from "../../../ffi/crash-signals.ts";
-import { NATIVE, unpackSpeech } from "../../../ffi/embedded.ts";
+import { archiveNamed, unpackSpeech } from "../../../ffi/embedded.ts";
 import { FliteVoice } from "../../../ffi/flite.ts";
 import { openSpeech } from "../../../ffi/library.ts";
 import { SherpaVoice } from "../../../ffi/sherpa.ts";
@@ -26,7 +26,7 @@ function load({ voice: source, cacheDir, threads = availableParallelism() }: Spe
     return { voice, reading: VERBATIM, info: infoOf("sherpa-onnx", folderBytes(source.folder), threads) };
   }
   const voice = new FliteVoice(openSpeech(unpackSpeech(cacheDir)), source.name);
-  return { voice, reading: ENGLISH, info: infoOf("flite", NATIVE.archives["speech.zst"]?.bytes ?? 0, 1) };
+  return { voice, reading: ENGLISH, info: infoOf("flite", archiveNamed("speech.zst").bytes, 1) };
 }
 
 function infoOf(architecture: string, sizeBytes: number, threads: number): EngineInfo {

@@ -1,7 +1,7 @@
 // Enforces a grammar on one choice's answer. The content must match; reasoning before it and tool calls instead of it are
 // free, so their first tokens are allowed besides where they may begin.
 
-import { unreachable } from "../../core/assert.ts";
+import { itemAt, unreachable } from "../../core/assert.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { OutputFormat } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
@@ -128,5 +128,5 @@ function attempt(step: () => void): ErrorData | undefined {
 
 function allow(mask: Uint32Array, token: number): void {
   const word = token >> 5;
-  mask[word] = (mask[word] ?? 0) | (1 << (token & 31));
+  mask[word] = itemAt(mask, word) | (1 << (token & 31));
 }
