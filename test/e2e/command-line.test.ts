@@ -93,7 +93,7 @@ test("what other programs' users type gets a hint", async () => {
   const host = await runBinary(["serve", "--host", "192.0.2.1", "--port", "0"]);
   expect([host.exit, host.err]).toEqual([
     1,
-    expect.stringContaining("192.0.2.1 is no address of this machine"),
+    expect.stringContaining("192.0.2.1 is not an address of this machine"),
   ]);
   expect(host.err).toContain("or one of: 127.0.0.1");
   const size = await runBinary(["serve", "-c", "8192"]);

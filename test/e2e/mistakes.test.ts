@@ -12,7 +12,7 @@ writeFileSync(join(cwd, "notes.txt"), "hello");
 test.each([
   // command line, exit code, what is wrong and where, how to fix it
   ["serve --host no-such-host.invalid --port 0", 1, "the host name is unknown", "--host 0.0.0.0"],
-  ["serve --host 192.0.2.1 --port 0", 1, "192.0.2.1 is no address of this machine", "--host 0.0.0.0"],
+  ["serve --host 192.0.2.1 --port 0", 1, "192.0.2.1 is not an address of this machine", "--host 0.0.0.0"],
   ["run -m m.gguf --attach absent.txt Hi", 2, "no such file: absent.txt", ""],
   ["run -m m.gguf --image notes.txt Hi", 2, "notes.txt", "PNG"],
   ["run -m m.gguf", 2, "no prompt", "-i"],

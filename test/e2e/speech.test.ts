@@ -220,7 +220,7 @@ describe("a crash of the voice", () => {
     expect(answer.status).toBe(500);
     expect(await answer.json()).toMatchObject({ error: { code: "engine_failed" } });
     expect(await begun.arrayBuffer().catch((error: unknown) => error)).toBeInstanceOf(Error);
-    await own.says("the speech broke off");
+    await own.says("the speech stream failed");
     expect(own.stderr()).toContain("svc-voice: the engine process ended unexpectedly (signal SIGSEGV)");
     expect(own.stderr()).not.toContain("Bun has crashed");
     expect(await completeText(own.url, ask(CAPITAL))).toBe(CAPITAL.answer);
@@ -273,7 +273,7 @@ describe("models of the wrong kind", () => {
       const { exit, err } = await runBinary(words.split(" "));
       expect([exit, err]).toEqual([
         1,
-        expect.stringMatching(/is a voice|is a speech model|No text model is served/),
+        expect.stringMatching(/cannot be measured|is a speech model|No text model is served/),
       ]);
     }
     const { out } = await runBinary(["doctor", "-m", "flite:slt"]);
