@@ -36,7 +36,7 @@ export function isBuiltinVoice(id: string): boolean {
   return BUILTIN_VOICES.some((voice) => voice === id);
 }
 
-const ModelFormat = section("Which files make up the model.", {
+const ModelFormat = section("Files of the model.", {
   format: choice(["gguf"], "File format of the weights.", { default: "gguf" }),
   quantized_file: optional(
     text("File to take of a folder or hub repository that holds several.", { example: "model-Q4_K_M.gguf" }),
@@ -89,12 +89,12 @@ const ModelFormat = section("Which files make up the model.", {
     }),
   ),
   from_uqff: never(optional(text("UQFF weights cannot be read; use a GGUF file."))),
-  matformer_config_path: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
-  matformer_slice_name: never(optional(text("MatFormer slicing is not something llama.cpp can do."))),
+  matformer_config_path: never(optional(text("llama.cpp does not support MatFormer slicing."))),
+  matformer_slice_name: never(optional(text("llama.cpp does not support MatFormer slicing."))),
 });
 
 const ModelAdapter = section("LoRA adapters of the model. The three kinds exclude each other.", {
-  enable_lora: toggle("Allow adapters to be used and loaded while serving."),
+  enable_lora: toggle("Allow adapters to be loaded and used while serving."),
   lora: optional(
     list(
       LoraEntry,
@@ -106,7 +106,7 @@ const ModelAdapter = section("LoRA adapters of the model. The three kinds exclud
   lora_max_rank: integer("Highest rank accepted.", { default: 256, minimum: 1 }),
   lora_max_bytes: integer("Bytes of all adapters.", { default: 8_589_934_592, minimum: 1 }),
   legacy_lora: optional(
-    text("Adapter that every answer of the model goes through: a PEFT folder or a repository of the hub.", {
+    text("Static adapter of all answers of the model: a PEFT folder or a repository of the hub.", {
       example: "adapters/terse",
     }),
   ),
@@ -116,11 +116,11 @@ const ModelAdapter = section("LoRA adapters of the model. The three kinds exclud
       example: "adapters/order.json",
     }),
   ),
-  xlora: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
-  xlora_order: never(optional(text("X-LoRA is not something llama.cpp can do; use LoRA adapters."))),
+  xlora: never(optional(text("llama.cpp does not support X-LoRA; use LoRA adapters."))),
+  xlora_order: never(optional(text("llama.cpp does not support X-LoRA; use LoRA adapters."))),
 });
 
-const ModelQuantization = section("How small the weights are.", {
+const ModelQuantization = section("Quantization of the weights.", {
   quant: optional(
     text(
       "Picks the file of a folder or hub repository by its name: a number of bits (4, 5, 6, 8) or a type. Unset: the only model there, on the hub else Q4_K_M.",
@@ -144,7 +144,7 @@ const ModelQuantization = section("How small the weights are.", {
     }),
   ),
   calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
-  isq_organization: never(optional(text("Quantizing only the experts is not something llama.cpp can do."))),
+  isq_organization: never(optional(text("llama.cpp cannot quantize the experts alone."))),
   write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),
 });
 
@@ -190,7 +190,7 @@ const ModelDevice = section("Where the model runs and how long its context is.",
   ),
   main_gpu: later(optional(integer("GPU that holds what cannot be split.", { minimum: 0 }))),
   tensor_split: later(optional(list(Type.Number(), "Share of the model on each GPU."))),
-  topology: never(optional(text("Topology files are not something llama.cpp can read; use device_layers."))),
+  topology: never(optional(text("llama.cpp does not read topology files; use device_layers."))),
 });
 
 const ModelMultimodal = section("Limits of images, video and audio in a prompt.", {
@@ -208,7 +208,7 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
   ),
 });
 
-const ModelImage = section("How an image model draws. What is unset suits the family of the model.", {
+const ModelImage = section("Image generation. Unset values suit the model's family.", {
   steps: optional(
     integer("Steps of an image. Turbo and distilled models need few.", {
       minimum: 1,
@@ -217,7 +217,7 @@ const ModelImage = section("How an image model draws. What is unset suits the fa
     }),
   ),
   guidance: optional(
-    number("How strongly the text counts; 1 saves half of the time where a model does not need more.", {
+    number("Guidance scale; 1 halves the time, for models that need no more.", {
       minimum: 1,
       maximum: 30,
       example: 4.5,
@@ -238,7 +238,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   ),
   kind: choice(
     ["auto", "text", "multimodal", "image", "speech", "embedding", "upstream"],
-    "What the model is for; `upstream`: other servers run it, one for each [[models.upstreams]] (docs/fleet.md).",
+    "Kind of the model; `upstream`: other servers run it, one for each [[models.upstreams]] (docs/fleet.md).",
     {
       default: "auto",
       laterValues: ["embedding"],
@@ -259,7 +259,7 @@ export const Models = entries("One entry for each model. Without any, the built-
     ),
   ),
   chat_template: optional(
-    text("As in [runtime], for this model alone.", { flag: false, isPath: true, example: "chat.jinja" }),
+    text("As in [runtime], for this model only.", { flag: false, isPath: true, example: "chat.jinja" }),
   ),
   content_tokens: optional(
     list(
@@ -285,7 +285,7 @@ export const Models = entries("One entry for each model. Without any, the built-
     },
   ),
   jinja_explicit: later(
-    optional(text("As in [runtime], for this model alone.", { flag: false, isPath: true })),
+    optional(text("As in [runtime], for this model only.", { flag: false, isPath: true })),
   ),
   format: ModelFormat,
   adapter: ModelAdapter,

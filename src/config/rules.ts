@@ -215,7 +215,7 @@ function cacheDisk(values: Values): readonly Problem[] {
   const off = ["runtime.cache_ram", "runtime.prefix_cache_n"].filter((path) => values.get(path)?.value === 0);
   if (values.get("runtime.no_kv_cache")?.value === true) off.push("runtime.no_kv_cache");
   return off.map((path) =>
-    problem(folder, folder.path, `does nothing with ${path} as it is`, "Remove one of them."),
+    problem(folder, folder.path, `has no effect with the value of ${path}`, "Remove one of them."),
   );
 }
 
@@ -238,7 +238,7 @@ function steps(values: Values): readonly Problem[] {
   // A default ubatch shrinks with the batch (resolve.ts); only a given one can contradict it.
   if (typeof ubatch?.value !== "number" || typeof batch !== "number" || ubatch.value <= batch) return [];
   const what = `${ubatch.value} is more than runtime.batch, ${batch}`;
-  return [problem(ubatch, ubatch.path, what, "A step cannot compute more at once than it holds.")];
+  return [problem(ubatch, ubatch.path, what, "A micro-batch cannot be larger than a step.")];
 }
 
 function thinking(values: Values): readonly Problem[] {
@@ -310,7 +310,7 @@ function otherKind(values: Values, entries: readonly string[]): readonly Problem
   return entries.flatMap((entry) => {
     const isImage = isImageKind(values.get(`${entry}.kind`)?.value);
     const strange = isImage ? TEXT_KEYS : IMAGE_KEYS;
-    const what = isImage ? "is for text models, and this one makes images" : 'needs kind = "image"';
+    const what = isImage ? "applies to text models; this is an image model" : 'needs kind = "image"';
     return strange.flatMap((key) => {
       const given = values.get(`${entry}.${key}`);
       const isGiven = given !== undefined && given.value !== false;
@@ -348,7 +348,7 @@ function voices(values: Values, entries: readonly string[]): readonly Problem[] 
     }
     if (library !== undefined) return [];
     const fix = `Use one of ${BUILTIN_VOICES.join(", ")}, or a VITS voice with format.speech_library; GGUF files cannot speak here.`;
-    return [problem(id, id.path, `nothing is named that could speak with "${id.value}"`, fix)];
+    return [problem(id, id.path, `no library is named for the voice "${id.value}"`, fix)];
   });
 }
 
@@ -358,7 +358,7 @@ function tokenSource(values: Values): readonly Problem[] {
   if (typeof given?.value !== "string" || HUB_TOKENS.has(given.value) || isSecretSource(given.value))
     return [];
   const fix = `Use cache, none, ${SECRET_FORMS}.`;
-  return [problem(given, given.path, "this is not a place that a token can come from", fix)];
+  return [problem(given, given.path, "not a source of a token", fix)];
 }
 
 /** Addresses of RPC workers, and where their token comes from, whose value may be a secret. */
@@ -382,14 +382,7 @@ function rpcWorkers(values: Values, entries: readonly string[]): readonly Proble
           )),
       ...(token === undefined || isToken
         ? []
-        : [
-            problem(
-              token,
-              token.path,
-              "this is not a place that a token can come from",
-              `Use ${SECRET_FORMS}.`,
-            ),
-          ]),
+        : [problem(token, token.path, "not a source of a token", `Use ${SECRET_FORMS}.`)]),
     ];
   });
 }

@@ -7,7 +7,7 @@ import { choice, integer, list, optional, section, text, toggle, tristate } from
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
 const QUEUE_MAX = 1024;
 
-export const Server = section("Where the server listens and how it treats requests.", {
+export const Server = section("Where the server listens and how it handles requests.", {
   host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),
   port: integer("Port to listen on; 0 picks a free one.", {
     short: "-p",
@@ -17,17 +17,17 @@ export const Server = section("Where the server listens and how it treats reques
   }),
   compat: choice(
     COMPAT_MODES,
-    "What happens to requests that the interface refuses although widely used clients send them: `strict` refuses them, `clients` serves them in the nearest right way. See docs/clients.md.",
+    "Handling of requests that the specification rejects but widely used clients send: `strict` rejects them, `clients` serves them as closely as possible. See docs/clients.md.",
     { default: "strict", example: "clients" },
   ),
-  queue_max: integer("Runs that may wait for a free sequence before new ones are answered with 429.", {
+  queue_max: integer("Requests that may wait for a free sequence; more are rejected with 429.", {
     default: QUEUE_MAX,
     minimum: 1,
     maximum: 1_000_000,
   }),
   max_connections: optional(
     integer(
-      "Open connections beyond which requests are answered with 503 and their connections closed; unset: nine tenths of the open files that the system allows.",
+      "Open connections beyond which requests are rejected with 503 and their connections closed; unset: nine tenths of the open files that the system allows.",
       { minimum: 1, example: 4096 },
     ),
   ),
@@ -51,37 +51,37 @@ export const Server = section("Where the server listens and how it treats reques
       example: 1235,
     }),
   ),
-  drain_timeout: integer("Seconds that running requests have to finish once the server is asked to stop.", {
+  drain_timeout: integer("Seconds for running requests to finish when the server stops.", {
     default: 30,
     minimum: 0,
     maximum: 86_400,
   }),
   ollama_port: optional(
-    integer("Second port for clients that expect Ollama there; 0 picks a free one. A taken one only warns.", {
+    integer("Second port for Ollama clients; 0 picks a free one. A port in use is only a warning.", {
       minimum: 0,
       maximum: 65_535,
       example: 11_434,
     }),
   ),
   max_tool_rounds: optional(
-    integer("Rounds of the server's tools where a request names no cap; 0 hides them. Unset: 256.", {
+    integer("Maximum rounds of server tools, for requests without a cap; 0 hides the tools. Unset: 256.", {
       minimum: 0,
       example: 16,
     }),
   ),
   tool_dispatch_url: optional(
-    text("URL that tool calls are posted to which the server does not run itself; unset: clients get them.", {
+    text("URL to which calls of tools that the server does not run are posted; unset: clients get them.", {
       form: { pattern: "^https?://.", words: "an http or https URL" },
       example: "http://127.0.0.1:7000/tools",
     }),
   ),
-  tool_dispatch_timeout: integer("Seconds that URL has for one call.", {
+  tool_dispatch_timeout: integer("Timeout of a call to that URL, seconds.", {
     default: 60,
     minimum: 1,
     maximum: 86_400,
   }),
   disable_access_log: toggle("Write no access log."),
-  access_log_format: choice(["text", "json"], "Form of the access log.", { default: "text" }),
+  access_log_format: choice(["text", "json"], "Format of the access log.", { default: "text" }),
   access_log_health: toggle("Log requests for health, metrics and documentation too."),
   disable_request_id_header: toggle("Do not send x-request-id back."),
   disable_metrics: toggle("Serve no metrics."),
@@ -118,7 +118,7 @@ export const Server = section("Where the server listens and how it treats reques
     text("Folder that adapters loaded by clients must lie in.", { isPath: true, example: "adapters" }),
   ),
   image_dir: optional(
-    text("Folder for images that are answered as files; unset: a temporary one.", {
+    text("Folder for generated image files; unset: a temporary one.", {
       isFolder: true,
       example: "images",
     }),
@@ -138,10 +138,14 @@ export const Server = section("Where the server listens and how it treats reques
     ),
   ),
   api_keys: optional(
-    list(Type.String({ minLength: 1 }), "Keys of which clients must send one; unset: no key is needed.", {
-      secretAfter: "",
-      minItems: 1,
-      example: ["a-long-random-word"],
-    }),
+    list(
+      Type.String({ minLength: 1 }),
+      "API keys, one of which clients must send; unset: no key is required.",
+      {
+        secretAfter: "",
+        minItems: 1,
+        example: ["a-long-random-word"],
+      },
+    ),
   ),
 });

@@ -30,42 +30,39 @@ const Runtime = section("How models are run.", {
     }),
   ),
   threads: optional(
-    integer("Threads for generation; unset: the physical cores.", { minimum: 1, maximum: 1024, example: 8 }),
+    integer("Threads for decode; unset: the physical cores.", { minimum: 1, maximum: 1024, example: 8 }),
   ),
   threads_batch: optional(
-    integer("Threads for reading prompts; unset: as many as `threads`.", {
+    integer("Threads for prefill; unset: as many as `threads`.", {
       minimum: 1,
       maximum: 1024,
       example: 16,
     }),
   ),
   batch: integer("Tokens of one step, over all sequences.", { default: 2048, minimum: 32, maximum: 65_536 }),
-  ubatch: integer("Tokens computed at once within a step; at most `batch`.", {
+  ubatch: integer("Tokens of one micro-batch; at most `batch`.", {
     default: 512,
     minimum: 32,
     maximum: 65_536,
   }),
-  prefix_cache_n: integer(
-    "Finished conversations whose beginnings are kept for reuse; 0 keeps and shares none.",
-    {
-      default: 16,
-      minimum: 0,
-      maximum: 256,
-    },
-  ),
+  prefix_cache_n: integer("Finished sequences kept in the prefix cache; 0 disables prefix sharing.", {
+    default: 16,
+    minimum: 0,
+    maximum: 256,
+  }),
   checkpoint_mb: integer(
-    "Memory for saved states of models whose memory cannot be cut (recurrent and hybrid ones), in MiB, at most a quarter of what is free: conversations and users go on from them; 0 saves none.",
+    "Memory for checkpoints of recurrent and hybrid models, in MiB, at most a quarter of the free memory; 0 saves none.",
     { default: 1024, minimum: 0, maximum: 1_048_576 },
   ),
   cache_ram: optional(
     integer(
-      "Memory for prompts that leave the KV cache, in MiB: what they share with later ones is copied back instead of computed again; 0: none. Unset: an eighth of what is free.",
+      "Memory for copies of prefixes that are evicted from the KV cache, in MiB; 0: none. Unset: an eighth of the free memory.",
       { minimum: 0, maximum: 16_777_216, example: 4096 },
     ),
   ),
   cache_scope: choice(
     ["key", "all"],
-    "Who shares computed prompts: the requests of one API key, or `all`. A hit is fast, which tells what others have asked.",
+    "Requests that share the prefix cache: those of one API key, or `all`. With `all`, response times reveal prompts of other keys.",
     { default: "key", example: "all" },
   ),
   cache_disk: optional(
@@ -80,7 +77,7 @@ const Runtime = section("How models are run.", {
     maximum: 1_073_741_824,
   }),
   hang_timeout: integer(
-    "Seconds after which a model's process that neither answers nor computes is replaced; 0: never.",
+    "Seconds after which an engine process that neither answers nor uses the processor is killed and restarted; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },
   ),
   no_kv_cache: toggle(
@@ -101,7 +98,7 @@ const Runtime = section("How models are run.", {
   mtp_n_predict: integer("Draft tokens of one `mtp` pass.", { default: 3, minimum: 1, maximum: 16 }),
   mtp_draft_sampling: choice(
     ["auto", "greedy", "probabilistic"],
-    "How `mtp` chooses draft tokens: always the likeliest (`greedy`), or sampled like the answer, which is accepted more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",
+    "How `mtp` chooses draft tokens: always the most likely token (`greedy`), or sampled like the answer, which is accepted more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",
     { default: "auto" },
   ),
   mcp_config: optional(
@@ -111,28 +108,34 @@ const Runtime = section("How models are run.", {
       example: "mcp.json",
     }),
   ),
-  agent: toggle("Lets models act: switches on all tools that there are.", { aliases: ["agentic"] }),
-  enable_search: toggle("Let models search the web, where a request asks for it."),
+  agent: toggle("Enable all tools for models.", { aliases: ["agentic"] }),
+  enable_search: toggle("Enable web search, for requests that ask for it."),
   search_provider: choice(
     ["duckduckgo", "searxng", "brave"],
-    "Who finds pages: SearXNG needs `search_url`, Brave a key.",
+    "Search provider: SearXNG needs `search_url`, Brave a key.",
     { default: "duckduckgo" },
   ),
   search_url: optional(
-    text("Address of that provider, where it is not the usual one.", {
+    text("Address of the search provider; unset: the usual one.", {
       form: { pattern: "^https?://.", words: "an http or https URL" },
       example: "http://127.0.0.1:8888",
     }),
   ),
   search_api_key: optional(
-    text("Key for that provider; best said in the environment.", { secretAfter: "", example: "BSA…" }),
-  ),
-  search_embedding_model: optional(
-    text(`Ranks what pages say: \`${SEARCH_MODEL_NAME}\`, or a name in [[models]]; unset: by words alone.`, {
-      example: SEARCH_MODEL_NAME,
+    text("API key of the search provider; best set in the environment.", {
+      secretAfter: "",
+      example: "BSA…",
     }),
   ),
-  enable_code_execution: toggle("Let models run Python, where a request asks for it."),
+  search_embedding_model: optional(
+    text(
+      `Model that ranks passages of pages: \`${SEARCH_MODEL_NAME}\`, or a name in [[models]]; unset: by words alone.`,
+      {
+        example: SEARCH_MODEL_NAME,
+      },
+    ),
+  ),
+  enable_code_execution: toggle("Enable Python, for requests that ask for it."),
   code_exec_python: text("Python to run (on Windows usually `python`).", { default: PYTHON_BY_DEFAULT }),
   code_exec_timeout: integer("Seconds one execution may take.", {
     default: 60,
@@ -145,7 +148,7 @@ const Runtime = section("How models are run.", {
       example: "work",
     }),
   ),
-  enable_shell: toggle("Let models run shell commands, where a request asks for them."),
+  enable_shell: toggle("Enable the shell, for requests that ask for it."),
   shell_path: text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" }),
   shell_timeout: integer("Seconds one shell call may take; calls may ask for less.", {
     default: 600,
@@ -166,12 +169,12 @@ const Runtime = section("How models are run.", {
   ),
   agent_permission: choice(
     ["auto", "ask", "deny"],
-    "Whether the server's tools run at once, after an approval, or not at all; requests can only be stricter.",
+    "Permission of the server's tools: run immediately, run after approval, or deny; requests can only be stricter.",
     { default: "auto", aliases: ["code_exec_permission"] },
   ),
   approval_scope: choice(
     ["session", "tool", "action"],
-    "What an approval that is remembered for the session covers: all actions, the same tool, or the same tool with the same arguments.",
+    "Scope of an approval that is remembered for the session: all actions, the same tool, or the same tool with the same arguments.",
     { default: "session" },
   ),
 });
@@ -212,10 +215,10 @@ const PagedAttn = section("Size and type of the KV cache. Name at most one of th
   block_size: later(optional(integer("Tokens of one block.", { minimum: 1 }))),
 });
 
-const Sandbox = section("What the processes that tools run in may do. See docs/sandbox.md.", {
+const Sandbox = section("Confinement of tool processes. See docs/sandbox.md.", {
   mode: choice(
     ["auto", "on", "off"],
-    "`auto` enforces what this machine can, `on` refuses to start when something is missing, `off` enforces nothing.",
+    "`auto` enforces what this machine supports, `on` refuses to start if something is missing, `off` enforces nothing.",
     { default: "auto", flag: "--sandbox" },
   ),
   profile: optional(
@@ -246,15 +249,15 @@ const Sandbox = section("What the processes that tools run in may do. See docs/s
   network: optional(
     choice(
       ["none", "loopback", "full"],
-      "Network that tools have; `full` leaves out this machine. Unset: full for developer, loopback for restricted.",
+      "Network of tools; `full` excludes this machine. Unset: full for developer, loopback for restricted.",
       { flag: "--sandbox-network", example: "none" },
     ),
   ),
 });
 
-const Global = section("Settings that belong to no part in particular.", {
+const Global = section("General settings.", {
   seed: optional(
-    integer("Random seed of requests that name none; unset: a fresh one each time.", {
+    integer("Random seed of requests without one; unset: a new one for each request.", {
       minimum: 0,
       maximum: 4_294_967_295,
       example: 42,
@@ -271,17 +274,17 @@ const Global = section("Settings that belong to no part in particular.", {
 
 /** Schema of all settings, defaults included. */
 export const Settings = Type.Object({
-  command: choice(["serve", "run"], "What `svc FILE` is for: the server or the terminal chat.", {
+  command: choice(["serve", "run"], "Command that `svc FILE` runs: the server or the terminal chat.", {
     default: "serve",
     flag: false,
   }),
   default_model_id: optional(
-    text("Model of requests that name none: its name or its model_id.", { example: "chat" }),
+    text("Default model of requests: its name or its model_id.", { example: "chat" }),
   ),
   aliases: optional(
     list(
       AliasEntry,
-      "Other names for models, as [[aliases]] with name and model, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which counts for answers of text models alone.",
+      "Other names for models, as [[aliases]] with name and model, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which applies to text models only.",
       { example: ["claude-*=default"] },
     ),
   ),
