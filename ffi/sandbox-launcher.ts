@@ -1,6 +1,6 @@
-// The hidden command that confines itself and then becomes another program: for machines without bubblewrap. Nothing of
-// the server runs here, and nothing comes back once the program has taken over. The kernel applies each step to the
-// calling thread alone; execv ends all others, so the program starts with every step applied.
+// Hidden command that confines itself and then becomes another program, for machines without bubblewrap. Nothing of
+// the server runs here, and nothing returns after the program has taken over. The kernel applies each step to the
+// calling thread only; execv ends all others, so the program starts with every step applied.
 
 import { dlopen, ptr } from "bun:ffi";
 import { openSync, statSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The hidden command that tells how much memory sockets of a network hold, as the kernel's socket diagnosis (sock_diag(7))
-// has it: a line for each socket with its inode, its user and bytes. A process of its own, because it enters that network.
+// Hidden command that reports the memory of all sockets of a network, from the kernel's socket diagnosis (sock_diag(7)):
+// one line per socket with its inode, user and bytes. A separate process, because it enters that network.
 
 import { openSync, readFileSync } from "node:fs";
 import { call, must, startProgram } from "./guard-system.ts";

@@ -1,4 +1,4 @@
-// What answers conversations without HTTP: the core with stores, tools, MCP servers, web search and the agent. The server and
+// The conversation backend without HTTP: the core with stores, tools, MCP servers, web search and the agent. The server and
 // the terminal chat open it.
 
 import { Approvals } from "../agent/approvals.ts";

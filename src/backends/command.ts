@@ -1,4 +1,4 @@
-// What `svc backend` can be asked to do.
+// Arguments of `svc backend`.
 
 import type { BackendKind } from "./catalog.ts";
 

@@ -1,4 +1,4 @@
-// What `svc serve` prints when it starts and when it is ready.
+// Output of `svc serve` at start and when ready.
 
 import { networkInterfaces } from "node:os";
 import { modelName } from "../config/model-name.ts";

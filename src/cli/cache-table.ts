@@ -1,4 +1,4 @@
-// The downloaded models as a table, and what deleting one did, as text for a terminal.
+// Tables of downloaded models and of deletions, for a terminal.
 
 import type { CachedFile, Deleted } from "../hub/cache.ts";
 import { megabytes } from "../hub/progress.ts";

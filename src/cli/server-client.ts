@@ -1,4 +1,4 @@
-// HTTP client of a svc server that already runs. Knows its address, its key and how it reports errors; not what is asked.
+// HTTP client of a running svc server. Knows its address, its key and its error format, but no route.
 
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";

@@ -1,4 +1,4 @@
-// `svc ps`, `list`, `show` and `stop`: what a running server serves, and unloading one of its models.
+// `svc ps`, `list`, `show` and `stop`: query the models of a running server and unload one.
 
 import type { Settings } from "../config/settings.ts";
 import { columns } from "./table.ts";

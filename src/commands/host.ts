@@ -1,4 +1,4 @@
-// What a command gets of its process, so that commands themselves neither read the environment nor end the process.
+// Environment of a command: options, signals, output. Commands neither read the environment nor end the process.
 
 import type { AppOptions } from "../app/server.ts";
 import type { Environment } from "../config/sources.ts";

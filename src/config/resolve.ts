@@ -1,5 +1,5 @@
-// From "what was said where" to the Settings the program runs by: layers are merged, judged, completed with defaults,
-// and paths become absolute. The only entry that main.ts needs.
+// Resolves raw values to Settings: merges the layers, validates them, adds defaults and makes paths absolute. The only
+// entry that main.ts needs.
 
 import { Value } from "@sinclair/typebox/value";
 import { accessSync, constants, existsSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The one setting whose environment name does not simply win: a file or flag that says that tools are confined, or that they
-// are not, must not be overruled by a variable that happens to be set.
+// Merge rule of the sandbox mode: an environment variable must not override a file or flag that enables or disables
+// confinement.
 
 import { formatOrigin } from "./problem.ts";
 import type { RawValue } from "./sources.ts";

@@ -1,6 +1,6 @@
-// What a chat-type request may ask for beyond one generation: input files, and what the server does by itself between
-// the model's words. A dialect translates its body into a Conversation; its Converse yields the events of a run
-// with agent events between them. The engine knows nothing of this.
+// Chat-type requests beyond one generation: input files, and the actions of the server between the model's words. A
+// dialect translates its body into a Conversation; its Converse yields the events of a run with agent events between
+// them. The engine knows nothing of this.
 
 import type { HostedTool } from "./compat.ts";
 import type { ContentPart, Message, Modality } from "./message.ts";

@@ -1,5 +1,5 @@
-// What the server does with requests that the interface refuses although widely used clients send them: refuses them, as
-// the interface has it (`strict`), or serves them in the nearest right way (`clients`). Spec: decisions, Second wave.
+// Compatibility mode: handling of requests that the specification rejects although widely used clients send them.
+// `strict` rejects them, `clients` serves them as closely as possible. Spec: decisions, Second wave.
 
 export const COMPAT_MODES = ["strict", "clients"] as const;
 export type CompatMode = (typeof COMPAT_MODES)[number];

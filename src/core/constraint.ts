@@ -1,4 +1,4 @@
-// What an answer must look like. Compiled by the engine; what can't be expressed is refused there with the reason.
+// Constraint of an answer: JSON schema, regex or grammar. Compiled by the engine, which rejects what it cannot enforce.
 
 /** One grammar of a set; exactly one of the first two is given. Grammars refer to each other by name (llguidance). */
 export interface NamedGrammar {

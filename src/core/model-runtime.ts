@@ -1,5 +1,5 @@
-// What serves one model: an engine process of this machine, or a pool of upstream servers. The registry of models knows no
-// more of either than this.
+// Interface of a model's runtime: an engine process of this machine, or a pool of upstream servers. The registry of models
+// knows nothing else of either.
 
 import type { AdapterId } from "./adapter.ts";
 import type { ImageEvent, ImageRequest } from "./image.ts";

@@ -1,5 +1,5 @@
-// Shortens long texts of tools: keeps the beginning, which says what was done, and the end, which has the result. Between
-// them stands how much is gone.
+// Shortens long output of tools: keeps the beginning, which shows the action, and the end, which shows the result, with the
+// number of omitted bytes between them.
 
 /** Room that the word on what is gone takes at most. */
 const NOTE_CHARS = 48;

@@ -1,5 +1,4 @@
-// Text that is to be spoken, and what becomes of it: shared by who asks and by the engines that speak. Plain data that can
-// cross a process.
+// Speech requests and their events, shared by the HTTP layer and the engines. Plain data that can cross a process.
 
 import type { ErrorData } from "./error.ts";
 

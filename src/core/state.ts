@@ -1,4 +1,4 @@
-// Where things that outlive a request are kept. Two implementations: memory, and SQLite for what must survive a restart.
+// Interface of storage that outlives a request. Two implementations: memory, and SQLite, which survives a restart.
 
 /**
  * A bounded set of JSON records by id, each with a body of bytes if it needs one. Calls return when the record is as safe

@@ -1,5 +1,5 @@
-// What a machine offers and what svc makes of it: the bodies of /v1/system/info and /v1/system/doctor, which the command
-// line prints too. Never a path, a host name or a user of the machine.
+// Facts and checks of a machine: the bodies of /v1/system/info and /v1/system/doctor, which the command line prints too.
+// Never contains a path, a host name or a user of the machine.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 

@@ -1,4 +1,4 @@
-// What the answers of all generation routes begin with.
+// Common fields of the answers of all generation routes.
 
 import { defined } from "../core/defined.ts";
 import type { ModelKind } from "../core/model-info.ts";

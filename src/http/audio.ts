@@ -1,6 +1,6 @@
-// Writes speech as it is made: parts in, Response out. Pull-based, so a client that reads slowly slows its own speech, and
-// at most one part waits here. Once the first byte is out there is no way left to tell an error: the connection breaks off,
-// so that a truncated speech does not pass for a complete one.
+// Writes speech while it is synthesized: parts in, Response out. Pull-based, so a client that reads slowly slows its own speech,
+// and at most one part waits here. After the first byte an error has no status: the connection is closed, so that a
+// truncated speech does not pass for a complete one.
 
 import { ServiceError } from "../core/error.ts";
 import type { SpeechEvent } from "../core/speech.ts";

@@ -1,4 +1,4 @@
-// The compat mode as a request meets it: what it was served is counted, logged and sent back in a header (observe.ts).
+// Compatibility mode of one request: counts and logs each use, and reports it in a header (observe.ts).
 
 import { type Compat, type CompatKind, STRICT } from "../core/compat.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -1,4 +1,4 @@
-// What an upload form says: one file, and what it is for.
+// Parses an upload form: one file and its purpose.
 
 import { ServiceError } from "../core/error.ts";
 import type { NewFile } from "../core/files.ts";

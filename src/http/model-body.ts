@@ -1,4 +1,4 @@
-// Bodies of requests that name a model, with the model that its name stands for.
+// Bodies of requests that name a model, with aliases resolved.
 
 import { readJsonObject } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";

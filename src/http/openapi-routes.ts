@@ -1,5 +1,5 @@
-// What the documentation of every route has in common: path parameters and error answers. They follow from what the route
-// is (takes JSON, names a model, has an id in its path), so a new route need not list them; what it lists itself stays.
+// Common documentation of all routes: path parameters and error answers. They follow from what the route
+// is (takes JSON, names a model, has an id in its path), so a new route need not list them; its own entries stay.
 
 import { ERROR_TABLE, type ErrorCode } from "../core/error.ts";
 import type { ApiComponents } from "./openapi.ts";

@@ -1,4 +1,4 @@
-// Every combination of what was asked for, each measured by itself.
+// Benchmark of all combinations of a plan, one after the other.
 
 import { SLOTS_MAX } from "../core/limits.ts";
 import type { BenchRow } from "../core/measure.ts";

@@ -1,4 +1,4 @@
-// What `svc rpc-worker` is started with.
+// Arguments of `svc rpc-worker`.
 
 export interface RpcWorkerCommand {
   readonly host: string;

@@ -1,6 +1,6 @@
-// System calls that confined programs may make: name, number of 64-bit x86, number of arm64. What is not here is refused,
-// and so is whatever a later kernel adds: mounts, namespaces, keys, the kernel and its clock, other processes' memory,
-// io_uring, and memory that counts for no process (segments, queues, memfds).
+// System calls allowed to confined programs: name, number on 64-bit x86, number on arm64. All others are refused, including
+// those of later kernels: mounts, namespaces, keys, the kernel and its clock, other processes' memory, io_uring, and
+// memory that counts for no process (segments, queues, memfds).
 
 import type { Profile } from "./types.ts";
 

@@ -1,5 +1,5 @@
-// Looks for what will go wrong, or has: one check a question, each with what was found and what to do. Looks only; the one
-// thing it writes is an empty file in the cache folder, which it removes.
+// Checks for present and future problems: one check per question, each with its result and fix. Read-only, except for an
+// empty file in the cache folder, which it removes.
 
 import { createServer } from "node:net";
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// Whether a GGUF file can be what it says: its header is read, and its last tensor must begin before the file ends. Finds
-// files that are none and downloads that broke off, without reading the weights.
+// Plausibility check of a GGUF file: reads its header; its last tensor must begin before the file ends. Finds other formats
+// and truncated downloads without reading the weights.
 
 import { statSync } from "node:fs";
 import { type GgufHeader, readGgufHeader } from "../core/gguf.ts";

@@ -1,4 +1,4 @@
-// What GET /v1/system/info answers.
+// Answer of GET /v1/system/info.
 
 import { arch, cpus, platform, release } from "node:os";
 import type { EngineHost, SystemInfo, SystemModel } from "../core/system.ts";

@@ -1,4 +1,4 @@
-// Which means of confining tools work here. Each is tried, because what is installed is often forbidden.
+// Detects the confinement mechanisms that work here. Each is tried, because an installed one is often forbidden.
 
 import { existsSync, readFileSync } from "node:fs";
 import type { EngineHost, Sandbox } from "../core/system.ts";

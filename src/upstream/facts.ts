@@ -1,4 +1,4 @@
-// What is known of an upstream server from its model list.
+// Facts of an upstream server, from its model list.
 
 import { defined } from "../core/defined.ts";
 import type { Modality } from "../core/message.ts";

@@ -1,4 +1,4 @@
-// What a pool of upstreams is built from. Keys are resolved: nothing here reads the environment.
+// Options of a pool of upstreams. Keys are resolved: nothing here reads the environment.
 
 import type { ModelKind } from "../core/model-info.ts";
 import type { ModelRuntime } from "../core/model-runtime.ts";

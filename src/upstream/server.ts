@@ -1,4 +1,4 @@
-// One upstream server: what is known of it, its health, its load and its numbers.
+// One upstream server: its facts, health, load and statistics.
 
 import { Histogram } from "../core/histogram.ts";
 import type { Modality } from "../core/message.ts";

@@ -1,4 +1,4 @@
-// What requests to servers without a choice among several tools have in common. Pure.
+// Common rules of requests to servers that cannot choose among several tools. Pure.
 
 import type { ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";

@@ -1,4 +1,4 @@
-// What a person should know of the model of a chat: its name, its context, what it takes, and whether it is the toy.
+// Note about the model at the start of a chat: its name, context, media, and whether it is the toy model.
 
 import type { ChatModel } from "../../core/model-info.ts";
 

@@ -1,4 +1,4 @@
-// Keeps what tools run from this server's own port, where the sandbox cannot: it would approve its own actions.
+// Blocks tool processes from this server's port if the sandbox cannot: a model could approve its own actions.
 
 import { ServiceError } from "../../core/error.ts";
 import type { Connection } from "../observe.ts";

@@ -1,4 +1,4 @@
-// JSON-RPC 2.0 as MCP uses it over HTTP: one request a body, one answer. Knows neither HTTP nor what is asked.
+// JSON-RPC 2.0 as MCP uses it over HTTP: one request per body, one answer. Knows neither HTTP nor the methods.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";

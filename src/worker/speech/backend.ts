@@ -1,4 +1,4 @@
-// What speech synthesis needs of a library. Implemented in ffi, faked in tests.
+// Interface of a speech library. Implemented in ffi, faked in tests.
 
 /** Synthesizes short texts, one at a time. */
 export interface SpeechBackend {

@@ -1,4 +1,4 @@
-// Running averages of what steps cost, and what follows from them: prefill chunk and draft length. Pure.
+// Running averages of step costs, and the prefill chunk and draft length that follow from them. Pure.
 
 /** Running averages of what steps cost, from which the prefill chunk is chosen. */
 export interface StepCost {

@@ -1,4 +1,4 @@
-// What the decode modes have in common: what a step asks of them, and the parts of the engine that they work on.
+// Interface of the decode modes: a step's calls, and the parts of the engine that modes work on.
 
 import type { Backend, DecodeOutcome } from "../backend.ts";
 import type { Batch } from "../batch.ts";
