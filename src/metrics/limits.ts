@@ -3,7 +3,7 @@
 /** Time between two samples for the web interface, milliseconds, and how many are kept: those of an hour. */
 export const SAMPLE_MS = 10_000;
 export const SAMPLES_MAX = 360;
-/** Of older samples one in so many is kept, and how many of them: a minute's and those of a day. */
+/** Older samples are thinned: one in six is kept (one a minute), for 23 hours. */
 export const OLDER_EVERY = 6;
 export const OLDER_SAMPLES_MAX = 1380;
 /** Lines of the log that the web interface shows, characters of each, and their age, milliseconds. */
