@@ -20,6 +20,18 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** A number in thousands, millions or billions: 41K, 600M, 1.7B. */
+export function formatCount(value: number): string {
+  const [unit, size] = COUNT_UNITS.find(([, least]) => value >= least) ?? ["", 1];
+  return `${Number((value / size).toPrecision(value / size >= 100 ? 3 : 2))}${unit}`;
+}
+
+const COUNT_UNITS = [
+  ["B", 1e9],
+  ["M", 1e6],
+  ["K", 1e3],
+] as const;
+
 export function plural(count: number, word: string): string {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }

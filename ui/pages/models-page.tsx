@@ -1,17 +1,22 @@
-// Models page: status, load, reload and unload of the served models, their LoRA adapters and upstream servers.
+// Models page: the served models with their adapters and upstream servers, downloads, models on this machine, search of the hub.
 
 import { RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
+import type { HubInstalledModel, HubMachine } from "../../src/core/hub.ts";
 import { messageOf, sendForJson } from "../api/client.ts";
-import { plural } from "../format.ts";
+import { formatBytes, formatCount, plural } from "../format.ts";
+import { deleteModel, installed, loadHub, pulls } from "../state/hub.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
-import { loadModels, models, modelsError } from "../state/models.ts";
+import { hasOnlyDemoModel, loadModels, models, modelsError } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { loadUpstreams, upstreams } from "../state/upstreams.ts";
 import { Icon } from "../view/icon.tsx";
 import { Adapters } from "./adapters.tsx";
+import { HubSearch } from "./hub-search.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
+import { Proposals } from "./proposals.tsx";
+import { Pulls } from "./pulls.tsx";
 import { Upstreams } from "./upstreams.tsx";
 import { usePolling } from "./use-polling.ts";
 
@@ -19,13 +24,115 @@ import { usePolling } from "./use-polling.ts";
 const POLL_MS = 3000;
 
 export function ModelsPage() {
-  usePolling(async () => void (await Promise.all([loadModels(), loadUpstreams()])), POLL_MS);
+  usePolling(async () => void (await Promise.all([loadModels(), loadUpstreams(), loadQuietly()])), POLL_MS);
   const cards = models.value;
+  const hub = installed.value;
   return (
     <PageFrame label="Models">
       {modelsError.value !== undefined && <Problem text={modelsError.value} />}
       {cards !== undefined && grouped(cards).map(({ base }) => <ModelView key={base.id} card={base} />)}
+      {hub === null && (
+        <p class="note">
+          This server lets only clients of its own machine, or with an API key, download and delete models.{" "}
+          <code>models_mutable = true</code> allows it to all.
+        </p>
+      )}
+      {hub && (
+        <>
+          <Pulls />
+          {hasOnlyDemoModel(cards) && pulls.value.length === 0 && (
+            <section class="card">
+              <Proposals />
+            </section>
+          )}
+          <Unserved models={hub.data.filter(({ served_as: served }) => served === null)} />
+          <HubSearch />
+          <MachineLine machine={hub.machine} />
+        </>
+      )}
     </PageFrame>
+  );
+}
+
+/** Where the hub cannot be asked, the served models are still shown. */
+async function loadQuietly(): Promise<void> {
+  await loadHub().catch(() => undefined); // loading the models fails too and reports the error
+}
+
+function MachineLine({ machine }: { readonly machine: HubMachine }) {
+  const { memory_free_bytes: memory, memory_total_bytes: total, disk_free_bytes: disk } = machine;
+  return (
+    <p class="faint">
+      {formatBytes(memory)} of {formatBytes(total)} memory free · {formatBytes(disk)} of disk free ·{" "}
+      {formatBytes(machine.models_bytes)} of models downloaded
+    </p>
+  );
+}
+
+/** Models on this machine that the server does not serve. */
+function Unserved({ models: list }: { readonly models: readonly HubInstalledModel[] }) {
+  if (list.length === 0) return null;
+  return (
+    <section class="card" aria-label="On this machine, not served">
+      <h2>On this machine, not served</h2>
+      <ul class="model-choices">
+        {list.map((model) => (
+          <li key={model.id}>
+            <strong>{model.id}</strong>
+            <span class="faint grow">{formatBytes(model.size_bytes)}</span>
+            <DeleteButton model={model} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Asks once more, because a download can take hours. */
+function DeleteButton({ model }: { readonly model: HubInstalledModel }) {
+  const [isAsked, setAsked] = useState(false);
+  if (!model.is_removable) return null;
+  if (!isAsked)
+    return (
+      <button type="button" aria-label={`Delete ${model.id}`} onClick={() => setAsked(true)}>
+        Delete
+      </button>
+    );
+  return (
+    <span class="row">
+      <button type="button" class="danger" onClick={() => void deleteModel(model)}>
+        Delete {formatBytes(model.size_bytes)}
+      </button>
+      <button type="button" onClick={() => setAsked(false)}>
+        Keep
+      </button>
+    </span>
+  );
+}
+
+/** What a model can do and how large it is, as badges. */
+function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubInstalledModel | undefined }) {
+  const { capabilities, context_length: context } = card;
+  const names = [
+    ["tools", "tools"],
+    ["vision", "sees"],
+    ["audio", "hears"],
+    ["reasoning", "reasons"],
+    ["embeddings", "embeddings"],
+  ] as const;
+  return (
+    <p class="badges">
+      {names
+        .filter(([name]) => capabilities?.[name] === true)
+        .map(([name, label]) => (
+          <span key={name} class="badge">
+            {label}
+          </span>
+        ))}
+      {context ? <span class="badge">context {formatCount(context)}</span> : null}
+      {file?.quantization ? <span class="badge">{file.quantization}</span> : null}
+      {file !== undefined && <span class="badge">{formatBytes(file.size_bytes)}</span>}
+    </p>
   );
 }
 
@@ -45,6 +152,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
   const { id, root, status, kind, mcp_tools_count: tools } = card;
   const [operating, setOperating] = useState<string>();
   const servers = upstreams.value?.get(id);
+  const file = installed.value?.data.find(({ served_as: served }) => served === id);
   const shown = operating ?? status ?? "loaded";
   // A model on upstream servers cannot be unloaded; a reload probes them.
   const operations = OPERATIONS.filter(
@@ -72,6 +180,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         <span class={`badge ${shown}`}>{shown}</span>
         {kind && kind !== "text" ? <span class="badge">{kind}</span> : null}
         <span class="grow" />
+        {file !== undefined && <DeleteButton model={file} />}
         {operations.map((operation) => (
           <button type="button" onClick={() => void operate(operation)}>
             {operation.label}
@@ -79,7 +188,8 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         ))}
         {operating !== undefined && <Icon node={RefreshCw} />}
       </header>
-      {root && <p class="faint">{root}</p>}
+      {root && root !== id && <p class="faint">{root}</p>}
+      <Badges card={card} file={file} />
       {tools ? <p class="faint">{plural(tools, "MCP tool")}</p> : null}
       {servers !== undefined && <Upstreams servers={servers} />}
       <Adapters model={id} isLoaded={shown === "loaded"} />

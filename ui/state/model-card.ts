@@ -13,6 +13,14 @@ export interface ModelCard {
   readonly kind?: ModelKind | null;
   /** Tokens of a conversation; absent until the model is loaded. */
   readonly context_length?: number | null;
+  /** Of a text model; absent until it has been loaded once. */
+  readonly capabilities?: {
+    readonly tools: boolean;
+    readonly vision: boolean;
+    readonly audio: boolean;
+    readonly reasoning: boolean;
+    readonly embeddings: boolean;
+  };
   /** Input modalities besides text; absent if unknown. */
   readonly modalities?: readonly Modality[] | null;
 }

@@ -1,0 +1,224 @@
+// The Models page in a browser, against scripted routes of the hub.
+
+import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import type { HubPull } from "../../src/core/hub.ts";
+import { proposalsFor } from "../../ui/state/proposals.ts";
+import { describeInBrowser, violations, visit } from "../helpers/browser.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
+
+const SLOW_MS = 60_000;
+const GIB = 1024 ** 3;
+
+test("proposes at most three models, all of which fit", () => {
+  expect(proposalsFor(0.5 * GIB, 100 * GIB)).toEqual([]);
+  expect(proposalsFor(2 * GIB, 100 * GIB)).toHaveLength(1);
+  for (const memory of [4, 8, 16, 64]) {
+    const proposals = proposalsFor(memory * GIB, 100 * GIB);
+    expect(proposals).toHaveLength(memory === 4 ? 2 : 3);
+    for (const { memory: needed } of proposals) expect(needed).toBeLessThanOrEqual(memory * GIB);
+  }
+  expect(proposalsFor(64 * GIB, 3 * GIB).every(({ download }) => download <= 3 * GIB)).toBe(true);
+});
+
+const machine = {
+  memory_total_bytes: 24 * GIB,
+  memory_free_bytes: 8 * GIB,
+  disk_free_bytes: 90 * GIB,
+  models_bytes: 2 * GIB,
+  models_max_bytes: null,
+};
+const ID = "acme/tiny-GGUF:Q4_K_M";
+const repository = {
+  id: "acme/tiny-GGUF",
+  object: "hub.repository",
+  access: "public",
+  downloads: 1234,
+  likes: 5,
+  updated_at: 1,
+  license: "mit",
+  task: null,
+  architecture: "llama",
+  parameters: 600_000_000,
+  context_length: 40_960,
+  tags: [],
+  downloaded: false,
+};
+const choice = (quantization: string, fit: string, isDefault: boolean) => ({
+  id: `acme/tiny-GGUF:${quantization}`,
+  quantization,
+  files: [`tiny-${quantization}.gguf`],
+  size_bytes: GIB,
+  projector: null,
+  draft: null,
+  download_bytes: GIB,
+  memory_bytes: 1.5 * GIB,
+  fit,
+  is_default: isDefault,
+  downloaded: false,
+});
+
+describeInBrowser("the models page", () => {
+  const ui = scriptedUi();
+  let pulls: HubPull[] = [];
+  let isThere = false;
+  const asked: string[] = [];
+
+  const pullState = (status: HubPull["status"], completed: number): HubPull => ({
+    id: "pull_1",
+    object: "hub.pull",
+    source: ID,
+    model: ID,
+    status,
+    total_bytes: GIB,
+    completed_bytes: completed,
+    bytes_per_second: status === "downloading" ? GIB / 64 : 0,
+    seconds_left: status === "downloading" ? 32 : null,
+    files: [],
+    created_at: 1,
+    error: null,
+  });
+
+  async function open(): Promise<Page> {
+    pulls = [];
+    isThere = false;
+    asked.length = 0;
+    const model = {
+      id: ID,
+      object: "hub.model",
+      repository: "acme/tiny-GGUF",
+      commit: "c",
+      quantization: "Q4_K_M",
+      files: ["tiny.gguf"],
+      size_bytes: GIB,
+      projector: null,
+      draft: null,
+      used_at: 1,
+      served_as: ID,
+      is_removable: true,
+    };
+    const capabilities = { tools: true, vision: false, audio: false, reasoning: true, embeddings: false };
+    const tiny = { id: "svc-tiny", status: "loaded", kind: "text", context_length: 4096 };
+    ui.route("/v1/models", () =>
+      Response.json({
+        data: isThere ? [tiny, { ...tiny, id: ID, context_length: 40_960, capabilities }] : [tiny],
+      }),
+    );
+    ui.route("/v1/hub/models", () =>
+      Response.json({ object: "list", data: isThere ? [model] : [], machine }),
+    );
+    ui.route("/v1/hub/pulls", () => Response.json({ object: "list", data: pulls }));
+    ui.route("/v1/hub/search", ({ url }) => {
+      asked.push(new URL(url).search);
+      return Response.json({ object: "list", data: [repository] });
+    });
+    ui.route("/v1/hub/models/acme/tiny-GGUF", () =>
+      Response.json({
+        ...repository,
+        revision: "main",
+        commit: "c",
+        files: [],
+        machine,
+        models: [choice("Q4_K_M", "fits", true), choice("F32", "too_large", false)],
+      }),
+    );
+    ui.route("/v1/hub/pull", async (request) => {
+      asked.push(await request.text());
+      pulls = [pullState("downloading", GIB / 2)];
+      return Response.json(pulls[0]);
+    });
+    ui.route("/v1/hub/pulls/pull_1/pause", () => {
+      pulls = [pullState("paused", GIB / 2)];
+      return Response.json(pulls[0]);
+    });
+    ui.route("/v1/hub/pulls/pull_1", () => {
+      pulls = [];
+      return Response.json({ id: "pull_1", object: "hub.pull", deleted: true });
+    });
+    ui.route("/v1/hub/models/acme/tiny-GGUF%3AQ4_K_M", ({ method }) => {
+      asked.push(method);
+      isThere = false;
+      return Response.json({ id: ID, object: "hub.model", deleted: true, freed_bytes: GIB });
+    });
+    const { page } = await visit(ui.url());
+    return page;
+  }
+  const toModels = (page: Page) => page.getByRole("link", { name: "Models", exact: true }).click();
+
+  test(
+    "finds a model, downloads it with pause and resume, uses and deletes it",
+    async () => {
+      const page = await open();
+      await toModels(page);
+      await page.getByLabel("Search the hub").fill("tiny");
+      await page.getByRole("button", { name: "acme/tiny-GGUF" }).click();
+      await page.getByText("600M parameters · llama · context 41K · 1,234 downloads · mit").waitFor();
+      expect(asked).toEqual(["?q=tiny&sort=downloads"]);
+      await page.getByText("too large").waitFor();
+      expect(await page.getByLabel("Download acme/tiny-GGUF:F32").isDisabled()).toBe(true);
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel(`Download ${ID}`).click();
+      await page.getByText("512 MiB of 1.0 GiB · 16.0 MiB/s · 32.0 s left").waitFor();
+      expect(JSON.parse(asked.at(-1) ?? "")).toEqual({ source: ID, stream: false });
+      await page.getByLabel(`Pause ${ID}`).click();
+      await page.getByText("512 MiB of 1.0 GiB · paused").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel(`Resume ${ID}`).click();
+      await page.getByLabel(`Pause ${ID}`).waitFor();
+      isThere = true;
+      pulls = [pullState("completed", GIB)];
+      await page.getByText(`${ID} is ready.`).waitFor();
+      const card = page.getByRole("region", { name: ID });
+      await card.getByText("reasons").waitFor();
+      await card.getByText("Q4_K_M", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Use it" }).click();
+      expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe(ID);
+      await toModels(page);
+      await page.getByLabel(`Delete ${ID}`).click();
+      await page.getByRole("button", { name: "Delete 1.0 GiB" }).click();
+      await until("it is gone", async () => (await card.count()) === 0);
+      expect(asked.at(-1)).toBe("DELETE");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "a download is cancelled",
+    async () => {
+      const page = await open();
+      pulls = [pullState("paused", 1)];
+      await toModels(page);
+      await page.getByLabel(`Cancel ${ID} and delete what has come`).click();
+      await until("it is gone", async () => (await page.getByLabel("Downloads").count()) === 0);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "a first visit proposes models that fit, and downloads none by itself",
+    async () => {
+      const page = await open();
+      await page.getByRole("region", { name: "Models for this machine" }).waitFor();
+      expect(await page.locator(".proposals li").count()).toBe(3);
+      expect(await violations(page)).toEqual([]);
+      expect(asked).toEqual([]);
+      await page.locator(".proposals button").first().click();
+      await until("it is asked for", () => asked.length === 1);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "a server that keeps its models says so",
+    async () => {
+      const page = await open();
+      ui.route("/v1/hub/models", () => Response.json({ error: { message: "none" } }, { status: 404 }));
+      await toModels(page);
+      await page.getByText("models_mutable = true").waitFor();
+      expect(await page.getByLabel("Search the hub").count()).toBe(0);
+      expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
