@@ -45,7 +45,17 @@ function entryProblems(values: Values, entry: string): readonly Problem[] {
     ...none,
     ...foreign.map((value) => problem(value, "is for models that svc runs itself", "Remove it.")),
     ...upstreams.flatMap((upstream) => upstreamProblemsOf(values, upstream, upstreams)),
+    ...probeProblems(values, entry, upstreams),
   ];
+}
+
+/** A probe is a text of one token. */
+function probeProblems(values: Values, entry: string, upstreams: readonly RawValue[]): readonly Problem[] {
+  if ((values.get(`${entry}.serves`)?.value ?? "text") === "text") return [];
+  const probes = upstreams.flatMap(({ path }) => values.get(`${path}.probe`) ?? []);
+  return probes
+    .filter(({ value }) => value === true)
+    .map((value) => problem(value, "is for text models", "Remove it: images and speech are not probed."));
 }
 
 function upstreamProblemsOf(

@@ -1,6 +1,6 @@
 // Settings of models that other servers run: [models.routing] and [[models.upstreams]].
 
-import { choice, entries, integer, number, optional, section, text } from "./field.ts";
+import { choice, entries, integer, number, optional, section, text, toggle } from "./field.ts";
 
 /** `[models.routing]`. */
 export const ModelRouting = section("How requests for an upstream model are spread over its upstreams.", {
@@ -68,6 +68,10 @@ export const Upstreams = entries('Servers that run the model. Only with kind = "
       flag: false,
       example: 64,
     }),
+  ),
+  probe: toggle(
+    "Ask for one token at the start and when the upstream comes back, which may cost money. Only for text models.",
+    { flag: false },
   ),
   dialect: choice(
     ["auto", "chat", "responses", "messages"],

@@ -3,7 +3,7 @@
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { Answer } from "./answer.ts";
 import { coalesced } from "./coalesce.ts";
-import { estimatedTokens } from "./count.ts";
+import { estimatedTokens } from "./estimate.ts";
 import { type Exchange, exchangeOf } from "./exchange.ts";
 import {
   brokenAnswer,

@@ -1,38 +1,15 @@
-// Tokens of a prompt: counted by the upstream where it has an endpoint for it, else estimated from bytes.
+// Tokens of a prompt, counted by the upstream where it has an endpoint for it.
 
 import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
-import type { Prompt, RunRequest } from "../core/run.ts";
+import type { RunRequest } from "../core/run.ts";
 import { chatBody, messagesOf } from "./chat-body.ts";
 import { readJson, send } from "./http.ts";
-import { BYTES_PER_TOKEN, PROBE_MS, TOKENS_PER_MESSAGE } from "./limits.ts";
+import { PROBE_MS } from "./limits.ts";
 import { promptFields } from "./messages-body.ts";
 import { inputFields } from "./responses-body.ts";
 import type { UpstreamServer } from "./server.ts";
 import { readCounted, readTemplate, readTokenized } from "./wire.ts";
-
-const encoder = new TextEncoder();
-
-/** A rough count, rather too many: UTF-8 bytes by BYTES_PER_TOKEN. */
-export function estimatedTokens(prompt: Prompt): number {
-  switch (prompt.type) {
-    case "tokens":
-      return prompt.tokens.length;
-    case "text":
-      return tokensIn(prompt.text + (prompt.suffix ?? ""));
-    case "gap":
-      return tokensIn(prompt.before + prompt.after);
-    case "chat": {
-      const messages = prompt.messages.map(
-        ({ content, toolCalls = [] }) =>
-          content.map((part) => (part.type === "text" ? part.text : "")).join("") +
-          toolCalls.map((call) => call.name + call.arguments).join(""),
-      );
-      const tools = prompt.tools.length === 0 ? "" : JSON.stringify(prompt.tools);
-      return tokensIn(messages.join("") + tools) + messages.length * TOKENS_PER_MESSAGE;
-    }
-  }
-}
 
 /** The upstream's own count; undefined where it has no endpoint for it or does not answer. */
 export async function countedTokens(
@@ -115,8 +92,4 @@ function toolsOf(
     type: "function",
     function: { name, ...defined({ description }), parameters },
   }));
-}
-
-function tokensIn(text: string): number {
-  return Math.ceil(encoder.encode(text).byteLength / BYTES_PER_TOKEN);
 }

@@ -113,7 +113,14 @@ const CHAT: Honoured = {
   ]),
   vllm: new Set([...VLLM_AND_SGLANG, "truncate_sequence"]),
   sglang: new Set(VLLM_AND_SGLANG),
-  "llama-server": new Set([...COMMON, ...OF_LLAMA_SERVER, "continue_final_message", "logprobs", "prompt"]),
+  "llama-server": new Set([
+    ...COMMON,
+    ...OF_LLAMA_SERVER,
+    "continue_final_message",
+    "logprobs",
+    "n",
+    "prompt",
+  ]),
   ollama: new Set([...COMMON, "suffix"]),
   other: new Set([...COMMON, ...OPENAI, "echo", "n", "suffix"]),
 };

@@ -27,7 +27,7 @@ export const UNKNOWN_SERVER: ServerFacts = { engine: "other", isOpenAi: false, r
 /** The facts in a model's card. */
 export function factsOf(card: WireModelCard, version?: string): ServerFacts {
   const engine = engineOf(card.owned_by ?? undefined);
-  const contextTokens = card.max_model_len ?? undefined;
+  const contextTokens = card.max_model_len ?? card.meta?.n_ctx ?? undefined;
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version ?? "") ?? [];
   return {
     engine,

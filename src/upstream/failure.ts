@@ -73,6 +73,10 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
         : { type: "failed", problem: "503", isCertain: false };
     return { error, mayRetry: true, verdict };
   }
+  if (status === 501) {
+    const message = said.message === "" ? "The upstream server does not do this." : said.message;
+    return { error: new ServiceError("unsupported_capability", message), mayRetry: true, verdict: WELL };
+  }
   if (status >= 500) {
     const verdict: Verdict = { type: "failed", problem: `status ${status}`, isCertain: false };
     return { error: upstreamFailed(`answered with status ${status}`), mayRetry: true, verdict };

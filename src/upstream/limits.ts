@@ -51,5 +51,7 @@ export const THINKING_TOKENS = { low: 2048, medium: 8192, high: 16_384, xhigh: 3
 export const THINKING_TOKENS_MIN = 1024;
 /** The smallest `max_output_tokens` that OpenAI's Responses API takes. */
 export const RESPONSES_TOKENS_MIN = 16;
+/** Times an estimated prompt that the context is thought to hold, where an answer must fit beside it. */
+export const PROMPT_MARGIN = 1.5;
 /** Tokens that a message's markup is estimated at. */
 export const TOKENS_PER_MESSAGE = 4;

@@ -12,14 +12,15 @@ import {
   neutralFields,
   templateFields,
 } from "./common-body.ts";
+import { estimatedTokens } from "./estimate.ts";
 import type { ServerFacts } from "./facts.ts";
-import { MESSAGES_TOKENS, THINKING_TOKENS, THINKING_TOKENS_MIN } from "./limits.ts";
+import { MESSAGES_TOKENS, PROMPT_MARGIN, THINKING_TOKENS, THINKING_TOKENS_MIN } from "./limits.ts";
 import { imageType } from "./media.ts";
 import { allowedTools, forcedTool, isForced } from "./tool-choice.ts";
 
 /** The body that asks a server for a streamed message. */
 export function messagesBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
-  const { prompt, sampling, stop, maxTokens = MESSAGES_TOKENS } = request;
+  const { prompt, sampling, stop, maxTokens = tokensLeft(prompt, facts) } = request;
   return {
     model,
     max_tokens: Math.max(1, maxTokens),
@@ -31,6 +32,11 @@ export function messagesBody(request: ChatRequest, model: string, facts: ServerF
     ...thinkingFields(prompt, maxTokens, facts),
     stream: true,
   };
+}
+
+/** The API requires max_tokens. vLLM refuses more than its context has left, so the prompt is estimated. */
+function tokensLeft(prompt: ChatPrompt, { contextTokens = Infinity }: ServerFacts): number {
+  return Math.min(MESSAGES_TOKENS, contextTokens - Math.ceil(estimatedTokens(prompt) * PROMPT_MARGIN));
 }
 
 /** The API has schemas; svc has all constraints under the names of its chat completions. */

@@ -18,6 +18,8 @@ export interface UpstreamOptions {
   /** API key; never part of a log line, an error or a description. */
   readonly key?: string;
   readonly dialect: UpstreamDialect;
+  /** Ask for one token at the start and when it comes back. */
+  readonly probe?: boolean;
   readonly weight: number;
   readonly maxInFlight?: number;
 }

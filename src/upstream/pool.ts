@@ -3,7 +3,10 @@
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
+import type { RunRequest } from "../core/run.ts";
+import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import type { PoolStats } from "../core/telemetry.ts";
+import { attempt } from "./attempt.ts";
 import type { Verdict } from "./failure.ts";
 import { PROBE_EVERY_MS, RECHECK_MS } from "./limits.ts";
 import type { PoolOptions } from "./options.ts";
@@ -215,10 +218,43 @@ export class Pool {
     const wasDown = health.isCooling || !server.isKnown;
     health.begin();
     const verdict = await server.probe();
-    if (wasDown && verdict.type === "well") server.affinity.clear();
+    if (wasDown && verdict.type === "well") {
+      server.affinity.clear();
+      if (server.options.probe === true) return this.askOneToken(server);
+    }
     health.take(verdict);
   }
+
+  /** The attempt itself takes the verdict. */
+  private async askOneToken(server: UpstreamServer): Promise<void> {
+    const { firstTokenMs } = this.options.routing;
+    const options = {
+      request: ONE_TOKEN,
+      firstTokenMs,
+      silenceMs: firstTokenMs,
+      startedMs: performance.now(),
+    };
+    for await (const event of attempt(this.lease(server, []), options, new AbortController().signal))
+      if (event.type === "error") return;
+  }
 }
+
+/** The request of a probe that was asked for. */
+const ONE_TOKEN: RunRequest = {
+  model: "",
+  prompt: {
+    type: "chat",
+    messages: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
+    tools: [],
+    toolChoice: { type: "auto" },
+    thinking: { enabled: true, unsaid: true },
+  },
+  sampling: DEFAULT_SAMPLING,
+  maxTokens: 1,
+  stop: [],
+  choices: 1,
+  truncate: false,
+};
 
 /** It is well, or its trial is due. */
 function isUp({ health }: UpstreamServer): boolean {

@@ -67,7 +67,8 @@ function itemsOf(message: Message): readonly Body[] {
         name,
         arguments: args,
       }));
-      return text === "" ? calls : [{ role, content: text }, ...calls];
+      // Without its type llama-server refuses the item.
+      return text === "" ? calls : [{ type: "message", role, content: text }, ...calls];
     }
     case "tool": {
       const media = content.filter((part) => part.type !== "text");

@@ -11,7 +11,7 @@ import { Health, type HealthOptions } from "./health.ts";
 import { readError, readJson, send } from "./http.ts";
 import { ERROR_BYTES_MAX, PROBE_MS } from "./limits.ts";
 import type { UpstreamOptions } from "./options.ts";
-import { readModelList, readVersion } from "./wire.ts";
+import { readModelList, readProperties, readVersion, type WireModelCard } from "./wire.ts";
 
 /** How attempts ended. */
 export type Outcome = "answered" | "refused" | "busy" | "failed" | "broken" | "aborted";
@@ -131,21 +131,28 @@ export class UpstreamServer {
         .join(", ");
       return { type: "failed", problem: `it does not serve "${model}", but ${others}`, isCertain: true };
     }
-    if (card !== undefined) {
-      const isVllm = card.owned_by === "vllm";
-      this.facts = factsOf(card, isVllm ? await this.version() : undefined);
-    }
+    if (card !== undefined) this.facts = await this.completed(card);
     this.isKnown = true;
     return { type: "well" };
   }
 
-  private async version(): Promise<string | undefined> {
+  /** Facts of a card, and those that the server states beside its model list. */
+  private async completed(card: WireModelCard): Promise<ServerFacts> {
+    if (card.owned_by === "vllm") return factsOf(card, readVersion(await this.stated("/version"))?.version);
+    if (card.owned_by !== "llamacpp") return factsOf(card);
+    const { vision, audio } = readProperties(await this.stated("/props"))?.modalities ?? {};
+    const modalities = [...(vision ? ["image"] : []), ...(audio ? ["audio"] : [])];
+    return factsOf(vision === undefined ? card : { ...card, modalities });
+  }
+
+  /** JSON of a path of the server's own; undefined from an old one, or a proxy that hides it. */
+  private async stated(path: string): Promise<unknown> {
     try {
       const signal = AbortSignal.timeout(PROBE_MS);
-      const response = await send(this.options, { path: "/version", root: true, signal });
-      return response.ok ? readVersion(await readJson(response))?.version : undefined;
+      const response = await send(this.options, { path, root: true, signal });
+      return response.ok ? await readJson(response) : undefined;
     } catch {
-      return undefined; // an old one, or a proxy that hides it
+      return undefined;
     }
   }
 }

@@ -205,7 +205,8 @@ const ModelCard = Type.Object(
     tools_available: maybe(Type.Boolean()),
     kind: maybe(Type.String()),
     root: maybe(Type.String()),
-    meta: maybe(Type.Unknown()),
+    /** llama-server: n_ctx is the longest sequence of a slot. */
+    meta: maybe(Type.Object({ n_ctx: maybe(Type.Integer({ minimum: 1 })) }, OPEN)),
   },
   OPEN,
 );
@@ -235,6 +236,11 @@ const Images = Type.Object(
 const Tokenized = Type.Object({ count: maybe(Count), tokens: maybe(Type.Array(Type.Unknown())) }, OPEN);
 const Template = Type.Object({ prompt: Type.String() }, OPEN);
 const Counted = Type.Object({ input_tokens: Count }, OPEN);
+/** llama-server's properties. */
+const Properties = Type.Object(
+  { modalities: Type.Object({ vision: maybe(Type.Boolean()), audio: maybe(Type.Boolean()) }, OPEN) },
+  OPEN,
+);
 const Version = Type.Object({ version: Type.String() }, OPEN);
 
 /** A function that returns its argument typed by the schema, or undefined where it is something else. */
@@ -267,4 +273,5 @@ export const readImages = reader(Images);
 export const readTokenized = reader(Tokenized);
 export const readTemplate = reader(Template);
 export const readCounted = reader(Counted);
+export const readProperties = reader(Properties);
 export const readVersion = reader(Version);

@@ -140,6 +140,7 @@ class Fake implements FakeUpstream {
     const path = first.split(" ")[1] ?? "";
     if (path === "/v1/models") return whole(socket, this.listStatus, { object: "list", data: this.cards });
     if (path === "/version") return whole(socket, 200, { version: "0.12.0" });
+    if (path === "/props") return whole(socket, 200, { modalities: { vision: true, audio: false } });
     const text = Buffer.from(body.slice(0, length), "latin1").toString("utf8");
     const seen = { path, headers, body: JSON.parse(text) as Record<string, unknown> };
     this.seen.push(seen);

@@ -178,7 +178,7 @@ test("a request names the field that a server does not honour", () => {
   const needs = (extra: Partial<RunRequest>, engine: EngineName) =>
     unsupportedBy(engine, "chat", fieldsOf({ ...REQUEST, ...extra }));
   expect(needs({}, "ollama")).toBeUndefined();
-  expect(needs({ choices: 2 }, "llama-server")).toBe("n");
+  expect(needs({ choices: 2 }, "ollama")).toBe("n");
   expect(needs({ truncate: true }, "sglang")).toBe("truncate_sequence");
   expect(needs({ constraint: { type: "lark", grammar: "start: /a/" } }, "vllm")).toBe("grammar");
   expect(needs({ prompt: { type: "tokens", tokens: [1] } }, "ollama")).toBe("prompt");

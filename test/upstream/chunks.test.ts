@@ -6,6 +6,7 @@ import type { RunEvent } from "../../src/core/run.ts";
 import { coalesced } from "../../src/upstream/coalesce.ts";
 import { REPEATED_MISSES_MAX } from "../../src/upstream/limits.ts";
 import { RepeatedChunks } from "../../src/upstream/repeated.ts";
+import { EventReader } from "../../src/upstream/sse.ts";
 import { readChunk, type WireChunk } from "../../src/upstream/wire.ts";
 
 describe("a chunk that differs in its text alone", () => {
@@ -72,6 +73,26 @@ describe("a chunk that differs in its text alone", () => {
     }
     expect(repeated.read(one(REPEATED_MISSES_MAX))).toBeUndefined();
   });
+});
+
+test("events are the same however their bytes are cut", () => {
+  const lines = fc.array(
+    fc.string({ unit: "grapheme", maxLength: 8 }).filter((text) => !/[\r\n]/.test(text)),
+  );
+  const property = fc.property(lines, fc.array(fc.nat(40)), (texts, cuts) => {
+    const bytes = new TextEncoder().encode(
+      `\uFEFF${texts.map((text) => `event: x\r\ndata: a${text}\n\n`).join("")}`,
+    );
+    const reader = new EventReader();
+    const read: string[] = [];
+    let from = 0;
+    for (const size of [...cuts, bytes.byteLength]) {
+      read.push(...reader.push(bytes.subarray(from, from + size)));
+      from += size;
+    }
+    expect(read).toEqual(texts.map((text) => `a${text}`));
+  });
+  fc.assert(property, { numRuns: 500 });
 });
 
 test("deltas that arrive together are one event each place, in their order", () => {

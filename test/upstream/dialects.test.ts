@@ -249,6 +249,16 @@ describe("the Messages API", () => {
     expect(await thinking({ thinking: { enabled: true } }, 100)).toBeUndefined();
   });
 
+  test("asks for no more tokens than a known context has left", async () => {
+    const fake = fakeUpstream({ type: "answer", chunks: MESSAGE });
+    fake.cards = [{ id: "m", owned_by: "vllm", max_model_len: 4096 }];
+    const messages = [said("user", "word ".repeat(400))]; // 500 estimated tokens
+    await Array.fromAsync(modelOn(fake, "messages").generate(chat({ messages }), NEVER));
+    const asked = Number(fake.seen[0]?.body["max_tokens"]);
+    expect(asked).toBeGreaterThan(3000);
+    expect(asked).toBeLessThan(3596);
+  });
+
   test("answers with reasoning, text, tool calls and counts", async () => {
     const { events } = await ask("messages", chat({ tools: [TOOL] }), MESSAGE);
     expect(summary(events)).toEqual({

@@ -281,6 +281,16 @@ describe("queue and cancellation", () => {
     expect([model.pool.inFlight, model.activeRuns]).toEqual([0, 0]);
   });
 
+  test("a probe of one token, where it is asked for, finds an upstream that only lists its models", async () => {
+    const [ill, well] = [fakeUpstream({ type: "status", status: 404 }), fakeUpstream()];
+    const { model } = modelOn([ill, well], { each: { probe: true } });
+    await model.load();
+    expect(model.upstreams.map(({ status }) => status)).toEqual(["cooling", "healthy"]);
+    expect(well.seen.map(({ body }) => body["max_tokens"])).toEqual([1]);
+    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect([ill.seen.length, well.seen.length, model.pool.inFlight]).toEqual([1, 2, 0]);
+  });
+
   test("an upstream that returns gets one trial, then all", async () => {
     const upstream = fakeUpstream();
     const { model, log } = modelOn([upstream], { routing: { cooldownMs: 50, retries: 0 } });
@@ -365,6 +375,23 @@ test("a field that no upstream honours is refused by its name, before anything i
     param: "min_p",
   });
   expect(upstream.seen).toHaveLength(0);
+});
+
+test("llama-server states its context and media beside its model list", async () => {
+  const upstream = fakeUpstream();
+  upstream.cards = [{ id: "m", owned_by: "llamacpp", meta: { n_ctx: 2048, n_ctx_train: 4096 } }];
+  const { model } = modelOn([upstream]);
+  expect(await model.load()).toMatchObject({ contextTokens: 2048, modalities: ["image"] });
+});
+
+test("501 names what an upstream does not do; another one may", async () => {
+  const behaviour = { type: "status", status: 501, body: { error: { message: "no embeddings" } } } as const;
+  const { model } = modelOn([fakeUpstream(behaviour)]);
+  const refused: unknown = await model
+    .embed({ model: "big", inputs: ["a"], truncate: false }, NEVER)
+    .catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "unsupported_capability", message: "no embeddings" });
+  expect(model.upstreams[0]).toMatchObject({ status: "healthy" });
 });
 
 test("of two kinds of servers the request goes to the one that honours it", async () => {

@@ -2,20 +2,29 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { launchServer, newFolder } from "../helpers/binary.ts";
+import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
 import { entry, type Front, startFront } from "./front.ts";
-import { describeWithPrograms, LITELLM, type Running, startProgram, stopAll, stopLater } from "./programs.ts";
+import {
+  describeWithPrograms,
+  LITELLM,
+  metricOf,
+  type Running,
+  startProgram,
+  stopAll,
+  stopLater,
+} from "./programs.ts";
 import * as suite from "./suite.ts";
 
 const DIALECTS = ["chat", "messages", "responses"] as const;
 const KEY = "sk-litellm-test";
 
 describeWithPrograms(LITELLM)("LiteLLM's proxy", () => {
+  let back: Server;
   let proxy: Running;
   let front: Front;
   afterAll(stopAll);
   beforeAll(async () => {
-    const back = await launchServer([]);
+    back = await launchServer([]);
     stopLater(() => back.stop());
     const settings = join(newFolder(), "litellm.yaml");
     const params = { model: "openai/svc-tiny", api_base: `${back.url}/v1`, api_key: "none" };
@@ -40,7 +49,13 @@ describeWithPrograms(LITELLM)("LiteLLM's proxy", () => {
     ]);
   }, 180_000);
 
-  describe.each(DIALECTS)("by %s", (dialect) => suite.dialectTests(dialect, () => front));
+  describe.each(DIALECTS)("by %s", (dialect) =>
+    suite.dialectTests(
+      dialect,
+      () => front,
+      () => metricOf(back.url, "svc_running_sequences"),
+    ),
+  );
   describe("by chat", () => {
     suite.schemaTests("chat", () => front);
     suite.completionTests("chat", () => front);

@@ -4,7 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TINY_FILE } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
 import { entry, type Front, startFront } from "./front.ts";
-import { describeWithPrograms, LLAMA_SERVER, type Running, startProgram, stopAll } from "./programs.ts";
+import {
+  describeWithPrograms,
+  LLAMA_SERVER,
+  metricOf,
+  type Running,
+  startProgram,
+  stopAll,
+} from "./programs.ts";
 import * as suite from "./suite.ts";
 
 const DIALECTS = ["chat", "messages", "responses"] as const;
@@ -16,7 +23,9 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
     startProgram({
       program: LLAMA_SERVER,
       args: (port) => [
-        ...`--host 127.0.0.1 --port ${port} --jinja --no-ui -c 4096 -np 2 -t 1 --alias tiny`.split(" "),
+        ...`--host 127.0.0.1 --port ${port} --jinja --no-ui -c 4096 -np 2 -t 1 --alias tiny --metrics`.split(
+          " ",
+        ),
         "-m",
         TINY_FILE,
         ...more,
@@ -28,14 +37,19 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
     engine = await start();
     const vectors = await start("--embeddings", "--pooling", "mean");
     const upstream = { url: `${engine.url}/v1`, model: "tiny" };
+    const fast = "[models.routing]\ncooldown = 0.2\n";
     front = await startFront([
-      ...DIALECTS.map((dialect) => entry(dialect, [{ ...upstream, dialect }])),
+      ...DIALECTS.map((dialect) => entry(dialect, [{ ...upstream, dialect }], fast)),
       entry("vectors", [{ url: `${vectors.url}/v1`, model: "tiny" }]),
     ]);
   }, 120_000);
 
   describe.each(DIALECTS)("by %s", (dialect) => {
-    suite.dialectTests(dialect, () => front);
+    suite.dialectTests(
+      dialect,
+      () => front,
+      () => metricOf(engine.url, "llamacpp:requests_processing"),
+    );
     suite.countTests(dialect, () => front);
   });
   describe("by chat", () => {
@@ -46,10 +60,30 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
   describe("by responses", () => suite.schemaTests("responses", () => front));
   suite.embeddingTests("vectors", () => front);
 
-  test("its facts are known, and the models of a wrong name are not served", async () => {
+  test("its facts are known; what it does not do is refused by name", async () => {
     expect(await front.upstreams("chat")).toMatchObject([{ engine: "llama-server", status: "healthy" }]);
     const card = await front.openAi.models.retrieve("chat");
-    expect(card).toMatchObject({ max_model_len: expect.any(Number) });
+    expect(card).toMatchObject({ max_model_len: 2048, modalities: [] });
+    const refused: unknown = await front.openAi.embeddings
+      .create({ model: "chat", input: "a" })
+      .catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status: 400, code: "unsupported_capability" });
+    const image_url = { url: "data:image/png;base64,iVBORw0KGgo=" };
+    const seen: unknown = await front.openAi.chat.completions
+      .create({ model: "chat", messages: [{ role: "user", content: [{ type: "image_url", image_url }] }] })
+      .catch((error: unknown) => error);
+    expect(seen).toMatchObject({ status: 400 });
+  });
+
+  test("two answers at once", async () => {
+    const messages = [{ role: "user" as const, content: "Hi" }];
+    const { choices } = await front.openAi.chat.completions.create({
+      model: "chat",
+      messages,
+      n: 2,
+      max_tokens: 4,
+    });
+    expect(choices.map(({ message }) => message.content)).toEqual([expect.any(String), expect.any(String)]);
   });
 
   test("sampling fields reach it under its names", async () => {

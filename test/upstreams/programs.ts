@@ -115,6 +115,14 @@ export async function startProgram(options: StartOptions): Promise<Running> {
   };
 }
 
+/** The sum of a metric over all of its labels. */
+export async function metricOf(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))];
+  if (values.length === 0) throw new Error(`${url} has no metric ${name}`);
+  return values.reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
 function spawn({ program, args, env }: StartOptions, port: number) {
   const cwd = newFolder();
   const log = Bun.file(join(cwd, "log"));

@@ -6,6 +6,8 @@ import { until } from "../helpers/until.ts";
 import type { Front } from "./front.ts";
 
 const QUESTION = "What is the capital of France?";
+/** What the built-in model calls the tool for. */
+const ORDER = "Please use find_city: name = Rome, limit = 2.";
 const TOOL = {
   name: "find_city",
   description: "Finds a city.",
@@ -26,8 +28,8 @@ const SCHEMA = {
   additionalProperties: false,
 } as const;
 
-/** Declares the tests of a model. `front` is read when they run. */
-export function dialectTests(model: string, front: () => Front): void {
+/** Declares the tests of a model. `front` is read when they run; `busy` is how many requests its engine works on. */
+export function dialectTests(model: string, front: () => Front, busy: () => Promise<number>): void {
   const question: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: QUESTION }];
   const chat = { model, messages: question, max_tokens: 24 } as const;
 
@@ -77,12 +79,13 @@ export function dialectTests(model: string, front: () => Front): void {
 
   test("a forced tool call in each dialect, and its result", async () => {
     const { openAi, anthropic } = front();
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: ORDER }];
+    const order = { model, messages, max_tokens: 200, temperature: 0 };
     const tool = { type: "function" as const, function: TOOL };
     const forced = { type: "function" as const, function: { name: TOOL.name } };
     for (const tool_choice of ["required" as const, forced]) {
       const called = await openAi.chat.completions.create({
-        ...chat,
-        max_tokens: 200,
+        ...order,
         tools: [tool, { type: "function", function: { ...TOOL, name: "other" } }],
         tool_choice: tool_choice === "required" ? "required" : forced,
       });
@@ -98,13 +101,13 @@ export function dialectTests(model: string, front: () => Front): void {
         limit: expect.any(Number),
       });
       const told = { role: "tool" as const, tool_call_id: call.id, content: "Paris" };
-      const after = { ...chat, messages: [...question, message, told], tools: [tool] };
+      const after = { ...order, messages: [...order.messages, message, told], tools: [tool] };
       expect((await openAi.chat.completions.create(after)).choices[0]?.finish_reason).toMatch(/./);
     }
+    const greedy = { model, max_tokens: 200, temperature: 0 }; // the client has no type for temperature any more
     const used = await anthropic.messages.create({
-      model,
-      max_tokens: 200,
-      messages: [{ role: "user", content: QUESTION }],
+      ...greedy,
+      messages: [{ role: "user", content: ORDER }],
       tools: [
         { name: TOOL.name, input_schema: { ...TOOL.parameters, required: [...TOOL.parameters.required] } },
       ],
@@ -116,24 +119,26 @@ export function dialectTests(model: string, front: () => Front): void {
     );
     const responded = await openAi.responses.create({
       model,
-      input: QUESTION,
+      input: ORDER,
       tools: [{ type: "function", ...TOOL, strict: false }],
       tool_choice: "required",
+      temperature: 0,
     });
     expect(responded.output).toContainEqual(
       expect.objectContaining({ type: "function_call", name: TOOL.name }),
     );
   });
 
-  test("a client that leaves ends the work", async () => {
+  test("a client that leaves ends the work, also of the engine", async () => {
     const { openAi, upstreams } = front();
     const leaving = new AbortController();
     const stream = await openAi.chat.completions.create(
-      { ...chat, max_tokens: 2000, stream: true },
+      { ...chat, max_tokens: 3000, stream: true },
       { signal: leaving.signal },
     );
     for await (const { choices } of stream) if ((choices[0]?.delta.content ?? "") !== "") break;
     leaving.abort();
+    await until("the engine is idle", async () => (await busy()) === 0);
     await until("no request is in flight", async () =>
       (await upstreams(model)).every(({ in_flight: inFlight }) => inFlight === 0),
     );
