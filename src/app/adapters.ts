@@ -20,7 +20,7 @@ function hasAdapters({ adapter }: ModelSettings): boolean {
   return adapter.enable_lora || (adapter.lora ?? []).length > 0;
 }
 
-/** What the engines hold, by the id of each model that can have adapters. */
+/** Adapters in the engines, by the id of each model that can have some. */
 export function residentAdapters({ settings, log }: ModelOptions): ReadonlyMap<string, ResidentAdapters> {
   return new Map(
     settings.models.filter(hasAdapters).map((model) => {

@@ -44,7 +44,7 @@ export interface Conversations extends Core {
   readonly web: Web | undefined;
   readonly converse: Converse;
   readonly answerApproval: AnswerApproval;
-  /** What models can do, in one line for the operator; undefined where that is nothing. */
+  /** Tools of the models in one line for the operator; undefined if there are none. */
   readonly toolLine: string | undefined;
   /** Whether a run or an answer is under way. */
   isBusy(): boolean;

@@ -15,7 +15,7 @@ import { isLoopbackAddress } from "../net/address.ts";
 import { clientAddresses, isAddressRange } from "../net/client-address.ts";
 import { crowdCheck, droppedConnections } from "../net/connections.ts";
 
-/** What decides who is let in. */
+/** Admission and API keys. */
 export interface Edge {
   readonly admission: Admission;
   /** Absent: no key is needed. */

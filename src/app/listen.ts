@@ -10,7 +10,7 @@ import { createMcp } from "../http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "../http/server.ts";
 import { FLUSH_MS } from "./limits.ts";
 
-/** What listens. */
+/** The listening servers. */
 export interface Listeners {
   readonly server: Listening;
   readonly mcpServer?: Listening | undefined;
@@ -69,7 +69,7 @@ function listenForOllama(
 interface Place {
   readonly host: string;
   readonly port: number;
-  /** What changes the port. */
+  /** Flag that sets the port. */
   readonly flag: string;
 }
 

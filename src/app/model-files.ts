@@ -16,7 +16,7 @@ import { readToken } from "../hub/token.ts";
 import { quantizedCopy } from "../quantize/copy.ts";
 import type { Weights } from "../quantize/requantizer.ts";
 
-/** What an entry's model makes. */
+/** Kind of an entry's model. */
 export function kindOf({ kind, model_id, serves }: ModelSettings): ModelKind {
   if (kind === "upstream") return serves ?? "text";
   if (kind === "auto") return isBuiltinVoice(model_id) ? "speech" : "text";

@@ -28,7 +28,7 @@ import type { Weights } from "../quantize/requantizer.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { upstreamConnections, upstreamModel } from "./upstreams.ts";
 
-/** What a load of a model comes with. */
+/** Context of a load. */
 interface LoadContext {
   readonly signal: AbortSignal;
   readonly relays: ModelRelays;
@@ -85,11 +85,11 @@ export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): W
   };
 }
 
-/** What models work together with; each may be absent. */
+/** Optional collaborators of the models. */
 export interface ModelParts {
-  /** What the engines of a model hold besides it, by its id. */
+  /** Adapters in the engines of a model, by its id. */
   readonly resident?: ReadonlyMap<string, ResidentAdapters>;
-  /** What a model's weights are now, where they can change. */
+  /** Current weights of a model, if they can change. */
   readonly weightsOf?: (model: ModelSettings) => Weights;
   /** Makes what takes a model's numbers. */
   readonly newMeter?: (() => EngineMeter) | undefined;

@@ -36,7 +36,7 @@ export interface AppOptions extends ConversationOptions {
   readonly keepAliveMs?: number;
 }
 
-/** What settings say about every request, besides metrics. */
+/** Settings of every request, besides metrics. */
 function httpSettings({
   settings,
   keepAliveMs,
@@ -59,7 +59,7 @@ export interface RunningServer {
   readonly mcpPort?: number;
   /** Port for Ollama's clients, where there is one. */
   readonly ollamaPort?: number;
-  /** What models can do here, for the operator. */
+  /** Tools of the models in one line, for the operator. */
   readonly toolLine: string | undefined;
   /** Takes over what can change while the server runs. */
   readonly apply: (next: Settings) => Applied;
@@ -204,7 +204,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   };
 }
 
-/** What settings decide about requests. */
+/** Dependencies of requests that follow from settings. */
 function settingsDeps({ core: { tools, mcp }, metrics, edge, live }: Parts, options: AppOptions) {
   const { settings, log } = options;
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);

@@ -35,7 +35,7 @@ export const PROBE_ENGINE = {
 /** Only engines of text models look at the machine. */
 const NOT_YET = { failure: "no text model has been loaded yet" } as const;
 
-/** What the machine looks like to a server that listens on `port` and serves these models. */
+/** System information of a server that listens on `port` and serves these models. */
 export function newSystem(options: ModelOptions, models: Models, port: () => number): System {
   const servesText = models.list().some(({ kind }) => kind === "text");
   const doctor = (): Promise<DoctorReport> =>
@@ -58,7 +58,7 @@ export function runDoctor(options: ModelOptions): Promise<DoctorReport> {
   });
 }
 
-/** What an engine with the built-in model, started for that alone, finds on the machine. */
+/** Facts of the machine, from an engine with the built-in model that is started for this. */
 async function probeHost({
   cacheDir,
   verbosity,

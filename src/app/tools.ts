@@ -19,7 +19,7 @@ const ASK_DOES_NOT_HOLD =
 export interface Tools {
   readonly python?: PythonSessions;
   readonly shell?: ShellSessions;
-  /** What protects the machine from them; absent without any. */
+  /** Their confinement; absent without tools. */
   readonly protection?: EffectiveProtection;
   /** Whether a connection to this server comes from a tool. Absent where tools cannot connect or cannot be recognized. */
   readonly isToolPeer?: NonNullable<Sandbox["isToolPeer"]>;

@@ -15,7 +15,7 @@ import type { UpstreamOptions } from "../upstream/options.ts";
 import { UpstreamServer } from "../upstream/server.ts";
 import type { UpstreamFinding } from "../system/doctor.ts";
 
-/** What all pools of a server share. */
+/** Shared state of all pools. */
 export interface UpstreamParts {
   readonly connections: Connections;
   /** Finds fallbacks when they are needed. */

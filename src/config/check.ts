@@ -26,7 +26,7 @@ export function normalize(row: Row, value: unknown): unknown {
   return typeof value === "string" ? (row.valueAliases[value] ?? value) : value;
 }
 
-/** What the row accepts, to be read after "is not": `an integer from 1 to 256`. */
+/** Accepted values of the row, to be read after "is not": `an integer from 1 to 256`. */
 export function expected(row: Row): string {
   switch (row.type) {
     case "integer":

@@ -6,7 +6,7 @@ import type { MediaLimits } from "../core/media.ts";
 import type { ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
 import type { ModelSettings, Settings } from "./settings.ts";
 
-/** What engines of all kinds get. */
+/** Common options of all engines. */
 export interface EngineSettings {
   readonly settings: Settings;
   /** Private folder for unpacked libraries and the built-in model. */
@@ -15,7 +15,7 @@ export interface EngineSettings {
   readonly verbosity: number;
 }
 
-/** What a text model needs besides settings. */
+/** Parts of a text model besides settings. */
 export interface TextParts {
   /** Path of the weights; absent: the built-in model. */
   readonly modelPath: string | undefined;
@@ -70,7 +70,7 @@ export function textOptions(
   };
 }
 
-/** Where the layers of a model are computed. Without a layer for an accelerator no back end is loaded. */
+/** Placement of a model's layers. Without a layer for an accelerator no back end is loaded. */
 function deviceOf(
   { device }: ModelSettings,
   backends: TextParts["backends"],

@@ -16,7 +16,7 @@ import {
 } from "@sinclair/typebox";
 import { defined } from "../core/defined.ts";
 
-/** What a row says beyond type, range, default and description. */
+/** Properties of a row beyond type, range, default and description. */
 export interface Facts {
   /** Long flag. Absent: the key with dashes. `false`: none, so no environment name either. */
   readonly flag?: string | false;
@@ -32,7 +32,7 @@ export interface Facts {
   readonly isFolder?: true;
   /** The value may name a file after this word, as `sqlite:` does; a relative one starts as with `isPath`. */
   readonly pathAfter?: string;
-  /** What a text must look like: a pattern, and words to be read after "is not". */
+  /** Required form of a text: a pattern, and words to be read after "is not". */
   readonly form?: { readonly pattern: string; readonly words: string };
   /** What follows this word in the value is a secret and never printed; after "", all of it. */
   readonly secretAfter?: string;

@@ -172,7 +172,7 @@ function sourceOf(desktop: DesktopServer): McpSource {
   return { type, url, ...defined({ headers }) };
 }
 
-/** What the schema cannot say. */
+/** Rules beyond the schema. */
 function together(file: McpFile, folder: string): readonly Fault[] {
   const all = allServers(file);
   if (file.servers === undefined && file.mcpServers === undefined) {

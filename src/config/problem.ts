@@ -1,6 +1,6 @@
 // Problems of a configuration and their texts.
 
-/** Where a value was said. */
+/** Origin of a value. */
 export type Origin =
   | { readonly type: "file"; readonly file: string }
   | { readonly type: "env"; readonly name: string }

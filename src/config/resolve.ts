@@ -53,9 +53,9 @@ export interface LoadOptions {
 
 export interface Loaded {
   readonly settings: Settings;
-  /** What the file says that `mcp_config` names; absent where none is named. */
+  /** Content of the file that `mcp_config` names; absent if it names none. */
   readonly mcp?: McpConfig;
-  /** Who said each value, by path; a path that is absent has its default. */
+  /** Origin of each value, by path; absent for defaults. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Sentences the user should read although nothing is wrong. */
   readonly notices: readonly string[];
@@ -159,7 +159,7 @@ function resolveFiles(
   return { found, missing };
 }
 
-/** What a text names on this machine: relative to the file that says it, or to the working directory. */
+/** Absolute path of a text: relative to the file that contains it, or to the working directory. */
 function absolutePath({ value, origin }: RawValue, folder: string): string {
   const base = origin.type === "file" ? dirname(origin.file) : ".";
   return resolvePath(folder, base, String(value));
@@ -190,7 +190,7 @@ function findModel(
   return { ok: true, file: id };
 }
 
-/** What a model_id names, by the kind of model that its entry describes. */
+/** Resolves a model_id by the kind of its entry. */
 function modelOf(value: RawValue, path: string, values: readonly RawValue[]): ModelFile {
   const id = String(value.value);
   const kind = textBeside(value, "kind", values);
@@ -212,7 +212,7 @@ function textBeside({ path }: RawValue, key: string, values: readonly RawValue[]
   return typeof value === "string" ? value : undefined;
 }
 
-/** What an entry says about the file of its model. */
+/** Choice of the model's file in an entry. */
 function wantedOf(id: RawValue, values: readonly RawValue[]): Wanted & { readonly isVoice: boolean } {
   const file = textBeside(id, "format.quantized_file", values);
   const quant = textBeside(id, "quantization.quant", values);

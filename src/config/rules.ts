@@ -103,7 +103,7 @@ function missingModelIds(values: Values, entries: readonly string[]): readonly P
   });
 }
 
-/** What makes a model multimodal is a file of its own. */
+/** A multimodal model has a projector file. */
 function missingProjector(values: Values, entries: readonly string[]): readonly Problem[] {
   return entries.flatMap((entry) => {
     const kind = values.get(`${entry}.kind`);
@@ -219,7 +219,7 @@ function cacheDisk(values: Values): readonly Problem[] {
   );
 }
 
-/** What a search provider cannot do without. */
+/** Required settings of a search provider. */
 function searchProvider(values: Values): readonly Problem[] {
   const given = values.get("runtime.search_provider");
   const needed = given === undefined ? undefined : PROVIDER_NEEDS.get(given.value);
@@ -305,7 +305,7 @@ function speculation(values: Values): readonly Problem[] {
   return problems;
 }
 
-/** What only one kind of model has. */
+/** Settings of one kind of model. */
 function otherKind(values: Values, entries: readonly string[]): readonly Problem[] {
   return entries.flatMap((entry) => {
     const isImage = isImageKind(values.get(`${entry}.kind`)?.value);

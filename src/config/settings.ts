@@ -13,7 +13,7 @@ import { Server } from "./server-settings.ts";
 export const SEARCH_MODEL_NAME = "embedding-gemma";
 export const SEARCH_MODEL_ID = "ggml-org/embeddinggemma-300M-GGUF:embeddinggemma-300M-Q8_0.gguf";
 
-/** Where no other Python is named. */
+/** Default Python. */
 export const PYTHON_BY_DEFAULT = "python3";
 
 const Runtime = section("How models are run.", {

@@ -18,7 +18,7 @@ export interface RawValue {
   readonly origin: Origin;
 }
 
-/** What the command line said: row path → text, switch, or the texts of a flag that may be repeated. */
+/** Values of the command line: row path → text, switch, or the texts of a flag that may be repeated. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[]>>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -27,7 +27,7 @@ export interface Row {
   readonly description: string;
   /** Undefined where the setting has none. */
   readonly defaultValue: Scalar | undefined;
-  /** What the example file shows: the default where there is one. */
+  /** Value in the example file: the default if there is one. */
   readonly example: Scalar | readonly string[] | undefined;
   /** The words of a `choice`; empty for other types. */
   readonly values: readonly string[];
@@ -41,7 +41,7 @@ export interface Row {
   readonly isFolder: boolean;
   /** After this word a value names a file. */
   readonly pathAfter: string | undefined;
-  /** What a text must look like, in words. */
+  /** Required form of a text, in words. */
   readonly form: string | undefined;
   readonly secretAfter: string | undefined;
   /** `--max-seqs`; absent where the setting lives in the file alone. */

@@ -11,7 +11,7 @@ const UPSTREAM_KEYS =
   /^(?:model_id|alias|kind|serves|fallback|device\.(?:max_seq_len|cpu)|(?:multimodal|routing|upstreams)[.[].*|device|multimodal|routing)$/;
 /** Settings that only an upstream model has. */
 const OWN_KEYS = /^(?:serves|fallback|(?:routing|upstreams)[.[].*)$/;
-/** Where a key comes from. */
+/** Source of a key. */
 
 /** Problems of upstream models. */
 export function upstreamProblems(values: Values, entries: readonly string[]): readonly Problem[] {

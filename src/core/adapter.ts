@@ -4,7 +4,7 @@
 export type AdapterId = number;
 export const BASE_MODEL: AdapterId = 0;
 
-/** What a request selects: what an alias points to now, or exactly one generation. */
+/** Selection of a request: the current generation of an alias, or exactly one generation. */
 export type AdapterSelection = { readonly alias: string } | { readonly generation: string };
 
 /** How much an engine may hold. */

@@ -7,7 +7,7 @@ import type { ContentPart, Message, Modality } from "./message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
 import type { ModelTarget } from "./target.ts";
 
-/** Where the bytes of an input file come from. */
+/** Source of an input file. */
 export type FileSource =
   | { readonly type: "stored"; readonly id: string }
   /** Base64 or a data URL. */
@@ -18,7 +18,7 @@ export type FileSource =
 export interface FilePart {
   readonly type: "file";
   readonly source: FileSource;
-  /** Where it stands in the request, for errors: `messages[2].content[0]`. */
+  /** Its path in the request, for errors: `messages[2].content[0]`. */
   readonly param: string;
 }
 
@@ -27,7 +27,7 @@ export interface NamedMedia {
   readonly type: "media";
   readonly modality: Modality;
   readonly source: FileSource;
-  /** Where it stands in the request, for errors: `messages[2].content[0]`. */
+  /** Its path in the request, for errors: `messages[2].content[0]`. */
   readonly param: string;
 }
 
@@ -37,7 +37,7 @@ export type InputMessage = Message<InputPart>;
 /** `ask` waits for an approval before each action, `deny` tells the model no. */
 export type Permission = "auto" | "ask" | "deny";
 
-/** What "approve for the session" approves: everything, the same tool, or the same tool with the same arguments. */
+/** Scope of "approve for the session": everything, the same tool, or the same tool with the same arguments. */
 export type ApprovalScope = "session" | "tool" | "action";
 
 /** A skill mounted into the shell's folder. */
@@ -76,7 +76,7 @@ export interface WebSearch {
   readonly usesMax?: number;
 }
 
-/** What a request allows the server to do by itself. */
+/** Server-side actions that a request permits. */
 export interface AgentRequest {
   /** Continues or begins the session of this name. */
   readonly sessionId?: string;
@@ -84,7 +84,7 @@ export interface AgentRequest {
   readonly permission?: Permission;
   /** Tool rounds of this request; 0 hides all server tools. Absent: the server's setting. */
   readonly maxToolRounds?: number;
-  /** Where the request asks for tools of the server, for errors: `tools[2]`. */
+  /** Path of the request's server tools, for errors: `tools[2]`. */
   readonly fields?: Readonly<Partial<Record<HostedTool, string>>>;
   readonly python: boolean;
   readonly shell?: { readonly skills: readonly SkillReference[] };
@@ -112,7 +112,7 @@ export interface SourceMeta {
   readonly turn: number;
 }
 
-/** What a stored file is, as clients see it in events and bodies. Spec: File object. */
+/** A stored file in events and bodies. Spec: File object. */
 export interface FileObject {
   readonly id: string;
   readonly name: string;
@@ -198,7 +198,7 @@ export type AgentEvent =
     }
   | { readonly type: "file_produced"; readonly file: FileObject };
 
-/** What a person says to an action. `message` is for the model. */
+/** Decision of a user on an action. `message` is for the model. */
 export type Decision =
   | { readonly approved: true; readonly remember: boolean }
   | { readonly approved: false; readonly message?: string };
@@ -209,7 +209,7 @@ export type Decision =
  */
 export type AnswerApproval = (approvalId: string, decision: Decision) => "resolved" | "queued" | "not_found";
 
-/** What an answer to a conversation is made of; ordered and ended as a run is. */
+/** Events of an answer to a conversation, in the order of a run. */
 export type AnswerEvent = RunEvent | AgentEvent;
 
 /** Answers a conversation: files become text, server tools run in a loop. As `Generate` in all else. */

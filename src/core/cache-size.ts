@@ -4,7 +4,7 @@
 /** KV cache element types that llama.cpp's attention kernels take. */
 export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
 
-/** What is asked of the cache. At most one of the three sizes is given. */
+/** Requested size of the cache. At most one of the three sizes is given. */
 export interface CacheRequest {
   /** Size in cells (tokens); absent: chosen from the model and the free memory. */
   readonly contextLen?: number;
@@ -18,7 +18,7 @@ export interface CacheRequest {
   readonly maxSeqs: number;
 }
 
-/** What a model keeps of each token. */
+/** Cached data of one token. */
 export interface CacheShape {
   /** Elements of all layers' keys and values. */
   readonly elements: number;

@@ -3,7 +3,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** Who a request comes from. */
+/** Caller of a request. */
 export interface Caller {
   /** Shares the request queue with others as one: a key, else an address. */
   readonly client: string;
@@ -11,7 +11,7 @@ export interface Caller {
   readonly owner?: string;
   /** The place that the request took when it arrived. */
   readonly place?: Place;
-  /** What upstream servers are sent, so that their logs can be joined with ours. */
+  /** Trace headers for upstream servers, so that their logs can be joined with ours. */
   readonly trace?: Trace;
 }
 

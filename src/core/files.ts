@@ -2,7 +2,7 @@
 
 import type { FileObject, SourceMeta } from "./agent.ts";
 
-/** What is known of a file without its bytes. */
+/** Metadata of a file. */
 export interface StoredFile {
   readonly id: string;
   readonly name: string;
@@ -27,7 +27,7 @@ export interface StoredFile {
   readonly sessions: readonly string[];
 }
 
-/** What a file that is to be stored is called, and where it comes from. */
+/** Name and origin of a file to store. */
 export interface NewFile {
   /** A fresh one unless given; a file of that id is replaced. */
   readonly id?: string;

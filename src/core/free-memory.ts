@@ -10,7 +10,7 @@ const CGROUPS = "/sys/fs/cgroup";
 interface Accounting {
   /** The line of /proc/self/cgroup that names this process's group: cgroups(7). */
   readonly own: RegExp;
-  /** Where its groups lie below the root. */
+  /** Folder of its groups below the root. */
   readonly folder: string;
   readonly limit: string;
   readonly usage: string;

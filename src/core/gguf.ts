@@ -13,7 +13,7 @@ export const FIELD = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9, u64
 const HEADER_BYTES = 1 << 20;
 const HEADER_BYTES_MAX = 1 << 28;
 
-/** Where the fields begin: behind magic, version and two counts. */
+/** Offset of the fields: after magic, version and two counts. */
 const FIELDS_AT = 24;
 
 /** gguf.h: GGUF_DEFAULT_ALIGNMENT. */
@@ -52,7 +52,7 @@ export interface TensorInfo {
   readonly offset: number;
 }
 
-/** What stands before the data of a file. */
+/** Header of a file: fields and tensor list. */
 export interface GgufHeader {
   readonly fields: ReadonlyMap<string, Field>;
   readonly tensors: ReadonlyMap<string, TensorInfo>;

@@ -63,7 +63,7 @@ export interface LauncherPolicy {
  */
 export type LimitName = "cpu" | "fsize" | "core" | "nproc" | "nofile";
 
-/** What the kernel offers. */
+/** Features of the kernel. */
 export interface LauncherAbilities {
   /** Version of Landlock's interface; 0: none. */
   readonly landlock: number;

@@ -1,6 +1,6 @@
 // Results of `svc bench` and `svc tune`.
 
-/** What matters where settings pull in different directions. */
+/** Goal if settings conflict. */
 export const TUNE_PROFILES = ["quality", "balanced", "fast"] as const;
 export type TuneProfile = (typeof TUNE_PROFILES)[number];
 

@@ -18,7 +18,7 @@ export type MediaFile =
   /** Known by name, but nothing here reads it. */
   | { readonly modality: "none"; readonly format: string };
 
-/** What can be read, for messages. */
+/** Readable formats, for messages. */
 export const FORMATS_READ: Readonly<Record<Modality, string>> = {
   image: "PNG, JPEG, GIF or BMP",
   audio: "WAV, MP3 or FLAC",

@@ -5,7 +5,7 @@ import { AUDIO_SECONDS_MAX, IMAGES_MAX, MEDIA_BYTES_MAX, PICTURE_PIXELS_MAX } fr
 import { FORMATS_READ, type ImageSize, mediaFile } from "./media-file.ts";
 import type { MediaPart, Modality } from "./message.ts";
 
-/** What a model takes besides text, and how much of it in one request. */
+/** Media that a model accepts, and their limits per request. */
 export interface MediaRules {
   readonly modalities: readonly Modality[];
   readonly imagesMax: number;
@@ -18,7 +18,7 @@ export interface MediaRules {
 /** Limits that one model sets for itself; absent ones are those of ANY_MEDIA. */
 export type MediaLimits = Partial<Omit<MediaRules, "modalities">>;
 
-/** What a server takes where no model is asked. */
+/** Limits where no model is involved. */
 export const ANY_MEDIA: MediaRules = {
   modalities: ["image", "audio"],
   imagesMax: IMAGES_MAX,

@@ -7,7 +7,7 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** What a model may perceive besides text. */
+/** Kinds of media that a model may accept. */
 export type Modality = "image" | "audio";
 
 /** An image (PNG, JPEG …) or audio (WAV, MP3, FLAC): the bytes of its file, base64. */
@@ -23,7 +23,7 @@ export type ContentPart = TextPart | MediaPart;
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** Where a dialect groups its functions; part of `name` before the engine sees the call. */
+  /** Namespace of the function in dialects that have some; part of `name` in the engine. */
   readonly namespace?: string;
   readonly arguments: string;
 }

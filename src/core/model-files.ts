@@ -3,7 +3,7 @@
 
 import { itemAt } from "./assert.ts";
 
-/** What was said about the file. At most one of the two. */
+/** Configured choice of the file. At most one of the two. */
 export interface Wanted {
   /** Path within the folder, or its last part. */
   readonly file?: string;

@@ -4,10 +4,10 @@ import type { TuneProfile, TuneReport } from "./measure.ts";
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
 export type ModelStatus = "loaded" | "unloaded" | "reloading";
 
-/** What a model makes: text models continue or embed texts. An engine process serves one kind. */
+/** Kind of a model: text models continue or embed texts. An engine process serves one kind. */
 export type ModelKind = "text" | "image" | "speech";
 
-/** What the world may know of a served model. */
+/** Public facts of a served model. */
 export interface ModelInfo {
   /** Public id, as sent in `model`. Never a path of the server. */
   readonly id: string;
@@ -16,11 +16,11 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: ModelStatus;
-  /** What it takes besides text; absent until it has been loaded once. */
+  /** Input besides text; absent until the model has been loaded once. */
   readonly modalities?: readonly Modality[];
   /** Longest sequence, prompt and answer together, tokens; absent until it has been loaded once. */
   readonly contextTokens?: number;
-  /** What a text model is able to; absent until it has been loaded once. */
+  /** Abilities of a text model; absent until it has been loaded once. */
   readonly abilities?: TextAbilities;
   /** Of a text model; absent until it has been loaded once. */
   readonly weights?: ModelWeights;
@@ -37,7 +37,7 @@ export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "mod
   readonly thinks?: boolean;
 }
 
-/** Where a model is in its life. */
+/** Load state of a model. */
 export interface ModelState {
   readonly id: string;
   readonly status: ModelStatus;

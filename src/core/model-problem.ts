@@ -20,7 +20,7 @@ const NORM_TYPES: ReadonlySet<number> = new Set([0, 1, 30]); // f32, f16, bf16
 const WEIGHTS = /^(token_embd|output|blk\.\d+\.(attn_(q|k|v|qkv|output)|ffn_(gate|up|down)))\.weight$/;
 const NORMS = /^(output_norm|blk\.\d+\.(attn|ffn)_norm)\.weight$/;
 
-/** What is wrong, naming the field or the tensor; undefined where nothing is. */
+/** First problem, naming the field or the tensor; undefined for a valid file. */
 export function modelProblem(header: GgufHeader): string | undefined {
   const { fields, tensors } = header;
   const name = fields.get("general.architecture");

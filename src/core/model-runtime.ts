@@ -59,7 +59,7 @@ export interface ModelRuntime {
   readonly info: RuntimeFacts | undefined;
   /** Facts of the model when it was last loaded. */
   readonly known: RuntimeFacts | undefined;
-  /** What its engine found on this machine. */
+  /** Facts of this machine, from its engine. */
   readonly host: EngineHost | undefined;
   /** The servers that run it; absent: an engine of this machine does. */
   readonly upstreams?: readonly SystemUpstream[];

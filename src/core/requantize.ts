@@ -2,7 +2,7 @@
 
 import type { FileType } from "./quantization.ts";
 
-/** What a calibration has seen so far. A layer is a weight matrix here. */
+/** Progress of a calibration. A layer is a weight matrix here. */
 export interface CalibrationStatus {
   readonly collecting: boolean;
   /** Matrices that can be followed, and those that have statistics. */
@@ -31,7 +31,7 @@ export interface RequantizationProgress {
 export interface Requantizing {
   /** Begins to quantize the original weights to another type; the model answers meanwhile, then changes over. */
   requantize(name: string, type: FileType): RequantizationStart;
-  /** What is under way with a model. */
+  /** Progress of the running requantization of a model. */
   progress(name: string): RequantizationProgress | undefined;
   /** Begins to collect importance statistics from what the model answers. */
   startCalibration(name: string, rows: CalibrationRows): Promise<CalibrationStatus>;

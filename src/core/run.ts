@@ -44,7 +44,7 @@ export interface ChatPrompt<M = Message> {
   readonly answerPrefix?: string;
 }
 
-/** What the model continues. */
+/** Prompt of a run. */
 export type Prompt =
   | ChatPrompt
   /** `suffix`: what comes after the gap to fill, for models with fill-in-the-middle tokens. */
@@ -86,7 +86,7 @@ export interface RunRequest<P = Prompt> {
   readonly countOnly?: boolean;
   /** Report log probabilities of the drawn tokens and of the `top` most likely alternatives (0 … 20). */
   readonly logprobs?: { readonly top: number };
-  /** What the content of the answer must look like. Reasoning before it is free. */
+  /** Constraint of the answer's content. Reasoning before it is unconstrained. */
   readonly constraint?: Constraint;
   /** The field of the request that says so, for refusals. */
   readonly constraintParam?: string;
@@ -147,7 +147,7 @@ export type RunEvent =
       readonly type: "text" | "reasoning";
       readonly choice: number;
       readonly text: string;
-      /** Where asked for: the tokens drawn since the last event of this choice, this text's among them. */
+      /** On request: the tokens sampled since the last event of this choice, including this text's. */
       readonly logprobs?: readonly TokenLogprob[];
     }
   | {

@@ -30,7 +30,7 @@ export interface Sessions {
   put(sessionId: string, messages: readonly Message[]): void;
   /** False when there was none. */
   delete(sessionId: string): boolean;
-  /** What names the caller's session of this id among those of all keys. */
+  /** Key of the caller's session of this id, unique among all API keys. */
   keyOf(sessionId: string): string;
   /** Calls back with its key when a session has ended: deleted at once, dropped or idle soon after. */
   onEnd(listener: (sessionKey: string) => void): void;

@@ -9,7 +9,7 @@ export interface SkillVersion {
   readonly version: number;
   /** Unix seconds. */
   readonly createdAt: number;
-  /** What its SKILL.md says. */
+  /** Metadata of its SKILL.md. */
   readonly name: string;
   readonly description: string;
   /** Name that people see, where the uploader gave one. */

@@ -18,7 +18,7 @@ const Device = Type.Object(
   { $id: "SystemDevice", description: "A device that computes models." },
 );
 
-/** What an engine process finds where it runs. */
+/** Facts of a machine, from an engine process. */
 export const EngineHost = Type.Object({
   llama_version: Type.String(),
   /** Such as `haswell`: which build of the CPU back end fits this processor best. */

@@ -28,7 +28,7 @@ export interface ObservedRequest {
   readonly error: string | undefined;
   /** The client went away before the last byte. */
   readonly clientLeft: boolean;
-  /** What it was served in the nearest right way. */
+  /** Kinds of compatibility that it used. */
   readonly compat: ReadonlySet<CompatKind>;
   /** Places in the request's schemas to which the answer is not held, as a header may hold them. */
   readonly unenforced: readonly string[];
@@ -36,7 +36,7 @@ export interface ObservedRequest {
   readonly seconds: number;
 }
 
-/** Where the numbers of HTTP requests go. */
+/** Receiver of the metrics of HTTP requests. */
 export interface HttpMetrics {
   /** A route's requests in flight are shown from now on, at zero where there are none. */
   watchRoute(method: string, path: string, model: string): void;
@@ -141,7 +141,7 @@ export interface ImageMeter {
   ended(): void;
 }
 
-/** Where the numbers of one model's engine go, over all its restarts. */
+/** Receiver of the metrics of one model's engine, across restarts. */
 export interface EngineMeter {
   /** The newest numbers of the present process. */
   report(stats: EngineStats): void;

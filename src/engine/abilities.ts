@@ -18,7 +18,7 @@ export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
   speaks: "speech",
 };
 
-/** What other kinds of models do, and their routes. */
+/** Purposes and routes of other kinds of models. */
 const ROUTES: Readonly<Record<Exclude<ModelKind, "text">, string>> = {
   image: "generates images: use /v1/images/generations",
   speech: "is a speech model: use /v1/audio/speech",

@@ -16,7 +16,7 @@ export type RunId = number;
 
 /** Options of every kind of engine. */
 interface CommonOptions {
-  /** Where the native libraries are unpacked. */
+  /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
   /** Compute threads; absent: the physical cores. */
   readonly threads?: number;
@@ -58,7 +58,7 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly prefixCacheN: number;
   /** Memory for checkpoints, bytes; absent: none. */
   readonly checkpointBytes?: number;
-  /** Where evicted prefixes are kept outside the KV cache; absent: nowhere. */
+  /** Tiers of evicted prefixes outside the KV cache; absent: none. */
   readonly tiers?: TierOptions;
   /** Runs of all API keys share the KV cache; absent: each key has its own prefixes. */
   readonly cacheScope?: "all";
@@ -104,7 +104,7 @@ export interface NeededLibrary {
   readonly paths: readonly string[];
   /** One that it exports. */
   readonly symbol: string;
-  /** Where it comes from, for error messages. */
+  /** Its origin, for error messages. */
   readonly from: string;
 }
 

@@ -19,7 +19,7 @@ export interface AdmissionOptions {
   readonly isCrowded: () => boolean;
 }
 
-/** What is known of a request when its head has arrived. */
+/** Head of a request. */
 export interface Arrived {
   readonly headers: Headers;
   /** Address of the other end of its connection. */

@@ -71,7 +71,7 @@ export async function* boundedPieces(request: Request, bytesMax: number): AsyncG
   if (isTooLarge) throw bodyTooLarge(bytesMax);
 }
 
-/** What the promise brings, or undefined where it takes longer. */
+/** Result of the promise, or undefined after a timeout. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   if (ms <= 0) return undefined;
   const late = Promise.withResolvers<undefined>();

@@ -27,7 +27,7 @@ export function checkJsonShape(bytes: Uint8Array): void {
   }
 }
 
-/** Where the string that begins at `start` has its closing quote; the length where it has none. */
+/** Index of the closing quote of the string that begins at `start`; the length if it is missing. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let end = start; ;) {
     end = bytes.indexOf(QUOTE, end + 1); // most of a large body is a few long strings

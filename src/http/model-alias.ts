@@ -6,11 +6,11 @@ const ALIASED_NAME_CHARS_MAX = 512;
 export interface ModelAlias {
   /** A name, or a pattern: `*` stands for any characters, `?` for one. */
   readonly name: string;
-  /** What requests would send instead. */
+  /** Name that requests would send instead. */
   readonly model: string;
 }
 
-/** What a name stands for. */
+/** Target of an alias. */
 export interface ModelAliases {
   /** The model of the alias of exactly this name; undefined without one. */
   exact(name: string): string | undefined;

@@ -10,7 +10,7 @@ export interface KnownModels {
   readonly aliases?: ModelAliases | undefined;
 }
 
-/** What a name stands for; the name itself where it is a model's, an adapter's or unknown. */
+/** Resolves an alias; other names, known or not, stay. */
 export function resolvedName({ models, aliases }: KnownModels, name: string, withPatterns: boolean): string {
   if (aliases === undefined || isServed(models(), name)) return name;
   return (withPatterns ? aliases.fitting(name) : aliases.exact(name)) ?? name;

@@ -164,7 +164,7 @@ export interface Listening {
   stop(cutConnections: boolean): Promise<void>;
 }
 
-/** What answers requests: an application, or a single handler. */
+/** Request handler: an application, or a function. */
 export interface Handler {
   readonly fetch: (request: Request) => Response | Promise<Response>;
 }

@@ -4,7 +4,7 @@
 import { onBehalf } from "../core/caller.ts";
 import { observed } from "./observe.ts";
 
-/** Where frames come from. `next` gives complete frames and undefined after the last; `close` ends it early. */
+/** Source of frames. `next` returns complete frames, and undefined after the last; `close` ends it early. */
 export interface FrameSource {
   next(): Promise<string | undefined>;
   close(): Promise<void>;

@@ -17,7 +17,7 @@ interface Step extends Load {
   readonly test: BenchRow["test"];
 }
 
-/** What the plan needs of an engine. Throws for more sequences than an engine can hold. */
+/** Engine size that the plan needs. Throws for more sequences than an engine can hold. */
 export function benchNeed(plan: BenchPlan): EngineNeed {
   const steps = stepsOf(plan);
   const need = {

@@ -14,7 +14,7 @@ export interface MeasuredEngine {
   stop(): Promise<void>;
 }
 
-/** What a measurement needs of an engine. */
+/** Engine size that a measurement needs. */
 export interface EngineNeed {
   readonly sequences: number;
   /** Tokens of the longest sequence. */

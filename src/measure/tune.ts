@@ -10,7 +10,7 @@ import { bestOf, isSteady, rateOf } from "./statistics.ts";
 /** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
 const TUNE_MS_MAX = 5 * 60 * 1000;
 
-/** What an engine is started with; the rest is as configured. */
+/** Engine options that are tuned; the rest is as configured. */
 export interface TunedSettings {
   readonly threads: number;
   readonly threadsBatch: number;

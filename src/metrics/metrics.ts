@@ -47,7 +47,7 @@ export class Metrics implements HttpMetrics {
     this.requests.spoke(request, seconds);
   }
 
-  /** Where a new engine's numbers go. */
+  /** Meter of a new engine. */
   newEngine(): EngineMeter {
     return this.engines.newMeter();
   }
@@ -85,7 +85,7 @@ export class Metrics implements HttpMetrics {
   }
 }
 
-/** What dashboards expect of every process. The library's own set asks Node for what Bun does not tell. */
+/** Process metrics that dashboards expect. The library's own set needs Node APIs that Bun lacks. */
 function addProcess(registry: Registry): void {
   addGauge(registry, {
     name: "process_resident_memory_bytes",

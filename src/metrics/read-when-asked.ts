@@ -93,7 +93,7 @@ class ReadHistogram extends Histogram {
     return { ...(await this.empty.get()), values };
   }
 
-  /** What the registry calls for the text; the library's types leave it out. */
+  /** Called by the registry for the text; missing in the library's types. */
   getForPromString(): Promise<Shown> {
     return this.get();
   }

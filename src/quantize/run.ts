@@ -13,7 +13,7 @@ export interface Quantization {
   /** Importance matrix of llama-imatrix, or of a calibration. */
   readonly importance?: string;
   readonly threads: number;
-  /** Where native libraries are unpacked. */
+  /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
 }
 

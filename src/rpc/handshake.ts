@@ -12,7 +12,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 const MAGIC = "svc-rpc";
 const VERSION = "1";
 
-/** What a connection is for. */
+/** Purpose of a connection. */
 export type Mode = "rpc" | "echo";
 
 /** The worker's first line. */

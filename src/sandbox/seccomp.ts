@@ -6,7 +6,7 @@ import { itemAt } from "../core/assert.ts";
 import { allowedCalls, NEWEST_KNOWN_CALL } from "./system-calls.ts";
 import type { Network, Profile } from "./types.ts";
 
-/** What differs from one mechanism to the other. */
+/** Differences between the mechanisms. */
 export interface FilterOptions {
   readonly profile: Profile;
   readonly network: Network;

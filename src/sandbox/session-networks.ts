@@ -30,7 +30,7 @@ export class SessionNetworks {
     this.holderWords = holderWords;
   }
 
-  /** Where no process can hold a network, each call has its own. */
+  /** If no process can hold a network, each call has its own. */
   async join(session: string): Promise<SharedNetwork> {
     const shared = this.networks.get(session) ?? { members: 0, holder: this.startHolder() };
     this.networks.set(session, shared);

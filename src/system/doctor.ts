@@ -11,7 +11,7 @@ import { readMemory, type Memory } from "./memory.ts";
 import { probeSandbox } from "./sandbox.ts";
 
 export interface DoctorDeps {
-  /** What an engine found, or why none could be started. */
+  /** Facts from an engine, or the reason why none could be started. */
   readonly host: () => Promise<EngineHost | { readonly failure: string }>;
   readonly models: readonly ModelFacts[];
   /** Checks of the RPC workers that the models use. */
@@ -40,7 +40,7 @@ export interface ModelFacts {
   readonly isLoaded: boolean;
 }
 
-/** What an upstream server answered. */
+/** Answer of an upstream server. */
 export interface UpstreamFinding {
   /** Host and port. */
   readonly name: string;
@@ -55,7 +55,7 @@ const GIB = 2 ** 30;
 const DISK_BYTES_MIN = 0.2 * GIB;
 const DISK_BYTES_FEW = 2 * GIB;
 const MEMORY_BYTES_FEW = 0.5 * GIB;
-/** What Linux has by default since 5.4; before, it was 128. */
+/** Linux default since 5.4; before, it was 128. */
 const BACKLOG_MIN = 4096;
 /** The year this was written: a clock before it is wrong. */
 const YEAR_MIN = 2025;

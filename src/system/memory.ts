@@ -5,9 +5,9 @@ import { freemem, totalmem } from "node:os";
 
 export interface Memory {
   readonly totalBytes: number;
-  /** What programs could still get: unused memory and what the system would give back. */
+  /** Available memory: unused, or reclaimable by the system. */
   readonly availableBytes: number;
-  /** What the container allows; undefined where nothing is below the machine's own memory. */
+  /** Limit of the container; undefined if it is not below the machine's memory. */
   readonly limitBytes: number | undefined;
 }
 

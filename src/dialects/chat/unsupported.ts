@@ -11,7 +11,7 @@ interface Refusal {
   readonly field: string;
   /** Whether a value has no effect and is accepted. Null always is. */
   readonly harmless: (value: unknown) => boolean;
-  /** What to send instead. */
+  /** Supported alternative, for the message. */
   readonly fix: string;
 }
 

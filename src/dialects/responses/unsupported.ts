@@ -12,7 +12,7 @@ interface Refusal {
   readonly code: "unsupported_value" | "unsupported_capability";
   /** Whether a value has no effect and is accepted. Null always is. */
   readonly harmless?: (value: unknown) => boolean;
-  /** What to do instead. */
+  /** Supported alternative, for the message. */
   readonly fix: string;
   /** Accepted under `--compat clients` and counted under this kind. */
   readonly served?: CompatKind;

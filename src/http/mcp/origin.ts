@@ -15,7 +15,7 @@ export function isTrustedOrigin(origin: string | null, host: string): boolean {
   return !WILDCARDS.has(host) && hostname === own;
 }
 
-/** What lets a page of that origin read the answer; nothing for programs. */
+/** CORS headers for a page of that origin; none for programs. */
 export function originHeaders(origin: string | null): readonly (readonly [string, string])[] {
   return origin === null
     ? []
