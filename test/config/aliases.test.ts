@@ -16,7 +16,7 @@ async function load(toml: string) {
 
 const MODEL = '[[models]]\nmodel_id = "svc-tiny"\nalias = "tiny"\n';
 
-test("tables and pairs say the same", async () => {
+test("tables and pairs are equivalent", async () => {
   const loaded = await load(`${MODEL}[[aliases]]\nname = "gpt-4o"\nmodel = "tiny"\n`);
   const pairs = await load(`aliases = ["gpt-4o=tiny"]\n${MODEL}`);
   for (const one of [loaded, pairs]) {
@@ -45,7 +45,7 @@ describe("patterns", () => {
     { name: "a.b*", model: "dot" },
   ]);
 
-  test("the longest that fits counts, an exact name before it", () => {
+  test("an exact name wins, then the longest matching pattern", () => {
     expect(["claude-x", "claude-haiku-9", "claude-haiku-4", "gpt-5", "a.bc"].map(fitting)).toEqual([
       "big",
       "small",
@@ -55,12 +55,12 @@ describe("patterns", () => {
     ]);
   });
 
-  test("fit whole names, sign by sign", () => {
+  test("match whole names, literally except for *", () => {
     expect(["xclaude-", "gpt-55", "axbc", "claude"].map(fitting)).toEqual(Array(4).fill(undefined));
     expect(exact("claude-x")).toBeUndefined();
   });
 
-  test("are not tried on endless names", () => {
+  test("are not matched against very long names", () => {
     expect(fitting(`claude-${"x".repeat(1_000_000)}`)).toBeUndefined();
   });
 });

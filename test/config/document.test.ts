@@ -10,7 +10,7 @@ import { tempDir } from "../helpers/tmp.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
-test("the example file as it is, is a small set-up", () => {
+test("the unchanged example file is a small set-up", () => {
   const example = loadSettings({ configFile: new URL("svc.toml.example", ROOT).pathname, environment: {} });
   expect(example).toMatchObject({
     ok: true,

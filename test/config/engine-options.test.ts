@@ -35,7 +35,7 @@ function text(environment: Readonly<Record<string, string>>, device: Partial<Mod
   return textOptions(placed, common(settings), PARTS);
 }
 
-test("megabytes become bytes, `auto` becomes a type, and what is not set stays absent", () => {
+test("megabytes become bytes, `auto` a type, and unset values stay absent", () => {
   const options = text({ SVC_PA_MEMORY_MB: "64" });
   expect(options).toMatchObject({
     modelPath: "/models/a.gguf",
@@ -53,7 +53,7 @@ test("without a KV cache there is neither a prefix cache nor speculative decodin
   expect(text({ SVC_SPECULATIVE: "ngram" })).toMatchObject({ speculative: { type: "ngram" } });
 });
 
-test("back ends are asked for only where layers may be placed on an accelerator", () => {
+test("back ends are loaded only if layers may be placed on an accelerator", () => {
   expect(text({})).toMatchObject({ deviceLayers: -1, backends: [] });
   expect(text({}, { device_layers: 7 })).toMatchObject({ deviceLayers: 7, backends: [] });
   for (const device of [{ cpu: true }, { cpu: true, device_layers: 7 }, { device_layers: 0 }]) {

@@ -49,7 +49,7 @@ function problemsOf(result: LoadResult): readonly string[] {
 }
 
 describe("defaults", () => {
-  test("nothing configured: the built-in model and the table's defaults", () => {
+  test("without configuration: the built-in model and the table's defaults", () => {
     const result = loadSettings({ environment: {} });
     const settings = settingsOf(result);
     expect(settings.command).toBe("serve");
@@ -65,7 +65,7 @@ describe("defaults", () => {
     });
   });
 
-  test("a small batch takes the default ubatch with it", () => {
+  test("a small batch reduces the default ubatch", () => {
     expect(settingsOf(load("[runtime]\nbatch = 128")).runtime.ubatch).toBe(128);
   });
 });
@@ -74,7 +74,7 @@ describe("state", () => {
   const stateOf = (toml: string, options: Partial<LoadOptions> = {}) =>
     settingsOf(load(toml, options)).server.state;
 
-  test("is memory unless a file is named, whose place is that of who names it", () => {
+  test("is memory by default; a file is relative to its origin", () => {
     expect(stateOf("")).toBe("memory");
     expect(stateOf('[server]\nstate = "sqlite:kept/state.db"')).toBe(`sqlite:${folder}/kept/state.db`);
     expect(stateOf("", { flags: { "server.state": "sqlite:/var/s.db" } })).toBe("sqlite:/var/s.db");
@@ -85,7 +85,7 @@ describe("state", () => {
     expect(problem).toContain("is not an http or https URL");
   });
 
-  test.each(["redis:x", "sqlite:", "state.db"])("%s is refused with the forms there are", (state) => {
+  test.each(["redis:x", "sqlite:", "state.db"])("%s is rejected with the accepted forms", (state) => {
     const [problem] = problemsOf(load("", { flags: { "server.state": state } }));
     expect(problem).toContain("is not `memory` or `sqlite:FILE`");
   });
@@ -139,11 +139,11 @@ test("a token is not printed, neither by `config show` nor in a problem", () => 
 });
 
 describe("command", () => {
-  test("the word on the command line counts", () => {
+  test("the command line decides", () => {
     expect(settingsOf(load("", { command: "run" })).command).toBe("run");
   });
 
-  test("a file that says otherwise wins and says so", () => {
+  test("a file with another command wins, with a notice", () => {
     const result = load('command = "run"');
     expect(settingsOf(result).command).toBe("run");
     expect(result.ok && result.notices).toEqual([
@@ -151,7 +151,7 @@ describe("command", () => {
     ]);
   });
 
-  test("nothing is said where both agree, or only the file speaks", () => {
+  test("no notice if both agree, or only the file has a command", () => {
     const agreed = load('command = "serve"');
     expect(agreed.ok && agreed.notices).toEqual([]);
     const silent = loadSettings({ configFile: "svc.toml", environment: {}, folder });
@@ -215,7 +215,7 @@ describe("models", () => {
     expect(models[0]).toMatchObject({ model_id: id, alias });
   });
 
-  test("models of flags replace those of the file; what is said of models holds for each", () => {
+  test("models of flags replace those of the file; flags of models apply to all", () => {
     const toml = '[[models]]\nmodel_id = "svc-tiny"\nalias = "toy"\n';
     const flags = { "models[].model_id": ["a.gguf", "b.gguf"], "models[].device.cpu": true };
     const replaced = settingsOf(load(toml, { flags, environment: { SVC_MAX_SEQ_LEN: "100" } }));
@@ -232,14 +232,14 @@ describe("models", () => {
     expect(settingsOf(load(toml)).default_model_id).toBe("a");
   });
 
-  test("other spellings of a value are understood", () => {
+  test("alternative spellings of a value are accepted", () => {
     expect(settingsOf(load('reasoning_effort = "none"')).reasoning_effort).toBe("off");
     expect(settingsOf(load("enable_thinking = false")).thinking).toBe(false);
   });
 });
 
 describe("problems", () => {
-  test("all of them at once, each with its place and its fix", () => {
+  test("all are reported at once, each with its place and fix", () => {
     const toml = `
       default_model_id = "zz"
       [server]
@@ -338,18 +338,18 @@ describe("problems", () => {
     expect(problems[0]).toContain(words);
   });
 
-  test("a setting that only repeats its default is fine though it does nothing yet", () => {
+  test("an unavailable setting may repeat its default", () => {
     expect(load("[runtime]\nprefix_cache_n = 16\n[sandbox]\nmax_procs = 64").ok).toBe(true);
   });
 
-  test("a missing file, and a model given for one", () => {
+  test("a missing file, and a model in place of a configuration file", () => {
     expect(problemsOf(load("", { configFile: "nope.toml" }))[0]).toStartWith(
       "nope.toml: there is no such file.",
     );
     expect(problemsOf(load("", { configFile: "a.gguf" }))[0]).toContain("svc serve -m a.gguf");
   });
 
-  test("a name of the environment that is nearly one of ours is worth a word, no more", () => {
+  test("a misspelled environment name is a notice", () => {
     const result = load("", { environment: { SVC_MAX_SEQ: "3", SVC_SOMETHING_ELSE: "1", PATH: "/bin" } });
     expect(result.ok && result.notices).toEqual([
       "SVC_MAX_SEQ is not a setting and was ignored; did you mean SVC_MAX_SEQS?",

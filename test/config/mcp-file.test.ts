@@ -68,13 +68,13 @@ test("every key is read", () => {
   expect(socket?.id).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test("a prefix that is not given stays the same for an id", () => {
+test("a default prefix is stable for an id", () => {
   const prefix = () => configOf({ servers: [{ id: "a", source: HTTP }] }).servers[0]?.prefix;
   expect(prefix()).toMatch(/^mcp_[0-9a-f]{32}$/);
   expect(prefix()).toBe(prefix());
 });
 
-test("a relative work_dir starts at the file's folder, and must be there", () => {
+test("a relative work_dir starts at the file's folder and must exist", () => {
   const file = write("");
   const folder = join(file, "..");
   mkdirSync(join(folder, "inner"));
@@ -87,7 +87,7 @@ test("a relative work_dir starts at the file's folder, and must be there", () =>
   ]);
 });
 
-test("all problems come at once, each with its key and the fix", () => {
+test("all problems are reported at once, each with its key and fix", () => {
   const problems = problemsOf({
     tool_timeout_secs: 0,
     max_concurent_calls: 3,
@@ -182,7 +182,7 @@ test("the MCP port must not be the server's own", () => {
   expect(problemsWith({ "server.mcp_port": "1235" })).toEqual([]);
 });
 
-test("the key of desktop clients is read too, with what they write there", () => {
+test("the format of desktop clients is accepted", () => {
   const { servers } = configOf({
     servers: [{ id: "own", source: HTTP }],
     mcpServers: {

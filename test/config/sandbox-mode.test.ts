@@ -27,7 +27,7 @@ test.each([
   expect(notices).toHaveLength(mode === word ? 0 : 1);
 });
 
-test("a word that is no mode is ignored, and said", () => {
+test("an invalid mode is ignored with a notice", () => {
   const { mode, notices } = load("", { SVC_SANDBOX: "yes please" });
   expect(mode).toBe("auto");
   expect(notices).toEqual([

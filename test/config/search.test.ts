@@ -27,7 +27,7 @@ function problems(flags: Flags): readonly string[] {
 const ON = { enable_search: true } as const;
 
 describe("a provider", () => {
-  test("is DuckDuckGo unless another is named", () => {
+  test("is DuckDuckGo by default", () => {
     expect(loaded(ON).settings.runtime).toMatchObject({ enable_search: true, search_provider: "duckduckgo" });
     const other = loaded({ ...ON, search_provider: "searxng", search_url: "http://127.0.0.1:8888" });
     expect(other.settings.runtime).toMatchObject({
@@ -60,8 +60,8 @@ describe("a provider", () => {
   });
 });
 
-describe("the model that ranks", () => {
-  test("by its own name is one more model, not the default one", () => {
+describe("the ranking model", () => {
+  test("by its built-in name is an additional model, not the default one", () => {
     const { settings } = loaded({ ...ON, search_embedding_model: "embedding-gemma" });
     expect(settings.models.map(({ alias }) => alias)).toEqual(["svc-tiny", "embedding-gemma"]);
     expect(settings.models[1]?.model_id).toBe(SEARCH_MODEL_ID);
@@ -76,7 +76,7 @@ describe("the model that ranks", () => {
     expect(settings.models.map(({ device }) => device.cpu)).toEqual([true, true]);
   });
 
-  test("may be any model that is served", () => {
+  test("may be any served model", () => {
     const { settings } = loaded({ ...ON, search_embedding_model: "svc-tiny" });
     expect(settings.models).toHaveLength(1);
     expect(problems({ ...ON, search_embedding_model: "another" })).toEqual([

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { editDistance, nearest } from "../../src/config/nearest.ts";
 import { header, ROWS, rowAt, sectionAt, SECTIONS } from "../../src/config/table.ts";
 
-test("the table was read: every section of the interface is there", () => {
+test("the table has every section of the specification", () => {
   expect(ROWS.length).toBeGreaterThan(100);
   expect(SECTIONS.map(header)).toEqual([
     "[server]",
@@ -57,7 +57,7 @@ test.each([
   expect(row?.defaultValue).toBe(fallback);
 });
 
-test("indexes and other spellings lead to the same row", () => {
+test("indexes and alternative spellings find the same row", () => {
   expect(rowAt("models[7].device.cpu")?.path).toBe("models[].device.cpu");
   expect(rowAt("runtime.agentic")?.path).toBe("runtime.agent");
   expect(sectionAt("models[0].device")?.path).toBe("models[].device");
@@ -73,7 +73,7 @@ test.each([
   expect(editDistance(from, to)).toBe(distance);
 });
 
-test("nearest gives up on words that are not alike", () => {
+test("nearest returns nothing for dissimilar words", () => {
   expect(nearest("prot", ["host", "port"])).toBe("port");
   expect(nearest("banana", ["host", "port"])).toBeUndefined();
 });

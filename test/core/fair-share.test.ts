@@ -8,7 +8,7 @@ test("one client may take all places, and no more", () => {
   expect(share.take("a")).toBe(true);
 });
 
-test("a client that holds less than its share is let in although all are taken", () => {
+test("a client below its share is admitted to a full queue", () => {
   const share = new FairShare(() => 10);
   for (let i = 0; i < 10; i++) share.take("greedy");
   const light = Array.from({ length: 7 }, () => share.take("light"));
@@ -16,7 +16,7 @@ test("a client that holds less than its share is let in although all are taken",
   expect(share.take("greedy")).toBe(false);
 });
 
-test("however many clients there are, not more than twice the places are taken", () => {
+test("many clients take at most twice the places", () => {
   const share = new FairShare(() => 50);
   for (let i = 0; i < 50; i++) share.take("greedy");
   const others = Array.from({ length: 10_000 }, (_, i) => share.take(`client ${i}`));

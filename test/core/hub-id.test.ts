@@ -30,7 +30,7 @@ test.each([
   expect(parseHubId(text)).toBeUndefined();
 });
 
-test("a repository is named with its revision where one was named", () => {
+test("a repository is formatted with its revision, if any", () => {
   expect(formatRepo({ repo: "a/b" })).toBe("a/b");
   expect(formatRepo({ repo: "a/b", revision: "v1", quant: "Q8_0" })).toBe("a/b@v1");
 });

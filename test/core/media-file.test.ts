@@ -28,7 +28,7 @@ test.each([
   expect(file?.modality === "audio" ? file.seconds : 0).toBeCloseTo(seconds, 6);
 });
 
-describe("what is damaged says neither", () => {
+describe("damaged files have neither size nor duration", () => {
   test.each([
     ["a PNG without a head", png().subarray(0, 12)],
     ["a PNG without pixels", pngHead(0, 5)],
@@ -57,7 +57,7 @@ test.each([
   expect(mediaFile(bytes)).toEqual(file);
 });
 
-test("no bytes break it, whatever follows a signature", () => {
+test("arbitrary bytes after a signature are handled", () => {
   const heads = [png(), gif(), bmp(), jpeg(), wav(), flac(), mp3(2)];
   fc.assert(
     fc.property(

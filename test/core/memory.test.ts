@@ -26,7 +26,7 @@ describe("the metadata of a GGUF file", () => {
     expect(arrayLength(of("tokenizer.ggml.tokens"))).toBe(2048);
   });
 
-  test("a file that ends early, or is none, is an error", () => {
+  test("a truncated or foreign file is an error", () => {
     const file = join(tempDir(), "x.gguf");
     const whole = new Uint8Array(32);
     whole.set(new TextEncoder().encode("GGUF\u0003"));
@@ -58,14 +58,14 @@ describe("the cache", () => {
     expect(cacheCells({ ...request, ...extra }, shape, freeBytes)).toBe(cells);
   });
 
-  test("a cell of a model that keeps nothing is not free of charge", () => {
+  test("a cell of a model without cached data has a minimum cost", () => {
     expect(cellBytes({ elements: 0, trainedContext: 1 }, "f16")).toBe(1);
     expect(cellBytes(shape, "q4_0")).toBe(562.5);
   });
 });
 
 describe("free memory", () => {
-  test("is the system's where no group has a limit", () => {
+  test("is the system's if no group has a limit", () => {
     const free = freeMemory(tempDir());
     expect(free).toBeGreaterThan(0);
     expect(free).toBeLessThan(2 * freemem());
@@ -88,7 +88,7 @@ describe("free memory", () => {
     expect(freeMemory(root)).toBeGreaterThan(1_000_000);
   });
 
-  test("the limit of the process's own group holds, and those of the groups above it", () => {
+  test("the limits of the process's group and its parents apply", () => {
     const root = tempDir();
     const group = (path: string, limit: number, used: number): void => {
       mkdirSync(join(root, path), { recursive: true });

@@ -39,7 +39,7 @@ test.each<[readonly string[], Wanted, string]>([
   expect(chooseModelFiles(paths, wanted)).toMatchObject({ ok: false, what });
 });
 
-test("the only model needs no choice, whatever it is called", () => {
+test("a single model needs no choice", () => {
   expect(chooseModelFiles(["x.gguf", "mmproj-x.gguf"], {})).toEqual({ ok: true, parts: ["x.gguf"] });
 });
 

@@ -78,7 +78,7 @@ function process(engines: FakeEngines, count = 1) {
 }
 
 describe("loading", () => {
-  test("nothing is loaded until somebody wants it; a request waits for it", async () => {
+  test("a model is loaded by its first request, which waits for it", async () => {
     const { model, engines } = setup();
     expect([model.status, engines.started.length]).toEqual(["unloaded", 0]);
     const asked = ask(model);
@@ -92,14 +92,14 @@ describe("loading", () => {
     expect(model.activeRuns).toBe(0);
   });
 
-  test("is done once for all who wait", async () => {
+  test("happens once for all waiting requests", async () => {
     const { model, engines } = setup({}, true);
     const answers = await Promise.all([model.load(), ...Array.from({ length: 20 }, () => ask(model))]);
     expect(answers).toHaveLength(21);
     expect(engines.started).toHaveLength(1);
   });
 
-  test("no more than the queue takes may wait", async () => {
+  test("a full queue rejects further requests", async () => {
     const { model, engines } = setup({ queueMax: 2 });
     const waiting = [ask(model), ask(model)];
     expect(await ask(model)).toMatchObject({ type: "error", error: { code: "queue_full" } });
@@ -113,7 +113,7 @@ describe("loading", () => {
     ]);
   });
 
-  test("a client that goes away while the model is loaded is forgotten", async () => {
+  test("a client that disconnects during the load gives up its place", async () => {
     const { model, engines } = setup();
     const abort = new AbortController();
     const asked = ask(model, abort.signal);
@@ -127,7 +127,7 @@ describe("loading", () => {
 });
 
 describe("a failure to load", () => {
-  test("is told to the operator, and to requests without its reason; later requests try again", async () => {
+  test("is logged with its reason; requests get an error without it, and later ones retry", async () => {
     const { model, engines, log } = setup();
     const asked = ask(model);
     (await process(engines)).failToLoad("bad file /secret/model.gguf");
@@ -162,7 +162,7 @@ describe("a failure to load", () => {
 });
 
 describe("replacing", () => {
-  test("requests go to the old engine until the new one is ready, and it ends with its last", async () => {
+  test("requests use the old engine until the new one is ready; the old one ends with its last request", async () => {
     const { model, engines } = setup();
     const early = ask(model);
     const old = await process(engines);
@@ -185,7 +185,7 @@ describe("replacing", () => {
     expect(engines.alive()).toBe(1);
   });
 
-  test("what fails leaves everything as it was", async () => {
+  test("a failed replacement changes nothing", async () => {
     const refuse = { now: false };
     const checkMemory = (): void => {
       if (refuse.now) throw new Error("too little memory");
@@ -207,7 +207,7 @@ describe("replacing", () => {
     expect([model.status, old.hasEnded]).toEqual(["loaded", false]);
   });
 
-  test("a model that is unloaded or stopped meanwhile stays so", async () => {
+  test("a model that is unloaded or stopped during a replacement stays so", async () => {
     for (const leave of ["unload", "stop"] as const) {
       const { model, engines } = setup();
       const loading = model.load();
@@ -237,7 +237,7 @@ describe("replacing", () => {
 });
 
 describe("unloading", () => {
-  test("waits for running requests, and what comes meanwhile is answered by the next engine", async () => {
+  test("waits for running requests; later ones get the next engine", async () => {
     const { model, engines } = setup();
     const running = ask(model);
     const first = await process(engines);
@@ -259,7 +259,7 @@ describe("unloading", () => {
     expect(await later).toMatchObject({ type: "finish" });
   });
 
-  test("twice at once, or of what is not loaded, does no harm", async () => {
+  test("is idempotent", async () => {
     const { model, engines } = setup({}, true);
     await model.unload();
     await model.load();
@@ -267,7 +267,7 @@ describe("unloading", () => {
     expect([model.status, engines.alive()]).toEqual(["unloaded", 0]);
   });
 
-  test("gives up a load that nobody waits for, a download included", async () => {
+  test("aborts a load without waiting requests, including its download", async () => {
     const aborted: unknown[] = [];
     const { model, engines } = setup({
       prepare: (signal) =>
@@ -291,7 +291,7 @@ describe("unloading", () => {
     ]);
   });
 
-  test("under traffic loses no request, and never are there two engines", async () => {
+  test("under traffic loses no request and never runs two engines", async () => {
     const { model, engines } = setup({}, true);
     let most = 0;
     const asking = Array.from({ length: 8 }, async () => {
@@ -311,7 +311,7 @@ describe("unloading", () => {
     expect(engines.started.length).toBeGreaterThan(10);
   });
 
-  test("comes by itself when nobody asks for a while", async () => {
+  test("happens after the idle timeout", async () => {
     const { model, engines, log } = setup({ idleMs: 30 }, true);
     expect(await ask(model)).toMatchObject({ type: "finish" });
     await until("it is unloaded", () => model.status === "unloaded");
@@ -321,7 +321,7 @@ describe("unloading", () => {
   });
 });
 
-test("a chat template that never ends is an engine that cannot be loaded, with the reason", async () => {
+test("an endless chat template is a load failure with a reason", async () => {
   const engines = fakeEngines();
   const log: string[] = [];
   const say = (line: string): void => void log.push(line);
@@ -356,11 +356,11 @@ test("a chat template that never ends is an engine that cannot be loaded, with t
   await model.stop();
 });
 
-describe("an engine that dies while it loads", () => {
+describe("an engine that crashes while loading", () => {
   const broken =
     "The engine process ended while loading (signal SIGABRT). The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.";
 
-  test("is what a command is told, with what is likely", async () => {
+  test("is reported to a command with its probable cause", async () => {
     for (const [signal, message] of [
       ["SIGABRT", broken],
       ["SIGKILL", "(signal SIGKILL). It was killed, probably for lack of memory"],
@@ -374,7 +374,7 @@ describe("an engine that dies while it loads", () => {
     }
   });
 
-  test("again and again is not started again until a request wants it", async () => {
+  test("repeatedly is restarted only by a request", async () => {
     const { model, engines, log } = setup();
     const asked = ask(model);
     const first = await process(engines);
@@ -402,8 +402,8 @@ describe("an engine that dies while it loads", () => {
   });
 });
 
-describe("an engine that stops answering", () => {
-  test("is replaced; its runs get one error each, and the next request an answer", async () => {
+describe("a hung engine", () => {
+  test("is replaced; each of its runs gets one error, the next request an answer", async () => {
     const engines = fakeEngines();
     const log: string[] = [];
     let hangs = 0;
@@ -454,7 +454,7 @@ describe("stopping", () => {
 });
 
 describe("places", () => {
-  test("of two models with one place the one that is not used leaves", async () => {
+  test("with one place, the unused model is unloaded", async () => {
     const places = new Places(1);
     const a = setup({ places }, true);
     const b = setup({ places }, true);
@@ -465,14 +465,14 @@ describe("places", () => {
     expect([a.model.status, b.model.status]).toEqual(["loaded", "unloaded"]);
   });
 
-  test("the least recently used one leaves", async () => {
+  test("the least recently used model is unloaded", async () => {
     const places = new Places(2);
     const [a, b, c] = [setup({ places }, true), setup({ places }, true), setup({ places }, true)];
     for (const { model } of [a, b, a, c]) expect(await ask(model)).toMatchObject({ type: "finish" });
     expect([a, b, c].map(({ model }) => model.status)).toEqual(["loaded", "unloaded", "loaded"]);
   });
 
-  test("traffic on more models than places is answered, all of it", async () => {
+  test("traffic on more models than places is answered completely", async () => {
     const places = new Places(2);
     const models = Array.from({ length: 5 }, () => setup({ places }, true));
     let most = 0;
@@ -491,7 +491,7 @@ describe("places", () => {
     expect(most).toBe(2);
   });
 
-  test("a model that fails to load gives its place back", async () => {
+  test("a failed load releases its place", async () => {
     const places = new Places(1);
     const a = setup({ places });
     const b = setup({ places }, true);
@@ -516,7 +516,7 @@ describe("models by name", () => {
     return { models: new Models(served, options), log };
   }
 
-  test("the default one comes first; a repository is a name too", () => {
+  test("the default model comes first; a repository is a name too", () => {
     const { models } = two();
     expect(models.list().map(({ id, root }) => [id, root])).toEqual([
       ["b", "acme/b"],
@@ -531,7 +531,7 @@ describe("models by name", () => {
     expect(() => models.resolve("c")).toThrow('No model is named "c". Served models: b, a.');
   });
 
-  test("commands answer with the state; a failure tells the log why and the world that", async () => {
+  test("commands answer with the status; the reason of a failure is in the log only", async () => {
     const { models, log } = two();
     expect(models.status("a")).toEqual({ id: "a", status: "unloaded" });
     expect(await models.reload("a")).toEqual({ id: "a", status: "loaded" });
@@ -553,7 +553,7 @@ describe("models of several kinds", () => {
     return new Models(all, { defaultId, places: new Places(), log });
   }
 
-  test("`default` is the first model of the kind that is asked for", () => {
+  test("`default` is the first model of the requested kind", () => {
     const models = modelsOf(served(["speech", "text", "image"]), "my-image");
     expect(models.able("generates", "default").id).toBe("my-text");
     expect(models.able("embeds", "default").id).toBe("my-text");
@@ -563,7 +563,7 @@ describe("models of several kinds", () => {
     expect(models.list().map(({ kind }) => kind)).toEqual(["image", "speech", "text"]);
   });
 
-  test("a model of another kind is refused with the route that it is for, and is not loaded for that", async () => {
+  test("a model of another kind is rejected with its route, without loading it", async () => {
     const all = served(["text", "image", "speech"]);
     const models = modelsOf(all);
     expect(() => models.textModel("my-image")).toThrow("/v1/images/generations");
@@ -572,13 +572,13 @@ describe("models of several kinds", () => {
     expect(all.flatMap(({ engines }) => engines.started)).toEqual([]);
   });
 
-  test("what no served model can do says so", () => {
+  test("an ability of no served model is an error", () => {
     const models = modelsOf(served(["text"]));
     expect(() => models.able("draws", "default")).toThrow("No image model is served");
     expect(() => models.able("speaks", "nobody")).toThrow("No model is named");
   });
 
-  test("an engine that gives up while it works fails its requests once and is replaced", async () => {
+  test("an engine that exits while working fails its requests once and is replaced", async () => {
     const { model, engines, log } = setup({}, false);
     const asked = ask(model);
     const first = await process(engines);

@@ -53,7 +53,7 @@ function model(...extra: readonly Field[]): string {
   return file;
 }
 
-describe("what a model needs", () => {
+describe("memory of a model", () => {
   test("is its file, its cache and a batch of logits and activations", () => {
     const file = model();
     expect(memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9)).toEqual({
@@ -64,12 +64,12 @@ describe("what a model needs", () => {
     });
   });
 
-  test("a cache that nobody asked for counts with the least it can be", () => {
+  test("an unconfigured cache counts with its minimum", () => {
     expect(memoryNeed(model(), OPTIONS, 1e9)?.cells).toBe(256);
     expect(memoryNeed(model(), { ...OPTIONS, memoryFraction: 0.5 }, 1e9)?.cells).toBeGreaterThan(90_000);
   });
 
-  test("heads may differ by layer and have lengths of their own", () => {
+  test("heads may differ by layer and have explicit lengths", () => {
     const file = model(
       counts("toy.attention.head_count_kv", [1, 0, 3]),
       u32Field("toy.attention.key_length", 100),
@@ -87,7 +87,7 @@ describe("what a model needs", () => {
     },
   );
 
-  test("all parts of a split file count; a file without metadata tells nothing", () => {
+  test("all parts of a split file count; a file without metadata has no need", () => {
     const file = model();
     const folder = tempDir();
     const parts = [1, 2].map((part) => join(folder, `m-0000${part}-of-00002.gguf`));
@@ -100,7 +100,7 @@ describe("what a model needs", () => {
 });
 
 describe("a model that does not fit", () => {
-  test("is refused with the numbers and with what to change", () => {
+  test("is rejected with the numbers and the settings to change", () => {
     const options = { ...OPTIONS, modelPath: model(), contextLen: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
@@ -109,7 +109,7 @@ describe("a model that does not fit", () => {
     expect(() => checkMemory(options, 4e8)).toThrow('cache_type = "q8_0"');
   });
 
-  test("the built-in model and files that cannot be read are left to the engine", () => {
+  test("the built-in model and unreadable files are not checked", () => {
     checkMemory(OPTIONS, 0);
     checkMemory({ ...OPTIONS, modelPath: "/nowhere.gguf" }, 0);
   });

@@ -26,7 +26,7 @@ function setup(places: number, atOnce: number) {
   return { queue, began, ask, end };
 }
 
-test("a light client beside a greedy one waits for one request of it, not for all", async () => {
+test("a light client waits for one request of a greedy client, not for all", async () => {
   const { began, ask, end } = setup(200, 2);
   for (let i = 0; i < 100; i++) void ask("greedy");
   void ask("light");
@@ -38,14 +38,14 @@ test("a light client beside a greedy one waits for one request of it, not for al
   expect(began).toEqual(["greedy", "greedy", "greedy", "light", "greedy", "light"]);
 });
 
-test("three clients take turns, each with its oldest request first", async () => {
+test("three clients take turns, each FIFO", async () => {
   const { began, ask, end } = setup(100, 1);
   for (const client of ["a", "a", "a", "b", "b", "c"]) void ask(client);
   for (let i = 0; i < 5; i++) await end();
   expect(began).toEqual(["a", "a", "b", "c", "a", "b"]);
 });
 
-test("a client that leaves while it waits gives up its turn and its place", async () => {
+test("a waiting client that disconnects gives up its turn and place", async () => {
   const { queue, began, ask, end } = setup(3, 1);
   const gone = new AbortController();
   void ask("a");
@@ -61,7 +61,7 @@ test("a client that leaves while it waits gives up its turn and its place", asyn
   expect(began).toEqual(["a", "a", "c"]);
 });
 
-test("a full queue refuses, but not the client that has less than its share", async () => {
+test("a full queue rejects clients, except one below its share", async () => {
   const { ask } = setup(4, 1);
   for (let i = 0; i < 4; i++) void ask("greedy");
   expect(ask("greedy")).rejects.toMatchObject({ code: "queue_full", retryAfterSecs: 1 });

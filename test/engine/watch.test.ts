@@ -27,19 +27,19 @@ function watched(answered: number, activity: () => Activity | undefined, timeout
 
 const still = (): Activity => ({ cpuTicks: 7, waitsForDisk: false });
 
-test("a process that stands still and does not answer is hung", async () => {
+test("a process without CPU time and answers is hung", async () => {
   const { hung, pings } = watched(0, still);
   expect(await hung).toContain("no answer and no processor time");
   expect(pings()).toBe(2); // the first, and the one at the first look; no more are sent into the dark
 });
 
-test("as long as it answers, it is not", async () => {
+test("a process that answers is not hung", async () => {
   const { hung, pings } = watched(40, still);
   await hung;
   expect(pings()).toBeGreaterThan(40);
 });
 
-test("one that computes, waits for a disk, or cannot be looked at gets much longer", async () => {
+test("a process that computes, waits for a disk, or cannot be inspected gets more time", async () => {
   let cpuTicks = 0;
   const computes = () => ({ cpuTicks: cpuTicks++, waitsForDisk: false });
   const waits = () => ({ cpuTicks: 7, waitsForDisk: true });
@@ -48,7 +48,7 @@ test("one that computes, waits for a disk, or cannot be looked at gets much long
   }
 });
 
-test("a step of the clock changes nothing", async () => {
+test("a clock step has no effect", async () => {
   const { hung, pings } = watched(20, () => {
     setSystemTime(new Date(pings() % 2 === 0 ? 0 : 4e12));
     return still();
@@ -61,7 +61,7 @@ test("a step of the clock changes nothing", async () => {
   }
 });
 
-test("what a process does is read from the system", () => {
+test("the activity of a process is read from the system", () => {
   const before = activityOf(process.pid);
   expect(before?.waitsForDisk).toBe(false);
   let now = before;

@@ -68,7 +68,7 @@ function world(ids: readonly [string, string, string] = ["one", "two", "plain"])
   return { models, first, ran, load, run, refusal };
 }
 
-describe("what a request means", () => {
+describe("names in requests", () => {
   test("the base model, an alias, a generation, a card or a short name", async () => {
     const { ran, load, run } = world();
     await load("one", "red", "g1");
@@ -88,7 +88,7 @@ describe("what a request means", () => {
     expect(ran[0]?.[1]).toBe(0);
   });
 
-  test("what is unknown or ambiguous is refused", async () => {
+  test("unknown and ambiguous names are rejected", async () => {
     const { load, refusal } = world();
     await load("one", "red");
     await load("two", "red");
@@ -100,7 +100,7 @@ describe("what a request means", () => {
     expect(await refusal({ model: "plain", adapter: { alias: "red" } })).toBe("lora_runtime_unavailable");
   });
 
-  test("a lease ends with the run, also with one that nobody reads to its end", async () => {
+  test("a lease ends with its run, even if the run is not read to its end", async () => {
     const { models, first, load } = world();
     await load("one", "red");
     const events = models.generate({ ...chatRequest("Hi"), model: "red" }, new AbortController().signal);
@@ -117,7 +117,7 @@ describe("an answer of several runs", () => {
   const asked = (model = "default") => asking({}, { model });
   const signal = new AbortController().signal;
 
-  test("keeps its generation, though its alias moves on meanwhile", async () => {
+  test("keeps its generation when its alias is moved", async () => {
     const { models, first, ran, load } = world();
     await load("one", "red", "g1");
     const twice: Converse<TargetedConversation> = async function* ({ target }, signal) {
@@ -133,7 +133,7 @@ describe("an answer of several runs", () => {
     expect(first.records().every(({ activeLeases }) => activeLeases === 0)).toBe(true);
   });
 
-  test("is told the model behind the name, and refused at once where there is none", async () => {
+  test("gets the resolved model, and is rejected immediately for an unknown name", async () => {
     const { models } = world();
     const told: string[] = [];
     const noting: Converse<TargetedConversation> = async function* ({ run }) {
@@ -147,7 +147,7 @@ describe("an answer of several runs", () => {
 });
 
 describe("cards", () => {
-  test("an adapter is a model of its own, escaped and unique", async () => {
+  test("an adapter has a card with an escaped, unique id", async () => {
     const { models, load } = world(["one", "one:red", "plain"]);
     await load("one", "red", "g1");
     await load("one", "a/b:c d");

@@ -131,7 +131,7 @@ function update(path: string, weight: string): readonly number[] {
   });
 }
 
-test("several adapters become one that adds what each adds", () => {
+test("several adapters become one with the sum of their updates", () => {
   const LOOKUP = "base_model.model.model.embed_tokens";
   const folders = [
     { config: { ...CONFIG, lora_alpha: 3 }, tensors: { ...GOOD, ...pair(V, [2, 32], [16, 2]) } },
@@ -201,7 +201,7 @@ describe("scales", () => {
   };
   const V = pair("model.layers.0.self_attn.v_proj", [2, 32], [16, 2]);
 
-  test("llama.cpp's alpha over rank is what the file means, or B makes up for it", () => {
+  test("llama.cpp's alpha over rank equals the file's scale, or B is scaled", () => {
     expect(factor(converted({ tensors: V }))).toBe(1);
     expect(factor(converted({ tensors: V, config: { ...CONFIG, use_rslora: true } }))).toBeCloseTo(
       Math.SQRT2,
@@ -221,14 +221,14 @@ describe("embeddings", () => {
     "base_model.model.model.embed_tokens.lora_embedding_B": formula([32, 2], 1),
   };
 
-  test("A is turned round, because its rows are looked up", () => {
+  test("A is transposed, because its rows are looked up", () => {
     const data = dataOf(converted({ tensors: embedding }));
     const a = floats(data.get("token_embd.weight.lora_a"));
     const { values } = formula([2, 64], 0);
     expect([a[0], a[1], a[2]]).toEqual([values[0], values[64], values[1]]);
   });
 
-  test("a model that uses its embedding as output layer is left alone", () => {
+  test("a tied embedding is not adapted", () => {
     const base = baseHeader("llama", { "token_embd.weight": [32, 64] });
     expect(refusal({ tensors: embedding, base })).toContain("output layer");
     expect(refusal({ tensors: pair("base_model.model.lm_head", [2, 32], [64, 2]), base })).toContain(
@@ -237,7 +237,7 @@ describe("embeddings", () => {
   });
 });
 
-describe("what is wrong is said", () => {
+describe("errors name the problem", () => {
   test.each<[string, Given, ...string[]]>([
     ["ranks differ", { tensors: pair(Q, [2, 32], [32, 3]) }, "q_proj", "different ranks"],
     ["config says another rank", { config: { ...CONFIG, r: 4 } }, "rank 2", "says 4"],
@@ -268,7 +268,7 @@ describe("what is wrong is said", () => {
     for (const word of words) expect(message).toContain(word);
   });
 
-  test("a link, a folder or a pickled file in the place of the weights", () => {
+  test("a link, a folder or a pickled file instead of the weights", () => {
     const output = join(tempDir(), "out.gguf");
     const folder = join(tempDir(), "adapter");
     const weights = join(folder, "adapter_model.safetensors");
@@ -283,7 +283,7 @@ describe("what is wrong is said", () => {
   });
 });
 
-test("a damaged file never gives anything but an adapter or a reason", () => {
+test("a damaged file yields an adapter or a reason", () => {
   const good = safetensors(GOOD);
   const folder = writeAdapter(join(tempDir(), "adapter"), good);
   const path = join(folder, "adapter_model.safetensors");

@@ -27,7 +27,7 @@ function written(fields: readonly Field[], values: Uint8Array): Uint8Array {
   }
 }
 
-test("fields of a real file survive reading and writing byte for byte", () => {
+test("fields of a real file are read and written byte for byte", () => {
   const fields = readFields(readFileSync(DEMO_MODEL));
   expect(fields.map((field) => field.key)).toContain("tokenizer.ggml.tokens");
   const types = fields.find((field) => field.key === "tokenizer.ggml.token_type");
@@ -47,11 +47,11 @@ test("tensor data starts and ends on 32-byte bounds, in order", () => {
   expect([...file.subarray(-32, -22)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 0, 0]);
 });
 
-test("a tensor whose data does not fit its shape is refused", () => {
+test("a tensor with data of another size is rejected", () => {
   expect(() => written([], new Uint8Array(5))).toThrow("do not fit its shape");
 });
 
-test("random weights repeat and have the asked deviation", () => {
+test("random weights are reproducible and have the requested deviation", () => {
   const draw = (): Float16Array => {
     const source = normalSource(1);
     const bits = new Uint16Array(100_001);

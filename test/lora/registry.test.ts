@@ -32,7 +32,7 @@ function world(limits = { adaptersMax: 3, rankMax: 16, bytesMax: 1000 }) {
 }
 
 describe("aliases and generations", () => {
-  test("an alias leads to its generation, and two of the same content share one", async () => {
+  test("an alias selects its generation; aliases of equal content share one", async () => {
     const { registry, held, load } = world();
     expect(await load("a", "g1:8:100")).toEqual({
       alias: "a",
@@ -53,7 +53,7 @@ describe("aliases and generations", () => {
     expect(registry.records()).toEqual([]);
   });
 
-  test("replacing leaves requests under way what they have; the old one goes with the last of them", async () => {
+  test("replacing keeps the generation of running requests until the last one ends", async () => {
     const { registry, held, load } = world();
     await load("a", "g1");
     const first = registry.lease({ alias: "a" });
@@ -70,7 +70,7 @@ describe("aliases and generations", () => {
     expect([...held.values()]).toEqual(["g2.gguf"]);
   });
 
-  test("a retired generation that is loaded again comes back instead of being loaded twice", async () => {
+  test("a retired generation that is loaded again is reactivated", async () => {
     const { registry, held, load } = world();
     await load("a", "g1");
     const lease = registry.lease({ alias: "a" });
@@ -100,7 +100,7 @@ describe("aliases and generations", () => {
 });
 
 describe("loading", () => {
-  test("one at a time; the second is refused and can come again", async () => {
+  test("one at a time; the second is rejected and can be retried", async () => {
     const { blocked, load } = world();
     const slow = load("a", "slow");
     expect(await refusalCode(() => load("b", "g1"))).toBe("adapter_load_in_progress");
@@ -109,7 +109,7 @@ describe("loading", () => {
     expect((await load("b", "g1")).alias).toBe("b");
   });
 
-  test("what fails leaves nothing behind, whoever refuses it", async () => {
+  test("a failed load leaves nothing behind", async () => {
     const { registry, held, load } = world();
     expect(await refusalCode(() => load("a", "bad"))).toBe("invalid_adapter");
     expect(await refusalCode(() => load("a", "misfit"))).toBe("invalid_adapter");
@@ -117,7 +117,7 @@ describe("loading", () => {
     expect((await load("a", "g1")).generation).toBe("g1");
   });
 
-  test("capacity: number, rank and bytes, counting what a replacement frees", async () => {
+  test("capacity: number, rank and bytes, minus the replaced adapter", async () => {
     const { load, registry } = world();
     expect(await refusalCode(() => load("a", "g1:17:1"))).toBe("lora_capacity_exceeded");
     await load("a", "g1:8:500");

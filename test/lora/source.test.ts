@@ -33,7 +33,7 @@ const refused = (path: string, extra: Partial<SourceOptions> = {}) =>
   refusalCode(() => prepareAdapter(path, options(extra)));
 
 describe("preparing", () => {
-  test("a generation is the content: the same files give it again, without converting again", async () => {
+  test("a generation identifies the content: equal files are converted once", async () => {
     const given = options();
     const first = await prepareAdapter(RED, given);
     expect(first).toMatchObject({ rank: 4, bytes: 159_744 });
@@ -45,7 +45,7 @@ describe("preparing", () => {
 });
 
 describe("paths", () => {
-  test("nothing outside the root, by whatever way", async () => {
+  test("paths outside the root are rejected, including links", async () => {
     const root = mkdtempSync(join(tempDir(), "root-"));
     const outside = writeAdapter(join(tempDir(), "adapter"), safetensors({}));
     symlinkSync(outside, join(root, "link"));
@@ -69,10 +69,10 @@ describe("paths", () => {
   });
 });
 
-describe("the process of its own", () => {
+describe("the converter process", () => {
   const output = join(tempDir(), "out.gguf");
 
-  test("tells bad input from its own failure", () => {
+  test("distinguishes invalid input from its own failure", () => {
     const bad = writeAdapter(join(tempDir(), "bad"), safetensors({ x: formula([2], 0) }));
     const convert = (folder: string, baseModel: string): number =>
       convertMain([JSON.stringify({ folders: [folder], baseModel, output, mayLink: false })]);
@@ -81,7 +81,7 @@ describe("the process of its own", () => {
     expect(convert(RED, join(tempDir(), "no-model"))).toBe(1);
   });
 
-  test("one that dies is a failure with a code, not a hang", async () => {
+  test("a crash is a failure with a code, not a hang", async () => {
     const baseModel = join(tempDir(), "no-model");
     const conversion = convertInProcess({ folders: [RED], baseModel, output, mayLink: false });
     expect(await conversion.catch(String)).toContain("could not be converted");
