@@ -16,7 +16,7 @@ describe("mounted files", () => {
     expect(mountedNames([name])).toEqual([expected]);
   });
 
-  test("equal names are told apart, also from names that look like theirs", () => {
+  test("equal names get distinct suffixes, also distinct from similar names", () => {
     expect(mountedNames(["a.csv", "x/a.csv", "a-2.csv", "a.csv", "noext", "noext"])).toEqual([
       "a.csv",
       "a-2.csv",
@@ -37,7 +37,7 @@ test("a skill's folder has letters, digits, _ and - only", () => {
 });
 
 describe("a session's folder", () => {
-  test("is its id where that is a plain name", () => {
+  test("is its id if that is a plain name", () => {
     expect(sessionFolder("sess_4Fzk-x.1")).toBe("sess_4Fzk-x.1");
   });
 
@@ -48,7 +48,7 @@ describe("a session's folder", () => {
     },
   );
 
-  test("differs for ids that look alike once cleaned", () => {
+  test("differs for ids that are equal after cleaning", () => {
     expect(new Set(["a/b", "a?b", "a b"].map(sessionFolder)).size).toBe(3);
   });
 });

@@ -7,7 +7,7 @@ async function* pieces(...texts: readonly (string | Uint8Array)[]): AsyncGenerat
   for (const text of texts) yield Buffer.from(text);
 }
 
-test("all of it, in pieces of any size, while it is little", async () => {
+test("short output is kept completely, in chunks of any size", async () => {
   const output = new Output(10);
   await output.drain(pieces("ab", "", "cdefg", "hij"));
   expect(output.take()).toBe("abcdefghij");
@@ -25,13 +25,13 @@ test.each([[[TWENTY]], [TWENTY.split("")], [["0123456789ab", "cdefghij"]]])(
   },
 );
 
-test("characters that are cut in two are left out whole", async () => {
+test("truncated characters are omitted", async () => {
   const output = new Output(6);
   await output.drain(pieces("aäöxöäz"));
   expect(output.take()).toBe("aä\n[… 5 bytes left out …]\näz");
 });
 
-test("the mark is found behind any amount of output", async () => {
+test("the marker is found after any amount of output", async () => {
   const output = new Output(8);
   const marked = output.untilMark("<mark>");
   const drained = output.drain(pieces("x".repeat(100_000), "end<ma", "rk>late"));
@@ -40,7 +40,7 @@ test("the mark is found behind any amount of output", async () => {
   expect(output.take()).toEndWith("late");
 });
 
-test("what writes without end is held up: at most a piece a millisecond is read, and little of it kept", async () => {
+test("endless output is throttled: at most one chunk per millisecond is read, and little is kept", async () => {
   const piece = Buffer.alloc(512 * 1024, "y\n");
   const output = new Output(64 * 1024);
   const startMs = performance.now();

@@ -22,8 +22,8 @@ function write(name: string, content: string | Uint8Array = "x"): void {
 const names = async (before: Snapshot = new Map(), outputs: readonly { name: string }[] = []) =>
   (await produced(folder, before, outputs)).map((file) => file.name);
 
-describe("what is new or changed", () => {
-  test("is found, by name", async () => {
+describe("new and changed files", () => {
+  test("are found, sorted by name", async () => {
     write("b.txt");
     write("old.txt");
     const before = await snapshot(folder);
@@ -54,25 +54,25 @@ describe("what is new or changed", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("links and pipes are not", async () => {
+  test("links and pipes are not produced files", async () => {
     symlinkSync("/etc/passwd", join(folder, "link.txt"));
     Bun.spawnSync(["mkfifo", join(folder, "pipe.txt")]);
     expect(await names()).toEqual([]);
   });
 
-  test("has a bound", async () => {
+  test("are bounded in number", async () => {
     for (let n = 0; n < PRODUCED_FILES_MAX + 5; n++) write(`f${n}.txt`);
     expect(await names()).toHaveLength(PRODUCED_FILES_MAX);
   });
 
-  test("comes after what was asked for, and not twice", async () => {
+  test("come after requested files, without duplicates", async () => {
     write("a.txt");
     write("z.txt");
     expect(await names(new Map(), [{ name: "./z.txt" }])).toEqual(["z.txt", "a.txt"]);
   });
 });
 
-describe("what was asked for", () => {
+describe("requested files", () => {
   const fault = async (name: string): Promise<unknown> => {
     const [file] = await readAll(folder, [{ name }]);
     return file !== undefined && "error" in file ? file.error : "it is there";
@@ -82,7 +82,7 @@ describe("what was asked for", () => {
     expect(await fault(name)).toMatchObject({ code: "invalid_path" });
   });
 
-  test("what is not there was not produced", async () => {
+  test("a missing file was not produced", async () => {
     write("file");
     expect(await fault("missing.csv")).toMatchObject({
       code: "not_produced",
@@ -91,7 +91,7 @@ describe("what was asked for", () => {
     expect(await fault("file/inside")).toMatchObject({ code: "not_produced" });
   });
 
-  test("a link may lead to a file inside, and nowhere else", async () => {
+  test("a link may point to a file inside only", async () => {
     write("real.txt", "inside");
     symlinkSync("real.txt", join(folder, "link.txt"));
     symlinkSync("/etc/passwd", join(folder, "out.txt"));
@@ -140,20 +140,20 @@ while True:
     },
   );
 
-  test("a folder and a pipe cannot be read, and nobody waits for them", async () => {
+  test("folders and pipes are rejected without waiting", async () => {
     mkdirSync(join(folder, "d"));
     Bun.spawnSync(["mkfifo", join(folder, "pipe")]);
     expect(await fault("d")).toMatchObject({ code: "read_failed" });
     expect(await fault("pipe")).toMatchObject({ code: "read_failed" });
   });
 
-  test("a large file is too large", async () => {
+  test("a file above the limit is rejected", async () => {
     write("large.bin");
     truncateSync(join(folder, "large.bin"), PRODUCED_FILE_BYTES_MAX + 1);
     expect(await fault("large.bin")).toMatchObject({ code: "too_large" });
   });
 
-  test("one call reports so many files", async () => {
+  test("one call reports a bounded number of files", async () => {
     const asked = Array.from({ length: PRODUCED_FILES_MAX + 1 }, (_, n) => ({ name: `f${n}` }));
     expect((await readAll(folder, asked)).at(-1)).toMatchObject({ error: { code: "too_large" } });
   });
@@ -174,7 +174,7 @@ describe("formats", () => {
     expect(file).toMatchObject({ format: expected, mimeType, isText });
   });
 
-  test("a text that is no UTF-8 is no text", async () => {
+  test("a text format with invalid UTF-8 is binary", async () => {
     write("bad.csv", Uint8Array.of(0x61, 0xff));
     const [file] = await readAll(folder, [{ name: "bad.csv" }]);
     expect(file).toMatchObject({ format: "csv", mimeType: "application/octet-stream", isText: false });

@@ -149,7 +149,7 @@ describe("output", () => {
   });
 });
 
-describe("pictures", () => {
+describe("images", () => {
   const png = (image: string | undefined): string =>
     Buffer.from(image ?? "", "base64").toString("latin1", 1, 4);
 
@@ -181,7 +181,7 @@ FuncAnimation(fig, lambda i: line.set_data([0, i], [0, i]), frames=4).save('a.gi
   });
 });
 
-describe("the end of a call", () => {
+describe("end of a call", () => {
   pythonTest("a call that takes too long is interrupted, and keeps what it had", async () => {
     const short = await pythonWith({ timeoutSecs: 1 });
     await short.run(cell("x = 5"), NEVER);

@@ -36,7 +36,7 @@ const run = (lines: readonly string[], call: Partial<ShellCall> = {}): Promise<S
   shell.run(commands(lines, call), NEVER);
 
 describe("a call", () => {
-  test("lines are one script, whose last command decides", async () => {
+  test("lines are one script; its last command sets the status", async () => {
     expect(await run(["x=1", "false", "echo $x", "cd /", "pwd"])).toMatchObject({
       status: "success",
       stdout: "1\n/\n",
@@ -50,7 +50,7 @@ describe("a call", () => {
     });
   });
 
-  test("files last, variables do not", async () => {
+  test("files persist, variables do not", async () => {
     const first = await run(["V=1; echo $V > kept.txt"]);
     const second = await run(['cat kept.txt; echo "[$V]"; pwd']);
     expect(second.stdout).toBe(`1\n[]\n${first.workingDirectory}\n`);
@@ -58,11 +58,11 @@ describe("a call", () => {
     expect(second.files).toEqual([]);
   });
 
-  test("there is nothing to read", async () => {
+  test("stdin is empty", async () => {
     expect((await run(["cat; echo done"])).stdout).toBe("done\n");
   });
 
-  test("a pipe whose reader has gone ends its writer", async () => {
+  test("a closed pipe ends its writer", async () => {
     expect((await run(["yes | head -n 1"])).stdout).toBe("y\n");
   });
 
@@ -72,7 +72,7 @@ describe("a call", () => {
 });
 
 describe("output", () => {
-  test("has 4096 characters unless more is asked for, the first and the last ones", async () => {
+  test("is limited to 4096 characters by default, from the start and the end", async () => {
     const lines = ["i=0; while [ $i -lt 2000 ]; do echo $i; i=$((i+1)); done"];
     const short = await run(lines);
     expect(short.stdout).toStartWith("0\n1\n");
@@ -85,7 +85,7 @@ describe("output", () => {
 });
 
 describe("timeouts", () => {
-  test("what was written so far is there, and everything that was started is gone", async () => {
+  test("keep the output so far and kill all processes", async () => {
     const marker = `8${process.pid}00`;
     const late = await run([`echo begun; (sleep ${marker}) & setsid sleep ${marker} & sleep ${marker}`], {
       timeoutMs: 500,
@@ -94,13 +94,13 @@ describe("timeouts", () => {
     expect(processes().filter(({ pid }) => wordsOf(pid).includes(marker))).toEqual([]);
   });
 
-  test("a call cannot ask for more than the server allows", async () => {
+  test("a call's timeout is capped by the server's", async () => {
     const short = await shellWith({ timeoutSecs: 1 });
     const late = await short.run(commands(["sleep 600"], { timeoutMs: 3_600_000 }), NEVER);
     expect(late).toMatchObject({ status: "timeout", timedOut: true });
   });
 
-  test("a signal that aborts ends the call", async () => {
+  test("an abort ends the call", async () => {
     const cancel = new AbortController();
     const running = shell.run(commands(["sleep 600"], { sessionId: "cancelled" }), cancel.signal);
     cancel.abort();
@@ -122,7 +122,7 @@ describe("sessions", () => {
     },
   );
 
-  test("a folder that is there already is neither used nor deleted", async () => {
+  test("an existing folder is neither used nor deleted", async () => {
     const parent = sharedDir();
     mkdirSync(join(parent, "mine"));
     writeFileSync(join(parent, "mine/file"), "precious");
@@ -142,7 +142,7 @@ describe("sessions", () => {
 });
 
 describe("skills and inputs", () => {
-  test("skills lie under skills/, without links, and go when they are not named any more", async () => {
+  test("skills are in skills/, without links, and are removed when no longer requested", async () => {
     const dir = tempDir();
     mkdirSync(join(dir, "bin"));
     writeFileSync(join(dir, "SKILL.md"), "read me", { mode: 0o600 });
@@ -163,7 +163,7 @@ describe("skills and inputs", () => {
     expect((await run(["ls"], { sessionId })).stdout).toBe("keep\n");
   });
 
-  test("a link in the place of skills/ leads nowhere", async () => {
+  test("a link named skills/ is not followed", async () => {
     const outside = tempDir();
     writeFileSync(join(outside, "file"), "precious");
     const dir = tempDir();
@@ -174,7 +174,7 @@ describe("skills and inputs", () => {
     expect(readdirSync(outside)).toEqual(["file"]);
   });
 
-  test("surface reports files of earlier calls and says what is missing", async () => {
+  test("surface reports files of earlier calls and missing ones", async () => {
     const sessionId = "surface";
     await run(["mkdir d; echo a > d/a.csv"], { sessionId });
     const call = { sessionId, inputs: [], skills: [] };
@@ -203,10 +203,10 @@ describe("start-up", () => {
   });
 });
 
-describe("what a call leaves in the background", () => {
+describe("background processes of a call", () => {
   const withWord = (word: string) => processes().filter(({ pid }) => wordsOf(pid).includes(word));
 
-  test("goes on in its session, unheard, and ends with it", async () => {
+  test("continue in the session without output, and end with it", async () => {
     const word = `9${process.pid}00`;
     const own = { sessionId: "background" };
     const first = await run([`(echo heard; sleep ${word}; echo late) &`, "sleep 0.2", "echo done"], own);
@@ -217,7 +217,7 @@ describe("what a call leaves in the background", () => {
     expect(withWord(word)).toEqual([]);
   });
 
-  test("outlives a later call that takes too long", async () => {
+  test("survive a later call that times out", async () => {
     const word = `9${process.pid}01`;
     const own = { sessionId: "late" };
     await run([`sleep ${word} >/dev/null 2>&1 &`], own);
@@ -226,7 +226,7 @@ describe("what a call leaves in the background", () => {
     await shell.dispose("late");
   });
 
-  test("is ended beyond a number of calls, the oldest first", async () => {
+  test("are killed beyond a number of calls, the oldest first", async () => {
     const own = { sessionId: "many" };
     const word = (n: number): string => `9${process.pid}${10 + n}`;
     for (let n = 0; n <= SHELL_CALLS_KEPT_MAX; n++) await run([`sleep ${word(n)} &`], own);

@@ -7,7 +7,7 @@ import { tempDir } from "../helpers/tmp.ts";
 const PNG = new Uint8Array(100).fill(1);
 
 describe("a temporary folder", () => {
-  test("is for its owner only and goes at the end", async () => {
+  test("is private and removed at the end", async () => {
     const images = new ImageFolder();
     const { name, path } = await images.save(PNG);
     expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
@@ -20,7 +20,7 @@ describe("a temporary folder", () => {
 });
 
 describe("bounds", () => {
-  test("the oldest files make room, and the newest stays whatever its size", async () => {
+  test("the oldest files are evicted; the newest stays at any size", async () => {
     const images = new ImageFolder({ folder: tempDir(), filesMax: 2, bytesMax: 250 });
     const names: string[] = [];
     for (let i = 0; i < 4; i++) names.push((await images.save(PNG)).name);
@@ -29,7 +29,7 @@ describe("bounds", () => {
     expect(readdirSync(dirname(path))).toEqual([name]);
   });
 
-  test("a file is handed out for its life and removed after it", async () => {
+  test("a file is served for its lifetime and removed after it", async () => {
     let now = 1_000_000;
     const images = new ImageFolder({ folder: tempDir(), lifeMs: 1000, now: () => now });
     const first = await images.save(PNG);
@@ -40,7 +40,7 @@ describe("bounds", () => {
   });
 });
 
-test("files of an earlier run count, and nothing else in the folder is touched or handed out", async () => {
+test("files of an earlier process count; other files are neither served nor touched", async () => {
   const folder = tempDir();
   const earlier = await new ImageFolder({ folder }).save(PNG);
   const old = join(folder, "image-00000000-0000-0000-0000-000000000000.png");

@@ -35,7 +35,7 @@ test("a conversation begins once all servers were tried", async () => {
   expect(await events).toEqual([ACCEPTED, FINISH]);
 });
 
-test("one whose client leaves meanwhile never begins, and just ends", async () => {
+test("a conversation of a disconnected client ends without starting", async () => {
   const { begun, converse } = waiting();
   const leaving = new AbortController();
   const events = Array.fromAsync(converse(asking(), leaving.signal));
@@ -45,7 +45,7 @@ test("one whose client leaves meanwhile never begins, and just ends", async () =
   expect(begun()).toBe(0);
 });
 
-test("as many wait as may, and one that has left makes room", async () => {
+test("the number of waiting conversations is bounded; a disconnected one frees its place", async () => {
   const { tried, converse } = waiting(1);
   const leaving = new AbortController();
   const first = Array.fromAsync(converse(asking(), leaving.signal));
@@ -57,7 +57,7 @@ test("as many wait as may, and one that has left makes room", async () => {
   expect(await next).toEqual([ACCEPTED, FINISH]);
 });
 
-test("later ones are not held up, so that what cannot be met is thrown at once", async () => {
+test("later conversations do not wait; unmet requests fail immediately", async () => {
   const { tried, begun, converse } = waiting();
   tried.resolve();
   await tried.promise;
@@ -66,7 +66,7 @@ test("later ones are not held up, so that what cannot be met is thrown at once",
   expect(begun()).toBe(1);
 });
 
-test("cards tell of tools where there are any by themselves", () => {
+test("model cards report the tools", () => {
   expect(toolCountsOf(undefined, false)).toBeUndefined();
   expect(toolCountsOf(undefined, true)?.()).toEqual({ isAny: true, mcpTools: 0, mcpServers: 0 });
 });

@@ -63,7 +63,7 @@ function counting(): () => number {
 const way = () => ({ repetitions: 3, random: counting(), signal: new AbortController().signal });
 
 describe("a load", () => {
-  test("reads tokens that the cache does not know, behind those that it does", async () => {
+  test("computes uncached tokens after the cached depth", async () => {
     const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: 0.1 }));
     const speeds = await measurePrompt(engine, { tokens: 20, depth: 30, concurrency: 2 }, way());
     expect(speeds.map(Math.round)).toEqual([200, 200, 200]); // two sequences, 100 tokens a second each
@@ -72,7 +72,7 @@ describe("a load", () => {
     expect(longest.every(({ maxTokens }) => maxTokens === 0)).toBe(true);
   });
 
-  test("writes tokens, whatever the model says of its end", async () => {
+  test("generates tokens past the end token", async () => {
     const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: 0.1 }));
     const speeds = await measureAnswer(engine, { tokens: 8, depth: 0, concurrency: 4 }, way());
     expect(speeds.map(Math.round)).toEqual([40, 40, 40]);
@@ -81,7 +81,7 @@ describe("a load", () => {
     ).toBe(true);
   });
 
-  test("ends with the engine's reason, or when it is stopped", async () => {
+  test("ends with the engine's error, or on abort", async () => {
     const { engine } = pretended(() => ({ promptSecs: 1, stepSecs: 1 }));
     const failing: MeasuredEngine = {
       ...engine,
@@ -152,7 +152,7 @@ describe("a busy machine", () => {
     expect(isSteady(speeds)).toBe(true);
   });
 
-  test("runs that never agree are said not to", async () => {
+  test("runs that never agree are reported as unsteady", async () => {
     let factor = 1;
     const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: (factor *= 1.3) }));
     expect(isSteady(await measureAnswer(engine, load, way()))).toBe(false);
@@ -225,7 +225,7 @@ describe("a tuning", () => {
     expect(engines.every(({ isStopped }) => isStopped())).toBe(true);
   });
 
-  test("ends in time, and says that it did", async () => {
+  test("ends at the time limit and reports it", async () => {
     let now = 0;
     const { all } = deps({ now: () => (now += 100_000) });
     const { complete, measurements, recommended } = await tune("m", "balanced", all);
@@ -234,12 +234,12 @@ describe("a tuning", () => {
     expect(recommended.max_seqs).toBe(1);
   });
 
-  test("says when requests were answered beside it", async () => {
+  test("reports requests that ran at the same time", async () => {
     const { all } = deps({ isBusy: () => true });
     expect((await tune("m", "balanced", all)).disturbed).toBe(true);
   });
 
-  test("recommends nothing for settings whose runs do not agree", async () => {
+  test("recommends nothing for settings with unsteady runs", async () => {
     let factor = 1;
     const open: TuneDeps["open"] = async () =>
       pretended(() => ({ promptSecs: 0.001, stepSecs: 0.01 * (factor = factor > 100 ? 1 : factor * 1.5) }))
@@ -250,7 +250,7 @@ describe("a tuning", () => {
     expect(report.toml).toBe("[runtime]\nthreads_batch = 8\nubatch = 512\n");
   });
 
-  test("stops its engine when it fails", async () => {
+  test("stops its engine on failure", async () => {
     const { all, engines } = deps();
     const broken = async (settings: TunedSettings) => ({
       ...(await all.open(settings)),

@@ -44,13 +44,13 @@ test("one tuning at a time, and the next after its end", async () => {
   expect(await one.run("m", "balanced", client)).toBe(REPORT);
 });
 
-test("none while requests run", async () => {
+test("rejected while requests run", async () => {
   expect(await codeOf(tuning({ isBusy: () => true }).tuning.run("m", "balanced", client))).toBe(
     "tuning_conflict",
   );
 });
 
-test("the reason of a failure is logged and not answered, and another tuning may follow", async () => {
+test("the reason of a failure is logged only; another tuning can follow", async () => {
   let isBroken = true;
   const { tuning: one, logged } = tuning({
     tune: async () => {
@@ -65,7 +65,7 @@ test("the reason of a failure is logged and not answered, and another tuning may
   expect(await one.run("m", "balanced", client)).toBe(REPORT);
 });
 
-test("a stop of the server is its own error", async () => {
+test("a stopping server is a separate error", async () => {
   const stopping = AbortSignal.abort();
   const tune = async (): Promise<TuneReport> => {
     throw new Error("aborted");

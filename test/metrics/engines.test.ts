@@ -38,7 +38,7 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
   return { ...levels, ...meter.counted(), ...gauges };
 }
 
-test("engines add up, and what ended processes counted stays counted", async () => {
+test("engines are summed, and counts of ended processes are kept", async () => {
   const metrics = new Metrics();
   const [first, second] = [metrics.newEngine(), metrics.newEngine()];
   const read = async (name: string) => valueOf(await metrics.text(), name);
@@ -97,7 +97,7 @@ test("a value on a bound belongs to its bucket, one above all to the last", () =
   expect(steps.counts).toEqual([...STEP_BUCKETS.map(() => 0), ROWS_BUCKETS.length + 1]);
 });
 
-test("without an engine everything is there, at zero", async () => {
+test("without an engine all metrics are zero", async () => {
   const text = await new Metrics().text();
   expectSound(text);
   expect(valueOf(text, "svc_queue_depth")).toBe(0);

@@ -19,7 +19,7 @@ function measured(generate = playing(answer("Hi", " there")).generate) {
   return { ...app, scrape };
 }
 
-test("the text is sound before and after all kinds of requests", async () => {
+test("the exposition is valid before and after all kinds of requests", async () => {
   const { request, post, scrape } = measured();
   expectSound(await scrape());
   await post(CHAT, chatBody());
@@ -31,7 +31,7 @@ test("the text is sound before and after all kinds of requests", async () => {
   expect(samples(text).length).toBeGreaterThan(100);
 });
 
-test("even when the framework itself fails, nothing stays in flight", async () => {
+test("no request stays in flight if the framework fails", async () => {
   const metrics = new Metrics();
   const fails = () => {
     throw new TypeError("a bug");
@@ -47,7 +47,7 @@ test("its type is that of the exposition format", async () => {
   expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
 });
 
-test("switched off it is 503", async () => {
+test("disabled metrics are a 503", async () => {
   const response = await testApp().request("/metrics");
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({
@@ -96,7 +96,7 @@ describe("labels", () => {
     expect(underWay).toEqual([]);
   });
 
-  test("the size of a body is noted where there is one", async () => {
+  test("the size of a body is recorded, if any", async () => {
     const { request, post, scrape } = measured();
     await post(CHAT, chatBody());
     await request("/v1/models");
@@ -126,7 +126,7 @@ describe("labels", () => {
   });
 });
 
-test("the number of series is bounded, whatever clients send", async () => {
+test("the number of series is bounded for any input", async () => {
   const { app, scrape } = measured();
   const word = fc.stringMatching(/^[\w%~-]{1,20}$/);
   const method = fc.constantFrom("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "PROPFIND", "SEARCH");
@@ -199,7 +199,7 @@ describe("streams", () => {
     expect(valueOf(await scrape(), "svc_time_to_first_token_seconds_count")).toBeUndefined();
   });
 
-  test("of clients that leave do not stay in flight", async () => {
+  test("of disconnected clients do not stay in flight", async () => {
     const runs = byHand();
     const { app, scrape } = measured(runs.generate);
     const server = listen(app, { hostname: "127.0.0.1", port: 0 });

@@ -54,7 +54,7 @@ function setup({ type = "Q8_0", counts = COUNTS, replaceEngine }: Setup = {}) {
 }
 
 describe("requantizing", () => {
-  test("one at a time, with progress; then the weights are the new ones", async () => {
+  test("runs one at a time, with progress, and replaces the weights", async () => {
     const { requantizer, copying, copies } = setup();
     requantizer.start("Q4_K_M");
     expect(requantizer.progress).toEqual({ type: "Q4_K_M", permille: 500 });
@@ -66,7 +66,7 @@ describe("requantizing", () => {
     expect(copies).toEqual([{ type: "Q4_K_M" }]);
   });
 
-  test("what fails is told to the operator and leaves the weights as they were", async () => {
+  test("a failure is logged and keeps the weights", async () => {
     const { requantizer, copying, log } = setup({
       replaceEngine: () => Promise.reject(new Error("no memory")),
     });
@@ -77,13 +77,13 @@ describe("requantizing", () => {
     expect(log.at(-1)).toContain("no memory");
   });
 
-  test("types that need statistics are refused without", async () => {
+  test("types that need statistics are rejected without them", async () => {
     expect(await refusalCode(() => setup().requantizer.start("IQ2_XS"))).toBe("unsupported_value");
   });
 });
 
 describe("calibration", () => {
-  test("is applied to the type that the weights have", async () => {
+  test("is applied to the current type of the weights", async () => {
     const { requantizer, copies, folder } = setup();
     expect(await requantizer.startCalibration({ min: 10, max: 0 })).toMatchObject({
       layers: 1,
@@ -101,7 +101,7 @@ describe("calibration", () => {
     expect(existsSync(join(folder, "mine.gguf"))).toBe(true);
   });
 
-  test("too little, whole weights and names that are none are refused, and nothing is written", async () => {
+  test("too few rows, unquantized weights and invalid names are rejected without writing", async () => {
     const { requantizer, folder } = setup();
     await requantizer.startCalibration({ min: 11, max: 0 });
     expect(await refusalCode(() => requantizer.applyCalibration(undefined))).toBe("calibration_not_ready");

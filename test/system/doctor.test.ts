@@ -49,7 +49,7 @@ function deps(changes: Partial<DoctorDeps> = {}): DoctorDeps {
   };
 }
 
-test("a sound machine: every check passes, and the report is of its schema", async () => {
+test("a healthy machine: every check passes, and the report matches its schema", async () => {
   const report = await examine(deps());
   expect(Value.Check(DoctorReport, report)).toBe(true);
   expect(report.checks.map(({ name }) => name)).toEqual([
@@ -70,7 +70,7 @@ test("a sound machine: every check passes, and the report is of its schema", asy
   expect(report.ok).toBe(true);
 });
 
-test("a small somaxconn is a warning that names it; a system without one is not asked", () => {
+test("a small somaxconn is a warning that names it; a system without one is skipped", () => {
   expect(backlogCheck(() => "128\n")).toMatchObject([
     {
       status: "warn",
@@ -85,7 +85,7 @@ test("a small somaxconn is a warning that names it; a system without one is not 
   expect(backlogCheck(absent)).toEqual([]);
 });
 
-test("an engine that does not start is a failure, and the rest is still checked", async () => {
+test("an engine that does not start is a failure; the other checks still run", async () => {
   const report = await examine(deps({ host: async () => ({ failure: "no library" }) }));
   expect(report.ok).toBe(false);
   expect(report.checks[0]).toMatchObject({
@@ -142,7 +142,7 @@ describe("models", () => {
     expect(JSON.stringify(check)).not.toContain(folder);
   });
 
-  test("one larger than the memory is a warning, unless it is loaded already", () => {
+  test("a model larger than the memory is a warning, unless it is loaded", () => {
     const small = { ...MEMORY, availableBytes: 1000 };
     expect(
       modelCheck({ id: "m", source: { type: "file", path: TINY_FILE }, isLoaded: false }, small).status,
@@ -158,7 +158,7 @@ describe("models", () => {
     ).toBe("pass");
   });
 
-  test("all parts of a split one are looked at", () => {
+  test("all parts of a split file are checked", () => {
     const first = join(folder, "big-00001-of-00002.gguf");
     copyFileSync(TINY_FILE, first);
     expect(
@@ -173,7 +173,7 @@ describe("models", () => {
     });
   });
 
-  test("those without a file here", () => {
+  test("models without a file on this machine", () => {
     expect(modelCheck({ id: "m", source: { type: "hub" }, isLoaded: false }, MEMORY).status).toBe("pass");
     expect(modelCheck({ id: "m", source: { type: "built-in" }, isLoaded: false }, MEMORY).status).toBe(
       "pass",
@@ -181,7 +181,7 @@ describe("models", () => {
   });
 });
 
-test("a cache folder that cannot be", () => {
+test("an impossible cache folder", () => {
   const file = join(tempDir(), "file");
   writeFileSync(file, "");
   expect(cacheChecks(join(file, "below"))).toMatchObject([{ name: "cache", status: "fail" }]);
@@ -202,19 +202,19 @@ test("the port: free, in use, impossible, ours", async () => {
   }
 });
 
-test("a clock of the past is a failure", () => {
+test("a clock in the past is a failure", () => {
   expect(clockCheck(new Date(0)).status).toBe("fail");
   expect(clockCheck(new Date("2030-01-01")).status).toBe("pass");
 });
 
-test("memory is read, also where the system tells nothing", () => {
+test("memory is read, also without system information", () => {
   expect(availableOf("MemTotal: 9 kB\nMemAvailable:     123 kB\n")).toBe(123 * 1024);
   expect(availableOf("")).toBeUndefined();
   const { totalBytes, availableBytes } = readMemory();
   expect(availableBytes).toBeWithin(1, totalBytes + 1);
 });
 
-test("the description of the system is of its schema, before and after an engine has started", async () => {
+test("the system information matches its schema, before and after an engine has started", async () => {
   const model = {
     id: "m",
     status: "loaded",

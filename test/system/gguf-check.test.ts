@@ -34,15 +34,15 @@ function header(...numbers: readonly (readonly [bigint, number])[]): Uint8Array 
   return Buffer.concat([Buffer.from("GGUF"), ...parts]);
 }
 
-test("the built-in model is sound", () => {
+test("the built-in model is valid", () => {
   expect(checkGguf(TINY_FILE)).toEqual({ bytes: TINY.length, tensors: 56 });
 });
 
-test.each([0, 3, 4, 20, 100, 10_000, 100_000])("cut after %i bytes it is told", (length) => {
+test.each([0, 3, 4, 20, 100, 10_000, 100_000])("a file truncated after %i bytes is reported", (length) => {
   expect(reasonOf(TINY.subarray(0, length))).toContain("truncated");
 });
 
-test("cut within the weights it is told", () => {
+test("a file truncated within the weights is reported", () => {
   expect(reasonOf(TINY.subarray(0, TINY.length >> 1))).toContain("truncated");
 });
 
@@ -79,7 +79,7 @@ describe("damage", () => {
     ],
   ])("%s", (_, bytes, reason) => expect(reasonOf(bytes)).toContain(reason));
 
-  test("any change of any byte is survived", () => {
+  test("any changed byte is handled", () => {
     const head = TINY.subarray(0, 4096);
     fc.assert(
       fc.property(
@@ -95,6 +95,6 @@ describe("damage", () => {
   });
 });
 
-test("a file that is not there", () => {
+test("a missing file", () => {
   expect(() => checkGguf(join(tempDir(), "none.gguf"))).toThrow("cannot be opened");
 });
