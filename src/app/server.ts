@@ -17,6 +17,8 @@ import type { Pool } from "../upstream/pool.ts";
 import type { Requantizer } from "../quantize/requantizer.ts";
 import { BackgroundResponses } from "../responses/background.ts";
 import { ResponseStore } from "../responses/store.ts";
+import { HistoryStore } from "../sessions/history.ts";
+import { HISTORY_MEMORY_BYTES_MAX } from "../sessions/limits.ts";
 import { loadAdapters } from "./adapters.ts";
 import { type Conversations, type ConversationOptions, openConversations } from "./conversations.ts";
 import { type Edge, mayChangeModels, newEdge, watchConnections } from "./edge.ts";
@@ -134,6 +136,22 @@ function hubAccess(models: Models, options: AppOptions) {
   return { access: { hub: { hub, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
 }
 
+/** Conversations of the web interface, where the server keeps them. */
+function openHistory(state: State, { settings: { server }, log }: AppOptions): Pick<HttpDeps, "history"> {
+  if (server.ui_history !== "server" || server.no_ui) return {};
+  const isInMemory = server.state === "memory";
+  if (isInMemory)
+    log(
+      "warning: ui_history = server keeps conversations in memory; set server.state to keep them over a restart",
+    );
+  if (server.api_keys === undefined)
+    log(
+      "warning: ui_history = server: without server.api_keys, all who reach this server share the conversations",
+    );
+  const options = isInMemory ? { bytesMax: HISTORY_MEMORY_BYTES_MAX } : {};
+  return { history: asServer(() => new HistoryStore(state, options)) };
+}
+
 interface Parts {
   readonly core: Conversations;
   readonly metrics: Metrics | undefined;
@@ -175,6 +193,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     day: { log: () => logDay.list(), ...(metricsDay && { metrics: () => metricsDay.columns() }) },
     system: newSystem(options, models, () => server.port),
     ...hub.access,
+    ...openHistory(stores.state, options),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
   const { server, mcpServer, ollamaServer } = listenAll(deps, settings);

@@ -44,6 +44,11 @@ export const Server = section("Where the server listens and how it handles reque
     form: { pattern: "^(?:memory|sqlite:.+)$", words: "`memory` or `sqlite:FILE`" },
   }),
   no_ui: toggle("Do not serve the web interface at /ui."),
+  ui_history: choice(
+    ["browser", "server"],
+    "Where the web interface keeps conversations: in the browser alone, or also on the `server`, by API key, so that they follow a person to another device. `state` says whether they survive a restart.",
+    { default: "browser", example: "server" },
+  ),
   mcp_port: optional(
     integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
       minimum: 0,

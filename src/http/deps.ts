@@ -5,6 +5,7 @@ import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { Compat } from "../core/compat.ts";
 import type { Files } from "../core/files.ts";
 import type { Draw, ImageStore } from "../core/image.ts";
+import type { History } from "../core/history.ts";
 import type { ModelAliases } from "./model-alias.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { Requantizing } from "../core/requantize.ts";
@@ -86,6 +87,8 @@ export interface HttpDeps {
   readonly system: System;
   /** Absent: switched off. */
   readonly metrics?: HttpMetrics;
+  /** Where the web interface keeps conversations; absent: in the browser. */
+  readonly history?: History;
   /** What the web interface shows of the time before it was opened. */
   readonly day?: Day;
   /** Takes each answered request. Absent: switched off. */

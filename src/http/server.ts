@@ -14,6 +14,7 @@ import { apiKeyCheck } from "./hooks/api-keys.ts";
 import { corsHook } from "./hooks/cors.ts";
 import { hostCheck } from "./hooks/hosts.ts";
 import { originCheck } from "./hooks/origins.ts";
+import { checkPage } from "./hooks/page.ts";
 import { refuseToolPeer } from "./hooks/tool-peers.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { cameOn, connectionOf, observed, observing } from "./observe.ts";
@@ -44,6 +45,7 @@ import { responseRoutes } from "./routes/responses.ts";
 import { speechRoutes } from "./routes/speech.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { uiDayRoutes } from "./routes/ui-day.ts";
+import { uiHistoryRoutes } from "./routes/ui-history.ts";
 import { uiRunRoutes } from "./routes/ui-runs.ts";
 import { uiRoutes } from "./ui.ts";
 
@@ -119,6 +121,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   if (deps.ui !== false) app.use(uiRoutes()).use(uiRunRoutes(deps, runs)).use(uiDayRoutes(deps));
+  if (deps.ui !== false && deps.history !== undefined) app.use(uiHistoryRoutes(deps.history));
   completeDetails(app.routes, routes(), components);
   for (const [method, path] of routes().modelRoutes)
     metrics?.watchRoute(method, path, models()[0]?.id ?? "none");
@@ -153,6 +156,7 @@ function senderCheck(deps: HttpDeps): (request: Request, path: string) => void {
     checkHost?.(request, path);
     checkOrigin?.(request, path);
     checkKey?.(request, path);
+    if (request.method !== "OPTIONS") checkPage(request, path);
   };
 }
 

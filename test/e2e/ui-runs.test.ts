@@ -1,13 +1,18 @@
-// Answers of the web interface that outlive their connection, through the compiled executable.
+// Answers of the web interface that outlive their connection, and conversations that outlive the server, through the compiled
+// executable.
 
 import { expect, test } from "bun:test";
-import { fileServer, launchServer } from "../helpers/binary.ts";
+import { join } from "node:path";
+import { fileServer, launchServer, newFolder } from "../helpers/binary.ts";
 import { describeInBrowser, visit } from "../helpers/browser.ts";
 import { ask, COUNT_100, ENDLESS, postChat } from "../helpers/chat-client.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 import { until } from "../helpers/until.ts";
 
 const SLOW_MS = 60_000;
+
+/** The header of the web interface. */
+const PAGE = { headers: { "x-svc-page": "1" } };
 
 const held = (id: string, signal?: AbortSignal): RequestInit => ({
   headers: { "content-type": "application/json", "x-svc-run": id },
@@ -40,14 +45,32 @@ test("an answer whose client has left is there as a whole, and ends with its pag
   const resume = server().pauseEngine();
   leaving.abort();
   resume();
-  const joined = await fetch(`${url}/ui/runs/${id}`);
+  const joined = await fetch(`${url}/ui/runs/${id}`, PAGE);
   expect(textOf(await joined.text())).toBe(COUNT_100.answer);
 
   const other = "stopped-by-its-page";
   const running = await postChat(url, ask(ENDLESS, { stream: true }), held(other));
-  expect((await fetch(`${url}/ui/runs/${other}`, { method: "DELETE" })).status).toBe(204);
+  expect((await fetch(`${url}/ui/runs/${other}`, { method: "DELETE", ...PAGE })).status).toBe(204);
   expect(await running.text()).toContain("event: run_stopped");
-  expect((await fetch(`${url}/ui/runs/never-begun-at-all`)).status).toBe(404);
+  expect((await fetch(`${url}/ui/runs/never-begun-at-all`, PAGE)).status).toBe(404);
+});
+
+test("conversations on the server survive its restart, where the settings say so", async () => {
+  const args = ["--ui-history", "server", "--state", `sqlite:${join(newFolder(), "state.db")}`];
+  const first = await launchServer(args);
+  const content = { title: "Kept" };
+  const stored = await fetch(`${first.url}/ui/history/a?version=0`, {
+    method: "PUT",
+    headers: { "content-type": "application/json", ...PAGE.headers },
+    body: JSON.stringify(content),
+  });
+  expect(await stored.json()).toEqual({ id: "a", version: 1, isDeleted: false });
+  first.kill("SIGKILL");
+  await first.stop();
+  const second = await launchServer(args);
+  expect(await (await fetch(`${second.url}/ui/history/a`, PAGE)).json()).toEqual(content);
+  await second.stop();
+  expect((await fetch(`${server().url}/ui/history`, PAGE)).status).toBe(404);
 });
 
 describeInBrowser("a server that is killed", () => {

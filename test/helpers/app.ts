@@ -231,6 +231,17 @@ export function testApp(
   return { request, post, logged, app };
 }
 
+/** The same for the web interface, whose requests have its header. */
+export function pageApp(...[generate, deps]: Parameters<typeof testApp>): TestApp {
+  const app = testApp(generate, deps);
+  const request: TestApp["request"] = (path, init = {}) => {
+    const headers = new Headers(init.headers);
+    headers.set("x-svc-page", "1");
+    return app.request(path, { ...init, headers });
+  };
+  return { ...app, request };
+}
+
 /** A smallest valid chat body. */
 export function chatBody(extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { messages: [{ role: "user", content: "Hello" }], ...extra };

@@ -7,7 +7,7 @@ import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import { HeldRuns, STOPPED_FRAME } from "../../src/http/held-runs.ts";
 import type { FrameSource } from "../../src/http/sse.ts";
-import { chatBody, testApp } from "../helpers/app.ts";
+import { chatBody, pageApp as testApp } from "../helpers/app.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { until } from "../helpers/until.ts";
 

@@ -6,7 +6,7 @@ import { Metrics } from "../../src/metrics/metrics.ts";
 import { CHARTS } from "../../ui/pages/metrics-series.ts";
 import { parseExposition } from "../../ui/api/exposition.ts";
 import { scrapesOf } from "../../ui/pages/metrics-history.ts";
-import { testApp } from "../helpers/app.ts";
+import { pageApp as testApp } from "../helpers/app.ts";
 
 const TEXT = [
   "# TYPE http_requests_total counter",

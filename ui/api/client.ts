@@ -37,6 +37,7 @@ export async function send(
     method,
     headers: {
       ...headers,
+      ...(path.startsWith("ui/") ? { "x-svc-page": "1" } : {}),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
     },

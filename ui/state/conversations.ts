@@ -39,6 +39,9 @@ export const DRAFT = "new";
 /** Called with each conversation that was loaded, or that another tab has changed. */
 let onNews: (conversation: Conversation, from: "storage" | "tab") => void = () => undefined;
 
+/** Called with each conversation that this tab has saved or deleted. */
+let onStored: (id: string, isDeleted: boolean) => void = () => undefined;
+
 /** What tabs tell each other. */
 interface News {
   readonly id: string;
@@ -61,6 +64,11 @@ export async function startConversations(listener: typeof onNews): Promise<void>
   });
   summaries.value = sorted(await loadSummaries());
   for (const id of noted()) await openConversation(id);
+}
+
+/** Sets what is called with each conversation that this tab has saved or deleted. */
+export function whenStored(listener: typeof onStored): void {
+  onStored = listener;
 }
 
 export function conversationOf(id: string): Conversation | undefined {
@@ -124,6 +132,7 @@ export async function save(id: string): Promise<void> {
     const { stored, changed } = await saveConversation(conversation);
     join(stored);
     notifyTabs(id, changed);
+    onStored(id, false);
   } catch (error) {
     notify(`Could not save this conversation in the browser: ${messageOf(error)}`);
   }
@@ -136,11 +145,27 @@ export async function remove(id: string): Promise<void> {
   if (route.value.page === "chat" && route.value.id === id) go({ page: "chat" });
   clearTimeout(timers.get(id));
   timers.delete(id);
+  await forget(id);
+  onStored(id, true);
+  if (removed === undefined) return;
+  notify(`Deleted “${removed.title}”.`, { label: "Undo", run: () => add(removed) });
+}
+
+/** Deletes a conversation in this browser. */
+export async function forget(id: string): Promise<void> {
   removeOpen(id);
   await deleteConversation(id);
   notifyTabs(id);
-  if (removed === undefined) return;
-  notify(`Deleted “${removed.title}”.`, { label: "Undo", run: () => add(removed) });
+}
+
+/** Stores a conversation from another browser, merged with this browser's. Title and settings are those that changed last. */
+export async function receive(theirs: Conversation, isChangedHere: boolean): Promise<void> {
+  const { id } = theirs;
+  const mine = open.value.get(id) ?? (await loadConversation(id));
+  const both = mine === undefined ? theirs : isChangedHere ? merged(theirs, mine) : merged(mine, theirs);
+  const { changed } = await saveConversation(both);
+  notifyTabs(id, changed);
+  await refresh({ id, changed });
 }
 
 /** Text of an export file with these conversations, and with assistants. */
