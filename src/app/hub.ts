@@ -2,7 +2,6 @@
 
 import type { Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
 import type {
@@ -10,21 +9,18 @@ import type {
   HubDeletedModel,
   HubInstalledResponse,
   HubPullRequest,
-  HubQuery,
-  HubRepository,
   HubRepositoryDetails,
   WatchedPull,
 } from "../core/hub.ts";
 import { type HubId, parseHubId } from "../core/hub-id.ts";
-import { fileRoles, modelGroups } from "../core/model-files.ts";
+import { fileRoles } from "../core/model-files.ts";
 import type { Models } from "../engine/models.ts";
-import { blobPath, listCache } from "../hub/cache.ts";
+import { blobPath } from "../hub/cache.ts";
 import { HubError } from "../hub/error.ts";
 import { accessOf, type FetchOptions, type FetchPlan, fetchPlanned, planFetch } from "../hub/fetch-model.ts";
 import type { HubPlace } from "../hub/place.ts";
-import { filesOf, modelId } from "../hub/plan.ts";
+import { filesOf } from "../hub/plan.ts";
 import { Pulls, type PullWork } from "../hub/pulls.ts";
-import { recordModel } from "../hub/records.ts";
 import { listRepository } from "../hub/repository.ts";
 import { discardPartial, heldBytes } from "../hub/room.ts";
 import { searchHub } from "../hub/search.ts";
@@ -55,7 +51,8 @@ export function openHub(options: HubOptions): RunningHub {
   const pulls = new Pulls({ failureOf: (error) => failureOf(error, place, options.log) });
   const server = { ...options, place, pulls };
   return {
-    search: (query, signal) => explained(search(query, server, signal)),
+    search: (query, signal) =>
+      explained(searchHub(query, place, accessOf({ place, signal }, tokenOf(options.settings, place)))),
     repository: (name, signal) => explained(repository(name, server, signal)),
     installed: (): HubInstalledResponse => ({
       object: "list",
@@ -67,6 +64,7 @@ export function openHub(options: HubOptions): RunningHub {
     pulls: () => pulls.list(),
     pullOf: (id) => pulls.find(id),
     pause: (id) => pulls.find(id).pause(),
+    leave: (id) => pulls.leave(id),
     discard: (id) => pulls.discard(id),
     stop: () => pulls.stop(),
   };
@@ -83,17 +81,6 @@ function tokenOf({ global }: Settings, place: HubPlace): string | undefined {
 
 function refuseOffline({ offline }: HubPlace): void {
   if (offline) throw new HubError("HF_HUB_OFFLINE forbids the network. Unset it and restart the server.");
-}
-
-async function search(
-  query: HubQuery,
-  { settings, place }: Server,
-  signal: AbortSignal,
-): Promise<readonly HubRepository[]> {
-  refuseOffline(place);
-  const found = await searchHub(query, accessOf({ place, signal }, tokenOf(settings, place)));
-  const here = new Set(listCache(place.cacheDir).map(({ repo }) => repo));
-  return found.map((one) => ({ ...one, downloaded: here.has(one.id) }));
 }
 
 /** A name of the hub as a request says it. Throws ServiceError. */
@@ -142,17 +129,16 @@ function fetchOptions({ settings, place, log }: Server): FetchOptions {
     onProgress: () => undefined,
     log,
     refresh: true,
+    isServed: true,
     maxBytes: settings.server.models_max_bytes,
   };
 }
 
-/** The download of a plan, and what follows: a record, by which the model is served. */
+/** The download of a plan; its record makes that the model is served. */
 function pullWork(plan: FetchPlan, { place, pulls }: Server, options: FetchOptions): PullWork {
-  const { id, listing, parts, projector, draft } = plan;
-  const { repo } = id;
+  const { model } = plan;
+  const { repo } = plan.id;
   const files = filesOf(plan);
-  const names = modelGroups(listing.files.map(({ path }) => path)).map(({ name }) => name);
-  const model = modelId(id, itemAt(parts, 0).path, names);
   return {
     model,
     files: files.map(({ path, bytes, hash }) => ({
@@ -166,13 +152,6 @@ function pullWork(plan: FetchPlan, { place, pulls }: Server, options: FetchOptio
         onFile,
         signal,
         reservedBytes: () => pulls.reservedBytes(model),
-      });
-      recordModel(place.cacheDir, {
-        id: model,
-        repo,
-        commit: listing.commit,
-        files: parts.map(({ path }) => path),
-        ...defined({ projector: projector?.path, draft: draft?.path }),
       });
     },
     discard: () => files.forEach(({ hash }) => discardPartial(blobPath(place.cacheDir, repo, hash))),

@@ -9,9 +9,12 @@ import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
-import { fetchFolder, fetchModel, type FetchOptions } from "../hub/fetch-model.ts";
+import { snapshotPath } from "../hub/cache.ts";
+import { cachedModel, fetchFolder, fetchModel, type FetchOptions } from "../hub/fetch-model.ts";
 import { hubPlace } from "../hub/place.ts";
+import type { Companions } from "../hub/plan.ts";
 import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
+import { recordOf } from "../hub/records.ts";
 import { readToken } from "../hub/token.ts";
 import { quantizedCopy } from "../quantize/copy.ts";
 import type { Weights } from "../quantize/requantizer.ts";
@@ -40,6 +43,10 @@ export interface FileOptions {
   readonly signal: AbortSignal;
   /** Ask the hub even where its cache has the model. */
   readonly refresh?: boolean;
+  /** Whether servers shall serve it from now on. */
+  readonly isServed?: boolean;
+  /** What is downloaded with it; absent: nothing. */
+  readonly companions?: Companions;
 }
 
 /**
@@ -49,21 +56,52 @@ export interface FileOptions {
 export async function modelFile(
   model: ModelSettings,
   options: ModelOptions,
-  { signal, refresh = false }: FileOptions,
+  fileOptions: FileOptions,
 ): Promise<string> {
   if (model.kind === "upstream")
     throw new Error(`${modelName(model)} runs on upstream servers, so it has no file on this machine`);
   if (kindOf(model) === "speech")
     throw new Error(`${modelName(model)} is a speech model; this requires a text model`);
-  const id = parseHubId(model.model_id);
-  if (isAbsolute(model.model_id) || id === undefined) return model.model_id;
-  const { quant } = model.quantization;
-  const file = model.format.quantized_file;
-  const wanted = {
-    ...id,
-    ...defined({ quant, file }),
+  const id = hubIdOf(model);
+  if (id === undefined) return model.model_id;
+  return withHub(model, formatRepo(id), options, (hub) => fetchModel(id, { ...hub, ...fileOptions }));
+}
+
+/** The repository and file that an entry names; undefined for a file of this machine. */
+function hubIdOf({
+  model_id,
+  quantization: { quant },
+  format: { quantized_file: file },
+}: ModelSettings): HubId | undefined {
+  const id = isAbsolute(model_id) ? undefined : parseHubId(model_id);
+  return id === undefined ? undefined : { ...id, ...defined({ quant, file }) };
+}
+
+/** What an entry's model comes with, unless its settings name other files. */
+function companionsOf({ kind, format }: ModelSettings): Companions {
+  const isAuto = format.companions === "auto";
+  return {
+    projector: isAuto && format.mmproj === undefined && kind !== "text" ? "auto" : "none",
+    draft: isAuto && format.draft === undefined ? "auto" : "none",
   };
-  return withHub(model, formatRepo(id), options, (hub) => fetchModel(wanted, { ...hub, signal, refresh }));
+}
+
+/** The entry with the projector and the draft model that were downloaded with its model. */
+export function withCompanions(model: ModelSettings, { runtime }: Settings): ModelSettings {
+  const id = hubIdOf(model);
+  if (id === undefined) return model;
+  const { cacheDir } = hubPlace(processEnvironment(), model.device.hf_cache);
+  const path = cachedModel(id, { cacheDir });
+  const record = path === undefined ? undefined : recordOf(cacheDir, id.repo, path);
+  if (record === undefined) return model;
+  const wanted = companionsOf(model);
+  const pathOf = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : snapshotPath(cacheDir, id.repo, record.commit, file);
+  const found = defined({
+    mmproj: wanted.projector === "auto" ? pathOf(record.projector) : undefined,
+    draft: wanted.draft === "auto" && runtime.mtp_model === undefined ? pathOf(record.draft) : undefined,
+  });
+  return { ...model, format: { ...model.format, ...found } };
 }
 
 /** Works with the hub on behalf of a model's entry, showing how far it is. */
@@ -83,6 +121,7 @@ async function withHub<T>(
       token: () => readToken(options.settings.global.token_source, place, environment),
       onProgress: (progress) => meter.update(progress),
       log,
+      maxBytes: options.settings.server.models_max_bytes,
     });
   } finally {
     meter.stop();
@@ -103,7 +142,9 @@ export async function weightsFile(
   { signal, onProgress }: WeightsOptions,
 ): Promise<string | undefined> {
   const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
-  const input = isBuiltin ? undefined : await modelFile(model, options, { signal });
+  const input = isBuiltin
+    ? undefined
+    : await modelFile(model, options, { signal, companions: companionsOf(model) });
   if (type === undefined) return input;
   return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
 }

@@ -4,7 +4,7 @@ import { installedBackends } from "../backends/store.ts";
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
-import { kindOf, modelFile, type ModelOptions, weightsFile } from "./model-files.ts";
+import { kindOf, modelFile, type ModelOptions, weightsFile, withCompanions } from "./model-files.ts";
 import { pulledModels } from "./pulled-models.ts";
 import { staticAdapter } from "./static-adapter.ts";
 import { imageOptions, mediaLimitsOf, speechOptions, textOptions } from "../config/engine-options.ts";
@@ -43,7 +43,7 @@ async function textEngine(
 ): Promise<TextOptions> {
   const template = model.chat_template ?? options.settings.runtime.chat_template;
   const modelPath = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
-  return textOptions(model, options, {
+  return textOptions(withCompanions(model, options.settings), options, {
     modelPath,
     adapterPath: await staticAdapter(model, modelPath, options),
     chatTemplate: template === undefined ? undefined : readFileSync(template, "utf8"),
@@ -143,7 +143,7 @@ function ownModel(
   };
 }
 
-const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: { format: "gguf" } } as const;
+const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: {} } as const;
 
 /** Too small to count against max_loaded_models; loaded at its first request. */
 function builtinVoice(

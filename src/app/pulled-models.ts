@@ -30,7 +30,7 @@ export function pulledModels(
     const now = recordsVersion(cacheDir);
     if (now === version) return;
     version = now;
-    const records = recordedModels(cacheDir);
+    const records = recordedModels(cacheDir).filter(({ isServed }) => isServed);
     const wanted = new Map(records.map((record) => [record.id, record]));
     for (const [id, before] of served) {
       if (JSON.stringify(wanted.get(id)) === JSON.stringify(before)) continue;

@@ -12,6 +12,7 @@ import { manualPage } from "./manual.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { hintFor } from "./hints.ts";
+import { addPullCommand, addSearchCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { EXAMPLES, flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
@@ -153,17 +154,8 @@ interface JsonOption {
 /** Commands about models that are not running. */
 function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
-  const pull = program
-    .command("pull")
-    .description("Download a model of the hub, or update it.")
-    .argument("<model>", idText);
-  withSettings(pull, PULL_FLAGS).action((id: string) =>
-    choose(
-      id.includes("/")
-        ? { command: "pull", flags: { ...flagsOf(pull), [MODEL_ID]: [id] } }
-        : usageError(`pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF.`),
-    ),
-  );
+  addSearchCommand(program, choose);
+  addPullCommand(program, idText, PULL_FLAGS, choose);
 
   const cache = program
     .command("cache")

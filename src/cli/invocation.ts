@@ -1,6 +1,7 @@
 // Types of parsed command lines.
 
 import { defined } from "../core/defined.ts";
+import type { HubQuery } from "../core/hub.ts";
 import type { Attachment } from "./chat/attachments.ts";
 import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
@@ -48,7 +49,8 @@ export type Invocation =
   | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
   | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
   /** Flags hold the model too. */
-  | ({ readonly command: "pull" } & SettingsArgs)
+  | ({ readonly command: "pull"; readonly projector: string; readonly draft: string } & SettingsArgs)
+  | ({ readonly command: "search"; readonly query: HubQuery; readonly json: boolean } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-purge" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)

@@ -65,7 +65,8 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
         runTune(loaded, invocation, hostOf(loaded, host)),
       );
     case "pull":
-      return withSettings(invocation, { host }, (loaded) => pull(loaded, hostOf(loaded, host)));
+      return withSettings(invocation, { host }, (loaded) => pull(loaded, invocation, hostOf(loaded, host)));
+    case "search":
     case "cache-list":
     case "cache-purge":
     case "cache-delete":

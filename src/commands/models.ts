@@ -17,20 +17,26 @@ import { purgeBlocks } from "../core/block-folder.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
-import { deleteCached, listCache } from "../hub/cache.ts";
+import { deleteCached, deleteFiles, listCache } from "../hub/cache.ts";
 import { type HubPlace, hubPlace } from "../hub/place.ts";
 import { megabytes, ProgressLog } from "../hub/progress.ts";
+import { pruneRecords } from "../hub/records.ts";
 import { storeToken } from "../hub/token.ts";
 import { quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
+import { search } from "./search.ts";
 
 /** The hub's place for the first model, which stands for all flags. */
 function hubOf({ environment }: CommandHost, settings: Settings): HubPlace {
   return hubPlace(environment, settings.models[0]?.device.hf_cache);
 }
 
-/** Downloads a model, or brings it up to date. Prints its path. */
-export async function pull({ settings }: Loaded, host: CommandHost): Promise<number> {
+/** Downloads a model, or brings it up to date; servers serve it from now on. Prints its path. */
+export async function pull(
+  { settings }: Loaded,
+  { projector, draft }: Extract<Invocation, { command: "pull" }>,
+  host: CommandHost,
+): Promise<number> {
   const [model] = settings.models;
   if (model === undefined || isAbsolute(model.model_id) || parseHubId(model.model_id) === undefined) {
     host.complain("svc: pull: this is a file of this machine. Give a repository: owner/name:Q4_K_M.");
@@ -38,20 +44,29 @@ export async function pull({ settings }: Loaded, host: CommandHost): Promise<num
   }
   const signal = stoppable(host, "it was stopped; the next pull resumes");
   try {
-    console.log(await modelFile(model, host.options, { signal, refresh: true }));
+    console.log(
+      await modelFile(model, host.options, {
+        signal,
+        refresh: true,
+        isServed: true,
+        companions: { projector, draft },
+      }),
+    );
     return EXIT.ok;
   } catch (error) {
     return failed(host, error);
   }
 }
 
-/** `svc cache`. */
+/** `svc search` and `svc cache`. */
 export function runCache(
   loaded: Loaded,
-  invocation: Extract<Invocation, { command: "cache-list" | "cache-delete" | "cache-purge" }>,
+  invocation: Extract<Invocation, { command: "search" | "cache-list" | "cache-delete" | "cache-purge" }>,
   host: CommandHost,
 ): number | Promise<number> {
   switch (invocation.command) {
+    case "search":
+      return search(loaded, invocation, host);
     case "cache-list":
       return listModels(loaded, host);
     case "cache-delete":
@@ -77,7 +92,12 @@ function deleteModel({ settings }: Loaded, name: string, host: CommandHost): num
     host.complain(`svc: no GGUF model ${name} in ${place.cacheDir}. svc cache list shows what is there.`);
     return EXIT.failure;
   }
-  process.stdout.write(deletedText(deleted));
+  const companions = new Set(id === undefined ? [] : pruneRecords(place.cacheDir, id.repo));
+  const files = listCache(place.cacheDir).filter(({ link }) => companions.has(link));
+  const freed = deleteFiles(place.cacheDir, files);
+  process.stdout.write(
+    deletedText({ files: [...deleted.files, ...files], freedBytes: deleted.freedBytes + freed }),
+  );
   return EXIT.ok;
 }
 

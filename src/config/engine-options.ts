@@ -127,7 +127,10 @@ export function imageOptions(
 
 /** Engine options of a voice. One that is not built in has its library: the settings were checked. */
 export function speechOptions(
-  { model_id: id, format: { speech_library: library } }: Pick<ModelSettings, "model_id" | "format">,
+  {
+    model_id: id,
+    format: { speech_library: library },
+  }: { readonly model_id: string; readonly format: Pick<ModelSettings["format"], "speech_library"> },
   { settings, cacheDir, verbosity }: EngineSettings,
 ): SpeechOptions {
   const { threads } = settings.runtime;

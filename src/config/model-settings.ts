@@ -47,6 +47,11 @@ const ModelFormat = section("Files of the model.", {
       example: "mmproj.gguf",
     }),
   ),
+  companions: choice(
+    ["auto", "none"],
+    "Of a hub repository: whether the projector and the draft model in it are downloaded and used with the model. `mmproj` and `draft` name other ones.",
+    { default: "auto" },
+  ),
   draft: optional(
     text("Draft model of this model, as `runtime.mtp_model` is one for all of them.", {
       flag: false,

@@ -14,9 +14,12 @@ export interface HubId {
 const PART = String.raw`[A-Za-z0-9][\w.-]{0,95}`;
 const HUB_ID = new RegExp(String.raw`^(${PART}/${PART})(?:@([^:@\s]{1,255}))?(?::([^:\s]{1,255}))?$`);
 
+/** The hub's host before a name, as Ollama's clients write it. */
+const HOST = /^(?:www\.)?(?:hf\.co|huggingface\.co)\//;
+
 /** Reads such a name; undefined for anything else, `models/file.gguf` and every absolute path included. */
 export function parseHubId(text: string): HubId | undefined {
-  const [, repo, revision, wanted] = HUB_ID.exec(text) ?? [];
+  const [, repo, revision, wanted] = HUB_ID.exec(text.replace(HOST, "")) ?? [];
   if (repo === undefined || /\.gguf$/i.test(repo) || revision?.includes("..") === true) return undefined;
   const id = revision === undefined ? { repo } : { repo, revision };
   if (wanted === undefined) return id;

@@ -281,6 +281,8 @@ export interface Hub {
   pullOf(id: string): WatchedPull;
   /** Stops a pull and keeps what it has downloaded. */
   pause(id: string): Promise<HubPull>;
+  /** The client of a pull has left: without another one that watches it, it is paused. */
+  leave(id: string): void;
   /** Stops a pull and deletes what it has downloaded. */
   discard(id: string): Promise<void>;
 }

@@ -77,8 +77,8 @@ function bodyOf(error: ServiceError, path: string): object {
 export function unroutedResponse(request: Request, table: RouteTable): Response {
   const pathname = observed()?.path ?? new URL(request.url).pathname; // CONNECT names no URL
   const absent = OLLAMA_ABSENT.exec(pathname)?.[1];
-  if (absent !== undefined) {
-    const message = `svc does not ${absent === "blobs" ? "take blobs" : `${absent} models`} over HTTP; models are named when it starts: svc serve -m MODEL`;
+  if (absent !== undefined && table.match(pathname) === undefined) {
+    const message = `this server does not ${absent === "blobs" ? "take blobs" : `${absent} models`} over HTTP; name models when it starts: svc serve -m MODEL`;
     return errorResponse(new ServiceError("route_not_found", message), {}, pathname);
   }
   const allowed = table.match(pathname)?.methods.join(", ");

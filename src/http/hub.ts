@@ -21,12 +21,16 @@ export function hubFor({ hub: access }: HttpDeps, request: Request): Hub {
   throw new ServiceError("route_not_found", message);
 }
 
-/** The states of a pull as frames. */
+/** The states of a pull as frames; a state without one is left out. */
 export function pullFrames(states: AsyncGenerator<HubPull>, encode: (state: HubPull) => string): FrameSource {
   return {
     async next() {
-      const next = await states.next();
-      return next.done === true ? undefined : encode(next.value);
+      for (;;) {
+        const next = await states.next();
+        if (next.done === true) return undefined;
+        const frame = encode(next.value);
+        if (frame !== "") return frame;
+      }
     },
     close: async () => void (await states.return(undefined)),
   };

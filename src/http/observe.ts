@@ -51,6 +51,8 @@ const WITHOUT_RUN: ReadonlySet<string> = new Set([
   "/v1/load_lora_adapter",
   "/v1/unload_lora_adapter",
   "/api/show",
+  "/api/pull",
+  "/api/delete",
 ]);
 
 /** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */

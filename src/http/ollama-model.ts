@@ -10,6 +10,9 @@ import { observed } from "./observe.ts";
 
 const LATEST = /:latest$/;
 
+/** The hub's host, which Ollama's clients write before names of its repositories. */
+const HUB_HOST = /^(?:hf\.co|huggingface\.co)\//;
+
 /**
  * The body of a request, with the name under which its model is served; patterns of aliases are for texts alone. As Ollama does, it takes any content type: the
  * command lines that people copy send none of JSON.
@@ -48,5 +51,10 @@ export function baseOf(deps: HttpDeps, name: string): Pick<ModelInfo, "id" | "st
 function servedName(deps: HttpDeps, name: string, withPatterns: boolean): string {
   const resolved = resolvedName(deps, name, withPatterns);
   if (resolved !== name || isServed(deps.models(), name)) return resolved;
-  return resolvedName(deps, name.replace(LATEST, ""), withPatterns);
+  return resolvedName(deps, plainName(name), withPatterns);
+}
+
+/** A name without what Ollama's clients put around it. */
+export function plainName(name: string): string {
+  return name.replace(HUB_HOST, "").replace(LATEST, "");
 }

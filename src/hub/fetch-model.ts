@@ -5,14 +5,23 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
-import { chooseModelFiles } from "../core/model-files.ts";
+import { chooseModelFiles, modelGroups } from "../core/model-files.ts";
 import { type HubAccess, refusal } from "./api.ts";
 import { blobPath, cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
 import { download } from "./download.ts";
 import { HubError } from "./error.ts";
 import { withLock } from "./lock.ts";
 import type { HubPlace } from "./place.ts";
-import { type Companions, filesOf, type ModelPlan, NO_COMPANIONS, planModel, USUAL_QUANT } from "./plan.ts";
+import {
+  type Companions,
+  filesOf,
+  modelId,
+  type ModelPlan,
+  NO_COMPANIONS,
+  planModel,
+  USUAL_QUANT,
+} from "./plan.ts";
+import { recordModel } from "./records.ts";
 import { listRepository, type RepoFile, type RepoListing } from "./repository.ts";
 import { checkRoom } from "./room.ts";
 
@@ -40,6 +49,10 @@ export interface FetchOptions {
   readonly maxBytes?: number | undefined;
   /** What other downloads of this process have yet to write, bytes. */
   readonly reservedBytes?: () => number;
+  /** What is downloaded with the model; absent: nothing. */
+  readonly companions?: Companions;
+  /** Whether servers shall serve it from now on; absent: no. */
+  readonly isServed?: boolean;
 }
 
 /** A model of the hub whose files are known. */
@@ -47,6 +60,8 @@ export interface FetchPlan extends ModelPlan {
   readonly id: HubId;
   readonly listing: RepoListing;
   readonly token: string | undefined;
+  /** Name of the model: `owner/name:Q4_K_M`. */
+  readonly model: string;
 }
 
 /** Absolute path of the model's file, the first one of a split model. Throws HubError. */
@@ -54,7 +69,7 @@ export async function fetchModel(id: HubId, options: FetchOptions): Promise<stri
   const cached =
     options.refresh === true && !options.place.offline ? undefined : cachedModel(id, options.place);
   if (cached !== undefined) return cached;
-  return fetchPlanned(await planFetch(id, NO_COMPANIONS, options), options);
+  return fetchPlanned(await planFetch(id, options.companions ?? NO_COMPANIONS, options), options);
 }
 
 /** Asks the hub which files a model has. Throws HubError. */
@@ -67,13 +82,23 @@ export async function planFetch(
   if (place.offline) throw notCached(id, place);
   const token = options.token();
   const listing = await listRepository(id, accessOf(options, token));
-  return { id, listing, token, ...planModel(id, listing, companions) };
+  const plan = planModel(id, listing, companions);
+  const names = modelGroups(listing.files.map(({ path }) => path)).map(({ name }) => name);
+  return { id, listing, token, model: modelId(id, itemAt(plan.parts, 0).path, names), ...plan };
 }
 
-/** Downloads the files of a plan; returns the path of the model's first one. Throws HubError. */
+/** Downloads the files of a plan and records them; returns the path of the model's first one. Throws HubError. */
 export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Promise<string> {
-  const { id, listing, token } = plan;
+  const { id, listing, token, model, parts, projector, draft } = plan;
   await fetchFiles(id, { ...listing, files: filesOf(plan) }, token, options);
+  recordModel(options.place.cacheDir, {
+    id: model,
+    repo: id.repo,
+    commit: listing.commit,
+    files: parts.map(({ path }) => path),
+    ...defined({ projector: projector?.path, draft: draft?.path }),
+    isServed: options.isServed ?? false,
+  });
   return snapshotPath(options.place.cacheDir, id.repo, listing.commit, itemAt(plan.parts, 0).path);
 }
 
@@ -111,7 +136,7 @@ function notCached(id: HubId, { cacheDir }: HubPlace): HubError {
 }
 
 /** The complete model in the cache; undefined otherwise. Uses no network. */
-export function cachedModel(id: HubId, { cacheDir }: HubPlace): string | undefined {
+export function cachedModel(id: HubId, { cacheDir }: Pick<HubPlace, "cacheDir">): string | undefined {
   const commit = cachedCommit(cacheDir, id);
   if (commit === undefined) return undefined;
   const wanted = defined({ file: id.file, quant: id.quant });

@@ -70,6 +70,12 @@ export class Pulls {
     throw new ServiceError("pull_not_found", message, { param: "id" });
   }
 
+  /** Pauses a pull that no client watches. */
+  leave(id: string): void {
+    const pull = this.pulls.find((one) => one.id === id);
+    if (pull?.watchers === 0 && pull.isActive) void pull.pause();
+  }
+
   /** Stops a pull, deletes what is incomplete, and forgets it. */
   async discard(id: string): Promise<void> {
     const pull = this.find(id);
@@ -108,6 +114,8 @@ interface Sample {
 export class Pull implements WatchedPull {
   readonly id = newId("pull_");
   status: PullStatus = "queued";
+  /** Clients that read its states. */
+  watchers = 0;
   private readonly source: string;
   private readonly slots: Semaphore;
   private readonly options: PullsOptions;
@@ -202,14 +210,19 @@ export class Pull implements WatchedPull {
   async *states(signal: AbortSignal): AsyncGenerator<HubPull> {
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
-    for (let seen = -1; !signal.aborted;) {
-      if (this.version === seen) {
-        await Promise.race([this.changed.promise, left.promise]);
-        continue;
+    this.watchers++;
+    try {
+      for (let seen = -1; !signal.aborted;) {
+        if (this.version === seen) {
+          await Promise.race([this.changed.promise, left.promise]);
+          continue;
+        }
+        seen = this.version;
+        yield this.now();
+        if (this.version === seen && !this.isActive) return;
       }
-      seen = this.version;
-      yield this.now();
-      if (this.version === seen && !this.isActive) return;
+    } finally {
+      this.watchers--;
     }
   }
 

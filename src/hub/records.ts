@@ -29,14 +29,17 @@ const PulledModel = Type.Object({
   files: Type.Array(Type.String(), { minItems: 1 }),
   projector: Type.Optional(Type.String()),
   draft: Type.Optional(Type.String()),
+  /** It was pulled to be served, rather than downloaded for one server's configuration. */
+  isServed: Type.Boolean(),
 });
 
-/** A model that was pulled. */
+/** A model that was downloaded. */
 export type PulledModel = Readonly<Static<typeof PulledModel>>;
 
-/** Records a model; a record of the same file is replaced. */
-export function recordModel(cacheDir: string, model: PulledModel): void {
-  const file = recordFile(cacheDir, model);
+/** Records a model; a record of the same file is replaced, but goes on being served. */
+export function recordModel(cacheDir: string, record: PulledModel): void {
+  const file = recordFile(cacheDir, record);
+  const model = { ...record, isServed: record.isServed || readRecord(file)?.isServed === true };
   mkdirSync(join(file, ".."), { recursive: true });
   const aside = `${file}.${process.pid}`;
   writeFileSync(aside, JSON.stringify(model));
@@ -53,14 +56,39 @@ export function forgetModel(cacheDir: string, model: PulledModel): void {
 /** All recorded models whose files are there, by id. */
 export function recordedModels(cacheDir: string): readonly PulledModel[] {
   const folders = names(cacheDir).filter((name) => name.startsWith("models--"));
-  const records = folders.flatMap((folder) =>
-    names(join(cacheDir, folder, "svc"))
-      .filter((name) => name.endsWith(".json"))
-      .flatMap((name) => readRecord(join(cacheDir, folder, "svc", name)) ?? []),
+  const records = folders.flatMap((folder) => recordsIn(join(cacheDir, folder)));
+  return records.filter((one) => isThere(cacheDir, one)).sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** The record of a model by the absolute path of its first file; undefined without one. */
+export function recordOf(cacheDir: string, repo: string, path: string): PulledModel | undefined {
+  return recordsIn(repoFolder(cacheDir, repo)).find(
+    ({ commit, files: [file = ""] }) => snapshotPath(cacheDir, repo, commit, file) === path,
   );
-  const isThere = ({ repo, commit, files }: PulledModel): boolean =>
-    files.every((path) => existsSync(snapshotPath(cacheDir, repo, commit, path)));
-  return records.filter(isThere).sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Deletes records of models that were deleted; returns their companions that no other model needs, as absolute paths. */
+export function pruneRecords(cacheDir: string, repo: string): readonly string[] {
+  const records = recordsIn(repoFolder(cacheDir, repo));
+  const gone = records.filter((one) => !isThere(cacheDir, one));
+  for (const one of gone) rmSync(recordFile(cacheDir, one), { force: true });
+  touch(cacheDir);
+  const companions = ({ commit, projector, draft }: PulledModel): readonly string[] =>
+    [projector, draft].flatMap((path) =>
+      path === undefined ? [] : snapshotPath(cacheDir, repo, commit, path),
+    );
+  const needed = new Set(records.filter((one) => !gone.includes(one)).flatMap(companions));
+  return gone.flatMap(companions).filter((path) => !needed.has(path));
+}
+
+function isThere(cacheDir: string, { repo, commit, files }: PulledModel): boolean {
+  return files.every((path) => existsSync(snapshotPath(cacheDir, repo, commit, path)));
+}
+
+function recordsIn(folder: string): readonly PulledModel[] {
+  return names(join(folder, "svc"))
+    .filter((name) => name.endsWith(".json"))
+    .flatMap((name) => readRecord(join(folder, "svc", name)) ?? []);
 }
 
 /** A number that differs once records have changed. */
@@ -70,6 +98,7 @@ export function recordsVersion(cacheDir: string): number {
 
 /** Shows other processes that records, or files of recorded models, have changed. */
 export function touch(cacheDir: string): void {
+  if (!existsSync(cacheDir)) return;
   const now = new Date();
   utimesSync(cacheDir, now, now);
 }

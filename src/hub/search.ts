@@ -6,8 +6,9 @@ import { Value } from "@sinclair/typebox/value";
 import type { HubQuery, HubRepository } from "../core/hub.ts";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
 import { type HubAccess, hubJson, refusal } from "./api.ts";
-import { revisionOf } from "./cache.ts";
+import { listCache, revisionOf } from "./cache.ts";
 import { HubError } from "./error.ts";
+import type { HubPlace } from "./place.ts";
 
 const lenient = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
@@ -45,8 +46,19 @@ const SORTS: Readonly<Record<HubQuery["sort"], string>> = {
 /** A repository as the hub describes it. */
 export type FoundRepository = Omit<HubRepository, "downloaded">;
 
-/** Repositories with GGUF files, in the order that was asked for. Throws HubError. */
-export async function searchHub(query: HubQuery, access: HubAccess): Promise<readonly FoundRepository[]> {
+/** Repositories with GGUF files, in the order that was asked for, and whether they are on this machine. Throws HubError. */
+export async function searchHub(
+  query: HubQuery,
+  { cacheDir, offline }: Pick<HubPlace, "cacheDir" | "offline">,
+  access: HubAccess,
+): Promise<readonly HubRepository[]> {
+  if (offline) throw new HubError("HF_HUB_OFFLINE forbids the network. Unset it to search.");
+  const found = await askHub(query, access);
+  const here = new Set(listCache(cacheDir).map(({ repo }) => repo));
+  return found.map((one) => ({ ...one, downloaded: here.has(one.id) }));
+}
+
+async function askHub(query: HubQuery, access: HubAccess): Promise<readonly FoundRepository[]> {
   const params = new URLSearchParams([
     ...(query.text === "" ? [] : [["search", query.text]]),
     ["filter", "gguf"],

@@ -82,6 +82,8 @@ test.each<[string, Invocation]>([
     "pull acme/tiny:Q4_K_M --hf-cache hub",
     {
       command: "pull",
+      projector: "auto",
+      draft: "auto",
       flags: { "models[].model_id": ["acme/tiny:Q4_K_M"], "models[].device.hf_cache": "hub" },
     },
   ],

@@ -35,7 +35,7 @@ describe.skipIf(!HAS_BASH)("bash", () => {
     for (const name of ["serve", "run", "bench", "tune", "config", "cache", "completions"])
       expect(commands).toContain(name);
     expect(commands).not.toContain("engine");
-    expect(bashOffers("svc", "se")).toEqual(["serve"]);
+    expect(bashOffers("svc", "ser")).toEqual(["serve"]);
     expect(bashOffers("svc", "cache", "")).toEqual(["list", "delete", "purge"]);
     expect(bashOffers("svc", "completions", "")).toEqual(["bash", "zsh", "fish"]);
   });
@@ -95,7 +95,7 @@ for (const shell of ["zsh", "fish"] as const) {
         for (const name of ["serve", "run", "bench", "tune", "config", "cache", "completions"])
           expect(commands).toContain(name);
         expect(commands).not.toContain("engine");
-        expect(offers("svc se")).toEqual(["serve"]);
+        expect(offers("svc ser")).toEqual(["serve"]);
         expect(offers("svc cache ")).toEqual(["delete", "list", "purge"]);
         expect(offers("svc completions ")).toEqual(["bash", "fish", "zsh"]);
       },

@@ -1,5 +1,14 @@
 import { expect, test } from "bun:test";
-import { chooseModelFiles, partCount, partPath, quantOf, type Wanted } from "../../src/core/model-files.ts";
+import {
+  chooseModelFiles,
+  draftFor,
+  fileRoles,
+  partCount,
+  partPath,
+  projectorFor,
+  quantOf,
+  type Wanted,
+} from "../../src/core/model-files.ts";
 
 const REPO = [
   "README.md",
@@ -60,4 +69,57 @@ test("parts of split files", () => {
   expect(partCount("a.gguf")).toBe(1);
   expect(partPath("d/a-00002-of-00012.gguf", 10)).toBe("d/a-00010-of-00012.gguf");
   expect(partPath("a.gguf", 1)).toBe("a.gguf");
+});
+
+const VISION = [
+  "README.md",
+  "adapter_config.json",
+  "imatrix_unsloth.dat",
+  "mmproj-BF16.gguf",
+  "mmproj-F16.gguf",
+  "mtp-x-Q8_0.gguf",
+  "small/mmproj-F32.gguf",
+  "small/x-small-Q4_0.gguf",
+  "x-Q4_K_M.gguf",
+  "x-draft-Q4_K_M.gguf",
+  "x-lora-F16.gguf",
+];
+
+test("roles of files by their names", () => {
+  expect(Object.fromEntries(fileRoles(VISION))).toEqual({
+    "README.md": "other",
+    "adapter_config.json": "adapter",
+    "imatrix_unsloth.dat": "importance",
+    "mmproj-BF16.gguf": "projector",
+    "mmproj-F16.gguf": "projector",
+    "mtp-x-Q8_0.gguf": "draft",
+    "small/mmproj-F32.gguf": "projector",
+    "small/x-small-Q4_0.gguf": "model",
+    "x-Q4_K_M.gguf": "model",
+    "x-draft-Q4_K_M.gguf": "draft",
+    "x-lora-F16.gguf": "adapter",
+  });
+});
+
+test("projector and draft model: the nearest folder, then the type", () => {
+  expect(projectorFor("x-Q4_K_M.gguf", VISION)).toBe("mmproj-F16.gguf");
+  expect(projectorFor("small/x-small-Q4_0.gguf", VISION)).toBe("small/mmproj-F32.gguf");
+  expect(draftFor("x-Q4_K_M.gguf", VISION)).toBe("x-draft-Q4_K_M.gguf");
+  expect(draftFor("small/x-small-Q4_0.gguf", VISION)).toBe("mtp-x-Q8_0.gguf");
+  expect(projectorFor("x.gguf", ["x.gguf"])).toBeUndefined();
+  expect(draftFor("x.gguf", ["x.gguf"])).toBeUndefined();
+});
+
+test("drafts and adapters are models where there is nothing else, or where they are named", () => {
+  const only = ["x-MTP-Q4_K_M.gguf", "x-MTP-Q8_0.gguf"];
+  expect(chooseModelFiles(only, { quant: "8" })).toEqual({ ok: true, parts: ["x-MTP-Q8_0.gguf"] });
+  expect(chooseModelFiles(VISION, { quant: "8" })).toMatchObject({ ok: false });
+  expect(chooseModelFiles(VISION, { file: "mtp-x-Q8_0.gguf" })).toEqual({
+    ok: true,
+    parts: ["mtp-x-Q8_0.gguf"],
+  });
+  expect(chooseModelFiles(["adapter_config.json", "adapter_model.safetensors"], {})).toMatchObject({
+    ok: false,
+    what: "it holds a LoRA adapter and no model",
+  });
 });

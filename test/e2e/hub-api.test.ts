@@ -1,13 +1,15 @@
 // Models of the hub through the API of the executable: search, files and fit, pull, answer, deletion, against a hub on this machine.
 
-import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { Ollama } from "ollama";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { HubInstalledResponse, HubPull, HubRepositoryDetails } from "../../src/core/hub.ts";
-import { newFolder, startServer, TINY_FILE } from "../helpers/binary.ts";
+import { newFolder, runBinary, spawnBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, postChat } from "../helpers/chat-client.ts";
 import { COMMIT, fakeHub, type FakeHub } from "../helpers/fake-hub.ts";
 import { parseSse } from "../helpers/sse.ts";
+import { until } from "../helpers/until.ts";
 
 const TINY = new Uint8Array(readFileSync(TINY_FILE));
 const ID = "acme/tiny-GGUF:Q8_0";
@@ -22,6 +24,7 @@ const REPOS = {
     },
   },
   "acme/other-GGUF": { files: { "a-Q4_0.gguf": TINY } },
+  "acme/gated": { files: { "a-Q4_0.gguf": TINY }, token: "sesame", gated: true },
   "acme/safetensors": { files: { "model.safetensors": TINY } },
 };
 
@@ -114,4 +117,170 @@ test("search, files and fit, pull with progress, an answer, deletion", async () 
   expect(await ids(url)).not.toContain(ID);
   expect((await postChat(url, ask(CAPITAL, { model: ID }))).status).toBe(404);
   expect(existsSync(join(home, "hub/models--acme--tiny-GGUF"))).toBe(false);
+});
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+async function pullOf(url: string): Promise<HubPull | undefined> {
+  return (await get<{ data: HubPull[] }>(url, "/v1/hub/pulls")).data[0];
+}
+
+async function errorOf(response: Response): Promise<readonly [number, string]> {
+  const { error } = (await response.json()) as { error: { code: string } };
+  return [response.status, error.code];
+}
+
+describe("a pull", () => {
+  test("is paused, survives the death of the server, and is resumed: nothing is sent twice", async () => {
+    const { hub, env } = setup();
+    const first = await startServer([], { env });
+    hub.cutAfter(1_000_000, () =>
+      until("a part is there", async () => ((await pullOf(first.url))?.completed_bytes ?? 0) >= 1_000_000),
+    );
+    const release = hub.hold();
+    const started = await post(first.url, "/v1/hub/pull", { source: ID, stream: false });
+    const { id } = (await started.json()) as HubPull;
+    await until("it goes on where it broke off", () =>
+      hub.requests.some((line) => line.includes("bytes=1000000-")),
+    );
+    const paused = await post(first.url, `/v1/hub/pulls/${id}/pause`);
+    expect(await paused.json()).toMatchObject({
+      id,
+      status: "paused",
+      completed_bytes: 1_000_010,
+      error: null,
+    });
+    release();
+    first.kill("SIGKILL");
+
+    const { url } = await startServer([], { env });
+    const response = await post(url, "/v1/hub/pull", { source: ID });
+    const states = parseSse(await response.text()).events.map(({ data }) => JSON.parse(data) as HubPull);
+    expect(states[0]).toMatchObject({ completed_bytes: 1_000_010 });
+    expect(states.at(-1)?.status).toBe("completed");
+    expect(hub.requests.at(-1)).toContain("bytes=1000010-");
+    const answer = await complete(url, ask(CAPITAL, { model: ID }));
+    expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
+  });
+
+  test("is discarded: nothing of it stays", async () => {
+    const { hub, home, env } = setup();
+    const { url } = await startServer([], { env });
+    const release = hub.hold();
+    await post(url, "/v1/hub/pull", { source: ID, stream: false });
+    await until("it has begun", async () => (await pullOf(url))?.completed_bytes === 10);
+    const { id = "" } = (await pullOf(url)) ?? {};
+    const gone = await fetch(`${url}/v1/hub/pulls/${id}`, { method: "DELETE" });
+    expect(await gone.json()).toEqual({ id, object: "hub.pull", deleted: true });
+    release();
+    expect(await pullOf(url)).toBeUndefined();
+    expect(readdirSync(join(home, "hub/models--acme--tiny-GGUF/blobs"))).toEqual([]);
+    expect(await errorOf(await post(url, `/v1/hub/pulls/${id}/pause`))).toEqual([404, "pull_not_found"]);
+  });
+
+  test.each([
+    [{ source: "acme/absent" }, 404, "hub_model_not_found"],
+    [{ source: "acme/tiny-GGUF:Q5_0" }, 404, "hub_model_not_found"],
+    [{ source: "acme/tiny-GGUF", projector: "absent.gguf" }, 404, "hub_model_not_found"],
+    [{ source: "llama" }, 400, "invalid_request"],
+    [{ source: "acme/safetensors" }, 404, "hub_model_not_found"],
+    [{}, 400, "missing_field"],
+  ])("%j: %d %s", async (body, status, code) => {
+    const { env } = setup();
+    const { url } = await startServer([], { env });
+    const response = await post(url, "/v1/hub/pull", body);
+    expect(await errorOf(response)).toEqual([status, code]);
+  });
+
+  test("fails in its stream, with the reason and no path of the machine", async () => {
+    const { home, env } = setup();
+    const { url } = await startServer(["--models-max-bytes", "1000"], { env });
+    const response = await post(url, "/v1/hub/pull", { source: ID });
+    const last = parseSse(await response.text()).events.at(-1);
+    expect(last?.event).toBe("pull.failed");
+    const { error } = JSON.parse(last?.data ?? "") as HubPull;
+    expect(error?.code).toBe("model_storage_full");
+    expect(error?.message).toContain("models_max_bytes");
+    expect(error?.message).not.toContain(home);
+  });
+});
+
+test("models_mutable = false: no route; a model of the configuration is not deleted", async () => {
+  const { env } = setup();
+  const closed = await startServer(["--no-models-mutable"], { env });
+  expect(await errorOf(await fetch(`${closed.url}/v1/hub/search?q=tiny`))).toEqual([404, "route_not_found"]);
+  const open = await startServer(["-m", "acme/tiny-GGUF"], { env });
+  await complete(open.url, ask(CAPITAL, { model: "acme/tiny-GGUF" }));
+  const response = await fetch(`${open.url}/v1/hub/models/${ID}`, { method: "DELETE" });
+  expect(await errorOf(response)).toEqual([409, "model_in_use"]);
+  expect(await errorOf(await fetch(`${open.url}/v1/hub/models/acme/none`, { method: "DELETE" }))).toEqual([
+    404,
+    "hub_model_not_found",
+  ]);
+});
+
+test("a request that a proxy forwards is not from this machine", async () => {
+  const { env } = setup();
+  const { url } = await startServer([], { env });
+  const headers = { "x-forwarded-for": "203.0.113.5" };
+  expect((await fetch(`${url}/v1/hub/models`, { headers })).status).toBe(404);
+  expect((await fetch(`${url}/v1/hub/models`)).status).toBe(200);
+});
+
+describe("the command line", () => {
+  test("search, pull (killed and resumed), rm: a running server follows", async () => {
+    const { hub, home, env } = setup();
+    const found = await runBinary(["search", "tiny"], { env });
+    expect(found.out.split("\n")[1]).toMatch(/^acme\/tiny-GGUF +4M +llama +mit +1234/);
+    const { url } = await startServer([], { env });
+    const release = hub.hold();
+    const first = spawnBinary(["pull", ID], { env });
+    const blobs = join(home, "hub/models--acme--tiny-GGUF/blobs");
+    await until(
+      "a part is there",
+      () => existsSync(blobs) && readdirSync(blobs).some((name) => sizeOf(join(blobs, name)) > 0),
+    );
+    first.kill("SIGKILL");
+    await first.exited;
+    release();
+    const second = await runBinary(["pull", ID], { env });
+    expect([second.exit, second.out]).toEqual([0, expect.stringContaining("tiny-Q8_0.gguf")]);
+    expect(hub.requests.at(-1)).toContain("bytes=10-");
+    const answer = await complete(url, ask(CAPITAL, { model: ID }));
+    expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
+    const list = await runBinary(["list", "--port", new URL(url).port], { env });
+    expect(list.out).toContain(ID);
+    expect((await runBinary(["rm", ID], { env })).exit).toBe(0);
+    expect(await ids(url)).not.toContain(ID);
+  });
+});
+
+test("Ollama's client pulls with progress, chats, and deletes", async () => {
+  const { hub, env } = setup();
+  const { url } = await startServer([], { env });
+  const client = new Ollama({ host: url });
+  const model = `hf.co/${ID}`;
+  const lines = await Array.fromAsync(await client.pull({ model, stream: true }));
+  expect(lines[0]?.status).toBe("pulling manifest");
+  expect(lines.at(-1)?.status).toBe("success");
+  const sizes = lines.filter(({ digest }) => digest !== undefined);
+  expect(sizes.at(-1)).toMatchObject({ total: TINY.byteLength, completed: TINY.byteLength });
+  const { models } = await client.list();
+  expect(models.map(({ name }) => name)).toContain(ID);
+  const messages = [{ role: "user", content: CAPITAL.content }];
+  const answer = await client.chat({ model, messages, think: false, options: { temperature: 0 } });
+  expect(answer.message.content).toBe(CAPITAL.answer);
+  await client.delete({ model });
+  expect((await client.list()).models.map(({ name }) => name)).not.toContain(ID);
+  expect(client.pull({ model: "llama3.2" })).rejects.toThrow("Hugging Face hub");
+  expect(client.delete({ model: "acme/none" })).rejects.toThrow("there is no model");
+
+  const release = hub.hold();
+  const stream = await client.pull({ model: "acme/other-GGUF", stream: true });
+  await until("it has begun", async () => (await pullOf(url))?.completed_bytes === 10);
+  stream.abort();
+  await until("it ends with its client", async () => (await pullOf(url))?.status === "paused");
+  release();
 });

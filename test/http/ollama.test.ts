@@ -61,7 +61,7 @@ describe("errors are texts", () => {
     ["/api/generate", { model: "absent", prompt: "a" }, 404, 'model "absent" not found'],
     ["/api/absent", {}, 404, "there is no route"],
     ["/api/tags", {}, 405, "does not support POST"],
-    ["/api/pull", { model: "x" }, 404, "svc does not pull models over HTTP"],
+    ["/api/pull", { model: "x" }, 404, "this server does not pull models over HTTP"],
     ["/api/create", {}, 404, "create models"],
     ["/api/copy", {}, 404, "copy models"],
     ["/api/push", {}, 404, "push models"],

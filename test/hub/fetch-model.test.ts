@@ -8,12 +8,16 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { parseHubId } from "../../src/core/hub-id.ts";
+import { AUTO_COMPANIONS } from "../../src/hub/plan.ts";
+import { pruneRecords, recordedModels, recordOf } from "../../src/hub/records.ts";
+import { cacheBytes } from "../../src/hub/room.ts";
 import { fetchModel, type FetchOptions, type Progress } from "../../src/hub/fetch-model.ts";
 import { hubPlace } from "../../src/hub/place.ts";
 import { COMMIT, fakeHub, type FakeHub, type FakeRepo } from "../helpers/fake-hub.ts";
@@ -41,6 +45,14 @@ const REPOS: Readonly<Record<string, FakeRepo>> = {
   },
   "acme/private": { files: { "a.gguf": Q8 }, token: "sesame" },
   "acme/gated": { files: { "a.gguf": Q8 }, token: "sesame", gated: true },
+  "acme/vision": {
+    files: {
+      "v-Q8_0.gguf": Q4,
+      "mmproj-F16.gguf": PARTS[0],
+      "mmproj-BF16.gguf": PARTS[1],
+      "v-draft-Q8_0.gguf": Q8,
+    },
+  },
   "acme/plain": { files: { "model.safetensors": Q8 } },
 };
 
@@ -175,6 +187,76 @@ describe("a download", () => {
     expect(readFileSync(partial).byteLength).toBe(10);
     release();
   });
+});
+
+describe("with a model come", () => {
+  const model = { id: "acme/vision:Q8_0", repo: "acme/vision", commit: COMMIT, files: ["v-Q8_0.gguf"] };
+
+  test.each([
+    [
+      "its projector and draft model",
+      AUTO_COMPANIONS,
+      { projector: "mmproj-F16.gguf", draft: "v-draft-Q8_0.gguf" },
+    ],
+    ["none", { projector: "none", draft: "none" }, {}],
+    [
+      "those that are named",
+      { projector: "mmproj-BF16.gguf", draft: "none" },
+      { projector: "mmproj-BF16.gguf" },
+    ],
+  ])("%s", async (_, companions, found) => {
+    const { cacheDir, get } = setup();
+    const file = await get("acme/vision", { companions, isServed: true });
+    expect(recordedModels(cacheDir)).toEqual([{ ...model, ...found, isServed: true }]);
+    expect(readdirSync(join(file, "..")).sort()).toEqual([...Object.values(found), "v-Q8_0.gguf"].sort());
+    await get("acme/vision", { companions, refresh: true }); // a server that has it in its configuration
+    expect(recordOf(cacheDir, "acme/vision", file)?.isServed).toBe(true);
+  });
+
+  test("records go with their models, companions with the last model that needs them", async () => {
+    const { cacheDir, get } = setup();
+    const file = await get("acme/vision", { companions: AUTO_COMPANIONS });
+    expect(pruneRecords(cacheDir, "acme/vision")).toEqual([]);
+    rmSync(file);
+    expect(pruneRecords(cacheDir, "acme/vision")).toEqual([
+      join(file, "../mmproj-F16.gguf"),
+      join(file, "../v-draft-Q8_0.gguf"),
+    ]);
+    expect(recordedModels(cacheDir)).toEqual([]);
+  });
+});
+
+describe("room", () => {
+  test("models_max_bytes counts what is there and what others are about to write", async () => {
+    const { cacheDir, get } = setup();
+    await get("acme/tiny:8");
+    const needed = Q8.byteLength + Q4.byteLength;
+    const why = await failure(get("acme/tiny:4", { maxBytes: needed - 1 }));
+    expect(why).toBe(
+      "acme/tiny needs 0.3 MB more, but of models_max_bytes (0.3 MB) only 0.3 MB are left. Delete a model, or raise models_max_bytes.",
+    );
+    expect(await failure(get("acme/tiny:4", { maxBytes: needed, reservedBytes: () => 1 }))).toContain(
+      "models_max_bytes",
+    );
+    expect(cacheBytes(cacheDir)).toBe(Q8.byteLength);
+    await get("acme/tiny:4", { maxBytes: needed });
+    expect(cacheBytes(cacheDir)).toBe(needed);
+  });
+
+  test("a full disk is refused before the download", async () => {
+    const { hub, get } = setup();
+    const why = await failure(get("acme/tiny", { reservedBytes: () => Number.MAX_SAFE_INTEGER / 2 }));
+    expect(why).toContain("Free disk space");
+    expect(hub.storageAuthorization).toEqual([]);
+  });
+});
+
+test("a rate limit of the hub is waited for, if it is short", async () => {
+  const { hub, get } = setup();
+  hub.limitRate(2, 0);
+  expect(readFileSync(await get("acme/tiny")).equals(Q4)).toBe(true);
+  hub.limitRate(1, 3600);
+  expect(await failure(get("acme/tiny:6"))).toContain("answered with status 429");
 });
 
 describe("two at once", () => {

@@ -200,6 +200,31 @@ export const OllamaEmbeddingsRequest = Type.Object(
   },
 );
 
+const nameFields = { model, name: orNull(Type.String({ description: "Older name of `model`." })) };
+
+export const OllamaPullRequest = Type.Object(
+  {
+    ...nameFields,
+    stream: orNull(
+      Type.Boolean({ description: "Answer in lines of JSON; false: once it is done. Default true." }),
+    ),
+    insecure: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
+  },
+  {
+    $id: "OllamaPullRequest",
+    description: "Names a model of the hub: `owner/name`, `hf.co/owner/name:Q4_K_M`.",
+    ...OPEN,
+    examples: [{ model: "hf.co/Qwen/Qwen3-0.6B-GGUF:Q8_0" }],
+  },
+);
+
+export const OllamaDeleteRequest = Type.Object(nameFields, {
+  $id: "OllamaDeleteRequest",
+  description: "Names a downloaded model.",
+  ...OPEN,
+  examples: [{ model: "Qwen/Qwen3-0.6B-GGUF:Q8_0" }],
+});
+
 export const OllamaShowRequest = Type.Object(
   { model, name: orNull(Type.String({ description: "Older name of `model`." })) },
   { $id: "OllamaShowRequest", description: "Names a model.", ...OPEN, examples: [{ model: "default" }] },

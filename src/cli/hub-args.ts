@@ -1,0 +1,72 @@
+// The commands that search the hub and download from it.
+
+import type { Command } from "commander";
+import { InvalidArgumentError } from "commander";
+import { HUB_SORTS, type HubQuery } from "../core/hub.ts";
+import type { Choose } from "./invocation.ts";
+import { flagsOf, MODEL_ID, withSettings } from "./setting-flags.ts";
+
+const SEARCH_LIMIT = { usual: 20, max: 100 };
+
+interface SearchOptions extends Pick<HubQuery, "sort" | "limit"> {
+  readonly json: boolean;
+}
+
+/** Adds `search`. */
+export function addSearchCommand(program: Command, choose: Choose): void {
+  const search = program
+    .command("search")
+    .description("Search the hub for models that svc can run.")
+    .argument("[words...]", "words of the repository's name")
+    .option("--sort <order>", HUB_SORTS.join(", "), sortOf, "downloads")
+    .option("--limit <count>", `results, at most ${SEARCH_LIMIT.max}`, limitOf, SEARCH_LIMIT.usual)
+    .option("--json", "print JSON", false);
+  withSettings(search, ["global.token_source"]).action(
+    (words: readonly string[], { sort, limit, json }: SearchOptions) =>
+      choose({
+        command: "search",
+        query: { text: words.join(" "), sort, limit },
+        json,
+        flags: flagsOf(search),
+      }),
+  );
+}
+
+/** Adds `pull`. */
+export function addPullCommand(
+  program: Command,
+  idText: string,
+  settings: readonly string[],
+  choose: Choose,
+): void {
+  const companion = "auto, none, or a file of the repository";
+  const pull = program
+    .command("pull")
+    .description("Download a model of the hub, or update it; running servers serve it at once.")
+    .argument("<model>", idText)
+    .option("--projector <file>", `projector to download with it: ${companion}`, "auto")
+    .option("--draft <file>", `draft model to download with it: ${companion}`, "auto");
+  withSettings(pull, settings).action(
+    (id: string, { projector, draft }: Record<"projector" | "draft", string>) =>
+      choose(
+        id.includes("/")
+          ? { command: "pull", projector, draft, flags: { ...flagsOf(pull), [MODEL_ID]: [id] } }
+          : {
+              command: "usage-error",
+              text: `svc: pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF; svc search finds one.`,
+            },
+      ),
+  );
+}
+
+function sortOf(word: string): HubQuery["sort"] {
+  const sort = HUB_SORTS.find((name) => name === word);
+  if (sort === undefined) throw new InvalidArgumentError(`Orders: ${HUB_SORTS.join(", ")}.`);
+  return sort;
+}
+
+function limitOf(word: string): number {
+  const limit = Number(word);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= SEARCH_LIMIT.max) return limit;
+  throw new InvalidArgumentError(`It must be an integer from 1 to ${SEARCH_LIMIT.max}.`);
+}
