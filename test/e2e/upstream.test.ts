@@ -7,6 +7,7 @@ import type { ImageGenerationResponse } from "../../src/dialects/images/schema.t
 import { launchServer, newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete } from "../helpers/chat-client.ts";
 import { tinyImageModel } from "../helpers/tiny-images.ts";
+import { tinyBert } from "../helpers/tiny-models.ts";
 
 test("shows upstreams, passes ids on, falls back to a model of its own", async () => {
   const back = await launchServer([], { env: {} });
@@ -169,7 +170,7 @@ dialect = "${dialect}"
   expect(several).toMatchObject({ error: { code: "unsupported_capability", param: "n" } });
 }, 60_000);
 
-test("passes images and speech on", async () => {
+test("passes images, speech, vectors and scores on", async () => {
   const { diffusion, llm, vae } = tinyImageModel();
   const folder = newFolder();
   const parts = `{ diffusion_model = "${diffusion}", llm = "${llm}", vae = "${vae}" }`;
@@ -180,6 +181,12 @@ model_id = "tiny-image"
 kind = "image"
 format = ${parts}
 image = { steps = 1, guidance = 1 }
+[[models]]
+model_id = "${tinyBert("rank")}"
+alias = "ranks"
+[[models]]
+model_id = "${tinyBert("mean")}"
+alias = "embeds"
 `,
   );
   const back = await startServer([join(folder, "back.toml")]);
@@ -190,14 +197,32 @@ serves = "${kind}"
 [[models.upstreams]]
 url = "${back.url}/v1"
 `;
-  await Bun.write(join(folder, "front.toml"), entry("tiny-image", "image") + entry("svc-voice", "speech"));
+  await Bun.write(
+    join(folder, "front.toml"),
+    ["ranks", "embeds"].map((id) => entry(id, "text")).join("") +
+      entry("tiny-image", "image") +
+      entry("svc-voice", "speech"),
+  );
   const front = await startServer([join(folder, "front.toml")]);
-  const post = (path: string, body: object): Promise<Response> =>
-    fetch(front.url + path, {
+  const post = (path: string, body: object, url = front.url): Promise<Response> =>
+    fetch(url + path, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
+  for (const [path, body, part] of [
+    ["/v1/rerank", { model: "ranks", query: "a cat", documents: ["b", "c d", "cats"] }, "results"],
+    ["/v1/embeddings", { model: "embeds", input: ["a cat", "a dog"] }, "data"],
+  ] as const) {
+    const [through, direct] = await Promise.all(
+      [front.url, back.url].map(async (url) => {
+        const answer: unknown = await (await post(path, body, url)).json();
+        return new Map(Object.entries(answer ?? {})).get(part);
+      }),
+    );
+    expect([path, through]).toEqual([path, direct]);
+    expect(through).toBeArray();
+  }
   const asked = { prompt: "a cat", width: 64, height: 48 };
   const inline = await post("/v1/images/generations", { ...asked, response_format: "b64_json" });
   const { data } = (await inline.json()) as ImageGenerationResponse;

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TINY_FILE } from "../helpers/binary.ts";
+import { tinyBert } from "../helpers/tiny-models.ts";
 import { until } from "../helpers/until.ts";
 import { entry, type Front, startFront } from "./front.ts";
 import {
@@ -19,7 +20,7 @@ const DIALECTS = ["chat", "messages", "responses"] as const;
 describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
   let engine: Running;
   let front: Front;
-  const start = (...more: readonly string[]): Promise<Running> =>
+  const start = (file: string, ...more: readonly string[]): Promise<Running> =>
     startProgram({
       program: LLAMA_SERVER,
       args: (port) => [
@@ -27,20 +28,22 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
           " ",
         ),
         "-m",
-        TINY_FILE,
+        file,
         ...more,
       ],
       ready: "/health",
     });
   afterAll(stopAll);
   beforeAll(async () => {
-    engine = await start();
-    const vectors = await start("--embeddings", "--pooling", "mean");
+    engine = await start(TINY_FILE);
+    const vectors = await start(TINY_FILE, "--embeddings", "--pooling", "mean");
+    const scores = await start(tinyBert("rank"), "--reranking");
     const upstream = { url: `${engine.url}/v1`, model: "tiny" };
     const fast = "[models.routing]\ncooldown = 0.2\n";
     front = await startFront([
       ...DIALECTS.map((dialect) => entry(dialect, [{ ...upstream, dialect }], fast)),
       entry("vectors", [{ url: `${vectors.url}/v1`, model: "tiny" }]),
+      entry("scores", [{ url: `${scores.url}/v1`, model: "tiny" }]),
     ]);
   }, 120_000);
 
@@ -59,6 +62,17 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
   });
   describe("by responses", () => suite.schemaTests("responses", () => front));
   suite.embeddingTests("vectors", () => front);
+
+  test("reranking", async () => {
+    const answer = await fetch(`${front.url}/v1/rerank`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "scores", query: "a cat", documents: ["a dog", "a cat", "rivers"] }),
+    });
+    const { results } = (await answer.json()) as { results: { index: number; relevance_score: number }[] };
+    expect(results.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
+    for (const { relevance_score: score } of results) expect(Number.isFinite(score)).toBe(true);
+  });
 
   test("its facts are known; what it does not do is refused by name", async () => {
     expect(await front.upstreams("chat")).toMatchObject([{ engine: "llama-server", status: "healthy" }]);

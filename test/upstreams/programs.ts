@@ -52,7 +52,12 @@ function builtLlamaServer(): string | undefined {
 
 /** `describe` for tests of these programs, or a skip that says which one is absent. */
 export function describeWithPrograms(...programs: readonly Program[]): typeof describe {
-  if (process.env["SVC_SLOW_TESTS"] !== "1") return describe.skip;
+  if (process.env["SVC_SLOW_TESTS"] !== "1") {
+    console.warn(
+      `SKIPPED: tests with ${programs.map(({ name }) => name).join(", ")}; see npm run test:upstreams`,
+    );
+    return describe.skip;
+  }
   const absent = programs.filter((program) => pathOf(program) === undefined);
   for (const { name, variable, source } of absent)
     console.warn(`SKIPPED: tests with ${name}, which is not here (${variable}); ${source}`);
