@@ -20,10 +20,15 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** A number in thousands, millions or billions: 41K, 600M, 1.7B. */
+/** A number of tokens: 40,960 → 40K. */
+export function formatTokens(tokens: number): string {
+  return tokens < 1024 ? String(tokens) : `${Math.round(tokens / 1024)}K`;
+}
+
+/** A number in thousands, millions or billions: 600M, 14.8B. */
 export function formatCount(value: number): string {
   const [unit, size] = COUNT_UNITS.find(([, least]) => value >= least) ?? ["", 1];
-  return `${Number((value / size).toPrecision(value / size >= 100 ? 3 : 2))}${unit}`;
+  return `${Number((value / size).toPrecision(3))}${unit}`;
 }
 
 const COUNT_UNITS = [

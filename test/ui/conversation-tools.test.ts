@@ -163,11 +163,11 @@ describeInBrowser("a conversation", () => {
         page.evaluate(() => document.documentElement.dataset["theme"] === "dark"),
       );
       await page.keyboard.press("Control+k");
-      await page.keyboard.type("models");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("models");
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Models", exact: true }).waitFor();
       await page.keyboard.press("Control+k");
-      await page.keyboard.type("wha");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("wha");
       await page.keyboard.press("Enter");
       await page.getByText("Well said").waitFor();
     },

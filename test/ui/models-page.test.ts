@@ -153,7 +153,7 @@ describeInBrowser("the models page", () => {
       await toModels(page);
       await page.getByLabel("Search the hub").fill("tiny");
       await page.getByRole("button", { name: "acme/tiny-GGUF" }).click();
-      await page.getByText("600M parameters · llama · context 41K · 1,234 downloads · mit").waitFor();
+      await page.getByText("600M parameters · llama · context 40K · 1,234 downloads · mit").waitFor();
       expect(asked).toEqual(["?q=tiny&sort=downloads"]);
       await page.getByText("too large").waitFor();
       expect(await page.getByLabel("Download acme/tiny-GGUF:F32").isDisabled()).toBe(true);

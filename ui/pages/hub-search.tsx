@@ -4,7 +4,7 @@ import { ChevronRight, Download, Search } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import type { HubFit, HubModelChoice, HubRepository, HubRepositoryDetails } from "../../src/core/hub.ts";
 import { messageOf } from "../api/client.ts";
-import { formatBytes, formatCount, plural } from "../format.ts";
+import { formatBytes, formatCount, formatTokens, plural } from "../format.ts";
 import { loadRepository, pull, pulls, searchHub, use } from "../state/hub.ts";
 import { Icon } from "../view/icon.tsx";
 import { Problem } from "./problem.tsx";
@@ -100,7 +100,7 @@ function Repository({ repository }: { readonly repository: HubRepository }) {
   const facts = [
     parameters === null ? "" : `${formatCount(parameters)} parameters`,
     architecture ?? "",
-    context === null ? "" : `context ${formatCount(context)}`,
+    context === null ? "" : `context ${formatTokens(context)}`,
     plural(downloads, "download"),
     license ?? "",
   ];

@@ -4,7 +4,7 @@ import { RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import type { HubInstalledModel, HubMachine } from "../../src/core/hub.ts";
 import { messageOf, sendForJson } from "../api/client.ts";
-import { formatBytes, formatCount, plural } from "../format.ts";
+import { formatBytes, formatTokens, plural } from "../format.ts";
 import { deleteModel, installed, loadHub, pulls } from "../state/hub.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
 import { hasOnlyDemoModel, loadModels, models, modelsError } from "../state/models.ts";
@@ -129,7 +129,7 @@ function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubIn
             {label}
           </span>
         ))}
-      {context ? <span class="badge">context {formatCount(context)}</span> : null}
+      {context ? <span class="badge">context {formatTokens(context)}</span> : null}
       {file?.quantization ? <span class="badge">{file.quantization}</span> : null}
       {file !== undefined && <span class="badge">{formatBytes(file.size_bytes)}</span>}
     </p>

@@ -32,7 +32,7 @@ export function AttachmentChip({ attachment, card, note, onRemove, onChange }: C
         <Icon node={modality === "audio" ? Music : FileText} size={16} />
       )}
       <span class="chip-name">{name}</span>
-      <span class="faint">{formatBytes(bytes)}</span>
+      <span class="faint size">{formatBytes(bytes)}</span>
       {onRemove !== undefined && modality !== undefined && <Note modality={modality} card={card} />}
       {onRemove !== undefined && modality === undefined && <FileNote note={note} />}
       {onChange !== undefined && attachment.pages !== undefined && takes(card, "image") === true && (
