@@ -12,13 +12,16 @@ export interface DispatchOptions {
   readonly timeoutMs: number;
 }
 
+const WHATEVER = "whatever the operator's tool server can reach: it runs outside the sandbox";
+const REACH = { files: WHATEVER, network: WHATEVER };
+
 const USER_AGENT = `svc/${VERSION} (tool dispatch)`;
 
 /** A tool whose calls are sent to the dispatch URL. */
 export function dispatchedTool(spec: ToolSpec, options: DispatchOptions): ServerTool {
   return {
     spec,
-    action: { source: "external", kind: "external", label: spec.name },
+    action: { source: "external", kind: "external", label: spec.name, reach: REACH },
     calling: (args) => ({
       tool_type: "custom",
       arguments: typeof args === "string" ? args : JSON.stringify(args),

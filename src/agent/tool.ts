@@ -1,6 +1,6 @@
 // Interface of server tools. The loop knows only this file, so a new kind of tool needs no change there.
 
-import type { AgentRequest, RequestedFile, ToolProgress } from "../core/agent.ts";
+import type { ActionReach, AgentRequest, RequestedFile, ToolProgress } from "../core/agent.ts";
 import type { MediaPart, Modality, ToolSpec } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 
@@ -10,6 +10,7 @@ export interface ToolAction {
   readonly kind: "code_execution" | "shell" | "web_search" | "file" | "custom" | "external";
   /** For the user. */
   readonly label: string;
+  readonly reach: ActionReach;
 }
 
 /** Session and files of a call. */

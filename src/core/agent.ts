@@ -192,11 +192,22 @@ export type AgentEvent =
       readonly approvalId: string;
       readonly sessionId: string;
       readonly round: number;
-      readonly tool: { readonly source: string; readonly kind: string; readonly label: string };
+      readonly tool: {
+        readonly source: string;
+        readonly kind: string;
+        readonly label: string;
+        readonly reach?: ActionReach;
+      };
       /** Parsed, or the text where it is no JSON. */
       readonly arguments: unknown;
     }
   | { readonly type: "file_produced"; readonly file: FileObject };
+
+/** What an action can reach at most, for the user who decides on it. */
+export interface ActionReach {
+  readonly files: string;
+  readonly network: string;
+}
 
 /** Decision of a user on an action. `message` is for the model. */
 export type Decision =

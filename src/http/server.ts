@@ -122,12 +122,17 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(systemRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
-  if (deps.ui !== false) app.use(uiRoutes()).use(uiRunRoutes(deps, runs)).use(uiDayRoutes(deps));
-  if (deps.ui !== false && deps.history !== undefined) app.use(uiHistoryRoutes(deps.history));
+  if (deps.ui !== false) app.use(interfaceRoutes(deps, runs));
   completeDetails(app.routes, routes(), components);
   for (const [method, path] of routes().modelRoutes)
     metrics?.watchRoute(method, path, models()[0]?.id ?? "none");
   return app;
+}
+
+/** The web interface and the routes of its own data. */
+function interfaceRoutes(deps: HttpDeps, runs: HeldRuns) {
+  const routes = new Elysia().use(uiRoutes()).use(uiRunRoutes(deps, runs)).use(uiDayRoutes(deps));
+  return deps.history === undefined ? routes : routes.use(uiHistoryRoutes(deps.history));
 }
 
 /** The framework decodes ids in paths and reports one that cannot be decoded as an internal error. */

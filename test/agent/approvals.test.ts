@@ -106,7 +106,12 @@ describe("approval requests", () => {
       approvalId: expect.stringMatching(/^appr_[0-9a-f]{32}$/),
       sessionId: "s",
       round: 1,
-      tool: { source: "built_in", kind: "custom", label: "Fake" },
+      tool: {
+        source: "built_in",
+        kind: "custom",
+        label: "Fake",
+        reach: { files: "none", network: "none" },
+      },
       arguments: { a: 1 },
     });
     expect(tool.made).toEqual([]);

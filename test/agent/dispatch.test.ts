@@ -143,7 +143,8 @@ test("an approval names the tool with source external", async () => {
   const signal = new AbortController().signal;
   for await (const event of loop.converse(asking({}, { prompt: { tools: [WEATHER] } }), signal)) {
     if (event.type !== "approval_required") continue;
-    expect(event.tool).toEqual({ source: "external", kind: "external", label: "weather" });
+    expect(event.tool).toMatchObject({ source: "external", kind: "external", label: "weather" });
+    expect(event.tool.reach?.network).toContain("outside the sandbox");
     loop.approvals.answer(event.approvalId, { approved: false });
   }
   expect(asked).toEqual([]);

@@ -89,7 +89,8 @@ test("an approval names MCP as the source of the action", async () => {
   });
   for await (const event of loop.converse(asking(), new AbortController().signal)) {
     if (event.type !== "approval_required") continue;
-    expect(event.tool).toEqual({ source: "mcp", kind: "custom", label: "web_look" });
+    expect(event.tool).toMatchObject({ source: "mcp", kind: "custom", label: "web_look" });
+    expect(event.tool.reach?.files).toContain("outside the sandbox");
     expect(event.arguments).toEqual({ q: "x" });
     loop.approvals.answer(event.approvalId, { approved: false, message: "not now" });
   }

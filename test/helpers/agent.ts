@@ -91,7 +91,7 @@ export function fakeTool(options: FakeToolOptions = {}): ServerTool & { readonly
   return {
     made,
     spec: { name, parameters: { type: "object", properties: {} }, strict: true },
-    action: { source: "built_in", kind: "custom", label: "Fake" },
+    action: { source: "built_in", kind: "custom", label: "Fake", reach: { files: "none", network: "none" } },
     ...(options.makesFiles === undefined ? {} : { makesFiles: true }),
     calling: (args) => ({ tool_type: "custom", arguments: JSON.stringify(args) }),
     fault: options.fault ?? (() => undefined),

@@ -202,7 +202,12 @@ test("an action waits for its approval, which is remembered", async () => {
     approval_id: expect.stringMatching(/^appr_[0-9a-f]{32}$/),
     session_id: "s",
     round: 1,
-    tool: { source: "built_in", kind: "shell", label: "Shell command" },
+    tool: {
+      source: "built_in",
+      kind: "shell",
+      label: "Shell command",
+      reach: { files: "reads and changes only this conversation's working folder", network: "none" },
+    },
     arguments: commands,
   });
   expect(shell.asked).toEqual([]);

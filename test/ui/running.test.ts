@@ -140,7 +140,12 @@ describeInBrowser("a running answer", () => {
           approvalId: "appr_1",
           sessionId: "s",
           round: 1,
-          tool: { source: "built_in", kind: "shell", label: "Shell command" },
+          tool: {
+            source: "built_in",
+            kind: "shell",
+            label: "Shell command",
+            reach: { files: "only the working folder", network: "none" },
+          },
           arguments: { commands: ["rm a"] },
         };
         yield text(` ${(await decided).decision}`);
@@ -152,6 +157,7 @@ describeInBrowser("a running answer", () => {
       await page.getByLabel("Approval required").waitFor();
       const other = await page.context().newPage();
       await other.goto(page.url());
+      expect(await other.getByLabel("Reach").innerText()).toContain("only the working folder");
       await other.getByRole("button", { name: "Deny" }).click();
       for (const tab of [page, other]) {
         await tab.getByText("deny", { exact: true }).waitFor();

@@ -119,6 +119,21 @@ describe("reading a stream", () => {
     expect(approval({ command: "ls" })).toMatchObject({ arguments: "ls" });
     expect(approval({ commands: ["ls", "pwd"] })).toMatchObject({ arguments: "ls\npwd" });
     expect(approval("{broken")).toMatchObject({ arguments: "{broken" });
+    expect(
+      approval({ path: "a.txt", edits: [{ oldText: "one\ntwo", newText: "three" }], dryRun: true }),
+    ).toMatchObject({
+      arguments: '--- a.txt\n+++ a.txt\n@@\n-one\n-two\n+three\n\n{\n  "dryRun": true\n}',
+    });
+    for (const args of [
+      { edits: [{ oldText: "one" }] },
+      { edits: [{ oldText: "one", newText: "two", run: "rm" }] },
+      { oldText: "one", newText: 2 },
+    ])
+      expect(approval(args)).toMatchObject({ arguments: JSON.stringify(args, null, 2) });
+    const hidden = { path: "a\n+b", file: "c", old_str: "one", new_str: "", oldText: "x", newText: "y" };
+    expect(approval(hidden)).toMatchObject({
+      arguments: `--- a\\n+b\n+++ a\\n+b\n@@\n-one\n\n${JSON.stringify({ file: "c", oldText: "x", newText: "y" }, null, 2)}`,
+    });
     expect(approval({ path: "a" })).toMatchObject({ arguments: '{\n  "path": "a"\n}' });
   });
 });

@@ -1,9 +1,10 @@
 // Parses server-sent events of a streamed chat completion into ChatEvents. Pure.
 
-import type { AgentEvent } from "../../src/core/agent.ts";
+import type { ActionReach, AgentEvent } from "../../src/core/agent.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import type { CompletionUsageResponse } from "../../src/dialects/shared/usage.ts";
 import type { ProducedFile, ToolData } from "../state/conversation.ts";
+import { diffOf } from "./edit-diff.ts";
 
 /** A server-sent event; `event` is absent for plain `data:` lines. */
 export interface SentEvent {
@@ -27,6 +28,7 @@ export type ChatEvent =
       readonly round: number;
       readonly label: string;
       readonly arguments: string;
+      readonly reach?: ActionReach;
     }
   | { readonly type: "file"; readonly file: ProducedFile }
   | { readonly type: "session"; readonly id: string }
@@ -71,7 +73,17 @@ export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
     }
     case "agentic_tool_approval_required": {
       const { approval_id: id, round, tool, arguments: args } = body as ApprovalRequired;
-      return [{ type: "approval", id, round, label: tool.label, arguments: readable(args) }];
+      const { label, reach } = tool;
+      return [
+        {
+          type: "approval",
+          id,
+          round,
+          label,
+          arguments: readable(args),
+          ...(reach === undefined ? {} : { reach }),
+        },
+      ];
     }
     case "file_produced":
       return [{ type: "file", file: body as ProducedFile }];
@@ -99,9 +111,11 @@ function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk)
   return events;
 }
 
-/** Arguments for display: code and commands as text, everything else as JSON. */
+/** Arguments for display: code and commands as text, replacements of text as a diff, everything else as JSON. */
 function readable(args: unknown): string {
   if (typeof args === "string") return args;
+  const diff = diffOf(args);
+  if (diff !== undefined) return diff;
   if (typeof args === "object" && args !== null) {
     if ("code" in args && typeof args.code === "string") return args.code;
     if ("command" in args && typeof args.command === "string") return args.command;

@@ -123,9 +123,10 @@ function decided(call: ToolPart, { status }: ToolPart["input"]): ToolPart {
 
 function withApproval(
   parts: readonly Part[],
-  { id, round, label, arguments: args }: Extract<ChatEvent, { type: "approval" }>,
+  { id, round, label, arguments: args, reach }: Extract<ChatEvent, { type: "approval" }>,
 ): Part[] {
-  const approval: Approval = { id, label, arguments: args, decision: "pending" };
+  const decision = "pending" as const;
+  const approval: Approval = { id, label, arguments: args, ...(reach && { reach: { ...reach } }), decision };
   const at = parts.findIndex(
     (part) =>
       part.type === "tool" &&

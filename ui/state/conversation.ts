@@ -62,6 +62,8 @@ export const Approval = Type.Object({
   id: Type.String(),
   label: Type.String(),
   arguments: Type.String(),
+  /** What the action can reach at most; absent in conversations with older servers. */
+  reach: Optional(Type.Object({ files: Type.String(), network: Type.String() })),
   decision: Type.Union([
     Type.Literal("pending"),
     Type.Literal("approve"),

@@ -42,6 +42,18 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
         </span>
       </p>
       <CodeBlock code={revealed(approval.arguments)} language={languageOf(approval)} />
+      {approval.reach !== undefined && (
+        <dl class="facts" aria-label="Reach">
+          <div>
+            <dt>Files</dt>
+            <dd>{approval.reach.files}</dd>
+          </div>
+          <div>
+            <dt>Network</dt>
+            <dd>{approval.reach.network}</dd>
+          </div>
+        </dl>
+      )}
       <div class="approval-row">
         <button type="button" class="primary" disabled={isSending} onClick={() => void decide("approve")}>
           Approve
@@ -65,7 +77,8 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
   );
 }
 
-function languageOf({ label }: Approval): string {
+function languageOf({ label, arguments: args }: Approval): string {
+  if (args.startsWith("--- ")) return "diff";
   if (/python/i.test(label)) return "python";
   return /shell/i.test(label) ? "bash" : "json";
 }

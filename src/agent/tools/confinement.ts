@@ -1,5 +1,6 @@
-// Describes the sandbox to the model: the effective protection, not the configured one.
+// Describes the sandbox to the model and to the user who decides on an action: the effective protection, not the configured one.
 
+import type { ActionReach } from "../../core/agent.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";
 
 /** Two sentences on network and files. */
@@ -25,4 +26,27 @@ function filesystemNote(filesystem: EffectiveProtection["filesystem"]): string {
   return filesystem === "workdir"
     ? "Only system libraries and the working directory can be read; only the working directory can be written."
     : "Files outside the working directory can be accessed too; do not change them unless the user asks.";
+}
+
+/** What code in the sandbox can reach, for the user. */
+export function reachOf({ network, reachesMachine, filesystem }: EffectiveProtection): ActionReach {
+  const files =
+    filesystem === "workdir"
+      ? "reads and changes only this conversation's working folder"
+      : "can read and change everything that the server's user may";
+  return { files, network: networkReach(network, reachesMachine) };
+}
+
+function networkReach(network: EffectiveProtection["network"], reachesMachine: boolean): string {
+  switch (network) {
+    case "none":
+      return "none";
+    case "loopback":
+      return "this machine only";
+    case "full":
+    case "open":
+      return reachesMachine
+        ? "the internet and this machine"
+        : "the internet, but no other server of this machine";
+  }
 }

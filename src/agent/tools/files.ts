@@ -19,7 +19,11 @@ export function fileToolset(files: Files): Toolset {
 /** Name of the tool that reads files. */
 export const READ_TOOL = "svc_read_file";
 
-const ACTION = { kind: "file", label: "File access" } as const;
+const ACTION = {
+  kind: "file",
+  label: "File access",
+  reach: { files: "reads files of this conversation", network: "none" },
+} as const;
 
 const Slice = Type.Object(
   {

@@ -9,6 +9,9 @@ import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
 import { type ServerTool, type ToolRequest, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
 import { isBrief, textCharsMax } from "./built-in.ts";
 
+const WHATEVER = "whatever its MCP server can reach: it runs outside the sandbox";
+const REACH = { files: WHATEVER, network: WHATEVER };
+
 /** `tools` returns the tools of the connected servers. */
 export function mcpToolset(tools: () => readonly McpTool[]): Toolset {
   return (request) => ({ tools: tools().map((tool) => serverTool(tool, request)) });
@@ -20,7 +23,7 @@ function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
   return {
     spec: { name, ...(shown === "" ? {} : { description: shown }), parameters, strict },
     isHelper: true, // not requested, so it is dropped if the request excludes tools
-    action: { source: "mcp", kind: "custom", label: name },
+    action: { source: "mcp", kind: "custom", label: name, reach: REACH },
     calling: (args): ToolProgress => ({
       tool_type: "custom",
       arguments: typeof args === "string" ? args : JSON.stringify(args),

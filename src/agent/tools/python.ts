@@ -17,7 +17,7 @@ import {
   requiredFiles,
   textCharsMax,
 } from "./built-in.ts";
-import { confinementNote } from "./confinement.ts";
+import { confinementNote, reachOf } from "./confinement.ts";
 
 /** Tools for requests with code execution. */
 export function pythonToolset(python: PythonSessions, protection: EffectiveProtection): Toolset {
@@ -51,7 +51,7 @@ function executeTool(
     description: description + requiredFiles(request),
     // Arguments of the short form are valid for the full one.
     parameters: (isBrief(request) ? BriefCode : Code) as typeof Code,
-    action: ACTION,
+    action: { ...ACTION, reach: reachOf(protection) },
     makesFiles: true,
     calling: (args) => ({ tool_type: "code_execution", ...defined({ code: args?.code }) }),
     run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
@@ -68,7 +68,7 @@ function resetTool(python: PythonSessions): ServerTool {
     description:
       "Clears all variables and imports of the Python session. Files in the working directory are kept.",
     parameters: NO_ARGUMENTS,
-    action: ACTION,
+    action: { ...ACTION, reach: { files: "none", network: "none" } },
     calling: () => ({ tool_type: "code_execution" }),
     run: async (_args, { sessionId }) => {
       await python.reset(sessionId);

@@ -44,7 +44,14 @@ function searchTool(kit: Kit): ServerTool {
     name: "svc_search_the_web",
     description: searchDescription(kit),
     parameters: Query,
-    action: { kind: "web_search", label: "Web search" },
+    action: {
+      kind: "web_search",
+      label: "Web search",
+      reach: {
+        files: "none",
+        network: "sends the query to the search provider and fetches the pages that it finds",
+      },
+    },
     calling: (args) => ({ tool_type: "web_search", ...defined({ query: args?.query }) }),
     run: async ({ query }, _context, signal) => {
       if (uses >= (webSearch.usesMax ?? Infinity)) return failed(usedUp(webSearch));
@@ -73,7 +80,11 @@ function extractTool(kit: Kit): ServerTool {
     name: EXTRACT_TOOL,
     description: webSearch.extractDescription ?? EXTRACT_DESCRIPTION,
     parameters: Address,
-    action: { kind: "web_search", label: "Web page extraction" },
+    action: {
+      kind: "web_search",
+      label: "Web page extraction",
+      reach: { files: "none", network: "fetches this page" },
+    },
     calling: () => ({ tool_type: "web_search" }),
     run: async ({ url }, _context, signal) => {
       try {

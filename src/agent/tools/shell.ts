@@ -14,7 +14,7 @@ import type {
 import type { EffectiveProtection } from "../../sandbox/types.ts";
 import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
 import { builtIn, isBrief, Outputs, outputsOf, requiredFiles, textCharsMax } from "./built-in.ts";
-import { confinementNote } from "./confinement.ts";
+import { confinementNote, reachOf } from "./confinement.ts";
 
 /** Skills that a request names, and their system text. */
 export interface ResolvedSkills {
@@ -50,7 +50,6 @@ interface Kit extends Omit<ShellToolsetDeps, "resolveSkills"> {
 
 const SHELL = {
   name: "svc_shell",
-  action: { kind: "shell", label: "Shell command" },
   makesFiles: true,
 } as const;
 
@@ -67,6 +66,7 @@ const Commands = Type.Object(
 function shellTool({ shell, protection, skills, request }: Kit): ServerTool {
   return builtIn({
     ...SHELL,
+    action: { kind: "shell", label: "Shell command", reach: reachOf(protection) },
     description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(request),
     parameters: Commands,
     calling: (args) => ({ tool_type: "shell", ...defined({ commands: args?.commands }) }),
@@ -91,9 +91,10 @@ const Command = Type.Object(
 );
 
 /** Short form with one argument: small models fill lists and optional arguments with nonsense. */
-function briefShellTool({ shell, skills, request }: Kit): ServerTool {
+function briefShellTool({ shell, protection, skills, request }: Kit): ServerTool {
   return builtIn({
     ...SHELL,
+    action: { kind: "shell", label: "Shell command", reach: reachOf(protection) },
     description: `Run a shell command and return its output.${requiredFiles(request)}`,
     parameters: Command,
     calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: [args.command] }) }),
@@ -173,7 +174,11 @@ function surfaceTool({ shell, skills, request }: Kit): ServerTool {
         "Use it for files of earlier calls, before your final answer. Names are paths relative to the working directory.",
       ].join("\n") + requiredFiles(request),
     parameters: Surfaced,
-    action: { kind: "file", label: "File outputs" },
+    action: {
+      kind: "file",
+      label: "File outputs",
+      reach: { files: "files of this conversation", network: "none" },
+    },
     makesFiles: true,
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
     run: async (args, { sessionId, inputs, required }) => {
