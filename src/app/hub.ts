@@ -15,16 +15,18 @@ import type {
 import { type HubId, parseHubId } from "../core/hub-id.ts";
 import { fileRoles } from "../core/model-files.ts";
 import type { Models } from "../engine/models.ts";
-import { blobPath } from "../hub/cache.ts";
 import { HubError } from "../hub/error.ts";
-import { accessOf, type FetchOptions, type FetchPlan, fetchPlanned, planFetch } from "../hub/fetch-model.ts";
+import { accessOf, type FetchOptions, type FetchPlan, fetchPlanned } from "../hub/fetch-model.ts";
 import type { HubPlace } from "../hub/place.ts";
 import { filesOf } from "../hub/plan.ts";
 import { Pulls, type PullWork } from "../hub/pulls.ts";
 import { listRepository } from "../hub/repository.ts";
-import { discardPartial, heldBytes } from "../hub/room.ts";
+import { blobOf, discardPartial, heldBytes } from "../hub/room.ts";
 import { searchHub } from "../hub/search.ts";
 import { readToken } from "../hub/token.ts";
+import { planSource } from "../hub/url-plan.ts";
+import type { OpenContent } from "../hub/api.ts";
+import { FetchError, publicOpen } from "../net/public-fetch.ts";
 import { toErrorData } from "../http/errors.ts";
 import { type HubFitOptions, hubMachine, modelChoices } from "./hub-fit.ts";
 import { installedModels, removeModels } from "./installed-models.ts";
@@ -118,8 +120,23 @@ async function repository(name: string, server: Server, signal: AbortSignal): Pr
 async function startPull(request: HubPullRequest, server: Server, signal: AbortSignal): Promise<WatchedPull> {
   const { source, projector = "auto", draft = "auto" } = request;
   const options = fetchOptions(server);
-  const plan = await planFetch(hubId(source, "source"), { projector, draft }, { ...options, signal });
+  if (!/^https?:\/\//i.test(source)) hubId(source, "source");
+  const wanted = { source, companions: { projector, draft }, sha256: request.sha256 };
+  const plan = await planSource(wanted, { ...options, signal }, openPublic);
   return server.pulls.start(source, pullWork(plan, server, options));
+}
+
+const openPublicUrl = publicOpen();
+
+/** Opens a URL that a client names: public addresses only. */
+function openPublic(url: string): OpenContent {
+  return (range, signal) =>
+    openPublicUrl(url, range, signal).catch((error: unknown) => {
+      // A server that does not answer may do so later; what is wrong with the URL stays wrong.
+      if (error instanceof FetchError && error.cause === undefined)
+        throw new HubError(`the URL cannot be used: ${error.message}`, "invalid_request");
+      throw error;
+    });
 }
 
 function fetchOptions({ settings, place, log }: Server): FetchOptions {
@@ -141,10 +158,10 @@ function pullWork(plan: FetchPlan, { place, pulls }: Server, options: FetchOptio
   const files = filesOf(plan);
   return {
     model,
-    files: files.map(({ path, bytes, hash }) => ({
-      path,
-      bytes,
-      doneBytes: heldBytes(blobPath(place.cacheDir, repo, hash)),
+    files: files.map((file) => ({
+      path: file.path,
+      bytes: file.bytes,
+      doneBytes: heldBytes(blobOf(place.cacheDir, repo, file)),
     })),
     run: async (onFile, signal) => {
       await fetchPlanned(plan, {
@@ -154,7 +171,7 @@ function pullWork(plan: FetchPlan, { place, pulls }: Server, options: FetchOptio
         reservedBytes: () => pulls.reservedBytes(model),
       });
     },
-    discard: () => files.forEach(({ hash }) => discardPartial(blobPath(place.cacheDir, repo, hash))),
+    discard: () => files.forEach((file) => discardPartial(blobOf(place.cacheDir, repo, file))),
   };
 }
 
@@ -165,7 +182,8 @@ function publicError(error: unknown, place: HubPlace): unknown {
   const hidden = message
     .replaceAll(place.cacheDir, "the folder of models")
     .replaceAll(/token_source names [^,]*/g, "token_source names a place");
-  return new ServiceError(code, hidden, { cause: error, ...defined({ retryAfterSecs }) });
+  const param = code === "invalid_request" ? "source" : undefined;
+  return new ServiceError(code, hidden, { cause: error, ...defined({ retryAfterSecs, param }) });
 }
 
 function failureOf(error: unknown, place: HubPlace, log: (line: string) => void): ErrorData {

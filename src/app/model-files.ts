@@ -10,9 +10,11 @@ import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { snapshotPath } from "../hub/cache.ts";
-import { cachedModel, fetchFolder, fetchModel, type FetchOptions } from "../hub/fetch-model.ts";
+import { cachedModel, fetchFolder, fetchModel, type FetchOptions, fetchPlanned } from "../hub/fetch-model.ts";
 import { hubPlace } from "../hub/place.ts";
-import type { Companions } from "../hub/plan.ts";
+import { type Companions, NO_COMPANIONS } from "../hub/plan.ts";
+import { planSource } from "../hub/url-plan.ts";
+import { getContent, type OpenContent } from "../hub/api.ts";
 import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
 import { recordOf } from "../hub/records.ts";
 import { readToken } from "../hub/token.ts";
@@ -65,6 +67,23 @@ export async function modelFile(
   const id = hubIdOf(model);
   if (id === undefined) return model.model_id;
   return withHub(model, formatRepo(id), options, (hub) => fetchModel(id, { ...hub, ...fileOptions }));
+}
+
+/** Path of the file at a URL that the operator names, which may be of any address; downloads it. */
+export async function urlFile(
+  url: string,
+  model: ModelSettings,
+  options: ModelOptions,
+  fileOptions: FileOptions,
+): Promise<string> {
+  const openUrl = (address: string): OpenContent => {
+    return (range, signal) => getContent(address, { token: undefined, range, signal });
+  };
+  return withHub(model, url, options, async (hub) => {
+    const wanted = { source: url, companions: fileOptions.companions ?? NO_COMPANIONS };
+    const plan = await planSource(wanted, { ...hub, ...fileOptions }, openUrl);
+    return fetchPlanned(plan, { ...hub, ...fileOptions });
+  });
 }
 
 /** The repository and file that an entry names; undefined for a file of this machine. */

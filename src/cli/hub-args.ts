@@ -3,7 +3,8 @@
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { HUB_SORTS, type HubQuery } from "../core/hub.ts";
-import type { Choose } from "./invocation.ts";
+import type { Flags } from "../config/sources.ts";
+import type { Choose, Invocation } from "./invocation.ts";
 import { flagsOf, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const SEARCH_LIMIT = { usual: 20, max: 100 };
@@ -48,15 +49,21 @@ export function addPullCommand(
     .option("--draft <file>", `draft model to download with it: ${companion}`, "auto");
   withSettings(pull, settings).action(
     (id: string, { projector, draft }: Record<"projector" | "draft", string>) =>
-      choose(
-        id.includes("/")
-          ? { command: "pull", projector, draft, flags: { ...flagsOf(pull), [MODEL_ID]: [id] } }
-          : {
-              command: "usage-error",
-              text: `svc: pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF; svc search finds one.`,
-            },
-      ),
+      choose(pullInvocation(id, { projector, draft }, flagsOf(pull))),
   );
+}
+
+function pullInvocation(
+  id: string,
+  companions: Record<"projector" | "draft", string>,
+  flags: Flags,
+): Invocation {
+  if (/^https?:/i.test(id)) return { command: "pull", ...companions, url: id, flags };
+  if (id.includes("/")) return { command: "pull", ...companions, flags: { ...flags, [MODEL_ID]: [id] } };
+  return {
+    command: "usage-error",
+    text: `svc: pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF; svc search finds one.`,
+  };
 }
 
 function sortOf(word: string): HubQuery["sort"] {

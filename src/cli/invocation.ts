@@ -49,7 +49,12 @@ export type Invocation =
   | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
   | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
   /** Flags hold the model too. */
-  | ({ readonly command: "pull"; readonly projector: string; readonly draft: string } & SettingsArgs)
+  | ({
+      readonly command: "pull";
+      readonly projector: string;
+      readonly draft: string;
+      readonly url?: string;
+    } & SettingsArgs)
   | ({ readonly command: "search"; readonly query: HubQuery; readonly json: boolean } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-purge" } & SettingsArgs)

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
-import { modelFile } from "../app/model-files.ts";
+import { modelFile, urlFile } from "../app/model-files.ts";
 import { cacheTable, deletedText } from "../cli/cache-table.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import { progressBar } from "../cli/progress-bar.ts";
@@ -34,28 +34,30 @@ function hubOf({ environment }: CommandHost, settings: Settings): HubPlace {
 /** Downloads a model, or brings it up to date; servers serve it from now on. Prints its path. */
 export async function pull(
   { settings }: Loaded,
-  { projector, draft }: Extract<Invocation, { command: "pull" }>,
+  { projector, draft, url }: Extract<Invocation, { command: "pull" }>,
   host: CommandHost,
 ): Promise<number> {
   const [model] = settings.models;
-  if (model === undefined || isAbsolute(model.model_id) || parseHubId(model.model_id) === undefined) {
+  if (model === undefined || (url === undefined && !isOnHub(model))) {
     host.complain("svc: pull: this is a file of this machine. Give a repository: owner/name:Q4_K_M.");
     return EXIT.usage;
   }
   const signal = stoppable(host, "it was stopped; the next pull resumes");
   try {
-    console.log(
-      await modelFile(model, host.options, {
-        signal,
-        refresh: true,
-        isServed: true,
-        companions: { projector, draft },
-      }),
-    );
+    const options = { signal, refresh: true, isServed: true, companions: { projector, draft } };
+    const file =
+      url === undefined
+        ? await modelFile(model, host.options, options)
+        : await urlFile(url, model, host.options, options);
+    console.log(file);
     return EXIT.ok;
   } catch (error) {
     return failed(host, error);
   }
+}
+
+function isOnHub({ model_id }: ModelSettings): boolean {
+  return !isAbsolute(model_id) && parseHubId(model_id) !== undefined;
 }
 
 /** `svc search` and `svc cache`. */

@@ -26,6 +26,30 @@ export function parseHubId(text: string): HubId | undefined {
   return /\.gguf$/i.test(wanted) ? { ...id, file: wanted } : { ...id, quant: wanted };
 }
 
+function unescaped(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+/** What an address of the hub names: a repository, a revision or a file of it; undefined for an address elsewhere. */
+export function hubAddress(text: string, endpoint: string): HubId | undefined {
+  const url = URL.parse(text);
+  const isHub =
+    url !== null &&
+    (/^(?:www\.)?(?:hf\.co|huggingface\.co)$/.test(url.host) || url.origin === new URL(endpoint).origin);
+  if (!isHub) return undefined;
+  const [owner = "", name = "", kind, revision = "main", ...path] = url.pathname
+    .split("/")
+    .filter((step) => step !== "")
+    .map(unescaped);
+  const id = parseHubId(`${owner}/${name}${kind === undefined || revision === "main" ? "" : `@${revision}`}`);
+  const file = path.join("/");
+  return id === undefined || file === "" ? id : { ...id, file };
+}
+
 /** The name without file and quantization. */
 export function formatRepo({ repo, revision }: HubId): string {
   return revision === undefined ? repo : `${repo}@${revision}`;

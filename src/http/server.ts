@@ -24,7 +24,6 @@ import { adapterRoutes } from "./routes/adapters.ts";
 import { approvalRoutes } from "./routes/approvals.ts";
 import { infillRoutes } from "./routes/infill.ts";
 import { ollamaModelRoutes } from "./routes/ollama-models.ts";
-import { ollamaPullRoutes } from "./routes/ollama-pull.ts";
 import { ollamaRoutes } from "./routes/ollama.ts";
 import { rerankRoutes } from "./routes/rerank.ts";
 import { type RouteTable, routeTable } from "./route-table.ts";
@@ -110,7 +109,6 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(infillRoutes(deps, components))
     .use(ollamaRoutes(deps, components))
     .use(ollamaModelRoutes(deps, components))
-    .use(ollamaPullRoutes(deps, components))
     .use(imageRoutes(deps, components))
     .use(speechRoutes(deps, components))
     .use(adapterRoutes(deps, components))

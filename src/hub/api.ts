@@ -77,7 +77,10 @@ export function unreachable(error: unknown, subject: string, endpoint: string): 
   );
 }
 
-export interface ContentRequest {
+/** Opens a content. `range`: value of the Range header. */
+export type OpenContent = (range: string | undefined, signal: AbortSignal) => Promise<Response>;
+
+interface ContentRequest {
   /** Sent to the origin of the URL only; other origins get signed addresses. */
   readonly token: string | undefined;
   /** Value of the Range header. */

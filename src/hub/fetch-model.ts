@@ -2,12 +2,12 @@
 
 import { itemAt } from "../core/assert.ts";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { chooseModelFiles, modelGroups } from "../core/model-files.ts";
 import { type HubAccess, refusal } from "./api.ts";
-import { blobPath, cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
+import { cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
 import { download } from "./download.ts";
 import { HubError } from "./error.ts";
 import { withLock } from "./lock.ts";
@@ -23,7 +23,7 @@ import {
 } from "./plan.ts";
 import { recordModel } from "./records.ts";
 import { listRepository, type RepoFile, type RepoListing } from "./repository.ts";
-import { checkRoom } from "./room.ts";
+import { blobOf, checkRoom } from "./room.ts";
 
 /** Progress of a download, over all files of the model. */
 export interface Progress {
@@ -58,7 +58,7 @@ export interface FetchOptions {
 /** A model of the hub whose files are known. */
 export interface FetchPlan extends ModelPlan {
   readonly id: HubId;
-  readonly listing: RepoListing;
+  readonly listing: Pick<RepoListing, "commit" | "files">;
   readonly token: string | undefined;
   /** Name of the model: `owner/name:Q4_K_M`. */
   readonly model: string;
@@ -147,7 +147,7 @@ export function cachedModel(id: HubId, { cacheDir }: Pick<HubPlace, "cacheDir">)
 /** Downloads some files of a repository into the cache, one after the other. */
 async function fetchFiles(
   id: HubId,
-  listing: RepoListing,
+  listing: FetchPlan["listing"],
   token: string | undefined,
   options: FetchOptions,
 ): Promise<void> {
@@ -165,8 +165,8 @@ async function fetchFiles(
     onBytes(file.bytes);
     doneBefore += file.bytes;
   }
-  for (const { path, hash } of files) {
-    linkFile(snapshotPath(cacheDir, id.repo, commit, path), blobPath(cacheDir, id.repo, hash));
+  for (const file of files) {
+    linkFile(snapshotPath(cacheDir, id.repo, commit, file.path), blobOf(cacheDir, id.repo, file));
   }
   writeRef(cacheDir, id, commit);
 }
@@ -186,14 +186,14 @@ async function fetchFile(
 ): Promise<void> {
   const { place, log, signal, retryMs } = options;
   const { path, bytes, hash } = file;
-  const blob = blobPath(place.cacheDir, id.repo, hash);
+  const blob = blobOf(place.cacheDir, id.repo, file);
   if (existsSync(blob)) return;
   const steps = path.split("/").map(encodeURIComponent);
   const url = [place.endpoint, id.repo, "resolve", commit, ...steps].join("/");
   const fetchIt = async (): Promise<void> => {
     if (existsSync(blob)) return; // another process was faster
     await download(
-      { url, token, bytes, hash, file: blob },
+      { url, token, bytes, hash, file: blob, open: file.elsewhere?.open },
       {
         onProgress: onBytes,
         refusal: (status) => refusal(status, id, { endpoint: place.endpoint, token }),
@@ -206,7 +206,7 @@ async function fetchFile(
     });
   };
   const folder = `models--${id.repo.replace("/", "--")}`;
-  const lock = join(place.cacheDir, ".locks", folder, `${hash}.svc-lock`);
+  const lock = join(place.cacheDir, ".locks", folder, `${basename(blob)}.svc-lock`);
   const onWait = (): void => log(`${formatRepo(id)}: another process is downloading it; waiting`);
   await withLock(lock, fetchIt, { onWait, signal });
 }

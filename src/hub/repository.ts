@@ -3,7 +3,7 @@
 
 import { HubApiError, listFiles } from "@huggingface/hub";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
-import { type HubAccess, hubFetch, refusal, unreachable } from "./api.ts";
+import { type HubAccess, hubFetch, type OpenContent, refusal, unreachable } from "./api.ts";
 import { HubError } from "./error.ts";
 import { describeRepository, type FoundRepository } from "./search.ts";
 
@@ -13,6 +13,8 @@ export interface RepoFile {
   readonly bytes: number;
   /** Content hash, hexadecimal: SHA-256, or git's SHA-1 for small files. */
   readonly hash: string;
+  /** Of a URL: how it is opened, and the name of its content where the hash is unknown. */
+  readonly elsewhere?: { readonly open: OpenContent; readonly blob: string };
 }
 
 export interface RepoListing {

@@ -36,11 +36,16 @@ export function cacheBytes(cacheDir: string): number {
 
 /** Bytes of some files that are not on this machine. */
 export function missingBytes(files: readonly RepoFile[], repo: string, cacheDir: string): number {
-  return files.reduce((sum, { hash, bytes }) => {
-    const blob = blobPath(cacheDir, repo, hash);
+  return files.reduce((sum, file) => {
+    const blob = blobOf(cacheDir, repo, file);
     if (statSync(blob, { throwIfNoEntry: false }) !== undefined) return sum;
-    return sum + Math.max(0, bytes - sizeOf(partialPath(blob)));
+    return sum + Math.max(0, file.bytes - sizeOf(partialPath(blob)));
   }, 0);
+}
+
+/** Where the content of a file is kept. */
+export function blobOf(cacheDir: string, repo: string, { hash, elsewhere }: RepoFile): string {
+  return blobPath(cacheDir, repo, hash === "" && elsewhere !== undefined ? elsewhere.blob : hash);
 }
 
 /** Bytes of a content that are on this machine. */

@@ -7,6 +7,7 @@ import { lookup as lookUp } from "node:dns/promises";
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
+import { Readable } from "node:stream";
 import { defined } from "../core/defined.ts";
 import { FETCH_MS, FETCH_REDIRECTS_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
@@ -51,21 +52,55 @@ export interface PublicFetchOptions {
   readonly resolve?: (host: string) => Promise<readonly Address[]>;
 }
 
-/** A fetch limited to public addresses. */
-export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
+/** GETs a URL and returns the response as it comes, with any status. `range`: value of the Range header. Throws FetchError. */
+export type PublicOpen = (url: string, range: string | undefined, signal: AbortSignal) => Promise<Response>;
+
+/** The same for downloads, which take as long as they take: no timeout. */
+export function publicOpen(options: PublicFetchOptions = {}): PublicOpen {
+  const addressesOf = addressCheck(options);
+  return async (url, range, signal) => {
+    const headers = defined({ range });
+    try {
+      const { response } = await unlessAborted(follow(url, { addressesOf, headers, signal }), signal);
+      const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [
+        name,
+        String(value),
+      ]);
+      const body = Readable.toWeb(response) as unknown as ReadableStream<Uint8Array>; // Node's type of the same class
+      return new Response(body, { status: response.statusCode ?? 502, headers: fields });
+    } catch (error) {
+      if (error instanceof FetchError || signal.aborted) throw error;
+      throw new FetchError("its server could not be reached", { cause: error });
+    }
+  };
+}
+
+type AddressesOf = (host: string) => Promise<readonly Address[]>;
+
+/** Resolves host names; refuses those that are not on the public internet. */
+function addressCheck(options: PublicFetchOptions): AddressesOf {
   const resolve = options.resolve ?? ((host) => lookUp(host, { all: true }));
   const isAllowed = (address: string): boolean =>
     isPublicAddress(address) || (options.allowLoopback === true && isLoopbackAddress(address));
-  const addressesOf = async (host: string): Promise<readonly Address[]> => {
+  return async (host) => {
     const found = await resolve(host);
     if (found.length > 0 && found.every(({ address }) => isAllowed(address))) return found;
     throw new FetchError("its host is not on the public internet; only public addresses are permitted");
   };
+}
+
+/** A fetch limited to public addresses. */
+export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
+  const addressesOf = addressCheck(options);
   return async (url, { bytesMax, timeoutMs = FETCH_MS, accept = "*/*" }, signal) => {
     const deadline = AbortSignal.timeout(timeoutMs);
     const either = AbortSignal.any([signal, deadline]);
     try {
-      return await unlessAborted(follow(url, { addressesOf, accept, bytesMax, signal: either }), either);
+      const whole = async (): Promise<Fetched> => {
+        const last = await follow(url, { addressesOf, headers: { accept }, signal: either });
+        return readResponse(last.url, last.response, bytesMax);
+      };
+      return await unlessAborted(whole(), either);
     } catch (error) {
       if (deadline.aborted) throw new FetchError(`it timed out after ${timeoutMs / 1000} seconds`);
       if (error instanceof FetchError || signal.aborted) throw error;
@@ -75,18 +110,22 @@ export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
 }
 
 interface Hop {
-  readonly addressesOf: (host: string) => Promise<readonly Address[]>;
-  readonly accept: string;
-  readonly bytesMax: number;
+  readonly addressesOf: AddressesOf;
+  readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
-async function follow(start: string, hop: Hop): Promise<Fetched> {
+interface Landed {
+  readonly url: URL;
+  readonly response: IncomingMessage;
+}
+
+async function follow(start: string, hop: Hop): Promise<Landed> {
   let url = validUrl(start);
   for (let redirects = 0; redirects <= FETCH_REDIRECTS_MAX; redirects++) {
     const response = await get(url, hop);
     const target = redirectOf(response);
-    if (target === undefined) return readResponse(url, response, hop.bytesMax);
+    if (target === undefined) return { url, response };
     response.destroy();
     url = validUrl(target, url);
   }
@@ -106,7 +145,7 @@ function validUrl(text: string, base?: URL): URL {
 }
 
 /** Response head, from one of the host's checked addresses. */
-async function get(url: URL, { addressesOf, accept, signal }: Hop): Promise<IncomingMessage> {
+async function get(url: URL, { addressesOf, headers, signal }: Hop): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[(?<address>.*)\]$/, "$<address>");
   const addresses = await addressesOf(host);
   const options: RequestOptions = {
@@ -114,7 +153,7 @@ async function get(url: URL, { addressesOf, accept, signal }: Hop): Promise<Inco
     agent: false, // no keep-alive: a reused connection belongs to another lookup
     lookup: pinned(addresses),
     signal,
-    headers: { accept, "accept-encoding": "identity", "user-agent": `svc/${VERSION}` },
+    headers: { "accept-encoding": "identity", "user-agent": `svc/${VERSION}`, ...headers },
   };
   return new Promise((resolve, reject) => {
     const request = url.protocol === "https:" ? requestHttps : requestHttp;

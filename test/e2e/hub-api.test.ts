@@ -1,6 +1,6 @@
 // Models of the hub through the API of the executable: search, files and fit, pull, answer, deletion, against a hub on this machine.
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, onTestFinished, test } from "bun:test";
 import { Ollama } from "ollama";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -254,6 +254,56 @@ describe("the command line", () => {
     expect(list.out).toContain(ID);
     expect((await runBinary(["rm", ID], { env })).exit).toBe(0);
     expect(await ids(url)).not.toContain(ID);
+  });
+});
+
+describe("a plain URL", () => {
+  /** Resolves to the address of a file on a server without a hub. */
+  function fileServer(body: Uint8Array): string {
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(new Uint8Array(body)),
+    });
+    onTestFinished(() => server.stop(true));
+    return `http://127.0.0.1:${server.port}/models/tiny.gguf?x=1`;
+  }
+
+  test("is pulled by the operator, and served and deleted like a model of the hub", async () => {
+    const { env } = setup();
+    const file = fileServer(TINY);
+    const { url } = await startServer([], { env });
+    const pulled = await runBinary(["pull", file], { env });
+    expect([pulled.exit, pulled.out]).toEqual([0, expect.stringMatching(/tiny\.gguf\n$/)]);
+    const id = `${new URL(file).host.replace(":", "-")}/models-tiny`;
+    const answer = await complete(url, ask(CAPITAL, { model: id }));
+    expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
+    expect((await fetch(`${url}/v1/hub/models/${id}`, { method: "DELETE" })).status).toBe(200);
+    expect(await ids(url)).not.toContain(id);
+    const other = await runBinary(["pull", fileServer(new Uint8Array(100))], { env });
+    expect([other.exit, other.err]).toEqual([1, expect.stringContaining("not a GGUF file")]);
+  });
+
+  test("of a private address is refused to clients, one of the hub is its repository", async () => {
+    const { hub, env } = setup();
+    const { url } = await startServer([], { env });
+    for (const source of [
+      fileServer(TINY),
+      "http://169.254.169.254/latest/model.gguf",
+      "http://localhost/a.gguf",
+    ]) {
+      const response = await post(url, "/v1/hub/pull", { source });
+      const { error } = (await response.json()) as {
+        error: { code: string; param: string; message: string };
+      };
+      expect([response.status, error.code, error.param]).toEqual([400, "invalid_request", "source"]);
+      expect(error.message).toContain("public");
+    }
+    const response = await post(url, "/v1/hub/pull", {
+      source: `${hub.url}/acme/tiny-GGUF/blob/main/tiny-Q8_0.gguf`,
+    });
+    const states = parseSse(await response.text()).events.map(({ data }) => JSON.parse(data) as HubPull);
+    expect(states.at(-1)).toMatchObject({ model: ID, status: "completed" });
   });
 });
 

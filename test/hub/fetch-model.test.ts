@@ -1,6 +1,6 @@
 // From a name on the hub to a file, against a hub on this machine that misbehaves as real ones do.
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, onTestFinished, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
   existsSync,
@@ -15,10 +15,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parseHubId } from "../../src/core/hub-id.ts";
-import { AUTO_COMPANIONS } from "../../src/hub/plan.ts";
+import { planSource } from "../../src/hub/url-plan.ts";
+import { AUTO_COMPANIONS, NO_COMPANIONS } from "../../src/hub/plan.ts";
 import { pruneRecords, recordedModels, recordOf } from "../../src/hub/records.ts";
 import { cacheBytes } from "../../src/hub/room.ts";
-import { fetchModel, type FetchOptions, type Progress } from "../../src/hub/fetch-model.ts";
+import { fetchModel, type FetchOptions, fetchPlanned, type Progress } from "../../src/hub/fetch-model.ts";
 import { hubPlace } from "../../src/hub/place.ts";
 import { COMMIT, fakeHub, type FakeHub, type FakeRepo } from "../helpers/fake-hub.ts";
 import { failure } from "../helpers/failure.ts";
@@ -249,6 +250,54 @@ describe("room", () => {
     expect(why).toContain("Free disk space");
     expect(hub.storageAuthorization).toEqual([]);
   });
+});
+
+test("a plain URL is resumed, and held to the hash that was named", async () => {
+  const place = hubPlace({ HF_HUB_CACHE: tempDir() });
+  const gguf = new Uint8Array([...Buffer.from("GGUF"), ...content(5000, 7)]);
+  const ranges: (string | null)[] = [];
+  let isCut = true;
+  const server = Bun.serve({
+    port: 0,
+    fetch: ({ headers }) => {
+      const range = headers.get("range");
+      ranges.push(range);
+      const from = Number(/bytes=(\d+)-/.exec(range ?? "")?.[1] ?? 0);
+      const isWhole = range === null;
+      const to = isWhole && isCut ? 1000 : gguf.length;
+      if (isWhole) isCut = false;
+      const stated = { "content-range": `bytes ${from}-${gguf.length - 1}/${gguf.length}`, etag: '"1"' };
+      // A connection that ends early, as far as a client can tell.
+      return new Response(gguf.subarray(from, to), { status: isWhole ? 200 : 206, headers: stated });
+    },
+  });
+  onTestFinished(() => server.stop(true));
+  const options = {
+    place,
+    token: () => undefined,
+    onProgress: () => undefined,
+    log: () => undefined,
+    retryMs: 1,
+  };
+  const open = (url: string) => (range: string | undefined, signal: AbortSignal) =>
+    fetch(url, { signal, headers: range === undefined ? {} : { range } });
+  const plan = (sha?: string) =>
+    planSource(
+      {
+        source: `${server.url}dir/m-Q8_0.gguf`,
+        companions: NO_COMPANIONS,
+        ...(sha === undefined ? {} : { sha256: sha }),
+      },
+      options,
+      open,
+    );
+  const file = await fetchPlanned(await plan(), options);
+  expect(readFileSync(file).equals(gguf)).toBe(true);
+  expect(ranges).toEqual(["bytes=0-3", null, "bytes=1000-"]);
+  expect(await failure(plan("0".repeat(64)).then((wrong) => fetchPlanned(wrong, options)))).toContain(
+    "checksum",
+  );
+  expect(readFileSync(await fetchPlanned(await plan(sha256(gguf)), options)).equals(gguf)).toBe(true);
 });
 
 test("a rate limit of the hub is waited for, if it is short", async () => {

@@ -16,6 +16,7 @@ import { OllamaShowRequest } from "../../dialects/ollama/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { modelOf, readOllama } from "../ollama-model.ts";
 import type { ApiComponents } from "../openapi.ts";
+import { ollamaPullRoutes } from "./ollama-pull.ts";
 
 const TAGS = ["Ollama"];
 
@@ -30,6 +31,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
         expiresMs: Date.now() + (deps.control.status(model.id).idleLeftMs ?? Infinity),
       }));
   return new Elysia()
+    .use(ollamaPullRoutes(deps, components))
     .get("/api/tags", () => Response.json(tagsBody(textModels())), {
       detail: {
         operationId: "ollama_tags",
