@@ -19,6 +19,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--use-fake-device-for-media-stream",
   "--host-resolver-rules=MAP svc.lan 127.0.0.1",
 ];
 

@@ -19,6 +19,7 @@ import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { ContextMeter } from "./context-meter.tsx";
 import { Icon } from "./icon.tsx";
+import { MicrophoneButton } from "./microphone.tsx";
 
 /** Largest height of the text box, CSS pixels. */
 const HEIGHT_MAX = 260;
@@ -74,6 +75,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         )}
         <div class="composer-row">
           <AttachButton onFiles={add} />
+          {takes(card, "audio") === true && <MicrophoneButton onFile={(file) => add([file])} />}
           <MessageBox {...{ text, setText, submit, add, conversation }} />
           <SendButton {...{ id, isBusy, isEmpty }} />
         </div>
