@@ -31,7 +31,10 @@ const SCHEMA = {
 /** Declares the tests of a model. `front` is read when they run; `busy` is how many requests its engine works on. */
 export function dialectTests(model: string, front: () => Front, busy: () => Promise<number>): void {
   const question: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: QUESTION }];
-  const chat = { model, messages: question, max_tokens: 24 } as const;
+  const chat = { model, messages: question, max_tokens: 24, temperature: 0 } as const;
+
+  /** The client of Messages has no type for temperature any more. */
+  const greedy = { model, temperature: 0 };
 
   test("chat completions, whole and streamed", async () => {
     const { openAi } = front();
@@ -51,8 +54,8 @@ export function dialectTests(model: string, front: () => Front, busy: () => Prom
   test("Messages, whole and streamed", async () => {
     const { anthropic } = front();
     const body = {
-      model,
-      max_tokens: 24,
+      ...greedy,
+      max_tokens: 48,
       system: "Be brief.",
       messages: [{ role: "user" as const, content: QUESTION }],
     };
@@ -69,9 +72,14 @@ export function dialectTests(model: string, front: () => Front, busy: () => Prom
 
   test("Responses, stored and continued", async () => {
     const { openAi } = front();
-    const first = await openAi.responses.create({ model, input: QUESTION, max_output_tokens: 24 });
+    const first = await openAi.responses.create({
+      model,
+      input: QUESTION,
+      max_output_tokens: 48,
+      temperature: 0,
+    });
     expect(first.output_text).toMatch(/\S/);
-    const next = { model, input: "And of Italy?", previous_response_id: first.id, max_output_tokens: 24 };
+    const next = { model, input: "And of Italy?", previous_response_id: first.id, temperature: 0 };
     const second = await openAi.responses.stream(next).finalResponse();
     expect(second.output_text).toMatch(/\S/);
     expect(second.usage?.input_tokens).toBeGreaterThan(first.usage?.input_tokens ?? Infinity);
@@ -104,9 +112,9 @@ export function dialectTests(model: string, front: () => Front, busy: () => Prom
       const after = { ...order, messages: [...order.messages, message, told], tools: [tool] };
       expect((await openAi.chat.completions.create(after)).choices[0]?.finish_reason).toMatch(/./);
     }
-    const greedy = { model, max_tokens: 200, temperature: 0 }; // the client has no type for temperature any more
     const used = await anthropic.messages.create({
       ...greedy,
+      max_tokens: 200,
       messages: [{ role: "user", content: ORDER }],
       tools: [
         { name: TOOL.name, input_schema: { ...TOOL.parameters, required: [...TOOL.parameters.required] } },
