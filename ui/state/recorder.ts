@@ -13,7 +13,7 @@ export interface Recording {
 }
 
 /** Why the microphone cannot be used on this page; undefined if it can. */
-export function microphoneProblem(): string | undefined {
+function microphoneProblem(): string | undefined {
   // Absent in insecure contexts, which the types do not say.
   if ((navigator.mediaDevices as MediaDevices | undefined) !== undefined) return undefined;
   return isSecureContext
