@@ -10,6 +10,9 @@ import { UI_FOLDER, uiBundle } from "./ui-bundle.ts";
 const UI_PATH = "/ui";
 
 const PAGE = "index.html";
+/** The icon's name in the manifest, which the bundler does not rewrite. */
+const ICON = "icon.svg";
+const HASHED_ICON = /^icon-\w+\.svg$/;
 const HIDDEN = { detail: { hide: true } };
 
 /**
@@ -26,6 +29,7 @@ const CONTENT_SECURITY_POLICY = [
   "img-src 'self' data: blob:",
   "media-src data: blob:",
   "font-src 'self'",
+  "manifest-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
@@ -52,10 +56,11 @@ type UiFiles = ReadonlyMap<string, UiFile>;
 export function uiRoutes() {
   let files: Promise<UiFiles> | undefined; // read at the first visit: most servers never get one
   const send = async (name: string, request: Request): Promise<Response> => {
-    const file = (await (files ??= readFiles())).get(name);
+    const all = await (files ??= readFiles());
+    const file = all.get(name === ICON ? ([...all.keys()].find((one) => HASHED_ICON.test(one)) ?? "") : name);
     if (file === undefined)
       throw new ServiceError("route_not_found", `the web interface has no file ${name}`);
-    return answer(file, name === PAGE, request);
+    return answer(file, name === PAGE || name === ICON, request);
   };
   return new Elysia()
     .get(
@@ -84,13 +89,13 @@ function preview(): Response {
   });
 }
 
-function answer({ type, bytes, gzipped }: UiFile, isPage: boolean, request: Request): Response {
+function answer({ type, bytes, gzipped }: UiFile, isFixed: boolean, request: Request): Response {
   const isGzipped = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
   return new Response(isGzipped ? gzipped() : bytes, {
     headers: {
       "content-type": type,
-      // Names of files carry a hash; the page's does not.
-      "cache-control": isPage ? "no-cache" : "public, max-age=31536000, immutable",
+      // Names of files carry a hash; those of the page and the icon are fixed.
+      "cache-control": isFixed ? "no-cache" : "public, max-age=31536000, immutable",
       vary: "accept-encoding",
       ...(isGzipped ? { "content-encoding": "gzip" } : {}),
       ...SECURITY_HEADERS,

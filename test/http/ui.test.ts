@@ -22,9 +22,9 @@ test("without the slash one is sent to the folder, behind any prefix", async () 
 
 test("the page names files that are there and may be kept", async () => {
   const { addresses } = await page();
-  expect(addresses).toHaveLength(3);
+  expect(addresses).toHaveLength(4);
   for (const address of addresses) {
-    expect(address).toMatch(/^\.\/\w+-\w+\.(?:js|css|svg)$/);
+    expect(address).toMatch(/^\.\/\w+-\w+\.(?:js|css|svg|webmanifest)$/);
     const response = await app.request(`/ui/${address.slice(2)}`);
     expect(response.status).toBe(200);
     expect(response.headers.get("cache-control")).toContain("immutable");
@@ -54,6 +54,21 @@ describe("the security policy", () => {
     const { html } = await page();
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/);
   });
+});
+
+test("the manifest names a page and an icon that are there", async () => {
+  const { addresses } = await page();
+  const address = addresses.find((one) => one.endsWith(".webmanifest")) ?? "";
+  const response = await app.request(`/ui/${address.slice(2)}`);
+  expect(response.headers.get("content-type")).toContain("application/manifest+json");
+  const { start_url: start, icons } = (await response.json()) as {
+    start_url: string;
+    icons: { src: string; type: string }[];
+  };
+  for (const path of [start.replace("./", ""), ...icons.map(({ src }) => src)]) {
+    const { status, headers } = await app.request(`/ui/${path}`);
+    expect([status, headers.get("cache-control")]).toEqual([200, "no-cache"]);
+  }
 });
 
 test("the preview of an answer has an origin of its own and no network", async () => {
