@@ -1,0 +1,83 @@
+// The web interface in Firefox: a conversation, a document, a preview, what is stored.
+
+import { describe, expect, test } from "bun:test";
+import { docxOf, pdfOf } from "../helpers/documents.ts";
+import { FIREFOX, type FirefoxPage, openInFirefox } from "../helpers/firefox.ts";
+import { answer } from "../helpers/run-events.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
+
+const SLOW_MS = 120_000;
+
+if (FIREFOX === null)
+  console.warn("SKIPPED: the page in Firefox: install firefox-esr, or set FIREFOX to its path");
+
+describe.skipIf(FIREFOX === null)("in Firefox", () => {
+  const ui = scriptedUi();
+  let asked = "";
+
+  const shows = (page: FirefoxPage, text: string, withinMs?: number): Promise<unknown> =>
+    until(
+      `the page shows ${text}`,
+      async () => String(await page.evaluate("document.body?.innerText ?? ''")).includes(text),
+      withinMs,
+    );
+  const click = (page: FirefoxPage, label: string): Promise<unknown> =>
+    until(
+      `${label} is clicked`,
+      () =>
+        page.evaluate(`(() => {
+        const button = document.querySelector('[aria-label=${JSON.stringify(label)}]');
+        button?.click();
+        return button !== null;
+      })()`) as Promise<boolean>,
+    );
+  const attach = (page: FirefoxPage, name: string, content: Uint8Array): Promise<unknown> =>
+    page.evaluate(`(() => {
+      const bytes = Uint8Array.from(atob("${Buffer.from(content).toString("base64")}"), (one) => one.charCodeAt(0));
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([bytes], "${name}"));
+      const input = document.querySelector("input[type=file]");
+      input.files = transfer.files;
+      input.dispatchEvent(new Event("change"));
+    })()`);
+
+  test(
+    "a conversation with documents is led, previewed, stored and found again",
+    async () => {
+      ui.play(async function* ({ run }) {
+        asked = JSON.stringify(run.prompt);
+        yield* answer("**Fine**\n\n```html\n<p>Hello</p>\n```\n");
+      });
+      const page = await openInFirefox(`${ui.url()}/ui/`);
+      try {
+        await shows(page, "Start a conversation");
+        await attach(page, "two.pdf", pdfOf(["Hello from a PDF"]));
+        await shows(page, "1 page");
+        await attach(page, "letter.docx", docxOf("<w:p><w:t>Dear reader</w:t></w:p>"));
+        await shows(page, "11 characters");
+        await page.evaluate("document.getElementById('composer').focus()");
+        await page.type("What is it?\uE007");
+        await shows(page, "Fine");
+        expect(asked).toContain("Hello from a PDF");
+        expect(asked).toContain("Dear reader");
+        await click(page, "Preview");
+        await until(
+          "the frame is there",
+          () => page.evaluate("document.querySelector('iframe.preview') !== null") as Promise<boolean>,
+        );
+        await until("it is stored", async () => {
+          await page.evaluate("void location.reload()");
+          return shows(page, "What is it?", 5000).then(
+            () => true,
+            () => false,
+          );
+        });
+        await shows(page, "Fine");
+      } finally {
+        await page.close();
+      }
+    },
+    SLOW_MS,
+  );
+});
