@@ -15,9 +15,9 @@ import { hubPlace } from "../hub/place.ts";
 export function configuredFiles(settings: Settings): ReadonlyMap<string, string> {
   const { mtp_model: draft } = settings.runtime;
   const files = settings.models.flatMap((model) =>
-    [...modelParts(model), model.format.mmproj, model.format.draft, draft]
-      .filter((path) => path !== undefined && existsSync(path))
-      .map((path) => [realpathSync(path ?? ""), modelName(model)] as const),
+    [...modelParts(model), model.format.mmproj, model.format.draft, draft].flatMap((path) =>
+      path === undefined || !existsSync(path) ? [] : [[realpathSync(path), modelName(model)] as const],
+    ),
   );
   return new Map(files);
 }

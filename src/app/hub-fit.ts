@@ -102,7 +102,7 @@ async function remoteMetadata(
 
 function estimate(plan: ModelPlan, metadata: Metadata, { settings, cacheDir }: HubFitOptions): number {
   const options = textOptions(
-    defaultModel(plan.parts[0]?.path ?? ""),
+    defaultModel(itemAt(plan.parts, 0).path),
     { settings, cacheDir, verbosity: 0 },
     {
       modelPath: undefined,

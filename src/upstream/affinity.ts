@@ -1,5 +1,6 @@
 // LRU set of the prompt blocks that an upstream has probably in its prefix cache.
 
+import { itemAt } from "../core/assert.ts";
 import { REMEMBERED_BLOCKS_MAX } from "./limits.ts";
 
 export class Affinity {
@@ -8,7 +9,7 @@ export class Affinity {
   /** Number of leading blocks that the upstream has. */
   depth(blocks: readonly number[]): number {
     let depth = 0;
-    while (depth < blocks.length && this.blocks.has(blocks[depth] ?? 0)) depth++;
+    while (depth < blocks.length && this.blocks.has(itemAt(blocks, depth))) depth++;
     return depth;
   }
 

@@ -52,12 +52,13 @@ export async function rankUpstream(
   const answer = await askJson(server, { path: "/rerank", body, isRepeatable: true }, signal, readRanking);
   if (!("results" in answer)) return answer;
   const scores = new Map(answer.results.map(({ index, relevance_score: score }) => [index, score]));
-  if (documents.some((_, index) => !scores.has(index))) return garbageFailure();
+  const vectors = documents.flatMap((_, index) => {
+    const score = scores.get(index);
+    return score === undefined ? [] : [[score]];
+  });
+  if (vectors.length !== documents.length) return garbageFailure();
   const { prompt_tokens: prompt, total_tokens: total } = answer.usage ?? {};
-  return {
-    vectors: documents.map((_, index) => [scores.get(index) ?? 0]),
-    promptTokens: prompt ?? total ?? 0,
-  };
+  return { vectors, promptTokens: prompt ?? total ?? 0 };
 }
 
 function unit(vector: readonly number[]): readonly number[] {
