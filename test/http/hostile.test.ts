@@ -123,7 +123,10 @@ describe("methods", () => {
   test.each([...registered])("of %s: all others are 405 with Allow", async (path, methods) => {
     for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]) {
       if (methods.has(method)) continue;
-      const response = await app.request(path.replaceAll(/:\w+/g, "x"), { method });
+      const response = await app.request(path.replaceAll(/:\w+/g, "x"), {
+        method,
+        headers: { "x-svc-page": "1" },
+      });
       expect(response.status, method).toBe(405);
       expect(response.headers.get("allow")?.split(", ")).toEqual([...methods].toSorted());
       if (method !== "HEAD") await expectRefused(response, method, path);
