@@ -64,7 +64,22 @@ const QWEN3: Shape = {
   quantization: "Q4_K_M",
 };
 
-const SHAPES = {
+const EIGHT: Shape = {
+  arch: "llama",
+  embd: 4096,
+  layers: 6,
+  heads: 32,
+  kvHeads: 8,
+  headDim: 128,
+  ffn: 14_336,
+  contextTokens: 40_960,
+  vocab: "ggml-vocab-llama-spm.gguf",
+  template: TOOLED,
+  tied: false,
+  quantization: "Q4_K_M",
+};
+
+export const SHAPES = {
   "qwen3-0.6b": QWEN3,
   // The same shape, for answers that copy.
   copier: { ...QWEN3, copies: true },
@@ -102,21 +117,9 @@ const SHAPES = {
   },
   // Latent attention: a cache of 576 values a token and layer, which all heads share.
   mla: { ...QWEN3, arch: "deepseek2", layers: 16, kvHeads: 1, template: TOOLED },
-  // Six layers of an 8B model: memory bandwidth decides its decode speed.
-  "8b-slice": {
-    arch: "llama",
-    embd: 4096,
-    layers: 6,
-    heads: 32,
-    kvHeads: 8,
-    headDim: 128,
-    ffn: 14_336,
-    contextTokens: 40_960,
-    vocab: "ggml-vocab-llama-spm.gguf",
-    template: TOOLED,
-    tied: false,
-    quantization: "Q4_K_M",
-  },
+  // Six layers of an 8B model: memory bandwidth decides its decode speed. All of them: for graphics cards.
+  "8b-slice": EIGHT,
+  "8b": { ...EIGHT, layers: 32 },
   // Other types of weights.
   "qwen3-0.6b-f16": { ...QWEN3, quantization: undefined },
   "qwen3-0.6b-q8_0": { ...QWEN3, quantization: "Q8_0" },

@@ -1,0 +1,222 @@
+// `bench/gpu.sh`: tokens a second of models on a graphics card, for each back end. Prints Markdown for docs/performance.md on stdout,
+// progress on stderr, and appends each row to bench/.cache/results/gpu.jsonl. README.md says more.
+
+import { appendFileSync, existsSync, mkdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { BACKENDS, type BackendKind, RELEASE } from "../src/backends/catalog.ts";
+import { ensureGpuModel, GPU_MODELS, type GpuModel } from "./gpu-model.ts";
+import { machineLine, THREADS } from "./machine.ts";
+import { type LoadOptions, loadArgs, type LoadResult } from "./load.ts";
+import { CACHE, type Peer, SVC } from "./peer.ts";
+import { type RunningServer, startServer } from "./servers.ts";
+
+const USAGE = `usage: bench/gpu.sh [--backends vulkan,cuda] [--models 0.6b,8b] [--streams 1,8,64] [--prompts 4096,32768]
+                    [--max 128] [--vulkan FILE] [--cuda FILE] [--llama-server PROGRAM]
+
+--vulkan, --cuda: the library of the back end, where svc has not installed it on this machine already
+--llama-server: one that was built with the same back end; measured beside svc
+--models tiny --streams 1,2 --prompts 128 --max 8: whether the script runs, also on a software device`;
+
+interface Plan {
+  readonly models: readonly GpuModel[];
+  readonly streams: readonly number[];
+  readonly prompts: readonly number[];
+  readonly answerTokens: number;
+}
+
+interface Row {
+  readonly backend: string;
+  readonly devices: string;
+  readonly model: GpuModel;
+  readonly server: string;
+  readonly test: string;
+  readonly tokensPerSecond: number;
+  readonly ttftMs: number;
+  readonly placement: string;
+}
+
+/** A word of load.ts is about two tokens of the built-in tokenizer; the row says how many a prompt had. */
+const TOKENS_PER_WORD = 2;
+/** Requests of each stream, the first of which warm up. */
+const REQUESTS_PER_STREAM = 3;
+/** Tokens around a prompt: template and answer. */
+const MARGIN = 512;
+
+const cacheHome = join(CACHE, "xdg");
+
+/** Runs svc with the cache folder of the measurements; returns its output. */
+async function svc(words: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
+  const child = Bun.spawn([SVC, ...words], {
+    env: { ...process.env, XDG_CACHE_HOME: cacheHome },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, text: `${out}${err}`.trim() };
+}
+
+/** Where the user's own svc has installed a back end. */
+function installedFile({ name, file }: BackendKind): string | undefined {
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const path = join(cache, "svc", "backends", `${name}-${RELEASE}`, file);
+  return existsSync(path) ? path : undefined;
+}
+
+/** Installs one back end as the only one. Returns its devices; undefined where it does not work here. */
+async function useBackend(kind: BackendKind, file: string): Promise<string | undefined> {
+  for (const { name } of BACKENDS) if (name !== kind.name) await svc(["backend", "remove", name]);
+  const { code, text } = await svc(["backend", "install", kind.name, "--from", file]);
+  if (code !== 0) {
+    console.error(`bench: ${kind.name} is left out: ${text}`);
+    return undefined;
+  }
+  const devices = [...text.matchAll(/^ {2}(.*)$/gm)].map(([, line = ""]) => line);
+  return devices.join("; ");
+}
+
+async function drive(options: LoadOptions): Promise<LoadResult> {
+  const command = [process.execPath, join(import.meta.dir, "load.ts"), ...loadArgs(options)];
+  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: 2 });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error("the load client failed");
+  return JSON.parse(text) as LoadResult; // output of load.ts
+}
+
+/** Where svc has placed the model; llama-server does not say. */
+async function placementOf({ side, port }: RunningServer): Promise<string> {
+  if (side !== "svc") return "";
+  const list = (await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json()) as {
+    readonly data: readonly { readonly placement?: string }[];
+  };
+  return list.data[0]?.placement ?? "on the CPU";
+}
+
+async function measureServer(
+  side: string,
+  modelPath: string,
+  { streams, prompts, answerTokens }: Plan,
+  peer: Peer,
+): Promise<readonly Pick<Row, "test" | "tokensPerSecond" | "ttftMs" | "placement">[]> {
+  const most = Math.max(...streams);
+  const longest = Math.max(0, ...prompts);
+  const cells = Math.max(most * (MARGIN + answerTokens), 2 * (longest + MARGIN));
+  const server = await startServer(side, { modelPath, threads: THREADS, sequences: most, cells }, peer);
+  try {
+    const placement = await placementOf(server);
+    const rows = [];
+    const usual = { port: server.port, sharedWords: 0, model: "default", body: {} };
+    for (const count of streams) {
+      const requests = REQUESTS_PER_STREAM * count;
+      const load = { ...usual, streams: count, requests, maxTokens: answerTokens, words: 64, seed: count };
+      const { tokensPerSecond, ttftP50Ms, errors } = await drive({ ...load, warmup: count });
+      if (errors > 0) throw new Error(`${side}: ${errors} requests failed`);
+      rows.push({ test: `decode, ${count} streams`, tokensPerSecond, ttftMs: ttftP50Ms, placement });
+    }
+    for (const tokens of prompts) {
+      const words = Math.floor(tokens / TOKENS_PER_WORD);
+      const load = { ...usual, streams: 1, requests: 2, maxTokens: 1, words, seed: tokens, warmup: 1 };
+      const { promptTokensPerSecond, promptTokens, ttftP50Ms, errors } = await drive(load);
+      if (errors > 0) throw new Error(`${side}: ${errors} requests failed`);
+      const test = `prompt of ${Math.round(promptTokens / 2)} tokens`;
+      rows.push({ test, tokensPerSecond: promptTokensPerSecond, ttftMs: ttftP50Ms, placement });
+    }
+    return rows;
+  } finally {
+    await server.stop();
+  }
+}
+
+function table(rows: readonly Row[]): string {
+  const head =
+    "| Back end | Model | Test | Server | tokens/s | TTFT, ms | Placement |\n|---|---|---|---|---|---|---|";
+  const lines = rows.map(
+    ({ backend, model, test, server, tokensPerSecond, ttftMs, placement }) =>
+      `| ${backend} | ${model} | ${test} | ${server} | ${tokensPerSecond.toFixed(1)} | ${ttftMs.toFixed(1)} | ${placement} |`,
+  );
+  return [head, ...lines].join("\n");
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      backends: { type: "string", default: BACKENDS.map(({ name }) => name).join(",") },
+      models: { type: "string", default: "0.6b,8b" },
+      streams: { type: "string", default: "1,8,64" },
+      prompts: { type: "string", default: "4096,32768" },
+      max: { type: "string", default: "128" },
+      vulkan: { type: "string" },
+      cuda: { type: "string" },
+      "llama-server": { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return console.log(USAGE);
+  const models = values.models.split(",").filter((name): name is GpuModel => name in GPU_MODELS);
+  const numbers = (text: string): readonly number[] =>
+    text
+      .split(",")
+      .map(Number)
+      .filter((n) => n > 0);
+  const plan = {
+    models,
+    streams: numbers(values.streams),
+    prompts: numbers(values.prompts),
+    answerTokens: Number(values.max),
+  };
+  if (models.length === 0 || plan.streams.length === 0) throw new Error(USAGE);
+  const program = values["llama-server"];
+  const peer: Peer = {
+    server: program ?? "",
+    bench: "",
+    quantize: "",
+    source: "",
+    release: "",
+    others: new Map(),
+  };
+  const wanted = new Set(values.backends.split(","));
+  const rows: Row[] = [];
+  const found = new Set<string>();
+  for (const kind of BACKENDS.filter(({ name }) => wanted.has(name))) {
+    const file = (kind.name === "cuda" ? values.cuda : values.vulkan) ?? installedFile(kind);
+    if (file === undefined) {
+      console.error(
+        `bench: ${kind.name} is left out: it is not installed; name its library with --${kind.name}`,
+      );
+      continue;
+    }
+    const devices = await useBackend(kind, file);
+    if (devices === undefined) continue;
+    found.add(`${kind.name}: ${devices}`);
+    for (const model of models) {
+      const path = await ensureGpuModel(model);
+      for (const server of program === undefined ? ["svc"] : ["svc", "llama-server"]) {
+        console.error(`bench: ${kind.name}, ${model}, ${server}`);
+        for (const row of await measureServer(server, path, plan, peer)) {
+          rows.push({ backend: kind.name, devices, model, server, ...row });
+          save(rows.at(-1));
+        }
+      }
+    }
+  }
+  if (rows.length === 0) throw new Error("no back end could be measured");
+  console.log(
+    `${await machineLine(program === undefined ? undefined : program, THREADS)}; ${[...found].join("; ")}\n`,
+  );
+  console.log(table(rows));
+}
+
+function save(row: Row | undefined): void {
+  const folder = join(CACHE, "results");
+  mkdirSync(folder, { recursive: true });
+  appendFileSync(join(folder, "gpu.jsonl"), `${JSON.stringify({ at: new Date().toISOString(), ...row })}\n`);
+}
+
+await main().catch((error: unknown) => {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});
