@@ -2,12 +2,18 @@
 
 import { cellBytes } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
-import { freeMemory } from "../src/core/free-memory.ts";
 import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { ReuseMode } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
-import { CACHE_TYPES, cellElements, chooseCells, type GraphLimits, type ModelInfo } from "./llama-model.ts";
+import {
+  CACHE_TYPES,
+  type CacheMemory,
+  cellElements,
+  chooseCells,
+  type GraphLimits,
+  type ModelInfo,
+} from "./llama-model.ts";
 import { type Handle, nativeText } from "./text.ts";
 
 /** Decisions before a context is created. */
@@ -45,12 +51,14 @@ export function planContext(
   info: ModelInfo,
   limits: GraphLimits,
   options: TextOptions,
+  memory: CacheMemory,
   draft?: ModelInfo,
 ): ContextPlan {
-  const cells = chooseCells(options, info, draft);
+  const cells = chooseCells(options, memory, info, draft);
   const { maxSeqs, prefixCacheN, pagedAttn, speculative } = options;
   const isCostly = info.recurrent || info.hybrid || !pagedAttn; // each sequence has its own memory
-  const fullWindows = info.n_swa > 0 && canKeepWindows(info, limits, options, cells);
+  const fullWindows =
+    info.n_swa > 0 && canKeepWindows(info, limits, options, { cells, freeBytes: memory.freeBytes });
   const states = limits.stateFixed === true ? undefined : statesOf(info, options, fullWindows);
   const kept =
     states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixCacheN) : isCostly ? 0 : prefixCacheN;
@@ -92,7 +100,12 @@ function canCopyCells(info: ModelInfo, options: TextOptions, fullWindows: boolea
 }
 
 /** Whether layers with windows may keep all tokens: the cache's memory estimate counts that anyway. */
-function canKeepWindows(info: ModelInfo, limits: GraphLimits, options: TextOptions, cells: number): boolean {
+function canKeepWindows(
+  info: ModelInfo,
+  limits: GraphLimits,
+  options: TextOptions,
+  { cells, freeBytes }: { readonly cells: number; readonly freeBytes: number },
+): boolean {
   const { prefixCacheN, pagedAttn, ubatch, maxSeqs, cacheType } = options;
   if (!pagedAttn || prefixCacheN === 0 || !info.causal || info.has_encoder) return false;
   if (limits.stateFixed === true || info.n_swa < GUARDED_WINDOW_MIN) return false;
@@ -101,31 +114,35 @@ function canKeepWindows(info: ModelInfo, limits: GraphLimits, options: TextOptio
   const windowed = info.n_swa * (maxSeqs + prefixCacheN) + ubatch;
   if (options.contextLen === undefined || windowed >= cells) return true;
   const shape = { elements: cellElements(info), trainedContext: info.n_ctx_train };
-  return cells * cellBytes(shape, cacheType) <= freeMemory() * FULL_WINDOWS_SHARE;
+  return cells * cellBytes(shape, cacheType) <= freeBytes * FULL_WINDOWS_SHARE;
 }
 
-/** Creates the context. Throws ServiceError(model_unavailable) with the reason. */
-export function openContext(
-  native: Native,
-  model: Handle,
+/** Parameters of a context, as columns of svc_context_new. */
+export function contextColumns(
   options: TextOptions,
   { cells, sequences, fullWindows }: ContextPlan,
   { threads, threadsBatch }: ContextThreads,
-): Handle {
+): Int32Array {
   const type = CACHE_TYPES[options.cacheType];
   const { ubatch, speculative } = options;
   const draftTokens = speculative?.type === "mtp" ? speculative.mtpNPredict : 0; // the cache must be able to drop them
   const batch = Math.max(options.batch, options.maxSeqs); // a step must have a row for every sequence
   const unified = options.pagedAttn ? 1 : 0;
   const sizes = [cells, batch, ubatch, sequences, threads, threadsBatch, type, type];
-  // embeddings, pooling, unified, flash attention, offload, full windows
+  // embeddings, pooling, unified, fused attention (-1: where the device has it), offload, full windows
   const switches = [0, -1, unified, -1, 1, fullWindows ? 1 : 0];
-  const params = Int32Array.from([...sizes, ...switches, draftTokens]);
+  return Int32Array.from([...sizes, ...switches, draftTokens]);
+}
+
+/** Creates the context. Throws ServiceError(model_unavailable) with the reason. */
+export function openContext(
+  native: Native,
+  model: Handle,
+  params: Int32Array,
+  { cacheType }: TextOptions,
+): Handle {
   const context = native.svc_context_new(model, params, params.length);
   if (context !== null) return context;
   const reason = nativeText(native.svc_last_error());
-  throw new ServiceError(
-    "model_unavailable",
-    `${reason} (requested: ${cells} cells of ${options.cacheType})`,
-  );
+  throw new ServiceError("model_unavailable", `${reason} (requested: ${params[0]} cells of ${cacheType})`);
 }

@@ -2,7 +2,6 @@
 
 import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
-import { freeMemory } from "../src/core/free-memory.ts";
 import { readGgufHeader } from "../src/core/gguf.ts";
 import { modelProblem } from "../src/core/model-problem.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
@@ -14,6 +13,8 @@ import { cText, type Handle, nativeText } from "./text.ts";
 export interface LoadHooks {
   /** Parts per thousand of the weights. */
   readonly onProgress?: (permille: number) => void;
+  /** Where the layers go, for the operator, and the devices that get some; before the weights are read. */
+  readonly onPlaced?: (summary: string, devices: string) => void;
   /** The chat template is about to run for the first time, and may loop. */
   readonly onTemplate?: () => void;
 }
@@ -34,6 +35,9 @@ export const CACHE_TYPES: Readonly<Record<CacheType, number>> = {
 /** Interval at which the progress of loading is polled, milliseconds. */
 const LOAD_POLL_MS = 20;
 const LOADED = 1001;
+/** llama.h: LLAMA_SPLIT_MODE_NONE */
+const ONE_DEVICE = 0;
+
 /** llama.cpp's description of a model: svc_model_info. */
 export interface ModelInfo extends EmbedModel {
   readonly description: string;
@@ -95,16 +99,37 @@ export function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: Mod
   return n_layer * n_head_kv * (head_dim_k + head_dim_v);
 }
 
-/** KV cells of a loaded model; its draft model has the same number. */
-export function chooseCells(options: TextOptions, info: ModelInfo, draft?: ModelInfo): number {
-  const elements = cellElements(info) + (draft === undefined ? 0 : cellElements(draft));
-  return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeMemory());
+/** Memory for a cache. */
+export interface CacheMemory {
+  readonly freeBytes: number;
+  /** Share of it that a cache without a configured size may take. */
+  readonly share: number;
 }
+
+/** KV cells of a model; its draft model has the same number. */
+export function chooseCells(
+  options: TextOptions,
+  { freeBytes, share }: CacheMemory,
+  info: ModelInfo,
+  draft?: ModelInfo,
+): number {
+  const elements = cellElements(info) + (draft === undefined ? 0 : cellElements(draft));
+  return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeBytes, share);
+}
+
+/** Where the weights of a file go. */
+export type LoadPlace =
+  /** Layers by an earlier plan. */
+  | { readonly type: "plan"; readonly handle: Handle }
+  /** The first device as a whole, or the CPU. */
+  | { readonly type: "whole"; readonly onDevice: boolean }
+  /** Nowhere: the model is good for its description alone. */
+  | { readonly type: "header" };
 
 /** A GGUF file to load. */
 export interface ModelFile {
   readonly path: string;
-  readonly deviceLayers: number;
+  readonly place: LoadPlace;
   /** Including its multi-token prediction layers, if any. */
   readonly withHead: boolean;
   /** Its name in errors. */
@@ -129,12 +154,15 @@ function refuseBroken(path: string, name: string): void {
 /** Loads a file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */
 export async function loadModel(
   native: Native,
-  { path, deviceLayers, withHead, name }: ModelFile,
-  onProgress: (permille: number) => void,
+  { path, place, withHead, name }: ModelFile,
+  onProgress: (permille: number) => void = () => undefined,
 ): Promise<Handle> {
   refuseBroken(path, name);
-  const params = Int32Array.of(deviceLayers, 0, 1, 0, 0, 0, withHead ? 1 : 0);
-  const load = native.svc_load_begin(cText(path), params, params.length);
+  const layers = place.type === "whole" && place.onDevice ? -1 : 0;
+  const header = place.type === "header" ? 1 : 0;
+  const params = Int32Array.of(layers, 0, 1, 0, 0, 0, withHead ? 1 : 0, ONE_DEVICE, header);
+  const plan = place.type === "plan" ? place.handle : null;
+  const load = native.svc_load_begin(cText(path), params, params.length, plan);
   if (load === null) throw new Error(nativeText(native.svc_last_error()));
   for (let state = 0; state >= 0 && state < LOADED;) {
     await Bun.sleep(LOAD_POLL_MS);

@@ -3,7 +3,6 @@
 import { toArrayBuffer } from "bun:ffi";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
-import { physicalCores } from "./physical-cores.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
 import type { TextInfo, TextOptions } from "../src/engine/protocol.ts";
 import type {
@@ -29,24 +28,19 @@ import { LlamaPrompt } from "./llama-prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
 import { LlamaDraftModel } from "./llama-draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
-import { type ContextPlan, openContext, planContext } from "./llama-context.ts";
-import { graphLimits, isSmall, type LoadHooks, loadModel, type ModelInfo } from "./llama-model.ts";
+import type { ContextPlan } from "./llama-context.ts";
+import { type OpenedModel, openModel } from "./llama-load.ts";
+import type { LoadHooks, ModelInfo } from "./llama-model.ts";
+import { type BufferBytes, contextMemory, type LayerPlan, placementOf } from "./llama-placement.ts";
 import { LlamaStates } from "./llama-states.ts";
 import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
-import { type Handle, nativeText, takeText } from "./text.ts";
+import { type Handle, nativeText } from "./text.ts";
 
 /** Return values of svc_decode and svc_decode_media. */
 function outcomeOf(code: number): DecodeOutcome {
   if (code === 0) return "done";
   return code === 1 ? "full" : "failed";
-}
-
-interface LoadedModels {
-  readonly model: Handle;
-  /** The draft model, where it is a separate file. */
-  readonly draft: Handle | undefined;
-  readonly onTemplate: (() => void) | undefined;
 }
 
 export class LlamaBackend implements Backend {
@@ -66,6 +60,7 @@ export class LlamaBackend implements Backend {
   private readonly native: Native;
   private readonly model: Handle;
   private readonly draft: Handle | undefined;
+  private readonly layers: LayerPlan | undefined;
   private readonly context: Handle;
   private readonly guards: WindowGuards | undefined;
   private readonly media: LlamaMedia | undefined;
@@ -80,28 +75,18 @@ export class LlamaBackend implements Backend {
   private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled on demand
   private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
-  private constructor(
-    native: Native,
-    { model, draft, onTemplate }: LoadedModels,
-    path: string,
-    asked: TextOptions,
-  ) {
+  private constructor(native: Native, opened: OpenedModel, onTemplate: (() => void) | undefined) {
+    const { model, meta, limits, options, plan, path, layers } = opened;
+    const { threads, threadsBatch } = opened.threads;
     this.native = native;
     this.model = model;
-    this.draft = draft;
-    const meta = this.metaOf(model);
-    const limits = graphLimits(meta);
-    const maxSeqs = Math.min(asked.maxSeqs, limits.sequences ?? asked.maxSeqs);
-    const options = { ...asked, maxSeqs };
-    const cores = physicalCores();
-    const threads = options.threads ?? (isSmall(meta) ? 1 : cores);
-    const threadsBatch = options.threadsBatch ?? options.threads ?? cores;
+    this.draft = opened.draft;
+    this.context = opened.context;
+    this.layers = layers;
     this.computeThreads = Math.max(threads, threadsBatch);
-    this.maxSeqs = maxSeqs;
-    const plan = planContext(meta, limits, options, draft === undefined ? undefined : this.metaOf(draft));
+    this.maxSeqs = options.maxSeqs;
     this.reuse = plan.reuse;
     this.slots = plan.slots;
-    this.context = openContext(native, model, options, plan, { threads, threadsBatch });
     this.states = this.newStates(plan);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
     this.cellCopies = this.newCellCopies(plan, path, options);
@@ -149,6 +134,7 @@ export class LlamaBackend implements Backend {
       fillsGaps: generates && this.templates.canFillGaps(),
       thinks: generates && this.templates.canThink(),
       modalities: this.media?.modalities ?? [],
+      ...(layers === undefined ? {} : { placement: placementOf(native, this.context, layers) }),
     };
   }
 
@@ -167,19 +153,10 @@ export class LlamaBackend implements Backend {
     native: Native,
     path: string,
     options: TextOptions,
-    { onProgress = () => undefined, onTemplate }: LoadHooks = {},
+    hooks: LoadHooks = {},
   ): Promise<LlamaBackend> {
-    const { deviceLayers, speculative } = options;
-    const draftPath = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
-    const withHead = speculative?.type === "mtp" && draftPath === undefined;
-    const model = await loadModel(native, { path, deviceLayers, withHead, name: "the model" }, onProgress);
-    const draft = draftPath === undefined ? undefined : await loadDraft(native, draftPath, deviceLayers);
-    return new LlamaBackend(native, { model, draft, onTemplate }, path, options);
-  }
-
-  private metaOf(model: Handle): ModelInfo {
-    const meta: ModelInfo = JSON.parse(takeText(this.native, this.native.svc_model_info(model)));
-    return meta;
+    const opened = await openModel(native, path, options, hooks);
+    return new LlamaBackend(native, opened, hooks.onTemplate);
   }
 
   private openDraft({ speculative }: TextOptions): LlamaDraftModel | undefined {
@@ -225,9 +202,9 @@ export class LlamaBackend implements Backend {
     return new WindowGuards({ native, context, slots, window, inBlocks, strip });
   }
 
-  private openMedia({ mmprojPath, deviceLayers }: TextOptions, threads: number): LlamaMedia | undefined {
+  private openMedia({ mmprojPath }: TextOptions, threads: number): LlamaMedia | undefined {
     if (mmprojPath === undefined) return undefined;
-    const options = { threads, gpu: deviceLayers !== 0, ubatch: this.ubatch };
+    const options = { threads, gpu: (this.layers?.report.device_layers ?? 0) > 0, ubatch: this.ubatch };
     return LlamaMedia.open(this.native, this.model, mmprojPath, options);
   }
 
@@ -392,6 +369,16 @@ export class LlamaBackend implements Backend {
     return new Float32Array(toArrayBuffer(data, 0, this.info.vocabulary * 4).slice(0));
   }
 
+  /** Why the last native call failed; "" where it does not say. */
+  get lastFailure(): string {
+    return nativeText(this.native.svc_last_error());
+  }
+
+  /** What the context holds in each type of buffer. For tests. */
+  memory(): readonly BufferBytes[] {
+    return contextMemory(this.native, this.context);
+  }
+
   /** The native model, for tests that compare with llama.cpp itself. */
   get modelHandle(): Handle {
     return this.model;
@@ -406,9 +393,6 @@ export class LlamaBackend implements Backend {
     this.adapters.close();
     this.native.svc_model_free(this.model);
     if (this.draft !== undefined) this.native.svc_model_free(this.draft);
+    if (this.layers !== undefined) this.native.svc_place_free(this.layers.handle);
   }
-}
-
-function loadDraft(native: Native, path: string, deviceLayers: number): Promise<Handle> {
-  return loadModel(native, { path, deviceLayers, withHead: true, name: "mtp_model" }, () => {});
 }

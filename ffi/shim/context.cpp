@@ -17,32 +17,41 @@ llama_memory_t memory(svc::context & c) { return llama_get_memory(c.ctx); }
 
 }  // namespace
 
+llama_context_params svc::context_params(const int32_t * params, int32_t n) {
+    llama_context_params p = llama_context_default_params();
+    p.n_ctx = column(params, n, 0, 0);
+    p.n_batch = column(params, n, 1, 2048);
+    p.n_ubatch = column(params, n, 2, 512);
+    p.n_seq_max = column(params, n, 3, 1);
+    p.n_threads = column(params, n, 4, 1);
+    p.n_threads_batch = column(params, n, 5, 1);
+    p.type_k = (ggml_type) column(params, n, 6, GGML_TYPE_F16);
+    p.type_v = (ggml_type) column(params, n, 7, GGML_TYPE_F16);
+    p.embeddings = column(params, n, 8, 0) != 0;
+    p.pooling_type = (enum llama_pooling_type) column(params, n, 9, LLAMA_POOLING_TYPE_UNSPECIFIED);
+    p.kv_unified = column(params, n, 10, 1) != 0;
+    p.flash_attn_type = (llama_flash_attn_type) column(params, n, 11, LLAMA_FLASH_ATTN_TYPE_AUTO);
+    p.offload_kqv = column(params, n, 12, 1) != 0;
+    p.swa_full = column(params, n, 13, 0) != 0;
+    p.n_rs_seq = column(params, n, 14, 0);
+    p.no_perf = true;
+    return p;
+}
+
 void * svc_context_new(void * model, const int32_t * params, int32_t n) {
     return guard<void *>(nullptr, [&]() -> void * {
         auto c = std::make_unique<svc::context>();
         c->model = &need<llama_model>(model, "model");
-        llama_context_params p = llama_context_default_params();
-        p.n_ctx = column(params, n, 0, 0);
-        p.n_batch = column(params, n, 1, 2048);
-        p.n_ubatch = column(params, n, 2, 512);
-        p.n_seq_max = column(params, n, 3, 1);
-        p.n_threads = c->n_threads = column(params, n, 4, 1);
-        p.n_threads_batch = column(params, n, 5, 1);
-        p.type_k = (ggml_type) column(params, n, 6, GGML_TYPE_F16);
-        p.type_v = (ggml_type) column(params, n, 7, GGML_TYPE_F16);
-        p.embeddings = column(params, n, 8, 0) != 0;
-        p.pooling_type = (enum llama_pooling_type) column(params, n, 9, LLAMA_POOLING_TYPE_UNSPECIFIED);
-        p.kv_unified = column(params, n, 10, 1) != 0;
-        p.flash_attn_type = (llama_flash_attn_type) column(params, n, 11, LLAMA_FLASH_ATTN_TYPE_AUTO);
-        p.offload_kqv = column(params, n, 12, 1) != 0;
-        p.swa_full = column(params, n, 13, 0) != 0;
-        p.n_rs_seq = column(params, n, 14, 0);
-        p.no_perf = true;
+        llama_context_params p = svc::context_params(params, n);
+        c->n_threads = p.n_threads;
         c->stats.reset(svc::new_calibration(p));
         c->params = p;
+        svc::take_log_error();
         c->ctx = llama_init_from_model(c->model, p);
         if (c->ctx == nullptr) {
-            throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model");
+            const std::string reason = svc::take_log_error();
+            const std::string detail = reason.empty() ? "" : " (" + reason + ")";
+            throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model" + detail);
         }
         // An encoder alone sees its whole input; llama_decode would let a token see those before it only.
         if (llama_model_has_encoder(c->model) && !llama_model_has_decoder(c->model)) llama_set_causal_attn(c->ctx, false);

@@ -109,6 +109,8 @@ void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos f
     llama_memory_seq_cp(d.memory(), source, target, from, to);
 }
 
+const llama_context * draft_context_of(const context & c) { return c.drafter == nullptr ? nullptr : c.drafter->ctx.get(); }
+
 void draft_clear(draft & d) { llama_memory_clear(d.memory(), false); }
 
 void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch) {

@@ -11,6 +11,8 @@ void draft_compute(draft & d, const llama_batch & batch);
 void draft_remove(draft & d, llama_seq_id sequence, llama_pos from, llama_pos to);
 void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos from, llama_pos to);
 void draft_clear(draft & d);
+// The context of its model; NULL without one.
+const llama_context * draft_context_of(const context & c);
 void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch);
 
 }  // namespace svc

@@ -2,6 +2,7 @@
 
 #include "guard.h"
 #include "model.h"
+#include "placement.h"
 #include "svc_kernels.h"
 #include "svc_llama.h"
 
@@ -74,6 +75,12 @@ struct load_task {
     }
 };
 
+const char * device_kind(enum ggml_backend_dev_type type) {
+    if (type == GGML_BACKEND_DEVICE_TYPE_CPU) return "cpu";
+    const bool is_card = type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
+    return is_card ? "gpu" : "other";
+}
+
 // Names of the enabled kernels of ffi/kernels. The CPU back end names those that its instruction set allows.
 common_json enabled_kernels() {
     common_json names = common_json::array();
@@ -138,8 +145,11 @@ char * svc_system_info(void) {
             common_json entry = common_json::object();
             entry["name"] = std::string(ggml_backend_dev_name(device));
             entry["description"] = std::string(ggml_backend_dev_description(device));
-            entry["type"] = std::string(type == GGML_BACKEND_DEVICE_TYPE_CPU ? "cpu" : type == GGML_BACKEND_DEVICE_TYPE_GPU ? "gpu"
-                                                                                                                            : "other");
+            entry["type"] = std::string(device_kind(type));
+            entry["backend"] = std::string(ggml_backend_reg_name(ggml_backend_dev_backend_reg(device)));
+            ggml_backend_dev_props props = {};
+            ggml_backend_dev_get_props(device, &props);
+            if (props.device_id != nullptr) entry["pci"] = std::string(props.device_id);
             entry["memory_free"] = (int64_t) memory_free;
             entry["memory_total"] = (int64_t) memory_total;
             devices.push_back(entry);
@@ -153,6 +163,18 @@ char * svc_system_info(void) {
     });
 }
 
+int32_t svc_device_memory(int32_t n, int64_t * memory_free) {
+    return guard<int32_t>(-1, [&] {
+        const int32_t count = ggml_backend_dev_count();
+        for (int32_t i = 0; i < std::min(n, count); i++) {
+            size_t left = 0, total = 0;
+            ggml_backend_dev_memory(ggml_backend_dev_get(i), &left, &total);
+            memory_free[i] = left;
+        }
+        return count;
+    });
+}
+
 int32_t svc_selftest_throw(int32_t kind) {
     return guard<int32_t>(-1, [&]() -> int32_t {
         if (kind == 1) throw 42;
@@ -161,19 +183,31 @@ int32_t svc_selftest_throw(int32_t kind) {
     });
 }
 
-void * svc_load_begin(const char * path, const int32_t * params, int32_t n) {
+llama_model_params svc::load_params(const int32_t * params, int32_t n) {
+    llama_model_params p = llama_model_default_params();
+    p.n_gpu_layers = column(params, n, 0, -1);
+    p.main_gpu = column(params, n, 1, 0);
+    const bool use_mmap = column(params, n, 2, 1) != 0, use_mlock = column(params, n, 3, 0) != 0;
+    p.load_mode = use_mmap ? (use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
+                           : (use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE);
+    p.vocab_only = column(params, n, 4, 0) != 0;
+    p.check_tensors = column(params, n, 5, 0) != 0;
+    p.load_mtp = column(params, n, 6, 0) != 0;
+    p.split_mode = (llama_split_mode) column(params, n, 7, LLAMA_SPLIT_MODE_LAYER);
+    if (column(params, n, 8, 0) != 0) {
+        p.no_alloc = true;
+        p.load_mode = LLAMA_LOAD_MODE_NONE;
+    }
+    p.no_host = true;  // a device's host buffers would take the weights of the CPU's layers from the kernels of ffi/kernels
+    return p;
+}
+
+void * svc_load_begin(const char * path, const int32_t * params, int32_t n, void * placement) {
     return guard<void *>(nullptr, [&]() -> void * {
         if (path == nullptr) throw std::invalid_argument("no path was given");
         auto task = std::make_unique<load_task>();
-        llama_model_params p = llama_model_default_params();
-        p.n_gpu_layers = svc::column(params, n, 0, -1);
-        p.main_gpu = svc::column(params, n, 1, 0);
-        const bool use_mmap = svc::column(params, n, 2, 1) != 0, use_mlock = svc::column(params, n, 3, 0) != 0;
-        p.load_mode = use_mmap ? (use_mlock ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MMAP)
-                               : (use_mlock ? LLAMA_LOAD_MODE_MLOCK : LLAMA_LOAD_MODE_NONE);
-        p.vocab_only = svc::column(params, n, 4, 0) != 0;
-        p.check_tensors = svc::column(params, n, 5, 0) != 0;
-        p.load_mtp = svc::column(params, n, 6, 0) != 0;
+        llama_model_params p = svc::load_params(params, n);
+        if (placement != nullptr) svc::apply(*static_cast<svc::placement *>(placement), p);
         p.progress_callback_user_data = &task->state;
         p.progress_callback = [](float done, void * state) {
             static_cast<std::atomic<int32_t> *>(state)->store((int32_t) (done * 1000));

@@ -13,6 +13,10 @@ namespace svc {
 ggml_log_callback log_callback();
 std::string take_log_error();
 
+// Parameters from the columns of svc_load_begin and of svc_context_new.
+llama_model_params load_params(const int32_t * columns, int32_t n);
+llama_context_params context_params(const int32_t * columns, int32_t n);
+
 struct calibration;
 void free_calibration(calibration * c);
 struct calibration_deleter {

@@ -30,8 +30,11 @@ SVC_API void svc_free(void * text);
 // Loads the compute back ends (best CPU variant, RPC, GPUs) found in `dir`; verbosity 0 errors .. 3 debug, to stderr.
 // 0, or -1 when no CPU back end could be loaded. Calling it again is a no-op.
 SVC_API int32_t svc_init(const char * dir, int32_t verbosity);
-// JSON {devices:[{name, description, type, memory_free, memory_total}], cpu_features, kernels, llama_version}.
+// JSON {devices:[{name, description, type, backend, pci (its address, where known), memory_free, memory_total}], cpu_features,
+//  kernels, llama_version}.
 SVC_API char * svc_system_info(void);
+// Free memory of each device now, in that order, into memory_free[n]. Returns the number of devices, -1 on failure.
+SVC_API int32_t svc_device_memory(int32_t n, int64_t * memory_free);
 // Raises inside, to prove that nothing escapes: kind 0 std::exception, 1 an int, 2 bad_alloc. Always -1.
 SVC_API int32_t svc_selftest_throw(int32_t kind);
 
@@ -39,8 +42,10 @@ SVC_API int32_t svc_selftest_throw(int32_t kind);
 
 // Starts loading the GGUF file at `path` on a thread of its own. params: int32 columns, in order:
 //   0 n_gpu_layers (-1 all), 1 main_gpu, 2 use_mmap, 3 use_mlock, 4 vocab_only, 5 check_tensors, 6 load_mtp: the layers that
-//   predict several tokens too, which svc_draft_open needs of the model that has them.
-SVC_API void * svc_load_begin(const char * path, const int32_t * params, int32_t n_params);
+//   predict several tokens too, which svc_draft_open needs of the model that has them, 7 split mode (0 one device, 1 layers,
+//   2 rows), 8 headers only: the model is good for svc_model_info alone.
+// placement: of svc_place_begin, replaces columns 0, 1 and 7; may be NULL. It must outlive the model.
+SVC_API void * svc_load_begin(const char * path, const int32_t * params, int32_t n_params, void * placement);
 // Parts per thousand done, 0..1000, while loading; 1001 loaded; -1 failed. Never blocks.
 SVC_API int32_t svc_load_state(void * load);
 // Waits for the thread, frees `load`, returns the model; NULL when loading failed (svc_last_error says why).
@@ -60,6 +65,24 @@ SVC_API int32_t svc_tokenize(void * model, const char * text, int32_t len, int32
 // Returns the count, or -needed when `capacity` is too small; tokens outside the vocabulary give 0.
 SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, uint8_t * out, int32_t capacity);
 
+// ---- placement: which device holds which layers ------------------------------------------------------------------
+
+// Starts to divide a model between the CPU and the devices by their free memory. Reads headers of files only, on a thread of
+// its own. place: int32 columns, in order:
+//   0 layers on devices, the output layer is one (-1: as many as fit), 1 split mode (0 one device, 1 layers, 2 rows), 2 device of
+//   mode 0, 3 layers from the first one whose experts stay on the CPU (-1: all), 4 load_mtp, 5 MiB left free on each device,
+//   6 MiB held of each device (0: all), 7 MiB of other files on the first device.
+// split[n_split]: shares of the devices; by free memory without any. context: columns of svc_context_new.
+SVC_API void * svc_place_begin(const char * path, const int32_t * place, int32_t n_place, const float * split, int32_t n_split,
+    const int32_t * context, int32_t n_context);
+// Waits up to wait_ms. 1 placed, 0 still working, -1 failed.
+SVC_API int32_t svc_place_wait(void * placement, int32_t wait_ms);
+// JSON {layers, device_layers, divided_layers (with experts on the CPU), fits, devices:[{name, description, free, total, weights, cache,
+//  compute}]}, the CPU last. Only of a placement that is placed.
+SVC_API char * svc_place_report(void * placement);
+// Waits for the thread. Not while a model uses it.
+SVC_API void svc_place_free(void * placement);
+
 // ---- context: one KV cache shared by all sequences ------------------------------------------------------------
 
 // params: int32 columns, in order:
@@ -69,6 +92,9 @@ SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, ui
 // NULL when memory does not suffice or a setting does not fit the model.
 SVC_API void * svc_context_new(void * model, const int32_t * params, int32_t n_params);
 SVC_API void svc_context_free(void * context);
+// JSON [{name, description, buffer, weights, cache, compute}], bytes: what the context, its model and its draft model hold in each
+// type of buffer. name: of the device; that of the CPU for memory of the machine.
+SVC_API char * svc_context_memory(void * context);
 // What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
 // 5 whether part of a sequence can be removed (0 for recurrent memory), 6 whether it remembers what it has computed: with 0,
 // as for BERT, every pass starts without state, so an input must be complete and nothing can be generated.

@@ -1,6 +1,8 @@
 // What `svc bench` and `svc tune` print.
 
 import type { BenchRow, Rate, TuneReport } from "../core/measure.ts";
+import { profileOf, profilePhrase } from "../core/device-profile.ts";
+import { type ModelPlacement, placementPhrase } from "../core/placement.ts";
 import { VERSION } from "../core/version.ts";
 import { columns } from "./table.ts";
 
@@ -12,6 +14,7 @@ interface BenchedModel {
     readonly sizeBytes: number;
     readonly threads: number;
     readonly cells: number;
+    readonly placement?: ModelPlacement;
   };
   readonly rows: readonly BenchRow[];
 }
@@ -20,7 +23,10 @@ interface BenchedModel {
 export function benchTable({ model, info, rows }: BenchedModel): string {
   const size = (info.sizeBytes / 1e6).toFixed(1);
   const threads = info.threads === 1 ? "1 thread" : `${info.threads} threads`;
-  const title = `${model}: ${info.description}, ${size} MB, ${threads}`;
+  const { placement } = info;
+  const place =
+    placement === undefined ? "" : `, ${placementPhrase(placement)} (${profilePhrase(profileOf(placement))})`;
+  const title = `${model}: ${info.description}, ${size} MB, ${threads}${place}`;
   const head = ["test", "tokens", "depth", "at once", "tokens/s"];
   const lines = rows.map(({ test, tokens, depth, concurrency, steady, tokens_per_second: speed }) => [
     test,
@@ -43,6 +49,7 @@ export function benchReport(models: readonly BenchedModel[]) {
       size_bytes: info.sizeBytes,
       threads: info.threads,
       kv_cells: info.cells,
+      placement: info.placement ?? null,
       rows,
     })),
   };

@@ -2,6 +2,7 @@
 // workers have been found before.
 
 import { defined } from "../core/defined.ts";
+import { DEVICE_PROFILES } from "../core/device-profile.ts";
 import type { MediaLimits } from "../core/media.ts";
 import type { ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
 import type { ModelSettings, Settings } from "./settings.ts";
@@ -52,7 +53,7 @@ export function textOptions(
     ...defined({ contextLen: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { memoryBytes: cache.memory_mb * 1024 * 1024 }),
     ...defined({ memoryFraction: cache.memory_fraction }),
-    cacheType: cache.cache_type === "auto" ? "f16" : cache.cache_type,
+    cacheType: cache.cache_type === "auto" ? autoCacheType(model) : cache.cache_type,
     pagedAttn: cache.mode !== "off",
     ...defined({
       maxSeqLen: model.device.max_seq_len,
@@ -74,9 +75,28 @@ export function textOptions(
 function deviceOf(
   { device }: ModelSettings,
   backends: TextParts["backends"],
-): Pick<TextOptions, "deviceLayers" | "backends"> {
+): Pick<TextOptions, "deviceLayers" | "backends" | "placement" | "fallback"> {
   const deviceLayers = device.cpu ? 0 : (device.device_layers ?? -1);
-  return { deviceLayers, ...(deviceLayers === 0 ? {} : defined({ backends: backends() })) };
+  if (deviceLayers === 0) return { deviceLayers };
+  return {
+    deviceLayers,
+    ...defined({ backends: backends(), placement: placementOf(device), fallback: device.fallback }),
+  };
+}
+
+/** Format of keys and values where no setting names one. */
+function autoCacheType({ device }: ModelSettings): TextOptions["cacheType"] {
+  const isOnCpu = device.cpu || device.device_layers === 0;
+  return DEVICE_PROFILES[isOnCpu ? "cpu" : "device"].cacheType;
+}
+
+/** How layers are divided between devices; undefined where no setting says it. */
+function placementOf(device: ModelSettings["device"]): TextOptions["placement"] {
+  const expertsOnCpu = device.cpu_moe ? ("all" as const) : device.n_cpu_moe;
+  const { split_mode: splitMode, main_gpu: mainGpu, tensor_split: tensorSplit, memory_mb: most } = device;
+  const memoryBytes = most === undefined ? undefined : most * 1024 * 1024;
+  const placement = defined({ splitMode, mainGpu, tensorSplit, expertsOnCpu, memoryBytes });
+  return Object.keys(placement).length === 0 ? undefined : placement;
 }
 
 /** Memory and disk for copies of KV cells. */

@@ -37,7 +37,7 @@ export interface Facts {
   /** What follows this word in the value is a secret and never printed; after "", all of it. */
   readonly secretAfter?: string;
   /** Stands in the example file where there is no default. */
-  readonly example?: string | number | boolean | readonly string[];
+  readonly example?: string | number | boolean | readonly string[] | readonly number[];
   /** A list of tables is a section with rows of its own, not one value. */
   readonly isTables?: true;
   /** `later`: no behaviour in this version. `never`: llama.cpp cannot do it. Absent: works. */

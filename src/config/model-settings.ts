@@ -156,11 +156,49 @@ const ModelQuantization = section("Quantization of the weights.", {
 const ModelDevice = section("Where the model runs and how long its context is.", {
   cpu: toggle("Stay on the CPU even where an accelerator is present; the same for all models.", {}),
   device_layers: optional(
-    integer("Layers placed on the accelerator; unset: as many as fit.", {
+    integer("Layers placed on devices, the output layer as one; unset: as many as fit their free memory.", {
       flag: "--num-device-layers",
-      example: 99,
+      example: 20,
       minimum: 0,
     }),
+  ),
+  split_mode: optional(
+    choice(
+      ["none", "layer", "row"],
+      "How several devices share a model: `none` uses one of them (main_gpu), `layer` gives each some layers, `row` divides the matrices of each layer where the back end can (CUDA). Unset: `layer`, with main_gpu `none`.",
+      { example: "layer" },
+    ),
+  ),
+  main_gpu: optional(
+    integer("Number of the device that holds the whole model, from 0, as `svc doctor` lists them.", {
+      minimum: 0,
+      example: 0,
+    }),
+  ),
+  tensor_split: optional(
+    list(Type.Number({ minimum: 0 }), "Share of the model on each device; unset: by free memory.", {
+      minItems: 1,
+      example: [3, 1],
+    }),
+  ),
+  cpu_moe: toggle(
+    "Keep the experts of all layers on the CPU; attention and dense weights stay on the device.",
+  ),
+  n_cpu_moe: optional(
+    integer("The same for that many layers, counted from the first one.", { minimum: 1, example: 12 }),
+  ),
+  memory_mb: optional(
+    integer(
+      "Most memory of each device that the model may take, megabytes; unset: what is free, less a reserve of 1024 MB, or an eighth of a small device.",
+      { flag: "--device-memory-mb", minimum: 1, example: 20_000 },
+    ),
+  ),
+  fallback: optional(
+    choice(
+      ["cpu"],
+      "Loads the model on the CPU after its device or driver has failed. Unset: it is loaded on the device again.",
+      { flag: "--device-fallback", example: "cpu" },
+    ),
   ),
   max_seq_len: optional(
     integer("Longest context of one sequence in tokens; unset: what the model was trained for.", {
@@ -193,8 +231,6 @@ const ModelDevice = section("Where the model runs and how long its context is.",
       example: "ca.pem",
     }),
   ),
-  main_gpu: later(optional(integer("GPU that holds what cannot be split.", { minimum: 0 }))),
-  tensor_split: later(optional(list(Type.Number(), "Share of the model on each GPU."))),
   topology: never(optional(text("llama.cpp does not read topology files; use device_layers."))),
 });
 

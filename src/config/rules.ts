@@ -19,6 +19,8 @@ const EXCLUSIVE: readonly (readonly (readonly string[])[])[] = [
   [["paged_attn.context_len"], ["paged_attn.memory_mb"], ["paged_attn.memory_fraction"]],
   [["models[].quantization.imatrix"], ["models[].quantization.calibration_file"]],
   [["models[].quantization.quant"], ["models[].format.quantized_file"]],
+  [["models[].device.cpu_moe"], ["models[].device.n_cpu_moe"]],
+  [["models[].device.main_gpu"], ["models[].device.tensor_split"]],
   [["models[].adapter.enable_lora", "models[].adapter.lora"], ["models[].adapter.legacy_lora"]],
 ];
 
@@ -44,6 +46,12 @@ const TEXT_KEYS = [
   "thinking_default",
   "device.max_seq_len",
   "device.rpc",
+  "device.split_mode",
+  "device.main_gpu",
+  "device.tensor_split",
+  "device.cpu_moe",
+  "device.n_cpu_moe",
+  "device.memory_mb",
 ] as const;
 const IMAGE_KEYS = [
   "format.diffusion_model",

@@ -28,7 +28,7 @@ export interface Row {
   /** Undefined where the setting has none. */
   readonly defaultValue: Scalar | undefined;
   /** Value in the example file: the default if there is one. */
-  readonly example: Scalar | readonly string[] | undefined;
+  readonly example: Scalar | readonly string[] | readonly number[] | undefined;
   /** The words of a `choice`; empty for other types. */
   readonly values: readonly string[];
   /** Those of `values` that have no behaviour in this version. */

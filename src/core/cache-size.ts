@@ -1,6 +1,8 @@
 // Size of a model's KV cache. The engine applies it once the model is loaded; the memory check before loading uses the same
 // function.
 
+import { DEVICE_PROFILES } from "./device-profile.ts";
+
 /** KV cache element types that llama.cpp's attention kernels take. */
 export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
 
@@ -38,8 +40,6 @@ const ELEMENT_BYTES: Readonly<Record<CacheType, number>> = {
   iq4_nl: 18 / 32,
 };
 
-/** Largest share of the free memory for a cache without a configured size. */
-const CACHE_SHARE = 0.25;
 /** Cells a sequence can count on when all of them run at once, unless the context is shorter. */
 const CELLS_PER_SEQUENCE = 1024;
 /** The cache is sized in steps of this many cells, which is what attention pads to anyway. */
@@ -52,9 +52,14 @@ export function cellBytes({ elements }: CacheShape, type: CacheType): number {
 
 /**
  * Cells of the cache. Unless configured: room for the whole trained context and for every sequence at once, but no more
- * than a quarter of the free memory.
+ * than `share` of the free memory.
  */
-export function cacheCells(request: CacheRequest, shape: CacheShape, freeBytes: number): number {
+export function cacheCells(
+  request: CacheRequest,
+  shape: CacheShape,
+  freeBytes: number,
+  share: number = DEVICE_PROFILES.cpu.cacheShare,
+): number {
   if (request.contextLen !== undefined) return request.contextLen;
   const bytes = cellBytes(shape, request.cacheType);
   const stepDown = (cells: number): number => Math.max(CELL_STEP, Math.floor(cells / CELL_STEP) * CELL_STEP);
@@ -63,5 +68,5 @@ export function cacheCells(request: CacheRequest, shape: CacheShape, freeBytes: 
   if (request.memoryFraction === 0) return Math.max(CELL_STEP, Math.ceil(context / CELL_STEP) * CELL_STEP);
   if (request.memoryFraction !== undefined) return stepDown((freeBytes * request.memoryFraction) / bytes);
   const wanted = Math.max(context, request.maxSeqs * Math.min(CELLS_PER_SEQUENCE, context));
-  return stepDown(Math.min(wanted, (freeBytes * CACHE_SHARE) / bytes));
+  return stepDown(Math.min(wanted, (freeBytes * share) / bytes));
 }

@@ -24,6 +24,8 @@ export interface ModelInfo {
   readonly abilities?: TextAbilities;
   /** Of a text model; absent until it has been loaded once. */
   readonly weights?: ModelWeights;
+  /** Where the layers of a text model are computed, in a phrase; absent: on the CPU. */
+  readonly placement?: string;
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
   /** Of an adapter: its base model, and what its alias points to now. */

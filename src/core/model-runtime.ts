@@ -3,6 +3,7 @@
 
 import type { AdapterId } from "./adapter.ts";
 import type { ImageEvent, ImageRequest } from "./image.ts";
+import type { ModelPlacement } from "./placement.ts";
 import type { Modality } from "./message.ts";
 import type { ModelStatus, ModelWeights } from "./model-info.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "./run.ts";
@@ -18,6 +19,10 @@ export interface TextFacts extends Partial<ModelWeights> {
   readonly cells?: number;
   /** Threads that decode. */
   readonly threads?: number;
+  /** Devices of its layers; absent where the engine had none to choose, and for upstream models. */
+  readonly placement?: ModelPlacement;
+  /** The device that failed, if the model is on the CPU for that reason. */
+  readonly deviceFault?: string;
   /** GGUF file on this machine. */
   readonly modelPath?: string;
   /** It continues text; embedding-only models do not. */

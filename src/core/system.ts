@@ -2,6 +2,7 @@
 // Never contains a path, a host name or a user of the machine.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { ModelPlacement } from "./placement.ts";
 
 const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
 const orNull = <T extends TSchema>(schema: T, description: string) =>
@@ -12,6 +13,8 @@ const Device = Type.Object(
     name: Type.String(),
     description: Type.String(),
     type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")]),
+    backend: Type.String({ description: "llama.cpp's back end for it." }),
+    pci: Type.Optional(Type.String({ description: "Its PCI address, where known." })),
     memory_total: bytes("Total memory"),
     memory_free: bytes("Free memory when the engine started"),
   },
@@ -70,6 +73,11 @@ const SystemModel = Type.Object(
     context_tokens: orNull(Type.Integer({ minimum: 1 }), "Maximum length of a sequence."),
     kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
     threads: orNull(Type.Integer({ minimum: 1 }), "Decode threads."),
+    placement: orNull(ModelPlacement, "Null also where it is on the CPU and no device was to choose."),
+    device_fault: orNull(
+      Type.String(),
+      "The device that failed, if the model is on the CPU for that reason.",
+    ),
     upstreams: Type.Optional(
       Type.Array(SystemUpstream, {
         description: "Upstream servers of the model; absent if it runs on this machine.",

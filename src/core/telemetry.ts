@@ -82,6 +82,15 @@ export const STEP_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ] as const;
 
+/** A device of this machine or of an RPC worker as it is now. */
+export interface DeviceStats {
+  readonly device: string;
+  readonly memoryTotal: number;
+  readonly memoryFree: number;
+  /** Share of the last moment in which it computed, 0 to 1; absent where the driver does not tell. */
+  readonly utilization?: number;
+}
+
 /** The numbers of one engine process. Counters count from its start. */
 export interface EngineStats {
   /** Sequences that wait for a slot, and prompts being rendered. */
@@ -128,6 +137,8 @@ export interface EngineStats {
   readonly rows: HistogramData;
   /** Seconds a step, over STEP_BUCKETS. */
   readonly steps: HistogramData;
+  /** Devices other than the CPU. */
+  readonly devices: readonly DeviceStats[];
 }
 
 /** Meter of image generation. */

@@ -6,7 +6,7 @@ import { statSync } from "node:fs";
 import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
-import { partCount, partPath } from "../core/model-files.ts";
+import { modelBytes } from "../core/model-bytes.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** Memory by purpose, bytes. */
@@ -64,7 +64,7 @@ export function memoryNeed(
     return undefined; // llama.cpp will say what is wrong with the file
   }
   const others = [options.mmprojPath, draftPath(options)].flatMap((path) => path ?? []);
-  const weights = [modelPath, ...others].reduce((sum, path) => sum + weightBytes(path), 0);
+  const weights = [modelPath, ...others].reduce((sum, path) => sum + modelBytes(path), 0);
   const shape = cacheShape(metadata);
   // A cache of default size shrinks to the memory that is left.
   const cells = cacheCells(options, shape, isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0);
@@ -122,15 +122,6 @@ function advice(need: MemoryNeed, options: TextOptions): string {
 /** The draft model's file. */
 function draftPath({ speculative }: TextOptions): string | undefined {
   return speculative?.type === "mtp" ? speculative.mtpModel : undefined;
-}
-
-/** Size of all parts of the file; almost all of it is tensors. */
-function weightBytes(modelPath: string): number {
-  let bytes = 0;
-  for (let part = 1; part <= partCount(modelPath); part++) {
-    bytes += statSync(partPath(modelPath, part), { throwIfNoEntry: false })?.size ?? 0;
-  }
-  return bytes;
 }
 
 /**

@@ -6,6 +6,7 @@ import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
 import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
+import { placementPhrase } from "../core/placement.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
@@ -74,6 +75,14 @@ function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   };
 }
 
+/** Where the layers of a loaded model are, on its card. */
+function placeOf(info: RuntimeFacts | undefined): Pick<ModelInfo, "placement"> {
+  if (info?.kind !== "text") return {};
+  const { placement, deviceFault } = info;
+  if (deviceFault !== undefined) return { placement: `on the CPU: ${deviceFault} failed` };
+  return placement === undefined ? {} : { placement: placementPhrase(placement) };
+}
+
 export class Models implements ModelControl {
   private models: readonly ServedModel[]; // the default model first
   private readonly leaving = new Set<ServedModel>(); // removed; they end with their last request
@@ -123,6 +132,7 @@ export class Models implements ModelControl {
       ownedBy: "svc",
       status: model.status,
       ...textFacts(model.known),
+      ...placeOf(model.info),
       ...defined({ root }),
     }));
   }
@@ -141,6 +151,8 @@ export class Models implements ModelControl {
         context_tokens: text?.contextTokens ?? null,
         kv_cells: text?.cells ?? null,
         threads: info?.threads ?? null,
+        placement: text?.placement ?? null,
+        device_fault: text?.deviceFault ?? null,
         ...(model?.upstreams === undefined ? {} : { upstreams: [...model.upstreams] }),
       };
     });

@@ -47,6 +47,22 @@ export interface TierOptions {
   readonly disk?: { readonly folder: string; readonly bytesMax: number };
 }
 
+/** One device for all layers, each layer on one device, or the rows of each layer on all devices. */
+export type SplitMode = "none" | "layer" | "row";
+
+/** How the layers of a model are divided between devices. */
+export interface PlacementOptions {
+  readonly splitMode?: SplitMode;
+  /** Number of the device of split mode `none`. */
+  readonly mainGpu?: number;
+  /** Shares of the devices. */
+  readonly tensorSplit?: readonly number[];
+  /** Layers, from the first one, whose experts stay on the CPU. */
+  readonly expertsOnCpu?: number | "all";
+  /** Most memory of each device, bytes. */
+  readonly memoryBytes?: number;
+}
+
 /** How a text model is loaded. */
 export interface TextOptions extends CommonOptions, CacheRequest {
   readonly kind: "text";
@@ -81,8 +97,12 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly thinkingDefault?: "on" | "template";
   /** GGUF adapter of every pass; absent: none. Excludes adapters that requests choose. */
   readonly adapterPath?: string;
-  /** Layers on the GPU; -1 for all. */
+  /** Layers on devices, the output layer as one; -1: as many as fit; 0: the devices are not used. */
   readonly deviceLayers: number;
+  /** How they are divided; absent: by free memory. */
+  readonly placement?: PlacementOptions;
+  /** After a device has failed the model is loaded on the CPU; absent: on the device again. */
+  readonly fallback?: "cpu";
   /** host:port, on this machine, of relays to RPC workers whose devices take layers; absent: none. */
   readonly rpcEndpoints?: readonly string[];
   /** Compute back ends to load beside the embedded one for the CPU; absent: none. */
@@ -144,8 +164,10 @@ export type VoiceSource =
 /** Options of an engine process, in its first message; `kind` selects the worker. */
 export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
+type DeviceFacts = "placement" | "deviceFault";
+
 /** Facts of a loaded text model. */
-export interface TextInfo extends Required<TextFacts> {
+export interface TextInfo extends Required<Omit<TextFacts, DeviceFacts>>, Pick<TextFacts, DeviceFacts> {
   readonly vocabulary: number;
   readonly trainedContext: number;
   readonly maxSeqs: number;
@@ -212,6 +234,8 @@ export type ToEngine =
 export type FromEngine =
   | { readonly type: "pong" }
   | { readonly type: "loading"; readonly permille: number }
+  /** Where the layers go, before the weights are read. `devices` names those that get some, with their driver. */
+  | { readonly type: "placed"; readonly summary: string; readonly devices: string }
   /** The chat template is about to run, which may loop; the next message says that it has finished. */
   | { readonly type: "trying_template" }
   /** Text engines also describe the machine. */

@@ -2,8 +2,14 @@
 
 import type { Registry } from "prom-client";
 import { joinHistograms } from "../core/histogram.ts";
-import { type EngineMeter, type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../core/telemetry.ts";
-import { addCounter, addGauge, addHistogram, single } from "./read-when-asked.ts";
+import {
+  type DeviceStats,
+  type EngineMeter,
+  type EngineStats,
+  ROWS_BUCKETS,
+  STEP_BUCKETS,
+} from "../core/telemetry.ts";
+import { addCounter, addGauge, addHistogram, type Labeled, single } from "./read-when-asked.ts";
 
 /** Fields of EngineStats that are plain numbers. */
 type NumberField = {
@@ -51,6 +57,28 @@ const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = 
   ["residentBytes", "svc_engine_resident_memory_bytes", "Resident memory of the engine processes."],
 ];
 
+const DEVICE_GAUGES: readonly {
+  readonly name: string;
+  readonly help: string;
+  readonly of: (device: DeviceStats) => number | undefined;
+}[] = [
+  {
+    name: "svc_device_memory_total_bytes",
+    help: "Memory of a graphics card or another device.",
+    of: ({ memoryTotal }) => memoryTotal,
+  },
+  {
+    name: "svc_device_memory_free_bytes",
+    help: "Free memory of the device, as an engine has seen it last.",
+    of: ({ memoryFree }) => memoryFree,
+  },
+  {
+    name: "svc_device_utilization_ratio",
+    help: "Share of the time in which the device computed, where its driver tells.",
+    of: ({ utilization }) => utilization,
+  },
+];
+
 /** One model's engine, over all its processes. */
 class Meter implements EngineMeter {
   private current: EngineStats | undefined;
@@ -77,6 +105,11 @@ class Meter implements EngineMeter {
   /** Of the present process alone. */
   gauge(field: NumberField): number {
     return this.current?.[field] ?? 0;
+  }
+
+  /** Devices as the present process has seen them last. */
+  devices(): readonly DeviceStats[] {
+    return this.current?.devices ?? [];
   }
 
   /** Everything ever counted. */
@@ -108,6 +141,9 @@ export class EngineMetrics {
     for (const [field, name, help] of GAUGES) {
       addGauge(registry, { name, help, read: single(() => sum(meters.map((meter) => meter.gauge(field)))) });
     }
+    for (const { name, help, of } of DEVICE_GAUGES) {
+      addGauge(registry, { name, help, labelNames: ["device"], read: () => deviceSeries(meters, of) });
+    }
     const rows = single(() =>
       joinHistograms(
         counted().map((stats) => stats.rows),
@@ -132,6 +168,18 @@ export class EngineMetrics {
     this.meters.push(meter);
     return meter;
   }
+}
+
+/** One series for each device: engines of several models see the same ones. */
+function deviceSeries(
+  meters: readonly Meter[],
+  of: (device: DeviceStats) => number | undefined,
+): Iterable<Labeled<number>> {
+  const latest = new Map(meters.flatMap((meter) => meter.devices()).map((device) => [device.device, device]));
+  return [...latest].flatMap(([device, stats]): readonly Labeled<number>[] => {
+    const value = of(stats);
+    return value === undefined ? [] : [[{ device }, value]];
+  });
 }
 
 function summed(all: readonly EngineStats[]): EngineStats {
@@ -172,6 +220,7 @@ function summed(all: readonly EngineStats[]): EngineStats {
       all.map(({ steps }) => steps),
       STEP_BUCKETS,
     ),
+    devices: [],
   };
 }
 

@@ -4,6 +4,7 @@
 import { createServer } from "node:net";
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DEVICE_PROFILES, profilePhrase } from "../core/device-profile.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "./gguf-check.ts";
@@ -153,8 +154,16 @@ export function acceleratorCheck(
   if (gpus.length === 0) return pass(name, "none found: models run on the CPU");
   return pass(
     name,
-    gpus.map(({ description, memory_total }) => `${description}, ${gib(memory_total)}`).join("; "),
+    [...gpus.map(deviceText), `models on it: ${profilePhrase(DEVICE_PROFILES.device)}`].join("; "),
   );
+}
+
+/** A device by the number that main_gpu takes. */
+function deviceText(
+  { name, description, memory_total, memory_free }: EngineHost["devices"][0],
+  number: number,
+): string {
+  return `${number}: ${description} (${name}), ${gib(memory_total)}, ${gib(memory_free)} free`;
 }
 
 function loadedDrivers(): readonly Driver[] {

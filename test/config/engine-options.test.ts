@@ -62,6 +62,23 @@ test("back ends are loaded only if layers may be placed on an accelerator", () =
   }
 });
 
+test("placement: what the settings say about devices, and nothing where they say nothing", () => {
+  expect(text({})).not.toHaveProperty("placement");
+  const chosen = {
+    split_mode: "row",
+    tensor_split: [3, 1],
+    n_cpu_moe: 4,
+    memory_mb: 2,
+    fallback: "cpu",
+  } as const;
+  expect(text({}, chosen)).toMatchObject({
+    placement: { splitMode: "row", tensorSplit: [3, 1], expertsOnCpu: 4, memoryBytes: 2 * 1024 * 1024 },
+    fallback: "cpu",
+  });
+  expect(text({}, { cpu_moe: true, main_gpu: 1 }).placement).toEqual({ mainGpu: 1, expertsOnCpu: "all" });
+  expect(text({}, { cpu: true, main_gpu: 1 })).not.toHaveProperty("placement");
+});
+
 test("an image model has its checkpoint, or the parts that settings name", () => {
   const settings = settingsOf({});
   const model = modelOf(settings);

@@ -220,8 +220,8 @@ describe("models", () => {
     const flags = { "models[].model_id": ["a.gguf", "b.gguf"], "models[].device.cpu": true };
     const replaced = settingsOf(load(toml, { flags, environment: { SVC_MAX_SEQ_LEN: "100" } }));
     expect(replaced.models.map((model) => [model.alias, model.device])).toEqual([
-      ["a", { cpu: true, max_seq_len: 100 }],
-      ["b", { cpu: true, max_seq_len: 100 }],
+      ["a", { cpu: true, cpu_moe: false, max_seq_len: 100 }],
+      ["b", { cpu: true, cpu_moe: false, max_seq_len: 100 }],
     ]);
     const kept = settingsOf(load(toml, { flags: { "models[].device.cpu": true } }));
     expect(kept.models.map((model) => [model.alias, model.device.cpu])).toEqual([["toy", true]]);

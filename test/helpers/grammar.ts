@@ -26,7 +26,7 @@ export interface TestVocabulary extends Vocabulary {
 
 /** The tokens of a GGUF file, without its weights. */
 export function loadVocabulary(path: string, shim: Native): TestVocabulary {
-  const load = shim.svc_load_begin(cText(path), Int32Array.of(0, 0, 1, 0, 1, 0), 6);
+  const load = shim.svc_load_begin(cText(path), Int32Array.of(0, 0, 1, 0, 1, 0), 6, null);
   if (load === null) throw new Error(nativeText(shim.svc_last_error()));
   const model = shim.svc_load_finish(load);
   if (model === null) throw new Error(nativeText(shim.svc_last_error()));

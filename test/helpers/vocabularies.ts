@@ -84,7 +84,7 @@ function vocabularyOf(fields: readonly Field[]): [string[], number[]] {
 
 function loadVocabulary(path: string): Handle {
   const vocabularyOnly = Int32Array.of(0, 0, 1, 0, 1);
-  const load = native().svc_load_begin(cText(path), vocabularyOnly, vocabularyOnly.length);
+  const load = native().svc_load_begin(cText(path), vocabularyOnly, vocabularyOnly.length, null);
   const model = load === null ? null : native().svc_load_finish(load);
   if (model === null) throw new Error(nativeText(native().svc_last_error()));
   return model;

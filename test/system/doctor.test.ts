@@ -28,7 +28,14 @@ const HOST: EngineHost = {
   cpu_features: ["AVX2", "FMA"],
   kernels: ["packed-gemm", "attention"],
   devices: [
-    { name: "CPU", description: "A processor", type: "cpu", memory_total: 2 ** 34, memory_free: 2 ** 33 },
+    {
+      name: "CPU",
+      description: "A processor",
+      type: "cpu",
+      backend: "CPU",
+      memory_total: 2 ** 34,
+      memory_free: 2 ** 33,
+    },
   ],
   landlock_abi: 3,
   backend_failures: [],
@@ -128,7 +135,9 @@ test("a graphics card is named", async () => {
   const { checks } = await examine(
     deps({ host: async () => ({ ...HOST, devices: [...HOST.devices, gpu] }) }),
   );
-  expect(checks.find(({ name }) => name === "accelerator")?.detail).toBe("A card, 16.0 GiB");
+  expect(checks.find(({ name }) => name === "accelerator")?.detail).toBe(
+    "0: A card (GPU0), 16.0 GiB, 8.0 GiB free; models on it: KV cache of f16 within 90 % of the free memory, at most 4 threads, multi-step decode up to 1 ms",
+  );
 });
 
 describe("models", () => {
@@ -223,6 +232,8 @@ test("the system information matches its schema, before and after an engine has 
     context_tokens: 2,
     kv_cells: 3,
     threads: 4,
+    placement: null,
+    device_fault: null,
   };
   for (const host of [undefined, HOST]) {
     const info = await describeSystem(host, [model]);

@@ -1,43 +1,9 @@
 // The Vulkan back end through the executable, on Mesa's software device. test/vulkan.sh prepares the machine.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
+import { runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
-import { until } from "../helpers/until.ts";
-
-const IS_WANTED = process.env["SVC_VULKAN_TESTS"] === "1";
-const LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
-if (IS_WANTED && !existsSync(LAVAPIPE))
-  throw new Error(`${LAVAPIPE} is missing: install mesa-vulkan-drivers`);
-
-/** Shaders are compiled once for all tests; the first compilation takes most of a minute on two cores. */
-const shared = { cache: newFolder(), limitMs: 170_000 };
-const ENV = {
-  // ggml leaves software devices out unless they are chosen.
-  GGML_VK_VISIBLE_DEVICES: "0",
-  VK_DRIVER_FILES: LAVAPIPE,
-  VK_ICD_FILENAMES: LAVAPIPE,
-  MESA_SHADER_CACHE_DIR: newFolder(),
-};
-const OPTIONS = { ...shared, env: ENV };
-
-interface SystemBody {
-  readonly devices: readonly { readonly name: string; readonly type: string }[];
-}
-
-async function devicesOf(server: Server): Promise<readonly string[]> {
-  const body = (await (await fetch(`${server.url}/v1/system/info`)).json()) as SystemBody; // the wire's shape is tested elsewhere
-  return body.devices.map(({ name }) => name);
-}
-
-/** Kills the engine and waits for its successor: a request in between would be answered with its death. */
-async function killEngine(server: Server): Promise<void> {
-  const engine = server.enginePid();
-  process.kill(engine, "SIGKILL");
-  await until("the engine is gone", () => !server.enginePids().includes(engine));
-  await until("a new engine", () => server.enginePids().length > 0);
-}
+import { devicesOf, installVulkan, IS_WANTED, killEngine, OPTIONS, systemOf } from "./device.ts";
 
 const QUESTIONS = ["What is 12 + 30?", "What is the capital of France?"];
 
@@ -54,8 +20,7 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
   let onCpu: readonly string[] = [];
 
   beforeAll(async () => {
-    const installed = await runBinary(["backend", "install", "vulkan"], OPTIONS);
-    expect([installed.exit, installed.out]).toEqual([0, expect.stringContaining("The answers are equal")]);
+    expect(await installVulkan()).toContain("The answers are equal");
     const server = await startServer(["--cpu"], OPTIONS);
     onCpu = await answers(server);
     expect(await devicesOf(server)).toEqual(["CPU"]);
@@ -64,7 +29,7 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
 
   test("the device is listed, by the doctor too, and passes its test", async () => {
     expect((await runBinary(["backend", "list"], OPTIONS)).out).toMatch(/^vulkan\s+installed/m);
-    expect((await runBinary(["doctor"], OPTIONS)).out).toMatch(/ok\s+accelerator\s+llvmpipe/);
+    expect((await runBinary(["doctor"], OPTIONS)).out).toMatch(/ok\s+accelerator\s+0: llvmpipe/);
     const tried = await runBinary(["backend", "test", "vulkan"], OPTIONS);
     expect([tried.exit, tried.out]).toEqual([0, expect.stringContaining("The answers are equal")]);
   }, 120_000);
@@ -83,6 +48,32 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
     },
     120_000,
   );
+
+  test("a model that is larger than the device's memory is divided, and every place says so", async () => {
+    const server = await startServer(["--device-memory-mb", "25", "--context-len", "4096"], OPTIONS);
+    expect(await answers(server)).toEqual(onCpu);
+    expect(server.stderr()).toMatch(/\d of 7 layers on Vulkan0 \(llvmpipe.*the rest on the CPU/);
+    const { models } = await systemOf(server);
+    const placement = models[0]?.placement;
+    expect(placement?.device_layers).toBeGreaterThan(0);
+    expect(placement?.device_layers).toBeLessThan(placement?.layers ?? 0);
+    const [card] = placement?.devices ?? [];
+    const used = (card?.weights_bytes ?? 0) + (card?.cache_bytes ?? 0) + (card?.compute_bytes ?? 0);
+    expect(used).toBeLessThanOrEqual(25 * 2 ** 20);
+    expect(Math.abs(used - (card?.estimated_bytes ?? 0)) / used).toBeLessThan(0.1);
+    const cards: unknown = await (await fetch(`${server.url}/v1/models`)).json();
+    expect(JSON.stringify(cards)).toMatch(/"placement":"\d of 7 layers on Vulkan0, the rest on the CPU"/);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toMatch(/^svc_device_memory_total_bytes\{device="Vulkan0"\} [1-9]/m);
+    expect(metrics).toMatch(/^svc_device_memory_free_bytes\{device="Vulkan0"\} [1-9]/m);
+  }, 120_000);
+
+  test("a device that does not exist, and shares for more devices than there are, are refused by name", async () => {
+    const number = await runBinary(["serve", "--port", "0", "--main-gpu", "3"], OPTIONS);
+    expect([number.exit, number.err]).toEqual([1, expect.stringContaining("main_gpu: 3")]);
+    const shares = await runBinary(["serve", "--port", "0", "--tensor-split", "1,1"], OPTIONS);
+    expect([shares.exit, shares.err]).toEqual([1, expect.stringContaining("tensor_split has more entries")]);
+  }, 120_000);
 
   test("a killed engine comes back on the device", async () => {
     const server = await startServer([], OPTIONS);

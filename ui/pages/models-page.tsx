@@ -149,7 +149,7 @@ const OPERATIONS: readonly Operation[] = [
 ];
 
 function ModelView({ card }: { readonly card: ModelCard }) {
-  const { id, root, status, kind, mcp_tools_count: tools } = card;
+  const { id, root, status, kind, placement, mcp_tools_count: tools } = card;
   const [operating, setOperating] = useState<string>();
   const servers = upstreams.value?.get(id);
   const file = installed.value?.data.find(({ served_as: served }) => served === id);
@@ -190,6 +190,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       </header>
       {root && root !== id && <p class="faint">{root}</p>}
       <Badges card={card} file={file} />
+      {placement && <p class="faint">{placement}</p>}
       {tools ? <p class="faint">{plural(tools, "MCP tool")}</p> : null}
       {servers !== undefined && <Upstreams servers={servers} />}
       <Adapters model={id} isLoaded={shown === "loaded"} />

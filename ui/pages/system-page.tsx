@@ -92,7 +92,15 @@ function Table({ tree }: { readonly tree: Tree }) {
       {Object.entries(tree).map(([name, value]) => (
         <div key={name}>
           <dt>{labelOf(name)}</dt>
-          <dd>{isTree(value) ? <Table tree={value} /> : shown(name, value)}</dd>
+          <dd>
+            {isTree(value) ? (
+              <Table tree={value} />
+            ) : isTrees(value) ? (
+              value.map((tree) => <Table tree={tree} />)
+            ) : (
+              shown(name, value)
+            )}
+          </dd>
         </div>
       ))}
     </dl>
@@ -142,6 +150,10 @@ function Doctor() {
 
 function isTree(value: unknown): value is Tree {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTrees(value: unknown): value is readonly Tree[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isTree);
 }
 
 /** Sections of the information; the first section has all values outside of sections. */

@@ -21,6 +21,8 @@ export interface ModelCard {
     readonly reasoning: boolean;
     readonly embeddings: boolean;
   };
+  /** Where its layers are computed; absent on the CPU and on older servers. */
+  readonly placement?: string | null;
   /** Input modalities besides text; absent if unknown. */
   readonly modalities?: readonly Modality[] | null;
 }

@@ -66,6 +66,9 @@ const ModelObject = Type.Object(
       Type.Integer({ description: "The same as `context_length`, under vLLM's name." }),
     ),
     capabilities: Type.Optional(ModelCapabilities),
+    placement: Type.Optional(
+      Type.String({ description: "Where its layers are computed; absent: on the CPU without a choice." }),
+    ),
     root: Type.Optional(
       Type.String({ description: "Public source: the hub repository, or the adapter's alias." }),
     ),
@@ -236,7 +239,7 @@ function capabilitiesOf(
 
 function modelCard(model: ModelInfo): ModelObject {
   const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
-  const { contextTokens, abilities } = model;
+  const { contextTokens, abilities, placement } = model;
   return {
     id,
     object: "model",
@@ -247,6 +250,6 @@ function modelCard(model: ModelInfo): ModelObject {
     ...(modalities === undefined ? {} : { modalities: [...modalities] }),
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
     ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
-    ...defined({ root, parent, adapter_generation: adapterGeneration }),
+    ...defined({ placement, root, parent, adapter_generation: adapterGeneration }),
   };
 }

@@ -62,6 +62,8 @@ export interface EngineDeps {
 export type StepOutcome = "worked" | "rendering" | "idle";
 
 export class Engine {
+  /** Passes that could not be computed, for reasons other than a full cache. */
+  failedPasses = 0;
   private readonly backend: Backend;
   private readonly now: () => number;
   private readonly kv: KvCache;
@@ -184,6 +186,7 @@ export class Engine {
   /** After rows that could not be computed: makes room in the cache, or fails their runs. */
   private recover(outcome: "full" | "failed", rows: readonly PlannedRows<EngineSequence>[]): void {
     if (outcome === "full" && this.runningSet.makeRoom()) return;
+    if (outcome === "failed") this.failedPasses++;
     this.runs.failAll(outcome === "full" ? this.runningSet.running : rows.map(({ sequence }) => sequence));
   }
 
@@ -222,7 +225,7 @@ export class Engine {
   }
 
   /** Counters and gauges, except those of the process and the embedder. */
-  stats(): Omit<EngineStats, "residentBytes" | "embedTokens"> {
+  stats(): Omit<EngineStats, "residentBytes" | "embedTokens" | "devices"> {
     return {
       waiting: this.runningSet.waiting.length + this.arrivals.count,
       running: this.runningSet.running.length,

@@ -3,6 +3,7 @@
 
 import { availableParallelism } from "node:os";
 import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../../ffi/embedded.ts";
+import { watchDevices } from "../../../ffi/devices.ts";
 import { describeHost } from "../../../ffi/host.ts";
 import { GrammarEngine } from "../../../ffi/grammar.ts";
 import { openGrammar, openNative } from "../../../ffi/library.ts";
@@ -10,9 +11,11 @@ import { addRpcWorker } from "../../../ffi/rpc.ts";
 import { LlamaBackend } from "../../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import { unreachable } from "../../core/assert.ts";
+import { profileOf } from "../../core/device-profile.ts";
 import { ServiceError } from "../../core/error.ts";
 import { freeMemory } from "../../core/free-memory.ts";
 import type { EngineHost } from "../../core/system.ts";
+import type { DeviceStats } from "../../core/telemetry.ts";
 import type { CalibrationCommand, RunId, TextOptions, ToEngine } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
@@ -43,6 +46,7 @@ const RENDER_WAIT_MS = 1;
 interface Loaded {
   readonly backend: LlamaBackend;
   readonly host: EngineHost;
+  readonly devices: () => readonly DeviceStats[];
   /** Opened at the first call: a model without constrained answers does not load the library. */
   readonly constraints: () => ConstraintBackend;
 }
@@ -60,6 +64,7 @@ async function load(options: TextOptions): Promise<Loaded> {
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, {
     onProgress: (permille) => send({ type: "loading", permille }),
+    onPlaced: (summary, devices) => send({ type: "placed", summary, devices }),
     onTemplate: () => send({ type: "trying_template" }),
   });
   if (backend.maxSeqs < options.maxSeqs) {
@@ -77,7 +82,8 @@ async function load(options: TextOptions): Promise<Loaded> {
     }
     return grammars;
   };
-  return { backend, host: { ...describeHost(native), backend_failures: backendFailures }, constraints };
+  const host = { ...describeHost(native), backend_failures: backendFailures };
+  return { backend, host, constraints, devices: watchDevices(native) };
 }
 
 function sendEmbedding({ id, result }: EmbedOutcome): void {
@@ -92,6 +98,7 @@ export class TextWork implements EngineWork {
   private engine: Engine | undefined;
   private embedder: Embedder | undefined;
   private backend: LlamaBackend | undefined;
+  private devices: () => readonly DeviceStats[] = () => [];
   private stopping = false;
   private wake: (() => void) | undefined;
   private readonly outbox = new Outbox();
@@ -113,6 +120,7 @@ export class TextWork implements EngineWork {
         console.error("engine: rendering a prompt hangs and blocks all others; ending this process");
         return 1; // the serving process fails the open runs and starts another engine
       }
+      if (this.hasLostDevice()) return 1;
       this.statsTimer ??= setTimeout(() => this.sendStats(), STATS_MS); // aborts are counted, too
       this.embedding = this.embedder?.step(outcome === "idle" ? RENDER_WAIT_MS : 0) ?? false;
       if (outcome === "idle" && !this.embedding) await new Promise<void>((resolve) => (this.wake = resolve));
@@ -165,8 +173,9 @@ export class TextWork implements EngineWork {
 
   private async load(): Promise<void> {
     try {
-      const { backend, constraints, host } = await load(this.options);
+      const { backend, constraints, host, devices } = await load(this.options);
       this.backend = backend;
+      this.devices = devices;
       const { prefixCacheN, checkpointBytes = 0, speculative, noKvCache = false } = this.options;
       this.engine = new Engine({
         backend,
@@ -175,7 +184,7 @@ export class TextWork implements EngineWork {
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         tiers: openTiers(this.options.tiers, backend.cellCopies, () => this.wake?.()),
         drafts: speculative?.type === "ngram",
-        multiStepMs: noKvCache ? 0 : COALESCE_MS,
+        multiStepMs: noKvCache ? 0 : profileOf(backend.info.placement).multiStepMs,
         noKvCache,
         emit: (run, event) => this.outbox.add(run, event),
         now: () => performance.now(),
@@ -229,6 +238,21 @@ export class TextWork implements EngineWork {
     }
   }
 
+  /** Whether a pass with layers on a device has failed: what the device computes after that cannot be trusted. */
+  private hasLostDevice(): boolean {
+    const { engine, backend } = this;
+    const isOnDevice = (backend?.info.placement?.device_layers ?? 0) > 0;
+    if (engine === undefined || backend === undefined || engine.failedPasses === 0 || !isOnDevice)
+      return false;
+    const reason = backend.lastFailure;
+    send({
+      type: "log",
+      line: `a pass on a device failed${reason === "" ? "" : `: ${reason}`}; ending the engine`,
+    });
+    this.flush();
+    return true;
+  }
+
   /** Whether events may wait for those of the next step. */
   private mayCoalesce(): boolean {
     return this.engine?.isDecodingOnly === true && !this.embedding && !this.stopping;
@@ -245,6 +269,9 @@ export class TextWork implements EngineWork {
     if (this.engine === undefined) return;
     const residentBytes = process.memoryUsage.rss();
     const { embedTokens } = this;
-    send({ type: "stats", stats: { ...this.engine.stats(), embedTokens, residentBytes } });
+    send({
+      type: "stats",
+      stats: { ...this.engine.stats(), embedTokens, residentBytes, devices: this.devices() },
+    });
   }
 }

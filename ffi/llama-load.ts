@@ -1,0 +1,145 @@
+// Opens a model for an engine: decides where its layers go, loads it and its draft model, creates its context.
+
+import { DEVICE_PROFILES, profileOf } from "../src/core/device-profile.ts";
+import { freeMemory } from "../src/core/free-memory.ts";
+import type { TextOptions } from "../src/engine/protocol.ts";
+import type { Native } from "./library.ts";
+import {
+  type ContextPlan,
+  type ContextThreads,
+  contextColumns,
+  openContext,
+  planContext,
+} from "./llama-context.ts";
+import {
+  type CacheMemory,
+  type GraphLimits,
+  graphLimits,
+  isSmall,
+  type LoadHooks,
+  loadModel,
+  type ModelFile,
+  type ModelInfo,
+} from "./llama-model.ts";
+import {
+  cacheMemory,
+  deviceNames,
+  draftCacheBytes,
+  type LayerPlan,
+  mayUseDevices,
+  placementText,
+  planLayers,
+} from "./llama-placement.ts";
+import { physicalCores } from "./physical-cores.ts";
+import { type Handle, takeText } from "./text.ts";
+
+/** A loaded model with its context. The caller frees the handles. */
+export interface OpenedModel {
+  readonly path: string;
+  readonly model: Handle;
+  /** The draft model, where it is a separate file. */
+  readonly draft: Handle | undefined;
+  readonly context: Handle;
+  readonly meta: ModelInfo;
+  readonly limits: GraphLimits;
+  /** As requested, with the sequences that the architecture can run. */
+  readonly options: TextOptions;
+  readonly plan: ContextPlan;
+  readonly threads: ContextThreads;
+  /** Where the layers are; absent: on the CPU, without a device to choose. */
+  readonly layers: LayerPlan | undefined;
+}
+
+/** Throws ServiceError(model_unavailable) with the reason. */
+export async function openModel(
+  native: Native,
+  path: string,
+  asked: TextOptions,
+  { onProgress, onPlaced }: LoadHooks,
+): Promise<OpenedModel> {
+  const { speculative } = asked;
+  const draftPath = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
+  const file = { path, withHead: speculative?.type === "mtp" && draftPath === undefined, name: "the model" };
+  const draftFile =
+    draftPath === undefined ? undefined : { path: draftPath, withHead: true, name: "mtp_model" };
+  const planned = mayUseDevices(native, asked)
+    ? await planDevices(native, asked, file, draftFile)
+    : undefined;
+  if (planned !== undefined) onPlaced?.(placementText(planned.layers), deviceNames(native, planned.layers));
+  const layers = planned?.layers;
+  const onDevice = layers !== undefined && layers.report.device_layers > 0;
+  const place = layers === undefined ? WHOLE_ON_CPU : ({ type: "plan", handle: layers.handle } as const);
+  const model = await loadModel(native, { ...file, place }, onProgress);
+  const draft =
+    draftFile === undefined
+      ? undefined
+      : await loadModel(native, { ...draftFile, place: { type: "whole", onDevice } });
+  const meta = infoOf(native, model);
+  const limits = graphLimits(meta);
+  const options = lowered(asked, limits);
+  const draftMeta = draft === undefined ? undefined : infoOf(native, draft);
+  const plan = planned?.plan ?? planContext(meta, limits, options, machineMemory(), draftMeta);
+  const threads = threadsFor(meta, options, layers);
+  const context = openContext(native, model, contextColumns(options, plan, threads), options);
+  return { path, model, draft, context, meta, limits, options, plan, threads, layers };
+}
+
+const WHOLE_ON_CPU = { type: "whole", onDevice: false } as const;
+
+type NamedFile = Omit<ModelFile, "place">;
+
+/** Plans context and layers from the headers of the files. */
+async function planDevices(
+  native: Native,
+  asked: TextOptions,
+  file: NamedFile,
+  draftFile: NamedFile | undefined,
+): Promise<{ readonly plan: ContextPlan; readonly layers: LayerPlan }> {
+  const meta = await headerOf(native, file);
+  const draft = draftFile === undefined ? undefined : await headerOf(native, draftFile);
+  const limits = graphLimits(meta);
+  const options = lowered(asked, limits);
+  const plan = planContext(meta, limits, options, deviceMemory(native, options, meta), draft);
+  const layers = await planLayers(native, {
+    path: file.path,
+    options,
+    context: contextColumns(options, plan, threadsFor(meta, options, undefined)),
+    withHead: file.withHead,
+    draftCache: draftCacheBytes(draft, plan.cells, options),
+  });
+  return { plan, layers };
+}
+
+async function headerOf(native: Native, file: NamedFile): Promise<ModelInfo> {
+  const model = await loadModel(native, { ...file, place: { type: "header" } });
+  const info = infoOf(native, model);
+  native.svc_model_free(model);
+  return info;
+}
+
+function infoOf(native: Native, model: Handle): ModelInfo {
+  return JSON.parse(takeText(native, native.svc_model_info(model)));
+}
+
+function machineMemory(): CacheMemory {
+  return { freeBytes: freeMemory(), share: DEVICE_PROFILES.cpu.cacheShare };
+}
+
+/** That of the devices beside the weights; that of the machine where they cannot hold them. */
+function deviceMemory(native: Native, options: TextOptions, { size_bytes: weights }: ModelInfo): CacheMemory {
+  const freeBytes = cacheMemory(native, options, weights);
+  return freeBytes > 0 ? { freeBytes, share: DEVICE_PROFILES.device.cacheShare } : machineMemory();
+}
+
+function lowered(asked: TextOptions, { sequences = asked.maxSeqs }: GraphLimits): TextOptions {
+  return { ...asked, maxSeqs: Math.min(asked.maxSeqs, sequences) };
+}
+
+function threadsFor(meta: ModelInfo, options: TextOptions, layers: LayerPlan | undefined): ContextThreads {
+  const cores = physicalCores();
+  const most = Math.min(cores, profileOf(layers?.report).threadsMax);
+  return {
+    threads: options.threads ?? (isSmall(meta) ? 1 : most),
+    threadsBatch: options.threadsBatch ?? options.threads ?? most,
+  };
+}

@@ -1,0 +1,279 @@
+// Divides a model between the CPU and the devices by their free memory, and reports what a context has taken of each. Measures with
+// llama.cpp's simulated allocation, which reads the headers of files alone.
+
+#include "placement.h"
+
+#include "draft.h"
+#include "guard.h"
+#include "model.h"
+#include "svc_llama.h"
+
+#include "common.h"
+#include "fit.h"
+#include "json.h"
+
+#include "ggml-backend.h"
+
+#include <algorithm>
+#include <chrono>
+
+using svc::column;
+using svc::guard;
+using svc::need;
+
+namespace {
+
+constexpr int64_t MIB = 1024 * 1024;
+// Of the memory of a small device, less than the wanted reserve is left free.
+constexpr int64_t RESERVE_SHARE = 8;
+
+bool is_used(const llama_model_tensor_buft_override & rule) { return rule.pattern != nullptr; }
+
+}  // namespace
+
+namespace svc {
+
+placement::placement(const char * path, const int32_t * place, int32_t n_place, const float * shares,
+    int32_t n_shares, const llama_context_params & context_params)
+    : path(path), context(context_params) {
+    params = load_params(nullptr, 0);
+    layers = column(place, n_place, 0, -1);
+    params.split_mode = (llama_split_mode) column(place, n_place, 1, LLAMA_SPLIT_MODE_LAYER);
+    params.main_gpu = column(place, n_place, 2, 0);
+    params.load_mtp = column(place, n_place, 4, 0) != 0;
+    reserve = column(place, n_place, 5, 1024) * MIB;
+    most = column(place, n_place, 6, 0) * MIB;
+    others = column(place, n_place, 7, 0) * MIB;
+    split.assign(llama_max_devices(), 0.0f);
+    if (n_shares > (int32_t) split.size()) throw std::invalid_argument("tensor_split has more entries than llama.cpp has devices");
+    std::copy_n(shares, shares == nullptr ? 0 : n_shares, split.begin());
+    this->n_shares = shares == nullptr ? 0 : n_shares;
+    if (this->n_shares > 0) params.tensor_split = split.data();
+    rules.resize(llama_max_tensor_buft_overrides() + 1);
+    experts = column(place, n_place, 3, 0);
+    keep_experts(experts);
+}
+
+// Experts of the first n layers stay on the CPU; -1: of all layers.
+void placement::keep_experts(int32_t n) {
+    if (n == 0) return;
+    if (n < 0) patterns.emplace_back(LLM_FFN_EXPS_REGEX);
+    for (int32_t layer = 0; layer < std::min<int32_t>(n, rules.size() - 1); layer++) {
+        patterns.push_back(llm_ffn_block_regex(layer, LLM_FFN_EXPS_REGEX));
+    }
+    for (size_t i = 0; i < patterns.size(); i++) rules[i] = {patterns[i].c_str(), ggml_backend_cpu_buffer_type()};
+    params.tensor_buft_overrides = rules.data();
+}
+
+void placement::measure() {
+    take_log_error();
+    try {
+        needs = common_get_device_memory_data(path.c_str(), &params, &context, devices, n_layers, n_trained, n_experts,
+            GGML_LOG_LEVEL_ERROR);
+    } catch (const std::exception & e) {
+        const std::string reason = take_log_error();
+        throw std::runtime_error(reason.empty() ? e.what() : reason);
+    }
+}
+
+int64_t placement::limit(size_t device) const {
+    const auto & memory = needs[device];
+    const int64_t left = memory.free - std::min(reserve, memory.total / RESERVE_SHARE);
+    return (most > 0 ? std::min(left, most) : left) - (device == 0 ? others : 0);
+}
+
+bool placement::fits() const {
+    for (size_t i = 0; i < devices.size(); i++) {
+        if ((int64_t) (needs[i].model + needs[i].context + needs[i].compute) > limit(i)) return false;
+    }
+    return true;
+}
+
+void placement::place() {
+    params.n_gpu_layers = layers < 0 ? llama_model_default_params().n_gpu_layers : layers;
+    measure();
+    if (devices.empty()) throw std::runtime_error("there is no device besides the CPU");
+    if (n_shares > (int32_t) devices.size()) throw std::invalid_argument("tensor_split has more entries than there are devices");
+    fitted = fits();
+    if (fitted || layers >= 0) return;
+    const bool is_free = n_shares == 0 && patterns.empty() && params.split_mode != LLAMA_SPLIT_MODE_ROW;
+    if (!is_free || !fit()) search();
+    if (params.n_gpu_layers == 0) stay_on_cpu();
+    measure();
+    fitted = fits();
+}
+
+// llama.cpp's own search, which also divides layers with experts. Works with its default settings only.
+bool placement::fit() {
+    std::vector<size_t> margins;
+    for (size_t i = 0; i < devices.size(); i++) margins.push_back(std::max<int64_t>(0, needs[i].free - limit(i)));
+    llama_model_params result = params;
+    llama_context_params same = context;
+    const auto status = common_fit_params(path.c_str(), &result, &same, split.data(), rules.data(), margins.data(), UINT32_MAX, nullptr,
+        GGML_LOG_LEVEL_ERROR);
+    take_log_error();
+    if (status != COMMON_PARAMS_FIT_STATUS_SUCCESS) {
+        std::fill(split.begin(), split.end(), 0.0f);
+        rules.assign(rules.size(), {nullptr, nullptr});
+        return false;
+    }
+    params = result;
+    return true;
+}
+
+// The most layers that fit with the given shares and rules.
+void placement::search() {
+    int32_t low = 0, high = n_layers + 1;  // low fits, or nothing does; high does not
+    while (high - low > 1) {
+        params.n_gpu_layers = low + (high - low) / 2;
+        measure();
+        (fits() ? low : high) = params.n_gpu_layers;
+    }
+    params.n_gpu_layers = low;
+}
+
+// Without layers a device would still get the compute buffers of a context.
+void placement::stay_on_cpu() {
+    static ggml_backend_dev_t none = nullptr;
+    params.devices = &none;
+    params.split_mode = LLAMA_SPLIT_MODE_LAYER;
+    params.tensor_split = nullptr;
+}
+
+int32_t placement::device_layers() const {
+    const int32_t all = n_layers + 1;
+    return params.n_gpu_layers < 0 ? all : std::min(params.n_gpu_layers, all);
+}
+
+int32_t placement::divided_layers() const {
+    if (n_experts == 0) return 0;
+    if (experts == 0) return std::count_if(rules.begin(), rules.end(), is_used);  // of llama.cpp's search
+    const int32_t first = n_layers + 1 - device_layers(), last = experts < 0 ? n_layers : std::min<int32_t>(experts, n_layers);
+    return std::max(0, last - first);
+}
+
+void apply(const placement & p, llama_model_params & load) {
+    load.devices = p.params.devices;
+    load.n_gpu_layers = p.params.n_gpu_layers;
+    load.split_mode = p.params.split_mode;
+    load.main_gpu = p.params.main_gpu;
+    load.tensor_split = p.params.tensor_split;
+    load.tensor_buft_overrides = p.params.tensor_buft_overrides;
+}
+
+void placement::run() {
+    int32_t end = 1;
+    try {
+        place();
+    } catch (const std::exception & e) {
+        error = e.what();
+        end = -1;
+    } catch (...) {
+        error = "an unknown error was raised while placing the model";
+        end = -1;
+    }
+    std::lock_guard<std::mutex> lock(mutex);
+    state = end;
+    changed.notify_all();
+}
+
+}  // namespace svc
+
+namespace {
+
+common_json device_entry(ggml_backend_dev_t device) {
+    common_json entry = common_json::object();
+    entry["name"] = std::string(ggml_backend_dev_name(device));
+    entry["description"] = std::string(ggml_backend_dev_description(device));
+    return entry;
+}
+
+void add_bytes(common_json & entry, size_t weights, size_t cache, size_t compute) {
+    entry["weights"] = (int64_t) weights;
+    entry["cache"] = (int64_t) cache;
+    entry["compute"] = (int64_t) compute;
+}
+
+using buffers = std::map<ggml_backend_buffer_type_t, llama_memory_breakdown_data>;
+
+// Memory of a draft model's context; its weights are counted already where it is a head in the model's own file.
+void add_context(buffers & sums, const llama_context * ctx, bool with_weights) {
+    for (const auto & [type, bytes] : llama_get_memory_breakdown(ctx)) {
+        sums[type].model += with_weights ? bytes.model : 0;
+        sums[type].context += bytes.context;
+        sums[type].compute += bytes.compute;
+    }
+}
+
+}  // namespace
+
+void * svc_place_begin(const char * path, const int32_t * place, int32_t n_place, const float * split, int32_t n_split,
+    const int32_t * context, int32_t n_context) {
+    return guard<void *>(nullptr, [&]() -> void * {
+        if (path == nullptr) throw std::invalid_argument("no path was given");
+        auto placement = std::make_unique<svc::placement>(path, place, n_place, split, n_split, svc::context_params(context, n_context));
+        svc::placement * raw = placement.get();
+        raw->thread = std::thread([raw] { raw->run(); });
+        return placement.release();
+    });
+}
+
+int32_t svc_place_wait(void * placement, int32_t wait_ms) {
+    return guard<int32_t>(-1, [&] {
+        svc::placement & p = need<svc::placement>(placement, "placement");
+        std::unique_lock<std::mutex> lock(p.mutex);
+        p.changed.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return p.state != 0; });
+        if (p.state < 0) throw std::runtime_error(p.error);
+        return p.state;
+    });
+}
+
+char * svc_place_report(void * placement) {
+    return guard<char *>(nullptr, [&] {
+        svc::placement & p = need<svc::placement>(placement, "placement");
+        common_json devices = common_json::array();
+        for (size_t i = 0; i < p.needs.size(); i++) {
+            const bool is_cpu = i >= p.devices.size();  // the CPU comes last
+            const auto & memory = p.needs[i];
+            common_json entry = device_entry(is_cpu ? ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) : p.devices[i]);
+            entry["free"] = memory.free;
+            entry["total"] = memory.total;
+            add_bytes(entry, memory.model, memory.context, memory.compute);
+            devices.push_back(entry);
+        }
+        common_json out = common_json::object();
+        out["layers"] = (int32_t) p.n_layers + 1;
+        out["device_layers"] = p.device_layers();
+        out["divided_layers"] = p.divided_layers();
+        out["fits"] = p.fitted;
+        out["devices"] = devices;
+        return svc::copy_text(out.dump_safe());
+    });
+}
+
+void svc_place_free(void * placement) {
+    guard<int32_t>(-1, [&] {
+        std::unique_ptr<svc::placement> p(&need<svc::placement>(placement, "placement"));
+        p->thread.join();
+        return 0;
+    });
+}
+
+char * svc_context_memory(void * context) {
+    return guard<char *>(nullptr, [&] {
+        svc::context & c = need<svc::context>(context, "context");
+        buffers sums;
+        add_context(sums, c.ctx, true);
+        if (const llama_context * drafter = svc::draft_context_of(c)) add_context(sums, drafter, llama_get_model(drafter) != c.model);
+        common_json out = common_json::array();
+        for (const auto & [type, bytes] : sums) {
+            ggml_backend_dev_t device = ggml_backend_buft_get_device(type);
+            const bool is_cpu = ggml_backend_buft_is_host(type) || device == nullptr;
+            common_json entry = device_entry(is_cpu ? ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) : device);
+            entry["buffer"] = std::string(ggml_backend_buft_name(type));
+            add_bytes(entry, bytes.model, bytes.context, bytes.compute);
+            out.push_back(entry);
+        }
+        return svc::copy_text(out.dump_safe());
+    });
+}

@@ -1,0 +1,36 @@
+// What an engine chooses differently on a card. The one table of these choices; settings win over it. `svc doctor` and `svc bench`
+// show the row in use.
+
+import type { ModelPlacement } from "./placement.ts";
+
+/** Choices for the CPU, or for a model whose layers are all on devices. */
+export interface DeviceProfile {
+  /** Largest share of the free memory for a cache without a configured size. */
+  readonly cacheShare: number;
+  /** Most threads that decode: with all layers on a device, only the embedding of tokens is computed on the CPU. */
+  readonly threadsMax: number;
+  /** Format of keys and values where cache_type is `auto`. */
+  readonly cacheType: "f16";
+  /** Longest series of decode steps in one native call, milliseconds. */
+  readonly multiStepMs: number;
+}
+
+export const DEVICE_PROFILES = {
+  cpu: { cacheShare: 0.25, threadsMax: Infinity, cacheType: "f16", multiStepMs: 1 },
+  // Other programs seldom need what a card has left. Threads would only wait for each other between two passes.
+  device: { cacheShare: 0.9, threadsMax: 4, cacheType: "f16", multiStepMs: 1 },
+} as const satisfies Readonly<Record<string, DeviceProfile>>;
+
+/** The row for a model: that of devices if all its layers are there. */
+export function profileOf(
+  placement: Pick<ModelPlacement, "layers" | "device_layers"> | undefined,
+): DeviceProfile {
+  const isOnDevice = placement !== undefined && placement.device_layers === placement.layers;
+  return isOnDevice ? DEVICE_PROFILES.device : DEVICE_PROFILES.cpu;
+}
+
+/** A row in a phrase. */
+export function profilePhrase({ cacheShare, threadsMax, cacheType, multiStepMs }: DeviceProfile): string {
+  const threads = Number.isFinite(threadsMax) ? `at most ${threadsMax} threads` : "a thread for each core";
+  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, multi-step decode up to ${multiStepMs} ms`;
+}

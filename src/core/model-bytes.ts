@@ -1,0 +1,10 @@
+// Size of a model on disk.
+
+import { statSync } from "node:fs";
+import { partCount, partPath } from "./model-files.ts";
+
+/** Bytes of all parts of a model's file; almost all of it is tensors. Missing parts count as nothing. */
+export function modelBytes(path: string): number {
+  const parts = Array.from({ length: partCount(path) }, (_, i) => partPath(path, i + 1));
+  return parts.reduce((sum, part) => sum + (statSync(part, { throwIfNoEntry: false })?.size ?? 0), 0);
+}

@@ -1,0 +1,40 @@
+// Which devices hold a model's layers, and the memory that it takes of each.
+
+import { type Static, Type } from "@sinclair/typebox";
+
+const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
+
+export const ModelPlacement = Type.Object(
+  {
+    layers: Type.Integer({ minimum: 1, description: "Layers of the model; the output layer is one." }),
+    device_layers: Type.Integer({
+      minimum: 0,
+      description: "Those of them on devices; fewer than all: the rest is computed on the CPU.",
+    }),
+    divided_layers: Type.Integer({
+      minimum: 0,
+      description: "Layers on devices whose experts, or a part of them, are on the CPU.",
+    }),
+    devices: Type.Array(
+      Type.Object({
+        device: Type.String({ description: "As in `devices` of the machine." }),
+        description: Type.String(),
+        weights_bytes: bytes("Weights that it holds"),
+        cache_bytes: bytes("KV cache that it holds"),
+        compute_bytes: bytes("Buffers of a pass"),
+        estimated_bytes: bytes("All three as they were estimated before loading"),
+      }),
+      { description: "Devices of the model, the CPU last." },
+    ),
+  },
+  { $id: "ModelPlacement" },
+);
+export type ModelPlacement = Static<typeof ModelPlacement>;
+
+/** Where the layers are computed, in a phrase. */
+export function placementPhrase({ layers, device_layers: placed, devices }: ModelPlacement): string {
+  if (placed === 0) return "on the CPU";
+  const names = devices.slice(0, -1).map(({ device }) => device);
+  const where = names.join(" and ");
+  return placed < layers ? `${placed} of ${layers} layers on ${where}, the rest on the CPU` : `on ${where}`;
+}

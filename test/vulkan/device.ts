@@ -1,0 +1,65 @@
+// Mesa's software device for the tests in this folder: its environment, and the back end in a cache of its own.
+
+import { existsSync } from "node:fs";
+import { newFolder, runBinary, type Server } from "../helpers/binary.ts";
+import { until } from "../helpers/until.ts";
+
+export const IS_WANTED = process.env["SVC_VULKAN_TESTS"] === "1";
+const LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
+if (IS_WANTED && !existsSync(LAVAPIPE))
+  throw new Error(`${LAVAPIPE} is missing: install mesa-vulkan-drivers`);
+
+/** Shaders are compiled once for all tests of a file; the first compilation takes most of a minute on two cores. */
+const ENV = {
+  // ggml leaves software devices out unless they are chosen.
+  GGML_VK_VISIBLE_DEVICES: "0",
+  VK_DRIVER_FILES: LAVAPIPE,
+  VK_ICD_FILENAMES: LAVAPIPE,
+  MESA_SHADER_CACHE_DIR: process.env["SVC_TEST_SHADERS"] ?? newFolder(),
+};
+export const OPTIONS = { cache: newFolder(), limitMs: 170_000, env: ENV };
+
+/** Installs the back end, from the file in SVC_TEST_VULKAN where one is named. */
+export async function installVulkan(): Promise<string> {
+  const file = process.env["SVC_TEST_VULKAN"];
+  const from = file === undefined ? [] : ["--from", file];
+  const { exit, out, err } = await runBinary(["backend", "install", "vulkan", ...from], OPTIONS);
+  if (exit !== 0) throw new Error(`the back end could not be installed: ${err}`);
+  return out;
+}
+
+/** What tests read of /v1/system/info; the shape is tested elsewhere. */
+export interface SystemBody {
+  readonly devices: readonly { readonly name: string; readonly type: string }[];
+  readonly models: readonly {
+    readonly id: string;
+    readonly device_fault: string | null;
+    readonly placement: {
+      readonly layers: number;
+      readonly device_layers: number;
+      readonly devices: readonly {
+        readonly device: string;
+        readonly weights_bytes: number;
+        readonly cache_bytes: number;
+        readonly compute_bytes: number;
+        readonly estimated_bytes: number;
+      }[];
+    } | null;
+  }[];
+}
+
+export async function systemOf(server: Server): Promise<SystemBody> {
+  return (await (await fetch(`${server.url}/v1/system/info`)).json()) as SystemBody;
+}
+
+export async function devicesOf(server: Server): Promise<readonly string[]> {
+  return (await systemOf(server)).devices.map(({ name }) => name);
+}
+
+/** Kills the engine and waits for its successor: a request in between would be answered with its death. */
+export async function killEngine(server: Server): Promise<void> {
+  const engine = server.enginePid();
+  process.kill(engine, "SIGKILL");
+  await until("the engine is gone", () => !server.enginePids().includes(engine));
+  await until("a new engine", () => server.enginePids().length > 0);
+}

@@ -1,0 +1,137 @@
+// Placement by the native library on Mesa's software device: which parts of a model land where.
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { unpackLibraries } from "../../ffi/embedded.ts";
+import { type Native, openNative } from "../../ffi/library.ts";
+import { LlamaBackend } from "../../ffi/llama.ts";
+import { RELEASE } from "../../src/backends/catalog.ts";
+import type { PlacementOptions, TextOptions } from "../../src/engine/protocol.ts";
+import { TINY_PATH } from "../helpers/native.ts";
+import { tinyExperts } from "../helpers/tiny-experts.ts";
+import { join } from "node:path";
+import { installVulkan, IS_WANTED, OPTIONS } from "./device.ts";
+
+const MIB = 2 ** 20;
+
+interface Loaded {
+  readonly backend: LlamaBackend;
+  readonly summary: string;
+}
+
+describe.skipIf(!IS_WANTED)("placement", () => {
+  let native: Native;
+
+  beforeAll(async () => {
+    await installVulkan();
+    const path = join(OPTIONS.cache, "svc", "backends", `vulkan-${RELEASE}`, "libggml-vulkan.so");
+    const needs = [
+      { paths: ["libvulkan.so.1"], symbol: "vkGetInstanceProcAddr", from: "Debian: libvulkan1" },
+    ];
+    native = openNative(unpackLibraries(OPTIONS.cache), 0, [{ name: "vulkan", path, needs }], (failure) => {
+      throw new Error(failure);
+    });
+  }, 180_000);
+
+  async function load(
+    path: string,
+    placement: PlacementOptions,
+    more: Partial<TextOptions> = {},
+  ): Promise<Loaded> {
+    let summary = "";
+    const options: TextOptions = {
+      kind: "text",
+      cacheDir: "",
+      maxSeqs: 4,
+      prefixCacheN: 0,
+      contextLen: 2048,
+      cacheType: "f16",
+      pagedAttn: true,
+      threads: 2,
+      batch: 512,
+      ubatch: 128,
+      deviceLayers: -1,
+      placement,
+      verbosity: 0,
+      ...more,
+    };
+    const onPlaced = (text: string): void => void (summary = text);
+    return { backend: await LlamaBackend.load(native, path, options, { onPlaced }), summary };
+  }
+
+  /** Bytes of weights by the kind of buffer that holds them. */
+  function weights({ backend }: Loaded): { readonly device: number; readonly kernels: number } {
+    const sum = (of: (buffer: string) => boolean): number =>
+      backend
+        .memory()
+        .filter(({ buffer }) => of(buffer))
+        .reduce((total, { weights: bytes }) => total + bytes, 0);
+    return {
+      device: sum((buffer) => buffer === "Vulkan0"),
+      kernels: sum((buffer) => buffer.startsWith("svc-kernels:")),
+    };
+  }
+
+  test("a model that fits is on the device; the estimate is what it takes", async () => {
+    const loaded = await load(TINY_PATH, {});
+    const { placement } = loaded.backend.info;
+    expect(placement).toMatchObject({ layers: 7, device_layers: 7, divided_layers: 0 });
+    expect(loaded.summary).toMatch(/^all 7 layers on Vulkan0/);
+    const [card] = placement?.devices ?? [];
+    const used = (card?.weights_bytes ?? 0) + (card?.cache_bytes ?? 0) + (card?.compute_bytes ?? 0);
+    expect(Math.abs((card?.estimated_bytes ?? 0) - used)).toBeLessThan(0.1 * used);
+    loaded.backend.close();
+  });
+
+  test("less memory, fewer layers; those on the CPU are computed by svc's own kernels", async () => {
+    const layers: number[] = [];
+    for (const memoryBytes of [12, 8, 5].map((mebibytes) => mebibytes * MIB)) {
+      const loaded = await load(TINY_PATH, { memoryBytes });
+      const { device, kernels } = weights(loaded);
+      expect(device).toBeLessThanOrEqual(memoryBytes);
+      expect(kernels > 0).toBe((loaded.backend.info.placement?.device_layers ?? 0) < 7);
+      layers.push(loaded.backend.info.placement?.device_layers ?? 0);
+      loaded.backend.close();
+    }
+    expect(layers.toSorted((a, b) => b - a)).toEqual(layers);
+    expect(new Set(layers).size).toBe(3);
+  });
+
+  test("a model of which nothing fits takes nothing of the device", async () => {
+    const loaded = await load(TINY_PATH, { memoryBytes: MIB });
+    expect(loaded.summary).toContain("stay on the CPU");
+    expect(loaded.backend.memory().filter(({ name }) => name === "Vulkan0")).toEqual([]);
+    loaded.backend.close();
+  });
+
+  test("a chosen number of layers is kept, with a warning where it does not fit", async () => {
+    const loaded = await load(TINY_PATH, { memoryBytes: 4 * MIB }, { deviceLayers: 5 });
+    expect(loaded.backend.info.placement?.device_layers).toBe(5);
+    expect(loaded.summary).toContain("more than is free");
+    loaded.backend.close();
+  });
+
+  test("experts stay on the CPU: of all layers, or of the first ones", async () => {
+    const path = tinyExperts();
+    const whole = await load(path, {});
+    const one = await load(path, { expertsOnCpu: 1 });
+    const none = await load(path, { expertsOnCpu: "all" });
+    expect([whole, one, none].map(({ backend }) => backend.info.placement?.divided_layers)).toEqual([
+      0, 1, 2,
+    ]);
+    const [all = 0, half = 0, dense = 0] = [whole, one, none].map((loaded) => weights(loaded).device);
+    expect(all - half).toBe(half - dense);
+    expect(half).toBeGreaterThan(dense);
+    for (const { backend } of [whole, one, none]) {
+      expect(backend.info.placement?.device_layers).toBe(3);
+      backend.close();
+    }
+  });
+
+  test("shares, one device by number: a device that is not there is an error that names the setting", async () => {
+    const loaded = await load(TINY_PATH, { tensorSplit: [1], memoryBytes: 8 * MIB });
+    expect(loaded.backend.info.placement?.device_layers).toBeLessThan(7);
+    loaded.backend.close();
+    expect(load(TINY_PATH, { tensorSplit: [1, 2] })).rejects.toThrow("tensor_split has more entries");
+    expect(load(TINY_PATH, { mainGpu: 3 })).rejects.toThrow("main_gpu: 3");
+  });
+});
