@@ -28,6 +28,7 @@ import {
 import type { EngineHost } from "../core/system.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import type { EngineLink, OpenLink } from "./host.ts";
+import { DeviceFaults } from "./device-fault.ts";
 import { Pending } from "./pending.ts";
 import { queueBounds, RequestQueue } from "./request-queue.ts";
 import { activityOf, EngineWatch } from "./watch.ts";
@@ -90,10 +91,13 @@ export class EngineClient {
   private restartTimer: ReturnType<typeof setTimeout> | undefined;
   private startedAt = 0;
   private loadDeaths = 0; // processes in a row that ended without an error before the model was loaded
+  private readonly faults: DeviceFaults;
+  private hung = false; // the present process was killed because it did not answer
   private isGivenUp = false; // no restart is scheduled; the next request may cause one
 
   constructor(deps: EngineClientDeps) {
     this.deps = deps;
+    this.faults = new DeviceFaults(deps.options, deps.log);
     this.queue = new RequestQueue(queueBounds(deps.options, deps.queueMax));
     this.open();
   }
@@ -256,6 +260,7 @@ export class EngineClient {
       await Promise.race([this.ready(), aborted.promise]);
     } catch (error) {
       if (signal.aborted) throw error;
+      if (error instanceof ServiceError && error.code === "rpc_worker_lost") throw error;
       // The reason is for the operator's log only: it may name files of the server.
       throw unavailable("The model could not be loaded. The server's log says why; loading is retried.");
     } finally {
@@ -280,7 +285,8 @@ export class EngineClient {
       onMessage: (message) => this.receive(message),
       onExit: (description) => this.exited(description),
     });
-    this.link.send({ type: "start", options: this.deps.options });
+    this.hung = false;
+    this.link.send({ type: "start", options: this.faults.options });
     this.watch = this.watchOver(this.link);
   }
 
@@ -294,6 +300,7 @@ export class EngineClient {
       onHung: (why) => {
         log(`the engine process hangs (${why}); killing it`);
         meter?.hung();
+        this.hung = true;
         this.giveUp(HUNG_LOADING, link);
       },
     });
@@ -327,11 +334,14 @@ export class EngineClient {
       case "loading":
         this.deps.onLoading?.(message.permille);
         break;
+      case "placed":
+        this.faults.receive(message);
+        break;
       case "trying_template":
         this.trial = setTimeout(() => this.giveUp(TEMPLATE_LOOPS), this.deps.templateMs ?? TEMPLATE_TRIAL_MS);
         break;
       case "ready":
-        this.info = message.info;
+        this.info = this.withFault(message.info);
         this.host = message.host;
         this.state = "ready";
         this.loadDeaths = 0;
@@ -368,6 +378,11 @@ export class EngineClient {
     }
   }
 
+  private withFault(info: EngineInfo): EngineInfo {
+    const { fault } = this.faults;
+    return info.kind === "text" && fault !== undefined ? { ...info, deviceFault: fault } : info;
+  }
+
   private exited(description: string): void {
     this.link = undefined;
     clearTimeout(this.trial);
@@ -378,6 +393,9 @@ export class EngineClient {
     const loss = this.deps.lossOf?.();
     this.pending.failAll(this.state === "stopped" ? STOPPED : (loss ?? ENGINE_DIED));
     if (this.state === "stopped") return;
+    const error = this.lastError?.message;
+    const toCpu = this.faults.ended({ description, hung: this.hung, error, isRemote: loss !== undefined });
+    if (toCpu && !this.restarting) return this.open(); // loading goes on there
     if (this.restarting) {
       this.restarting = false;
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
