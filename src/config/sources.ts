@@ -4,6 +4,7 @@
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { KindGuard } from "@sinclair/typebox";
 import { parse, TomlError } from "smol-toml";
 import type { Origin, Problem } from "./problem.ts";
 import { join, rowAt, ROWS, sectionAt, type Row } from "./table.ts";
@@ -136,10 +137,16 @@ function fromText(row: Row, text: string): unknown {
   const word = text.trim().toLowerCase();
   if (row.type === "integer" && /^-?\d+$/.test(word)) return Number(word);
   if (row.type === "number" && /^-?(\d+\.?\d*|\.\d+)$/.test(word)) return Number(word);
-  if (row.type === "list") return text.split(",").map((item) => item.trim());
+  if (row.type === "list") return text.split(",").map((item) => listItem(row, item.trim()));
   if (row.type !== "boolean") return text;
   if (["true", "1", "yes", "on"].includes(word)) return true;
   return ["false", "0", "no", "off"].includes(word) ? false : text;
+}
+
+/** An item of a list of numbers is one; what is none stays a text, which the check refuses. */
+function listItem({ schema }: Row, text: string): string | number {
+  const isNumber = KindGuard.IsArray(schema) && KindGuard.IsNumber(schema.items);
+  return isNumber && text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
 /** True for a table of a TOML file, which dates and lists are not. */

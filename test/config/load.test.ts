@@ -227,6 +227,14 @@ describe("models", () => {
     expect(kept.models.map((model) => [model.alias, model.device.cpu])).toEqual([["toy", true]]);
   });
 
+  test("a list of numbers is one by flag and by environment, too", () => {
+    const flags = { "models[].model_id": ["a.gguf"], "models[].device.tensor_split": "3, 1.5" };
+    const { models } = settingsOf(load("", { flags }));
+    expect(models[0]?.device.tensor_split).toEqual([3, 1.5]);
+    const wrong = load("", { flags: { ...flags, "models[].device.tensor_split": "3,half" } });
+    expect(wrong).toMatchObject({ ok: false });
+  });
+
   test.each(["a", "a.gguf"])("default_model_id %s becomes the model's name", (id) => {
     const toml = `default_model_id = "${id}"\n[[models]]\nmodel_id = "b.gguf"\n[[models]]\nmodel_id = "a.gguf"\n`;
     expect(settingsOf(load(toml)).default_model_id).toBe("a");

@@ -50,7 +50,7 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
   );
 
   test("a model that is larger than the device's memory is divided, and every place says so", async () => {
-    const server = await startServer(["--device-memory-mb", "25", "--context-len", "4096"], OPTIONS);
+    const server = await startServer(["--device-memory-mb", "25", "--pa-context-len", "4096"], OPTIONS);
     expect(await answers(server)).toEqual(onCpu);
     expect(server.stderr()).toMatch(/\d of 7 layers on Vulkan0 \(llvmpipe.*the rest on the CPU/);
     const { models } = await systemOf(server);
