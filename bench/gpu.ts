@@ -13,17 +13,19 @@ import { CACHE, type Peer, SVC } from "./peer.ts";
 import { type RunningServer, startServer } from "./servers.ts";
 
 const USAGE = `usage: bench/gpu.sh [--backends vulkan,cuda] [--models 0.6b,8b] [--streams 1,8,64] [--prompts 4096,32768]
-                    [--max 128] [--vulkan FILE] [--cuda FILE] [--llama-server PROGRAM]
+                    [--max 128] [--requests 3] [--vulkan FILE] [--cuda FILE] [--llama-server PROGRAM]
 
 --vulkan, --cuda: the library of the back end, where svc has not installed it on this machine already
 --llama-server: one that was built with the same back end; measured beside svc
---models tiny --streams 1,2 --prompts 128 --max 8: whether the script runs, also on a software device`;
+--models tiny --streams 1,2 --prompts 128 --max 8 --requests 1: whether the script runs, also on a software device`;
 
 interface Plan {
   readonly models: readonly GpuModel[];
   readonly streams: readonly number[];
   readonly prompts: readonly number[];
   readonly answerTokens: number;
+  /** Requests of each stream, besides one to warm up. */
+  readonly requests: number;
 }
 
 interface Row {
@@ -39,8 +41,6 @@ interface Row {
 
 /** A word of load.ts is about two tokens of the built-in tokenizer; the row says how many a prompt had. */
 const TOKENS_PER_WORD = 2;
-/** Requests of each stream, the first of which warm up. */
-const REQUESTS_PER_STREAM = 3;
 /** Tokens around a prompt: template and answer. */
 const MARGIN = 512;
 
@@ -99,7 +99,7 @@ async function placementOf({ side, port }: RunningServer): Promise<string> {
 async function measureServer(
   side: string,
   modelPath: string,
-  { streams, prompts, answerTokens }: Plan,
+  { streams, prompts, answerTokens, requests: perStream }: Plan,
   peer: Peer,
 ): Promise<readonly Pick<Row, "test" | "tokensPerSecond" | "ttftMs" | "placement">[]> {
   const most = Math.max(...streams);
@@ -111,7 +111,7 @@ async function measureServer(
     const rows = [];
     const usual = { port: server.port, sharedWords: 0, model: "default", body: {} };
     for (const count of streams) {
-      const requests = REQUESTS_PER_STREAM * count;
+      const requests = perStream * count;
       const load = { ...usual, streams: count, requests, maxTokens: answerTokens, words: 64, seed: count };
       const { tokensPerSecond, ttftP50Ms, errors } = await drive({ ...load, warmup: count });
       if (errors > 0) throw new Error(`${side}: ${errors} requests failed`);
@@ -149,6 +149,7 @@ async function main(): Promise<void> {
       streams: { type: "string", default: "1,8,64" },
       prompts: { type: "string", default: "4096,32768" },
       max: { type: "string", default: "128" },
+      requests: { type: "string", default: "3" },
       vulkan: { type: "string" },
       cuda: { type: "string" },
       "llama-server": { type: "string" },
@@ -167,6 +168,7 @@ async function main(): Promise<void> {
     streams: numbers(values.streams),
     prompts: numbers(values.prompts),
     answerTokens: Number(values.max),
+    requests: Number(values.requests),
   };
   if (models.length === 0 || plan.streams.length === 0) throw new Error(USAGE);
   const program = values["llama-server"];
