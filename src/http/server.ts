@@ -58,7 +58,6 @@ const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
   const { models, metrics } = deps;
-  const servedAs = compatWarnings(deps.log);
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
   const checkSender = senderCheck(deps);
@@ -70,7 +69,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
       observing({
         ...deps,
         routes,
-        servedAs,
+        servedAs: compatWarnings(deps.log),
         refused: (refusal, seen) => refusedResponse(refusal, seen, deps.requestIdHeader !== false),
       }),
     )
