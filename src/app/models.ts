@@ -12,6 +12,7 @@ import { modelName } from "../config/model-name.ts";
 import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "../config/model-settings.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
+import { durationMs } from "../core/duration.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import { parseHubId } from "../core/hub-id.ts";
@@ -19,8 +20,10 @@ import type { ResidentAdapters } from "../engine/adapters.ts";
 import { EngineClient, type EngineClientDeps } from "../engine/client.ts";
 import { type ModelRelays, newRelays } from "./rpc.ts";
 import { type OpenLink, spawnEngine } from "../engine/host.ts";
-import { ManagedModel, type ManagedModelDeps } from "../engine/managed-model.ts";
-import { checkMemory } from "../engine/memory-fit.ts";
+import { ManagedModel } from "../engine/managed-model.ts";
+import type { ManagedModelDeps } from "../engine/managed-model-deps.ts";
+import { checkMemory, claimOf } from "../engine/memory-fit.ts";
+import { deviceCapacity, workerClaim } from "./device-capacity.ts";
 import { Models, type ServedModel } from "../engine/models.ts";
 import { Places } from "../engine/places.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "../engine/protocol.ts";
@@ -102,7 +105,10 @@ export interface ModelParts {
 /** The configured models and, where none of them speaks, the built-in voice; none of them loaded yet. */
 export function createModels(options: ModelOptions, parts: ModelParts = {}): Models {
   const { settings, log } = options;
-  const places = new Places(settings.server.max_loaded_models);
+  const places = new Places({
+    ...defined({ max: settings.server.max_loaded_models }),
+    capacity: deviceCapacity(settings.server.models_memory_mb, () => models.hosts()),
+  });
   const upstreams = { connections: upstreamConnections(), models: () => models };
   const configured = settings.models.map((model): ServedModel => {
     if (model.kind !== "upstream") return ownModel(model, places, options, parts);
@@ -139,8 +145,14 @@ function ownModel(
     kind: kindOf(model),
     ...defined({ root: repo }),
     mediaLimits: mediaLimitsOf(model),
-    model: managed(id, { prepare, places, lossOf: () => relays.loss() }, options, parts),
+    model: managed(id, { prepare, places, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
   };
+}
+
+/** What an entry says about its model's life. */
+function lifeOf({ pin, keep_alive: keepAlive, device }: ModelSettings): Life {
+  const idleMs = keepAlive === undefined ? undefined : durationMs(keepAlive);
+  return { isPinned: pin, workers: device.cpu ? [] : (device.rpc ?? []), ...defined({ idleMs }) };
 }
 
 const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: {} } as const;
@@ -154,13 +166,17 @@ function builtinVoice(
   const id = BUILTIN_VOICE_NAME;
   if (configured.some((model) => model.kind === "speech" || model.id === id)) return [];
   const prepare = async (): Promise<EngineOptions> => speechOptions(BUILTIN_VOICE, options);
-  const model = managed(id, { prepare, places: new Places() }, options, parts);
+  const model = managed(id, { prepare, places: new Places(), workers: [] }, options, parts);
   return [{ id, kind: "speech", isLazy: true, model }];
 }
 
 function managed(
   name: string,
-  { lossOf, ...own }: Pick<ManagedModelDeps, "prepare" | "places"> & Pick<EngineClientDeps, "lossOf">,
+  {
+    lossOf,
+    workers,
+    ...own
+  }: Pick<ManagedModelDeps, "prepare" | "places"> & Pick<EngineClientDeps, "lossOf"> & Life,
   options: ModelOptions,
   { resident, newMeter }: ModelParts,
 ): ManagedModel {
@@ -169,11 +185,14 @@ function managed(
   const log = (line: string): void => options.log(`${name}: ${line}`);
   const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
   const adapters = resident?.get(name);
+  const show = options.loading?.(name);
   const meter = newMeter?.(); // one for all the engines that the model will have
   return new ManagedModel({
+    ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
     ...own,
-    checkMemory: (engine) => checkMemory(engine, freeMemory()),
-    startEngine: (engine) =>
+    claimOf: (engine, info) => new Map([...claimOf(engine, freeMemory(), info), ...workers.map(workerClaim)]),
+    checkMemory: (engine, freeBytes = freeMemory()) => checkMemory(engine, freeBytes),
+    startEngine: (engine, onLoading) =>
       new EngineClient({
         name,
         options: engine,
@@ -183,10 +202,17 @@ function managed(
         ...defined({ lossOf }),
         ...(timeoutSecs === 0 ? {} : { timeoutMs: timeoutSecs * 1000 }),
         ...defined({ adapters, meter }),
-        ...(options.loading === undefined ? {} : { onLoading: options.loading(name) }),
+        onLoading: (permille) => {
+          show?.(permille);
+          onLoading(permille);
+        },
       }),
     queueMax: options.settings.runtime.max_seqs + queueMax, // places once it is loaded
-    ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
     log,
   });
+}
+
+interface Life extends Pick<ManagedModelDeps, "isPinned" | "idleMs"> {
+  /** host:port of the RPC workers whose devices it takes. */
+  readonly workers: readonly string[];
 }

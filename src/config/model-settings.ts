@@ -16,6 +16,7 @@ import {
   toggle,
 } from "./field.ts";
 import { LoraEntry } from "./lora-entry.ts";
+import { presetRows } from "./preset.ts";
 import { ModelRouting, Upstreams } from "./upstream-settings.ts";
 
 /** `model_id` of the toy chat model inside the executable; served when no model is configured. */
@@ -266,6 +267,18 @@ const ModelImage = section("Image generation. Unset values suit the model's fami
   ),
 });
 
+const ModelDefaults = section(
+  "Defaults of requests to the model; their own fields win. Aliases have `defaults` too.",
+  {
+    ...presetRows,
+    generation_config: Type.Boolean({
+      description: "Take sampling defaults from the generation_config.json of the model's repository.",
+      default: true,
+      facts: { flag: false },
+    }),
+  },
+);
+
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
@@ -316,6 +329,22 @@ export const Models = entries("One entry for each model. Without any, the built-
       { example: "template" },
     ),
   ),
+  pin: toggle("Keep the model loaded: it is unloaded neither for another one nor when idle.", {
+    flag: false,
+  }),
+  keep_alive: optional(
+    text(
+      "Time without a request after which the model is unloaded; unset: idle_timeout. Negative: no limit.",
+      {
+        flag: false,
+        form: {
+          pattern: "^-?\\d+(?:\\.\\d+)?(?:(?:h|ms|m|s)(?:\\d+(?:\\.\\d+)?(?:h|ms|m|s))*)?$",
+          words: 'seconds, or a duration such as "10m" or "1h30m"',
+        },
+        example: "30m",
+      },
+    ),
+  ),
   tokenizer: later(optional(text("Tokenizer file that replaces the one in the model.", { isPath: true }))),
   arch: later(optional(text("Architecture, where the file does not say it.", { short: "-a" }))),
   dtype: choice(
@@ -334,6 +363,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   device: ModelDevice,
   multimodal: ModelMultimodal,
   image: ModelImage,
+  defaults: ModelDefaults,
   routing: ModelRouting,
   upstreams: Upstreams,
 });

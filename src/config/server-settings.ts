@@ -97,6 +97,12 @@ export const Server = section("Where the server listens and how it handles reque
       example: 600,
     }),
   ),
+  models_memory_mb: optional(
+    integer(
+      "Main memory that loaded models may take altogether, in MiB; for another one the longest unused are unloaded. Unset: what is free.",
+      { minimum: 1, example: 16_384 },
+    ),
+  ),
   max_loaded_models: optional(
     integer("Models held in memory at the same time; for another one the longest unused is unloaded.", {
       minimum: 1,

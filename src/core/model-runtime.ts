@@ -71,6 +71,10 @@ export interface ModelRuntime {
   /** Requests in flight or waiting. */
   readonly activeRuns: number;
   readonly idle: IdleControl;
+  /** It is unloaded by commands only. */
+  readonly isPinned?: boolean;
+  /** Bytes that are counted for it on all devices; undefined while it is not loaded. */
+  readonly memoryBytes?: number | undefined;
   /** Waits until the model is loaded; throws ServiceError. */
   loadedInfo(signal: AbortSignal): Promise<RuntimeFacts>;
   /** Events with one terminal event, or none after an abort. */
@@ -79,8 +83,8 @@ export interface ModelRuntime {
   speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent>;
   /** Embeds texts, or scores documents: their vectors have one element. */
   embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult>;
-  /** Throws the reason why the model cannot be loaded. */
-  load(): Promise<RuntimeFacts>;
+  /** Throws the reason why the model cannot be loaded. `isPreload`: others are not unloaded for it. */
+  load(options?: { readonly isPreload?: boolean }): Promise<RuntimeFacts>;
   unload(): Promise<void>;
   reload(): Promise<RuntimeFacts>;
   stop(): Promise<void>;

@@ -6,6 +6,7 @@
 // Order of events of one run:
 //   accepted (text | reasoning | tool_call_*)* choice_end{n} finish      success; choices interleave
 //   accepted? … error                                                    failure
+// Where the request asks for progress: load_progress before `accepted`, prompt_progress between it and the first text.
 // Exactly one terminal event (`finish` or `error`) ends every run. An `error` before `accepted` still has an
 // HTTP status to travel in; afterwards it travels in-band.
 
@@ -94,6 +95,10 @@ export interface RunRequest<P = Prompt> {
   readonly adapter?: AdapterSelection;
   /** Drop the oldest prompt tokens instead of failing when the prompt exceeds the context. */
   readonly truncate: boolean;
+  /** Report how much of the prompt is computed, and of the model loaded. */
+  readonly progress?: true;
+  /** Time that the model stays loaded after its last request, milliseconds; absent: as before. */
+  readonly keepAliveMs?: number;
 }
 
 /** A token and how likely it was, natural logarithm, under the model's own distribution (before any sampling stage). */
@@ -133,6 +138,17 @@ export interface Timings {
 }
 
 export type RunEvent =
+  | LoadProgress
+  | {
+      /** How much of the prompt is computed, tokens. */
+      readonly type: "prompt_progress";
+      readonly total: number;
+      /** Taken from the cache; part of `processed`. */
+      readonly cached: number;
+      readonly processed: number;
+      /** Since the first of these events, milliseconds. */
+      readonly ms: number;
+    }
   | {
       readonly type: "accepted";
       readonly promptTokens: number;
@@ -174,12 +190,20 @@ export type RunEvent =
   | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
   | { readonly type: "error"; readonly error: ErrorData };
 
+/** The run waits for its model, of which this much is loaded, parts per thousand. */
+export interface LoadProgress {
+  readonly type: "load_progress";
+  readonly permille: number;
+}
+
 /** Texts or token sequences to embed. Each becomes one vector. */
 export interface EmbedRequest {
   readonly model: string;
   readonly inputs: readonly (string | readonly number[])[];
   /** Cut inputs at the context instead of failing. */
   readonly truncate: boolean;
+  /** As in RunRequest. */
+  readonly keepAliveMs?: number;
 }
 
 export interface EmbedResult {
@@ -197,6 +221,8 @@ export interface RankRequest {
   readonly documentTokens?: number;
   /** Cut documents where a pair exceeds the context, instead of failing. */
   readonly truncate: boolean;
+  /** As in RunRequest. */
+  readonly keepAliveMs?: number;
 }
 
 export interface RankResult {

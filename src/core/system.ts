@@ -70,6 +70,10 @@ const SystemModel = Type.Object(
     status: Type.String(),
     architecture: orNull(Type.String(), "Null until the model is loaded, like all fields below."),
     size_bytes: orNull(Type.Integer({ minimum: 0 }), "Size of the weights."),
+    memory_bytes: orNull(
+      Type.Integer({ minimum: 0 }),
+      "Memory of the model with its cache, as counted for eviction.",
+    ),
     context_tokens: orNull(Type.Integer({ minimum: 1 }), "Maximum length of a sequence."),
     kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
     threads: orNull(Type.Integer({ minimum: 1 }), "Decode threads."),

@@ -1,6 +1,7 @@
 // Errors of engine processes that ended, for requests and for operators.
 
-import type { ErrorData } from "../core/error.ts";
+import { type ErrorData, ServiceError } from "../core/error.ts";
+import { FAILED_LOAD_MS } from "./limits.ts";
 
 export const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
@@ -30,6 +31,12 @@ export const STOPPED: ErrorData = {
   code: "shutting_down",
   message: "The server was stopped before this request was finished.",
 };
+
+/** A load that has failed. The reason is for the operator's log only: it may name files of the server. */
+export function failed(): ServiceError {
+  const message = "The model could not be loaded. The server's log says why; it is tried again.";
+  return new ServiceError("model_unavailable", message, { retryAfterSecs: FAILED_LOAD_MS / 1000 });
+}
 
 /** The likely cause when the process sent none. `description`: how it ended, from host.ts. */
 export function deathWhileLoading(description: string): ErrorData {

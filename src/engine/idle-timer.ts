@@ -4,21 +4,24 @@ import { TIMER_MS_MAX } from "../core/limits.ts";
 
 export class IdleTimer {
   private readonly configuredMs: number | undefined;
+  private readonly isFixed: boolean;
   private readonly onIdle: (idleMs: number) => void;
   private idleMs: number | undefined;
   private isRunning = false;
   private endsAt: number | undefined; // monotonic milliseconds; undefined while stopped or without limit
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `configuredMs`: undefined for no limit. */
-  constructor(configuredMs: number | undefined, onIdle: (idleMs: number) => void) {
-    this.configuredMs = configuredMs;
-    this.idleMs = configuredMs;
+  /** `configured`: milliseconds, or undefined for no limit until one is set; `none` for no limit ever. */
+  constructor(configured: number | "none" | undefined, onIdle: (idleMs: number) => void) {
+    this.isFixed = configured === "none";
+    this.configuredMs = configured === "none" ? undefined : configured;
+    this.idleMs = this.configuredMs;
     this.onIdle = onIdle;
   }
 
   /** Sets the limit, milliseconds; undefined: as configured, Infinity: none. Restarts a running timer. */
   set(idleMs: number | undefined): void {
+    if (this.isFixed) return;
     const wanted = idleMs ?? this.configuredMs;
     this.idleMs = wanted === undefined || wanted > TIMER_MS_MAX ? undefined : wanted;
     if (this.isRunning) this.start();

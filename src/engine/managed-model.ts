@@ -8,6 +8,9 @@ import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { reasonOf } from "../core/reason.ts";
+import { failed, STOPPED } from "./death.ts";
+import { LoadReports } from "./load-reports.ts";
+import { processMemory } from "../core/process-memory.ts";
 import { FAILED_LOAD_MS } from "./limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { ModelRuntime } from "../core/model-runtime.ts";
@@ -16,30 +19,11 @@ import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } fro
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineClient } from "./client.ts";
+import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
-import type { Holder, Places } from "./places.ts";
-import type { EngineEvent, EngineInfo, EngineOptions } from "./protocol.ts";
-
-export interface ManagedModelDeps {
-  /** Finds the model's file, downloads it if necessary, and returns the engine's options. Throws the reason. */
-  readonly prepare: (signal: AbortSignal) => Promise<EngineOptions>;
-  /** Throws the reason when the free memory cannot hold it. */
-  readonly checkMemory: (options: EngineOptions) => void;
-  readonly startEngine: (options: EngineOptions) => EngineClient;
-  readonly places: Places;
-  /** Maximum requests that wait for the model to load. */
-  readonly queueMax: number;
-  /** Idle time after which it is unloaded, milliseconds; absent: never. */
-  readonly idleMs?: number;
-  readonly log: (line: string) => void;
-}
-
-/** A request or command that waits for the model to load. */
-interface Waiter {
-  /** A command only loads the model; a request gets a lease, which keeps the model loaded. */
-  readonly isCommand: boolean;
-  readonly loaded: PromiseWithResolvers<EngineClient>;
-}
+import { type Waiter, withoutPreloads } from "./waiter.ts";
+import { type Holder, largerClaim, measuredClaim, NoRoom, nothing } from "./places.ts";
+import type { EngineEvent, EngineInfo } from "./protocol.ts";
 
 type Failed = Extract<EngineEvent, { type: "error" }>;
 
@@ -62,6 +46,8 @@ export class ManagedModel implements Holder, ModelRuntime {
   private readonly retiring = new Set<EngineClient>(); // replaced; stopped after their last request
   private running = 0;
   private waiters: Waiter[] = [];
+  private readonly reports = new LoadReports();
+  private taken = nothing(); // when it was loaded last
   private readonly share: FairShare; // places of waiting requests
   private ended = Promise.withResolvers<void>(); // resolved when a request ends
   private failure: { readonly at: number } | undefined; // of the last load
@@ -70,7 +56,8 @@ export class ManagedModel implements Holder, ModelRuntime {
   constructor(deps: ManagedModelDeps) {
     this.deps = deps;
     this.share = new FairShare(() => deps.queueMax);
-    this.idle = new IdleTimer(deps.idleMs, (idleMs) => this.unloadIdle(idleMs));
+    const limit = this.isPinned ? "none" : deps.idleMs;
+    this.idle = new IdleTimer(limit, (idleMs) => this.unloadIdle(idleMs));
   }
 
   get status(): ModelStatus {
@@ -102,6 +89,20 @@ export class ManagedModel implements Holder, ModelRuntime {
     return this.running > 0;
   }
 
+  get isPinned(): boolean {
+    return this.deps.isPinned ?? false;
+  }
+
+  get privateBytes(): number {
+    const pid = this.engine?.pid;
+    return pid === undefined ? 0 : (processMemory(pid)?.private ?? 0);
+  }
+
+  /** Bytes that it takes of all devices; undefined while it is not loaded. */
+  get memoryBytes(): number | undefined {
+    return this.deps.places.bytesOf(this);
+  }
+
   /** Open and waiting requests. */
   get activeRuns(): number {
     return this.running + this.waiters.filter(({ isCommand }) => !isCommand).length;
@@ -113,7 +114,14 @@ export class ManagedModel implements Holder, ModelRuntime {
     signal: AbortSignal,
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
-    return this.run((engine) => engine.generate(request, signal, adapter), signal);
+    if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
+    const work = (engine: EngineClient) => engine.generate(request, signal, adapter);
+    if (request.progress !== true || this.state.type === "loaded") return this.run(work, signal);
+    return this.run(
+      work,
+      signal,
+      this.reports.during(this.acquire(signal), (unused) => this.release(unused)),
+    );
   }
 
   /** Generates images; see EngineClient.draw. Loads the model if necessary. */
@@ -133,14 +141,15 @@ export class ManagedModel implements Holder, ModelRuntime {
 
   /** Embeds; see EngineClient.embed. Loads the model if necessary. */
   embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
+    if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
     return this.leased((engine) => engine.embed(request, signal), signal);
   }
 
-  /** Loads it, or waits until it is loaded. Throws the reason of a failure. */
-  async load(): Promise<EngineInfo> {
+  /** Loads it, or waits until it is loaded. Throws the reason of a failure; a preload NoRoom. */
+  async load({ isPreload = false }: { readonly isPreload?: boolean } = {}): Promise<EngineInfo> {
     if (this.state.type === "loaded") return this.state.engine.ready();
     this.failure = undefined; // a command retries at once
-    const waiter = this.enqueue(true);
+    const waiter = this.enqueue({ isCommand: true, isPreload });
     return (await waiter.loaded.promise).ready();
   }
 
@@ -167,10 +176,16 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
+  /** Unloads it because another model needs its memory or place. */
+  evict(): void {
+    this.deps.log("unloading it for another model");
+    void this.unload();
+  }
+
   /** Reloads it; requests that arrive meanwhile wait. Throws the reason of a failure. */
   async reload(): Promise<EngineInfo> {
     if (this.state.type !== "loaded") return this.load();
-    const waiter = this.enqueue(true); // a waiter makes the unload load it again
+    const waiter = this.enqueue({ isCommand: true }); // a waiter makes the unload load it again
     void this.startUnloading(this.state.engine);
     return (await waiter.loaded.promise).ready();
   }
@@ -185,7 +200,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (state.type !== "loaded") return;
     const options = await this.deps.prepare(new AbortController().signal);
     this.deps.checkMemory(options);
-    const next = this.deps.startEngine(options);
+    const next = this.deps.startEngine(options, () => {});
     this.retiring.add(next); // until it takes over, it stops with the server
     try {
       await next.ready();
@@ -211,8 +226,8 @@ export class ManagedModel implements Holder, ModelRuntime {
     const { state } = this;
     this.state = { type: "stopped" };
     this.idle.stop();
-    for (const { loaded } of this.takeWaiters()) loaded.reject(stopped());
-    if (state.type === "loading") state.abort.abort(stopped());
+    for (const { loaded } of this.takeWaiters()) loaded.reject(ServiceError.fromData(STOPPED));
+    if (state.type === "loading") state.abort.abort(ServiceError.fromData(STOPPED));
     const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
     await Promise.all(Array.from(engines, (engine) => engine.stop()));
     if (state.type === "loading" || state.type === "unloading") await state.done;
@@ -229,13 +244,14 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   /** Runs a request on the engine with a lease. A failure to load becomes the request's `error` event. */
-  private async *run<E>(
+  private async *run<E, R = never>(
     work: (engine: EngineClient) => AsyncIterable<E>,
     signal: AbortSignal,
-  ): AsyncGenerator<E | Failed> {
+    acquiring: Promise<EngineClient> | AsyncGenerator<R, EngineClient> = this.acquire(signal),
+  ): AsyncGenerator<E | R | Failed> {
     let engine: EngineClient;
     try {
-      engine = await this.acquire(signal);
+      engine = "next" in acquiring ? yield* acquiring : await acquiring;
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ServiceError)) throw error;
@@ -258,7 +274,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       const message = `${this.share.taken} requests are already waiting for this model to be loaded. Try again soon.`;
       throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
     }
-    const waiter = this.enqueue(false);
+    const waiter = this.enqueue({ isCommand: false });
     const abort = (): void => {
       const index = this.waiters.indexOf(waiter);
       if (index < 0) return; // it has its lease already; the run itself ends
@@ -274,10 +290,10 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  private enqueue(isCommand: boolean): Waiter {
-    const waiter: Waiter = { isCommand, loaded: Promise.withResolvers() };
+  private enqueue(kind: Pick<Waiter, "isCommand"> & Partial<Waiter>): Waiter {
+    const waiter: Waiter = { isPreload: false, ...kind, loaded: Promise.withResolvers() };
     if (this.state.type === "stopped") {
-      waiter.loaded.reject(stopped());
+      waiter.loaded.reject(ServiceError.fromData(STOPPED));
     } else if (this.failure !== undefined && performance.now() - this.failure.at < FAILED_LOAD_MS) {
       waiter.loaded.reject(failed());
     } else {
@@ -332,17 +348,24 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   private async loadNow(signal: AbortSignal): Promise<void> {
-    const { prepare, checkMemory, startEngine, places } = this.deps;
+    const { prepare, checkMemory, startEngine, places, claimOf = nothing } = this.deps;
     this.failure = undefined;
     try {
       const options = await prepare(signal);
-      await places.take(this, signal);
+      const mayEvict = (): boolean => this.isPinned || this.waiters.some(({ isPreload }) => !isPreload);
+      const freeBytes = await places.take(
+        this,
+        { claim: largerClaim(claimOf(options), this.taken), mayEvict },
+        signal,
+      );
       signal.throwIfAborted();
-      checkMemory(options);
-      this.engine = startEngine(options);
-      await this.engine.ready();
+      checkMemory(options, freeBytes);
+      this.engine = startEngine(options, (permille) => this.reports.report(permille));
+      const info = await this.engine.ready();
       signal.throwIfAborted();
       this.becomeLoaded(this.engine);
+      this.taken = largerClaim(claimOf(options, info), measuredClaim(this.engine.pid));
+      places.loaded(this, this.taken); // its waiters have their leases
     } catch (error) {
       await this.engine?.stop();
       this.engine = undefined;
@@ -365,6 +388,10 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   private fail(reason: unknown): void {
+    if (reason instanceof NoRoom) {
+      this.waiters = withoutPreloads(this.waiters, reason); // the others came since, and may have models unloaded
+      return;
+    }
     this.failure = { at: performance.now() };
     const waiters = this.takeWaiters();
     const hasCommand = waiters.some(({ isCommand }) => isCommand);
@@ -392,14 +419,4 @@ export class ManagedModel implements Holder, ModelRuntime {
     this.state = { type: "unloaded" };
     if (this.waiters.length > 0) this.startLoading(); // they arrived while it was unloading
   }
-}
-
-/** The reason is for the operator's log only: it may name files of the server. */
-function failed(): ServiceError {
-  const message = "The model could not be loaded. The server's log says why; it is tried again.";
-  return new ServiceError("model_unavailable", message, { retryAfterSecs: FAILED_LOAD_MS / 1000 });
-}
-
-function stopped(): ServiceError {
-  return new ServiceError("shutting_down", "The server was stopped before this request was finished.");
 }

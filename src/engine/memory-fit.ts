@@ -7,7 +7,12 @@ import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { modelBytes } from "../core/model-bytes.ts";
-import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
+import { ENGINE_PROCESS_BYTES } from "./limits.ts";
+import { type Claim, HOST } from "./places.ts";
+import type { EngineInfo, EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
+
+/** The accelerators of this machine, together. */
+export const CARDS = "cards";
 
 /** Memory by purpose, bytes. */
 export interface MemoryNeed {
@@ -17,6 +22,8 @@ export interface MemoryNeed {
   readonly cells: number;
   /** Buffers of one micro-batch: logits and activations. */
   readonly compute: number;
+  /** Layers of the model. */
+  readonly layers: number;
 }
 
 /** Metadata of a GGUF file by key. */
@@ -51,11 +58,15 @@ function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions)
 
 const F32_BYTES = 4;
 
-/** Minimum memory of the model at `modelPath` with these options; undefined where its metadata cannot be read. */
+/**
+ * Minimum memory of the model at `modelPath` with these options; undefined where its metadata cannot be read. `loadedCells`:
+ * the cells of its cache, where it is loaded.
+ */
 export function memoryNeed(
   modelPath: string,
   options: TextOptions,
   freeBytes: number,
+  loadedCells?: number,
 ): MemoryNeed | undefined {
   let metadata: Metadata;
   try {
@@ -67,13 +78,37 @@ export function memoryNeed(
   const weights = [modelPath, ...others].reduce((sum, path) => sum + modelBytes(path), 0);
   const shape = cacheShape(metadata);
   // A cache of default size shrinks to the memory that is left.
-  const cells = cacheCells(options, shape, isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0);
+  const cells =
+    loadedCells ?? cacheCells(options, shape, isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0);
   return {
     weights,
     cells,
+    layers: forArchitecture(metadata)("block_count") ?? 0,
     cache: cells * cellBytes(shape, options.cacheType),
     compute: computeBytes(metadata, options),
   };
+}
+
+/**
+ * Memory that a model takes by its files, or, with `info`, by what its engine has made of them. A model on accelerators takes the
+ * layers' share there; the rest of its main memory is measured once it is loaded.
+ */
+export function claimOf(options: EngineOptions, freeBytes: number, info?: EngineInfo): Claim {
+  if (options.kind === "image") return onHost(imageBytes(options));
+  if (options.kind === "speech" || options.modelPath === undefined) return onHost(info?.sizeBytes ?? 0);
+  if ((options.rpcEndpoints ?? []).length > 0) return onHost(0);
+  const cells = info?.kind === "text" ? info.cells : undefined;
+  const need = memoryNeed(options.modelPath, options, freeBytes, cells);
+  if (need === undefined) return onHost(0);
+  const bytes = need.weights + need.cache + need.compute;
+  if ((options.backends ?? []).length === 0) return onHost(bytes);
+  const share = options.deviceLayers < 0 ? 1 : Math.min(1, options.deviceLayers / Math.max(1, need.layers));
+  return new Map(onHost(Math.floor(bytes * (1 - share)))).set(CARDS, Math.ceil(bytes * share));
+}
+
+/** A claim of main memory, with that of the engine's process. */
+function onHost(bytes: number): Claim {
+  return new Map([[HOST, ENGINE_PROCESS_BYTES + bytes]]);
 }
 
 /** Throws ServiceError(model_unavailable) with advice when the model needs more than `freeBytes`. */
@@ -82,15 +117,19 @@ export function checkMemory(options: EngineOptions, freeBytes: number): void {
   if (options.kind === "text") checkTextMemory(options, freeBytes); // a voice takes next to nothing
 }
 
-function checkImageMemory({ files }: ImageOptions, freeBytes: number): void {
+function imageBytes({ files }: ImageOptions): number {
   const sizes = Object.values(files).map(
     (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
   );
-  const weights = sizes.reduce((sum, bytes) => sum + bytes, 0);
+  return sizes.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function checkImageMemory(options: ImageOptions, freeBytes: number): void {
+  const weights = imageBytes(options);
   if (weights <= freeBytes) return;
   throw new ServiceError(
     "model_unavailable",
-    `the weights of the image model need ${gigabytes(weights)} of memory, but only ${gigabytes(freeBytes)} are free. Use smaller quantizations, or fewer models at once (max_loaded_models).`,
+    `the weights of the image model need ${gigabytes(weights)} of memory, but only ${gigabytes(freeBytes)} are free. Use smaller quantizations, or fewer pinned models (pin).`,
   );
 }
 
@@ -115,7 +154,7 @@ function advice(need: MemoryNeed, options: TextOptions): string {
     if (options.cacheType === "f16" || options.cacheType === "f32") ways.push('cache_type = "q8_0"');
   }
   if (need.compute > 0.1 * need.weights) ways.push(`a ubatch below ${options.ubatch}`);
-  ways.push("fewer models at once (max_loaded_models)");
+  ways.push("fewer pinned models (pin)", "a larger models_memory_mb, where it is set");
   return `Use ${ways.join(", or ")}.`;
 }
 

@@ -22,7 +22,7 @@ import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { ModelFacts, ModelTarget } from "../core/target.ts";
 import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
-import type { Places } from "./places.ts";
+import { NoRoom, type Places } from "./places.ts";
 
 /** A configured model under the name that clients use. */
 export interface ServedModel {
@@ -148,6 +148,7 @@ export class Models implements ModelControl {
         status,
         architecture: info?.architecture ?? null,
         size_bytes: info?.sizeBytes ?? null,
+        memory_bytes: model?.memoryBytes ?? null,
         context_tokens: text?.contextTokens ?? null,
         kv_cells: text?.cells ?? null,
         threads: info?.threads ?? null,
@@ -160,7 +161,12 @@ export class Models implements ModelControl {
 
   /** The machine as an engine found it; undefined before the first start. */
   host(): EngineHost | undefined {
-    return this.models.find(({ model }) => model.host !== undefined)?.model.host;
+    return this.hosts()[0];
+  }
+
+  /** The machine as the engines found it that have started. */
+  hosts(): readonly EngineHost[] {
+    return this.models.flatMap(({ model }) => model.host ?? []);
   }
 
   /** The model of that name, of any kind. Throws ServiceError(model_not_found) with the served names. */
@@ -277,10 +283,24 @@ export class Models implements ModelControl {
     return this.resolve(name).model.load();
   }
 
-  /** Loads as many models as may be loaded at once, the default one first. Throws the reason of the first failure. */
+  /**
+   * Loads the models that fit, pinned ones and then the default one first; the others are loaded by their first request. Throws
+   * the reason of the first failure.
+   */
   async loadAll(): Promise<void> {
-    const wanted = this.models.filter(({ isLazy = false }) => !isLazy).slice(0, this.options.places.max);
-    await Promise.all(wanted.map(({ model }) => model.load()));
+    const eager = this.models.filter(({ isLazy = false }) => !isLazy);
+    const pinned = eager.filter(({ model }) => model.isPinned);
+    const wanted = [...pinned, ...eager.filter((model) => !pinned.includes(model))];
+    await Promise.all(wanted.slice(0, this.options.places.max).map((model) => this.preload(model)));
+  }
+
+  private async preload({ id, model }: ServedModel): Promise<void> {
+    try {
+      await model.load({ isPreload: true });
+    } catch (error) {
+      if (!(error instanceof NoRoom)) throw error;
+      this.options.log(`${id}: not loaded yet: the other models take the memory`);
+    }
   }
 
   private named(name: string): ServedModel | undefined {

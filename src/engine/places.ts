@@ -1,71 +1,226 @@
-// Limits how many models are loaded at once (`max_loaded_models`). A model without a place queues for one, and for each
-// queued model the least recently used holder is unloaded.
+// Queue of model loads: decides which model is loaded next, and which ones are unloaded for it, by number (`max_loaded_models`),
+// bytes of each device, and recency. Loads one model at a time per device. Knows neither engines nor files.
+
+import { ServiceError } from "../core/error.ts";
+import { processMemory } from "../core/process-memory.ts";
+
+/** The main memory of this machine. */
+export const HOST = "host";
+
+/** Memory that a model takes: bytes by device. */
+export type Claim = ReadonlyMap<string, number>;
 
 /** A model that holds or wants a place. */
 export interface Holder {
   /** It has open requests. */
   readonly isBusy: boolean;
+  /** It is never unloaded for another model. */
+  readonly isPinned: boolean;
   /** When its last request ended, on any clock. */
   readonly usedAt: number;
-  /** Unloads it when its requests have ended, and releases its place. */
-  unload(): Promise<void>;
+  /** Private memory of its process, bytes: part of its claim that the system counts as used; 0 where that is unknown. */
+  readonly privateBytes: number;
+  /** Unloads it for another one, when its requests have ended, and releases its place. */
+  evict(): void;
 }
 
-interface Waiting {
+export interface PlacesOptions {
+  /** Maximum loaded models. Default: any number. */
+  readonly max?: number;
+  /** Bytes that these models and further ones may take of a device. Default: any number. */
+  readonly capacity?: (device: string, holders: Iterable<Holder>) => number;
+}
+
+/** What a model wants that is to be loaded. */
+export interface Wish {
+  readonly claim: Claim;
+  /** Whether others are unloaded for it; otherwise `take` rejects with NoRoom. */
+  readonly mayEvict: () => boolean;
+}
+
+/** The claim of a model of which nothing is known. */
+export function nothing(): Claim {
+  return new Map([[HOST, 0]]);
+}
+
+/** The larger claim on each device. */
+export function largerClaim(one: Claim, other: Claim): Claim {
+  const devices = new Set([...one.keys(), ...other.keys()]);
+  return new Map(Array.from(devices, (key) => [key, Math.max(one.get(key) ?? 0, other.get(key) ?? 0)]));
+}
+
+/** The main memory that the process of an engine takes. */
+export function measuredClaim(pid: number | undefined): Claim {
+  return new Map([[HOST, pid === undefined ? 0 : (processMemory(pid)?.resident ?? 0)]]);
+}
+
+/** There is no room for a model that may not have others unloaded. */
+export class NoRoom extends Error {}
+
+interface Waiting extends Wish {
   readonly holder: Holder;
-  readonly go: () => void;
+  readonly turn: PromiseWithResolvers<number>;
 }
 
 export class Places {
-  /** Maximum loaded models; Infinity by default. */
   readonly max: number;
-  private readonly holders = new Set<Holder>();
+  private readonly capacity: NonNullable<PlacesOptions["capacity"]>;
+  private readonly holders = new Map<Holder, Claim>();
+  private readonly loading = new Set<Holder>();
   private readonly unloading = new Set<Holder>();
-  private readonly queue: Waiting[] = [];
+  private queue: Waiting[] = [];
+  private readonly measured = new Map<string, number>(); // capacities, of one `settle`
 
-  constructor(max: number = Infinity) {
+  constructor({ max = Infinity, capacity = () => Infinity }: PlacesOptions = {}) {
     this.max = max;
+    this.capacity = capacity;
   }
 
-  /** Waits for a place. Rejects with the signal's reason on abort; then there is nothing to release. */
-  async take(holder: Holder, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits for the model's turn to be loaded, and returns the bytes of main memory that are left for it. That may be less than
+   * its claim where no other model can be unloaded. `loaded` ends the turn, `release` gives the place back. Rejects with the
+   * signal's reason on abort, with NoRoom, or when all other places are pinned; then there is nothing to release.
+   */
+  async take(holder: Holder, wish: Wish, signal: AbortSignal): Promise<number> {
     signal.throwIfAborted();
-    if (this.holders.size < this.max) return void this.holders.add(holder);
-    const turn = Promise.withResolvers<void>();
-    const waiting: Waiting = { holder, go: turn.resolve };
+    const waiting: Waiting = { holder, ...wish, turn: Promise.withResolvers() };
     const abort = (): void => {
-      const index = this.queue.indexOf(waiting);
-      if (index >= 0) this.queue.splice(index, 1);
-      turn.reject(signal.reason);
+      this.leave(waiting, signal.reason);
+      this.settle();
     };
     this.queue.push(waiting);
     signal.addEventListener("abort", abort, { once: true });
-    this.evict();
+    this.settle();
     try {
-      await turn.promise;
+      return await waiting.turn.promise;
     } finally {
       signal.removeEventListener("abort", abort);
     }
   }
 
-  /** Releases a place to the next in the queue. */
-  release(holder: Holder): void {
-    if (!this.holders.delete(holder)) return;
-    this.unloading.delete(holder);
-    const next = this.queue.shift();
-    if (next === undefined) return;
-    this.holders.add(next.holder);
-    next.go();
-    this.evict();
+  /** The model is loaded and takes this much. */
+  loaded(holder: Holder, claim: Claim): void {
+    this.loading.delete(holder);
+    if (this.holders.has(holder)) this.holders.set(holder, claim);
+    this.settle();
   }
 
-  private evict(): void {
-    while (this.unloading.size < this.queue.length) {
-      const loaded = [...this.holders].filter((holder) => !this.unloading.has(holder));
-      const [oldest] = loaded.sort((a, b) => Number(a.isBusy) - Number(b.isBusy) || a.usedAt - b.usedAt);
-      if (oldest === undefined) return; // all are unloading; the rest of the queue waits for the next release
-      this.unloading.add(oldest);
-      void oldest.unload();
+  /** Gives the place back. */
+  release(holder: Holder): void {
+    this.loading.delete(holder);
+    this.unloading.delete(holder);
+    if (this.holders.delete(holder)) this.settle();
+  }
+
+  /** Bytes that a loaded model takes of all devices; undefined where it holds no place. */
+  bytesOf(holder: Holder): number | undefined {
+    const claim = this.holders.get(holder);
+    return claim && [...claim.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** Starts what fits and unloads for what does not, in order. A later model never takes what an earlier one waits for. */
+  private settle(): void {
+    this.measured.clear();
+    const ahead: Claim[] = [];
+    for (const waiting of this.queue.slice()) {
+      const staying = this.staying().map((holder) => this.claimOf(holder));
+      const hasRoom =
+        this.fits(waiting, [...this.holders.values()]) && this.fits(waiting, [...staying, ...ahead]);
+      if (hasRoom && !this.isLoadingOn(waiting.claim)) this.start(waiting);
+      else if (this.mustWait(waiting, ahead)) ahead.push(waiting.claim);
     }
   }
+
+  /** Whether the model has to wait: it makes others leave, or is started or refused where that does not help. */
+  private mustWait(waiting: Waiting, ahead: readonly Claim[]): boolean {
+    const staying = this.staying();
+    const victims = this.victimsFor(waiting, staying, ahead);
+    if (victims === undefined) {
+      if (this.loading.size > 0 || this.unloading.size > 0 || ahead.length > 0) return true;
+      if (!waiting.mayEvict() && staying.length > 0) this.leave(waiting, new NoRoom());
+      else if (staying.length < this.max) this.start(waiting);
+      else this.leave(waiting, allPinned(this.max));
+      return false;
+    }
+    if (victims.length > 0 && !waiting.mayEvict()) {
+      this.leave(waiting, new NoRoom());
+      return false;
+    }
+    for (const victim of victims) {
+      this.unloading.add(victim);
+      victim.evict();
+    }
+    return true;
+  }
+
+  /**
+   * Models whose unloading makes room, longest unused first, idle ones before busy ones, and no more than necessary. Undefined
+   * where no unloading is enough.
+   */
+  private victimsFor(
+    waiting: Waiting,
+    staying: readonly Holder[],
+    ahead: readonly Claim[],
+  ): readonly Holder[] | undefined {
+    const isEnough = (victims: readonly Holder[]): boolean => {
+      const left = staying.filter((holder) => !victims.includes(holder));
+      return this.fits(waiting, [...left.map((holder) => this.claimOf(holder)), ...ahead]);
+    };
+    const candidates = staying
+      .filter((holder) => !holder.isPinned && !this.loading.has(holder))
+      .sort((a, b) => Number(a.isBusy) - Number(b.isBusy) || a.usedAt - b.usedAt);
+    const enough = candidates.findIndex((_, count) => isEnough(candidates.slice(0, count)));
+    let victims: readonly Holder[] = enough < 0 ? candidates : candidates.slice(0, enough);
+    if (!isEnough(victims)) return undefined;
+    for (const victim of victims.toReversed()) {
+      const others = victims.filter((other) => other !== victim);
+      if (isEnough(others)) victims = others;
+    }
+    return victims;
+  }
+
+  /** Whether a model's claim fits beside others. */
+  private fits({ claim }: Waiting, others: readonly Claim[]): boolean {
+    if (others.length >= this.max) return false;
+    return [...claim].every(([device, bytes]) => bytes <= this.left(device, others));
+  }
+
+  private left(device: string, others: readonly Claim[]): number {
+    const taken = others.reduce((sum, claim) => sum + (claim.get(device) ?? 0), 0);
+    const capacity = this.measured.get(device) ?? this.capacity(device, this.holders.keys());
+    this.measured.set(device, capacity);
+    return capacity - taken;
+  }
+
+  private isLoadingOn(claim: Claim): boolean {
+    return [...this.loading].some((holder) => [...claim.keys()].some((key) => this.claimOf(holder).has(key)));
+  }
+
+  /** Holders that are not being unloaded. */
+  private staying(): readonly Holder[] {
+    return [...this.holders.keys()].filter((holder) => !this.unloading.has(holder));
+  }
+
+  private claimOf(holder: Holder): Claim {
+    return this.holders.get(holder) ?? new Map();
+  }
+
+  private start(waiting: Waiting): void {
+    const { holder, claim, turn } = waiting;
+    const left = this.left(HOST, [...this.holders.values()]);
+    this.queue = this.queue.filter((other) => other !== waiting);
+    this.holders.set(holder, claim);
+    this.loading.add(holder);
+    turn.resolve(left);
+  }
+
+  private leave(waiting: Waiting, reason: unknown): void {
+    this.queue = this.queue.filter((other) => other !== waiting);
+    waiting.turn.reject(reason);
+  }
+}
+
+function allPinned(max: number): ServiceError {
+  const message = `All ${max} loaded models are pinned (pin), and max_loaded_models allows no further one. Unload one of them, or raise max_loaded_models.`;
+  return new ServiceError("model_unavailable", message);
 }

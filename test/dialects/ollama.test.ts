@@ -7,7 +7,7 @@ import {
   parseOllamaEmbeddings,
   truncatedVectors,
 } from "../../src/dialects/ollama/embed.ts";
-import { keepAliveOf } from "../../src/dialects/ollama/keep-alive.ts";
+import { keepAliveOf } from "../../src/dialects/shared/keep-alive.ts";
 import { psBody, showBody, tagsBody } from "../../src/dialects/ollama/models.ts";
 import { parseOllamaChat, parseOllamaGenerate } from "../../src/dialects/ollama/request.ts";
 import { type Body, type Rule, testRules } from "../helpers/rules.ts";

@@ -109,6 +109,77 @@ test("with one place for two models each is loaded when it is asked for", async 
   expect(server.enginePids().length).toBeLessThan(2);
 });
 
+/** A server with models `a` to `e`, these lines under [server], and these below the first model. */
+async function fiveModels(lines: readonly string[], first: readonly string[] = []): Promise<Server> {
+  const cwd = newFolder();
+  const models = ["a", "b", "c", "d", "e"].flatMap((name) => {
+    copyFileSync(TINY_FILE, join(cwd, `${name}.gguf`));
+    return ["[[models]]", `model_id = "${name}.gguf"`, ...(name === "a" ? first : [])];
+  });
+  writeFileSync(join(cwd, "svc.toml"), ["[server]", ...lines, ...models].join("\n"));
+  const server = await startServer(["svc.toml"], { cwd });
+  await server.says("Ready.");
+  return server;
+}
+
+/** Memory that is counted for each loaded model, bytes. */
+async function memory(server: Server): Promise<Readonly<Record<string, number>>> {
+  const info: unknown = await (await fetch(`${server.url}/v1/system/info`)).json();
+  const { models } = info as { models: { id: string; memory_bytes: number | null }[] };
+  return Object.fromEntries(
+    models.flatMap(({ id, memory_bytes: bytes }) => (bytes === null ? [] : [[id, bytes]])),
+  );
+}
+
+test("200 requests over five models of which two fit: none is lost, a pinned model stays", async () => {
+  const alone = await twoModels();
+  const bytes = Math.max(...Object.values(await memory(alone)));
+  expect(bytes).toBeGreaterThan(30e6);
+  await alone.stop();
+  const limit = Math.ceil((2.6 * bytes) / 2 ** 20);
+  const server = await fiveModels([`models_memory_mb = ${limit}`], ["pin = true"]);
+  expect((await statuses(server))["a"]).toBe("loaded");
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, client) => {
+      for (let i = 0; i < 10; i++) {
+        const model = "abcde"[(client + i) % 5] ?? "a";
+        expect(await completeText(server.url, ask(CAPITAL, { model }))).toBe(CAPITAL.answer);
+        most = Math.max(most, server.enginePids().length);
+      }
+    }),
+  );
+  expect(most).toBe(2);
+  expect((await statuses(server))["a"]).toBe("loaded");
+  const left = [...server.stderr().matchAll(/^(\w): unloading it for another model$/gm)].map(
+    ([, name]) => name,
+  );
+  console.log(`unloaded for another model: ${left.join(" ")}`);
+  expect(left).not.toContain("a");
+  expect(new Set(left).size).toBeGreaterThan(2);
+  expect(server.enginePids().length).toBe(2);
+});
+
+test("keep_alive of a model and of a request; a pinned model ignores both", async () => {
+  const server = await fiveModels(
+    ["max_loaded_models = 3", "idle_timeout = 1"],
+    ['keep_alive = "10m"', "pin = true"],
+  );
+  await until("the models that are not pinned are unloaded", async () => {
+    const loaded = Object.entries(await statuses(server)).filter(([, status]) => status === "loaded");
+    return loaded.length === 1 && loaded[0]?.[0] === "a";
+  });
+  for (const model of ["a", "b", "c"]) {
+    expect(await completeText(server.url, ask(CAPITAL, { model, keep_alive: model === "b" ? -1 : 0 }))).toBe(
+      CAPITAL.answer,
+    );
+  }
+  await until("the last one is unloaded", async () => (await statuses(server))["c"] === "unloaded");
+  expect(await statuses(server)).toMatchObject({ a: "loaded", b: "loaded", c: "unloaded" });
+  const refused = await postChat(server.url, ask(CAPITAL, { keep_alive: "soon" }));
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("keep_alive")]);
+});
+
 test("a model that nobody uses is unloaded", async () => {
   const server = await twoModels("idle_timeout = 1");
   await until("both are unloaded", async () =>

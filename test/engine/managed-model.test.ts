@@ -7,7 +7,8 @@ import type { ModelKind } from "../../src/core/model-info.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { EngineClient } from "../../src/engine/client.ts";
-import { ManagedModel, type ManagedModelDeps } from "../../src/engine/managed-model.ts";
+import { ManagedModel } from "../../src/engine/managed-model.ts";
+import type { ManagedModelDeps } from "../../src/engine/managed-model-deps.ts";
 import { Models, type ServedModel } from "../../src/engine/models.ts";
 import { Places } from "../../src/engine/places.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
@@ -455,7 +456,7 @@ describe("stopping", () => {
 
 describe("places", () => {
   test("with one place, the unused model is unloaded", async () => {
-    const places = new Places(1);
+    const places = new Places({ max: 1 });
     const a = setup({ places }, true);
     const b = setup({ places }, true);
     expect(await ask(a.model)).toMatchObject({ type: "finish" });
@@ -466,14 +467,14 @@ describe("places", () => {
   });
 
   test("the least recently used model is unloaded", async () => {
-    const places = new Places(2);
+    const places = new Places({ max: 2 });
     const [a, b, c] = [setup({ places }, true), setup({ places }, true), setup({ places }, true)];
     for (const { model } of [a, b, a, c]) expect(await ask(model)).toMatchObject({ type: "finish" });
     expect([a, b, c].map(({ model }) => model.status)).toEqual(["loaded", "unloaded", "loaded"]);
   });
 
   test("traffic on more models than places is answered completely", async () => {
-    const places = new Places(2);
+    const places = new Places({ max: 2 });
     const models = Array.from({ length: 5 }, () => setup({ places }, true));
     let most = 0;
     const asking = models.flatMap(({ model }) =>
@@ -492,7 +493,7 @@ describe("places", () => {
   });
 
   test("a failed load releases its place", async () => {
-    const places = new Places(1);
+    const places = new Places({ max: 1 });
     const a = setup({ places });
     const b = setup({ places }, true);
     const asked = ask(a.model);

@@ -58,6 +58,7 @@ describe("memory of a model", () => {
     const file = model();
     expect(memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9)).toEqual({
       weights: statSync(file).size,
+      layers: 10,
       cells: 1024,
       cache: 1024 * 10 * 2 * 128 * 2,
       compute: 512 * (1000 + 512 + 1024) * 4,

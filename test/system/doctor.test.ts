@@ -229,6 +229,7 @@ test("the system information matches its schema, before and after an engine has 
     status: "loaded",
     architecture: "llama",
     size_bytes: 1,
+    memory_bytes: null,
     context_tokens: 2,
     kv_cells: 3,
     threads: 4,

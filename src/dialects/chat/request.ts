@@ -17,6 +17,7 @@ import {
 } from "../shared/answer-prefix.ts";
 import { isOmitted } from "../shared/compat.ts";
 import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
+import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -66,6 +67,8 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
+    ...runKeepAlive(body),
+    ...(stream && body.return_progress === true ? { progress: true } : {}),
   };
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
 }

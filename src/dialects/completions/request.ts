@@ -2,6 +2,7 @@
 // Pure: knows neither HTTP nor the engine.
 
 import { ServiceError } from "../../core/error.ts";
+import { runKeepAlive } from "../shared/keep-alive.ts";
 import { COMPLETION_CHOICES_MAX } from "../shared/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
@@ -57,6 +58,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
+    ...runKeepAlive(body),
   };
   return {
     runs: prompts.map((prompt) => ({ ...run, prompt })),

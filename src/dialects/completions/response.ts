@@ -39,6 +39,9 @@ export class CompletionFold {
   /** Adds an event; throws the ServiceError of an `error` event. */
   add(event: RunEvent): void {
     switch (event.type) {
+      case "load_progress":
+      case "prompt_progress":
+        return;
       case "accepted":
         this.promptTokens = event.promptTokens;
         return;

@@ -12,6 +12,7 @@ import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
 import { grammarProperties } from "../shared/constraint.ts";
+import { keepAliveProperties } from "../shared/keep-alive.ts";
 import {
   choicesProperties,
   samplingProperties,
@@ -75,6 +76,7 @@ export const CompletionRequest = Type.Object(
     ...adapterProperties,
     ...streamProperties,
     ...truncateProperties,
+    ...keepAliveProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
   },
   {

@@ -34,6 +34,8 @@ export class CompletionStream implements StreamEncoder {
     if (this.ended) return "";
     switch (event.type) {
       case "accepted":
+      case "load_progress":
+      case "prompt_progress":
         return "";
       case "text":
       case "reasoning": {

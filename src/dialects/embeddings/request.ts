@@ -2,6 +2,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import type { EmbedRequest } from "../../core/run.ts";
+import { runKeepAlive } from "../shared/keep-alive.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { EmbeddingRequest } from "./schema.ts";
 
@@ -27,6 +28,7 @@ export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): 
       model: body.model ?? "default",
       inputs: inputsOf(body.input),
       truncate: body.truncate_sequence ?? false,
+      ...runKeepAlive(body),
     },
     format: body.encoding_format ?? "float",
   };

@@ -3,6 +3,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, TOKEN_ID_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
+import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 
 const text = Type.String({ minLength: 1 });
@@ -27,6 +28,7 @@ export const EmbeddingRequest = Type.Object(
     encoding_format: orNull(EmbeddingEncodingFormat),
     dimensions: orNull(Type.Integer({ description: "Not supported; vectors have the length of the model." })),
     ...truncateProperties,
+    ...keepAliveProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
   },
   {

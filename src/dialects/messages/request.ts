@@ -5,6 +5,7 @@ import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { runKeepAlive } from "../shared/keep-alive.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import {
   dropFormatForForcedCall,
@@ -85,6 +86,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
     choices: 1,
     ...constrained,
     truncate: body.truncate_sequence ?? false,
+    ...runKeepAlive(body),
   };
   return { run, agent };
 }

@@ -8,6 +8,7 @@ import { agentProperties } from "../shared/agent.ts";
 import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
+import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { samplingProperties, stopStrings, truncateProperties } from "../shared/sampling.ts";
 import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
 import { cacheProperties, Message, System } from "./blocks.ts";
@@ -110,6 +111,7 @@ export const MessagesRequest = Type.Object(
     ...agentProperties,
     web_search_options: orNull(WebSearchOptions),
     ...truncateProperties,
+    ...keepAliveProperties,
     ...cacheProperties,
     metadata: orNull(jsonObject("Accepted without effect.")),
   },

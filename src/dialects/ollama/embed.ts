@@ -3,7 +3,7 @@
 import type { EmbedRequest, EmbedResult } from "../../core/run.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { nanosecondsOf, type OllamaEmbedResponse } from "./answer.ts";
-import { type KeepAlive, keepAliveOf } from "./keep-alive.ts";
+import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
 import { OllamaEmbeddingsRequest, OllamaEmbedRequest } from "./schema.ts";
 
 export interface OllamaEmbedCall {

@@ -12,7 +12,7 @@ import { namedMedia } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { sentTools, toolUseOf } from "../shared/tools.ts";
-import { type KeepAlive, keepAliveOf } from "./keep-alive.ts";
+import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
 import {
   OllamaChatRequest,
   OllamaGenerateRequest,

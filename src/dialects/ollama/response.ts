@@ -36,6 +36,8 @@ export class OllamaFold {
     if (isAgentEvent(event)) return; // this dialect has no agent fields
     switch (event.type) {
       case "accepted":
+      case "load_progress":
+      case "prompt_progress":
         return;
       case "text":
         this.text.push(event.text);

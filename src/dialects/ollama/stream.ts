@@ -32,6 +32,8 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
     if (this.ended || isAgentEvent(event)) return "";
     switch (event.type) {
       case "accepted":
+      case "load_progress":
+      case "prompt_progress":
         return "";
       case "text":
         return this.flush() + this.line(this.content(event.text, ""), event.logprobs);

@@ -1,6 +1,7 @@
 // Converts a rerank body to a RankRequest. Pure.
 
 import type { RankRequest } from "../../core/run.ts";
+import { runKeepAlive } from "../shared/keep-alive.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { RerankRequest } from "./schema.ts";
 
@@ -26,6 +27,7 @@ export function parseRerankRequest(json: Readonly<Record<string, unknown>>): Rer
       documents,
       ...(isPresent(body.max_tokens_per_doc) ? { documentTokens: body.max_tokens_per_doc } : {}),
       truncate: body.truncate_sequence ?? false,
+      ...runKeepAlive(body),
     },
     top: body.top_n ?? documents.length,
     withDocuments: body.return_documents ?? false,

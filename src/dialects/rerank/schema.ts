@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { RANK_DOCUMENTS_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
+import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 
 const text = Type.String({ minLength: 1 });
@@ -27,6 +28,7 @@ export const RerankRequest = Type.Object(
       Type.Integer({ minimum: 1, description: "Cap on tokens read per document. Default: all." }),
     ),
     ...truncateProperties,
+    ...keepAliveProperties,
   },
   {
     $id: "RerankRequest",

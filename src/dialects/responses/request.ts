@@ -16,6 +16,7 @@ import {
   jsonObjectConstraint,
   schemaConstraint,
 } from "../shared/constraint.ts";
+import { runKeepAlive } from "../shared/keep-alive.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
@@ -156,6 +157,7 @@ function runOf(
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncation === "auto",
+    ...runKeepAlive(body),
   };
 }
 

@@ -14,6 +14,7 @@ import {
   samplingProperties,
   stopProperties,
 } from "../shared/sampling.ts";
+import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { toolChoiceProperties } from "../shared/tools.ts";
 import { ResponsesInput } from "./input-items.ts";
 import { toolsProperties } from "./tools.ts";
@@ -122,6 +123,7 @@ export const ResponsesCreateRequest = Type.Object(
         description: "`auto` truncates a prompt that exceeds the context instead of returning an error.",
       }),
     ),
+    ...keepAliveProperties,
     stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),
     store: orNull(Type.Boolean({ description: "Store the response. Default true." })),
     background: orNull(

@@ -17,7 +17,7 @@ import {
   parseOllamaEmbeddings,
   truncatedVectors,
 } from "../../dialects/ollama/embed.ts";
-import type { KeepAlive } from "../../dialects/ollama/keep-alive.ts";
+import type { KeepAlive } from "../../dialects/shared/keep-alive.ts";
 import { type OllamaCall, parseOllamaChat, parseOllamaGenerate } from "../../dialects/ollama/request.ts";
 import { OllamaFold } from "../../dialects/ollama/response.ts";
 import {
