@@ -42,7 +42,11 @@ export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (l
     return keys !== undefined && next.server.api_keys !== undefined;
   };
   return {
-    aliases: { exact: (name) => aliases.exact(name), fitting: (name) => aliases.fitting(name) },
+    aliases: {
+      exact: (name) => aliases.exact(name),
+      fitting: (name) => aliases.fitting(name),
+      assistants: () => aliases.assistants(),
+    },
     accessLog: (request) => {
       const { server } = settings;
       if (server.disable_access_log || (request.housekeeping && !server.access_log_health)) return;

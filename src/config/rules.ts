@@ -280,8 +280,14 @@ function modelAliases(values: Values, entries: readonly string[]): readonly Prob
     (entry) =>
       values.has(`${entry}.adapter.lora`) || values.get(`${entry}.adapter.enable_lora`)?.value === true,
   );
-  return aliases.flatMap(({ name, model }, index) => {
+  return aliases.flatMap(({ name, model, adapter }, index) => {
     const say = (what: string, fix: string) => [problem(given, given.path, what, fix)];
+    if (adapter !== undefined && !canHaveAdapters) {
+      return say(
+        `the alias "${name}" has an adapter, and no model has any`,
+        "Set enable_lora or lora of the model.",
+      );
+    }
     if (ids.has(name)) return say(`"${name}" is the name of a model`, "Give the alias another name.");
     if (aliases.findIndex((other) => other.name === name) < index) {
       return say(`two aliases have the name "${name}"`, "Keep one of them.");

@@ -284,7 +284,7 @@ export const Settings = Type.Object({
   aliases: optional(
     list(
       AliasEntry,
-      "Other names for models, as [[aliases]] with name and model, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which applies to text models only.",
+      "Other names for models, as [[aliases]] with name and model, adapter and defaults (as in [models.defaults]) if wanted, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which applies to text models only.",
       { example: ["claude-*=default"] },
     ),
   ),

@@ -1,14 +1,21 @@
-// Bodies of requests that name a model, with aliases resolved.
+// Bodies of requests that name a model, with aliases resolved and defaults filled in.
 
+import type { Preset } from "../core/preset.ts";
 import { readJsonObject } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import { resolvedName } from "./model-name.ts";
+import { cardOf, resolvedModel } from "./model-name.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The body of a request to a text model for an answer, with the model that its name stands for. */
-export async function readGeneration(deps: HttpDeps, request: Request): Promise<Body> {
-  return withModel(deps, await readJsonObject(request), true);
+/** Fills the fields of a dialect that a body leaves out. */
+type FillBody = (body: Body, preset: Preset) => Body;
+
+/**
+ * The body of a request to a text model for an answer, with the model that its name stands for. `fill`: with the defaults of the
+ * model and its alias; absent where a dialect takes none.
+ */
+export async function readGeneration(deps: HttpDeps, request: Request, fill?: FillBody): Promise<Body> {
+  return withModel(deps, await readJsonObject(request), true, fill);
 }
 
 /** The same for all other requests to models; patterns mean nothing to them. */
@@ -16,9 +23,25 @@ export async function readModelRequest(deps: HttpDeps, request: Request): Promis
   return withModel(deps, await readJsonObject(request), false);
 }
 
-function withModel(deps: HttpDeps, body: Body, withPatterns: boolean): Body {
+function withModel(deps: HttpDeps, body: Body, withPatterns: boolean, fill?: FillBody): Body {
   const { model } = body;
-  if (typeof model !== "string") return body;
-  const resolved = resolvedName(deps, model, withPatterns);
-  return resolved === model ? body : { ...body, model: resolved };
+  if (typeof model !== "string") return fill === undefined ? body : filled(deps, body, "default", {}, fill);
+  const { name, defaults = {} } = resolvedModel(deps, model, withPatterns);
+  const named = name === model ? body : { ...body, model: name };
+  return fill === undefined ? named : filled(deps, named, name, defaults, fill);
+}
+
+/** A body with the defaults of the model of a name, and those of an alias, which win. */
+export function filled(deps: HttpDeps, body: Body, name: string, alias: Preset, fill: FillBody): Body {
+  const card = cardOf(deps.models(), name);
+  const model = card && deps.presetOf?.(card.parent ?? card.id);
+  const { system, ...preset } = { ...model, ...alias };
+  const isOpen = system === undefined || hasSession(deps, body);
+  return fill(body, isOpen ? preset : { ...preset, system });
+}
+
+/** Whether the body continues a stored conversation, which has its instructions. */
+function hasSession({ sessions }: HttpDeps, body: Body): boolean {
+  const id = body["session_id"];
+  return typeof id === "string" && sessions.get(id) !== undefined;
 }

@@ -5,7 +5,9 @@ import type { ModelInfo } from "../core/model-info.ts";
 import { describeValue } from "../dialects/shared/check.ts";
 import { readObjectOfAnyType } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import { isServed, resolvedName } from "./model-name.ts";
+import { withOllamaPreset } from "../dialects/shared/preset.ts";
+import { filled } from "./model-body.ts";
+import { cardOf, isServed, type ResolvedModel, resolvedModel } from "./model-name.ts";
 import { observed } from "./observe.ts";
 
 const LATEST = /:latest$/;
@@ -24,19 +26,15 @@ export async function readOllama(
 ): Promise<Readonly<Record<string, unknown>>> {
   const body = await readObjectOfAnyType(request);
   const { model } = body;
-  if (typeof model !== "string") return body;
-  const name = servedName(deps, model, withPatterns);
+  if (typeof model !== "string") return filled(deps, body, "default", {}, withOllamaPreset);
+  const { name, defaults = {} } = servedModel(deps, model, withPatterns);
   observed()?.named(name);
-  return { ...body, model: name };
+  return filled(deps, { ...body, model: name }, name, defaults, withOllamaPreset);
 }
 
 /** The card of the model that a name means. Throws ServiceError(model_not_found). */
 export function modelOf(deps: HttpDeps, name: string): ModelInfo {
-  const served = servedName(deps, name, false);
-  const models = deps.models();
-  const found = models.find(({ id, root }) => id === served || root === served);
-  const first = served === "default" ? models.find(({ kind }) => kind === "text") : undefined;
-  const model = found ?? first;
+  const model = cardOf(deps.models(), servedModel(deps, name, false).name);
   if (model !== undefined) return model;
   const message = `model ${describeValue(name)} not found; GET /api/tags lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "model" });
@@ -48,10 +46,10 @@ export function baseOf(deps: HttpDeps, name: string): Pick<ModelInfo, "id" | "st
   return { id: parent ?? id, status };
 }
 
-function servedName(deps: HttpDeps, name: string, withPatterns: boolean): string {
-  const resolved = resolvedName(deps, name, withPatterns);
-  if (resolved !== name || isServed(deps.models(), name)) return resolved;
-  return resolvedName(deps, plainName(name), withPatterns);
+function servedModel(deps: HttpDeps, name: string, withPatterns: boolean): ResolvedModel {
+  const resolved = resolvedModel(deps, name, withPatterns);
+  if (resolved.name !== name || isServed(deps.models(), name)) return resolved;
+  return resolvedModel(deps, plainName(name), withPatterns);
 }
 
 /** A name without what Ollama's clients put around it. */

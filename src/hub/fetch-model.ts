@@ -10,6 +10,7 @@ import { type HubAccess, refusal } from "./api.ts";
 import { cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
 import { download } from "./download.ts";
 import { HubError } from "./error.ts";
+import { GENERATION_CONFIG } from "./generation-config.ts";
 import { withLock } from "./lock.ts";
 import type { HubPlace } from "./place.ts";
 import {
@@ -90,7 +91,8 @@ export async function planFetch(
 /** Downloads the files of a plan and records them; returns the path of the model's first one. Throws HubError. */
 export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Promise<string> {
   const { id, listing, token, model, parts, projector, draft } = plan;
-  await fetchFiles(id, { ...listing, files: filesOf(plan) }, token, options);
+  const sampling = listing.files.filter(({ path }) => path === GENERATION_CONFIG);
+  await fetchFiles(id, { ...listing, files: [...filesOf(plan), ...sampling] }, token, options);
   recordModel(options.place.cacheDir, {
     id: model,
     repo: id.repo,

@@ -46,13 +46,9 @@ describe("patterns", () => {
   ]);
 
   test("an exact name wins, then the longest matching pattern", () => {
-    expect(["claude-x", "claude-haiku-9", "claude-haiku-4", "gpt-5", "a.bc"].map(fitting)).toEqual([
-      "big",
-      "small",
-      "exact",
-      "one",
-      "dot",
-    ]);
+    expect(
+      ["claude-x", "claude-haiku-9", "claude-haiku-4", "gpt-5", "a.bc"].map((name) => fitting(name)?.model),
+    ).toEqual(["big", "small", "exact", "one", "dot"]);
   });
 
   test("match whole names, literally except for *", () => {

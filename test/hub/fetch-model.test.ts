@@ -20,6 +20,7 @@ import { AUTO_COMPANIONS, NO_COMPANIONS } from "../../src/hub/plan.ts";
 import { pruneRecords, recordedModels, recordOf } from "../../src/hub/records.ts";
 import { cacheBytes } from "../../src/hub/room.ts";
 import { fetchModel, type FetchOptions, fetchPlanned, type Progress } from "../../src/hub/fetch-model.ts";
+import { cachedGenerationConfig } from "../../src/hub/generation-config.ts";
 import { hubPlace } from "../../src/hub/place.ts";
 import { COMMIT, fakeHub, type FakeHub, type FakeRepo } from "../helpers/fake-hub.ts";
 import { failure } from "../helpers/failure.ts";
@@ -83,6 +84,37 @@ function setup(cacheDir = tempDir()): Setup {
   };
   return { hub, cacheDir, progress, log, get };
 }
+
+test("the sampling that a repository recommends comes with its model, and what is unusable in it is ignored", async () => {
+  const recommended = {
+    temperature: 0.6,
+    top_k: 20,
+    top_p: 7,
+    min_p: "0",
+    do_sample: true,
+    repetition_penalty: 1.05,
+  };
+  const config = new TextEncoder().encode(JSON.stringify(recommended));
+  const hub = fakeHub({
+    "acme/keen": { files: { "a/keen-Q4_K_M.gguf": Q8, "generation_config.json": config } },
+    "acme/odd": {
+      files: { "odd.gguf": Q8, "generation_config.json": new TextEncoder().encode("[not json") },
+    },
+    "acme/tiny": { files: { "tiny.gguf": Q8 } },
+  });
+  const cacheDir = tempDir();
+  const place = hubPlace({ HF_ENDPOINT: hub.url, HF_HUB_CACHE: cacheDir }, undefined);
+  const options = { place, token: () => undefined, onProgress: () => {}, log: () => {} };
+  const read: unknown[] = [];
+  for (const name of ["keen", "odd", "tiny"]) {
+    const id = { repo: `acme/${name}` };
+    read.push(cachedGenerationConfig(id, place));
+    expect(await fetchModel(id, options)).toEndWith(".gguf");
+    read.push(cachedGenerationConfig(id, place));
+  }
+  const taken = { temperature: 0.6, top_k: 20, repetition_penalty: 1.05 };
+  expect(read).toEqual([undefined, taken, undefined, {}, undefined, {}]);
+});
 
 describe("a download", () => {
   test("lies in the cache as the hub's own tools would have put it", async () => {

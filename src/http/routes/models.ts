@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
 import { defined } from "../../core/defined.ts";
+import type { Preset } from "../../core/preset.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
 import type { ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
@@ -11,6 +12,7 @@ import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { DEEP_PATH } from "../route-table.ts";
+import { cardOf, isServed } from "../model-name.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const MODELS_PATH = "/v1/models/";
@@ -41,6 +43,24 @@ const ModelCapabilities = Type.Object(
     embeddings: can("Computes embeddings."),
   },
   { $id: "ModelCapabilities", description: "Of a text model; absent until it has been loaded once." },
+);
+
+const amount = () => Type.Optional(Type.Number());
+const ModelDefaults = Type.Object(
+  {
+    temperature: amount(),
+    top_p: amount(),
+    top_k: amount(),
+    min_p: amount(),
+    presence_penalty: amount(),
+    frequency_penalty: amount(),
+    repetition_penalty: amount(),
+    max_tokens: Type.Optional(Type.Integer()),
+    stop: Type.Optional(Type.Array(Type.String())),
+    system: Type.Optional(Type.Boolean({ description: "It has instructions." })),
+    thinking: Type.Optional(Type.Boolean()),
+  },
+  { $id: "ModelDefaults", description: "What requests get where they do not say; absent without any." },
 );
 
 const ModelObject = Type.Object(
@@ -74,6 +94,7 @@ const ModelObject = Type.Object(
     ),
     parent: Type.Optional(Type.String({ description: "Base model of an adapter." })),
     adapter_generation: Type.Optional(Type.String({ description: "Current generation of an adapter." })),
+    defaults: Type.Optional(ModelDefaults),
     tools_available: Type.Optional(
       Type.Boolean({ description: "Whether the server offers tools to its models." }),
     ),
@@ -201,8 +222,9 @@ function findModel(deps: HttpDeps, request: Request): Response {
   const named = (name: string) =>
     models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
   const found = ids.map(named).find((card) => card !== undefined);
-  const alias = ids.map((id) => deps.aliases?.exact(id)).find((name) => name !== undefined);
-  const card = found ?? (alias === undefined ? undefined : alias === "default" ? models[0] : named(alias));
+  const alias = ids.map((id) => deps.aliases?.exact(id)).find((one) => one !== undefined);
+  const aliased = alias?.model === "default" ? models[0] : alias && named(alias.model);
+  const card = found ?? aliased;
   if (card !== undefined) return Response.json(card);
   if (OPERATIONS.has(raw)) throw new NotFoundError();
   const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists the served models`;
@@ -210,7 +232,7 @@ function findModel(deps: HttpDeps, request: Request): Response {
 }
 
 /** Tools belong to the server, so every card lists the same ones. */
-function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
+function modelCards({ models, toolCounts, aliases, presetOf }: HttpDeps): readonly ModelObject[] {
   const counts = toolCounts?.();
   const tools =
     counts === undefined
@@ -220,7 +242,30 @@ function modelCards({ models, toolCounts }: HttpDeps): readonly ModelObject[] {
           mcp_tools_count: counts.mcpTools,
           mcp_servers_connected: counts.mcpServers,
         };
-  return models().map((model) => ({ ...modelCard(model), ...tools }));
+  const all = models();
+  const assistants = aliases?.assistants() ?? [];
+  return [
+    ...all.map((model) => ({ ...modelCard(model), ...defaultsOf(presetOf?.(model.parent ?? model.id)) })),
+    ...assistants.flatMap(({ name, model, adapter, defaults }) => {
+      const base = isServed(all, name) ? undefined : cardOf(all, model);
+      if (base === undefined) return [];
+      const preset = { ...presetOf?.(base.parent ?? base.id), ...defaults };
+      return [
+        { ...modelCard(base), id: name, parent: base.id, root: adapter ?? base.id, ...defaultsOf(preset) },
+      ];
+    }),
+  ].map((card) => ({ ...card, ...tools }));
+}
+
+/** The defaults on a card; the text of instructions stays with the operator. */
+function defaultsOf(preset: Preset = {}): Pick<ModelObject, "defaults"> {
+  const { system, stop, ...others } = preset;
+  const defaults = {
+    ...others,
+    ...(stop === undefined ? {} : { stop: [...stop] }),
+    ...(system === undefined ? {} : { system: true }),
+  };
+  return Object.keys(defaults).length === 0 ? {} : { defaults };
 }
 
 /** Every model with a chat template has a format for tool calls. */

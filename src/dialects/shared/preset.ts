@@ -1,0 +1,127 @@
+// Fills fields that a body leaves out with the defaults of its model or alias. Each dialect has its own names for them.
+
+import type { Preset } from "../../core/preset.ts";
+import { isPresent } from "./check.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Names of a dialect's fields. */
+interface PresetForm {
+  /** Field with the table of sampling fields; absent: the body itself. */
+  readonly table?: string;
+  /** Fields for the cap, of which the first is filled. */
+  readonly maxTokens: readonly string[];
+  readonly stop: string;
+  readonly repetitionPenalty?: string;
+  /** Fields that decide about thinking, of which the first is filled. */
+  readonly thinking?: readonly string[];
+  /** Adds instructions to a body; absent: the dialect has none. */
+  readonly withSystem?: (body: Body, system: string) => Body;
+}
+
+const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty"] as const;
+
+/** The body with the preset's values in the fields that it leaves out. */
+function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
+  const table = form.table === undefined ? body : tableOf(body[form.table]);
+  if (table === undefined) return body; // its parser says what is wrong
+  const filled: Record<string, unknown> = { ...table };
+  const fill = (fields: readonly string[], value: unknown): void => {
+    const [first] = fields;
+    if (value !== undefined && first !== undefined && !fields.some((field) => isPresent(filled[field])))
+      filled[first] = value;
+  };
+  for (const field of SAMPLING) fill([field], preset[field]);
+  fill([form.repetitionPenalty ?? "repetition_penalty"], preset.repetition_penalty);
+  fill(form.maxTokens, preset.max_tokens);
+  fill([form.stop], preset.stop);
+  const sampled = form.table === undefined ? filled : { ...body, [form.table]: filled };
+  return withTexts(sampled, preset, form);
+}
+
+function withTexts(
+  body: Body,
+  { thinking, system }: Preset,
+  { thinking: fields = [], withSystem }: PresetForm,
+): Body {
+  const [first] = fields;
+  const isSaid =
+    thinking === undefined || first === undefined || fields.some((field) => isPresent(body[field]));
+  const thought = isSaid ? body : { ...body, [first]: thinking };
+  return system === undefined || withSystem === undefined ? thought : withSystem(thought, system);
+}
+
+/** A table of fields; undefined where the field is none. */
+function tableOf(field: unknown): Body | undefined {
+  if (!isPresent(field)) return {};
+  return typeof field === "object" && !Array.isArray(field) ? { ...field } : undefined;
+}
+
+/** Instructions as the first message, unless there are some, or no conversation. */
+function systemMessage(body: Body, system: string): Body {
+  const sent = body["messages"];
+  const messages: unknown = typeof sent === "string" ? [{ role: "user", content: sent }] : sent;
+  if (!Array.isArray(messages) || messages.length === 0 || messages.some(isInstruction)) return body;
+  return { ...body, messages: [{ role: "system", content: system }, ...(messages as readonly unknown[])] };
+}
+
+function isInstruction(message: unknown): boolean {
+  if (typeof message !== "object" || message === null || !("role" in message)) return false;
+  return message.role === "system" || message.role === "developer";
+}
+
+/** Instructions in a field of their own. */
+function systemField(field: string): NonNullable<PresetForm["withSystem"]> {
+  return (body, system) => (isPresent(body[field]) ? body : { ...body, [field]: system });
+}
+
+/** Thinking of a Responses body is an effort. */
+function withEffort(body: Body, { thinking }: Preset): Body {
+  const reasoning = tableOf(body["reasoning"]);
+  if (thinking === undefined || reasoning === undefined || isPresent(reasoning["effort"])) return body;
+  return { ...body, reasoning: { ...reasoning, effort: thinking ? "medium" : "off" } };
+}
+
+export function withChatPreset(body: Body, preset: Preset): Body {
+  return withPreset(body, preset, {
+    maxTokens: ["max_tokens", "max_completion_tokens"],
+    stop: "stop",
+    thinking: ["enable_thinking", "reasoning_effort"],
+    withSystem: systemMessage,
+  });
+}
+
+export function withCompletionPreset(body: Body, preset: Preset): Body {
+  return withPreset(body, preset, { maxTokens: ["max_tokens"], stop: "stop" });
+}
+
+export function withMessagesPreset(body: Body, preset: Preset): Body {
+  return withPreset(body, preset, {
+    maxTokens: ["max_tokens"],
+    stop: "stop_sequences",
+    thinking: ["enable_thinking", "thinking", "reasoning_effort"],
+    withSystem: systemField("system"),
+  });
+}
+
+export function withResponsesPreset(body: Body, preset: Preset): Body {
+  const form = {
+    maxTokens: ["max_output_tokens", "max_tokens", "max_completion_tokens"],
+    stop: "stop",
+    withSystem: systemField("instructions"),
+  };
+  return withEffort(withPreset(body, preset, form), preset);
+}
+
+export function withOllamaPreset(body: Body, preset: Preset): Body {
+  const isRaw = body["raw"] === true || (isPresent(body["suffix"]) && body["suffix"] !== "");
+  const isGenerate = "prompt" in body;
+  return withPreset(body, preset, {
+    table: "options",
+    maxTokens: ["num_predict"],
+    stop: "stop",
+    repetitionPenalty: "repeat_penalty",
+    thinking: ["think"],
+    ...(isRaw ? {} : { withSystem: isGenerate ? systemField("system") : systemMessage }),
+  });
+}
