@@ -61,6 +61,9 @@ export class Pass {
     switch (event.type) {
       case "accepted":
         return this.options.isFirst ? event : undefined;
+      case "load_progress":
+      case "prompt_progress":
+        return event;
       case "text":
       case "reasoning":
         this[event.type].push(event.text);

@@ -173,6 +173,8 @@ class Chat {
         case "tool_call_start":
         case "tool_call_args":
         case "accepted":
+        case "load_progress":
+        case "prompt_progress":
         case "choice_end":
           break;
         case "session":

@@ -11,18 +11,26 @@ export function answerMeta(
   deps: HttpDeps,
   model: string,
   prefix: IdPrefix,
-  {
-    adapterGeneration,
-    answeredBy,
-  }: { readonly adapterGeneration?: string; readonly answeredBy?: string } = {},
+  accepted: AcceptedBy = {},
 ): AnswerMeta {
-  return {
+  const meta = {
     id: newId(prefix),
     created: Math.floor(Date.now() / 1000),
-    model: answeredBy ?? answeringModel(deps, model),
+    model: answeringModel(deps, model),
     fingerprint: deps.fingerprint,
-    ...defined({ adapterGeneration }),
   };
+  return acceptedMeta(meta, accepted);
+}
+
+/** What answers, as the engine has said. */
+interface AcceptedBy {
+  readonly adapterGeneration?: string;
+  readonly answeredBy?: string;
+}
+
+/** The same once the engine has accepted the request. */
+export function acceptedMeta(meta: AnswerMeta, { adapterGeneration, answeredBy }: AcceptedBy): AnswerMeta {
+  return { ...meta, ...defined({ adapterGeneration, model: answeredBy }) };
 }
 
 /** The id of the model of a kind behind a name that a request gave. */

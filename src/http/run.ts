@@ -4,7 +4,7 @@
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { AnswerEvent } from "../core/agent.ts";
-import type { RunEvent } from "../core/run.ts";
+import type { LoadProgress, RunEvent } from "../core/run.ts";
 import type { StreamEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type LogLine, toErrorData } from "./errors.ts";
@@ -20,7 +20,7 @@ export interface RunEvents<E extends AnswerEvent = RunEvent> extends AsyncIterab
   return(value: undefined): Promise<unknown>;
 }
 
-type Accepted = Extract<RunEvent, { type: "accepted" }>;
+export type Accepted = Extract<RunEvent, { type: "accepted" }>;
 
 /** A run that the engine has accepted. */
 export interface StartedRun<E extends AnswerEvent = RunEvent> {
@@ -31,6 +31,14 @@ export interface StartedRun<E extends AnswerEvent = RunEvent> {
   readonly abort: AbortController;
 }
 
+/** How a start can be watched. */
+export interface StartOptions {
+  /** Ends the run; a new one by default. */
+  readonly abort?: AbortController;
+  /** Told how far the model is loaded, where the run asks for that. */
+  readonly onLoading?: (event: LoadProgress) => void;
+}
+
 /**
  * Starts a run bound to the client's connection. Throws the ServiceError of a run that is refused, with its status.
  * The caller must drain `events` or abort.
@@ -39,12 +47,16 @@ export async function startRun<R, E extends AnswerEvent>(
   generate: (request: R, signal: AbortSignal) => AsyncIterable<E>,
   run: R,
   client: AbortSignal,
+  { abort = new AbortController(), onLoading }: StartOptions = {},
 ): Promise<StartedRun<E>> {
-  const abort = new AbortController();
   if (client.aborted) abort.abort();
   else client.addEventListener("abort", () => abort.abort(), { once: true });
   const source = generate(run, abort.signal)[Symbol.asyncIterator]();
-  const first = await source.next();
+  let first = await source.next();
+  while (first.done !== true && first.value.type === "load_progress") {
+    onLoading?.(first.value);
+    first = await source.next();
+  }
   if (first.done === true) {
     assert(abort.signal.aborted, "a run ended without an event");
     throw cancelled();

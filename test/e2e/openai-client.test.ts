@@ -35,6 +35,32 @@ test("completes, with reasoning and consistent usage", async () => {
   expect(completion_tokens).toBeGreaterThan(reasoningTokens + 5);
 });
 
+test("progress of the load and of the prompt does not disturb it", async () => {
+  const unload = {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"model_id":"svc-tiny"}',
+  };
+  expect((await fetch(`${server().url}/v1/models/unload`, unload)).status).toBe(200);
+  const body = { ...question, stream: true as const, return_progress: true };
+  let content = "";
+  const loads: number[] = [];
+  const prompts: { total: number; processed: number }[] = [];
+  const runner = client().chat.completions.stream(body);
+  for await (const chunk of runner) {
+    content += chunk.choices[0]?.delta.content ?? "";
+    if ("load_progress" in chunk) loads.push((chunk.load_progress as { progress: number }).progress);
+    if ("prompt_progress" in chunk)
+      prompts.push(chunk.prompt_progress as { total: number; processed: number });
+  }
+  expect(content).toBe(CAPITAL.answer);
+  expect((await runner.finalChatCompletion()).choices[0]?.message.content).toBe(CAPITAL.answer);
+  expect([loads[0], loads.at(-1)]).toEqual([0, 1]);
+  const { total, processed } = prompts.at(-1) ?? { total: 0, processed: -1 };
+  expect(total).toBeGreaterThan(5);
+  expect(processed).toBe(total);
+});
+
 test("streams what the body says", async () => {
   const whole = await client().chat.completions.create(question);
   const stream = await client().chat.completions.create({

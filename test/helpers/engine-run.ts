@@ -64,6 +64,8 @@ function take(answer: Answer, event: RunEvent): void {
       answer.reason = event.reason;
       break;
     case "accepted":
+    case "load_progress":
+    case "prompt_progress":
     case "finish":
     case "error":
       break;

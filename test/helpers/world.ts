@@ -51,10 +51,16 @@ export class Witness {
   stop: string | undefined;
   ended: RunEvent | undefined;
   aborted = false;
+  /** Computed and cached prompt tokens, as reported. */
+  readonly prompts: [processed: number, cached: number][] = [];
 
   take(event: RunEvent): void {
     expect(this.ended).toBeUndefined(); // nothing after the end
     expect(this.aborted).toBe(false); // nothing after an abort
+    if (event.type === "prompt_progress") {
+      expect(this.text).toBe("");
+      this.prompts.push([event.processed, event.cached]);
+    }
     if (event.type === "accepted") this.accepted++;
     else if (event.type !== "error") expect(this.accepted).toBe(1);
     if (event.type === "text") this.text += event.text;

@@ -35,6 +35,27 @@ describe("without what was computed before", () => {
   });
 });
 
+test("a prompt is reported step by step, from what the cache has to its end, before the first text", () => {
+  const world = new World({ ...OPTIONS, batch: 32, ubatch: 32 });
+  const prompt = Array.from({ length: 100 }, (_, i) => (7 * i) % 256);
+  const wanted = { ...request(prompt, { maxTokens: 5 }), progress: true as const };
+  world.add(0, wanted);
+  world.drain();
+  world.add(1, { ...wanted, choices: 2 });
+  world.add(2, request(prompt, { maxTokens: 5 }));
+  world.drain();
+  const [first, second, third] = [0, 1, 2].map((id) => world.witness(id).prompts);
+  expect(first?.[0]).toEqual([0, 0]);
+  expect(first?.at(-1)).toEqual([100, 0]);
+  expect(first?.length).toBeGreaterThan(3);
+  expect(first?.map(([processed]) => processed)).toEqual(first?.map(([p]) => p).toSorted((a, b) => a - b));
+  const [processed, cached] = second?.[0] ?? [-1, 0];
+  expect(cached).toBeGreaterThan(0);
+  expect(processed).toBe(cached ?? -1);
+  expect(second?.at(-1)).toEqual([100, cached]);
+  expect(third).toEqual([]);
+});
+
 describe("seeded traffic", () => {
   const modes = ["prefix", "own", "whole"] as const;
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {

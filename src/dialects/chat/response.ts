@@ -60,6 +60,8 @@ export class ChatFold {
     if (isAgentEvent(event)) return this.agent.add(event);
     switch (event.type) {
       case "accepted":
+      case "load_progress":
+      case "prompt_progress":
         return;
       case "text":
         this.addText(event);

@@ -24,6 +24,7 @@ const OPENING = '"delta":{"role":"assistant","content":""}';
 export class ChatStream implements StreamEncoder<AnswerEvent> {
   private readonly writer: ChunkWriter;
   private readonly choices: number;
+  private readonly model: string;
   private ended = false;
 
   constructor(meta: AnswerMeta, { choices, includeUsage }: ChatStreamOptions) {
@@ -33,6 +34,7 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
       includeUsage,
     });
     this.choices = choices;
+    this.model = meta.model;
   }
 
   /** Frames of one event; "" if it has none and for all events after the end. */
@@ -43,6 +45,12 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
       return this.writer.flush() + agentFrame(event);
     }
     switch (event.type) {
+      case "load_progress":
+        return this.writer.note({ load_progress: { model: this.model, progress: event.permille / 1000 } });
+      case "prompt_progress": {
+        const { total, cached: cache, processed, ms } = event;
+        return this.writer.note({ prompt_progress: { total, cache, processed, time_ms: Math.round(ms) } });
+      }
       case "accepted":
         return this.opening();
       case "text": {

@@ -28,6 +28,8 @@ export class InfillFold {
   add(event: RunEvent): string {
     switch (event.type) {
       case "accepted":
+      case "load_progress":
+      case "prompt_progress":
         return "";
       case "text":
       case "reasoning":

@@ -54,6 +54,8 @@ export class MessagesFold {
     }
     switch (event.type) {
       case "accepted":
+      case "load_progress":
+      case "prompt_progress":
         return;
       case "text":
         this.block("text").pieces.push(event.text);

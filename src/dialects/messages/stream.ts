@@ -70,6 +70,9 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
       return "";
     }
     switch (event.type) {
+      case "load_progress":
+      case "prompt_progress":
+        return "";
       case "accepted":
         return this.opening(event.promptTokens);
       case "text":

@@ -105,6 +105,9 @@ export class ResponseBuilder {
     if (this.isFinal) return;
     if (isAgentEvent(event)) return this.addAgentEvent(event);
     switch (event.type) {
+      case "load_progress":
+      case "prompt_progress":
+        return;
       case "accepted":
         this.adapterGeneration = event.adapterGeneration;
         this.answeredBy = event.answeredBy;

@@ -51,6 +51,13 @@ export class ChunkWriter {
     return this.flush() + (this.heads[choice] ??= this.head(choice)) + fields + this.tail;
   }
 
+  /** A chunk with an empty delta of the first choice, and further fields. */
+  note(fields: object): string {
+    const chunk = { ...this.chunk([{ index: 0, delta: {}, finish_reason: null }]), ...fields };
+    const usage = this.options.includeUsage ? { usage: null } : {};
+    return this.flush() + dataFrame(JSON.stringify({ ...chunk, ...usage }));
+  }
+
   /** Ends a choice. */
   end({ choice, reason, stop }: EndedChoice): string {
     const frames = this.flush();

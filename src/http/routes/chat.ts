@@ -1,7 +1,6 @@
 // POST /v1/chat/completions: body → run → body or stream. Each step is a function of another module.
 
 import { Elysia } from "elysia";
-import { KEEP_ALIVE_MS } from "../limits.ts";
 import { type ChatCall, parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
 import {
@@ -12,15 +11,24 @@ import {
 } from "../../dialects/chat/schema.ts";
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { ChatStream } from "../../dialects/chat/stream.ts";
-import { answerMeta } from "../answer.ts";
+import { withChatPreset } from "../../dialects/shared/preset.ts";
+import { acceptedMeta, answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toErrorData } from "../errors.ts";
 import { type HeldRun, type HeldRuns, STOPPED_FRAME } from "../held-runs.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { countPrompt, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
-import { sseResponse } from "../sse.ts";
+import {
+  type Accepted,
+  countPrompt,
+  foldRun,
+  framesOf,
+  refuseWhileDraining,
+  startRun,
+  type StartOptions,
+} from "../run.ts";
+import { streamRun } from "../stream-run.ts";
 import { joinRun, RUN_HEADER } from "./ui-runs.ts";
 
 /** Chat-completion routes. */
@@ -51,7 +59,10 @@ export function chatRoutes(deps: HttpDeps, components: ApiComponents, runs: Held
 /** Counts the tokens of a request's prompt, for a svc that uses this one as upstream. */
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { run, agent } = parseChatRequest(await readGeneration(deps, request), requestCompat(deps));
+  const { run, agent } = parseChatRequest(
+    await readGeneration(deps, request, withChatPreset),
+    requestCompat(deps),
+  );
   const counted = { run: { ...run, countOnly: true }, agent };
   const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, counted, request.signal));
   const body: ChatInputTokens = {
@@ -63,21 +74,23 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
 
 async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseChatRequest(await readGeneration(deps, request), requestCompat(deps));
+  const call = parseChatRequest(await readGeneration(deps, request, withChatPreset), requestCompat(deps));
   const { run, agent, stream, includeUsage } = call;
   const heldAs = request.headers.get(RUN_HEADER);
   if (deps.ui !== false && stream && heldAs !== null)
     return answerHeld(deps, request, call, runs.open(heldAs));
-  const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal));
-  const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
+  const start = (options?: StartOptions) =>
+    withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal, options));
+  const meta = answerMeta(deps, run.model, "chatcmpl-");
   if (stream) {
-    const encoder = new ChatStream(meta, { choices: run.choices, includeUsage });
-    const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;
-    return sseResponse(framesOf(started, encoder, deps.log), { abort: started.abort, keepAliveMs });
+    const options = { choices: run.choices, includeUsage };
+    const encoderOf = (accepted: Accepted) => new ChatStream(acceptedMeta(meta, accepted), options);
+    return streamRun(deps, { start, encoderOf });
   }
+  const started = await start();
   const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined });
   await foldRun(started, fold);
-  return Response.json(fold.body(meta));
+  return Response.json(fold.body(acceptedMeta(meta, started.accepted)));
 }
 
 /** Streams an answer that goes on when its client leaves, for a grace period: the web interface can join it again. */

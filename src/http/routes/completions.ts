@@ -10,6 +10,7 @@ import {
   CompletionResponse,
 } from "../../dialects/completions/schema.ts";
 import { CompletionStream } from "../../dialects/completions/stream.ts";
+import { withCompletionPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta } from "../answer.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
@@ -35,7 +36,9 @@ export function completionRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerCompletion(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { runs, layout, stream, includeUsage } = parseCompletionRequest(await readGeneration(deps, request));
+  const { runs, layout, stream, includeUsage } = parseCompletionRequest(
+    await readGeneration(deps, request, withCompletionPreset),
+  );
   const started = await withErrorTerms(CHAT_TERMS, startRuns(deps.generate, runs, request.signal));
   const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);
   if (stream) {

@@ -3,7 +3,6 @@
 
 import { Elysia } from "elysia";
 import { defined } from "../../core/defined.ts";
-import { KEEP_ALIVE_MS } from "../limits.ts";
 import {
   CountTokensResponse,
   MessagesResponse,
@@ -14,13 +13,21 @@ import { MessagesFold } from "../../dialects/messages/response.ts";
 import { MessagesRequest } from "../../dialects/messages/schema.ts";
 import { withErrorTerms, MESSAGES_TERMS } from "../../dialects/shared/error-terms.ts";
 import { MessagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
-import { answerMeta } from "../answer.ts";
+import { withMessagesPreset } from "../../dialects/shared/preset.ts";
+import { acceptedMeta, answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { countPrompt, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
-import { sseResponse } from "../sse.ts";
+import {
+  type Accepted,
+  countPrompt,
+  foldRun,
+  refuseWhileDraining,
+  startRun,
+  type StartOptions,
+} from "../run.ts";
+import { streamRun } from "../stream-run.ts";
 
 /** Routes of the messages dialect. */
 export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -50,31 +57,29 @@ export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
 async function answerMessages(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { run, agent, stream, view } = parseMessagesRequest(
-    await readGeneration(deps, request),
+    await readGeneration(deps, request, withMessagesPreset),
     requestCompat(deps),
   );
-  const started = await withErrorTerms(
-    MESSAGES_TERMS,
-    startRun(deps.converse, { run, agent }, request.signal),
-  );
-  const { answeredBy } = started.accepted;
-  const meta = answerMeta(deps, run.model, "msg_", defined({ answeredBy }));
+  const start = (options?: StartOptions) =>
+    withErrorTerms(MESSAGES_TERMS, startRun(deps.converse, { run, agent }, request.signal, options));
+  const meta = answerMeta(deps, run.model, "msg_");
+  const metaOf = ({ answeredBy }: Accepted) => acceptedMeta(meta, defined({ answeredBy }));
   if (stream) {
-    const encoder = new MessagesStream(meta, view);
-    return sseResponse(framesOf(started, encoder, deps.log), {
-      abort: started.abort,
-      keepAliveMs: deps.keepAliveMs ?? KEEP_ALIVE_MS,
-      idleFrame: PING_FRAME,
-    });
+    const encoderOf = (accepted: Accepted) => new MessagesStream(metaOf(accepted), view);
+    return streamRun(deps, { start, encoderOf, idleFrame: PING_FRAME });
   }
+  const started = await start();
   const fold = new MessagesFold(view);
   await foldRun(started, fold);
-  return Response.json(fold.body(meta));
+  return Response.json(fold.body(metaOf(started.accepted)));
 }
 
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const conversation = parseCountRequest(await readGeneration(deps, request), requestCompat(deps));
+  const conversation = parseCountRequest(
+    await readGeneration(deps, request, withMessagesPreset),
+    requestCompat(deps),
+  );
   const started = await withErrorTerms(MESSAGES_TERMS, startRun(deps.converse, conversation, request.signal));
   const body: CountTokensResponse = { input_tokens: await countPrompt(started) };
   return Response.json(body);

@@ -15,7 +15,9 @@ import {
 import { ResponseFold } from "../../dialects/responses/response.ts";
 import { ResponsesCreateRequest } from "../../dialects/responses/schema.ts";
 import { withErrorTerms, RESPONSES_TERMS } from "../../dialects/shared/error-terms.ts";
+import type { StreamEncoder } from "../../dialects/shared/frame.ts";
 import { ResponseStream } from "../../dialects/responses/stream.ts";
+import { withResponsesPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -23,8 +25,9 @@ import { toErrorData } from "../errors.ts";
 import { InputItemList, listInputItems } from "../input-items.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { countPrompt, foldRun, framesOf, refuseWhileDraining, type StartedRun, startRun } from "../run.ts";
+import { countPrompt, foldRun, refuseWhileDraining, startRun, type StartOptions } from "../run.ts";
 import { sseResponse } from "../sse.ts";
+import { streamRun } from "../stream-run.ts";
 
 const ONE = "/v1/responses/:response_id";
 const ID = { name: "response_id", in: "path", required: true, schema: { type: "string" } } as const;
@@ -109,12 +112,11 @@ function idOf({ response_id: id }: { readonly response_id: string }): string {
 async function createResponse(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseResponsesRequest(
-    await readGeneration(deps, request),
+    await readGeneration(deps, request, withResponsesPreset),
     deps.responses,
     requestCompat(deps),
   );
   if (call.background) return startBackground(deps, call);
-  const started = await accepted(deps, call, request.signal);
   const { names } = call;
   const options = {
     head: headOf(deps, call),
@@ -122,21 +124,31 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
     names,
     clock: unixSeconds,
   };
-  if (call.stream) return streamed(deps, call, started, new ResponseStream(options));
+  if (call.stream) {
+    const encoder = storing(deps, call, new ResponseStream(options));
+    const start = (watch: StartOptions) => accepted(deps, call, request.signal, watch);
+    return streamRun(deps, { start, encoderOf: () => encoder });
+  }
+  const started = await accepted(deps, call, request.signal);
   const fold = new ResponseFold(options);
   await foldRun(started, fold);
   if (call.store) deps.responses.keep(call, fold.builder);
   return Response.json(fold.body());
 }
 
-async function accepted(deps: HttpDeps, { run, agent }: ResponsesCall, client: AbortSignal) {
-  return withErrorTerms(RESPONSES_TERMS, startRun(deps.converse, { run, agent }, client));
+async function accepted(
+  deps: HttpDeps,
+  { run, agent }: ResponsesCall,
+  client: AbortSignal,
+  watch?: StartOptions,
+) {
+  return withErrorTerms(RESPONSES_TERMS, startRun(deps.converse, { run, agent }, client, watch));
 }
 
 /** Counts the input tokens of a response request. */
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const body = await readGeneration(deps, request);
+  const body = await readGeneration(deps, request, withResponsesPreset);
   const call = parseResponsesRequest(body, deps.responses, requestCompat(deps));
   const counted = { ...call, run: { ...call.run, countOnly: true } };
   const tokens = await countPrompt(await accepted(deps, counted, request.signal));
@@ -158,23 +170,14 @@ function startBackground(deps: HttpDeps, call: ResponsesCall): Response {
 }
 
 /** Stores the response before its last frame is sent, so that a client can continue from it immediately. */
-function streamed(
-  deps: HttpDeps,
-  call: ResponsesCall,
-  started: StartedRun<AnswerEvent>,
-  stream: ResponseStream,
-): Response {
-  const encoder = {
+function storing(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): StreamEncoder<AnswerEvent> {
+  return {
     encode(event: AnswerEvent): string {
       const frames = stream.encode(event);
       if (call.store && frames !== "" && stream.builder.isFinal) keepOrLog(deps, call, stream);
       return frames;
     },
   };
-  return sseResponse(framesOf(started, encoder, deps.log), {
-    abort: started.abort,
-    keepAliveMs: keepAliveMs(deps),
-  });
 }
 
 /** The answer is complete, so a failure to store it does not fail the request. */

@@ -146,6 +146,8 @@ export class Engine {
     this.takeEncodings(0);
     const { rows, separate } = runningSet.schedule(this.context.cost, this.now());
     if (rows.length > 0 || separate.length > 0) {
+      runs.reportPrompts(rows);
+      runs.reportPrompts(separate);
       const isDone = rows.length === 0 || this.decode(this.tokenModes, rows);
       // A pass that was not computed preempts or fails sequences: the rest of the plan no longer holds.
       if (isDone) for (const planned of separate) this.decode(this.mediaModes, [planned]);

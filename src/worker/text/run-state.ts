@@ -142,6 +142,7 @@ export class RunState {
   /** When the run reached the engine, monotonic milliseconds. */
   readonly arrivedMs: number;
   private prefilledMs: number | undefined;
+  private reportedMs: number | undefined; // of the first report on the prompt
   private completionTokens = 0;
   private openChoices: number;
   private closed = false;
@@ -169,8 +170,18 @@ export class RunState {
     return new ChoiceOutput(choice, this.prompt, this.request, texts, (event) => this.send(event));
   }
 
+  /** Reports, if the request wants that, how many prompt tokens are computed. */
+  reportPrompt(processed: number, nowMs: number): void {
+    if (this.request.progress !== true || this.prefilledMs !== undefined) return;
+    this.reportedMs ??= nowMs;
+    const { cachedTokens: cached } = this;
+    const total = this.prompt.tokens.length;
+    this.send({ type: "prompt_progress", total, cached, processed, ms: nowMs - this.reportedMs });
+  }
+
   /** Counts a sampled token. */
   tokenDrawn(nowMs: number, reasoning: boolean): void {
+    this.reportPrompt(this.prompt.tokens.length, nowMs);
     this.prefilledMs ??= nowMs;
     this.completionTokens++;
     if (reasoning) this.reasoningTokens++;

@@ -15,6 +15,7 @@ import { type ChoiceStart, newChoice } from "./new-choice.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
 import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
 import type { RunningSet } from "./running-set.ts";
+import type { PlannedRows } from "./scheduler.ts";
 
 export interface RunsDeps {
   readonly backend: Backend;
@@ -75,6 +76,15 @@ export class Runs {
     const isEcho = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
     if (isEcho) this.endChoice(sequence, "length", false, this.deps.now());
     else this.deps.runningSet.add(sequence);
+  }
+
+  /** Reports how far the prompts are that a step goes on with. */
+  reportPrompts(rows: readonly PlannedRows<EngineSequence>[]): void {
+    for (const { sequence } of rows) {
+      const { run, output } = sequence.owner;
+      const isFirst = output.index === 0 && sequence.generated === 0;
+      if (isFirst && run.request.progress === true) run.reportPrompt(sequence.computed, this.deps.now());
+    }
   }
 
   /** Appends a sampled token to its sequence and ends the choice where it must. `row` has the token's logits. */
