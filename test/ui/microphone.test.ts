@@ -23,10 +23,10 @@ describeInBrowser("the microphone", () => {
       });
       const { page, troubles } = await visit(ui.url(), { permissions: ["microphone"] });
       await page.getByLabel("Record with the microphone").click();
-      await page.getByLabel("Stop recording").waitFor();
+      await page.getByLabel("Stop the microphone").waitFor();
       await page.waitForFunction(() => performance.now() > 0); // a frame of the page, so that there is sound
-      await page.getByLabel("Stop recording").click();
-      await page.getByLabel(/^Remove recording/).waitFor();
+      await page.getByLabel("Stop the microphone").click();
+      await page.getByLabel(/^Remove audio/).waitFor();
       await say(page, "Listen");
       expect(JSON.stringify(sent)).toContain("audio");
       expect(troubles).toEqual([]);

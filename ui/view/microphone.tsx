@@ -3,36 +3,36 @@
 import { Mic, Square } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
-import { type Recording, startRecording } from "../state/recorder.ts";
+import { type Capture, startCapture } from "../state/microphone.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "./icon.tsx";
 
 export function MicrophoneButton({ onFile }: { readonly onFile: (file: File) => void }) {
-  const [recording, setRecording] = useState<Recording>();
-  const latest = useRef<Recording | undefined>(undefined);
-  latest.current = recording;
+  const [capture, setCapture] = useState<Capture>();
+  const latest = useRef<Capture | undefined>(undefined);
+  latest.current = capture;
   useEffect(() => () => latest.current?.stop(), []);
   const start = async (): Promise<void> => {
     try {
-      const started = await startRecording();
-      setRecording(started);
+      const started = await startCapture();
+      setCapture(started);
       onFile(await started.file);
     } catch (error) {
       notify(messageOf(error));
     }
-    setRecording(undefined);
+    setCapture(undefined);
   };
-  const label = recording === undefined ? "Record with the microphone" : "Stop recording";
+  const label = capture === undefined ? "Record with the microphone" : "Stop the microphone";
   return (
     <button
       type="button"
       class="ghost"
-      aria-pressed={recording !== undefined}
-      onClick={() => (recording === undefined ? void start() : recording.stop())}
+      aria-pressed={capture !== undefined}
+      onClick={() => (capture === undefined ? void start() : capture.stop())}
       aria-label={label}
       title={label}
     >
-      <Icon node={recording === undefined ? Mic : Square} size={recording === undefined ? 18 : 14} />
+      <Icon node={capture === undefined ? Mic : Square} size={capture === undefined ? 18 : 14} />
     </button>
   );
 }

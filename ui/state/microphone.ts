@@ -1,11 +1,11 @@
 // Records a message with the microphone, as an audio file. Browsers offer the microphone in secure contexts only: HTTPS, or this
 // machine.
 
-/** Longest recording, milliseconds: its WAV stays far below the limit of attachments. */
+/** Longest capture, milliseconds: its WAV stays far below the limit of attachments. */
 const LENGTH_MS_MAX = 10 * 60 * 1000;
 
-/** A running recording. */
-export interface Recording {
+/** A running capture. */
+export interface Capture {
   /** Ends it, and the use of the microphone. */
   stop(): void;
   /** The recorded file, once it has ended. */
@@ -17,12 +17,12 @@ function microphoneProblem(): string | undefined {
   // Absent in insecure contexts, which the types do not say.
   if ((navigator.mediaDevices as MediaDevices | undefined) !== undefined) return undefined;
   return isSecureContext
-    ? "This browser has no microphone input. Attach a recording instead."
-    : "Browsers allow the microphone over HTTPS or on this machine (localhost) only. Attach a recording instead, or put a proxy with HTTPS in front of svc.";
+    ? "This browser has no microphone input. Attach an audio file instead."
+    : "Browsers allow the microphone over HTTPS or on this machine (localhost) only. Attach an audio file instead, or put a proxy with HTTPS in front of svc.";
 }
 
 /** Asks for the microphone and starts to record. Throws an Error with a message for display. */
-export async function startRecording(): Promise<Recording> {
+export async function startCapture(): Promise<Capture> {
   const problem = microphoneProblem();
   if (problem !== undefined) throw new Error(problem);
   const stream = await openMicrophone();
@@ -36,7 +36,7 @@ export async function startRecording(): Promise<Recording> {
     for (const track of stream.getTracks()) track.stop();
     const type = recorder.mimeType === "" ? "audio/webm" : recorder.mimeType;
     resolve(
-      new File(pieces, `recording.${/^audio\/(?<kind>\w+)/.exec(type)?.groups?.["kind"] ?? "webm"}`, {
+      new File(pieces, `audio.${/^audio\/(?<kind>\w+)/.exec(type)?.groups?.["kind"] ?? "webm"}`, {
         type,
       }),
     );
@@ -57,7 +57,7 @@ async function openMicrophone(): Promise<MediaStream> {
     const isRefused = error instanceof DOMException && error.name === "NotAllowedError";
     const why = isRefused
       ? "The microphone was refused. Allow it for this page in the browser, and try again."
-      : "No microphone was found. Connect one, or attach a recording.";
+      : "No microphone was found. Connect one, or attach an audio file.";
     throw new Error(why, { cause: error });
   }
 }
