@@ -9,6 +9,7 @@ import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FI
 import { modelBytes } from "../core/model-bytes.ts";
 import { ENGINE_PROCESS_BYTES } from "./limits.ts";
 import { type Claim, HOST } from "./places.ts";
+import type { ModelPlacement } from "../core/placement.ts";
 import type { EngineInfo, EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** The accelerators of this machine, together. */
@@ -101,9 +102,24 @@ export function claimOf(options: EngineOptions, freeBytes: number, info?: Engine
   const need = memoryNeed(options.modelPath, options, freeBytes, cells);
   if (need === undefined) return onHost(0);
   const bytes = need.weights + need.cache + need.compute;
+  if (info?.kind === "text")
+    return info.placement === undefined ? onHost(bytes) : placedClaim(info.placement);
   if ((options.backends ?? []).length === 0) return onHost(bytes);
   const share = options.deviceLayers < 0 ? 1 : Math.min(1, options.deviceLayers / Math.max(1, need.layers));
-  return new Map(onHost(Math.floor(bytes * (1 - share)))).set(CARDS, Math.ceil(bytes * share));
+  const onCards = Math.min(Math.ceil(bytes * share), options.placement?.memoryBytes ?? Infinity);
+  return new Map(onHost(bytes - onCards)).set(CARDS, onCards);
+}
+
+/** What a loaded model has taken of devices and main memory. */
+function placedClaim({ devices }: ModelPlacement): Claim {
+  const taken = devices.map(
+    ({ weights_bytes, cache_bytes, compute_bytes }) => weights_bytes + cache_bytes + compute_bytes,
+  );
+  const ofMachine = taken.pop() ?? 0; // the CPU comes last
+  return new Map(onHost(ofMachine)).set(
+    CARDS,
+    taken.reduce((sum, bytes) => sum + bytes, 0),
+  );
 }
 
 /** A claim of main memory, with that of the engine's process. */

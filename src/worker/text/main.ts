@@ -61,6 +61,7 @@ async function load(options: TextOptions): Promise<Loaded> {
   });
   for (const endpoint of options.rpcEndpoints ?? []) addRpcWorker(libraries, endpoint);
   native.svc_catch_crashes();
+  const host = { ...describeHost(native), backend_failures: backendFailures }; // with the memory that is free before the load
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, {
     onProgress: (permille) => send({ type: "loading", permille }),
@@ -82,7 +83,6 @@ async function load(options: TextOptions): Promise<Loaded> {
     }
     return grammars;
   };
-  const host = { ...describeHost(native), backend_failures: backendFailures };
   return { backend, host, constraints, devices: watchDevices(native) };
 }
 
