@@ -96,6 +96,13 @@ function hubIdOf({
   return id === undefined ? undefined : { ...id, ...defined({ quant, file }) };
 }
 
+/** Path of an entry's model on this machine; undefined where it is not here, or inside the executable. */
+export function modelOnDisk(model: ModelSettings): string | undefined {
+  const id = hubIdOf(model);
+  if (id !== undefined) return cachedModel(id, hubPlace(processEnvironment(), model.device.hf_cache));
+  return isAbsolute(model.model_id) ? model.model_id : undefined;
+}
+
 /** What an entry's model comes with, unless its settings name other files. */
 function companionsOf({ kind, format }: ModelSettings): Companions {
   const isAuto = format.companions === "auto";

@@ -4,6 +4,7 @@ import { installedBackends } from "../backends/store.ts";
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
+import { rememberedFacts } from "./file-facts.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile, withCompanions } from "./model-files.ts";
 import { pulledModels } from "./pulled-models.ts";
 import { staticAdapter } from "./static-adapter.ts";
@@ -144,6 +145,7 @@ function ownModel(
     id,
     kind: kindOf(model),
     ...defined({ root: repo }),
+    ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options) } : {}),
     mediaLimits: mediaLimitsOf(model),
     model: managed(id, { prepare, places, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
   };

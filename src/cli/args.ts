@@ -12,7 +12,7 @@ import { manualPage } from "./manual.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { hintFor } from "./hints.ts";
-import { addPullCommand, addSearchCommand } from "./hub-args.ts";
+import { addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { EXAMPLES, flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
@@ -139,10 +139,7 @@ function addServerCommands(program: Command, choose: Choose): void {
     .alias("ls")
     .option("--json", jsonText, false);
   list.action(({ json }: JsonOption) => choose({ command: "list", json, flags: flagsOf(list) }));
-  const show = add("show <model>", "Describe a model of a running server.").option("--json", jsonText, false);
-  show.action((model: string, { json }: JsonOption) =>
-    choose({ command: "show", model, json, flags: flagsOf(show) }),
-  );
+  addShowCommand(program, choose);
   const stop = add("stop <model>", "Unload a model of a running server.");
   stop.action((model: string) => choose({ command: "stop", model, flags: flagsOf(stop) }));
 }

@@ -5,6 +5,7 @@ import { InvalidArgumentError } from "commander";
 import { HUB_SORTS, type HubQuery } from "../core/hub.ts";
 import type { Flags } from "../config/sources.ts";
 import type { Choose, Invocation } from "./invocation.ts";
+import { SERVER_FLAGS } from "./server-client.ts";
 import { flagsOf, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const SEARCH_LIMIT = { usual: 20, max: 100 };
@@ -64,6 +65,37 @@ function pullInvocation(
     command: "usage-error",
     text: `svc: pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF; svc search finds one.`,
   };
+}
+
+interface ShowOptions {
+  readonly json: boolean;
+  readonly metadata: boolean;
+  readonly template: boolean;
+}
+
+/** Adds `show` and `verify`. */
+export function addShowCommand(program: Command, choose: Choose): void {
+  const modelText = "a served model, a GGUF file, or a downloaded model of the hub";
+  const show = program
+    .command("show")
+    .description("Describe a model: of a running server, and its file on this machine.")
+    .argument("<model>", modelText)
+    .option("--json", "print the server's card as JSON", false)
+    .option("--metadata", "print all metadata of the file", false)
+    .option("--template", "print the chat template of the file", false);
+  withSettings(show, [...SERVER_FLAGS, "models[].device.hf_cache"]).action(
+    (model: string, { json, metadata, template }: ShowOptions) => {
+      const part = metadata ? "metadata" : template ? "template" : "card";
+      choose({ command: "show", model, json, part, flags: flagsOf(show) });
+    },
+  );
+  const verify = program
+    .command("verify")
+    .description("Check the files of a model: tensors in range, hashes as on the hub.")
+    .argument("<model>", "a GGUF file, or a downloaded model of the hub");
+  withSettings(verify, ["models[].device.hf_cache", "global.token_source"]).action((model: string) =>
+    choose({ command: "verify", model, flags: flagsOf(verify) }),
+  );
 }
 
 function sortOf(word: string): HubQuery["sort"] {

@@ -56,6 +56,7 @@ export type Invocation =
       readonly url?: string;
     } & SettingsArgs)
   | ({ readonly command: "search"; readonly query: HubQuery; readonly json: boolean } & SettingsArgs)
+  | ({ readonly command: "verify"; readonly model: string } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-purge" } & SettingsArgs)
   | ({ readonly command: "cache-delete"; readonly id: string } & SettingsArgs)

@@ -18,6 +18,12 @@ export interface ServedModel {
   readonly context_length?: number;
   readonly modalities?: readonly string[];
   readonly capabilities?: Readonly<Record<string, boolean>>;
+  readonly family?: string;
+  readonly parameters?: number;
+  readonly quantization?: string;
+  readonly license?: string;
+  readonly size_bytes?: number;
+  readonly memory_bytes?: number;
   readonly root?: string;
   readonly parent?: string;
 }

@@ -1,12 +1,14 @@
 // `svc ps`, `list`, `show` and `stop`: query the models of a running server and unload one.
 
 import type { Settings } from "../config/settings.ts";
+import type { FilePart } from "./file-details.ts";
+import { megabytes } from "../hub/progress.ts";
 import { columns } from "./table.ts";
 import { ServerClient, type ServedModel } from "./server-client.ts";
 
 export type ServerCommand =
   | { readonly command: "ps" | "list"; readonly json: boolean }
-  | { readonly command: "show"; readonly model: string; readonly json: boolean }
+  | { readonly command: "show"; readonly model: string; readonly json: boolean; readonly part: FilePart }
   | { readonly command: "stop"; readonly model: string };
 
 /** Carries a command out and returns what to print. Throws a sentence for people. */
@@ -63,6 +65,12 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["context", rest.context_length === undefined ? "" : `${rest.context_length} tokens`],
     ["input", ["text", ...(modalities ?? [])].join(", ")],
     ["can", can.join(", ")],
+    ["family", rest.family ?? ""],
+    ["parameters", rest.parameters === undefined ? "" : rest.parameters.toLocaleString("en")],
+    ["quantization", rest.quantization ?? ""],
+    ["licence", rest.license ?? ""],
+    ["size on disk", rest.size_bytes === undefined ? "" : megabytes(rest.size_bytes)],
+    ["in memory", rest.memory_bytes === undefined ? "" : `about ${megabytes(rest.memory_bytes)}`],
     ["source", rest.root ?? ""],
   ];
   return columns(rows.filter(([, value]) => value !== ""));

@@ -7,11 +7,10 @@ import { runDoctor } from "../app/system.ts";
 import { doctorTable } from "../cli/doctor-table.ts";
 import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
 import { loadBar, progressBar } from "../cli/progress-bar.ts";
-import { serverCommand, type ServerCommand } from "../cli/server-commands.ts";
+import { serverCommand } from "../cli/server-commands.ts";
 import { cacheFolder } from "../config/cache-folder.ts";
 import { formatProblems } from "../config/problem.ts";
 import { type Loaded, loadSettings, type LoadResult } from "../config/resolve.ts";
-import type { Settings } from "../config/settings.ts";
 import { showSettings } from "../config/show.ts";
 import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
@@ -22,6 +21,7 @@ import { quantizeMain } from "../worker/quantize.ts";
 import { rpcDevicesMain } from "../worker/rpc-devices.ts";
 import { chat } from "./chat.ts";
 import { type CommandHost, failed } from "./host.ts";
+import { inspect } from "./inspect.ts";
 import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
 import { serve } from "./serve.ts";
@@ -81,14 +81,12 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "list":
     case "show":
     case "stop":
-      return withSettings(invocation, { host }, ({ settings }) => askServer(invocation, settings, host));
+    case "verify":
+      return withSettings(invocation, { host }, (loaded) => aboutModels(loaded, invocation, host));
     case "backend":
       return carriedOut(runBackend(invocation, helperOptions(host)), host);
     case "rpc-worker":
-      return carriedOut(
-        runRpcWorker(invocation, { ...helperOptions(host), stopped: host.untilSignal() }),
-        host,
-      );
+      return rpcWorker(invocation, host);
     case "login":
       return withSettings({ flags: {} }, { host }, (loaded) => login(hostOf(loaded, host)));
     case "engine":
@@ -145,9 +143,19 @@ async function withSettings(
   return go(result, read);
 }
 
-function askServer(invocation: ServerCommand, settings: Settings, host: Host): Promise<number> {
+function rpcWorker(invocation: Extract<Invocation, { command: "rpc-worker" }>, host: Host): Promise<number> {
+  return carriedOut(runRpcWorker(invocation, { ...helperOptions(host), stopped: host.untilSignal() }), host);
+}
+
+function aboutModels(
+  loaded: Loaded,
+  invocation: Extract<Invocation, { command: "ps" | "list" | "show" | "stop" | "verify" }>,
+  host: Host,
+): Promise<number> {
+  if (invocation.command === "show" || invocation.command === "verify")
+    return inspect(loaded, invocation, hostOf(loaded, host));
   return carriedOut(
-    serverCommand(invocation, settings).then((text) => void process.stdout.write(text)),
+    serverCommand(invocation, loaded.settings).then((text) => void process.stdout.write(text)),
     host,
   );
 }

@@ -7,6 +7,21 @@ export type ModelStatus = "loaded" | "unloaded" | "reloading";
 /** Kind of a model: text models continue or embed texts. An engine process serves one kind. */
 export type ModelKind = "text" | "image" | "speech";
 
+/** Facts of a model's file, known before it is loaded. */
+export interface ModelFileFacts {
+  readonly architecture: string | undefined;
+  readonly license: string | undefined;
+  /** Type of most weights: `Q4_K_M`. */
+  readonly quantization: string | undefined;
+  /** Longest context that the model was trained for, tokens. */
+  readonly contextTokens: number | undefined;
+  readonly parameters: number;
+  /** Size of the file with all its parts. */
+  readonly sizeBytes: number;
+  /** Estimated memory of the loaded model. */
+  readonly memoryBytes: number;
+}
+
 /** Public facts of a served model. */
 export interface ModelInfo {
   /** Public id, as sent in `model`. Never a path of the server. */
@@ -26,6 +41,8 @@ export interface ModelInfo {
   readonly weights?: ModelWeights;
   /** Where the layers of a text model are computed, in a phrase; absent: on the CPU. */
   readonly placement?: string;
+  /** Reads the facts of its file; undefined where it is not on this machine. Absent: it has no file here. */
+  readonly file?: () => ModelFileFacts | undefined;
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
   /** Of an adapter: its base model, and what its alias points to now. */

@@ -4,7 +4,7 @@ import type { AdapterId } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
-import type { ModelControl, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
+import type { ModelControl, ModelFileFacts, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
 import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import { placementPhrase } from "../core/placement.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -32,6 +32,8 @@ export interface ServedModel {
   readonly root?: string;
   /** Loaded by its first request instead of at the start. */
   readonly isLazy?: boolean;
+  /** Reads the facts of its file. */
+  readonly file?: () => ModelFileFacts | undefined;
   readonly model: ModelRuntime;
   /** Limits of images and audio in one request, where they differ from the defaults. */
   readonly mediaLimits?: MediaLimits;
@@ -125,7 +127,7 @@ export class Models implements ModelControl {
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
     this.options.refresh?.(this);
-    return this.models.map(({ id, kind, root, model }) => ({
+    return this.models.map(({ id, kind, root, file, model }) => ({
       id,
       kind,
       created: this.created,
@@ -133,7 +135,7 @@ export class Models implements ModelControl {
       status: model.status,
       ...textFacts(model.known),
       ...placeOf(model.info),
-      ...defined({ root }),
+      ...defined({ root, file }),
     }));
   }
 

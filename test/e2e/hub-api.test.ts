@@ -2,7 +2,7 @@
 
 import { describe, expect, onTestFinished, test } from "bun:test";
 import { Ollama } from "ollama";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HubInstalledResponse, HubPull, HubRepositoryDetails } from "../../src/core/hub.ts";
 import { newFolder, runBinary, spawnBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
@@ -333,4 +333,56 @@ test("Ollama's client pulls with progress, chats, and deletes", async () => {
   stream.abort();
   await until("it ends with its client", async () => (await pullOf(url))?.status === "paused");
   release();
+});
+
+describe("svc show and svc verify", () => {
+  test("describe a file and compare it with the hub", async () => {
+    const { home, env } = setup();
+    expect((await runBinary(["pull", ID], { env })).exit).toBe(0);
+    const shown = await runBinary(["show", ID], { env });
+    expect(shown.exit).toBe(0);
+    expect(shown.out).toMatch(/family +llama\n/);
+    expect(shown.out).toMatch(/quantization +Q8_0\n/);
+    expect(shown.out).toMatch(/TENSORS +COUNT +SIZE\nQ8_0 /);
+    const metadata = await runBinary(["show", ID, "--metadata"], { env });
+    expect(metadata.out).toContain('general.architecture = "llama"\n');
+    const template = await runBinary(["show", TINY_FILE, "--template"], { env });
+    expect(template.out).toContain("{%");
+    expect((await runBinary(["show", "acme/none", "--metadata"], { env })).exit).toBe(1);
+
+    const sound = await runBinary(["verify", ID], { env });
+    expect([sound.exit, sound.out]).toEqual([
+      0,
+      expect.stringMatching(/^tiny-Q8_0.gguf: 4\.4 MB, \d+ tensors in range, hash as on the hub\n$/),
+    ]);
+    const blobs = join(home, "hub/models--acme--tiny-GGUF/blobs");
+    const blob = join(blobs, readdirSync(blobs)[0] ?? "");
+    const damaged = Buffer.from(TINY);
+    damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 1;
+    writeFileSync(blob, damaged);
+    const offline = { HF_HOME: home, HF_HUB_OFFLINE: "1" };
+    for (const surroundings of [env, offline]) {
+      const wrong = await runBinary(["verify", ID], { env: surroundings });
+      expect([wrong.exit, wrong.out]).toEqual([1, expect.stringContaining("does not match the hash")]);
+    }
+    const cut = join(newFolder(), "cut.gguf");
+    writeFileSync(cut, TINY.subarray(0, TINY.length - 100_000));
+    const short = await runBinary(["verify", cut], { env });
+    expect([short.exit, short.out]).toEqual([1, expect.stringContaining("behind the end of the file")]);
+  });
+});
+
+test("a card states what the file says before the model is loaded", async () => {
+  const { env } = setup();
+  expect((await runBinary(["pull", ID], { env })).exit).toBe(0);
+  const { url } = await startServer([], { env });
+  const { data } = await get<{ data: { id: string }[] }>(url, "/v1/models");
+  expect(data.find(({ id }) => id === ID)).toMatchObject({
+    status: "unloaded",
+    family: "llama",
+    quantization: "Q8_0",
+    size_bytes: TINY.byteLength,
+    parameters: expect.any(Number),
+    memory_bytes: expect.any(Number),
+  });
 });

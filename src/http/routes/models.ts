@@ -6,7 +6,7 @@ import { defined } from "../../core/defined.ts";
 import type { Preset } from "../../core/preset.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
-import type { ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
+import type { ModelFileFacts, ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
 import { checker, orNull, describeValue } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -88,6 +88,22 @@ const ModelObject = Type.Object(
     capabilities: Type.Optional(ModelCapabilities),
     placement: Type.Optional(
       Type.String({ description: "Where its layers are computed; absent: on the CPU without a choice." }),
+    ),
+    family: Type.Optional(
+      Type.String({
+        description:
+          "Architecture: `qwen3`. This and the next six: of a text model with a file on this machine.",
+      }),
+    ),
+    parameters: Type.Optional(Type.Integer({ minimum: 0, description: "Number of parameters." })),
+    quantization: Type.Optional(Type.String({ description: "Type of most weights: `Q4_K_M`." })),
+    trained_context_length: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Longest context that it was trained for, tokens." }),
+    ),
+    license: Type.Optional(Type.String({ description: "As the file states it." })),
+    size_bytes: Type.Optional(Type.Integer({ minimum: 0, description: "Size on disk, bytes." })),
+    memory_bytes: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Estimated memory of the loaded model, bytes." }),
     ),
     root: Type.Optional(
       Type.String({ description: "Public source: the hub repository, or the adapter's alias." }),
@@ -282,6 +298,17 @@ function capabilitiesOf(
   };
 }
 
+function fileCard(file: ModelFileFacts | undefined): Partial<ModelObject> {
+  if (file === undefined) return {};
+  const { architecture, parameters, quantization, contextTokens, license, sizeBytes, memoryBytes } = file;
+  return {
+    ...defined({ family: architecture, quantization, trained_context_length: contextTokens, license }),
+    parameters,
+    size_bytes: sizeBytes,
+    memory_bytes: memoryBytes,
+  };
+}
+
 function modelCard(model: ModelInfo): ModelObject {
   const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
   const { contextTokens, abilities, placement } = model;
@@ -296,5 +323,6 @@ function modelCard(model: ModelInfo): ModelObject {
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
     ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
     ...defined({ placement, root, parent, adapter_generation: adapterGeneration }),
+    ...fileCard(model.file?.()),
   };
 }

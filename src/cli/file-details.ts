@@ -1,0 +1,47 @@
+// A model's file as text for a terminal.
+
+import type { TensorGroup } from "../core/gguf-facts.ts";
+import type { ModelFileFacts } from "../core/model-info.ts";
+import { megabytes } from "../hub/progress.ts";
+import { columns } from "./table.ts";
+
+/** What is shown of a file. */
+export type FilePart = "card" | "metadata" | "template";
+
+/** A model's file. */
+export interface ShownFile {
+  readonly path: string;
+  readonly parts: number;
+  readonly name: string | undefined;
+  readonly facts: ModelFileFacts;
+  readonly tensors: readonly TensorGroup[];
+  /** Lines `key = value`. */
+  readonly metadata: readonly string[];
+  readonly template: string | undefined;
+}
+
+/** The summary with tensors by type, all metadata, or the chat template. */
+export function fileText(file: ShownFile, part: FilePart): string {
+  if (part === "metadata") return `${file.metadata.join("\n")}\n`;
+  if (part === "template") return `${(file.template ?? "The file has no chat template.").trimEnd()}\n`;
+  const { facts } = file;
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["file", file.parts > 1 ? `${file.path} and ${file.parts - 1} more parts` : file.path],
+    ["model", file.name],
+    ["family", facts.architecture],
+    ["parameters", facts.parameters.toLocaleString("en")],
+    ["quantization", facts.quantization],
+    ["trained for", facts.contextTokens === undefined ? undefined : `${facts.contextTokens} tokens`],
+    ["licence", facts.license],
+    ["size on disk", megabytes(facts.sizeBytes)],
+    ["in memory", `about ${megabytes(facts.memoryBytes)}`],
+    [
+      "chat template",
+      file.template === undefined ? "none" : `${file.template.length} characters (--template)`,
+    ],
+    ["metadata", `${file.metadata.length} keys (--metadata)`],
+  ];
+  const known = rows.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
+  const tensors = file.tensors.map(({ type, count, bytes }) => [type, String(count), megabytes(bytes)]);
+  return `${columns(known)}\n${columns([["TENSORS", "COUNT", "SIZE"], ...tensors], (column) => column > 0)}`;
+}

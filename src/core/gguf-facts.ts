@@ -1,0 +1,149 @@
+// What a GGUF file says of its model, for people: architecture, parameters, types of tensors, licence, metadata as text.
+
+import {
+  type Field,
+  FIELD,
+  type GgufHeader,
+  type TensorInfo,
+  arrayLength,
+  textOf,
+  unsigned,
+} from "./gguf.ts";
+import { fileTypeOfNumber } from "./quantization.ts";
+
+/** Number of a tensor type (ggml.h: enum ggml_type) → name, elements of a block, bytes of a block (ggml-common.h). */
+const TENSOR_TYPES: Readonly<Record<number, readonly [string, number, number]>> = {
+  0: ["F32", 1, 4],
+  1: ["F16", 1, 2],
+  2: ["Q4_0", 32, 18],
+  3: ["Q4_1", 32, 20],
+  6: ["Q5_0", 32, 22],
+  7: ["Q5_1", 32, 24],
+  8: ["Q8_0", 32, 34],
+  10: ["Q2_K", 256, 84],
+  11: ["Q3_K", 256, 110],
+  12: ["Q4_K", 256, 144],
+  13: ["Q5_K", 256, 176],
+  14: ["Q6_K", 256, 210],
+  16: ["IQ2_XXS", 256, 66],
+  17: ["IQ2_XS", 256, 74],
+  18: ["IQ3_XXS", 256, 98],
+  19: ["IQ1_S", 256, 50],
+  20: ["IQ4_NL", 32, 18],
+  21: ["IQ3_S", 256, 110],
+  22: ["IQ2_S", 256, 82],
+  23: ["IQ4_XS", 256, 136],
+  24: ["I8", 1, 1],
+  25: ["I16", 1, 2],
+  26: ["I32", 1, 4],
+  27: ["I64", 1, 8],
+  28: ["F64", 1, 8],
+  29: ["IQ1_M", 256, 56],
+  30: ["BF16", 1, 2],
+  34: ["TQ1_0", 256, 54],
+  35: ["TQ2_0", 256, 66],
+  39: ["MXFP4", 32, 17],
+};
+
+/** Facts of a model's file. */
+export interface GgufFacts {
+  readonly architecture: string | undefined;
+  readonly name: string | undefined;
+  readonly license: string | undefined;
+  /** Type of most weights: `Q4_K_M`. */
+  readonly quantization: string | undefined;
+  /** Longest context that the model was trained for, tokens. */
+  readonly contextTokens: number | undefined;
+  readonly parameters: number;
+}
+
+/** Tensors of one type. */
+export interface TensorGroup {
+  readonly type: string;
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** Facts of a model from the headers of all its parts, the first one first. */
+export function ggufFacts(headers: readonly GgufHeader[]): GgufFacts {
+  const fields: ReadonlyMap<string, Field> = headers[0]?.fields ?? new Map<string, Field>();
+  const text = (key: string): string | undefined => {
+    const field = fields.get(key);
+    return field === undefined ? undefined : textOf(field);
+  };
+  const number = (key: string): number | undefined => {
+    const field = fields.get(key);
+    return field === undefined ? undefined : unsigned(field);
+  };
+  const architecture = text("general.architecture");
+  const type = number("general.file_type");
+  return {
+    architecture,
+    name: text("general.name"),
+    license: text("general.license"),
+    quantization: type === undefined ? undefined : fileTypeOfNumber(type),
+    contextTokens: number(`${architecture}.context_length`),
+    parameters: headers.flatMap(tensorsOf).reduce((sum, { shape }) => sum + elementsOf(shape), 0),
+  };
+}
+
+/** Tensors of all parts by type, the largest group first. */
+export function tensorGroups(headers: readonly GgufHeader[]): readonly TensorGroup[] {
+  const groups = Map.groupBy(headers.flatMap(tensorsOf), ({ type }) => type);
+  return [...groups]
+    .map(([type, tensors]) => ({
+      type: TENSOR_TYPES[type]?.[0] ?? `type ${type}`,
+      count: tensors.length,
+      bytes: tensors.reduce((sum, tensor) => sum + (tensorBytes(tensor) ?? 0), 0),
+    }))
+    .toSorted((a, b) => b.bytes - a.bytes);
+}
+
+/** What is wrong with the tensors of a file of this size; undefined where all lie within it. */
+export function rangeProblem({ tensors }: GgufHeader, fileBytes: number): string | undefined {
+  for (const tensor of tensors.values()) {
+    const name = JSON.stringify(tensor.name.slice(0, 64));
+    const bytes = tensorBytes(tensor);
+    if (bytes === undefined) return `the tensor ${name} has the unknown type ${tensor.type}`;
+    if (tensor.offset + bytes > fileBytes)
+      return `the tensor ${name} ends ${tensor.offset + bytes - fileBytes} bytes behind the end of the file`;
+  }
+  return undefined;
+}
+
+/** Metadata as lines `key = value`; of arrays the length. */
+export function metadataLines(fields: ReadonlyMap<string, Field>): readonly string[] {
+  return [...fields.values()].map((field) => `${field.key} = ${valueText(field)}`);
+}
+
+function valueText(field: Field): string {
+  const { type, raw } = field;
+  const view = new DataView(raw.buffer, raw.byteOffset, raw.byteLength);
+  switch (type) {
+    case FIELD.string:
+      return JSON.stringify(textOf(field));
+    case FIELD.array:
+      return `[${arrayLength(field)} items]`;
+    case FIELD.bool:
+      return String(view.getUint8(0) !== 0);
+    case FIELD.f32:
+      return String(Number(view.getFloat32(0, true).toPrecision(7)));
+    case FIELD.i32:
+      return String(view.getInt32(0, true));
+    default:
+      return String(unsigned(field) ?? `(${raw.byteLength} bytes)`);
+  }
+}
+
+function tensorsOf({ tensors }: GgufHeader): readonly TensorInfo[] {
+  return [...tensors.values()];
+}
+
+function elementsOf(shape: readonly number[]): number {
+  return shape.reduce((product, length) => product * length, 1);
+}
+
+function tensorBytes({ shape, type }: TensorInfo): number | undefined {
+  const [, elements, bytes] = TENSOR_TYPES[type] ?? [];
+  return elements === undefined || bytes === undefined ? undefined : (elementsOf(shape) / elements) * bytes;
+}
