@@ -89,6 +89,7 @@ async function take({ id, version, isDeleted }: HistoryItem, isChanged: boolean)
     return note(id, { version });
   }
   const theirs = isDeleted ? undefined : await content(id);
+  if (known(id).pending === "deletion") return; // deleted meanwhile
   if (theirs !== undefined) await receive(theirs, isChanged);
   note(id, { version, ...(theirs && { updated: theirs.updated }), ...(isChanged && { pending: "change" }) });
 }
@@ -101,12 +102,13 @@ async function content(id: string): Promise<Conversation | undefined> {
 /** Sends a conversation or its deletion to the server. */
 async function upload(id: string): Promise<void> {
   clearTimeout(uploads.get(id));
-  if (known(id).pending === "deletion") {
-    await sendIfAvailable(`ui/history/${id}`, { method: "DELETE" });
-    return note(id, undefined);
-  }
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (known(id).pending === "deletion") {
+      await sendIfAvailable(`ui/history/${id}`, { method: "DELETE" });
+      return note(id, undefined);
+    }
     const conversation = conversationOf(id) ?? (await loadConversation(id));
+    if (known(id).pending === "deletion") continue; // deleted meanwhile
     if (conversation === undefined) return note(id, undefined);
     const { version } = known(id);
     const { updated } = conversation;
@@ -117,11 +119,11 @@ async function upload(id: string): Promise<void> {
       const { pending } = known(id);
       return note(id, { version: item.version, updated, ...(pending && { pending }) });
     } catch (error) {
-      note(id, { version, updated, pending: "change" });
+      note(id, { version, updated, pending: known(id).pending ?? "change" });
       if (!(error instanceof ApiError) || error.code !== "version_mismatch") return tell(error);
     }
     const item = (await listed())?.get(id);
-    if (item === undefined) note(id, { version: 0, pending: "change" });
+    if (item === undefined) note(id, { version: 0, pending: known(id).pending ?? "change" });
     else await take(item, true);
   }
 }
