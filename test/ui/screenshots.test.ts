@@ -105,10 +105,10 @@ const tools = conversation("tools", "Rainfall of last year", [
         round: 1,
         name: "code_interpreter",
         input: {
-          tool_type: "python",
+          tool_type: "code_execution",
           code: "import csv\nrows = list(csv.reader(open('rain.csv')))\nprint(len(rows))",
         },
-        output: { tool_type: "python", stdout: "366\n", execution_time_ms: 12 },
+        output: { tool_type: "code_execution", stdout: "366\n", execution_time_ms: 12 },
       },
       text("The file has a row for each day. The wettest month was **November**, with 143 mm."),
     ],
@@ -226,8 +226,8 @@ const SHOTS: readonly Shot[] = [
     name: "08-context",
     act: async (page) => {
       await open(page, "Linear and binary search");
-      await page.getByLabel("Message").fill("word ".repeat(6000));
-      await page.getByText("Nearly full").waitFor();
+      await page.getByLabel("Message").fill("word ".repeat(4800));
+      await page.getByText(/Nearly full|does not fit/).waitFor();
     },
   },
   {
