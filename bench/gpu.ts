@@ -34,13 +34,15 @@ interface Row {
   readonly model: GpuModel;
   readonly server: string;
   readonly test: string;
-  readonly tokensPerSecond: number;
-  readonly ttftMs: number;
+  readonly tokensPerSecond: number | null;
+  readonly ttftMs: number | null;
   readonly placement: string;
 }
 
 /** A word of load.ts is about two tokens of the built-in tokenizer; the row says how many a prompt had. */
 const TOKENS_PER_WORD = 2;
+/** Answer to a measured prompt: the first of its tokens may show no text. */
+const PROMPT_ANSWER_TOKENS = 8;
 /** Tokens around a prompt: template and answer. */
 const MARGIN = 512;
 
@@ -119,7 +121,15 @@ async function measureServer(
     }
     for (const tokens of prompts) {
       const words = Math.floor(tokens / TOKENS_PER_WORD);
-      const load = { ...usual, streams: 1, requests: 2, maxTokens: 1, words, seed: tokens, warmup: 1 };
+      const load = {
+        ...usual,
+        streams: 1,
+        requests: 2,
+        maxTokens: PROMPT_ANSWER_TOKENS,
+        words,
+        seed: tokens,
+        warmup: 1,
+      };
       const { promptTokensPerSecond, promptTokens, ttftP50Ms, errors } = await drive(load);
       if (errors > 0) throw new Error(`${side}: ${errors} requests failed`);
       const test = `prompt of ${Math.round(promptTokens / 2)} tokens`;
@@ -131,12 +141,17 @@ async function measureServer(
   }
 }
 
+/** A figure; JSON has null for one that could not be measured, as the time to a first text that never came. */
+function figure(value: number | null): string {
+  return value === null ? "–" : value.toFixed(1);
+}
+
 function table(rows: readonly Row[]): string {
   const head =
     "| Back end | Model | Test | Server | tokens/s | TTFT, ms | Placement |\n|---|---|---|---|---|---|---|";
   const lines = rows.map(
     ({ backend, model, test, server, tokensPerSecond, ttftMs, placement }) =>
-      `| ${backend} | ${model} | ${test} | ${server} | ${tokensPerSecond.toFixed(1)} | ${ttftMs.toFixed(1)} | ${placement} |`,
+      `| ${backend} | ${model} | ${test} | ${server} | ${figure(tokensPerSecond)} | ${figure(ttftMs)} | ${placement} |`,
   );
   return [head, ...lines].join("\n");
 }
