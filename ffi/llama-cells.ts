@@ -1,13 +1,10 @@
 // Copies of KV cells: a range of positions of a slot as bytes, and back. The library saves and restores whole sequences
 // only, so each copy goes through a native sequence that is otherwise empty.
 
-import { createHash } from "node:crypto";
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { type AdapterId, BASE_MODEL } from "../src/core/adapter.ts";
+import type { AdapterId } from "../src/core/adapter.ts";
 import type { CellBackend, SlotId } from "../src/worker/text/backend.ts";
-import { NATIVE } from "./embedded.ts";
-import { manifestHash } from "./extract.ts";
 import type { Native } from "./library.ts";
+import type { LlamaIdentity } from "./llama-identity.ts";
 import type { WindowGuards } from "./llama-windows.ts";
 import type { Handle } from "./text.ts";
 
@@ -17,33 +14,19 @@ export interface CellDeps {
   readonly context: Handle;
   /** A native sequence without cells. */
   readonly scratch: number;
-  /** Files of the model and of adapters that are part of it. */
-  readonly files: readonly string[];
-  readonly cacheType: string;
+  readonly identity: LlamaIdentity;
   /** Where layers have windows: guards what was appended to a slot. */
   readonly guards: WindowGuards | undefined;
 }
 
-/** Bytes at the beginning and at the end of a file that identify it, besides its size and time of change. */
-const IDENTIFYING_BYTES = 1 << 20;
-
 export class LlamaCells implements CellBackend {
   private readonly deps: CellDeps;
-  private readonly adapters = new Map<AdapterId, string>(); // their identities
-
   constructor(deps: CellDeps) {
     this.deps = deps;
   }
 
   identity(adapter: AdapterId): string {
-    const { files, cacheType } = this.deps;
-    const parts = [manifestHash(NATIVE), cacheType, ...files.map(fileIdentity)];
-    return JSON.stringify(adapter === BASE_MODEL ? parts : [...parts, this.adapters.get(adapter) ?? adapter]);
-  }
-
-  /** An adapter was loaded from a file. */
-  adapterLoaded(adapter: AdapterId, path: string): void {
-    this.adapters.set(adapter, JSON.stringify(fileIdentity(path)));
+    return this.deps.identity.ofCells(adapter);
   }
 
   save(slot: SlotId, from: number, to: number): Uint8Array | undefined {
@@ -66,22 +49,5 @@ export class LlamaCells implements CellBackend {
     guards?.cut(slot, from);
     native.svc_sequence_remove(context, slot, from, -1);
     return false;
-  }
-}
-
-/** Size, time of change, and a hash over beginning and end: hashing all of a model would take seconds. */
-function fileIdentity(path: string): readonly (number | string)[] {
-  const file = openSync(path, "r");
-  try {
-    const { size, mtimeMs } = fstatSync(file);
-    const hash = createHash("sha256");
-    const bytes = new Uint8Array(Math.min(size, IDENTIFYING_BYTES));
-    for (const at of [0, size - bytes.length]) {
-      readSync(file, bytes, 0, bytes.length, at);
-      hash.update(bytes);
-    }
-    return [size, mtimeMs, hash.digest("hex")];
-  } finally {
-    closeSync(file);
   }
 }

@@ -6,6 +6,7 @@ import { SLOTS_MAX } from "../src/core/limits.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { ReuseMode } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
+import { requireInvariance } from "./llama-invariance.ts";
 import {
   CACHE_TYPES,
   type CacheMemory,
@@ -139,10 +140,14 @@ export function openContext(
   native: Native,
   model: Handle,
   params: Int32Array,
-  { cacheType }: TextOptions,
+  { cacheType, mmprojPath, batchInvariant }: TextOptions,
 ): Handle {
   const context = native.svc_context_new(model, params, params.length);
-  if (context !== null) return context;
+  if (context !== null) {
+    const answers = native.svc_context_get(context, 6) === 1; // without a memory, it can only embed
+    if (batchInvariant === true && answers) requireInvariance(native, context, mmprojPath !== undefined);
+    return context;
+  }
   const reason = nativeText(native.svc_last_error());
   throw new ServiceError("model_unavailable", `${reason} (requested: ${params[0]} cells of ${cacheType})`);
 }

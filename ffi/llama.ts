@@ -23,6 +23,7 @@ import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaAdapters } from "./llama-adapters.ts";
 import { LlamaCalibration } from "./llama-calibration.ts";
 import { LlamaCells } from "./llama-cells.ts";
+import { type LlamaIdentity, newIdentity } from "./llama-identity.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { LlamaPrompt } from "./llama-prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
@@ -63,6 +64,7 @@ export class LlamaBackend implements Backend {
   private readonly layers: LayerPlan | undefined;
   private readonly context: Handle;
   private readonly guards: WindowGuards | undefined;
+  private readonly identities: LlamaIdentity;
   private readonly media: LlamaMedia | undefined;
   private readonly templates: LlamaTemplates;
   private readonly meta: ModelInfo;
@@ -89,7 +91,8 @@ export class LlamaBackend implements Backend {
     this.slots = plan.slots;
     this.states = this.newStates(plan);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
-    this.cellCopies = this.newCellCopies(plan, path, options);
+    this.identities = newIdentity(native, path, options);
+    this.cellCopies = this.newCellCopies(plan);
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
     // Some architectures have no cache, whatever their file says.
@@ -138,6 +141,10 @@ export class LlamaBackend implements Backend {
     };
   }
 
+  get isInvariant(): boolean {
+    return this.identities.isInvariant;
+  }
+
   /** For engine processes, after native threads have started: pins the compute threads and the caller to cores. */
   pinThreads(): void {
     this.native.svc_tie_threads(this.computeThreads);
@@ -183,15 +190,10 @@ export class LlamaBackend implements Backend {
     });
   }
 
-  private newCellCopies(
-    { copies, sequences }: ContextPlan,
-    path: string,
-    { adapterPath, cacheType }: TextOptions,
-  ): LlamaCells | undefined {
+  private newCellCopies({ copies, sequences }: ContextPlan): LlamaCells | undefined {
     if (!copies) return undefined;
-    const { native, context, guards } = this;
-    const files = adapterPath === undefined ? [path] : [path, adapterPath];
-    return new LlamaCells({ native, context, scratch: sequences - 1, files, cacheType, guards });
+    const { native, context, guards, identities } = this;
+    return new LlamaCells({ native, context, scratch: sequences - 1, identity: identities, guards });
   }
 
   private newGuards(plan: ContextPlan, window: number, inBlocks: boolean): WindowGuards | undefined {
@@ -288,13 +290,17 @@ export class LlamaBackend implements Backend {
     };
   }
 
+  identity(adapter: AdapterId): string {
+    return this.identities.ofAnswers(adapter);
+  }
+
   selectAdapter(adapter: AdapterId): void {
     this.adapters.select(adapter);
   }
 
   loadAdapter(adapter: AdapterId, path: string): void {
     this.adapters.load(adapter, path);
-    this.cellCopies?.adapterLoaded(adapter, path);
+    this.identities.adapterLoaded(adapter, path);
   }
 
   hasAdapter(adapter: AdapterId): boolean {

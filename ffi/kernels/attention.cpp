@@ -4,6 +4,7 @@
 
 #include "attention_vectors.h"
 #include "query_group.h"
+#include "svc_kernels.h"
 
 #include <cmath>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int UNIT_QUERIES = 64;
 constexpr int RANGE_CELLS_MIN = 512;  // results of ranges must be merged, so ranges are not smaller
-constexpr int PARTIALS_PER_THREAD = 4;  // units that cover a range of their cells; the work memory has room for so many
+constexpr int PARTIALS_PER_THREAD = 4;  // units of 64 queries that cover a range of their cells; the work memory has room for so many
 
 // Rows of queries of one group. Its work is divided into units.
 struct query_tile {
@@ -27,6 +28,8 @@ struct work_unit {
     int head, heads;  // a multiple or divisor of the heads that share keys
     int begin, end;  // in the tile's list of cells
     float * partial;  // [queries][DV], then maximum and sum of each query; NULL if the range has all of the tile's cells
+
+    int queries() const { return tile->group.rows * heads; }
 };
 
 // Operands and parameters of one GGML_OP_FLASH_ATTN_EXT.
@@ -74,6 +77,14 @@ struct operation {
         return (const ggml_fp16_t *) ((const char *) mask->data + row * mask->nb[1] + stream % mask->ne[3] * mask->nb[3]);
     }
 
+    // Position of each cell: the KV cache stores them with the mask, which may have been copied. NULL where cells have no order.
+    const int32_t * positions(int stream) const {
+        if (!svc_batch_invariant()) return NULL;
+        const ggml_tensor * t = mask;
+        while (t != NULL && t->extra == NULL) t = t->src[0];
+        return t == NULL ? NULL : (const int32_t *) t->extra + stream % mask->ne[3] * mask->ne[0];
+    }
+
     // Rows of keys or values of one head.
     cell_rows rows(const ggml_tensor * t, int stream, int head, const int32_t * cells, int n) const {
         const char * data = (const char *) t->data + head * t->nb[2] + stream / (q->ne[3] / t->ne[3]) * t->nb[3];
@@ -94,26 +105,42 @@ struct operation {
     }
 };
 
+// Adds weighted values and the sum of their weights, relative to the maximum `other_M`, to such sums before them. Not inlined: it
+// rounds in the same way for all of its callers.
+__attribute__((noinline)) void add_sums(int DV, const float * other, float other_M, float other_S, float * sum, float & M, float & S) {
+    if (other_M == -INFINITY) return;
+    const float top = std::max(M, other_M), scale = expf(M - top), other_scale = expf(other_M - top);
+    for (int d = 0; d < DV; d += LANES) {
+        const GGML_F32_VEC scaled = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(sum + d), GGML_F32_VEC_SET1(scale));
+        GGML_F32_VEC_STORE(sum + d, GGML_F32_VEC_FMA(scaled, GGML_F32_VEC_LOAD(other + d), GGML_F32_VEC_SET1(other_scale)));
+    }
+    S = S * scale + other_S * other_scale;
+    M = top;
+}
+
 // Queries of a unit and their running sums.
 struct unit_state {
     const int DK, DV;
     float * Q;  // [64][DK], scaled
-    float * sum;  // [64][padded(DV)]
+    float * sum;  // [64][padded(DV)] of the current segment
+    float * total;  // [64][padded(DV)] of the segments before it
     float * P;  // [64][32] scores, then weights
     float * bias;  // [64][32] mask of each row
     float * K;  // [DK][32]
     float * V;  // [32][padded(DV)]
     float M[UNIT_QUERIES];
     GGML_F32_VEC S[UNIT_QUERIES];
+    float total_M[UNIT_QUERIES], total_S[UNIT_QUERIES];
 
     static size_t floats(int DK, int DV) {
-        return UNIT_QUERIES * (DK + padded(DV) + 2 * UNIT_CELLS) + UNIT_CELLS * (DK + padded(DV)) + 16;
+        return UNIT_QUERIES * (DK + 2 * padded(DV) + 2 * UNIT_CELLS) + UNIT_CELLS * (DK + padded(DV)) + 16;
     }
 
     unit_state(int DK, int DV, float * buffer) : DK(DK), DV(DV) {
         Q = buffer;
         sum = Q + UNIT_QUERIES * DK;
-        P = sum + UNIT_QUERIES * padded(DV);
+        total = sum + UNIT_QUERIES * padded(DV);
+        P = total + UNIT_QUERIES * padded(DV);
         bias = P + UNIT_QUERIES * UNIT_CELLS;
         K = bias + UNIT_QUERIES * UNIT_CELLS;
         V = K + UNIT_CELLS * DK;
@@ -122,9 +149,24 @@ struct unit_state {
     void start(int i, const float * query, float scale) {
         ggml_vec_cpy_f32(DK, Q + i * DK, query);
         ggml_vec_scale_f32(DK, Q + i * DK, scale);
+        clear(i);
+        memset(total + i * padded(DV), 0, padded(DV) * sizeof(float));
+        total_M[i] = -INFINITY;
+        total_S[i] = 0.0f;
+    }
+
+    void clear(int i) {
         memset(sum + i * padded(DV), 0, padded(DV) * sizeof(float));
         M[i] = -INFINITY;
         S[i] = GGML_F32_VEC_ZERO;
+    }
+
+    // A segment has ended: another one begins.
+    void end_segment(int queries) {
+        for (int i = 0; i < queries; ++i) {
+            add_sums(DV, sum + i * padded(DV), M[i], vec_sum(S[i]), total + i * padded(DV), total_M[i], total_S[i]);
+            clear(i);
+        }
     }
 
     // Turns a query's scores into weights. `b`: mask values, or NULL.
@@ -161,70 +203,95 @@ struct unit_state {
     }
 };
 
-void compute_unit(const operation & op, const work_unit & unit, unit_state & state) {
-    const int DK = op.DK, DV = op.DV, stream = unit.tile->stream, row = unit.tile->row, rows = unit.tile->group.rows;
-    const int shared = std::min(op.heads_of_key, unit.heads), n = rows * shared;  // queries per key head
-    for (int i = 0; i < rows * unit.heads; ++i) state.start(i, op.query(stream, row + i % rows, unit.head + i / rows), op.scale);
+// A step of 32 cells in a tile's list, of which `shown` has a bit for each that counts.
+struct cell_step {
+    int at;
+    uint32_t shown;
+    bool biased;  // the state has mask values
 
-    const int32_t * cells = unit.tile->group.cells.data();
-    for (int ic = unit.begin; ic < unit.end; ic += UNIT_CELLS) {
-        const int count = std::min(UNIT_CELLS, unit.end - ic);
-        const bool biased = count < UNIT_CELLS || !unit.tile->group.is_unmasked(ic, count);
-        for (int r = 0; biased && r < rows; ++r) {
-            const ggml_fp16_t * mask = op.mask_row(stream, row + r);
+    cell_step(const operation & op, const work_unit & unit, unit_state & state, int at) : at(at), shown(unit.tile->group.shown(at)), biased(shown != ~0u || !unit.tile->group.is_unmasked(at)) {
+        const int32_t * cells = unit.tile->group.cells.data() + at;
+        for (int r = 0; biased && r < unit.tile->group.rows; ++r) {
+            const ggml_fp16_t * mask = op.mask_row(unit.tile->stream, unit.tile->row + r);
             for (int j = 0; j < UNIT_CELLS; ++j) {
-                state.bias[r * UNIT_CELLS + j] = j >= count ? -INFINITY : mask ? GGML_CPU_FP16_TO_FP32(mask[cells[ic + j]])
-                                                                               : 0.0f;
-            }
-        }
-
-        for (int h = 0; h < unit.heads; h += shared) {
-            const int key = (unit.head + h) / op.heads_of_key;
-            const cell_rows k_rows = op.rows(op.k, stream, key, cells + ic, count), v_rows = op.rows(op.v, stream, key, cells + ic, count);
-            const cell_rows k_next = op.rows(op.k, stream, key, cells + ic + count, unit.end - ic - count);
-            const float * Q = state.Q + h * rows * DK;
-            float *P = state.P + h * rows * UNIT_CELLS, *sum = state.sum + h * rows * padded(DV);
-            if (!few_scores(n, k_rows, v_rows, DK, Q, P)) {
-                transpose_rows(k_rows, v_rows, DK, state.K);
-                gemm(n, Q, DK, state.K, UNIT_CELLS, P, UNIT_CELLS, DK, false);
-            }
-            for (int i = h * rows; i < h * rows + n; ++i) {
-                state.softmax_weights(i, op.softcap, biased ? state.bias + i % rows * UNIT_CELLS : NULL, op.slope(unit.head + i / rows));
-            }
-            if (!few_values(n, v_rows, k_next, DV, P, sum)) {
-                unpack_rows(v_rows, k_next, DV, state.V);
-                for (int d = 0; d < DV; d += 32) gemm(n, P, UNIT_CELLS, state.V + d, padded(DV), sum + d, padded(DV), UNIT_CELLS, true);
+                const bool counts = shown >> j & 1;
+                state.bias[r * UNIT_CELLS + j] = !counts ? -INFINITY : mask ? GGML_CPU_FP16_TO_FP32(mask[cells[j]]) : 0.0f;
             }
         }
     }
-    for (int i = 0; i < rows * unit.heads; ++i) {
-        const float S = vec_sum(state.S[i]);
-        if (unit.partial == NULL) {
-            op.finish(stream, row + i % rows, unit.head + i / rows, state.sum + i * padded(DV), state.M[i], S);
+};
+
+// Computes a step for the heads from `head` on that share a key head.
+void compute_step(const operation & op, const work_unit & unit, unit_state & state, const cell_step & step, int head) {
+    const int DK = op.DK, DV = op.DV, stream = unit.tile->stream, rows = unit.tile->group.rows;
+    const query_group & group = unit.tile->group;
+    const int32_t * cells = group.cells.data() + step.at;
+    const int count = 32 - __builtin_clz(step.shown), left = unit.end - step.at - UNIT_CELLS;
+    const int n = rows * std::min(op.heads_of_key, unit.heads);  // queries per key head
+    const int key = (unit.head + head) / op.heads_of_key, first = head * rows;
+    const cell_rows k_rows = op.rows(op.k, stream, key, cells, count), v_rows = op.rows(op.v, stream, key, cells, count);
+    const cell_rows k_next = op.rows(op.k, stream, key, cells + UNIT_CELLS, left);
+    const float * Q = state.Q + first * DK;
+    float *P = state.P + first * UNIT_CELLS, *sum = state.sum + first * padded(DV);
+    if (group.by_position) {
+        fixed_scores(n, k_rows, v_rows, DK, Q, P);
+    } else if (!few_scores(n, k_rows, v_rows, DK, Q, P)) {
+        transpose_rows(k_rows, v_rows, DK, state.K);
+        gemm(n, Q, DK, state.K, UNIT_CELLS, P, UNIT_CELLS, DK, false);
+    }
+    for (int i = first; i < first + n; ++i) {
+        state.softmax_weights(i, op.softcap, step.biased ? state.bias + i % rows * UNIT_CELLS : NULL, op.slope(unit.head + i / rows));
+    }
+    if (!few_values(n, v_rows, k_next, DV, P, sum)) {
+        unpack_rows(v_rows, k_next, DV, state.V);
+        for (int d = 0; d < DV; d += 32) gemm(n, P, UNIT_CELLS, state.V + d, padded(DV), sum + d, padded(DV), UNIT_CELLS, true);
+    }
+}
+
+void compute_unit(const operation & op, const work_unit & unit, unit_state & state) {
+    const query_group & group = unit.tile->group;
+    const int DV = op.DV, stream = unit.tile->stream, row = unit.tile->row, rows = group.rows, queries = unit.queries();
+    for (int i = 0; i < queries; ++i) state.start(i, op.query(stream, row + i % rows, unit.head + i / rows), op.scale);
+
+    const int shared = std::min(op.heads_of_key, unit.heads);
+    auto segment = std::upper_bound(group.segments.begin(), group.segments.end(), unit.begin);
+    for (int at = unit.begin; at < unit.end; at += UNIT_CELLS) {
+        if (group.by_position && at == *segment) {
+            state.end_segment(queries);
+            ++segment;
+        }
+        const cell_step step(op, unit, state, at);
+        for (int head = 0; head < unit.heads; head += shared) compute_step(op, unit, state, step, head);
+    }
+    const bool is_whole = unit.partial == NULL;
+    if (is_whole && group.by_position) state.end_segment(queries);
+    float * sum = is_whole && group.by_position ? state.total : state.sum;
+    for (int i = 0; i < queries; ++i, sum += padded(DV)) {
+        if (is_whole && group.by_position) {
+            op.finish(stream, row + i % rows, unit.head + i / rows, sum, state.total_M[i], state.total_S[i]);
+        } else if (is_whole) {
+            op.finish(stream, row + i % rows, unit.head + i / rows, sum, state.M[i], vec_sum(state.S[i]));
         } else {
-            memcpy(unit.partial + i * DV, state.sum + i * padded(DV), DV * sizeof(float));
-            unit.partial[UNIT_QUERIES * DV + 2 * i] = state.M[i];
-            unit.partial[UNIT_QUERIES * DV + 2 * i + 1] = S;
+            memcpy(unit.partial + i * DV, sum, DV * sizeof(float));
+            unit.partial[queries * DV + 2 * i] = state.M[i];
+            unit.partial[queries * DV + 2 * i + 1] = vec_sum(state.S[i]);
         }
     }
 }
 
 // Merges the partial results of a query from the ranges of its cells.
 void merge(const operation & op, const work_unit * units, int n, int i, float * sum) {
-    const auto stats = [&](int u) { return units[u].partial + UNIT_QUERIES * op.DV + 2 * i; };
     float M = -INFINITY, S = 0.0f;
-    for (int u = 0; u < n; ++u) M = std::max(M, stats(u)[0]);
     memset(sum, 0, op.DV * sizeof(float));
-    for (int u = 0; u < n && M != -INFINITY; ++u) {
-        const float ms = expf(stats(u)[0] - M);
-        ggml_vec_mad_f32(op.DV, sum, units[u].partial + i * op.DV, ms);
-        S += stats(u)[1] * ms;
+    for (int u = 0; u < n; ++u) {
+        const float * stats = units[u].partial + units[u].queries() * op.DV + 2 * i;
+        add_sums(op.DV, units[u].partial + i * op.DV, stats[0], stats[1], sum, M, S);
     }
     const int rows = units->tile->group.rows;
     op.finish(units->tile->stream, units->tile->row + i % rows, units->head + i / rows, sum, M, S);
 }
 
-size_t partial_floats(int DV) { return UNIT_QUERIES * (DV + 2); }
+size_t partial_floats(int queries, int DV) { return queries * (DV + 2); }
 
 // Divides an operation into units, at least about two per thread, those of the last rows first: prompts come last. Units of one
 // tile and head are adjacent. Deterministic: every thread computes the same units.
@@ -238,11 +305,11 @@ void make_units(const operation & op, int nth, float * partials, std::vector<que
             tiles[n].stream = stream;
             tiles[n].row = row;
             tiles[n].group.find((const char *) op.mask_row(stream, row), op.mask ? op.mask->nb[1] : 0, std::min(rows_max, n_rows - row),
-                op.k->ne[1], row > 0 ? &tiles[n - 1].group : NULL);
+                op.k->ne[1], row > 0 ? &tiles[n - 1].group : NULL, op.positions(stream));
         }
     }
     const auto cost = [](const query_group & group) { return (double) group.cells.size() * (4 + group.rows); };
-    int room = PARTIALS_PER_THREAD * nth;
+    int room = PARTIALS_PER_THREAD * nth * UNIT_QUERIES;
     double total = 1;
     for (size_t t = 0; t < n; ++t) total += cost(tiles[t].group) * op.n_heads;
     units.clear();
@@ -252,15 +319,23 @@ void make_units(const operation & op, int nth, float * partials, std::vector<que
         int heads = op.heads_of_unit(std::max(1, UNIT_QUERIES / group.rows));
         const int wanted = ceil(cost(group) * heads / total * 2 * nth);
         int ranges = std::max(1, std::min(wanted, cells / RANGE_CELLS_MIN));
+        const int queries = op.n_heads * group.rows;
+        if (!group.by_position) {
+            ranges = std::max(1, std::min(ranges, room / queries));
+        } else if (ranges > 1) {  // one for each segment, or one for all
+            ranges = group.segments.size() - 1;
+            if (queries * ranges > room) ranges = 1;
+        }
         if (ranges < wanted) heads = op.heads_of_unit(std::max(1, heads * ranges / wanted));
-        const int groups = op.n_heads / heads;
-        ranges = std::max(1, std::min(ranges, room / groups));
-        if (ranges > 1) room -= groups * ranges;
+        if (ranges > 1) room -= queries * ranges;
+        const auto at = [&](int i) {
+            if (i == ranges) return cells;
+            return group.by_position ? group.segments[i] : cells / UNIT_CELLS * i / ranges * UNIT_CELLS;
+        };
         for (int head = 0; head < op.n_heads; head += heads) {
             for (int range = 0; range < ranges; ++range) {
-                const auto at = [&](int i) { return i == ranges ? cells : cells / UNIT_CELLS * i / ranges * UNIT_CELLS; };
                 units.push_back({&tiles[t], head, heads, at(range), at(range + 1), ranges == 1 ? NULL : partials});
-                if (ranges > 1) partials += partial_floats(op.DV);
+                if (ranges > 1) partials += partial_floats(units.back().queries(), op.DV);
             }
         }
     }
@@ -284,7 +359,7 @@ void compute_units(const ggml_compute_params * params, const operation & op) {
     ggml_barrier(params->threadpool);
     for (int from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && units[to].tile == units[from].tile && units[to].head == units[from].head; ++to) {}
-        const int queries = is_partial(units[from]) ? units[from].tile->group.rows * units[from].heads : 0;
+        const int queries = is_partial(units[from]) ? units[from].queries() : 0;
         for (int i = params->ith; i < queries; i += params->nth) merge(op, units.data() + from, to - from, i, buffer);
     }
 }
@@ -297,7 +372,7 @@ bool svc_attention_supported(const ggml_tensor * dst) {
 
 size_t svc_attention_work_size(int n_threads, const ggml_tensor * dst) {
     const int DK = dst->src[1]->ne[0], DV = dst->src[2]->ne[0];
-    return sizeof(float) * n_threads * (unit_state::floats(DK, DV) + PARTIALS_PER_THREAD * partial_floats(DV));
+    return sizeof(float) * n_threads * (unit_state::floats(DK, DV) + PARTIALS_PER_THREAD * partial_floats(UNIT_QUERIES, DV));
 }
 
 void svc_attention(const ggml_compute_params * params, ggml_tensor * dst) {

@@ -5,6 +5,10 @@
 // are F32. A cell that the mask hides from all rows of a tile costs one bit test. A row's result depends on the cells visible to
 // the rows of its tile, not on other sequences in the batch; rounding depends on how cells are divided among threads.
 //
+// With SVC_BATCH_INVARIANT and the positions of cells (`extra` of the mask, from the KV cache), rounding depends on the row's own
+// positions only: cells are added in blocks of 32 positions and segments of 512, whatever the batch, the cells and the threads. A row
+// that sees two cells of one position, as within an image, is computed as without the switch.
+//
 // Upstream computes one cell at a time with F16 sums for decode rows, and for tiles of queries all cells that any sequence has.
 #pragma once
 

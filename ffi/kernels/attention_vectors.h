@@ -278,6 +278,13 @@ bool few_scores(int count, const cell_rows & rows, const cell_rows & next, int D
     return n > 0;
 }
 
+// For any number of queries, with the sums of few_scores: a score does not depend on the queries beside it.
+inline void fixed_scores(int count, const cell_rows & rows, const cell_rows & next, int DK, const float * Q, float * P) {
+    for (int i = 0; i < count; i += FEW_QUERIES) {
+        few_scores(std::min(FEW_QUERIES, count - i), rows, next, DK, Q + i * DK, P + i * UNIT_CELLS);
+    }
+}
+
 template <int n = FEW_QUERIES>
 bool few_values(int count, const cell_rows & rows, const cell_rows & next, int DV, const float * P, float * sum) {
     if constexpr (n > 0) {

@@ -1,6 +1,8 @@
 // Interface between ggml and our CPU kernels, and the switch that selects kernels at run time.
 //
-//   SVC_KERNELS   unset or empty: all kernels; "off": upstream's code everywhere; otherwise a comma-separated list of kernels
+//   SVC_KERNELS          unset or empty: all kernels; "off": upstream's code everywhere; otherwise a comma-separated list of kernels
+//   SVC_BATCH_INVARIANT  "1": a row's result does not depend on the other rows of a batch, on cells or on threads. Attention adds cells
+//                        by position; of upstream's code, what computes several rows in another way than one is not used.
 //
 // Kernels: packed-gemm (packed_gemm.h), attention (attention.h), small-nodes (small_nodes.h), zero-pages (zero_pages.h).
 // ggml-base and each CPU variant contain a copy of this switch; all read the same environment.
@@ -24,6 +26,16 @@ static inline bool svc_kernel_enabled(const char * name) {
         if (strncmp(item, name, length) == 0 && (item[length] == ',' || item[length] == '\0')) return true;
     }
     return false;
+}
+
+// Whether SVC_BATCH_INVARIANT is set. Read once.
+static inline bool svc_batch_invariant(void) {
+    static int known = -1;
+    if (known < 0) {
+        const char * value = getenv("SVC_BATCH_INVARIANT");
+        known = value != NULL && strcmp(value, "1") == 0;
+    }
+    return known == 1;
 }
 
 // The buffer type through which ggml reaches the kernels packed-gemm and attention; NULL where this CPU variant has neither or

@@ -31,6 +31,7 @@ struct calibration {
     std::map<std::string, matrix_stats> matrices;
     std::vector<char> staged;  // inputs copied from a device
     std::vector<char> ids;  // chosen experts, likewise
+    std::string * variance = nullptr;  // see inspect_nodes
 
     void collect(const ggml_tensor * t);
 };
@@ -82,6 +83,7 @@ void add_squares(float * sums, const float * row, int64_t n) {
 
 bool on_node(ggml_tensor * t, bool ask, void * user_data) {
     calibration & c = *static_cast<calibration *>(user_data);
+    if (ask && c.variance != nullptr && c.variance->empty()) *c.variance = svc::node_variance(t);
     if (ask) return wanted(c, t);
     try {
         c.collect(t);
@@ -101,6 +103,8 @@ calibration * new_calibration(llama_context_params & params) {
     params.cb_eval_user_data = c;
     return c;
 }
+
+void inspect_nodes(calibration & c, std::string * variance) { c.variance = variance; }
 
 void calibration::collect(const ggml_tensor * t) {
     const ggml_tensor * weight = t->src[0];

@@ -26,6 +26,11 @@ struct calibration_deleter {
 // Makes what collects importance statistics, switched off, and hooks it into the parameters of a context.
 calibration * new_calibration(llama_context_params & params);
 
+// While `variance` is not NULL, it gets the first node of a graph whose rows may depend on their batch.
+void inspect_nodes(calibration & c, std::string * variance);
+// What makes a row of this node depend on other rows, on cells or on threads; empty if nothing does.
+std::string node_variance(const ggml_tensor * node);
+
 struct draft;
 void free_draft(draft * d);
 struct draft_deleter {

@@ -118,6 +118,9 @@ SVC_API int32_t svc_sequence_remove(void * context, int32_t sequence, int32_t fr
 SVC_API int32_t svc_sequence_copy(void * context, int32_t source, int32_t target, int32_t from, int32_t to);
 // Highest position held for the sequence, -1 if it is empty.
 SVC_API int32_t svc_sequence_end(void * context, int32_t sequence);
+// What keeps this context's rows from being the same bit for bit in every batch, for a message; "" if nothing does, with
+// SVC_BATCH_INVARIANT set. Computes a few rows and clears the memory. Free with svc_free.
+SVC_API char * svc_context_variance(void * context);
 SVC_API int32_t svc_memory_clear(void * context);
 // Bytes that svc_state_get would write for the sequence; -1 on failure.
 SVC_API int64_t svc_state_size(void * context, int32_t sequence);

@@ -20,7 +20,7 @@ import { parseHubId } from "../core/hub-id.ts";
 import type { ResidentAdapters } from "../engine/adapters.ts";
 import { EngineClient, type EngineClientDeps } from "../engine/client.ts";
 import { type ModelRelays, newRelays } from "./rpc.ts";
-import { type OpenLink, spawnEngine } from "../engine/host.ts";
+import { engineEnvironment, spawnEngine } from "../engine/host.ts";
 import { ManagedModel } from "../engine/managed-model.ts";
 import type { ManagedModelDeps } from "../engine/managed-model-deps.ts";
 import { checkMemory, claimOf } from "../engine/memory-fit.ts";
@@ -185,7 +185,6 @@ function managed(
   const { queue_max: queueMax, idle_timeout: idleSecs } = options.settings.server;
   const { hang_timeout: timeoutSecs } = options.settings.runtime;
   const log = (line: string): void => options.log(`${name}: ${line}`);
-  const openLink: OpenLink = (handlers) => spawnEngine(handlers, processEnvironment());
   const adapters = resident?.get(name);
   const show = options.loading?.(name);
   const meter = newMeter?.(); // one for all the engines that the model will have
@@ -198,7 +197,7 @@ function managed(
       new EngineClient({
         name,
         options: engine,
-        openLink,
+        openLink: (handlers) => spawnEngine(handlers, engineEnvironment(engine, processEnvironment())),
         queueMax,
         log,
         ...defined({ lossOf }),

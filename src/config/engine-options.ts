@@ -50,6 +50,7 @@ export function textOptions(
           ...tiersOf(runtime),
           ...speculativeOf(runtime, model.format.draft),
         }),
+    ...(runtime.determinism === "off" ? {} : { batchInvariant: true as const }),
     ...defined({ contextLen: cache.context_len }),
     ...(cache.memory_mb === undefined ? {} : { memoryBytes: cache.memory_mb * 1024 * 1024 }),
     ...defined({ memoryFraction: cache.memory_fraction }),

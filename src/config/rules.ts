@@ -94,6 +94,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...sameAlias(values, entries),
     ...speculation(values),
     ...cacheDisk(values),
+    ...determinism(values),
     ...otherKind(values, entries),
     ...modelAliases(values, entries),
     ...upstreamProblems(values, entries),
@@ -225,6 +226,21 @@ function cacheDisk(values: Values): readonly Problem[] {
   return off.map((path) =>
     problem(folder, folder.path, `has no effect with the value of ${path}`, "Remove one of them."),
   );
+}
+
+/** What would make an answer depend on other requests. */
+function determinism(values: Values): readonly Problem[] {
+  const wanted = values.get("runtime.determinism");
+  if (wanted?.value !== "batch-invariant") return [];
+  const excludes = (what: string, fix: string): Problem =>
+    problem(wanted, wanted.path, `"batch-invariant" excludes ${what}`, fix);
+  const cache = values.get("paged_attn.cache_type")?.value ?? "auto";
+  const drafts = values.get("runtime.speculative")?.value ?? "auto";
+  const isMtp = drafts === "mtp" || (drafts === "auto" && values.has("runtime.mtp_model"));
+  return [
+    ...(cache === "auto" || cache === "f16" ? [] : [excludes(`cache_type = "${cache}"`, 'Use "f16".')]),
+    ...(isMtp ? [excludes('speculative = "mtp"', 'Use "ngram" or "off".')] : []),
+  ];
 }
 
 /** Required settings of a search provider. */

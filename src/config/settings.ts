@@ -76,6 +76,11 @@ const Runtime = section("How models are run.", {
     minimum: 1,
     maximum: 1_073_741_824,
   }),
+  determinism: choice(
+    ["off", "batch-invariant"],
+    "`batch-invariant`: an answer with a seed is the same, bit for bit in its log probabilities, whatever else the server computes, also after a restart; on the CPU, slower. A model for which that is not possible is refused.",
+    { default: "off", example: "batch-invariant" },
+  ),
   hang_timeout: integer(
     "Seconds after which an engine process that neither answers nor uses the processor is killed and restarted; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },

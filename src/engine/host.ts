@@ -2,7 +2,7 @@
 
 import { ENGINE_STOP_MS } from "./limits.ts";
 import { ownCommand } from "../core/own-command.ts";
-import type { FromEngine, ToEngine } from "./protocol.ts";
+import type { EngineOptions, FromEngine, ToEngine } from "./protocol.ts";
 
 /** The process's environment, which an engine inherits. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -38,6 +38,12 @@ export const ENGINE_ENVIRONMENT = {
   /** Otherwise ggml starts a debugger, if installed, at a failed assertion. */
   GGML_NO_BACKTRACE: "1",
 };
+
+/** An engine's environment: its native libraries select kernels by it when they are loaded. */
+export function engineEnvironment(options: EngineOptions, environment: Environment): Environment {
+  const isInvariant = options.kind === "text" && options.batchInvariant === true;
+  return isInvariant ? { ...environment, SVC_BATCH_INVARIANT: "1" } : environment;
+}
 
 /** Spawns `svc engine`, linked by Bun's IPC: one JSON message costs about 5 µs, measured. */
 export function spawnEngine({ onMessage, onExit }: LinkHandlers, environment: Environment): EngineLink {

@@ -80,6 +80,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly cacheScope?: "all";
   /** Recompute the whole sequence for every token: no KV cell outlives a step. */
   readonly noKvCache?: true;
+  /** Refuse a model whose answers would depend on other requests. The process has SVC_BATCH_INVARIANT=1. */
+  readonly batchInvariant?: true;
   /** Source of draft tokens; absent: no speculative decoding. */
   readonly speculative?: Speculative;
   /** One pool of cells for all sequences; false gives each a fixed share. */

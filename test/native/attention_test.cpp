@@ -1,15 +1,18 @@
 // Property tests of the attention kernel (ffi/kernels/attention.h) against a scalar reference in double precision: random shapes,
-// strides, masks, streams and numbers of threads. Includes the kernel's source: the compiler's flags select its vector width.
+// strides, masks, streams and numbers of threads. Includes the kernel's source: the compiler's flags select its vector width. With
+// SVC_BATCH_INVARIANT=1 the KV cache's positions are there, and rows are the same bit for bit in all batches.
 
 #include "harness.h"
 
 #include "attention.cpp"
 
 #include <cmath>
+#include <numeric>
 
 namespace {
 
 constexpr int CASES = 150;
+constexpr int BATCHES = 8;
 
 struct attention_case {
     int DK, DV, key_heads, heads, rows, cells, streams, threads;
@@ -38,13 +41,21 @@ struct attention_case {
     }
 };
 
-// Rows of several sequences: each sees some of the cells of its own, in order of position; sometimes with ALiBi distances.
-void fill_mask(tensor & mask, const attention_case & c) {
+// Rows of several sequences: each sees some of the cells of its own; sometimes with ALiBi distances. `positions`: those of a sequence
+// differ.
+void fill_mask(tensor & mask, const attention_case & c, std::vector<int32_t> & positions) {
     const ggml_fp16_t hidden = ggml_fp32_to_fp16(-INFINITY);
     for (int stream = 0; stream < c.streams; ++stream) {
         const int sequences = random_int(1, 4);
         std::vector<int> owner(c.cells);
         for (int & sequence : owner) sequence = random_int(0, sequences - 1);
+        std::vector<int32_t> order(c.cells);
+        std::iota(order.begin(), order.end(), random_int(0, 1000));
+        std::shuffle(order.begin(), order.end(), generator);
+        std::vector<int> used(sequences, 0);
+        for (int cell = 0; cell < c.cells; ++cell) {
+            positions.push_back(random_int(0, 30) == 0 ? order[cell] + 5000 : 3000 + used[owner[cell]]++);
+        }
         int sequence = 0;
         for (int row = 0; row < c.rows; ++row) {
             if (random_int(0, 12) == 0) sequence = random_int(0, sequences - 1);
@@ -60,6 +71,7 @@ void fill_mask(tensor & mask, const attention_case & c) {
 
 struct operands {
     tensor q, k, v, mask, sinks, dst;
+    std::vector<int32_t> positions;  // [streams][cells]
 
     explicit operands(const attention_case & c) : q(GGML_TYPE_F32, c.DK, c.rows, c.heads, c.streams, c.gap), k(GGML_TYPE_F16, c.DK, c.cells, c.key_heads, c.streams, c.gap),
                                                   v(GGML_TYPE_F16, c.DV, c.cells, c.key_heads, c.streams, c.gap), mask(GGML_TYPE_F16, c.cells, c.rows, 1, c.streams),
@@ -69,7 +81,8 @@ struct operands {
         const auto halves = [](int n) { return [n](ggml_fp16_t * row) { std::generate(row, row + n, [] { return ggml_fp32_to_fp16(random_float()); }); }; };
         k.each_row<ggml_fp16_t>(halves(c.DK));
         v.each_row<ggml_fp16_t>(halves(c.DV));
-        if (c.masked) fill_mask(mask, c);
+        if (c.masked) fill_mask(mask, c, positions);
+        mask.t.extra = positions.data();
         dst.t.op = GGML_OP_FLASH_ATTN_EXT;
         dst.t.src[0] = &q.t;
         dst.t.src[1] = &k.t;
@@ -98,6 +111,64 @@ struct operands {
         }
     }
 };
+
+void compute(operands & o, int threads) {
+    run_threads(threads, svc_attention_work_size(threads, &o.dst.t), [&](const ggml_compute_params * params) { svc_attention(params, &o.dst.t); });
+}
+
+// A row that sees the positions [from, to) of its sequence, in a batch of its own: [heads][DV].
+std::vector<float> row_in_batch(attention_case c, const std::vector<float> & content, int from, int to, bool alone) {
+    c.masked = true;
+    c.streams = 1;
+    c.rows = alone ? 1 : random_int(1, 40);
+    c.cells = to + (alone ? 0 : random_int(0, 900));
+    c.threads = alone ? 1 : random_int(1, 4);
+    operands o(c);
+    std::vector<int32_t> cell_of(c.cells);  // the first `to`: by position
+    std::iota(cell_of.begin(), cell_of.end(), 0);
+    if (!alone) std::shuffle(cell_of.begin(), cell_of.end(), generator);
+    std::mt19937 same(7);
+    const auto next = [&] { return content[same() % content.size()]; };
+    for (int position = 0; position < to; ++position) {
+        const int cell = cell_of[position];
+        o.positions[cell] = position;
+        for (int head = 0; head < c.key_heads; ++head) {
+            std::generate_n(o.k.row<ggml_fp16_t>(cell, head), c.DK, [&] { return ggml_fp32_to_fp16(next()); });
+            std::generate_n(o.v.row<ggml_fp16_t>(cell, head), c.DV, [&] { return ggml_fp32_to_fp16(next()); });
+        }
+    }
+    // Rows after and before it are others of its sequence, or of one that shares its beginning.
+    const int target = random_int(0, c.rows - 1), shared = random_int(0, to), first_own = random_int(0, target);
+    for (int row = 0; row < c.rows; ++row) {
+        const int end = row < first_own ? shared : to + row - target;
+        for (int i = 0; i < c.cells; ++i) {
+            const bool is_other = row < first_own && i >= to;
+            const bool visible = i >= to ? is_other : i >= from && i < end;
+            const float bias = c.max_bias > 0 ? (float) (i - to) / 64 : 0.0f;
+            o.mask.row<ggml_fp16_t>(row)[cell_of[i]] = ggml_fp32_to_fp16(visible ? bias : -INFINITY);
+        }
+    }
+    for (int i = to; i < c.cells; ++i) o.positions[cell_of[i]] = shared + i - to;
+    for (int head = 0; head < c.heads; ++head) std::generate_n(o.q.row(target, head), c.DK, next);
+    std::generate_n(o.sinks.row(0), c.heads, next);
+    compute(o, c.threads);
+    std::vector<float> out;
+    for (int head = 0; head < c.heads; ++head) out.insert(out.end(), o.dst.row(head, target), o.dst.row(head, target) + c.DV);
+    return out;
+}
+
+// Whether a row is the same bit for bit in random batches, at random cells, on random numbers of threads.
+bool is_invariant(const attention_case & c) {
+    std::vector<float> content(997);
+    std::generate(content.begin(), content.end(), random_float);
+    const int to = random_int(0, 2) == 0 ? random_int(600, 1800) : random_int(1, 300), from = random_int(0, 1) * random_int(0, to - 1);
+    const std::vector<float> wanted = row_in_batch(c, content, from, to, true);
+    for (int i = 0; i < BATCHES; ++i) {
+        const std::vector<float> found = row_in_batch(c, content, from, to, false);
+        if (memcmp(found.data(), wanted.data(), wanted.size() * sizeof(float)) != 0) return false;
+    }
+    return true;
+}
 
 double slope_of(const attention_case & c, int head) {
     if (c.max_bias == 0) return 1;
@@ -159,7 +230,7 @@ int main() {
         operands o(c);
         o.poison_hidden(c);
         if (!svc_attention_supported(&o.dst.t)) return report("a supported shape is refused", NAN, 0) ? 0 : 1;
-        run_threads(c.threads, svc_attention_work_size(c.threads, &o.dst.t), [&](const ggml_compute_params * params) { svc_attention(params, &o.dst.t); });
+        compute(o, c.threads);
         const double error = largest_error(o, c);
         if (!(error <= 1e-4)) {
             printf("case %d: DK %d, DV %d, heads %d/%d, rows %d, cells %d, streams %d, threads %d, bias %g, softcap %g, sinks %d\n", i, c.DK,
@@ -167,9 +238,13 @@ int main() {
             report("attention", error, 1e-4);
             return 1;
         }
+        if (svc_batch_invariant() && !is_invariant(c)) {
+            printf("case %d: DK %d, DV %d, heads %d/%d, bias %g, softcap %g\n", i, c.DK, c.DV, c.heads, c.key_heads, c.max_bias, c.softcap);
+            return report("a row depends on its batch", NAN, 0) ? 0 : 1;
+        }
         largest = std::max(largest, error);
     }
     char what[80];
-    snprintf(what, sizeof(what), "attention, %d lanes, %d random operations", LANES, CASES);
+    snprintf(what, sizeof(what), "attention%s, %d lanes, %d random operations", svc_batch_invariant() ? " by position" : "", LANES, CASES);
     return report(what, largest, 1e-4) ? 0 : 1;
 }

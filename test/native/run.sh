@@ -47,6 +47,7 @@ property_tests() {
                 -o "$temporary/$test" -L"$bin" -lggml-base -lpthread "-Wl,-rpath,$bin"
             if grep -qw "$flag" /proc/cpuinfo; then
                 OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
+                [ "$test" != attention ] || SVC_BATCH_INVARIANT=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
             else
                 echo "SKIPPED: $test at $name, which this processor lacks (compiled)"
             fi

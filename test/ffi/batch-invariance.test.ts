@@ -1,0 +1,119 @@
+// Answers under SVC_BATCH_INVARIANT: in random mixes, with shared prefixes, preemption, drafts, copies of cells and other
+// chunks of the prompt, they are what they are alone, bit for bit. The switch is read once by the native libraries, so a
+// process of its own runs these tests, for each CPU variant with kernels of another width. SVC_SLOW_TESTS=1 takes all
+// architectures and 10,000 requests.
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LlamaBackend } from "../../ffi/llama.ts";
+import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
+import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
+import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
+import { architectureModel } from "../helpers/architecture-models.ts";
+import { ARCHITECTURE_NAMES } from "../helpers/architectures.ts";
+import { alone, difference, mixed, Mixer, randomAsks } from "../helpers/mixes.ts";
+import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { tempDir } from "../helpers/tmp.ts";
+import { random } from "../helpers/world.ts";
+
+const SLOW = process.env.SVC_SLOW_TESTS === "1";
+const FAST = ["qwen3moe", "gemma3", "qwen3next"];
+const NAMES = ["built-in", ...(SLOW ? ARCHITECTURE_NAMES : FAST)];
+const ASKS = Number(process.env.SVC_FUZZ_RUNS ?? (SLOW ? 80 : 12));
+/** Variants with kernels of other vector widths, and the flag of /proc/cpuinfo that each needs. */
+const VARIANTS = { haswell: "avx2", icelake: "avx512_vnni" };
+
+/** Threads that sleep at a barrier, as passes of tiny models on a busy machine spend their time there. */
+const ENVIRONMENT = { SVC_BATCH_INVARIANT: "1", GOMP_SPINCOUNT: "500" };
+
+const CPUINFO = "/proc/cpuinfo";
+const flags = existsSync(CPUINFO) ? readFileSync(CPUINFO, "utf8") : "";
+
+if (process.env.SVC_BATCH_INVARIANT === "1") {
+  describe.each(NAMES)("%s", invariant);
+  test("a model that gives no answers is not refused", async () => {
+    const bert = await tinyBackend({ batchInvariant: true }, architectureModel("bert"));
+    expect(bert.info).toMatchObject({ generates: false, embeds: true });
+    bert.close();
+  });
+  test("a model whose graph depends on the batch is refused", async () => {
+    expect(await openOrRefused({}, architectureModel("grok"))).toBeUndefined();
+  });
+} else
+  for (const [variant, flag] of Object.entries(VARIANTS))
+    test.skipIf(!flags.includes(` ${flag} `))(
+      variant,
+      async () => {
+        const child = Bun.spawn([process.execPath, "test", "--timeout", "600000", import.meta.path], {
+          env: { ...process.env, ...ENVIRONMENT, SVC_TEST_CPU: variant },
+          stdout: "ignore",
+          stderr: "pipe",
+        });
+        const [output, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+        expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" });
+      },
+      3_600_000,
+    );
+
+/** An architecture whose graphs depend on the batch is refused. */
+async function openOrRefused(sizes: object, path: string): Promise<LlamaBackend | undefined> {
+  try {
+    return await tinyBackend({ contextLen: 1024, batchInvariant: true, ...sizes }, path);
+  } catch (error) {
+    expect(String(error)).toContain("batch-invariant");
+    return undefined;
+  }
+}
+
+function invariant(name: string): void {
+  const path = name === "built-in" ? TINY_PATH : architectureModel(name);
+  // A small cache, so that sequences are preempted; passes of other sizes, on other threads.
+  const crowded = {
+    maxSeqs: 16,
+    prefixCacheN: 4,
+    contextLen: 256,
+    threads: 2,
+    ubatch: 48,
+    batch: 48,
+    tiers: {},
+  };
+
+  test("answers in random mixes, before and after a restart, are the same bit for bit", async () => {
+    const one = await openOrRefused({ maxSeqs: 1, threads: 1, ubatch: 128, batch: 128 }, path);
+    if (one === undefined) return expect(["built-in", ...FAST]).not.toContain(name);
+    const chance = random(5);
+    const below = (n: number): number => Math.floor(chance() * n);
+    const asks = randomAsks(ASKS, below, { promptMax: 120, answerMax: 140 });
+    const wanted = await alone(one, asks);
+    one.close();
+    const folder = join(tempDir(), "cache");
+    let preempted = 0;
+    let restored = 0;
+    for (let start = 0; start < 2; start++) {
+      const crowd = await openOrRefused(crowded, path);
+      if (crowd === undefined) throw new Error("one context was accepted and another one was not");
+      const mixer = new Mixer(crowd, {
+        prefixCacheN: 4,
+        drafts: start === 0,
+        multiStepMs: 1,
+        tiers: tiersOf(crowd, folder),
+      });
+      const { tokens, logprobs, largest } = difference(await mixed(mixer, asks, below), wanted);
+      expect({ start, tokens, logprobs, largest }).toEqual({ start, tokens: 0, logprobs: 0, largest: 0 });
+      const { preemptions, tierTokens } = mixer.engine.stats();
+      preempted += preemptions;
+      restored += tierTokens;
+      mixer.engine.close();
+      crowd.close();
+    }
+    if (name === "built-in" && ASKS >= 12) expect(Math.min(preempted, restored)).toBeGreaterThan(0);
+  });
+}
+
+/** A fast clock: restoring always pays. */
+function tiersOf({ cellCopies: cells }: LlamaBackend, folder: string): CacheTiers | undefined {
+  const disk = new DiskTier(folder, 1 << 30, () => undefined);
+  const memory = new MemoryTier(1 << 26);
+  return cells && new CacheTiers({ cells, memory, disk, onRead: () => undefined, now: () => 0 });
+}
