@@ -94,7 +94,7 @@ describe("blocks", () => {
 
   test("keep the bound: the ends of prompts go first", async () => {
     const folder = join(tempDir(), "cache");
-    const bytes = 10 * (CELLS.length + 72);
+    const bytes = 10 * (CELLS.length + 68);
     const tier = await write(folder, 20, bytes);
     const held = KEYS.filter((key) => existsSync(blockPath(folder, key)));
     expect(held.length).toBeLessThanOrEqual(10);
@@ -107,7 +107,7 @@ describe("blocks", () => {
     const folder = join(tempDir(), "cache");
     await write(folder, 3);
     writeFileSync(`${blockPath(folder, keyAt(0))}.123-0`, "half");
-    expect(await purgeBlocks(folder)).toEqual({ blocks: 3, bytes: 3 * (CELLS.length + 72) });
+    expect(await purgeBlocks(folder)).toEqual({ blocks: 3, bytes: 3 * (CELLS.length + 68) });
     expect([...new Bun.Glob("**/*").scanSync(folder)]).toEqual(["secret"]);
     expect(await purgeBlocks(join(folder, "nowhere"))).toEqual({ blocks: 0, bytes: 0 });
   });
