@@ -177,6 +177,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "@sinclair/typebox": [
     ...rooms(
       "agent",
+      "cli",
       "config",
       "core",
       "dialects",

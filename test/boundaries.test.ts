@@ -165,7 +165,7 @@ describe("a violation is found", () => {
     ["src/worker/x.ts", 'import { spawnEngine } from "../engine/host.ts";'],
     ["src/http/routes/x.ts", 'import { Models } from "../../engine/models.ts";'],
     ["src/cli/x.ts", 'import "../http/server.ts";'],
-    ["src/cli/x.ts", 'import { Type } from "@sinclair/typebox";'],
+    ["src/engine/x.ts", 'import { Type } from "@sinclair/typebox";'],
     ["src/engine/x.ts", 'import { fetchModel } from "../hub/fetch-model.ts";'],
     ["src/config/x.ts", 'import { listFiles } from "@huggingface/hub";'],
     ["src/http/x.ts", 'import { dlopen } from "bun:ffi";'],

@@ -140,6 +140,11 @@ function addServerCommands(program: Command, choose: Choose): void {
     .option("--json", jsonText, false);
   list.action(({ json }: JsonOption) => choose({ command: "list", json, flags: flagsOf(list) }));
   addShowCommand(program, choose);
+  const replay = add("replay <file>", "Send recorded requests again and compare the answers' fingerprints.");
+  replay.option("--record <file>", "write the requests with the new answers to a file");
+  replay.action((file: string, { record: output }: { readonly record?: string }) =>
+    choose({ command: "replay", file, ...defined({ output }), flags: flagsOf(replay) }),
+  );
   const stop = add("stop <model>", "Unload a model of a running server.");
   stop.action((model: string) => choose({ command: "stop", model, flags: flagsOf(stop) }));
 }

@@ -65,6 +65,7 @@ export type Invocation =
   | { readonly command: "login" }
   /** Talks to a running server. */
   | (ServerCommand & SettingsArgs)
+  | ({ readonly command: "replay"; readonly file: string; readonly output?: string } & SettingsArgs)
   /** Flags hold the model too. */
   | ({
       readonly command: "quantize";

@@ -24,6 +24,7 @@ import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
+import { replay } from "./replay.ts";
 import { serve } from "./serve.ts";
 
 /** The process that runs a command. */
@@ -81,6 +82,7 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "list":
     case "show":
     case "stop":
+    case "replay":
     case "verify":
       return withSettings(invocation, { host }, (loaded) => aboutModels(loaded, invocation, host));
     case "backend":
@@ -149,11 +151,12 @@ function rpcWorker(invocation: Extract<Invocation, { command: "rpc-worker" }>, h
 
 function aboutModels(
   loaded: Loaded,
-  invocation: Extract<Invocation, { command: "ps" | "list" | "show" | "stop" | "verify" }>,
+  invocation: Extract<Invocation, { command: "ps" | "list" | "show" | "stop" | "verify" | "replay" }>,
   host: Host,
 ): Promise<number> {
   if (invocation.command === "show" || invocation.command === "verify")
     return inspect(loaded, invocation, hostOf(loaded, host));
+  if (invocation.command === "replay") return carriedOut(replay(invocation, loaded.settings), host);
   return carriedOut(
     serverCommand(invocation, loaded.settings).then((text) => void process.stdout.write(text)),
     host,
@@ -161,10 +164,9 @@ function aboutModels(
 }
 
 /** The exit code of a command that reports its failures to the user. */
-async function carriedOut(work: Promise<void>, host: Host): Promise<number> {
+async function carriedOut(work: Promise<number | void>, host: Host): Promise<number> {
   try {
-    await work;
-    return EXIT.ok;
+    return (await work) ?? EXIT.ok;
   } catch (error) {
     return failed(host, error);
   }

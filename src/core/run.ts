@@ -87,6 +87,10 @@ export interface RunRequest<P = Prompt> {
   readonly countOnly?: boolean;
   /** Report log probabilities of the drawn tokens and of the `top` most likely alternatives (0 … 20). */
   readonly logprobs?: { readonly top: number };
+  /** Report a fingerprint of each choice, over all that determines it and what was drawn. */
+  readonly fingerprint?: true;
+  /** Fail unless the answer does not depend on other requests. */
+  readonly batchInvariant?: true;
   /** Constraint of the answer's content. Reasoning before it is unconstrained. */
   readonly constraint?: Constraint;
   /** The field of the request that says so, for refusals. */
@@ -186,6 +190,8 @@ export type RunEvent =
       readonly reason: FinishReason;
       /** Which of the request's stop strings ended it, if one did. */
       readonly stop?: string;
+      /** Where asked for. */
+      readonly fingerprint?: string;
     }
   | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
   | { readonly type: "error"; readonly error: ErrorData };

@@ -33,6 +33,14 @@ export function acceptedMeta(meta: AnswerMeta, { adapterGeneration, answeredBy }
   return { ...meta, ...defined({ adapterGeneration, model: answeredBy }) };
 }
 
+/** The header of an answer whose choices have fingerprints. */
+export function fingerprintHeader(
+  choices: readonly { readonly fingerprint?: string }[],
+): Readonly<Record<string, string>> {
+  const fingerprints = choices.flatMap(({ fingerprint }) => fingerprint ?? []);
+  return fingerprints.length === 0 ? {} : { "x-svc-fingerprint": fingerprints.join(", ") };
+}
+
 /** The id of the model of a kind behind a name that a request gave. */
 export function answeringModel(deps: HttpDeps, model: string, kind: ModelKind = "text"): string {
   if (model !== "default") return model;

@@ -152,7 +152,9 @@ export class Answer {
     const meant = this.request.maxTokens === 0 ? "length" : (REASONS.get(reason) ?? "stop");
     // Some servers end an answer that is calls with "stop".
     const isCalls = meant === "stop" && choice.begun > 0;
-    return { type: "choice_end", choice: index, reason: isCalls ? "tool_calls" : meant, ...ended };
+    const fingerprint = wire.fingerprint ?? undefined;
+    const end = { choice: index, reason: isCalls ? ("tool_calls" as const) : meant, ...ended };
+    return { type: "choice_end", ...end, ...defined({ fingerprint }) };
   }
 }
 

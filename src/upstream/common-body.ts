@@ -20,6 +20,8 @@ export function commonFields(request: Request, engine: EngineName): Body {
     ...extensionFields(request, engine),
     ...(choices === 1 ? {} : { n: choices }),
     ...(truncate ? truncation(engine) : {}),
+    ...(request.batchInvariant === true ? { determinism: "batch-invariant" } : {}),
+    ...defined({ fingerprint: request.fingerprint }),
   };
 }
 

@@ -25,8 +25,10 @@ export type Field =
   | "adapter"
   | "completions"
   | "continue_final_message"
+  | "determinism"
   | "dry_multiplier"
   | "echo"
+  | "fingerprint"
   | "frequency_penalty"
   | "grammar"
   | "infill"
@@ -104,7 +106,9 @@ const CHAT: Honoured = {
     ...COMMON,
     ...OF_SVC,
     "continue_final_message",
+    "determinism",
     "echo",
+    "fingerprint",
     "logprobs",
     "max_tokens_per_doc",
     "n",
@@ -183,6 +187,8 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   need("logprobs", request.logprobs !== undefined);
   need("truncate_sequence", request.truncate);
   need("echo", request.echo === true);
+  need("determinism", request.batchInvariant === true);
+  need("fingerprint", request.fingerprint === true);
   const param = request.constraintParam ?? "grammar";
   need("regex", constraint?.type === "regex", param);
   need("grammar", constraint?.type === "lark" || constraint?.type === "grammars", param);

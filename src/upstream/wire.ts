@@ -72,6 +72,8 @@ const Choice = Type.Object(
     /** vLLM, SGLang and svc: the stop string that ended the choice; a number is a token. */
     stop_reason: maybe(Type.Unknown()),
     matched_stop: maybe(Type.Unknown()),
+    /** svc. */
+    fingerprint: maybe(Type.String()),
   },
   OPEN,
 );

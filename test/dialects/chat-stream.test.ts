@@ -253,3 +253,14 @@ describe("cost is linear in the answer", () => {
     expect(fold.body(META).choices[0]?.message.content).toBe(pieces.join(""));
   });
 });
+
+test("a fingerprint is on the last chunk of its choice, and on the choice of a body", () => {
+  const run: RunEvent[] = [
+    ACCEPTED,
+    { type: "choice_end", choice: 0, reason: "stop", fingerprint: "0a1b" },
+    FINISH,
+  ];
+  const [chunk] = chunks(run).slice(-1) as [{ choices: unknown[] }];
+  expect(chunk.choices).toEqual([{ ...choice({}, "stop"), fingerprint: "0a1b" }]);
+  expect(body(run).choices[0]).toMatchObject({ finish_reason: "stop", fingerprint: "0a1b" });
+});

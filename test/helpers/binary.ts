@@ -204,6 +204,7 @@ const ENGINE_FLAGS: ReadonlySet<string> = new Set([
   "--thinking-default",
   "--cache-disk",
   "--cache-ram",
+  "--determinism",
   "--chat-template",
 ]);
 

@@ -207,6 +207,10 @@ export class FakeBackend implements Backend {
     };
   }
 
+  identity(adapter: AdapterId): string {
+    return `fake ${adapter}`;
+  }
+
   selectAdapter(adapter: AdapterId): void {
     this.selections++;
     this.adapter = adapter;

@@ -20,7 +20,7 @@ import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/c
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
-import { maxTokensOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { maxTokensOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { sentTools, toolUseOf } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
@@ -69,6 +69,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),
     ...(stream && body.return_progress === true ? { progress: true } : {}),
+    ...samenessOf(body),
   };
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
 }

@@ -28,6 +28,7 @@ interface ChoiceDraft {
   readonly tokens: TokenLogprob[];
   reason: FinishReason | undefined;
   stop: string | undefined;
+  fingerprint: string | undefined;
 }
 
 export interface ChatFoldOptions {
@@ -52,6 +53,7 @@ export class ChatFold {
       tokens: [],
       reason: undefined,
       stop: undefined,
+      fingerprint: undefined,
     }));
   }
 
@@ -78,6 +80,7 @@ export class ChatFold {
       case "choice_end":
         this.draft(event.choice).reason = event.reason;
         this.draft(event.choice).stop = event.stop;
+        this.draft(event.choice).fingerprint = event.fingerprint;
         return;
       case "finish":
         this.usage = usageBody(event.usage, event.timings);
@@ -113,7 +116,7 @@ export class ChatFold {
       message: messageBody(draft),
       logprobs: this.withLogprobs ? choiceLogprobs(draft.tokens) : null,
       finish_reason: draft.reason,
-      ...defined({ stop_reason: draft.stop }),
+      ...defined({ stop_reason: draft.stop, fingerprint: draft.fingerprint }),
     };
   }
 

@@ -10,11 +10,12 @@ import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import {
+  choiceEndProperties,
   choicesProperties,
   maxTokensProperties,
   samplingProperties,
+  samenessProperties,
   stopProperties,
-  stopReasonProperty,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -193,6 +194,7 @@ export const ChatCompletionRequest = Type.Object(
     ),
     ...truncateProperties,
     ...keepAliveProperties,
+    ...samenessProperties,
     reasoning_effort: orNull(
       Type.String({
         description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`.",
@@ -263,7 +265,7 @@ export const ChatCompletionResponseChoice = Type.Object(
     message: ChatCompletionResponseMessage,
     logprobs: Type.Union([ChoiceLogprobs, Type.Null()]),
     finish_reason: FinishReasonWord,
-    ...stopReasonProperty,
+    ...choiceEndProperties,
   },
   { $id: "ChatCompletionResponseChoice" },
 );
@@ -310,7 +312,7 @@ const ChatCompletionChunkChoice = Type.Object(
     delta: ChatCompletionChunkDelta,
     logprobs: Type.Optional(ChoiceLogprobs),
     finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
-    ...stopReasonProperty,
+    ...choiceEndProperties,
   },
   { $id: "ChatCompletionChunkChoice" },
 );

@@ -8,7 +8,7 @@ import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";
 import { capByGrammar, constraintOf } from "../shared/constraint.ts";
-import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { CompletionRequest } from "./schema.ts";
 
 /** OpenAI's default cap on generated tokens. */
@@ -59,6 +59,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),
+    ...samenessOf(body),
   };
   return {
     runs: prompts.map((prompt) => ({ ...run, prompt })),

@@ -16,6 +16,7 @@ interface ChoiceDraft {
   readonly tokens: TokenLogprob[];
   reason: FinishReason | undefined;
   stop: string | undefined;
+  fingerprint: string | undefined;
 }
 
 /** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
@@ -33,6 +34,7 @@ export class CompletionFold {
       tokens: [],
       reason: undefined,
       stop: undefined,
+      fingerprint: undefined,
     }));
   }
 
@@ -59,6 +61,7 @@ export class CompletionFold {
       case "choice_end":
         this.draft(event.choice).reason = event.reason;
         this.draft(event.choice).stop = event.stop;
+        this.draft(event.choice).fingerprint = event.fingerprint;
         return;
       case "finish":
         this.runCost = { usage: event.usage, timings: event.timings };
@@ -97,14 +100,17 @@ export class CompletionFold {
     return generated.reduce((sum, { logprob }) => sum + logprob, 0) / generated.length;
   }
 
-  private choiceBody({ text, tokens, reason, stop }: ChoiceDraft, index: number): CompletionResponseChoice {
+  private choiceBody(
+    { text, tokens, reason, stop, fingerprint }: ChoiceDraft,
+    index: number,
+  ): CompletionResponseChoice {
     assert(reason === "stop" || reason === "length", `completion ended with ${reason}`);
     return {
       index,
       text: text.join(""),
       logprobs: this.layout.withLogprobs ? new LogprobsLayout(this.layout.echo).next(tokens) : null,
       finish_reason: reason,
-      ...defined({ stop_reason: stop }),
+      ...defined({ stop_reason: stop, fingerprint }),
     };
   }
 

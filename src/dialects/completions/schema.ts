@@ -14,10 +14,11 @@ import { orNull } from "../shared/check.ts";
 import { grammarProperties } from "../shared/constraint.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import {
+  choiceEndProperties,
   choicesProperties,
   samplingProperties,
+  samenessProperties,
   stopProperties,
-  stopReasonProperty,
   streamProperties,
   truncateProperties,
 } from "../shared/sampling.ts";
@@ -77,6 +78,7 @@ export const CompletionRequest = Type.Object(
     ...streamProperties,
     ...truncateProperties,
     ...keepAliveProperties,
+    ...samenessProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
   },
   {
@@ -120,7 +122,7 @@ export const CompletionResponseChoice = Type.Object(
     text: Type.String(),
     logprobs: OptionalLogprobs,
     finish_reason: FinishReasonWord,
-    ...stopReasonProperty,
+    ...choiceEndProperties,
   },
   { $id: "CompletionResponseChoice" },
 );
@@ -143,7 +145,7 @@ const CompletionChunkChoice = Type.Object(
     text: Type.String(),
     logprobs: OptionalLogprobs,
     finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
-    ...stopReasonProperty,
+    ...choiceEndProperties,
   },
   { $id: "CompletionChunkChoice" },
 );

@@ -59,9 +59,9 @@ export class ChunkWriter {
   }
 
   /** Ends a choice. */
-  end({ choice, reason, stop }: EndedChoice): string {
+  end({ choice, reason, stop, fingerprint }: EndedChoice): string {
     const frames = this.flush();
-    this.pendingEnd = { choice, reason, ...defined({ stop }) };
+    this.pendingEnd = { choice, reason, ...defined({ stop, fingerprint }) };
     return frames;
   }
 
@@ -95,9 +95,9 @@ export class ChunkWriter {
   /** The held-back final chunk of the choice that ended last, if any. */
   flush(usage?: CompletionUsageResponse): string {
     if (this.pendingEnd === undefined) return "";
-    const { choice, reason, stop } = this.pendingEnd;
+    const { choice, reason, stop, fingerprint } = this.pendingEnd;
     this.pendingEnd = undefined;
-    const end = { finish_reason: reason, ...defined({ stop_reason: stop }) };
+    const end = { finish_reason: reason, ...defined({ stop_reason: stop, fingerprint }) };
     const chunk = this.chunk([{ index: choice, ...this.options.last, ...end }]);
     if (this.options.includeUsage) return dataFrame(JSON.stringify({ ...chunk, usage: null }));
     return dataFrame(JSON.stringify(usage === undefined ? chunk : { ...chunk, usage }));

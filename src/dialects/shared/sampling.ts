@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
+import type { RunRequest } from "../../core/run.ts";
 import {
   CHOICES_MAX,
   DRY_BREAKER_CHARS_MAX,
@@ -106,10 +107,41 @@ export const samplingProperties = {
 /** Stop strings under the field name `stop`. */
 export const stopProperties = { stop: orNull(StopTokens) };
 
-/** The end of a choice, as in vLLM. */
-export const stopReasonProperty = {
+/** Asks for the same bits in every batch, and for a fingerprint of them. */
+export const samenessProperties = {
+  determinism: orNull(
+    Type.Literal("batch-invariant", {
+      description:
+        "Fail unless the answer is independent of other requests, bit for bit; needs a server with this setting.",
+    }),
+  ),
+  fingerprint: orNull(
+    Type.Boolean({
+      description: "Report a `fingerprint` of each choice, also in the header X-SVC-Fingerprint.",
+    }),
+  ),
+};
+
+/** The parts of a run that these fields ask for. */
+export function samenessOf(
+  body: Static<typeof SamenessFields>,
+): Pick<RunRequest, "fingerprint" | "batchInvariant"> {
+  return {
+    ...(body.fingerprint === true ? { fingerprint: true } : {}),
+    ...(body.determinism === "batch-invariant" ? { batchInvariant: true } : {}),
+  };
+}
+
+/** The end of a choice: the stop string, as in vLLM, and the fingerprint. */
+export const choiceEndProperties = {
   stop_reason: Type.Optional(
     Type.String({ description: "The stop string that ended the choice; absent for any other end." }),
+  ),
+  fingerprint: Type.Optional(
+    Type.String({
+      description:
+        "Hash over what determines the choice, its tokens and their log probabilities, where asked for.",
+    }),
   ),
 };
 
@@ -148,6 +180,7 @@ export const truncateProperties = {
   ),
 };
 
+const SamenessFields = Type.Object(samenessProperties);
 const SamplingFields = Type.Object(samplingProperties);
 const MaxTokensFields = Type.Object(maxTokensProperties);
 

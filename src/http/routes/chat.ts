@@ -12,7 +12,7 @@ import {
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { ChatStream } from "../../dialects/chat/stream.ts";
 import { withChatPreset } from "../../dialects/shared/preset.ts";
-import { acceptedMeta, answerMeta } from "../answer.ts";
+import { acceptedMeta, answerMeta, fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toErrorData } from "../errors.ts";
@@ -90,7 +90,8 @@ async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Pro
   const started = await start();
   const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined });
   await foldRun(started, fold);
-  return Response.json(fold.body(acceptedMeta(meta, started.accepted)));
+  const body = fold.body(acceptedMeta(meta, started.accepted));
+  return Response.json(body, { headers: fingerprintHeader(body.choices) });
 }
 
 /** Streams an answer that goes on when its client leaves, for a grace period: the web interface can join it again. */

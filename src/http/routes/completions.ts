@@ -11,7 +11,7 @@ import {
 } from "../../dialects/completions/schema.ts";
 import { CompletionStream } from "../../dialects/completions/stream.ts";
 import { withCompletionPreset } from "../../dialects/shared/preset.ts";
-import { answerMeta } from "../answer.ts";
+import { answerMeta, fingerprintHeader } from "../answer.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { foldRuns, mergeRuns, startRuns } from "../merge.ts";
@@ -49,5 +49,6 @@ async function answerCompletion(deps: HttpDeps, request: Request): Promise<Respo
   }
   const folds = runs.map(({ choices }) => new CompletionFold(choices, layout));
   await foldRuns(started, folds);
-  return Response.json(completionBody(meta, folds));
+  const body = completionBody(meta, folds);
+  return Response.json(body, { headers: fingerprintHeader(body.choices) });
 }

@@ -177,10 +177,14 @@ export interface Backend extends MediaBackend {
   readonly contextTokens: number;
   /** Number of token ids. */
   readonly vocabulary: number;
+  /** A row's result does not depend on other rows, on cells or on threads; absent: it may. */
+  readonly isInvariant?: boolean | undefined;
   /** With a draft model, the cache can always drop rejected draft tokens, whatever `reuse` is. */
   readonly draftModel?: DraftModel | undefined;
   /** Starts to render and tokenize. Prompts are rendered in order; very long ones and those with media have queues of their own. */
   render(prompt: Prompt): PendingPrompt;
+  /** Model, adapter, kernels and library: what logits depend on besides tokens. Reads files. */
+  identity(adapter: AdapterId): string;
   /** Selects the adapter of all later passes. */
   selectAdapter(adapter: AdapterId): void;
   decode(columns: BatchColumns, n: number): DecodeOutcome;

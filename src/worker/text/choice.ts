@@ -6,6 +6,7 @@ import { AnswerGuard, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./answer-gu
 import type { AnswerPlan, RenderedPrompt } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
 import type { DraftLength } from "./decode/draft-length.ts";
+import type { Fingerprint } from "./fingerprint.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -19,6 +20,8 @@ export interface Choice {
   draftLength: DraftLength | undefined;
   /** The grammar of a tool call that may still begin. */
   calls: PendingCalls | undefined;
+  /** Where asked for. */
+  readonly fingerprint: Fingerprint | undefined;
 }
 
 /** The grammar of tool calls, until one begins. */

@@ -5,6 +5,7 @@ import type { Backend } from "./backend.ts";
 import type { Choice, EngineSequence, PendingCalls } from "./choice.ts";
 import { DraftLength } from "./decode/draft-length.ts";
 import type { TokenTexts } from "./detokenize.ts";
+import { Fingerprint } from "./fingerprint.ts";
 import type { MediaChunk } from "./media-backend.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
 import type { RunState } from "./run-state.ts";
@@ -41,7 +42,10 @@ export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: 
   const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
   const sampler = backend.newSampler(request.sampling, words, seed, choice);
   const draftLength = drafts && guard === undefined ? new DraftLength() : undefined;
-  const owner = { run, output, guard, draftLength, calls };
+  const identity = request.fingerprint === true ? backend.identity(run.partition.adapter) : undefined;
+  const fingerprint =
+    identity === undefined ? undefined : new Fingerprint({ identity, request, seed, choice, tokens });
+  const owner = { run, output, guard, draftLength, calls, fingerprint };
   return new Sequence<Choice>(owner, tokens, sampler, {
     partition: run.partition,
     scoresPrompt: scores,

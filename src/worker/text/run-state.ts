@@ -1,12 +1,13 @@
 // One run in the engine: its request, the output of its choices, its counts, and its events.
 
+import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import { newId } from "../../core/id.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Arrival } from "./arrivals.ts";
-import type { RenderedPrompt } from "./backend.ts";
+import type { Backend, RenderedPrompt } from "./backend.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
 import { HoldBack } from "./hold-back.ts";
 import { OutputParser } from "./output-parser.ts";
@@ -96,7 +97,7 @@ export class ChoiceOutput {
   }
 
   /** Ends the choice. `stopped`: because `push` returned true; then held text is dropped. */
-  end(reason: FinishReason, stopped: boolean): void {
+  end(reason: FinishReason, stopped: boolean, fingerprint?: string): void {
     if (!stopped)
       this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
     this.send(this.parser.end());
@@ -106,6 +107,7 @@ export class ChoiceOutput {
       choice: this.index,
       reason: calls ? "tool_calls" : reason,
       ...(calls || this.stop === undefined ? {} : { stop: this.stop }),
+      ...defined({ fingerprint }),
     });
   }
 
@@ -253,7 +255,15 @@ export interface LengthPlan {
 const ANSWER_SHARE = 0.25;
 
 /** Validates what only the engine knows: vocabulary and template. Throws ServiceError. */
-export function checkRequest({ sampling, prompt, constraint }: RunRequest, vocabulary: number): void {
+export function checkRequest(
+  { sampling, prompt, constraint, batchInvariant }: RunRequest,
+  { vocabulary, isInvariant }: Pick<Backend, "vocabulary" | "isInvariant">,
+): void {
+  if (batchInvariant === true && isInvariant !== true) {
+    const message =
+      'determinism "batch-invariant" needs a server with determinism = "batch-invariant" in [runtime]. Omit the field, or ask for the setting.';
+    throw new ServiceError("invalid_request", message, { param: "determinism" });
+  }
   const unknown = sampling.logitBias.find(({ token }) => token >= vocabulary);
   if (unknown !== undefined) {
     const message = `logit_bias names token ${unknown.token}, but the model's vocabulary has ${vocabulary} tokens. Use ids below that.`;

@@ -47,7 +47,7 @@ export class Runs {
   accept(arrival: Arrival, prompt: RenderedPrompt, matchers: MatcherSet): void {
     const { backend, emit, now, newSeed } = this.deps;
     const { request } = arrival;
-    checkRequest(request, backend.vocabulary);
+    checkRequest(request, backend);
     if (request.countOnly === true) {
       new RunState(arrival, prompt, 0, emit).finish(now());
       matchers.free();
@@ -96,6 +96,7 @@ export class Runs {
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was wanted
     sequence.append(token);
     run.tokenDrawn(nowMs, output.reasoning);
+    sequence.owner.fingerprint?.add(token, backend.logprobs(row, token, 0).logprob);
     const { logprobs: wanted, ignoreEnd = false } = run.request;
     const ends = backend.endsGeneration(token) && !ignoreEnd;
     if (ends) return this.endChoice(sequence, "stop", false, nowMs);
@@ -134,7 +135,7 @@ export class Runs {
 
   private endChoice(sequence: EngineSequence, reason: FinishReason, stopped: boolean, nowMs: number): void {
     const { run, output } = sequence.owner;
-    output.end(reason, stopped);
+    output.end(reason, stopped, sequence.owner.fingerprint?.digest());
     this.release(sequence, true);
     run.choiceEnded(nowMs);
   }

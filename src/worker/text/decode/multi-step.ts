@@ -71,5 +71,6 @@ export class MultiStepDecode implements DecodeMode {
 function isUnconstrained({ gap, generated, owner }: EngineSequence): boolean {
   const { guard, calls, run } = owner;
   const isFree = guard === undefined && calls === undefined;
-  return isFree && gap === 1 && generated > 0 && run.request.logprobs === undefined;
+  const isUnscored = run.request.logprobs === undefined && owner.fingerprint === undefined;
+  return isFree && gap === 1 && generated > 0 && isUnscored;
 }

@@ -1,0 +1,105 @@
+// Batch-invariant answers, fingerprints and `svc replay`, through the executable.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
+
+const INVARIANT = ["--determinism", "batch-invariant"];
+const SHARED = Array.from({ length: 30 }, (_, i) => `Fact ${i}: box ${i} is in room ${(i * 7) % 30}.`).join(
+  " ",
+);
+const BODIES = Array.from({ length: 6 }, (_, i) => ({
+  messages: [{ role: "user", content: `${i % 2 === 0 ? SHARED : ""} Where is box ${i}?` }],
+  temperature: 1.2,
+  seed: i,
+  max_tokens: 24,
+}));
+
+interface Answered {
+  readonly status: number;
+  readonly header: string | null;
+  readonly choices: readonly { readonly fingerprint?: string }[];
+  readonly error?: { readonly message: string; readonly param: string };
+}
+
+async function ask({ url }: Server, body: object, path = "/v1/chat/completions"): Promise<Answered> {
+  const response = await fetch(url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const { choices, error } = (await response.json()) as Partial<Answered>;
+  const { status, headers } = response;
+  return {
+    status,
+    header: headers.get("x-svc-fingerprint"),
+    choices: choices ?? [],
+    ...(error && { error }),
+  };
+}
+
+const portOf = ({ url }: Server): string => new URL(url).port;
+
+describe("batch-invariant", () => {
+  test("fingerprints recorded one by one are found in a crowd, after a restart, and by svc replay", async () => {
+    const file = join(newFolder(), "answers.jsonl");
+    const requests = join(newFolder(), "requests.jsonl");
+    writeFileSync(requests, BODIES.map((body) => `${JSON.stringify({ body })}\n`).join(""));
+    const first = await startServer(INVARIANT);
+    const written = await runBinary(["replay", requests, "--record", file, "--port", portOf(first)]);
+    expect(written).toMatchObject({ exit: 0, err: "" });
+    first.kill("SIGKILL");
+
+    const second = await startServer([...INVARIANT, "--max-seqs", "4"]);
+    const recorded = readFileSync(file, "utf8")
+      .trim()
+      .split("\n")
+      .map((line): Answered => (JSON.parse(line) as { answer: Answered }).answer);
+    const crowd = await Promise.all(
+      BODIES.map((body) => ask(second, { ...body, fingerprint: true, determinism: "batch-invariant" })),
+    );
+    const wanted = recorded.map(({ choices }) => choices[0]?.fingerprint);
+    expect(wanted.every((fingerprint) => /^[0-9a-f]{32}$/.test(fingerprint ?? ""))).toBe(true);
+    expect(crowd.map(({ choices }) => choices[0]?.fingerprint)).toEqual(wanted);
+    expect(crowd.map(({ header }) => header ?? undefined)).toEqual(wanted);
+    const replayed = await runBinary(["replay", file, "--port", portOf(second)]);
+    expect(replayed).toEqual({ exit: 0, err: "", out: "6 of 6 answers have the recorded fingerprints\n" });
+  });
+
+  test("svc replay says where an answer parts", async () => {
+    const server = await startServer([]);
+    const body = { prompt: "Once upon a time", seed: 1, max_tokens: 8, fingerprint: true, logprobs: 0 };
+    const { choices } = await ask(server, body, "/v1/completions");
+    const [choice] = choices as [{ logprobs: { tokens: string[] } }];
+    const tokens = [...choice.logprobs.tokens];
+    tokens[3] = "something else";
+    const changed = { ...choice, fingerprint: "0".repeat(32), logprobs: { ...choice.logprobs, tokens } };
+    const file = join(newFolder(), "changed.jsonl");
+    writeFileSync(file, JSON.stringify({ path: "/v1/completions", body, answer: { choices: [changed] } }));
+    const { exit, out } = await runBinary(["replay", file, "--port", portOf(server)]);
+    expect(exit).toBe(1);
+    expect(out).toContain('1: choice 0 parts at token 4: "something else"');
+    expect(out).toContain("0 of 1 answers");
+    writeFileSync(file, '{"body": 1}');
+    const wrong = await runBinary(["replay", file, "--port", portOf(server)]);
+    expect(wrong.exit).toBe(1);
+    expect(wrong.err).toContain("Line 1 is no recorded request: body is wrong");
+  });
+
+  test("is refused where it cannot be had", async () => {
+    const server = await startServer([]);
+    const plain = await ask(server, { ...BODIES[0], determinism: "batch-invariant" });
+    expect(plain).toMatchObject({ status: 400, error: { param: "determinism" } });
+    expect(plain.error?.message).toContain("[runtime]");
+
+    const quantized = await runBinary(["serve", "--port", "0", ...INVARIANT, "--cache-type", "q8_0"]);
+    expect(quantized.exit).toBe(2);
+    expect(quantized.err).toContain("f16");
+    const drafting = await runBinary(["serve", "--port", "0", ...INVARIANT, "--speculative", "mtp"]);
+    expect(drafting.err).toContain("speculative");
+    const kernels = await runBinary(["serve", "--port", "0", ...INVARIANT], { env: { SVC_KERNELS: "off" } });
+    expect(kernels.exit).not.toBe(0);
+    expect(kernels.err).toContain("is not possible for this model on this machine");
+  });
+});
