@@ -85,6 +85,26 @@ describe("memory", () => {
     expect(ask(world, 21, [...(users[6] ?? []), 1])).toBeLessThan(301);
   });
 
+  test("a sequence that is preempted is restored, its answer too", () => {
+    const run = (tiers: object): { computed: number; preemptions: number } => {
+      const world = new World({ ...SMALL, cells: 400, eogOneIn: 1e9 }, { prefixCacheN: 2, ...tiers });
+      const chance = random(3);
+      const prompts = Array.from({ length: 8 }, () => words(100, chance));
+      prompts.forEach((prompt, id) => world.add(id, request(prompt, { maxTokens: 200 })));
+      world.drain();
+      prompts.forEach((prompt, id) =>
+        expect(world.witness(id).text).toBe(expectedText(world.backend, prompt, 200).text),
+      );
+      world.expectEmpty();
+      const { prefillTokens: computed, preemptions } = world.engine.stats();
+      return { computed, preemptions };
+    };
+    const [without, restored] = [run({}), run({ tiers: inMemory(1 << 20) })];
+    expect(Math.min(without.preemptions, restored.preemptions)).toBeGreaterThan(0);
+    expect(without.computed).toBeGreaterThan(1600); // of which the prompts are 800
+    expect(restored.computed).toBeLessThan(800 + 32 * restored.preemptions);
+  });
+
   test("copies that fail are computed instead", () => {
     const world = new World(
       { ...SMALL, copies: (what, count) => what === "save" || count % 5 !== 4 },

@@ -324,6 +324,13 @@ export class KvCache {
     }
   }
 
+  /** Releases the slot of a sequence that will be admitted again; the tiers keep what it has computed. */
+  preempt(sequence: Sequence): void {
+    this.settle(sequence);
+    if (sequence.slot !== undefined) this.tiers?.suspend(sequence, sequence.slot, sequence.computed);
+    this.release(sequence, false);
+  }
+
   /** Drops the computed part of an incomplete media chunk. False: this memory cannot be truncated there. */
   private cutBack(sequence: Sequence, slot: SlotId, length: number): boolean {
     if (!this.backend.cutSlot(slot, sequence.positionOf(length))) return false;

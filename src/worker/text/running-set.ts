@@ -86,10 +86,10 @@ export class RunningSet {
     return { rows: [], separate: [] };
   }
 
-  /** Preempts sequences: they lose their cells, return to the head of the queue, and are computed again. */
+  /** Preempts sequences: they lose their cells and return to the head of the queue, to be restored or computed again. */
   preempt(sequences: readonly EngineSequence[]): void {
     for (const sequence of sequences) {
-      this.deps.kv.release(sequence, false);
+      this.deps.kv.preempt(sequence);
       this.deps.media.release(sequence);
       this.slots.splice(this.slots.indexOf(sequence), 1);
       this.queue.unshift(sequence);

@@ -113,6 +113,23 @@ export class CacheTiers {
     void this.read(wanted, from, disk);
   }
 
+  /**
+   * Copies the first `computed` tokens of a sequence that is preempted, as far as they are whole blocks, to memory; from there they
+   * are restored when it is admitted again.
+   */
+  suspend(sequence: Sequence, slot: SlotId, computed: number): void {
+    const { memory, cells } = this.deps;
+    if (sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
+    const keys = this.keysOf(sequence.firstTokens(computed), sequence.partition);
+    for (const [i, key] of keys.entries()) {
+      if (memory.has(key)) continue;
+      const copy = cells.save(slot, i * BLOCK_TOKENS, (i + 1) * BLOCK_TOKENS);
+      if (copy === undefined) break;
+      memory.add(key, copy);
+    }
+    this.wanted.set(sequence, { keys, isReading: false, isDropped: false });
+  }
+
   /** Whether a sequence's blocks are being read. */
   isReading(sequence: Sequence): boolean {
     return this.wanted.get(sequence)?.isReading === true;
