@@ -30,12 +30,17 @@ import { serve } from "./serve.ts";
 /** The process that runs a command. */
 export type Host = Omit<CommandHost, "options">;
 
+type HelperProcess = "engine" | "convert-adapter" | "quantize-worker" | "rpc-devices";
+
 /** Entries of the hidden commands. */
-const HELPER_PROCESSES = {
+const HELPER_PROCESSES: Readonly<
+  Record<HelperProcess, (args: readonly string[]) => Promise<number> | number>
+> = {
+  engine: engineMain,
   "convert-adapter": convertMain,
   "quantize-worker": quantizeMain,
   "rpc-devices": rpcDevicesMain,
-} as const;
+};
 
 /** Runs one command. Resolves to its exit code. */
 export async function execute(invocation: Invocation, host: Host): Promise<number> {
@@ -92,7 +97,6 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "login":
       return withSettings({ flags: {} }, { host }, (loaded) => login(hostOf(loaded, host)));
     case "engine":
-      return engineMain();
     case "convert-adapter":
     case "quantize-worker":
     case "rpc-devices":

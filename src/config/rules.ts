@@ -238,7 +238,9 @@ function determinism(values: Values): readonly Problem[] {
   const drafts = values.get("runtime.speculative")?.value ?? "auto";
   const isMtp = drafts === "mtp" || (drafts === "auto" && values.has("runtime.mtp_model"));
   return [
-    ...(cache === "auto" || cache === "f16" ? [] : [excludes(`cache_type = "${cache}"`, 'Use "f16".')]),
+    ...(cache === "auto" || cache === "f16"
+      ? []
+      : [excludes(`cache_type = ${JSON.stringify(cache)}`, 'Use "f16".')]),
     ...(isMtp ? [excludes('speculative = "mtp"', 'Use "ngram" or "off".')] : []),
   ];
 }
