@@ -129,7 +129,7 @@ platform() {
 }
 
 check_platform() {
-  [ -d "prebuilt/$(platform)" ] || fail "there are no native libraries for $(platform) in prebuilt/; build them with prebuilt/build.sh (see docs/building.md), then run this again"
+  [ -d "prebuilt/$(platform)" ] || [ -d "prebuilt/.local/$(platform)" ] || fail "there are no native libraries for $(platform) in prebuilt/; build them with prebuilt/build.sh (see docs/building.md), then run this again"
 }
 
 # Names the graphics cards by the files of their drivers. Tests set other places for /proc and /dev.

@@ -1,6 +1,5 @@
-// Files embedded in the executable. `bun build --compile` embeds each file imported here; src/build.ts substitutes a local build
-// of the libraries if there is a current one. Run from source, the paths are those of the checkout. One platform a build:
-// src/build.ts refuses others than those listed in prebuilt/.
+// Files embedded in the executable. `bun build --compile` embeds each file imported here; src/build.ts substitutes the archives of
+// the target platform, or a current local build of them. Run from source, they are those of this machine's platform.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +11,7 @@ import manifest from "../prebuilt/linux-x64/manifest.json" with { type: "json" }
 import shimPath from "../prebuilt/linux-x64/shim.zst" with { type: "file" };
 import speechPath from "../prebuilt/linux-x64/speech.zst" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
-import { localDir } from "../prebuilt/inputs.ts";
+import { librariesDir, PLATFORM } from "../prebuilt/inputs.ts";
 import { type Archive, extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
 
 const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
@@ -23,15 +22,15 @@ const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
   "speech.zst": speechPath,
 };
 
-/** Folder of a current local build; undefined in an executable and where the committed archives are used. */
-const local = Bun.isStandaloneExecutable ? undefined : localDir();
+/** Folder of this platform's archives in a checkout; undefined in an executable. */
+const checkout = Bun.isStandaloneExecutable ? undefined : librariesDir(PLATFORM);
 
 /** The manifest of the embedded libraries. */
 export const NATIVE: Manifest =
-  local === undefined ? manifest : JSON.parse(readFileSync(join(local, "manifest.json"), "utf8"));
+  checkout === undefined ? manifest : JSON.parse(readFileSync(join(checkout, "manifest.json"), "utf8"));
 
 function archivePath(name: string): string {
-  return local === undefined ? (ARCHIVE_PATHS[name] ?? name) : join(local, name);
+  return checkout === undefined ? (ARCHIVE_PATHS[name] ?? name) : join(checkout, name);
 }
 
 /** An archive of native libraries. Throws where the manifest lacks it. */

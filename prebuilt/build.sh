@@ -109,7 +109,7 @@ build_image() {
     if [ ! -d "$diffusion" ]; then
         cp -r "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/diffusion-rs-sys-"$version"/stable-diffusion.cpp "$diffusion"
         git -C "$diffusion" init --quiet # the patches apply within it alone, and its build asks git for a version
-        for patch in "$here/patches/amx-tile-config.patch" "$here"/patches/image/*.patch; do
+        for patch in "$here/patches/amx-tile-config.patch" "$here/patches/sme-variants.patch" "$here"/patches/image/*.patch; do
             git -C "$diffusion" apply "$patch"
         done
     fi

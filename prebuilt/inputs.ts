@@ -3,11 +3,11 @@
 //
 //   bun prebuilt/inputs.ts [--committed]
 //
-// --committed ignores local builds.
+// --committed ignores local builds and also fails for other platforms than this machine's.
 
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Manifest } from "../ffi/extract.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -20,7 +20,12 @@ interface Inputs {
 }
 
 const LLAMA: Inputs = {
-  files: ["ffi/kernels/*", "prebuilt/patches/*.patch", "prebuilt/source/package.json", "prebuilt/source/package-lock.json"],
+  files: [
+    "ffi/kernels/*",
+    "prebuilt/patches/*.patch",
+    "prebuilt/source/package.json",
+    "prebuilt/source/package-lock.json",
+  ],
   script: ["get_source", "build_llama", "collect_llama"],
 };
 
@@ -35,6 +40,7 @@ const INPUTS: Readonly<Record<string, Inputs>> = {
     files: [
       "ffi/image/*",
       "prebuilt/patches/amx-tile-config.patch",
+      "prebuilt/patches/sme-variants.patch",
       "prebuilt/patches/image/*.patch",
       "prebuilt/source/image/Cargo.*",
     ],
@@ -68,10 +74,20 @@ function partOf(script: string, name: string): string {
   return found[0];
 }
 
-/** The folder of a local build: ignored by git, used instead of the committed archives while it is current. */
-const LOCAL_DIR = join(import.meta.dir, ".local/linux-x64");
+/** Name of this machine's platform in prebuilt/ and in releases. */
+export const PLATFORM = `${process.platform}-${process.arch}`;
 
-const COMMITTED_DIR = join(import.meta.dir, "linux-x64");
+/** Platforms with committed archives. */
+export function committedPlatforms(): readonly string[] {
+  return globSync("*/manifest.json", { cwd: import.meta.dir })
+    .map(dirname)
+    .toSorted();
+}
+
+/** The folder of a platform's committed archives. */
+export function committedDir(platform: string): string {
+  return join(import.meta.dir, platform);
+}
 
 /** Reads the manifest of a folder of archives; undefined if the folder lacks one. */
 export function readManifest(dir: string): Manifest | undefined {
@@ -80,26 +96,38 @@ export function readManifest(dir: string): Manifest | undefined {
 }
 
 /** Archives of a folder that were built from other sources than the present ones. */
-export function staleArchives(dir: string): readonly string[] {
+function staleArchives(dir: string): readonly string[] {
   const manifest = readManifest(dir);
   return Object.keys(INPUTS).filter(
     (group) => manifest?.archives[`${group}.zst`]?.inputs !== inputsHash(group),
   );
 }
 
-/** The folder of the local build if every archive in it is current. */
-export function localDir(): string | undefined {
-  return existsSync(LOCAL_DIR) && staleArchives(LOCAL_DIR).length === 0 ? LOCAL_DIR : undefined;
+/** A platform's local build, which git ignores, if every archive in it is current. */
+function localDir(platform: string): string | undefined {
+  const dir = join(import.meta.dir, ".local", platform);
+  return existsSync(dir) && staleArchives(dir).length === 0 ? dir : undefined;
+}
+
+/** The archives to use for a platform: a current local build, else the committed ones; undefined if there are none. */
+export function librariesDir(platform: string): string | undefined {
+  const committed = committedDir(platform);
+  return localDir(platform) ?? (existsSync(join(committed, "manifest.json")) ? committed : undefined);
+}
+
+/** Reports stale archives of a platform; false if they are a fault. Only --committed minds those of other platforms. */
+function checkPlatform(platform: string, onlyCommitted: boolean): boolean {
+  const stale = staleArchives(committedDir(platform));
+  const isAccepted = !onlyCommitted && (platform !== PLATFORM || localDir(platform) !== undefined);
+  const script = platform === PLATFORM ? "build.sh" : `cross.sh ${platform}`;
+  const fix = isAccepted ? "before it lands" : "now";
+  for (const group of stale)
+    console.error(`prebuilt/${platform}/${group}.zst is stale: run prebuilt/${script} ${group} ${fix}`);
+  return stale.length === 0 || isAccepted;
 }
 
 if (import.meta.main) {
-  const stale = staleArchives(COMMITTED_DIR);
-  const accepted = stale.length > 0 && !process.argv.includes("--committed") && localDir() !== undefined;
-  for (const group of stale)
-    console.error(
-      accepted
-        ? `prebuilt/linux-x64/${group}.zst is stale; this checkout uses the local build`
-        : `prebuilt/linux-x64/${group}.zst was built from other sources: run prebuilt/build.sh ${group}`,
-    );
-  process.exitCode = stale.length === 0 || accepted ? 0 : 1;
+  const onlyCommitted = process.argv.includes("--committed");
+  const outcomes = committedPlatforms().map((platform) => checkPlatform(platform, onlyCommitted));
+  process.exitCode = outcomes.every(Boolean) ? 0 : 1;
 }

@@ -3,22 +3,21 @@
 //
 //   bun prebuilt/pack.ts all|llama|shim|grammar|speech|image BUILT_DIR PLATFORM_DIR
 //
-// manifest.json says where each file lies; ffi/extract.ts reads it. Archives of other groups are kept; if the folder has none or
-// only stale ones, the committed ones are copied.
+// The last part of PLATFORM_DIR is the platform's name. manifest.json says where each file lies; ffi/extract.ts reads it. Archives
+// of other groups are kept; if the folder has none or only stale ones, the platform's committed ones are copied.
 
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Archive, Manifest } from "../ffi/extract.ts";
 import { abiHash } from "../ffi/generate.ts";
-import { inputsHash, readManifest } from "./inputs.ts";
+import { committedDir, inputsHash, readManifest } from "./inputs.ts";
 
 const SHIM = "libsvc_llama.so";
 const GRAMMAR = "libsvc_grammar.so";
 const IMAGE_DIR = "image"; // its ggml has the file names of llama.cpp's
 const SPEECH = "libsvc_speech.so";
 const OURS = new Set([SHIM, GRAMMAR, SPEECH]);
-const COMMITTED_DIR = join(import.meta.dir, "linux-x64");
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
 
 function sha256(bytes: Uint8Array): string {
@@ -88,9 +87,9 @@ function existing(group: string, platformDir: string): Archive | undefined {
   const name = `${group}.zst`;
   const own = readManifest(platformDir)?.archives[name];
   if (own?.inputs === inputsHash(group)) return own;
-  const committed = readManifest(COMMITTED_DIR)?.archives[name];
-  if (committed !== undefined && platformDir !== COMMITTED_DIR)
-    copyFileSync(join(COMMITTED_DIR, name), join(platformDir, name));
+  const dir = committedDir(basename(platformDir));
+  const committed = readManifest(dir)?.archives[name];
+  if (committed !== undefined && platformDir !== dir) copyFileSync(join(dir, name), join(platformDir, name));
   return committed ?? own;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a release from this checkout: scripts/release.sh [FOLDER]      (default: dist)
-# Holds, for every platform of prebuilt/ that this machine can build: svc-VERSION-PLATFORM.tar.gz, a .deb (Linux), the
+# Holds, for every platform of prebuilt/: svc-VERSION-PLATFORM.tar.gz, a .deb (Linux), the
 # CycloneDX bill of materials; then install.sh, the Homebrew formula, NOTES.md of the changelog, SHA256SUMS and its signature.
 #
 #   SVC_SIGNING_KEY   private key that signs, PEM; make one with
@@ -44,7 +44,11 @@ npm_licenses() {
 tree() { # PLATFORM: what an archive holds, in $work/svc-VERSION-PLATFORM
     local folder=$work/svc-$version-$1
     mkdir -p "$folder"/{LICENSES,completions,man,systemd,launchd}
-    install -m 755 svc "$folder/svc"
+    if [ "$1" = "$own" ]; then
+        install -m 755 svc "$folder/svc"
+    else
+        node_modules/.bin/bun src/build.ts --platform "$1" "$folder/svc"
+    fi
     install -m 755 "$work/install.sh" "$folder/install.sh"
     install -m 644 LICENSE README.md CHANGELOG.md svc.toml.example packaging/svc.toml "$folder/"
     install -m 644 prebuilt/LICENSES/* "$folder/LICENSES/"
@@ -119,13 +123,15 @@ RELEASE_KEY=$key awk -v url="${SVC_RELEASE_URL:-}" '
 install -m 755 "$work/install.sh" "$out/install.sh"
 printf '%s\n' "$notes" >"$out/NOTES.md"
 
-# Bun compiles for the platform it runs on; other platforms run this script on their own machine.
-platform=$(node -p 'process.platform + "-" + process.arch')
-say "svc $version for $platform"
-tree "$platform"
-archive "$platform"
-debian "$platform"
-node_modules/.bin/bun scripts/sbom.ts "$platform" >"$out/svc-$version-$platform.cdx.json"
+own=$(node -p 'process.platform + "-" + process.arch')
+for manifest in prebuilt/*/manifest.json; do
+    platform=$(basename "$(dirname "$manifest")")
+    say "svc $version for $platform"
+    tree "$platform"
+    archive "$platform"
+    debian "$platform"
+    node_modules/.bin/bun scripts/sbom.ts "$platform" >"$out/svc-$version-$platform.cdx.json"
+done
 
 formula
 (cd "$out" && sha256sum -- * >SHA256SUMS && openssl dgst -sha256 -sign "$SVC_SIGNING_KEY" -out SHA256SUMS.sig SHA256SUMS)
