@@ -57,7 +57,7 @@ describe("one of two upstreams", () => {
 
   test("hangs: after first_token_timeout its connection is closed, and the other answers", async () => {
     const [hanging, well] = [fakeUpstream({ type: "hang" }), fakeUpstream()];
-    const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 60 } });
+    const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 500 } });
     expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
     await until("the connection is closed", () => hanging.left === 1);
   });
@@ -68,7 +68,7 @@ describe("one of two upstreams", () => {
     ["a part of an event", ['data: {"choices":[{"delta":{"con']],
   ])("sends %s and no event: as if it hung", async (_, after) => {
     const [hanging, well] = [fakeUpstream({ type: "hang", after }), fakeUpstream()];
-    const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 60 } });
+    const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 500 } });
     expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
     await until("the connection is closed", () => hanging.left === 1);
   });
@@ -174,7 +174,7 @@ describe("after the first byte nothing is repeated", () => {
     for (const behaviour of [{ type: "hang" }, { type: "close", after: "nothing" }] as const) {
       const [ill, well] = [fakeUpstream(behaviour), fakeUpstream()];
       for (const one of [ill, well]) one.cards = [{ id: "m", owned_by: "somebody" }];
-      const { model } = modelOn([ill, well], { routing: { firstTokenMs: 60 } });
+      const { model } = modelOn([ill, well], { routing: { firstTokenMs: 500 } });
       const error = errorOf(await all(model.generate(chat(), NEVER)));
       expect(error?.code).toBe("upstream_failed");
       expect(well.seen).toHaveLength(0);
