@@ -149,8 +149,8 @@ export class ManagedModel implements Holder, ModelRuntime {
   async load({ isPreload = false }: { readonly isPreload?: boolean } = {}): Promise<EngineInfo> {
     if (this.state.type === "loaded") return this.state.engine.ready();
     this.failure = undefined; // a command retries at once
-    const waiter = this.enqueue({ isCommand: true, isPreload });
-    return (await waiter.loaded.promise).ready();
+    const engine = await this.enqueue({ isCommand: true, isPreload }).loaded.promise;
+    return engine.info ?? engine.ready(); // a waiting request of another model may have ended it already
   }
 
   /** Unloads it after its open requests; requests that arrive meanwhile wait and load it again. */

@@ -91,9 +91,13 @@ function recordsIn(folder: string): readonly PulledModel[] {
     .flatMap((name) => readRecord(join(folder, "svc", name)) ?? []);
 }
 
-/** A number that differs once records have changed. */
+/** A number that differs once records have changed; 0 for a folder that is missing or cannot be read. */
 export function recordsVersion(cacheDir: string): number {
-  return statSync(cacheDir, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  try {
+    return statSync(cacheDir).mtimeMs;
+  } catch {
+    return 0;
+  }
 }
 
 /** Shows other processes that records, or files of recorded models, have changed. */

@@ -192,10 +192,10 @@ describe("200 requests over five models that do not fit together", () => {
   const CAPACITY = 10;
 
   /** The models on fake engines, and the order of their loads with the bytes that were taken then. */
-  function fleet() {
+  function fleet(options: PlacesOptions = {}) {
     const loads: string[] = [];
     const evictions: string[] = [];
-    const places = of(CAPACITY);
+    const places = of(CAPACITY, options);
     const models = Object.entries(BYTES).map(([id, bytes]) => {
       const engines = fakeEngines();
       const claim: Claim = new Map([[HOST, bytes]]);
@@ -302,5 +302,22 @@ describe("200 requests over five models that do not fit together", () => {
       return models[1]?.model.status === "loaded";
     });
     await asked;
+  });
+
+  test("a preload that is unloaded at once for a waiting request has succeeded", async () => {
+    const { models, places, evictions } = fleet({ max: 1 });
+    const [first, second] = models;
+    if (first === undefined || second === undefined) throw new Error("the fleet is too small");
+    const preloaded = first.model.load({ isPreload: true });
+    await until("the first model loads", () => first.engines.started.length > 0);
+    const asked = second.model.load(); // waits for the first one's place
+    await turns();
+    first.engines.started.at(-1)?.becomeReady();
+    expect(await preloaded).toBeDefined();
+    await until("the second model loads", () => second.engines.started.length > 0);
+    second.engines.started.at(-1)?.becomeReady();
+    await asked;
+    expect(evictions).toEqual([first.id]);
+    expect(places.bytesOf(first.model)).toBeUndefined();
   });
 });
