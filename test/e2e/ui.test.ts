@@ -211,7 +211,7 @@ describeInBrowser("the web interface of the executable", () => {
     "unloads and loads the model",
     async () => {
       const { page } = await visit(server().url);
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByRole("link", { name: "Models", exact: true }).click();
       const model = page.getByRole("region", { name: "svc-tiny" }); // there is a voice beside it
       await model.getByRole("button", { name: "Unload" }).click();
       await model.getByText("unloaded", { exact: true }).waitFor();
@@ -316,7 +316,7 @@ describeInBrowser("the web interface with adapter loading", () => {
     "loads an adapter, chats with it, and unloads it",
     async () => {
       const { page } = await visit(server().url);
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByRole("link", { name: "Models", exact: true }).click();
       await page.getByLabel("Adapter name").fill("red");
       await page.getByLabel("Adapter folder on the server").fill(join(folder, "red"));
       await page.locator(".adapters").getByRole("button", { name: "Load", exact: true }).click();
@@ -326,7 +326,7 @@ describeInBrowser("the web interface with adapter loading", () => {
       await page.getByLabel("Model").selectOption({ label: "red (adapter)" });
       await say(page, CAPITAL.content);
       expect(await answers(page)).toEqual([`Red says: ${CAPITAL.answer}`]);
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByRole("link", { name: "Models", exact: true }).click();
       await page.locator(".adapters").getByRole("button", { name: "Unload" }).click();
       await page.getByText("No adapters loaded").waitFor();
     },

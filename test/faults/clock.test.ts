@@ -28,12 +28,17 @@ const DATES: Readonly<Record<string, string>> = {
   "http/routes/ollama-models.ts": "`expires_at` of loaded models",
   "http/routes/ollama.ts": "`created_at` of answers",
   "http/routes/responses.ts": "`created_at` of responses",
+  "hub/api.ts": "a Retry-After header that names a date",
   "hub/lock.ts": "age of a lock file, which another process has stamped",
+  "hub/pulls.ts": "`created` of downloads",
+  "hub/records.ts": "shows other processes a change, by the time of a folder",
   "images/folder.ts": "age of pictures that are kept, over restarts",
+  "metrics/day.ts": "times of samples and log lines",
   "metrics/metrics.ts": "start time of the process",
   "skills/store.ts": "`created_at` of skills",
   "state/memory.ts": "age of what is kept",
   "state/sqlite.ts": "age of what is kept, over restarts",
+  "upstream/health.ts": "time of the last failure, for people",
   "worker/text/tiers/disk-tier.ts": "last use of blocks, over restarts",
 };
 

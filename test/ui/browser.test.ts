@@ -274,7 +274,7 @@ describeInBrowser("the web interface with a scripted server", () => {
         return Response.json({});
       });
       const { page } = await visit(ui.url());
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByRole("link", { name: "Models", exact: true }).click();
       await page.getByText("rank 8").waitFor();
       await page.getByLabel("Adapter name").fill("cook");
       await page.getByLabel("Adapter folder on the server").fill("adapters/cook");
@@ -319,7 +319,7 @@ describeInBrowser("the web interface with a scripted server", () => {
         Response.json({ models: [{ id: "base", upstreams: [healthy, second] }] }),
       );
       const { page } = await visit(ui.url());
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByRole("link", { name: "Models", exact: true }).click();
       const model = page.getByRole("region", { name: "base", exact: true });
       const row = (name: string) => model.locator("li", { hasText: name });
       await row("gpu1:8000").getByText("vllm · Qwen/Qwen3-32B · 3 in flight").waitFor();

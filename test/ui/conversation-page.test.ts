@@ -95,7 +95,7 @@ describeInBrowser("the conversation page", () => {
       expect(asked).toEqual(["One", "Two\n\nand three"]);
       await type(page, "Four");
       await page.getByLabel("Take back the next question").click();
-      expect(await typed(page)).toBe("Four");
+      await until("it is back in the composer", async () => (await typed(page)) === "Four");
       await page.keyboard.press("Enter");
       await page.getByLabel("Stop").click();
       await page.getByText("Stopped.").waitFor();

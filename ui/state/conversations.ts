@@ -50,6 +50,8 @@ interface News {
 }
 
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
+/** Saves of each conversation that have begun and not ended. */
+const saving = new Map<string, number>();
 const channel = new BroadcastChannel("svc");
 
 /** Loads the list and the conversations with running answers, and subscribes to changes of other tabs. */
@@ -128,14 +130,26 @@ export async function save(id: string): Promise<void> {
   timers.delete(id);
   const conversation = open.value.get(id);
   if (conversation === undefined || id === DRAFT) return;
+  saving.set(id, (saving.get(id) ?? 0) + 1);
   try {
-    const { stored, changed } = await saveConversation(conversation);
+    const { stored, changed } = await saveConversation(conversation).finally(() => endSaving(id));
     join(stored);
     notifyTabs(id, changed);
     onStored(id, false);
   } catch (error) {
     notify(`Could not save this conversation in the browser: ${messageOf(error)}`);
   }
+}
+
+function endSaving(id: string): void {
+  const left = (saving.get(id) ?? 0) - 1;
+  if (left > 0) saving.set(id, left);
+  else saving.delete(id);
+}
+
+/** Whether an open conversation has changes that are not stored yet. */
+function isAhead(id: string): boolean {
+  return timers.has(id) || saving.has(id);
 }
 
 /** Deletes a conversation; the notice has an undo button. */
@@ -208,7 +222,7 @@ async function refresh({ id, changed }: News): Promise<void> {
   const found = await loadConversation(id, known);
   await refreshQueued(id);
   if (found !== undefined) join(found);
-  else if (!timers.has(id) && !isRunning(id)) removeOpen(id);
+  else if (!isAhead(id) && !isRunning(id)) removeOpen(id);
 }
 
 /** Joins what is stored with an open conversation, whose settings and title win if they have changes that are not saved. */
@@ -217,7 +231,7 @@ function join(stored: Conversation): void {
   if (mine === undefined) return;
   const both = merged(stored, mine);
   const { messages, leaf, session, updated } = both;
-  const after = { ...(timers.has(stored.id) ? mine : stored), messages, leaf, session, updated };
+  const after = { ...(isAhead(stored.id) ? mine : stored), messages, leaf, session, updated };
   if (isSame(after, mine)) return;
   putOpen(restored(after));
   onNews(after, "tab");
