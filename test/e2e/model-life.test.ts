@@ -141,7 +141,7 @@ test(
     const bytes = Math.max(...Object.values(await memory(alone)));
     expect(bytes).toBeGreaterThan(30e6);
     await alone.stop();
-    const limit = Math.ceil((2.6 * bytes) / 2 ** 20);
+    const limit = Math.ceil((2.3 * bytes) / 2 ** 20);
     const server = await fiveModels([`models_memory_mb = ${limit}`], ["pin = true"]);
     expect((await statuses(server))["a"]).toBe("loaded");
     let most = 0;
