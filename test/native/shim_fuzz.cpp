@@ -257,7 +257,7 @@ int load_broken(const std::string & model, const std::string & valid) {
     const pid_t child = fork();
     if (child == 0) {
         const int32_t params[] = {0, 0, 1, 0, (int32_t) below(2), 1};
-        void * load = svc_load_begin(model.c_str(), params, 6);
+        void * load = svc_load_begin(model.c_str(), params, 6, nullptr);
         void * loaded = svc_load_finish(load);
         if (loaded != nullptr) free(svc_model_info(loaded));
         _exit(loaded != nullptr ? 0 : 1);
@@ -293,7 +293,7 @@ int main(int argc, char ** argv) {
     printf("model files: %ld loaded, %ld refused, %ld ended their process\n", loaded, refused, ended);
 
     const int32_t params[] = {0, 0, 1, 0, 0, 0};
-    void * model = svc_load_finish(svc_load_begin(argv[2], params, 6));
+    void * model = svc_load_finish(svc_load_begin(argv[2], params, 6, nullptr));
     if (model == nullptr) return 1;
     void * chat = svc_chat_open(model, nullptr, "[]");
     long generated = 0;
