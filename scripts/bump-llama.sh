@@ -76,6 +76,9 @@ if [ -n "$conflicts" ]; then
     exit 1
 fi
 
+stage "converter"
+"$bun" prebuilt/converter.ts "$source"
+
 stage "build"
 prebuilt/build.sh llama "$build"
 prebuilt/build.sh shim "$build"

@@ -55,6 +55,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   { from: "src/exec/", may: [CORE, "src/sandbox/"] },
   {
+    from: "src/convert/",
+    may: [CORE, "prebuilt/"],
+    types: ["src/sandbox/types.ts"],
+    why: "starts Python in the sandbox that it is given",
+  },
+  {
     from: "src/search/",
     may: [CORE, "src/net/", "src/reader/protocol.ts"],
     why: "HTML is parsed by the reader process",
@@ -85,6 +91,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "agent",
         "backends",
         "config",
+        "convert",
         "core",
         "engine",
         "exec",

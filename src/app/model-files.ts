@@ -1,7 +1,7 @@
 // Files of the models and adapters that settings name: local, or downloaded from the hub.
 
-import { existsSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -10,10 +10,18 @@ import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { snapshotPath } from "../hub/cache.ts";
-import { cachedModel, fetchFolder, fetchModel, type FetchOptions, fetchPlanned } from "../hub/fetch-model.ts";
+import {
+  cachedModel,
+  fetchFolder,
+  fetchModel,
+  type FetchOptions,
+  fetchPlanned,
+  fetchSafetensors,
+} from "../hub/fetch-model.ts";
 import { hubPlace } from "../hub/place.ts";
-import { type Companions, NO_COMPANIONS } from "../hub/plan.ts";
+import { type Companions, NO_COMPANIONS, SafetensorsOnly } from "../hub/plan.ts";
 import { planSource } from "../hub/url-plan.ts";
+import { convertFolder } from "./convert.ts";
 import { getContent, type OpenContent } from "../hub/api.ts";
 import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
 import { recordOf } from "../hub/records.ts";
@@ -66,7 +74,16 @@ export async function modelFile(
     throw new Error(`${modelName(model)} is a speech model; this requires a text model`);
   const id = hubIdOf(model);
   if (id === undefined) return model.model_id;
-  return withHub(model, formatRepo(id), options, (hub) => fetchModel(id, { ...hub, ...fileOptions }));
+  const converted = convertedPath(id, options.cacheDir);
+  const isConverting =
+    options.settings.global.auto_convert && id.quant === undefined && id.file === undefined;
+  if (isConverting && fileOptions.refresh !== true && existsSync(converted)) return converted;
+  try {
+    return await withHub(model, formatRepo(id), options, (hub) => fetchModel(id, { ...hub, ...fileOptions }));
+  } catch (error) {
+    if (!(error instanceof SafetensorsOnly) || !isConverting) throw error;
+    return convertedModel(id, converted, model, options, fileOptions.signal);
+  }
 }
 
 /** Path of the file at a URL that the operator names, which may be of any address; downloads it. */
@@ -128,6 +145,39 @@ export function withCompanions(model: ModelSettings, { runtime }: Settings): Mod
     draft: wanted.draft === "auto" && runtime.mtp_model === undefined ? pathOf(record.draft) : undefined,
   });
   return { ...model, format: { ...model.format, ...found } };
+}
+
+/** Where auto_convert keeps the GGUF file of a repository. */
+function convertedPath({ repo, revision = "main" }: HubId, cacheDir: string): string {
+  const name = `${repo}@${revision}`.replaceAll("/", "--");
+  return join(cacheDir, "convert", "models", `${name}.gguf`);
+}
+
+/** Converts the repository of an entry; returns `output`. */
+async function convertedModel(
+  id: HubId,
+  output: string,
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const source = await safetensorsFolder(id, model, options, signal);
+  mkdirSync(dirname(output), { recursive: true });
+  const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
+  const python = options.settings.runtime.code_exec_python;
+  const { cacheDir } = options;
+  await convertFolder(source, "auto", output, { python, cacheDir, signal, log, installsTorch: false });
+  return output;
+}
+
+/** Folder of a repository with safetensors; downloads it where it has to. */
+export function safetensorsFolder(
+  id: HubId,
+  model: ModelSettings,
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  return withHub(model, formatRepo(id), options, (hub) => fetchSafetensors(id, { ...hub, signal }));
 }
 
 /** Works with the hub on behalf of a model's entry, showing how far it is. */

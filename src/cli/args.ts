@@ -14,6 +14,7 @@ import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { hintFor } from "./hints.ts";
 import { addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
+import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
 import { EXAMPLES, flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
@@ -25,6 +26,10 @@ const PULL_FLAGS = [
   "global.token_source",
 ];
 
+/** What PyPI's PyTorch takes. */
+const TORCH_SIZE = "on Linux with x86-64 its CUDA build, about 3 GB";
+
+const CONVERT_FLAGS = [...CACHE_FLAGS, "global.token_source"];
 const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
 
 /** Maximum width of help, and its width in pipes. */
@@ -195,6 +200,28 @@ function addHubCommands(program: Command, choose: Choose): void {
       ...defined({ output }),
       flags: { ...flagsOf(quantize), [MODEL_ID]: [id] },
     }),
+  );
+
+  const convert = program
+    .command("convert")
+    .description("Make a GGUF file of a model in safetensors, with llama.cpp's converter in a sandbox.")
+    .argument("<model>", "a folder with config.json and *.safetensors, or a repository owner/name of the hub")
+    .argument("[type]", `f32, f16, bf16, q8_0, auto (as in the model), or a type of svc quantize`, "auto")
+    .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)")
+    .option("--python <program>", "base Python of the converter's own environment", PYTHON_BY_DEFAULT)
+    .option("--install-torch", `download PyTorch where that Python has none: ${TORCH_SIZE}`);
+  type ConvertFlags = { readonly output?: string; readonly python: string; readonly installTorch?: boolean };
+  withSettings(convert, CONVERT_FLAGS).action(
+    (source: string, type: string, { output, python, installTorch = false }: ConvertFlags) =>
+      choose({
+        command: "convert",
+        source,
+        type,
+        output,
+        python,
+        installsTorch: installTorch,
+        flags: flagsOf(convert),
+      }),
   );
 
   program

@@ -45,6 +45,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   pull: "svc pull Qwen/Qwen3-0.6B-GGUF:Q4_K_M",
   "cache delete": "svc cache delete Qwen/Qwen3-0.6B-GGUF",
   rm: "svc rm Qwen/Qwen3-0.6B-GGUF",
+  convert: "svc convert owner/name Q4_K_M",
   quantize: "svc quantize model-f16.gguf Q4_K_M",
   show: "svc show default; svc list names the models",
   serve: "svc serve svc.toml, or svc serve -m MODEL",

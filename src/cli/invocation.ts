@@ -48,6 +48,15 @@ export type Invocation =
   | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
   | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
   | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
+  | ({
+      readonly command: "convert";
+      /** A folder, or a repository of the hub. */
+      readonly source: string;
+      readonly type: string;
+      readonly output?: string | undefined;
+      readonly python: string;
+      readonly installsTorch: boolean;
+    } & SettingsArgs)
   /** Flags hold the model too. */
   | ({
       readonly command: "pull";

@@ -20,6 +20,7 @@ import { engineMain } from "../worker/main.ts";
 import { quantizeMain } from "../worker/quantize.ts";
 import { rpcDevicesMain } from "../worker/rpc-devices.ts";
 import { chat } from "./chat.ts";
+import { convertModel } from "./convert.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { runBench, runTune } from "./measure.ts";
@@ -79,9 +80,10 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
       return withSettings(invocation, { host }, (loaded) =>
         runCache(loaded, invocation, hostOf(loaded, host)),
       );
+    case "convert":
     case "quantize":
       return withSettings(invocation, { host }, (loaded) =>
-        quantizeModel(loaded, invocation, hostOf(loaded, host)),
+        makeModel(loaded, invocation, hostOf(loaded, host)),
       );
     case "ps":
     case "list":
@@ -151,6 +153,16 @@ async function withSettings(
 
 function rpcWorker(invocation: Extract<Invocation, { command: "rpc-worker" }>, host: Host): Promise<number> {
   return carriedOut(runRpcWorker(invocation, { ...helperOptions(host), stopped: host.untilSignal() }), host);
+}
+
+function makeModel(
+  loaded: Loaded,
+  invocation: Extract<Invocation, { command: "convert" | "quantize" }>,
+  host: CommandHost,
+): Promise<number> {
+  return invocation.command === "convert"
+    ? convertModel(loaded, invocation, host)
+    : quantizeModel(loaded, invocation, host);
 }
 
 function aboutModels(

@@ -271,6 +271,9 @@ const Global = section("General settings.", {
   log: later(
     optional(text("File that requests and responses are written to.", { short: "-l", isPath: true })),
   ),
+  auto_convert: toggle(
+    "Convert a model of the hub that has safetensors and no GGUF file, as `svc convert` does, when it is first loaded.",
+  ),
   token_source: text(
     "Where the token for the model hub comes from: `cache` (HF_TOKEN, or what `svc login` has stored), `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`.",
     { default: "cache", secretAfter: "literal:" },

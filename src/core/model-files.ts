@@ -167,7 +167,21 @@ function noModel(paths: readonly string[]): ModelFiles {
       "it holds a LoRA adapter and no model",
       "Serve its base model, and name this one with --lora ALIAS=SOURCE.",
     );
-  return no("there is no GGUF file in it", "Only GGUF models can be served.");
+  return no(
+    "there is no GGUF file in it",
+    hasSafetensors(paths)
+      ? "`svc convert` makes a GGUF file of its safetensors."
+      : "Only GGUF models can be served.",
+  );
+}
+
+/** Whether a folder or repository holds a model that svc convert takes, and no adapter. */
+export function hasSafetensors(paths: readonly string[]): boolean {
+  return (
+    paths.includes("config.json") &&
+    !paths.includes("adapter_config.json") &&
+    paths.some((path) => path.endsWith(".safetensors") && !path.includes("/"))
+  );
 }
 
 function select(

@@ -126,9 +126,47 @@ export async function fetchFolder(
   if (place.offline) throw notCached(id, place);
   const token = options.token();
   const listing = await listRepository(id, accessOf(options, token));
-  const files = listing.files.filter(({ path }) => names.includes(path));
-  await fetchFiles(id, { ...listing, files }, token, options);
-  return snapshotPath(place.cacheDir, id.repo, listing.commit, ".");
+  return fetchListed(id, listing, (path) => names.includes(path), { ...options, token: () => token });
+}
+
+/** Files of a repository that a conversion reads. */
+const CONVERTED = /^[^/]+\.(?:safetensors|json|txt|jinja|model|tiktoken)$/;
+
+/** Folder of a repository with weights in safetensors, its configuration and its tokenizer. Throws HubError. */
+export async function fetchSafetensors(id: HubId, options: FetchOptions): Promise<string> {
+  const { place } = options;
+  if (place.offline) {
+    const cached = cachedCommit(place.cacheDir, id);
+    const there = cached === undefined ? [] : snapshotFiles(place.cacheDir, id.repo, cached);
+    if (cached !== undefined && there.some(isSafetensors))
+      return snapshotPath(place.cacheDir, id.repo, cached, ".");
+    throw notCached(id, place);
+  }
+  const token = options.token();
+  const listing = await listRepository(id, accessOf(options, token));
+  if (!listing.files.some(({ path }) => CONVERTED.test(path) && isSafetensors(path)))
+    throw new HubError(
+      `${formatRepo(id)} has no safetensors to convert. Name another repository.`,
+      "hub_model_not_found",
+    );
+  return fetchListed(id, listing, (path) => CONVERTED.test(path), { ...options, token: () => token });
+}
+
+/** Downloads some files of a repository; returns their folder. */
+async function fetchListed(
+  id: HubId,
+  listing: RepoListing,
+  isWanted: (path: string) => boolean,
+  options: FetchOptions,
+): Promise<string> {
+  const files = listing.files.filter(({ path }) => isWanted(path));
+  await fetchFiles(id, { ...listing, files }, options.token(), options);
+  return snapshotPath(options.place.cacheDir, id.repo, listing.commit, ".");
+}
+
+/** Whether a file holds weights that svc convert takes. */
+function isSafetensors(path: string): boolean {
+  return path.endsWith(".safetensors");
 }
 
 function notCached(id: HubId, { cacheDir }: HubPlace): HubError {

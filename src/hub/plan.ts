@@ -3,7 +3,7 @@
 import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
-import { chooseModelFiles, draftFor, projectorFor, quantOf } from "../core/model-files.ts";
+import { chooseModelFiles, draftFor, hasSafetensors, projectorFor, quantOf } from "../core/model-files.ts";
 import { HubError } from "./error.ts";
 import type { RepoFile, RepoListing } from "./repository.ts";
 
@@ -26,10 +26,24 @@ export interface ModelPlan {
   readonly draft?: RepoFile;
 }
 
+/** A repository has weights, but not as GGUF. */
+export class SafetensorsOnly extends HubError {
+  constructor(id: HubId) {
+    const repo = formatRepo(id);
+    const words = id.quant === undefined ? repo : `${repo} ${id.quant}`;
+    super(
+      `${repo} has no GGUF file, but safetensors. \`svc convert ${words}\` makes a GGUF file of them; with auto_convert the server does so at the first load of ${repo}. Many models have a repository that ends in -GGUF.`,
+      "hub_model_not_found",
+    );
+  }
+}
+
 /** Chooses the files of a model. Throws HubError. */
 export function planModel(id: HubId, { files }: RepoListing, companions: Companions): ModelPlan {
   const paths = files.map(({ path }) => path);
   const chosen = chooseModelFiles(paths, defined({ file: id.file, quant: id.quant }), USUAL_QUANT);
+  if (!chosen.ok && !paths.some((path) => path.endsWith(".gguf")) && hasSafetensors(paths))
+    throw new SafetensorsOnly(id);
   if (!chosen.ok)
     throw new HubError(`${formatRepo(id)}: ${chosen.what}. ${chosen.fix}`, "hub_model_not_found");
   const named = (path: string): RepoFile[] => files.filter((file) => file.path === path);

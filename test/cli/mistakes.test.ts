@@ -76,6 +76,7 @@ test.each([
   ["pull qwen3", '"qwen3" names no repository', "owner/name"],
   ["cache remove a/b", "unknown command 'remove'", "svc cache list|delete|purge"],
   ["quantize model.gguf", "missing required argument 'type'", "Example: svc quantize model-f16.gguf Q4_K_M"],
+  ["convert", "missing required argument 'model'", "Example: svc convert owner/name Q4_K_M"],
   ["bench --prompt-len abc", "argument 'abc' is invalid", "whole numbers from 0"],
   ["tune --profile speed", "argument 'speed' is invalid", "quality, balanced, fast"],
   ["stop", "missing required argument 'model'", "Ctrl-C"],

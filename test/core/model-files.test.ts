@@ -3,6 +3,7 @@ import {
   chooseModelFiles,
   draftFor,
   fileRoles,
+  hasSafetensors,
   partCount,
   partPath,
   projectorFor,
@@ -35,6 +36,21 @@ test.each<[Wanted, readonly string[]]>([
   [{}, ["model-Q4_K_M.gguf"]],
 ])("%j of a repository", (wanted, parts) => {
   expect(chooseModelFiles(REPO, wanted, "Q4_K_M")).toEqual({ ok: true, parts });
+});
+
+test.each([
+  [["config.json", "model.safetensors"], true],
+  [["config.json", "model-00001-of-00002.safetensors", "a.gguf"], true],
+  [["model.safetensors"], false],
+  [["config.json", "unet/model.safetensors"], false],
+  [["config.json", "adapter_config.json", "adapter_model.safetensors"], false],
+])("%j can be converted: %s", (paths, expected) => {
+  expect(hasSafetensors(paths)).toBe(expected);
+});
+
+test("a folder with safetensors alone is refused with the command that converts it", () => {
+  const chosen = chooseModelFiles(["config.json", "model.safetensors"], {});
+  expect(chosen).toMatchObject({ ok: false, fix: expect.stringContaining("svc convert") });
 });
 
 test.each<[readonly string[], Wanted, string]>([

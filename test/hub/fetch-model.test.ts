@@ -19,7 +19,13 @@ import { planSource } from "../../src/hub/url-plan.ts";
 import { AUTO_COMPANIONS, NO_COMPANIONS } from "../../src/hub/plan.ts";
 import { pruneRecords, recordedModels, recordOf } from "../../src/hub/records.ts";
 import { cacheBytes } from "../../src/hub/room.ts";
-import { fetchModel, type FetchOptions, fetchPlanned, type Progress } from "../../src/hub/fetch-model.ts";
+import {
+  fetchModel,
+  type FetchOptions,
+  fetchPlanned,
+  fetchSafetensors,
+  type Progress,
+} from "../../src/hub/fetch-model.ts";
 import { cachedGenerationConfig } from "../../src/hub/generation-config.ts";
 import { hubPlace } from "../../src/hub/place.ts";
 import { COMMIT, fakeHub, type FakeHub, type FakeRepo } from "../helpers/fake-hub.ts";
@@ -56,6 +62,16 @@ const REPOS: Readonly<Record<string, FakeRepo>> = {
     },
   },
   "acme/plain": { files: { "model.safetensors": Q8 } },
+  "acme/weights": {
+    files: {
+      "config.json": content(60, 6),
+      "model-00001-of-00001.safetensors": Q8,
+      "tokenizer.json": content(70, 7),
+      "modeling_weights.py": content(80, 8),
+      "onnx/model.safetensors": PARTS[0],
+      "pytorch_model.bin": PARTS[1],
+    },
+  },
 };
 
 function sha256(bytes: Uint8Array): string {
@@ -417,6 +433,26 @@ describe("the cache", () => {
   });
 });
 
+describe("fetchSafetensors", () => {
+  const signal = new AbortController().signal;
+  const id = { repo: "acme/weights" };
+
+  test("downloads what a conversion reads, no code; later without a network", async () => {
+    const { hub, cacheDir } = setup();
+    const place = hubPlace({ HF_ENDPOINT: hub.url, HF_HUB_CACHE: cacheDir });
+    const options = { place, token: () => undefined, signal, onProgress: () => {}, log: () => {} };
+    const folder = await fetchSafetensors(id, options);
+    expect(readdirSync(folder).toSorted()).toEqual([
+      "config.json",
+      "model-00001-of-00001.safetensors",
+      "tokenizer.json",
+    ]);
+    const offline = hubPlace({ HF_HUB_OFFLINE: "1", HF_HUB_CACHE: cacheDir });
+    expect(await fetchSafetensors(id, { ...options, place: offline })).toBe(folder);
+    expect(await failure(fetchSafetensors({ repo: "acme/tiny" }, options))).toContain("has no safetensors");
+  });
+});
+
 describe("refusals say what to do", () => {
   test.each([
     [
@@ -428,6 +464,8 @@ describe("refusals say what to do", () => {
     ["acme/tiny@v9", "acme/tiny@v9: "],
     ["acme/tiny@v9", "has no such repository or revision"],
     ["acme/plain", "acme/plain: there is no GGUF file in it. Only GGUF models can be served."],
+    ["acme/weights", "acme/weights has no GGUF file, but safetensors. `svc convert acme/weights` makes"],
+    ["acme/weights:Q4_K_M", "`svc convert acme/weights Q4_K_M` makes a GGUF file of them; with auto_convert"],
     ["acme/tiny:5", "no file in it has the quantization 5. There are: Q6_K, Q4_K_M, Q8_0."],
     ["acme/tiny:x.gguf", "there is no file x.gguf in it"],
   ])("%s: %s", async (name, words) => {

@@ -1,0 +1,171 @@
+// Private Python environment of the converter in svc's cache folder: made once with uv or venv, from the package index that pip is
+// configured for. PyTorch of the base Python is used; its download, gigabytes, needs permission.
+
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
+
+/** Oldest Python that the converter runs on. */
+const PYTHON_MIN = "3.10";
+/**
+ * Packages of the converter besides PyTorch. Its release wants protobuf below 5, but what sentencepiece's newer wheels have generated
+ * needs the protobuf of its day.
+ */
+const PACKAGES = [
+  "transformers==4.57.6",
+  "sentencepiece==0.2.3",
+  "protobuf>=7.36.1,<8",
+  "pyyaml>=5.1",
+  "tqdm>=4.27",
+  "requests",
+];
+/** Of the release; a system's own numpy fits its PyTorch. */
+const NUMPY = "numpy~=2.2.6";
+
+/** The Python that a virtual environment was made of: its packages are those that another environment can share. */
+const BASE = "import sys; print(getattr(sys, '_base_executable', sys.executable))";
+const PROBE = `
+import sys
+try:
+    import torch
+    found = torch.__version__
+except ImportError:
+    found = ""
+print(f"{sys.version_info.major}.{sys.version_info.minor}", found, sys.base_prefix, sep="\\n")
+`;
+
+export interface EnvironmentOptions {
+  /** Programs, one of which is the base Python. */
+  readonly pythons: readonly [string, ...string[]];
+  readonly cacheDir: string;
+  /** Version of the converter, for which the environment is made. */
+  readonly version: string;
+  /** Whether PyTorch may be downloaded. */
+  readonly installsTorch: boolean;
+  readonly signal: AbortSignal;
+  readonly log: (line: string) => void;
+}
+
+/** An environment that is ready. */
+export interface PythonEnvironment {
+  readonly python: string;
+  /** Folders that its Python reads. */
+  readonly folders: readonly string[];
+}
+
+/** What the base Python is. */
+interface BasePython {
+  readonly program: string;
+  /** `3.12`. */
+  readonly release: string;
+  /** Version of its PyTorch; empty: it has none. */
+  readonly torch: string;
+  readonly prefix: string;
+}
+
+/** The environment, made if necessary, which can take minutes. Throws a sentence for people. */
+export async function openEnvironment(options: EnvironmentOptions): Promise<PythonEnvironment> {
+  const { cacheDir, version, signal, log } = options;
+  const base = await basePython(options);
+  const { release, torch } = base;
+  const packages = Bun.hash([NUMPY, ...PACKAGES].join("\n")).toString(36);
+  const kind = torch === "" ? "own" : "system";
+  const folder = join(cacheDir, "convert", `python${release}-${kind}-${version}-${packages}`);
+  const environment = { python: join(folder, "bin/python"), folders: [folder, base.prefix] };
+  if (existsSync(folder)) return environment;
+  if (torch === "" && !options.installsTorch)
+    throw new Error(
+      `the converter needs PyTorch, and ${base.program} has none. Install the system's (Debian and Ubuntu: apt install python3-torch) and name its Python, --python /usr/bin/python3, or let svc convert --install-torch download PyPI's: on Linux with x86-64 its CUDA build, about 3 GB (PIP_EXTRA_INDEX_URL may name an index of CPU builds).`,
+    );
+  log(
+    torch === ""
+      ? "making a Python environment for the converter, with PyPI's PyTorch"
+      : `making a Python environment for the converter, with the PyTorch ${torch} of ${base.program}`,
+  );
+  const partial = `${folder}.${process.pid}`;
+  mkdirSync(join(cacheDir, "convert"), { recursive: true });
+  try {
+    await install(base, partial, signal);
+    if (!existsSync(folder)) renameSync(partial, folder); // all or nothing
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+  return environment;
+}
+
+/** The first candidate with PyTorch; otherwise the first that runs. Throws if none does. */
+async function basePython({ pythons, signal }: EnvironmentOptions): Promise<BasePython> {
+  const probed = await Promise.allSettled(pythons.map((python) => probe(python, signal)));
+  const found = probed.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const best = found.find(({ torch }) => torch !== "") ?? found[0];
+  return best ?? probe(pythons[0], signal);
+}
+
+/** A Python's base. Throws if it is missing or too old. */
+async function probe(python: string, signal: AbortSignal): Promise<BasePython> {
+  const given = Bun.which(python);
+  if (given === null)
+    throw new Error(
+      `there is no Python ${python}. Install Python ${PYTHON_MIN} or newer, or name one with --python.`,
+    );
+  const base = await run([given, "-c", BASE], signal);
+  const program = base.code === 0 ? base.output.trim() : given;
+  const { code, output } = await run([program, "-c", PROBE], signal);
+  const [release = "", torch = "", prefix = ""] = output.split("\n");
+  if (code === 0 && isNewEnough(release)) return { program, release, torch, prefix };
+  throw new Error(
+    `${program} is Python ${code === 0 ? release : "of an unknown version"}; the converter needs ${PYTHON_MIN} or newer. Name one with --python.`,
+  );
+}
+
+/** Makes a virtual environment with the converter's packages in a folder. */
+async function install({ program, torch }: BasePython, folder: string, signal: AbortSignal): Promise<void> {
+  const python = join(folder, "bin/python");
+  const shared = torch === "" ? [] : ["--system-site-packages"];
+  const packages = torch === "" ? ["torch", NUMPY, ...PACKAGES] : PACKAGES;
+  const uv = Bun.which("uv");
+  const steps =
+    uv === null
+      ? [
+          [program, "-m", "venv", ...shared, folder],
+          [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", ...packages],
+        ]
+      : [
+          [uv, "venv", "--quiet", "--python", program, ...shared, folder],
+          [uv, "pip", "install", "--quiet", "--python", python, ...packages],
+        ];
+  for (const step of steps) {
+    const { code, output } = await run(step, signal);
+    signal.throwIfAborted();
+    if (code !== 0)
+      throw new Error(
+        `the converter's Python environment could not be made (${step.slice(1, 4).join(" ")}): ${lastLine(output)}`,
+      );
+  }
+}
+
+function isNewEnough(release: string): boolean {
+  const [major = 0, minor = 0] = release.split(".").map(Number);
+  const [majorMin = 0, minorMin = 0] = PYTHON_MIN.split(".").map(Number);
+  return major > majorMin || (major === majorMin && minor >= minorMin);
+}
+
+async function run(argv: readonly string[], signal: AbortSignal): Promise<{ code: number; output: string }> {
+  const child = Bun.spawn([...argv], { stdio: ["ignore", "pipe", "pipe"], signal });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, output: (out + err).slice(-CONVERT_OUTPUT_CHARS) };
+}
+
+/** The last line that says something. */
+export function lastLine(output: string): string {
+  return (
+    output
+      .trim()
+      .split(/[\r\n]+/)
+      .at(-1) ?? ""
+  );
+}

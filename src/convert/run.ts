@@ -1,0 +1,87 @@
+// Converts a folder with safetensors to a GGUF file with llama.cpp's converter, confined like a tool: it parses
+// untrusted files.
+
+import { lchownSync, lstatSync, realpathSync, readdirSync, renameSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Sandbox } from "../sandbox/types.ts";
+import { lastLine, type PythonEnvironment } from "./environment.ts";
+import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
+import { type ConverterScripts, STARTER } from "./scripts.ts";
+
+/** Types that the converter writes itself; other ones are quantized from `auto`. */
+export const CONVERTER_TYPES = ["f32", "f16", "bf16", "q8_0", "auto"] as const;
+export type ConverterType = (typeof CONVERTER_TYPES)[number];
+
+/** Mode bit: everyone may read. */
+const OTHERS_READ = 0o004;
+
+export interface Conversion {
+  /** Folder with config.json, the tokenizer and the safetensors. */
+  readonly source: string;
+  readonly type: ConverterType;
+  /** File to write; it does not exist. */
+  readonly output: string;
+}
+
+export interface ConverterParts {
+  readonly sandbox: Sandbox;
+  readonly environment: PythonEnvironment;
+  readonly scripts: ConverterScripts;
+}
+
+/** Writes the file. Throws the converter's reason. */
+export async function convert(
+  { source, type, output }: Conversion,
+  { sandbox, environment, scripts }: ConverterParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const workdir = sandbox.newWorkdirIn(dirname(output), `.${basename(output)}.partial`);
+  try {
+    const made = join(workdir.path, "model.gguf");
+    const run = sandbox.spawn({
+      argv: [
+        environment.python,
+        join(scripts.folder, STARTER),
+        join(scripts.folder, "convert_hf_to_gguf.py"),
+        source,
+        "--outfile",
+        made,
+        "--outtype",
+        type,
+      ],
+      workdir,
+      env: { PYTHONDONTWRITEBYTECODE: "1", HF_HUB_OFFLINE: "1", TRANSFORMERS_VERBOSITY: "error" },
+      readPaths: [...environment.folders, scripts.folder, ...foldersOf(source)],
+    });
+    const stop = (): void => run.kill();
+    signal.addEventListener("abort", stop, { once: true });
+    run.stdout.resume();
+    let said = "";
+    for await (const part of run.stderr) said = (said + String(part)).slice(-CONVERT_OUTPUT_CHARS);
+    const { code, limit } = await run.ended;
+    signal.removeEventListener("abort", stop);
+    signal.throwIfAborted();
+    if (code !== 0)
+      throw new Error(limit === undefined ? lastLine(said) : `it took more ${limit} than it may`);
+    if (lstatSync(made, { throwIfNoEntry: false })?.isFile() !== true)
+      throw new Error("the converter has written no file");
+    if (workdir.uid !== undefined) lchownSync(made, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
+    renameSync(made, output);
+  } finally {
+    await sandbox.removeWorkdir(workdir);
+  }
+}
+
+/** Why the converter could not read the files: where svc is root, it runs as another user. */
+export function closedFile(source: string): string | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const closed = readdirSync(source).find((name) => (statSync(join(source, name)).mode & OTHERS_READ) === 0);
+  if (closed === undefined) return undefined;
+  return `${closed} is readable by its owner alone, and where svc is root the converter runs as another user. Run chmod -R a+rX on the folder, or svc as the owner.`;
+}
+
+/** The folder and those of the files that it links to, as a hub's cache does. */
+function foldersOf(source: string): readonly string[] {
+  const files = readdirSync(source).map((name) => realpathSync(join(source, name)));
+  return [...new Set([source, realpathSync(source), ...files.map((file) => dirname(file))])];
+}

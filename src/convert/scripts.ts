@@ -1,0 +1,51 @@
+// llama.cpp's converter of the locked release, as prebuilt/converter.ts has packed it, unpacked into svc's cache folder.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { assert } from "../core/assert.ts";
+import archivePath from "../../prebuilt/converter.zst" with { type: "file" };
+import starter from "./start.py" with { type: "text" };
+
+export interface ConverterArchive {
+  /** Version of the package that carries llama.cpp's source. */
+  readonly release: string;
+  /** Text by path. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The unpacked converter. */
+export interface ConverterScripts {
+  readonly folder: string;
+  /** Digest of the archive and the starter. */
+  readonly version: string;
+}
+
+/** The script that is run; it starts the converter. */
+export const STARTER = "start.py";
+
+const ARCHIVE_DIGEST_CHARS = 12;
+
+/** Reads the archive. */
+export function readConverter(): ConverterArchive {
+  const archive: unknown = JSON.parse(Bun.zstdDecompressSync(readFileSync(archivePath)).toString());
+  assert(typeof archive === "object" && archive !== null && "files" in archive, "the archive is ours");
+  return archive as ConverterArchive; // prebuilt/converter.ts has written it
+}
+
+/** Unpacks the converter below `cacheDir` unless it is there. */
+export function unpackConverter(cacheDir: string): ConverterScripts {
+  const digest = createHash("sha256").update(readFileSync(archivePath)).update(starter).digest("hex");
+  const version = digest.slice(0, ARCHIVE_DIGEST_CHARS);
+  const folder = join(cacheDir, "convert", `scripts-${version}`);
+  if (existsSync(folder)) return { folder, version };
+  const partial = `${folder}.${process.pid}`;
+  for (const [path, text] of [...Object.entries(readConverter().files), [STARTER, starter] as const]) {
+    const file = join(partial, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  if (existsSync(folder)) rmSync(partial, { recursive: true });
+  else renameSync(partial, folder); // all or nothing
+  return { folder, version };
+}

@@ -1,0 +1,98 @@
+// Conversion of safetensors as far as it needs no Python: the archive of scripts, architectures, refusals.
+
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { unknownArchitecture } from "../../src/convert/architectures.ts";
+import { openEnvironment } from "../../src/convert/environment.ts";
+import { readConverter, STARTER, unpackConverter } from "../../src/convert/scripts.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+/** A program that answers as a Python of this release, PyTorch and prefix does; it is its own base. */
+function fakePython(release: string, torch: string): string {
+  const program = join(tempDir(), "python");
+  writeFileSync(
+    program,
+    `#!/bin/sh\ncase "$2" in *_base_executable*) echo "$0";; venv) exit 1;; *) printf '%s\\n%s\\n/usr\\n' '${release}' '${torch}';; esac\n`,
+  );
+  chmodSync(program, 0o755);
+  return program;
+}
+
+function open(python: string, cacheDir = tempDir()): Promise<string> {
+  const signal = new AbortController().signal;
+  const options = {
+    pythons: [python] as const,
+    cacheDir,
+    version: "v",
+    installsTorch: false,
+    signal,
+    log: () => {},
+  };
+  return openEnvironment(options).then(
+    (environment) => environment.python,
+    (error: Error) => error.message,
+  );
+}
+
+describe("scripts", () => {
+  test("are those of the locked release", () => {
+    const lock = JSON.parse(
+      readFileSync(join(import.meta.dir, "../../prebuilt/source/package-lock.json"), "utf8"),
+    );
+    expect(readConverter().release).toBe(lock.packages["node_modules/node-llama-cpp"].version);
+  });
+
+  test("are unpacked once, with the starter", () => {
+    const cacheDir = tempDir();
+    const { folder, version } = unpackConverter(cacheDir);
+    for (const file of [STARTER, "convert_hf_to_gguf.py", "gguf-py/gguf/__init__.py"])
+      expect(existsSync(join(folder, file))).toBe(true);
+    expect(unpackConverter(cacheDir)).toEqual({ folder, version });
+  });
+});
+
+describe("unknownArchitecture", () => {
+  const of = (config: string): string | undefined => {
+    const folder = tempDir();
+    writeFileSync(join(folder, "config.json"), config);
+    return unknownArchitecture(folder);
+  };
+
+  test.each(["LlamaForCausalLM", "MixtralForCausalLM", "Qwen2MoeForCausalLM", "Gemma2ForCausalLM"])(
+    "%s is supported",
+    (name) => expect(of(JSON.stringify({ architectures: [name] }))).toBeUndefined(),
+  );
+
+  test("names one that is not", () => {
+    expect(of('{"architectures": ["StrangeForCausalLM"]}')).toBe("StrangeForCausalLM");
+  });
+
+  test("leaves a configuration without one to the converter, and refuses one that is no JSON", () => {
+    expect(of('{"model_type": "mamba"}')).toBeUndefined();
+    expect(() => of("{")).toThrow("config.json is not valid JSON");
+  });
+});
+
+describe("the Python environment", () => {
+  test("needs a Python", async () => {
+    expect(await open("no-such-python")).toContain("there is no Python no-such-python");
+  });
+
+  test("needs Python 3.10", async () => {
+    expect(await open(fakePython("3.9", "2.4.0"))).toContain("is Python 3.9; the converter needs 3.10");
+  });
+
+  test("needs PyTorch, whose download is named with its size and needs a flag", async () => {
+    const said = await open(fakePython("3.12", ""));
+    for (const words of ["needs PyTorch", "python3-torch", "--install-torch", "about 3 GB"])
+      expect(said).toContain(words);
+  });
+
+  test("is not left half-made", async () => {
+    const cacheDir = tempDir();
+    const said = await open(fakePython("3.12", "2.4.0"), cacheDir);
+    expect(said).toContain("could not be made");
+    expect([...new Bun.Glob("convert/*").scanSync({ cwd: cacheDir, onlyFiles: false })]).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+// Models in safetensors through `svc convert` and the server, against transformers. Slow: `npm run test:convert`. SVC_CONVERT_PYTHON names
+// a Python with transformers and sentencepiece, whose base has PyTorch; the converter's own environment needs a package index once.
+
+import { describe, expect, test } from "bun:test";
+import { chmodSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
+import { fakeHub } from "../helpers/fake-hub.ts";
+
+/** Largest difference of a log probability: transformers computes in float32, svc with keys and values in float16. */
+const TOLERANCE = 0.02;
+/** Time for a conversion, the first of which makes the environment. */
+const CONVERT_MS = 600_000;
+
+const PYTHON = process.env["SVC_CONVERT_PYTHON"] ?? "python3";
+const missing = whatIsMissing();
+if (missing !== undefined) console.error(`SKIPPED: conversions of ten families: ${missing}`);
+
+interface Expected {
+  readonly ids: readonly number[];
+  /** Of each token after the first. */
+  readonly logprobs: readonly number[];
+}
+
+function whatIsMissing(): string | undefined {
+  if (process.env["SVC_SLOW_TESTS"] !== "1") return "they take minutes; run npm run test:convert";
+  if (Bun.which(PYTHON) === null) return `there is no ${PYTHON}`;
+  const { success } = Bun.spawnSync([PYTHON, "-c", "import torch, transformers, sentencepiece"]);
+  return success
+    ? undefined
+    : `${PYTHON} lacks torch, transformers or sentencepiece; SVC_CONVERT_PYTHON names another`;
+}
+
+/** Writes the models; returns what transformers computes. */
+function makeFamilies(folder: string): ReadonlyMap<string, Expected> {
+  const script = join(import.meta.dir, "families.py");
+  const made = Bun.spawnSync([PYTHON, script, folder], { env: { ...process.env, HF_HUB_OFFLINE: "1" } });
+  if (!made.success) throw new Error(made.stderr.toString());
+  return new Map(Object.entries(JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"))));
+}
+
+async function logprobsOf(url: string, { ids }: Expected): Promise<readonly number[]> {
+  const response = await fetch(`${url}/v1/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "default", prompt: ids, max_tokens: 0, echo: true, logprobs: 0 }),
+  });
+  const body = await response.json();
+  return body.choices[0].logprobs.token_logprobs.slice(1);
+}
+
+function largestDifference(some: readonly number[], others: readonly number[]): number {
+  expect(some).toHaveLength(others.length);
+  return Math.max(...some.map((value, at) => Math.abs(value - (others[at] ?? Infinity))));
+}
+
+describe.skipIf(missing !== undefined)("models that transformers has made", () => {
+  const folder = newFolder();
+  chmodSync(folder, 0o755);
+  const families = missing === undefined ? makeFamilies(folder) : new Map<string, Expected>();
+
+  test("are ten families", () => {
+    expect(families.size).toBe(10);
+  });
+
+  test.each([...families])(
+    "%s has the log probabilities of transformers",
+    async (family, expected) => {
+      const output = join(folder, `${family}.gguf`);
+      const words = ["convert", join(folder, family), "f32", "-o", output, "--python", PYTHON];
+      const converted = await runBinary(words, { limitMs: CONVERT_MS });
+      expect([converted.exit, converted.err]).toEqual([0, expect.any(String)]);
+      const server = await startServer(["-m", output]);
+      const logprobs = await logprobsOf(server.url, expected);
+      const difference = largestDifference(logprobs, expected.logprobs);
+      console.log(`${family}: ${difference.toFixed(5)}`);
+      expect(difference).toBeLessThan(TOLERANCE);
+    },
+    CONVERT_MS,
+  );
+
+  test(
+    "a quantized type is made in one step",
+    async () => {
+      const output = join(folder, "llama-q8.gguf");
+      const words = ["convert", join(folder, "llama"), "Q4_0", "-o", output, "--python", PYTHON];
+      const { exit, err } = await runBinary(words, { limitMs: CONVERT_MS });
+      expect([exit, err]).toEqual([0, expect.any(String)]);
+      expect(readdirSync(folder).filter((name) => name.startsWith("llama-q8"))).toEqual(["llama-q8.gguf"]);
+    },
+    CONVERT_MS,
+  );
+
+  test(
+    "auto_convert serves a repository of the hub without GGUF, converted once",
+    async () => {
+      const names = readdirSync(join(folder, "llama"));
+      const files = Object.fromEntries(
+        names.map((name) => [name, new Uint8Array(readFileSync(join(folder, "llama", name)))]),
+      );
+      const hub = fakeHub({ "acme/weights": { files } });
+      const PATH = `${dirname(Bun.which(PYTHON) ?? "")}:${process.env["PATH"] ?? ""}`;
+      const env = { HF_ENDPOINT: hub.url, HF_HOME: newFolder(), PATH };
+      const words = ["-m", "acme/weights", "--auto-convert"];
+      const expected = families.get("llama");
+      if (expected === undefined) throw new Error("there is no llama");
+      const server = await startServer(words, { env });
+      const first = await logprobsOf(server.url, expected);
+      expect(largestDifference(first, expected.logprobs)).toBeLessThan(TOLERANCE);
+      await server.stop();
+      const requests = hub.requests.length;
+      const again = await startServer(words, { env });
+      expect(await logprobsOf(again.url, expected)).toEqual(first);
+      expect(hub.requests).toHaveLength(requests);
+    },
+    CONVERT_MS,
+  );
+});
