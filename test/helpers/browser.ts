@@ -73,7 +73,10 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
     await context.close();
     expect(foreignRequests).toEqual([]);
   });
+  // Links to pages appear when the server's routes are known; a click before that can miss a link that moves.
+  const routes = page.waitForResponse(`${url}/api-doc/openapi.json`);
   await page.goto(`${url}/ui/`);
+  await routes;
   return { page, troubles };
 }
 

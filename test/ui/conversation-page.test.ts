@@ -80,6 +80,23 @@ describeInBrowser("the conversation page", () => {
   );
 
   test(
+    "keeps a question that was asked just before a reload",
+    async () => {
+      const answers = slowAnswers();
+      const { page } = await visit(ui.url());
+      await type(page, "One");
+      await until("the first question is asked", () => answers.begun() === 1);
+      answers.next();
+      await page.getByLabel("Regenerate answer").waitFor();
+      await type(page, "Two");
+      await page.reload();
+      await page.getByText("Two", { exact: true }).waitFor();
+      expect(await questions(page)).toEqual(["One", "Two"]);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "asks what was typed during an answer when it is complete",
     async () => {
       const answers = slowAnswers();

@@ -19,6 +19,7 @@ import {
 } from "./storage.ts";
 import { notify } from "./toasts.ts";
 import { emptyConversation, exportText, importText } from "./transfer.ts";
+import { dropUnsaved, keepUnsaved, unsaved } from "./unsaved.ts";
 
 /** Longest delay between a change and its save, milliseconds. */
 const SAVE_MS = 1000;
@@ -62,10 +63,28 @@ export async function startConversations(listener: typeof onNews): Promise<void>
     void refresh(data);
   });
   addEventListener("pagehide", () => {
+    for (const id of new Set([...timers.keys(), ...saving.keys()])) {
+      const left = open.value.get(id);
+      if (left !== undefined) keepUnsaved(left);
+    }
     for (const id of timers.keys()) void save(id);
   });
+  await storeUnsaved();
   summaries.value = sorted(await loadSummaries());
   for (const id of noted()) await openConversation(id);
+}
+
+/** Stores what pages that were left had not stored. */
+async function storeUnsaved(): Promise<void> {
+  for (const conversation of unsaved()) {
+    try {
+      const { changed } = await saveConversation(conversation);
+      dropUnsaved(conversation.id);
+      notifyTabs(conversation.id, changed);
+    } catch {
+      // the browser's storage is full: it stays for the next start
+    }
+  }
 }
 
 /** Sets what is called with each conversation that this tab has saved or deleted. */
@@ -133,6 +152,7 @@ export async function save(id: string): Promise<void> {
   saving.set(id, (saving.get(id) ?? 0) + 1);
   try {
     const { stored, changed } = await saveConversation(conversation).finally(() => endSaving(id));
+    dropUnsaved(id);
     join(stored);
     notifyTabs(id, changed);
     onStored(id, false);
@@ -167,6 +187,7 @@ export async function remove(id: string): Promise<void> {
 
 /** Deletes a conversation in this browser. */
 export async function forget(id: string): Promise<void> {
+  dropUnsaved(id);
   removeOpen(id);
   await deleteConversation(id);
   notifyTabs(id);

@@ -130,6 +130,7 @@ function Pages() {
     <div class="pages">
       {OTHER_PAGES.filter((name) => isOffered[name]).map((name) => (
         <a
+          key={name}
           href={addressOf({ page: name })}
           aria-current={page === name ? "page" : undefined}
           onClick={closeListIfNarrow}
