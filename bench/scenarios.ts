@@ -1,6 +1,6 @@
 // List of scenarios; a new scenario needs only an entry here.
 
-import type { ModelName } from "./model.ts";
+import { type ModelName, MODELS } from "./model.ts";
 
 /** One kind of traffic. Token counts depend on the model, so `promptCells` has a margin for poor tokenizers. */
 export interface Scenario {
@@ -66,17 +66,7 @@ const TOOLS = ["get_weather", "get_time"].map((name) => {
 });
 
 /** The shapes whose decode and prefill speeds are compared. */
-const SHAPES = [
-  "qwen3-0.6b",
-  "qwen3-0.6b-f16",
-  "qwen3-0.6b-q8_0",
-  "qwen3-0.6b-iq4_xs",
-  "8b-slice",
-  "moe",
-  "windows",
-  "hybrid",
-  "mla",
-] as const satisfies readonly ModelName[];
+const SHAPES = MODELS.filter((name) => name !== "nano" && name !== "builtin");
 
 /** Two requests a stream, four at least. */
 const TWICE = { perStream: 2, min: 4 } as const;
