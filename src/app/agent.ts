@@ -11,13 +11,14 @@ import { pythonToolset } from "../agent/tools/python.ts";
 import { searchToolset } from "../agent/tools/search.ts";
 import { type ResolvedSkills, shellToolset } from "../agent/tools/shell.ts";
 import { defined } from "../core/defined.ts";
-import { afterFirstTry } from "../mcp/first-connect.ts";
+import { afterFirstTry, afterOwnTry } from "../mcp/first-connect.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Converse, SkillReference, TargetedConversation } from "../core/agent.ts";
 import type { Generate } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
 import { skillFolder } from "../exec/names.ts";
+import type { PageMcpServers } from "../mcp/page-servers.ts";
 import type { McpServers } from "../mcp/servers.ts";
 import type { Web } from "../search/types.ts";
 import { skillsText } from "../skills/text.ts";
@@ -28,6 +29,7 @@ export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "lo
   readonly settings: Settings;
   readonly tools: Tools;
   readonly mcp: McpServers | undefined;
+  readonly pageMcp: PageMcpServers;
   readonly sessions: Sessions;
   readonly approvals: Approvals;
   readonly skills: Skills;
@@ -44,7 +46,7 @@ export interface Agent {
 
 /** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
 export function createAgent(options: AgentOptions): Agent {
-  const { settings, tools, mcp, skills: _, web: __, ...deps } = options;
+  const { settings, tools, mcp, pageMcp, skills: _, web: __, ...deps } = options;
   const { sessions, log } = deps;
   const {
     max_tool_rounds: maxToolRounds,
@@ -52,7 +54,7 @@ export function createAgent(options: AgentOptions): Agent {
     tool_dispatch_timeout: secs,
   } = settings.server;
   let active = 0;
-  const converse = agentConverse({
+  const answer = agentConverse({
     ...deps,
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
@@ -68,6 +70,7 @@ export function createAgent(options: AgentOptions): Agent {
         .catch((error: unknown) => log(`a session's folder could not be deleted: ${String(error)}`));
     }
   });
+  const converse = afterOwnTry(pageMcp, answer);
   return {
     converse: mcp === undefined ? converse : afterFirstTry(mcp, settings.server.queue_max, converse),
     activeAnswers: () => active,
@@ -104,7 +107,7 @@ function searchLine({ search_provider: provider }: Settings["runtime"]): string 
 }
 
 /** The server's tools, in the order in which models are shown them. */
-function toolsetsOf({ tools, mcp, files, skills, web, generate }: AgentOptions): readonly Toolset[] {
+function toolsetsOf({ tools, pageMcp, files, skills, web, generate }: AgentOptions): readonly Toolset[] {
   const { python, shell, protection } = tools;
   const canMakeFiles = python !== undefined || shell !== undefined;
   return [
@@ -119,7 +122,7 @@ function toolsetsOf({ tools, mcp, files, skills, web, generate }: AgentOptions):
       : searchToolset({ web, countTokens: tokenCounter(generate) }),
     ...(canMakeFiles ? [] : [disabledToolset("files")]),
     fileToolset(files),
-    ...(mcp === undefined ? [] : [mcpToolset(() => mcp.tools())]),
+    mcpToolset((selection) => pageMcp.tools(selection)),
   ];
 }
 

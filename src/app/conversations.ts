@@ -8,12 +8,13 @@ import type { McpConfig } from "../core/mcp-config.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { Embed } from "../core/run.ts";
 import { StartError } from "../core/start-error.ts";
+import type { PageMcpServers } from "../mcp/page-servers.ts";
 import type { McpServers } from "../mcp/servers.ts";
 import { publicFetch } from "../net/public-fetch.ts";
 import type { Web } from "../search/types.ts";
 import { createAgent, toolLine } from "./agent.ts";
 import { type Core, openCore } from "./core.ts";
-import { openMcp } from "./mcp.ts";
+import { openMcp, openPageMcp } from "./mcp.ts";
 import type { ModelOptions } from "./model-files.ts";
 import type { ModelParts } from "./models.ts";
 import { openSearch } from "./search.ts";
@@ -38,6 +39,7 @@ export interface ConversationParts {
 export interface Conversations extends Core {
   readonly tools: Tools;
   readonly mcp: McpServers | undefined;
+  readonly pageMcp: PageMcpServers;
   readonly stores: Stores;
   readonly embed: Embed;
   /** Absent where models may not search the web. */
@@ -85,17 +87,19 @@ function withTools(
   const core = openCore(options, modelParts);
   const { models, adapters } = core;
   const stores = openStores({ settings: isInMemory ? inMemory(settings) : settings, log }, heir);
+  const pageMcp = openPageMcp(mcp, stores.state, options);
   const approvals = new Approvals();
   const fetchPublic = publicFetch();
   const embed: Embed = (request, signal) => models.embed(request, signal);
   const web = openSearch({ settings, embed, fetchPublic, log });
   const { files, sessions, skills } = stores;
-  const surroundings = { settings, tools, mcp, files, sessions, skills, approvals, web, log };
+  const surroundings = { settings, tools, mcp, pageMcp, files, sessions, skills, approvals, web, log };
   const agent = createAgent({ ...surroundings, generate: adapters.generate, fetchFile: fetchPublic });
   return {
     ...core,
     tools,
     mcp,
+    pageMcp,
     stores,
     embed,
     web,
@@ -104,7 +108,7 @@ function withTools(
     toolLine: toolLine(tools, web, settings),
     isBusy: () => models.activeRuns() + agent.activeAnswers() > 0,
     closeApprovals: () => approvals.close(),
-    stop: async () => void (await Promise.all([core.stop(), tools.close(), mcp?.close()])),
+    stop: async () => void (await Promise.all([core.stop(), tools.close(), mcp?.close(), pageMcp.close()])),
   };
 }
 

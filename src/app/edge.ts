@@ -64,16 +64,23 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
 /** Headers by which a proxy says that a request is another one's. */
 const FORWARDING = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
+/** Whether a client may do something. `peer`: the other end of a connection. */
+export type ClientCheck = (peer: string | undefined, headers: Headers) => boolean;
+
+/** Which clients may change the models: all, where the operator says so, else those with a key or of this machine. */
+export function mayChangeModels(server: Settings["server"]): ClientCheck {
+  return server.models_mutable === true ? () => true : hasKeyOrIsLocal(server);
+}
+
 /**
- * Which clients may change the models: all, where the operator says so or demands keys, else those of this machine. `peer`: the
- * other end of a connection. A proxy on this machine speaks for others, unless it is trusted and names one of this machine.
+ * All clients, where keys are needed, else those of this machine. A proxy on this machine speaks for others, unless it is trusted
+ * and names one of this machine.
  */
-export function mayChangeModels({
-  models_mutable: isMutable,
+export function hasKeyOrIsLocal({
   api_keys: keys,
   trusted_proxies: proxies = [],
-}: Settings["server"]): (peer: string | undefined, headers: Headers) => boolean {
-  if (isMutable === true || keys !== undefined) return () => true;
+}: Settings["server"]): ClientCheck {
+  if (keys !== undefined) return () => true;
   const addressOf = clientAddresses(proxies);
   return (peer, headers) => {
     if (peer === undefined || !isLoopbackAddress(addressOf(peer, headers))) return false;

@@ -21,7 +21,14 @@ import { HistoryStore } from "../sessions/history.ts";
 import { HISTORY_MEMORY_BYTES_MAX } from "../sessions/limits.ts";
 import { loadAdapters } from "./adapters.ts";
 import { type Conversations, type ConversationOptions, openConversations } from "./conversations.ts";
-import { type Edge, mayChangeModels, newEdge, watchConnections } from "./edge.ts";
+import {
+  type ClientCheck,
+  type Edge,
+  hasKeyOrIsLocal,
+  mayChangeModels,
+  newEdge,
+  watchConnections,
+} from "./edge.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
 import { drain, listenAll, portsOf } from "./listen.ts";
@@ -137,6 +144,11 @@ function hubAccess(models: Models, options: AppOptions) {
   return { access: { hub: { hub, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
 }
 
+/** Which clients may add MCP servers in the web interface, and use them. */
+function mayAddMcp({ server }: Settings): ClientCheck {
+  return server.ui_mcp ? hasKeyOrIsLocal(server) : () => false;
+}
+
 /** Conversations of the web interface, where the server keeps them. */
 function openHistory(state: State, { settings: { server }, log }: AppOptions): Pick<HttpDeps, "history"> {
   if (server.ui_history !== "server" || server.no_ui) return {};
@@ -195,6 +207,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     day: { log: () => logDay.list(), ...(metricsDay && { metrics: () => metricsDay.columns() }) },
     system: newSystem(options, models, () => server.port),
     ...hub.access,
+    mcp: { servers: core.pageMcp, isAllowed: mayAddMcp(settings) },
     ...openHistory(stores.state, options),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.

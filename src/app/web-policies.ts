@@ -23,7 +23,8 @@ function pagePolicy(
   { protection }: Tools,
   mcp: McpServers | undefined,
 ): OriginPolicy | undefined {
-  const acts = protection !== undefined || mcp !== undefined || server.tool_dispatch_url !== undefined;
+  const acts =
+    protection !== undefined || mcp !== undefined || server.ui_mcp || server.tool_dispatch_url !== undefined;
   const isOpen = acts && server.api_keys === undefined;
   if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
     log(

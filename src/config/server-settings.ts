@@ -49,6 +49,12 @@ export const Server = section("Where the server listens and how it handles reque
     "Where the web interface keeps conversations: in the browser alone, or also on the `server`, by API key, so that they follow a person to another device. `state` says whether they survive a restart.",
     { default: "browser", example: "server" },
   ),
+  ui_mcp: toggle(
+    "Let the web interface add MCP servers at http and https addresses, for clients on this machine and those with an API key.",
+  ),
+  ui_mcp_private: toggle(
+    "Let these MCP servers be at addresses of this machine and of private networks, too, not on the public internet only.",
+  ),
   mcp_port: optional(
     integer("Port on which the server itself speaks MCP, at POST /mcp; 0 picks a free one.", {
       minimum: 0,

@@ -76,6 +76,14 @@ export interface WebSearch {
   readonly usesMax?: number;
 }
 
+/** The MCP servers of a request. */
+export interface McpSelection {
+  /** Ids of servers whose tools it does without. */
+  readonly off: readonly string[];
+  /** Whether it has those that its caller added in the web interface. */
+  readonly own: boolean;
+}
+
 /** Server-side actions that a request permits. */
 export interface AgentRequest {
   /** Continues or begins the session of this name. */
@@ -90,6 +98,8 @@ export interface AgentRequest {
   readonly shell?: { readonly skills: readonly SkillReference[] };
   readonly webSearch?: WebSearch;
   readonly files: readonly RequestedFile[];
+  /** Which MCP servers it has tools of. Absent: all of the configuration. */
+  readonly mcp?: McpSelection;
   /** Whether a client reads events during the run, so that it can answer an approval. */
   readonly interactive: boolean;
 }

@@ -25,6 +25,7 @@ export const ERROR_TABLE = {
   approval_not_found: [404, "not_found_error"],
   run_not_found: [404, "not_found_error"],
   conversation_not_found: [404, "not_found_error"],
+  mcp_server_not_found: [404, "not_found_error"],
   route_not_found: [404, "not_found_error"],
   method_not_allowed: [405, "invalid_request_error"],
   host_not_allowed: [421, "permission_error"],

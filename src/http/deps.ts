@@ -8,6 +8,7 @@ import type { Draw, ImageStore } from "../core/image.ts";
 import type { History } from "../core/history.ts";
 import type { ModelAliases } from "./model-alias.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
+import type { PageMcp } from "../core/page-mcp.ts";
 import type { Preset } from "../core/preset.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate, Rank } from "../core/run.ts";
@@ -35,6 +36,13 @@ export interface System {
 
 /** How requests are treated that the interface refuses although clients send them. */
 export type CompatOptions = Pick<Compat, "mode" | "hosted">;
+
+/** MCP servers in the web interface, and which clients may add and use servers of their own. */
+export interface McpAccess {
+  readonly servers: PageMcp;
+  /** `peer`: address of the other end of the connection; undefined without one. */
+  readonly isAllowed: (peer: string | undefined, headers: Headers) => boolean;
+}
 
 export interface HttpDeps {
   /** Starts a run on the model that the request names. */
@@ -72,6 +80,8 @@ export interface HttpDeps {
   readonly tune: TuneModel;
   /** Models of the hub; absent where no client may change the served models. */
   readonly hub?: HubAccess;
+  /** MCP servers in the web interface. */
+  readonly mcp: McpAccess;
   /** The server's own tools; absent where none are configured. */
   readonly toolCounts?: () => ToolCounts;
   /** Names the build, as `system_fingerprint` in answers. */

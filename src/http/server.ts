@@ -46,6 +46,7 @@ import { speechRoutes } from "./routes/speech.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { uiDayRoutes } from "./routes/ui-day.ts";
 import { uiHistoryRoutes } from "./routes/ui-history.ts";
+import { uiMcpRoutes } from "./routes/ui-mcp.ts";
 import { uiRunRoutes } from "./routes/ui-runs.ts";
 import { uiRoutes } from "./ui.ts";
 
@@ -128,7 +129,11 @@ export function createHttp(deps: HttpDeps): AnyElysia {
 
 /** The web interface and the routes of its own data. */
 function interfaceRoutes(deps: HttpDeps, runs: HeldRuns) {
-  const routes = new Elysia().use(uiRoutes()).use(uiRunRoutes(deps, runs)).use(uiDayRoutes(deps));
+  const routes = new Elysia()
+    .use(uiRoutes())
+    .use(uiRunRoutes(deps, runs))
+    .use(uiDayRoutes(deps))
+    .use(uiMcpRoutes(deps));
   return deps.history === undefined ? routes : routes.use(uiHistoryRoutes(deps.history));
 }
 

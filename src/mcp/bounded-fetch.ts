@@ -5,13 +5,17 @@ import { MCP_MESSAGE_BYTES_MAX } from "./limits.ts";
 
 const NEWLINE = 0x0a;
 
-/** fetch whose body fails when a message exceeds the limit. */
-export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
-  const response = await fetch(url, init);
-  const { body, status, statusText, headers } = response;
-  if (body === null) return response;
-  const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
-  return new Response(body.pipeThrough(bounded(isStream)), { status, statusText, headers });
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** A fetch whose body fails when a message exceeds the limit. */
+export function boundedFetch(inner: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await inner(url, init);
+    const { body, status, statusText, headers } = response;
+    if (body === null) return response;
+    const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
+    return new Response(body.pipeThrough(bounded(isStream)), { status, statusText, headers });
+  };
 }
 
 /** `byLine`: the limit applies to each line instead of the whole body. */

@@ -15,7 +15,7 @@ import { MCP_CONNECT_MS } from "./limits.ts";
 import { MCP_PAGES_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import { VERSION } from "../core/version.ts";
-import { boundedFetch } from "./bounded-fetch.ts";
+import { boundedFetch, type Fetch } from "./bounded-fetch.ts";
 import { McpFailure } from "./failure.ts";
 import { resultOf } from "./result.ts";
 import { type StdioDeps, StdioTransport } from "./stdio.ts";
@@ -32,6 +32,8 @@ export interface ListedTool {
 export interface ConnectDeps extends StdioDeps {
   /** Called on `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
+  /** Requests of the Http transport. Default: the global fetch. */
+  readonly fetch?: Fetch;
   /** Aborts connecting. */
   readonly signal: AbortSignal;
 }
@@ -68,7 +70,7 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
       return open(new WebSocketTransport(source.url, headers), server, deps);
     case "Http": {
       const url = new URL(source.url);
-      const options = { requestInit: { headers }, fetch: boundedFetch };
+      const options = { requestInit: { headers }, fetch: boundedFetch(deps.fetch ?? fetch) };
       try {
         return await open(new StreamableHTTPClientTransport(url, options), server, deps);
       } catch (error) {
@@ -190,6 +192,7 @@ function exitReasonOf(transport: Transport): string | undefined {
 
 /** Reason of a failure, without URL, header or token. */
 function reasonOf(error: unknown, timeoutMs: number): string {
+  if (error instanceof McpFailure) return error.message;
   if (error instanceof SdkHttpError) return `it responded with HTTP status ${error.status}`;
   if (error instanceof ProtocolError) return error.message; // the server's message
   if (error instanceof SdkError) {

@@ -3,6 +3,7 @@
 import type { Conversation, Converse } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ToolCounts } from "../core/model-info.ts";
+import type { PageMcpServers } from "./page-servers.ts";
 import type { McpServers } from "./servers.ts";
 
 /** Tool counts for model cards; undefined where the server has no tools of its own. */
@@ -42,4 +43,20 @@ export function afterFirstTry<C extends Conversation>(
     if (!signal.aborted) yield* converse(conversation, signal);
   };
   return (conversation, signal) => (isTried ? converse(conversation, signal) : wait(conversation, signal));
+}
+
+/** A Converse that delays a conversation until each server was tried once that its caller added. */
+export function afterOwnTry<C extends Conversation>(
+  mcp: Pick<PageMcpServers, "tried">,
+  converse: Converse<C>,
+): Converse<C> {
+  const wait: Converse<C> = async function* (conversation, signal) {
+    const left = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => left.resolve(), { once: true });
+    const { mcp: selection } = conversation.agent;
+    if (selection !== undefined && !signal.aborted) await Promise.race([mcp.tried(selection), left.promise]);
+    if (!signal.aborted) yield* converse(conversation, signal);
+  };
+  return (conversation, signal) =>
+    conversation.agent.mcp?.own === true ? wait(conversation, signal) : converse(conversation, signal);
 }

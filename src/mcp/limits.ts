@@ -10,5 +10,9 @@ export const MCP_RECONNECT_MS = 500;
 export const MCP_RECONNECT_MS_MAX = 60_000;
 /** Timeout to connect to an MCP server, handshake included, milliseconds. */
 export const MCP_CONNECT_MS = 30_000;
+/** MCP servers added in the web interface, of all callers and of one, and calls to one of them at the same time. */
+export const MCP_PAGE_SERVERS_MAX = 256;
+export const MCP_PAGE_SERVERS_OF_CALLER_MAX = 16;
+export const MCP_PAGE_CALLS_MAX = 4;
 /** Depth of a tool's JSON schema; deeper levels are unconstrained. */
 export const MCP_SCHEMA_DEPTH_MAX = 32;

@@ -3,12 +3,12 @@
 import { MCP_RECONNECT_MS, MCP_RECONNECT_MS_MAX } from "./limits.ts";
 import { MCP_TOOLS_MAX } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
-import type { CallOptions, Connection, ListedTool } from "./connect.ts";
+import type { CallOptions, ConnectDeps, Connection, ListedTool } from "./connect.ts";
 import { McpFailure } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
 
-export interface McpServerDeps extends StdioDeps {
+export interface McpServerDeps extends StdioDeps, Pick<ConnectDeps, "fetch"> {
   readonly log: (line: string) => void;
 }
 
@@ -19,6 +19,8 @@ export class McpServer {
   readonly config: McpServerConfig;
   /** As last listed by the server; empty while disconnected. Replaced, never mutated. */
   tools: readonly ListedTool[] = [];
+  /** Why it is not connected; undefined while it is, and before the first attempt has ended. */
+  problem: string | undefined;
   private readonly deps: McpServerDeps;
   private readonly closing = new AbortController();
   private readonly lifetime: Promise<void>;
@@ -99,15 +101,17 @@ export class McpServer {
       this.isStale = false;
       this.tools = this.usable(await connection.listTools());
       this.connection = connection;
+      this.problem = undefined;
       this.logOnce(`connected, ${this.tools.length} tools`);
       this.attemptEnded();
       if (this.isStale) void this.refresh();
-      return await connection.closed;
+      this.problem = await connection.closed;
+      return this.problem;
     } catch (error) {
       void connection?.close();
+      this.problem = error instanceof McpFailure ? error.message : `internal error: ${String(error)}`;
       this.attemptEnded();
-      if (error instanceof McpFailure) return error.message;
-      return `internal error: ${String(error)}`;
+      return this.problem;
     } finally {
       signal.removeEventListener("abort", disconnect);
       this.connection = undefined;

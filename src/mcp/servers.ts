@@ -2,8 +2,8 @@
 // processes.
 
 import { TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
-import type { McpConfig } from "../core/mcp-config.ts";
-import type { ListedTool } from "./connect.ts";
+import type { McpConfig, McpSource } from "../core/mcp-config.ts";
+import type { ConnectDeps, ListedTool } from "./connect.ts";
 import { McpFailure } from "./failure.ts";
 import { Semaphore } from "../core/semaphore.ts";
 import { OrphanGuard } from "./orphans.ts";
@@ -11,10 +11,22 @@ import { parametersOf } from "./parameters.ts";
 import { McpServer } from "./server.ts";
 import type { McpTool } from "./types.ts";
 
-export interface McpServersDeps {
+export interface McpServersDeps extends Pick<ConnectDeps, "fetch"> {
   /** svc's environment; server processes get only INHERITED. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: (line: string) => void;
+}
+
+/** State of a server, for display. */
+export interface McpServerState {
+  readonly id: string;
+  readonly label: string;
+  /** Absent for a process. */
+  readonly host?: string;
+  readonly isConnected: boolean;
+  /** Why it is not connected; undefined before the first attempt has ended. */
+  readonly problem: string | undefined;
+  readonly tools: readonly McpTool[];
 }
 
 /** Variables that server processes inherit: needed by programs and never secret. */
@@ -33,7 +45,7 @@ export class McpServers {
   private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists from which `named` was computed
 
   /** Starts to connect. */
-  constructor(config: McpConfig, { environment, log }: McpServersDeps) {
+  constructor(config: McpConfig, { environment, log, fetch }: McpServersDeps) {
     this.config = config;
     this.log = log;
     this.gate = new Semaphore(config.callsMax);
@@ -42,7 +54,12 @@ export class McpServers {
       const value = environment[name];
       return value === undefined ? [] : [[name, value] as const];
     });
-    const deps = { log, orphans: this.orphans, environment: Object.fromEntries(inherited) };
+    const deps = {
+      log,
+      orphans: this.orphans,
+      environment: Object.fromEntries(inherited),
+      ...(fetch === undefined ? {} : { fetch }),
+    };
     this.servers = config.servers.map((server) => new McpServer(server, deps));
   }
 
@@ -53,6 +70,19 @@ export class McpServers {
 
   get connected(): number {
     return this.servers.filter((server) => server.isConnected).length;
+  }
+
+  /** State of each server, in the order of the configuration. */
+  states(): readonly McpServerState[] {
+    const tools = this.tools();
+    return this.servers.map(({ config: { id, label, source }, isConnected, problem }) => ({
+      id,
+      label,
+      ...hostOf(source),
+      isConnected,
+      problem,
+      tools: tools.filter(({ server }) => server === id),
+    }));
   }
 
   /** Tools of the connected servers, in the order of the configuration. */
@@ -89,6 +119,8 @@ export class McpServers {
 
   private callable(server: McpServer, tool: ListedTool, name: string): McpTool {
     return {
+      server: server.config.id,
+      ...hostOf(server.config.source),
       name,
       description: tool.description ?? "",
       ...parametersOf(tool.inputSchema),
@@ -105,6 +137,10 @@ export class McpServers {
       },
     };
   }
+}
+
+function hostOf(source: McpSource): { readonly host?: string } {
+  return source.type === "Process" ? {} : { host: new URL(source.url).host };
 }
 
 /** Tool name for models: letters, digits and _ . - only, because chat templates write names without quotes. */

@@ -20,6 +20,10 @@ export interface McpResult {
 
 /** A tool of a connected server. */
 export interface McpTool {
+  /** Id of its server. */
+  readonly server: string;
+  /** Host of a server at an address. */
+  readonly host?: string;
   /** Name for the model, with the prefix of its server. */
   readonly name: string;
   readonly description: string;

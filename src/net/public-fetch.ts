@@ -62,17 +62,50 @@ export function publicOpen(options: PublicFetchOptions = {}): PublicOpen {
     const headers = defined({ range });
     try {
       const { response } = await unlessAborted(follow(url, { addressesOf, headers, signal }), signal);
-      const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [
-        name,
-        String(value),
-      ]);
-      const body = Readable.toWeb(response) as unknown as ReadableStream<Uint8Array>; // Node's type of the same class
-      return new Response(body, { status: response.statusCode ?? 502, headers: fields });
+      return responseOf(response);
     } catch (error) {
       if (error instanceof FetchError || signal.aborted) throw error;
       throw new FetchError("its server could not be reached", { cause: error });
     }
   };
+}
+
+/** As the global fetch with these parts of its options, but to public addresses only and without redirects. Throws FetchError. */
+export type PublicRequest = (
+  url: string | URL,
+  init?: Pick<RequestInit, "method" | "headers" | "body" | "signal">,
+) => Promise<Response>;
+
+/** Requests with a method, headers and a text as body, which a redirect would carry to another host. */
+export function publicRequest(options: PublicFetchOptions = {}): PublicRequest {
+  const addressesOf = addressCheck(options);
+  return async (address, { method = "GET", headers, body, signal } = {}) => {
+    const url = validUrl(String(address));
+    const abort = signal ?? new AbortController().signal;
+    const hop = {
+      addressesOf,
+      method,
+      headers: Object.fromEntries(new Headers(headers)),
+      signal: abort,
+      ...(typeof body === "string" ? { body } : {}),
+    };
+    const response = await unlessAborted(get(url, hop), abort);
+    if (redirectOf(response) === undefined) return responseOf(response);
+    response.destroy();
+    throw new FetchError("it redirects to another address; use that one");
+  };
+}
+
+/** A response as fetch returns it. */
+function responseOf(message: IncomingMessage): Response {
+  const status = message.statusCode ?? 502;
+  const headers = Object.entries(message.headers).map(([name, value]): [string, string] => [
+    name,
+    String(value),
+  ]);
+  if (status === 204 || status === 304) return new Response(null, { status, headers });
+  const body = Readable.toWeb(message) as unknown as ReadableStream<Uint8Array>; // Node's type of the same class
+  return new Response(body, { status, headers });
 }
 
 type AddressesOf = (host: string) => Promise<readonly Address[]>;
@@ -111,6 +144,9 @@ export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
 
 interface Hop {
   readonly addressesOf: AddressesOf;
+  /** Default: GET, without a body. */
+  readonly method?: string;
+  readonly body?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
@@ -145,11 +181,14 @@ function validUrl(text: string, base?: URL): URL {
 }
 
 /** Response head, from one of the host's checked addresses. */
-async function get(url: URL, { addressesOf, headers, signal }: Hop): Promise<IncomingMessage> {
+async function get(
+  url: URL,
+  { addressesOf, method = "GET", body, headers, signal }: Hop,
+): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[(?<address>.*)\]$/, "$<address>");
   const addresses = await addressesOf(host);
   const options: RequestOptions = {
-    method: "GET",
+    method,
     agent: false, // no keep-alive: a reused connection belongs to another lookup
     lookup: pinned(addresses),
     signal,
@@ -157,7 +196,7 @@ async function get(url: URL, { addressesOf, headers, signal }: Hop): Promise<Inc
   };
   return new Promise((resolve, reject) => {
     const request = url.protocol === "https:" ? requestHttps : requestHttp;
-    request(url, options, resolve).on("error", reject).end();
+    request(url, options, resolve).on("error", reject).end(body);
   });
 }
 

@@ -20,6 +20,7 @@ function fakeMcpTool(
   const made: unknown[] = [];
   return {
     made,
+    server: "web",
     name: "web_look",
     description,
     parameters: PARAMETERS,

@@ -149,6 +149,7 @@ describe("media of tools", () => {
       { type: "binary", kind: "audio", mimeType: "audio/wav", data: wav(0.01) },
     ];
     const tool: McpTool = {
+      server: "camera",
       name: "camera_look",
       description: "Looks.",
       parameters: { type: "object" },

@@ -18,6 +18,7 @@ import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { PageMcpServers } from "../../src/mcp/page-servers.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
 import { BackgroundResponses } from "../../src/responses/background.ts";
 import { ResponseStore } from "../../src/responses/store.ts";
@@ -206,6 +207,10 @@ export function testDeps(
       complete: true,
       disturbed: false,
     }),
+    mcp: {
+      servers: new PageMcpServers({ configured: undefined, environment: {}, log }),
+      isAllowed: () => false,
+    },
     fingerprint: "svc-test",
     system: TEST_SYSTEM,
     ...deps,

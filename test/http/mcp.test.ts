@@ -343,6 +343,7 @@ test("a client that disconnects ends the run", async () => {
 test("tools of other MCP servers are there for chat too", async () => {
   const { generate, requests } = scripted(calling(["web_look", { q: "x" }]), saying("Found."));
   const look = {
+    server: "web",
     name: "web_look",
     description: "",
     parameters: { type: "object", properties: {} },

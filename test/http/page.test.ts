@@ -9,6 +9,8 @@ const PATHS = [
   "/ui/history/a",
   "/ui/day/log",
   "/ui/day/metrics",
+  "/ui/mcp",
+  "/ui/mcp/a",
 ];
 
 test.each(PATHS)("%s needs the header of the web interface", async (path) => {
@@ -18,14 +20,17 @@ test.each(PATHS)("%s needs the header of the web interface", async (path) => {
   expect((await foreign.json()).error.message).toContain("x-svc-page: 1");
 });
 
-test.each(["x-svc-page", "x-svc-run"])("a page of another origin cannot send %s", async (header) => {
-  const response = await testApp().request("/ui/day/log", {
-    method: "OPTIONS",
-    headers: {
-      origin: "https://evil.example",
-      "access-control-request-method": "GET",
-      "access-control-request-headers": header,
-    },
-  });
-  expect(response.headers.get("access-control-allow-headers")?.toLowerCase()).not.toContain(header);
-});
+test.each(["x-svc-page", "x-svc-run", "x-svc-mcp-off"])(
+  "a page of another origin cannot send %s",
+  async (header) => {
+    const response = await testApp().request("/ui/day/log", {
+      method: "OPTIONS",
+      headers: {
+        origin: "https://evil.example",
+        "access-control-request-method": "GET",
+        "access-control-request-headers": header,
+      },
+    });
+    expect(response.headers.get("access-control-allow-headers")?.toLowerCase()).not.toContain(header);
+  },
+);

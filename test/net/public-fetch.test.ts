@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { FetchError, publicFetch, type PublicFetch } from "../../src/net/public-fetch.ts";
+import { FetchError, publicFetch, type PublicFetch, publicRequest } from "../../src/net/public-fetch.ts";
 import { isPublicAddress } from "../../src/net/address.ts";
 
 describe("not of the public internet", () => {
@@ -24,6 +24,8 @@ const web = Bun.serve({
   async fetch(request) {
     const { pathname, search } = new URL(request.url);
     asked.push({ path: pathname, host: request.headers.get("host"), headers: request.headers });
+    if (request.method === "DELETE") return new Response(null, { status: 204 });
+    if (request.method === "POST" && pathname === "/echo") return new Response(request.body);
     const [, kind = "", argument = ""] = pathname.split("/");
     switch (kind) {
       case "bytes":
@@ -185,5 +187,40 @@ describe("a failed fetch has a reason", () => {
     abort.abort(new Error("gone"));
     const thrown: unknown = await fetching.catch((error: unknown) => error);
     expect(thrown).toEqual(new Error("gone"));
+  });
+});
+
+describe("a request with a method", () => {
+  const send = publicRequest({ allowLoopback: true, resolve: async () => LOOPBACK });
+
+  test("carries its headers and its text, and its answer may be empty", async () => {
+    const headers = { authorization: "Bearer t", "content-type": "application/json" };
+    const response = await send(at("/echo"), { method: "POST", headers, body: '{"a":1}', signal: never });
+    expect([response.status, await response.json()]).toEqual([200, { a: 1 }]);
+    expect(asked.at(-1)?.headers.get("authorization")).toBe("Bearer t");
+    expect((await send(at("/"), { method: "DELETE" })).status).toBe(204);
+    expect((await send(at("/status/404"))).status).toBe(404);
+  });
+
+  test("is not carried to another address, nor into a private network", async () => {
+    const failureOf = (work: Promise<unknown>) => work.catch((error: unknown) => String(error));
+    const before = asked.length;
+    expect(await failureOf(send(at("/hop/2"), { method: "POST", body: "x" }))).toContain("redirects");
+    expect(asked.length).toBe(before + 1);
+    const outside = publicRequest();
+    expect(await failureOf(outside(`http://127.0.0.1:${web.port}/`))).toContain("public addresses");
+    expect(asked.length).toBe(before + 1);
+  });
+
+  test("ends when it is aborted", async () => {
+    const abort = new AbortController();
+    const { body } = await send(at("/forever"), { signal: abort.signal });
+    const reader = body?.getReader();
+    await reader?.read();
+    abort.abort(new Error("enough"));
+    const rest = async () => {
+      for (;;) if ((await reader?.read())?.done !== false) return "ended";
+    };
+    expect(await rest().catch(() => "failed")).toBeOneOf(["ended", "failed"]);
   });
 });

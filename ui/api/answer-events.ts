@@ -1,6 +1,6 @@
 // Events of one answer over lost connections: the server holds the run, so the page joins it again.
 
-import { joinChat, streamChat } from "./chat.ts";
+import { type ChatRequest, joinChat, streamChat } from "./chat.ts";
 import type { ChatEvent } from "./chat-events.ts";
 import { ApiError } from "./client.ts";
 import { CONNECTION_LOST } from "./read-events.ts";
@@ -14,8 +14,8 @@ const FIRST_ATTEMPTS_MAX = 2;
 
 export interface FollowOptions {
   readonly runId: string;
-  /** Body of the request; absent: the run was requested before. */
-  readonly body?: unknown;
+  /** Absent: the run was requested before. */
+  readonly request?: ChatRequest;
   readonly signal: AbortSignal;
   /** Called when the connection is lost. The next `begin` event ends that. */
   readonly onLost: () => void;
@@ -23,9 +23,9 @@ export interface FollowOptions {
 
 /** Streams an answer to its end. Each connection begins with `begin`. Throws ApiError. */
 export async function* answerEvents(options: FollowOptions): AsyncGenerator<ChatEvent> {
-  const { runId, body, signal, onLost } = options;
-  let source = body === undefined ? joinChat(runId, signal) : streamChat(body, runId, signal);
-  let hasBegun = body === undefined;
+  const { runId, request, signal, onLost } = options;
+  let source = request === undefined ? joinChat(runId, signal) : streamChat(request, runId, signal);
+  let hasBegun = request === undefined;
   let failure: unknown;
   for (let attempt = 0; ;) {
     try {

@@ -4,13 +4,19 @@ import type { ChatEvent } from "./chat-events.ts";
 import { send } from "./client.ts";
 import { readEvents } from "./read-events.ts";
 
+export interface ChatRequest {
+  readonly body: unknown;
+  /** Ids of MCP servers whose tools the model does without. */
+  readonly mcpOff: readonly string[];
+}
+
 /** Streams the answer to a request. Throws ApiError before the first event; ends with an `error`, `stopped` or `end` event. */
 export async function* streamChat(
-  body: unknown,
+  { body, mcpOff }: ChatRequest,
   runId: string,
   signal: AbortSignal,
 ): AsyncGenerator<ChatEvent> {
-  const headers = { "x-svc-run": runId };
+  const headers = { "x-svc-run": runId, "x-svc-mcp-off": encodeURIComponent(JSON.stringify(mcpOff)) };
   yield* eventsOf(await send("v1/chat/completions", { method: "POST", body, signal, headers }), signal);
 }
 

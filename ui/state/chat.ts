@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { answerEvents } from "../api/answer-events.ts";
+import type { ChatRequest } from "../api/chat.ts";
 import type { ChatEvent } from "../api/chat-events.ts";
 import { ApiError, messageOf, send } from "../api/client.ts";
 import { CONNECTION_LOST } from "../api/read-events.ts";
@@ -126,7 +127,7 @@ export function fetchAgain(conversationId: string, message: AssistantMessage): v
 
 interface FollowOptions {
   /** Requests the answer; absent: it was requested before. */
-  readonly body?: unknown;
+  readonly request?: ChatRequest;
   /** Whether this tab reports an answer that the server does not have. */
   readonly isOurs?: boolean;
 }
@@ -139,16 +140,16 @@ async function answer(id: string, cut?: AssistantMessage): Promise<void> {
   const message = emptyAnswer(conversation, cut);
   change(id, (before) => append(before, message));
   void save(id); // now, so that a page that is loaded again can follow it
-  await follow(id, message.id, {
-    body: cut === undefined ? body : { ...body, continue_final_message: true },
-  });
+  const whole = cut === undefined ? body : { ...body, continue_final_message: true };
+  const mcpOff = conversation.settings.mcp_off ?? [];
+  await follow(id, message.id, { request: { body: whole, mcpOff } });
 }
 
 /** Follows an answer to its end. */
 async function follow(
   id: string,
   messageId: string,
-  { body, isOurs = true }: FollowOptions = {},
+  { request, isOurs = true }: FollowOptions = {},
 ): Promise<void> {
   const abort = new AbortController();
   const { signal } = abort;
@@ -156,7 +157,11 @@ async function follow(
   markRunning(messageId, id, abort);
   announcement.value = "The model is answering.";
   try {
-    await show(id, messageId, answerEvents({ runId: messageId, body, signal, onLost }));
+    await show(
+      id,
+      messageId,
+      answerEvents({ runId: messageId, ...(request && { request }), signal, onLost }),
+    );
   } catch (error) {
     if (!isOurs && isGone(error)) return markEnded(messageId);
     changeMessage(id, messageId, (before) => ended(before, signal, error));

@@ -191,6 +191,8 @@ export const Settings = Type.Object({
   search: Type.Boolean(),
   /** "": the server's setting. */
   permission: Type.String(),
+  /** Ids of MCP servers whose tools it does without. */
+  mcp_off: Optional(Texts),
 });
 export type Settings = Static<typeof Settings>;
 

@@ -2,10 +2,10 @@
 
 import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
-import { type Conversation, restored } from "./conversation.ts";
+import { type Conversation, restored, type Settings } from "./conversation.ts";
 import { merged } from "./merge.ts";
 import { refreshQueued } from "./drafts.ts";
-import { prefs } from "./prefs.ts";
+import { prefs, setPrefs } from "./prefs.ts";
 import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
 import { isRunning, noted } from "./running.ts";
@@ -122,6 +122,12 @@ export function change(id: string, how: (conversation: Conversation) => Conversa
       id,
       setTimeout(() => void save(id), SAVE_MS),
     );
+}
+
+/** Changes the settings of a conversation, which new ones then have, too. */
+export function setSettings(id: string, settings: Settings): void {
+  change(id, (before) => ({ ...before, settings }));
+  setPrefs({ settings });
 }
 
 /** Turns the draft into a conversation and shows it; returns its id. */

@@ -9,13 +9,13 @@ import type {
   HubRepository,
   HubRepositoryDetails,
 } from "../../src/core/hub.ts";
-import { messageOf, send, sendForJson, sendIfAvailable } from "../api/client.ts";
+import { send, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
 import { change, DRAFT } from "./conversations.ts";
 import { loadModels } from "./models.ts";
 import { setPrefs } from "./prefs.ts";
 import { go } from "./route.ts";
-import { notify } from "./toasts.ts";
+import { notify, notifyOf } from "./toasts.ts";
 
 /** Interval at which downloads are asked for while one runs, milliseconds. */
 const POLL_MS = 1000;
@@ -78,7 +78,7 @@ export function use(model: string): void {
 
 /** Starts a download, or resumes a paused one. */
 export async function pull(source: string): Promise<void> {
-  await attempt(async () => {
+  await notifyOf(async () => {
     const started = await sendForJson<HubPull>("v1/hub/pull", {
       method: "POST",
       body: { source, stream: false },
@@ -90,7 +90,7 @@ export async function pull(source: string): Promise<void> {
 }
 
 export async function pausePull(id: string): Promise<void> {
-  await attempt(async () => {
+  await notifyOf(async () => {
     await send(`v1/hub/pulls/${id}/pause`, { method: "POST", body: {} });
     await loadPulls();
   });
@@ -98,7 +98,7 @@ export async function pausePull(id: string): Promise<void> {
 
 /** Stops a download and deletes what it has downloaded. */
 export async function discardPull(id: string): Promise<void> {
-  await attempt(async () => {
+  await notifyOf(async () => {
     await send(`v1/hub/pulls/${id}`, { method: "DELETE" });
     await loadHub();
   });
@@ -106,7 +106,7 @@ export async function discardPull(id: string): Promise<void> {
 
 /** Deletes a model from this machine. */
 export async function deleteModel({ id }: HubInstalledModel): Promise<void> {
-  await attempt(async () => {
+  await notifyOf(async () => {
     const { freed_bytes: freed } = await sendForJson<HubDeletedModel>(pathOf(id), { method: "DELETE" });
     notify(`Deleted ${id}; ${formatBytes(freed)} are free again.`);
     await Promise.all([loadHub(), loadModels()]);
@@ -134,12 +134,4 @@ export function loadRepository(id: string): Promise<HubRepositoryDetails> {
 
 function pathOf(id: string): string {
   return `v1/hub/models/${id.split("/").map(encodeURIComponent).join("/")}`;
-}
-
-async function attempt(what: () => Promise<void>): Promise<void> {
-  try {
-    await what();
-  } catch (error) {
-    notify(messageOf(error));
-  }
 }

@@ -20,6 +20,15 @@ export function notify(text: string, action?: Toast["action"]): void {
   setTimeout(() => dismiss(key), STAY_MS);
 }
 
+/** Does something; its error becomes a notice. */
+export async function notifyOf(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    notify(error instanceof Error ? error.message : String(error));
+  }
+}
+
 export function dismiss(key: number): void {
   toasts.value = toasts.value.filter((toast) => toast.key !== key);
 }

@@ -17,6 +17,39 @@ export function TextField({ label, value, onChange, rows }: FieldProps<string> &
   );
 }
 
+interface LineFieldProps extends FieldProps<string> {
+  readonly kind?: "text" | "address" | "secret";
+  /** Shown when empty: an example. */
+  readonly hint?: string;
+  readonly required?: boolean;
+}
+
+/** A text on one line. */
+export function LineField({
+  label,
+  value,
+  onChange,
+  kind = "text",
+  hint = "",
+  required = false,
+}: LineFieldProps) {
+  const input = {
+    placeholder: hint,
+    required,
+    value,
+    onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
+      onChange(currentTarget.value),
+  };
+  return (
+    <label class="field">
+      <span>{label}</span>
+      {kind === "text" && <input autocomplete="off" {...input} />}
+      {kind === "address" && <input type="url" {...input} />}
+      {kind === "secret" && <input type="password" autocomplete="off" {...input} />}
+    </label>
+  );
+}
+
 interface NumberFieldProps extends FieldProps<number | null> {
   /** Shown when empty: the default. */
   readonly hint: string;

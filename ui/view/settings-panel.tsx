@@ -3,12 +3,12 @@
 import { X } from "lucide";
 import type { Conversation, Settings } from "../state/conversation.ts";
 import { DEFAULT_SETTINGS } from "../state/conversation.ts";
-import { change, current } from "../state/conversations.ts";
-import { setPrefs } from "../state/prefs.ts";
+import { current, setSettings } from "../state/conversations.ts";
 import { AssistantSettings } from "./assistants.tsx";
 import { Icon } from "./icon.tsx";
 import { isPanelOpen } from "./layout.ts";
 import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
+import { McpSettings } from "./mcp-settings.tsx";
 import { SessionSettings } from "./session-settings.tsx";
 
 export function SettingsPanel() {
@@ -29,6 +29,7 @@ export function SettingsPanel() {
       </header>
       <div class="panel-body">
         <Fields conversation={conversation} />
+        <McpSettings conversation={conversation} />
         <AssistantSettings conversation={conversation} />
         <SessionSettings conversation={conversation} />
       </div>
@@ -53,11 +54,7 @@ const PERMISSIONS = [
 ] as const;
 
 function Fields({ conversation: { id, settings } }: { readonly conversation: Conversation }) {
-  const set = (part: Partial<Settings>): void => {
-    const next = { ...settings, ...part };
-    change(id, (before) => ({ ...before, settings: next }));
-    setPrefs({ settings: next });
-  };
+  const set = (part: Partial<Settings>): void => setSettings(id, { ...settings, ...part });
   const field = (name: keyof Settings) => ({
     value: settings[name] as never,
     onChange: (value: Settings[keyof Settings]) => set({ [name]: value }),

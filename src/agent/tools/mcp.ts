@@ -1,6 +1,6 @@
-// Adapts tools of MCP servers to server tools. Every conversation gets them; requests do not select them.
+// Adapts tools of MCP servers to server tools. Every conversation gets those of the configuration; the web interface selects.
 
-import type { ToolProgress } from "../../core/agent.ts";
+import type { ActionReach, McpSelection, ToolProgress } from "../../core/agent.ts";
 import { MCP_BRIEF_CHARS } from "../limits.ts";
 import type { MediaPart } from "../../core/message.ts";
 import { shorten } from "../../core/shorten.ts";
@@ -9,12 +9,21 @@ import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
 import { type ServerTool, type ToolRequest, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
 import { isBrief, textCharsMax } from "./built-in.ts";
 
-const WHATEVER = "whatever its MCP server can reach: it runs outside the sandbox";
-const REACH = { files: WHATEVER, network: WHATEVER };
+/** `tools` returns the tools of the connected servers that a request has. */
+export function mcpToolset(tools: (selection: McpSelection | undefined) => readonly McpTool[]): Toolset {
+  return (request) => ({ tools: tools(request.agent.mcp).map((tool) => serverTool(tool, request)) });
+}
 
-/** `tools` returns the tools of the connected servers. */
-export function mcpToolset(tools: () => readonly McpTool[]): Toolset {
-  return (request) => ({ tools: tools().map((tool) => serverTool(tool, request)) });
+/** What a call reaches, as far as svc knows: an MCP server runs outside the sandbox. */
+function reachOf({ host }: McpTool): ActionReach {
+  if (host === undefined) {
+    const whatever = "whatever its MCP server can reach: it runs outside the sandbox";
+    return { files: whatever, network: whatever };
+  }
+  return {
+    files: `none of this machine through svc; what the MCP server at ${host} can reach`,
+    network: `the arguments are sent to ${host}, which may reach others`,
+  };
 }
 
 function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
@@ -23,7 +32,7 @@ function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
   return {
     spec: { name, ...(shown === "" ? {} : { description: shown }), parameters, strict },
     isHelper: true, // not requested, so it is dropped if the request excludes tools
-    action: { source: "mcp", kind: "custom", label: name, reach: REACH },
+    action: { source: "mcp", kind: "custom", label: name, reach: reachOf(tool) },
     calling: (args): ToolProgress => ({
       tool_type: "custom",
       arguments: typeof args === "string" ? args : JSON.stringify(args),

@@ -57,7 +57,8 @@ function explain(schema: TSchema, value: unknown, path: string): ServiceError | 
   if (KindGuard.IsArray(schema)) return explainArray(schema, value, path);
   if (KindGuard.IsString(schema)) {
     if (typeof value !== "string") return wrongType("a string", value, path);
-    return explainSize(value.length, "characters", { min: schema.minLength, max: schema.maxLength }, path);
+    const bounds = { min: schema.minLength, max: schema.maxLength };
+    return explainSize(value.length, "characters", bounds, path) ?? explainForm(schema, value, path);
   }
   if (KindGuard.IsInteger(schema) || KindGuard.IsNumber(schema)) return explainNumber(schema, value, path);
   if (KindGuard.IsBoolean(schema)) {
@@ -66,6 +67,16 @@ function explain(schema: TSchema, value: unknown, path: string): ServiceError | 
   if (KindGuard.IsLiteral(schema))
     return value === schema.const ? undefined : notOneOf([schema.const], value, path);
   return undefined;
+}
+
+/** A string of a form; the description of its schema names the form in messages. */
+function explainForm(
+  { pattern, description }: TSchema,
+  value: string,
+  path: string,
+): ServiceError | undefined {
+  if (typeof pattern !== "string" || new RegExp(pattern).test(value)) return undefined;
+  return fault("invalid_request", path, `must be ${description}; got ${describeValue(value)}`);
 }
 
 function explainArray(schema: TArray, value: unknown, path: string): ServiceError | undefined {
@@ -92,6 +103,9 @@ function explainRecord(schema: TRecord, value: unknown, path: string): ServiceEr
 
 function explainObject(schema: TObject, value: unknown, path: string): ServiceError | undefined {
   if (!isRecord(value)) return wrongType("an object", value, path);
+  const unknown = Object.keys(value).find((key) => !Object.hasOwn(schema.properties, key));
+  if (schema.additionalProperties === false && unknown !== undefined)
+    return fault("invalid_request", fieldPath(path, unknown), "is unknown; remove it");
   return firstFault(Object.entries(schema.properties), ([key, property]) => {
     const field = Object.hasOwn(value, key) ? value[key] : undefined;
     const required = schema.required?.includes(key) ?? false;

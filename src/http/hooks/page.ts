@@ -6,7 +6,7 @@ import { ServiceError } from "../../core/error.ts";
 /** Sent by the web interface with each request for its own data. */
 const PAGE_HEADER = "x-svc-page";
 
-const OWN_DATA = /^\/ui\/(?:runs|history|day)(?:\/|$)/;
+const OWN_DATA = /^\/ui\/(?:runs|history|day|mcp)(?:\/|$)/;
 
 /** Throws `origin_not_allowed` for a request for the interface's data that lacks its header. */
 export function checkPage({ headers }: Request, path: string): void {

@@ -29,6 +29,7 @@ import {
   type StartOptions,
 } from "../run.ts";
 import { streamRun } from "../stream-run.ts";
+import { withMcp } from "./ui-mcp.ts";
 import { joinRun, RUN_HEADER } from "./ui-runs.ts";
 
 /** Chat-completion routes. */
@@ -78,7 +79,7 @@ async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Pro
   const { run, agent, stream, includeUsage } = call;
   const heldAs = request.headers.get(RUN_HEADER);
   if (deps.ui !== false && stream && heldAs !== null)
-    return answerHeld(deps, request, call, runs.open(heldAs));
+    return answerHeld(deps, request, withMcp(deps, request, call), runs.open(heldAs));
   const start = (options?: StartOptions) =>
     withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal, options));
   const meta = answerMeta(deps, run.model, "chatcmpl-");

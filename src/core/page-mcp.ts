@@ -1,0 +1,49 @@
+// MCP servers in the web interface: the body that adds one, and the interface of the store. The servers of the configuration are
+// listed beside them, because a conversation can do without the tools of any server.
+
+import { type Static, Type } from "@sinclair/typebox";
+
+const HEADER = { minLength: 1, maxLength: 4096 } as const;
+
+/** A server to add. A command is no part of it: the web interface starts no programs. */
+export const PageMcpRequest = Type.Object(
+  {
+    name: Type.String({
+      pattern: "^[A-Za-z0-9_-]{1,32}$",
+      description: "1 to 32 letters, digits, - and _",
+    }),
+    url: Type.String({ pattern: "^https?://.", maxLength: 2048, description: "an http or https address" }),
+    bearer_token: Type.Optional(Type.String(HEADER)),
+    headers: Type.Optional(
+      Type.Record(Type.String({ pattern: "^[A-Za-z0-9-]{1,64}$" }), Type.String(HEADER), {
+        additionalProperties: false,
+        propertyNames: { description: "names of headers" },
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type PageMcpRequest = Static<typeof PageMcpRequest>;
+
+/** A server as the web interface shows it: without its path, token and headers. */
+export interface PageMcpServer {
+  readonly id: string;
+  readonly name: string;
+  readonly origin: "configuration" | "page";
+  /** Absent for a process. */
+  readonly host?: string;
+  readonly status: "connecting" | "connected" | "failed";
+  /** Why it is not connected. */
+  readonly problem?: string;
+  readonly tools: readonly { readonly name: string; readonly description: string }[];
+}
+
+/** The servers whose tools the current caller's conversations can have. */
+export interface PageMcp {
+  /** Those of the configuration and, with `own`, those that the caller added. */
+  list(own: boolean): readonly PageMcpServer[];
+  /** Adds one and starts to connect. Throws `invalid_request`, `state_full`, `capability_disabled`. */
+  add(server: PageMcpRequest): PageMcpServer;
+  /** Throws `mcp_server_not_found`. */
+  remove(id: string): void;
+}

@@ -1,0 +1,83 @@
+// /ui/mcp: MCP servers in the web interface, and which of them its conversations have. Hidden from the API's document.
+
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { ChatCall } from "../../dialects/chat/request.ts";
+import { ServiceError } from "../../core/error.ts";
+import { PageMcpRequest } from "../../core/page-mcp.ts";
+import { checker } from "../../dialects/shared/check.ts";
+import { readJsonObject } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { connectionOf } from "../observe.ts";
+
+/** Header with the ids of the servers that a conversation does without: a JSON array, percent-encoded. */
+const OFF_HEADER = "x-svc-mcp-off";
+
+const HIDDEN = { detail: { hide: true } };
+const RAW = { ...HIDDEN, parse: "none" } as const; // body.ts reads it
+
+const checkServer = checker(PageMcpRequest);
+const checkOff = checker(
+  Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 512 }),
+  OFF_HEADER,
+);
+
+/** Routes of MCP servers. */
+export function uiMcpRoutes(deps: HttpDeps) {
+  const { servers } = deps.mcp;
+  return new Elysia()
+    .get(
+      "/ui/mcp",
+      ({ request }) => {
+        const canAdd = isAllowed(deps, request);
+        return Response.json({ can_add: canAdd, servers: servers.list(canAdd) });
+      },
+      HIDDEN,
+    )
+    .post(
+      "/ui/mcp",
+      async ({ request }) => {
+        refuseOthers(deps, request);
+        return Response.json(servers.add(checkServer(await readJsonObject(request))), { status: 201 });
+      },
+      RAW,
+    )
+    .delete(
+      "/ui/mcp/:id",
+      ({ request, params }) => {
+        refuseOthers(deps, request);
+        servers.remove(params.id);
+        return new Response(null, { status: 204 });
+      },
+      HIDDEN,
+    );
+}
+
+/** A call of the web interface with the MCP servers that its header leaves. */
+export function withMcp(deps: HttpDeps, request: Request, call: ChatCall): ChatCall {
+  const header = request.headers.get(OFF_HEADER);
+  if (header === null) return call;
+  const mcp = { off: offOf(header), own: isAllowed(deps, request) };
+  return { ...call, agent: { ...call.agent, mcp } };
+}
+
+function offOf(header: string): readonly string[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(decodeURIComponent(header));
+  } catch {
+    // the check names the header
+  }
+  return checkOff(value);
+}
+
+function isAllowed(deps: HttpDeps, request: Request): boolean {
+  return deps.mcp.isAllowed(connectionOf(request)?.peer(), request.headers);
+}
+
+function refuseOthers(deps: HttpDeps, request: Request): void {
+  if (isAllowed(deps, request)) return;
+  const message =
+    "MCP servers cannot be added here: start svc with --ui-mcp (server.ui_mcp = true), and use it from this machine or with an API key";
+  throw new ServiceError("capability_disabled", message);
+}

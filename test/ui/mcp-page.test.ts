@@ -1,0 +1,73 @@
+// MCP servers in the page: added, switched off for a conversation, removed.
+
+import { afterAll, expect, test } from "bun:test";
+import type { McpSelection } from "../../src/core/agent.ts";
+import { PageMcpServers } from "../../src/mcp/page-servers.ts";
+import { memoryState } from "../../src/state/memory.ts";
+import { describeInBrowser, overLan, say, violations, visit } from "../helpers/browser.ts";
+import { httpDemo } from "../helpers/mcp.ts";
+import { answer } from "../helpers/run-events.ts";
+import { scriptedUi } from "../helpers/scripted-ui.ts";
+
+const SLOW_MS = 60_000;
+
+describeInBrowser("MCP servers", () => {
+  const servers = new PageMcpServers({
+    configured: undefined,
+    state: memoryState(),
+    environment: {},
+    log: () => undefined,
+  });
+  afterAll(() => servers.close());
+  const ui = scriptedUi({ mcp: { servers, isAllowed: () => true } });
+
+  test(
+    "are added and switched off for a conversation, and removed",
+    async () => {
+      let asked: McpSelection | undefined;
+      ui.play(async function* ({ agent }) {
+        asked = agent.mcp;
+        yield* answer("Well said");
+      });
+      const { url } = httpDemo({ only: ["echo"] });
+      const { page, troubles } = await visit(overLan(ui.url()));
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByRole("button", { name: "Add an MCP server" }).click();
+      const form = page.getByRole("form", { name: "Add an MCP server" });
+      expect(await violations(page)).toEqual([]);
+      await form.getByLabel("Name").fill("my wiki");
+      await form.getByLabel("Address").fill(url);
+      await form.getByLabel("Token").fill("hunter2");
+      await form.getByRole("button", { name: "Add" }).click();
+      await form.getByRole("alert").getByText("1 to 32 letters").waitFor();
+      await form.getByLabel("Name").fill("wiki");
+      await form.getByRole("button", { name: "Add" }).click();
+      await page.getByText("1 tool", { exact: false }).click();
+      await page.getByText("wiki_echo").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await say(page, "With it");
+      expect(asked).toEqual({ off: [], own: true });
+      await page.getByRole("switch", { name: "wiki" }).click();
+      await say(page, "Without it");
+      const [added] = servers.list(true);
+      expect(asked).toEqual({ off: [added?.id ?? ""], own: true });
+      await page.getByRole("button", { name: "Remove the MCP server wiki" }).click();
+      await page.getByRole("switch", { name: "wiki" }).waitFor({ state: "detached" });
+      expect(servers.list(true)).toEqual([]);
+      expect(troubles.filter((text) => !text.includes("Content Security Policy"))).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "that cannot be reached say so",
+    async () => {
+      servers.add({ name: "away", url: "http://127.0.0.1:1/mcp" });
+      const { page } = await visit(ui.url());
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByText("Not connected: it could not be reached").waitFor();
+      expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});

@@ -1,0 +1,34 @@
+// MCP servers: those of the server's configuration, and those that were added in this page. The server keeps them.
+
+import { signal } from "@preact/signals";
+import type { PageMcpRequest, PageMcpServer } from "../../src/core/page-mcp.ts";
+import { send, sendForJson } from "../api/client.ts";
+import { notifyOf } from "./toasts.ts";
+
+export const mcpServers = signal<readonly PageMcpServer[]>([]);
+/** Whether the server lets this page add some. */
+export const canAddMcp = signal(false);
+
+/** Loads the list. A server that cannot be reached reports that elsewhere. */
+export async function loadMcp(): Promise<void> {
+  try {
+    const found = await sendForJson<{ can_add: boolean; servers: readonly PageMcpServer[] }>("ui/mcp");
+    mcpServers.value = found.servers;
+    canAddMcp.value = found.can_add;
+  } catch {
+    // loading the models fails too and reports the error
+  }
+}
+
+/** Adds a server, which the server of this page then connects to. Throws ApiError. */
+export async function addMcp(server: PageMcpRequest): Promise<void> {
+  const added = await sendForJson<PageMcpServer>("ui/mcp", { method: "POST", body: server });
+  mcpServers.value = [...mcpServers.value, added];
+}
+
+export async function removeMcp(id: string): Promise<void> {
+  await notifyOf(async () => {
+    await send(`ui/mcp/${id}`, { method: "DELETE" });
+    await loadMcp();
+  });
+}

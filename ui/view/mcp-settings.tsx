@@ -1,0 +1,138 @@
+// MCP servers in the settings panel: a switch for each in this conversation, and a form that adds one.
+
+import { Plus, Trash2 } from "lucide";
+import { useState } from "preact/hooks";
+import type { PageMcpServer } from "../../src/core/page-mcp.ts";
+import { messageOf } from "../api/client.ts";
+import { plural } from "../format.ts";
+import { usePolling } from "../pages/use-polling.ts";
+import type { Conversation } from "../state/conversation.ts";
+import { setSettings } from "../state/conversations.ts";
+import { addMcp, canAddMcp, loadMcp, mcpServers, removeMcp } from "../state/mcp.ts";
+import { LineField, SwitchField } from "./fields.tsx";
+import { Icon } from "./icon.tsx";
+
+/** Refresh interval while the panel is shown, milliseconds. */
+const POLL_MS = 3000;
+
+export function McpSettings({ conversation: { id, settings } }: { readonly conversation: Conversation }) {
+  usePolling(loadMcp, POLL_MS);
+  const [isAdding, setAdding] = useState(false);
+  const off = settings.mcp_off ?? [];
+  if (mcpServers.value.length === 0 && !canAddMcp.value) return null;
+  const set = (server: string, isOn: boolean): void => {
+    const others = off.filter((one) => one !== server);
+    setSettings(id, { ...settings, mcp_off: isOn ? others : [...others, server] });
+  };
+  return (
+    <fieldset>
+      <legend>MCP servers</legend>
+      <ul class="mcp">
+        {mcpServers.value.map((server) => (
+          <li key={server.id}>
+            <div class="row">
+              <SwitchField
+                label={server.name}
+                value={!off.includes(server.id)}
+                onChange={(isOn) => set(server.id, isOn)}
+              />
+              <span class="grow" />
+              {server.origin === "page" && (
+                <button
+                  type="button"
+                  class="ghost"
+                  aria-label={`Remove the MCP server ${server.name}`}
+                  title={`Remove the MCP server ${server.name}`}
+                  onClick={() => void removeMcp(server.id)}
+                >
+                  <Icon node={Trash2} size={15} />
+                </button>
+              )}
+            </div>
+            <ServerState server={server} />
+          </li>
+        ))}
+      </ul>
+      {isAdding && <AddForm onDone={() => setAdding(false)} />}
+      {canAddMcp.value && !isAdding && (
+        <button type="button" onClick={() => setAdding(true)}>
+          <Icon node={Plus} size={15} /> Add an MCP server
+        </button>
+      )}
+    </fieldset>
+  );
+}
+
+function ServerState({ server: { status, problem, host, tools } }: { readonly server: PageMcpServer }) {
+  if (status === "failed") return <p class="problem">Not connected: {problem}</p>;
+  const facts = [
+    ...(host === undefined ? [] : [host]),
+    status === "connecting" ? "connecting…" : plural(tools.length, "tool"),
+  ];
+  return (
+    <details class="faint">
+      <summary>{facts.join(" · ")}</summary>
+      <ul>
+        {tools.map(({ name, description }) => (
+          <li key={name}>
+            <code>{name}</code> {description.split("\n", 1)[0]}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function AddForm({ onDone }: { readonly onDone: () => void }) {
+  const [name, setName] = useState("");
+  const [url, setUrl] = useState("");
+  const [token, setToken] = useState("");
+  const [problem, setProblem] = useState<string>();
+  const submit = async (): Promise<void> => {
+    const secret = token.trim() === "" ? {} : { bearer_token: token.trim() };
+    try {
+      await addMcp({ name: name.trim(), url: url.trim(), ...secret });
+      onDone();
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  return (
+    <form
+      class="mcp-form"
+      aria-label="Add an MCP server"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <LineField label="Name" hint="wiki" required value={name} onChange={setName} />
+      <LineField
+        label="Address"
+        kind="address"
+        hint="https://example.com/mcp"
+        required
+        value={url}
+        onChange={setUrl}
+      />
+      <LineField label="Token, if it needs one" kind="secret" value={token} onChange={setToken} />
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <p class="faint">
+        The model can call its tools, and what they answer becomes part of the conversation. Add only servers
+        that you trust.
+      </p>
+      <div class="row">
+        <button type="submit" class="primary">
+          Add
+        </button>
+        <button type="button" onClick={onDone}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
