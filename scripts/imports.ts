@@ -61,6 +61,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     why: "starts Python in the sandbox that it is given",
   },
   {
+    from: "src/video/",
+    may: [CORE],
+    types: ["src/sandbox/types.ts"],
+    why: "starts ffmpeg in the sandbox that it is given",
+  },
+  {
     from: "src/search/",
     may: [CORE, "src/net/", "src/reader/protocol.ts"],
     why: "HTML is parsed by the reader process",
@@ -114,7 +120,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "sessions",
         "skills",
       ),
-      ...rooms("state", "system", "upstream"),
+      ...rooms("state", "system", "upstream", "video"),
       "ffi/listen-backlog.ts",
     ],
     why: "the composition root; neither a dialect nor the engine process",

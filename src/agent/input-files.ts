@@ -8,6 +8,7 @@ import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { fileMarker, hasFile, inputFileName } from "../core/input-file.ts";
 import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX } from "../core/limits.ts";
+import type { ReadVideo } from "../core/video.ts";
 import { REQUEST_PREVIEW_CHARS_MAX } from "./limits.ts";
 import type { ContentPart, Message } from "../core/message.ts";
 import { decodeInline, type FetchFile, fetched, unknownFile } from "./source-bytes.ts";
@@ -15,6 +16,7 @@ import { decodeInline, type FetchFile, fetched, unknownFile } from "./source-byt
 export interface InputFilesDeps {
   readonly files: Files;
   readonly fetchFile: FetchFile;
+  readonly readVideo: ReadVideo;
 }
 
 /** Messages whose files are replaced by markers. */

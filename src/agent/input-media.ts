@@ -1,4 +1,4 @@
-// Resolves images and audio in messages to bytes (inline, fetched or from the file store) and checks them against the
+// Resolves images, audio and videos in messages to bytes (inline, fetched or from the file store) and checks them against the
 // model's modalities and the request's limits. Stores no files.
 
 import type { FilePart, InputMessage, InputPart, NamedMedia } from "../core/agent.ts";
@@ -8,7 +8,8 @@ import { MEDIA_BYTES_MAX, MEDIA_MAX, REQUEST_MEDIA_BYTES_MAX } from "../core/lim
 import { checkedMedium, type MediaRules, refuseUnperceived, withheldNote } from "../core/media.ts";
 import type { ContentPart, MediaPart, Message, Modality } from "../core/message.ts";
 import type { InputFilesDeps } from "./input-files.ts";
-import { decodeInline, fetched, unknownFile } from "./source-bytes.ts";
+import { videoParts } from "./input-video.ts";
+import { decodeInline, fetched, joined, unknownFile } from "./source-bytes.ts";
 
 /** Media limits of one request. Counts each medium that is added. */
 export class MediaBudget {
@@ -35,7 +36,7 @@ export class MediaBudget {
     const { part, seconds } = checkedMedium(bytes, modality, this.rules, param);
     const images = this.images + (modality === "image" ? 1 : 0);
     const { imagesMax, audioSecondsMax } = this.rules;
-    if (images > imagesMax) throw overLimit(param, imageCount(imagesMax));
+    if (images > imagesMax) throw overLimit(param, `${imageCount(imagesMax)}, frames of videos included`);
     if (this.media === MEDIA_MAX) throw overLimit(param, `${MEDIA_MAX} images and audio clips`);
     if (this.bytes + bytes.byteLength > REQUEST_MEDIA_BYTES_MAX)
       throw overLimit(param, `${REQUEST_MEDIA_BYTES_MAX} bytes of images and audio in total`);
@@ -71,29 +72,29 @@ type ResolvedMessage = Message<ContentPart | FilePart>;
  * tools produced in earlier turns are kept within the limits and otherwise replaced by a note.
  */
 export async function resolveMedia(
-  deps: Pick<InputFilesDeps, "files" | "fetchFile">,
+  deps: InputFilesDeps,
   messages: readonly InputMessage[],
   { rules, mediaBudget }: { readonly rules: MediaRules; readonly mediaBudget: MediaBudget },
   signal: AbortSignal,
 ): Promise<readonly ResolvedMessage[]> {
   refuseBeforeFetch(messages, rules);
-  const taken = new Map<InputPart, MediaPart>();
+  const taken = new Map<InputPart, readonly ContentPart[]>();
   for (const { role, content } of messages) {
     for (const part of content) {
       if (part.type === "media") {
-        taken.set(part, mediaBudget.add(await bytesOf(deps, part, signal), part.modality, part.param));
+        taken.set(part, await namedParts(deps, part, { rules, mediaBudget }, signal));
       } else if (isResolved(part) && role !== "tool") {
         refuseUnperceived(part.type, rules, "session_id", subject("session_id"));
-        taken.set(part, fromSession(part, mediaBudget));
+        taken.set(part, [fromSession(part, mediaBudget)]);
       }
     }
   }
   for (const part of messages.filter(({ role }) => role === "tool").flatMap(({ content }) => content)) {
-    if (isResolved(part) && fits(part, mediaBudget)) taken.set(part, part);
+    if (isResolved(part) && fits(part, mediaBudget)) taken.set(part, [part]);
   }
   return messages.map((message) => ({
     ...message,
-    content: message.content.map((part) => resolvedPart(part, taken.get(part))),
+    content: message.content.flatMap((part) => resolvedPart(part, taken.get(part))),
   }));
 }
 
@@ -133,11 +134,26 @@ export function fits({ type, data }: MediaPart, mediaBudget: MediaBudget): boole
   }
 }
 
-function resolvedPart(part: InputPart, medium: MediaPart | undefined): ContentPart | FilePart {
-  if (medium !== undefined) return medium;
-  if (isResolved(part)) return { type: "text", text: withheldNote(part.type, 1) };
+function resolvedPart(
+  part: InputPart,
+  media: readonly ContentPart[] | undefined,
+): readonly (ContentPart | FilePart)[] {
+  if (media !== undefined) return media;
+  if (isResolved(part)) return [{ type: "text", text: withheldNote(part.type, 1) }];
   assert(part.type !== "media", "every medium of the request is resolved");
-  return part;
+  return [part];
+}
+
+async function namedParts(
+  deps: InputFilesDeps,
+  part: NamedMedia,
+  { rules, mediaBudget }: { readonly rules: MediaRules; readonly mediaBudget: MediaBudget },
+  signal: AbortSignal,
+): Promise<readonly ContentPart[]> {
+  const { modality, param } = part;
+  const bytes = (): Promise<Uint8Array<ArrayBuffer>> => bytesOf(deps, part, signal);
+  if (modality !== "video") return [mediaBudget.add(await bytes(), modality, param)];
+  return videoParts(deps, part, { bytes, rules, mediaBudget }, signal);
 }
 
 async function bytesOf(
@@ -171,16 +187,4 @@ async function storedBytes(
     throw new ServiceError("payload_too_large", `${param} is larger than ${bytesMax} bytes`, { param });
   }
   return new Uint8Array(await body.arrayBuffer());
-}
-
-function joined(pieces: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
-  const [only, ...others] = pieces;
-  if (only !== undefined && others.length === 0) return only;
-  const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
-  }
-  return whole;
 }

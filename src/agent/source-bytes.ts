@@ -55,6 +55,19 @@ export async function fetched(
   }
 }
 
+/** The bytes in one array. */
+export function joined(pieces: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  const [only, ...others] = pieces;
+  if (only !== undefined && others.length === 0) return only;
+  const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.byteLength;
+  }
+  return whole;
+}
+
 /** Error for a file id that is unknown or expired. */
 export function unknownFile(id: string, param: string): ServiceError {
   const message = `${param}: file ${JSON.stringify(id.slice(0, 64))} was not found; files expire after 30 minutes`;

@@ -24,7 +24,7 @@ import type { Web } from "../search/types.ts";
 import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
-export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "log"> {
+export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "readVideo" | "log"> {
   readonly generate: Generate;
   readonly settings: Settings;
   readonly tools: Tools;

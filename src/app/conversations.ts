@@ -20,6 +20,7 @@ import type { ModelParts } from "./models.ts";
 import { openSearch } from "./search.ts";
 import { openStores, type Stores } from "./stores.ts";
 import { openTools, type Tools } from "./tools.ts";
+import { videoReader } from "./video.ts";
 
 export interface ConversationOptions extends ModelOptions {
   /** Servers whose tools models may call. */
@@ -94,7 +95,12 @@ function withTools(
   const web = openSearch({ settings, embed, fetchPublic, log });
   const { files, sessions, skills } = stores;
   const surroundings = { settings, tools, mcp, pageMcp, files, sessions, skills, approvals, web, log };
-  const agent = createAgent({ ...surroundings, generate: adapters.generate, fetchFile: fetchPublic });
+  const agent = createAgent({
+    ...surroundings,
+    generate: adapters.generate,
+    fetchFile: fetchPublic,
+    readVideo: videoReader(),
+  });
   return {
     ...core,
     tools,

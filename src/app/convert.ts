@@ -1,22 +1,20 @@
 // Conversion of safetensors in the composition root: scripts, Python environment and sandbox.
 
 import { readdirSync } from "node:fs";
-import { homedir } from "node:os";
 import { basename } from "node:path";
 import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
-import { processEnvironment } from "../config/sources.ts";
 import { hasSafetensors } from "../core/model-files.ts";
-import { ownCommand } from "../core/own-command.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
 import { openEnvironment } from "../convert/environment.ts";
 import { CONVERT_CPU_SECS, CONVERT_MEMORY_MB, CONVERT_PROCS } from "../convert/limits.ts";
 import { closedFile, convert, CONVERTER_TYPES, type ConverterType } from "../convert/run.ts";
 import { unpackConverter } from "../convert/scripts.ts";
-import { openSandbox } from "../sandbox/sandbox.ts";
-import type { Sandbox } from "../sandbox/types.ts";
+import { openConfined } from "./confined.ts";
 
 /** Python of Linux distributions, which has their python3-torch: another one may come first in PATH. */
 const SYSTEM_PYTHON = "/usr/bin/python3";
+
+const LIMITS = { memoryMb: CONVERT_MEMORY_MB, cpuSecs: CONVERT_CPU_SECS, procs: CONVERT_PROCS };
 
 export interface ConvertOptions {
   readonly cacheDir: string;
@@ -52,32 +50,11 @@ export async function convertFolder(
     );
   const closed = closedFile(source);
   if (closed !== undefined) throw new Error(closed);
-  const sandbox = await openConfined();
+  const sandbox = await openConfined("the converter", LIMITS, { bytes: Infinity, entries: Infinity });
   const scripts = unpackConverter(cacheDir);
   const { version } = scripts;
   const pythons = python === PYTHON_BY_DEFAULT ? ([python, SYSTEM_PYTHON] as const) : ([python] as const);
   const environment = await openEnvironment({ pythons, cacheDir, version, installsTorch, signal, log });
   log(`converting ${basename(source)}`);
   await convert({ source, type, output }, { sandbox, environment, scripts }, signal);
-}
-
-/** A sandbox without network and with read access to system files alone. Throws where this machine has none. */
-async function openConfined(): Promise<Sandbox> {
-  const sandbox = await openSandbox({
-    policy: {
-      mode: "auto",
-      profile: "restricted",
-      network: "none",
-      limits: { memoryMb: CONVERT_MEMORY_MB, cpuSecs: CONVERT_CPU_SECS, procs: CONVERT_PROCS },
-    },
-    environment: processEnvironment(),
-    home: homedir(),
-    ownCommand: ownCommand(),
-    disk: { bytes: Infinity, entries: Infinity },
-  });
-  const { filesystem, network, warnings } = sandbox.effective;
-  if (filesystem === "workdir" && network === "none") return sandbox;
-  throw new Error(
-    `the converter runs in a sandbox only, and this machine has none: ${warnings.join(" ")} Install bubblewrap.`,
-  );
 }

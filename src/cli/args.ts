@@ -236,7 +236,7 @@ interface ChatOptions {
   readonly attach?: readonly string[];
   readonly image?: readonly string[];
   readonly audio?: readonly string[];
-  readonly video?: string;
+  readonly video?: readonly string[];
   readonly local?: boolean;
 }
 
@@ -246,7 +246,7 @@ function withChatOptions(command: Command): Command {
     .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
     .option("--image <path>", "attach an image to the first question; may be repeated", gather)
     .option("--audio <path>", "attach audio to the first question; may be repeated", gather)
-    .option("--video <path>", "not supported: attach single frames with --image")
+    .option("--video <path>", "attach a video to the first question; may be repeated", gather)
     .option("--local", "load the model here, even if a server that runs has it");
 }
 
@@ -256,19 +256,18 @@ function gather(value: string, earlier: readonly string[] | undefined): readonly
 
 function chatInvocation(
   invocation: { readonly command: "run" | "from-config" } & SettingsArgs,
-  { input, attach = [], image = [], audio = [], video, local = false }: ChatOptions,
+  { input, attach = [], image = [], audio = [], video = [], local = false }: ChatOptions,
   words: readonly string[],
 ): Invocation {
   const given = [input, ...(words.length === 0 ? [] : [words.join(" ")])].filter(
     (text) => text !== undefined,
   );
   if (given.length > 1) return usageError("the prompt is given twice, as -i and as words. Leave out one.");
-  if (video !== undefined)
-    return usageError("--video: video is not supported; attach single frames with --image.");
   const files = [
     ...attach.map((path) => ({ kind: "file", path }) as const),
     ...image.map((path) => ({ kind: "image", path }) as const),
     ...audio.map((path) => ({ kind: "audio", path }) as const),
+    ...video.map((path) => ({ kind: "video", path }) as const),
   ];
   const [prompt] = given;
   return { ...invocation, files, ...defined({ input: prompt, isLocal: local ? true : undefined }) };

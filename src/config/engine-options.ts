@@ -168,7 +168,10 @@ export function speechOptions(
 /** Limits of media in requests, from `[models.multimodal]`. */
 export function mediaLimitsOf({ multimodal }: ModelSettings): MediaLimits {
   const { max_num_images: images, max_edge: edge, max_audio_seconds: seconds } = multimodal;
-  return {
-    ...defined({ imagesMax: images, edgeMax: edge, audioSecondsMax: seconds }),
-  };
+  return defined({
+    imagesMax: images,
+    edgeMax: edge,
+    audioSecondsMax: seconds,
+    videoFramesMax: multimodal.max_video_frames,
+  });
 }

@@ -244,7 +244,9 @@ const ModelMultimodal = section("Limits of images, video and audio in a prompt."
   ),
   max_num_images: optional(integer("Images of one request; unset: 64.", { minimum: 0, example: 8 })),
   max_image_length: later(optional(integer("Longest image edge planned for, in pixels.", { minimum: 1 }))),
-  max_video_frames: later(optional(integer("Frames taken from one video.", { minimum: 1 }))),
+  max_video_frames: optional(
+    integer("Frames taken from one video, evenly spaced; unset: 32.", { minimum: 1, example: 16 }),
+  ),
   max_audio_seconds: optional(
     number("Seconds of audio of one request; unset: 3600.", { exclusiveMinimum: 0, example: 600 }),
   ),

@@ -22,10 +22,13 @@ export interface FilePart {
   readonly param: string;
 }
 
-/** An image or audio as its sender names it. It becomes a MediaPart before the engine sees the message. */
+/** What requests may hold. A video becomes images. */
+export type InputModality = Modality | "video";
+
+/** An image, audio or a video as its sender names it. It becomes MediaParts before the engine sees the message. */
 export interface NamedMedia {
   readonly type: "media";
-  readonly modality: Modality;
+  readonly modality: InputModality;
   readonly source: FileSource;
   /** Its path in the request, for errors: `messages[2].content[0]`. */
   readonly param: string;

@@ -49,12 +49,17 @@ export function fileMarker(name: string): TextPart {
   return { type: "text", text: `[File: ${name.replaceAll(/[\]\n\r]/g, "_")}]` };
 }
 
-/** A text in which all files are called the same, so that messages can be compared. */
-export function withoutFileNames(text: string): string {
-  return text.replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]");
-}
+const MEDIA_TEXTS = { image: "[Image]", audio: "[Audio]", video: "[Video]" } as const;
 
-const MEDIA_TEXTS = { image: "[Image]", audio: "[Audio]" } as const;
+/** Precedes the frames of a video. */
+export const VIDEO_MARKER: TextPart = { type: "text", text: MEDIA_TEXTS.video };
+
+/** A text in which all files are called the same and videos have no frames, so that messages can be compared. */
+export function comparable(text: string): string {
+  return text
+    .replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]")
+    .replaceAll(/\[Video\](?:(?:\[\d+m\d+\.\ds\])?\[Image\])+/g, MEDIA_TEXTS.video);
+}
 
 /** The text of a message with markers for its files and media. */
 export function inputText({ content }: InputMessage): string {

@@ -13,7 +13,7 @@ export const FILE_INLINE_BYTES_MAX = 8 * 1024 * 1024;
 /** Largest file that a request brings or names, bytes, and files of one request. Spec: agent runtime. */
 export const INPUT_FILE_BYTES_MAX = 64 * 1024 * 1024;
 export const INPUT_FILES_MAX = 64;
-/** Largest image or audio file, bytes, and bytes of all of one request: they travel to the engine as one message. */
+/** Largest image, audio or video file, bytes, and bytes of all of one request: they travel to the engine as one message. */
 export const MEDIA_BYTES_MAX = 32 * 1024 * 1024;
 export const REQUEST_MEDIA_BYTES_MAX = 64 * 1024 * 1024;
 /** Images of one request unless the settings of the model set another number; images and audio together. */
@@ -21,6 +21,8 @@ export const IMAGES_MAX = 64;
 export const MEDIA_MAX = 128;
 /** Pixels of an image, four bytes each when decoded. */
 export const PICTURE_PIXELS_MAX = 64 * 1024 * 1024;
+/** Frames of a video unless the settings of the model set another number. Spec: media. */
+export const VIDEO_FRAMES_MAX = 32;
 /** Seconds of all audio of one request unless the settings of the model set another number. */
 export const AUDIO_SECONDS_MAX = 3600;
 /** Characters of a file's name, of its purpose, of a form's text field. */

@@ -1,9 +1,9 @@
-// Format of an image or audio file by its signature, and its pixels or seconds. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
+// Format of an image, audio or video file by its signature, and its pixels or seconds. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
 // Sources: the formats' own documents (PNG: RFC 2083; JPEG: ITU T.81 B.1; GIF89a; WAVE: RFC 2361; FLAC: RFC 9639;
 // MPEG audio: ISO 11172-3 2.4.1).
 
 import { defined } from "./defined.ts";
-import type { Modality } from "./message.ts";
+import type { InputModality } from "./agent.ts";
 
 /** Pixels of an image. */
 export interface ImageSize {
@@ -15,13 +15,15 @@ export interface ImageSize {
 export type MediaFile =
   | { readonly modality: "image"; readonly format: string; readonly size?: ImageSize }
   | { readonly modality: "audio"; readonly format: string; readonly seconds?: number }
+  | { readonly modality: "video"; readonly format: string }
   /** Known by name, but nothing here reads it. */
   | { readonly modality: "none"; readonly format: string };
 
 /** Readable formats, for messages. */
-export const FORMATS_READ: Readonly<Record<Modality, string>> = {
+export const FORMATS_READ: Readonly<Record<InputModality, string>> = {
   image: "PNG, JPEG, GIF or BMP",
   audio: "WAV, MP3 or FLAC",
+  video: "MP4, QuickTime, WebM, Matroska, AVI, MPEG, Ogg, Flash video or an animated GIF",
 };
 
 /** Tells what a file is. Undefined for what is no medium that it knows. */
@@ -38,7 +40,9 @@ export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined
     return { modality: "audio", format: audio.format, ...defined({ seconds }) };
   }
   const foreign = FOREIGN.find(({ starts }) => starts(view));
-  return foreign === undefined ? undefined : { modality: "none", format: foreign.format };
+  if (foreign !== undefined) return { modality: "none", format: foreign.format };
+  const video = VIDEOS.find(({ starts }) => starts(view));
+  return video === undefined ? undefined : { modality: "video", format: video.format };
 }
 
 type Starts = (view: DataView) => boolean;
@@ -73,11 +77,27 @@ const FOREIGN: readonly { readonly format: string; readonly starts: Starts }[] =
   { format: "AVIF", starts: (view) => has(view, 4, "ftypavif") },
   { format: "HEIC", starts: (view) => has(view, 4, "ftyphei") || has(view, 4, "ftypmif1") },
   { format: "TIFF", starts: (view) => has(view, 0, "II*\0") || has(view, 0, "MM\0*") },
-  { format: "MPEG-4", starts: (view) => has(view, 4, "ftyp") },
-  { format: "Ogg", starts: (view) => has(view, 0, "OggS") },
-  { format: "Matroska or WebM", starts: (view) => has(view, 0, "\x1aE\xdf\xa3") },
   { format: "PDF", starts: (view) => has(view, 0, "%PDF-") },
 ];
+
+/** Containers. Whether they hold video, the decoder finds. */
+const VIDEOS: readonly { readonly format: string; readonly starts: Starts }[] = [
+  {
+    format: "MPEG-4",
+    starts: (view) => ["ftyp", "moov", "mdat", "wide", "free"].some((box) => has(view, 4, box)),
+  },
+  { format: "Matroska or WebM", starts: (view) => has(view, 0, "\x1aE\xdf\xa3") },
+  { format: "AVI", starts: (view) => has(view, 0, "RIFF") && has(view, 8, "AVI ") },
+  { format: "Ogg", starts: (view) => has(view, 0, "OggS") },
+  { format: "MPEG", starts: (view) => has(view, 0, "\0\0\x01\xba") || isTransportStream(view) },
+  { format: "Flash video", starts: (view) => has(view, 0, "FLV\x01") },
+  { format: "ASF", starts: (view) => has(view, 0, "\x30\x26\xb2\x75\x8e\x66\xcf\x11") },
+];
+
+/** Packets of 188 bytes, each with a sync byte. ISO 13818-1. */
+function isTransportStream(view: DataView): boolean {
+  return [0, 188, 376].every((at) => has(view, at, "G"));
+}
 
 /** Whether these bytes stand there; each character is one byte. */
 function has(view: DataView, at: number, bytes: string): boolean {

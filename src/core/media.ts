@@ -1,7 +1,14 @@
 // Checks images and audio against what a model accepts, by their bytes; names and types of the sender are ignored.
 
 import { ServiceError } from "./error.ts";
-import { AUDIO_SECONDS_MAX, IMAGES_MAX, MEDIA_BYTES_MAX, PICTURE_PIXELS_MAX } from "./limits.ts";
+import {
+  AUDIO_SECONDS_MAX,
+  IMAGES_MAX,
+  MEDIA_BYTES_MAX,
+  PICTURE_PIXELS_MAX,
+  VIDEO_FRAMES_MAX,
+} from "./limits.ts";
+import type { InputModality } from "./agent.ts";
 import { FORMATS_READ, type ImageSize, mediaFile } from "./media-file.ts";
 import type { MediaPart, Modality } from "./message.ts";
 
@@ -13,6 +20,8 @@ export interface MediaRules {
   readonly edgeMax?: number;
   /** Of all audio together. */
   readonly audioSecondsMax: number;
+  /** Of one video; they count as images. */
+  readonly videoFramesMax: number;
 }
 
 /** Limits that one model sets for itself; absent ones are those of ANY_MEDIA. */
@@ -23,24 +32,32 @@ export const ANY_MEDIA: MediaRules = {
   modalities: ["image", "audio"],
   imagesMax: IMAGES_MAX,
   audioSecondsMax: AUDIO_SECONDS_MAX,
+  videoFramesMax: VIDEO_FRAMES_MAX,
 };
 
-export const NO_MEDIA: MediaRules = { modalities: [], imagesMax: 0, audioSecondsMax: 0 };
+export const NO_MEDIA: MediaRules = {
+  modalities: [],
+  imagesMax: 0,
+  audioSecondsMax: 0,
+  videoFramesMax: 0,
+};
 
 const WORDS = {
   image: { medium: "an image", taken: "images", noun: "image", cannot: "You cannot see images." },
   audio: { medium: "an audio file", taken: "audio", noun: "audio file", cannot: "You cannot hear audio." },
 } as const;
 
+const VIDEO = { medium: "a video, whose frames are images", taken: "images" } as const;
+
 /** Throws `unsupported_capability` where the model does not take them. `beginning` is that of the message. */
 export function refuseUnperceived(
-  modality: Modality,
+  modality: InputModality,
   { modalities }: MediaRules,
   param: string,
   beginning: string,
 ): void {
-  if (modalities.includes(modality)) return;
-  const { medium, taken } = WORDS[modality];
+  if (modalities.includes(modality === "video" ? "image" : modality)) return;
+  const { medium, taken } = modality === "video" ? VIDEO : WORDS[modality];
   const message =
     `${beginning} ${medium}, but the model does not accept ${taken}; omit it, or name a model that accepts ${taken} ` +
     "(on this server: one with a projector, the setting mmproj)";
@@ -64,10 +81,7 @@ export function checkedMedium(
   { edgeMax }: Pick<MediaRules, "edgeMax">,
   param: string,
 ): CheckedMedium {
-  if (bytes.byteLength > MEDIA_BYTES_MAX) {
-    const message = `${param} has ${bytes.byteLength} bytes; at most ${MEDIA_BYTES_MAX} are accepted`;
-    throw new ServiceError("payload_too_large", message, { param });
-  }
+  refuseManyBytes(bytes, param);
   const file = mediaFile(bytes);
   const accepted = `send ${FORMATS_READ[modality]}`;
   if (file?.modality !== modality) {
@@ -85,6 +99,21 @@ export function checkedMedium(
     throw invalid(param, problem);
   }
   return { part, seconds: file.seconds };
+}
+
+/** Throws `invalid_request` or `payload_too_large`, naming the field, for what is no video. Animated GIFs are. */
+export function checkVideo(bytes: Uint8Array<ArrayBuffer>, param: string): void {
+  refuseManyBytes(bytes, param);
+  const file = mediaFile(bytes);
+  if (file?.modality === "video" || file?.format === "GIF") return;
+  const what = file === undefined ? "of an unknown format" : `a ${file.format} file`;
+  throw invalid(param, `must be a video, but it is ${what}; send ${FORMATS_READ.video}`);
+}
+
+function refuseManyBytes({ byteLength }: Uint8Array<ArrayBuffer>, param: string): void {
+  if (byteLength <= MEDIA_BYTES_MAX) return;
+  const message = `${param} has ${byteLength} bytes; at most ${MEDIA_BYTES_MAX} are accepted`;
+  throw new ServiceError("payload_too_large", message, { param });
 }
 
 function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {

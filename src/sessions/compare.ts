@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { InputMessage } from "../core/agent.ts";
-import { inputText, withoutFileNames } from "../core/input-file.ts";
+import { comparable, inputText } from "../core/input-file.ts";
 import type { ToolCall } from "../core/message.ts";
 
 /** Whether a message is a system or developer message, which may change between turns. */
@@ -18,7 +18,7 @@ export function isToolTurn({ role, toolCalls = [] }: InputMessage): boolean {
 
 /** Normalized text for the comparison, preceded by `before`. */
 export function textOf(message: InputMessage, before = ""): string {
-  return withoutFileNames(before + inputText(message))
+  return comparable(before + inputText(message))
     .replaceAll("\r\n", "\n")
     .trim();
 }

@@ -46,7 +46,7 @@ test.each<[string, Invocation]>([
     },
   ],
   [
-    "run what --image a.png --audio b.wav --image c.png",
+    "run what --image a.png --audio b.wav --image c.png --video d.mp4",
     {
       command: "run",
       input: "what",
@@ -54,6 +54,7 @@ test.each<[string, Invocation]>([
         { kind: "image", path: "a.png" },
         { kind: "image", path: "c.png" },
         { kind: "audio", path: "b.wav" },
+        { kind: "video", path: "d.mp4" },
       ],
       flags: {},
     },
@@ -184,7 +185,6 @@ test.each([
   ["serve --port", "argument missing"],
   ["serve a.toml b.toml", "too many arguments"],
   ["run -i one two", "the prompt is given twice"],
-  ["run --video cat.mp4 what", "--video: video is not supported"],
   ["bench --depth x", "must be whole numbers from 0"],
   ["bench --concurrency 0", "must be whole numbers from 1"],
   ["tune --profile best", "Allowed choices are quality, balanced, fast"],

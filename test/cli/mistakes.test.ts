@@ -70,7 +70,6 @@ test.each([
   ["serve --state mysql:x", '--state: "mysql:x" is not `memory` or `sqlite:FILE`', "default"],
   ["serve --mcp-config absent.json", "absent.json: there is no such file", "Check the path"],
   ["run -i one two", "the prompt is given twice, as -i and as words", "Leave out one"],
-  ["run --video a.mp4 hi", "--video: video is not supported", "--image"],
   ["run --temperature 1 hi", "unknown option '--temperature'", "/temperature"],
   ["pull", "missing required argument 'model'", "Example: svc pull Qwen/Qwen3-0.6B-GGUF:Q4_K_M"],
   ["pull qwen3", '"qwen3" names no repository', "owner/name"],

@@ -49,11 +49,15 @@ describe("damaged files have neither size nor duration", () => {
 
 test.each([
   [WEBP, { modality: "none", format: "WebP" } as const],
-  [new TextEncoder().encode("OggS 1234567890"), { modality: "none", format: "Ogg" } as const],
   [new TextEncoder().encode("....ftypheic...."), { modality: "none", format: "HEIC" } as const],
+  [new TextEncoder().encode("....ftypisom...."), { modality: "video", format: "MPEG-4" } as const],
+  [new TextEncoder().encode("....moov...."), { modality: "video", format: "MPEG-4" } as const],
+  [new TextEncoder().encode("OggS 1234567890"), { modality: "video", format: "Ogg" } as const],
+  [new TextEncoder().encode("RIFF....AVI LIST"), { modality: "video", format: "AVI" } as const],
+  [new TextEncoder().encode(`G${"-".repeat(187)}`.repeat(3)), { modality: "video", format: "MPEG" } as const],
   [new TextEncoder().encode("<svg xmlns='http://www.w3.org/2000/svg'/>"), undefined],
   [new Uint8Array(), undefined],
-])("what cannot be read is known by its name, if it has one", (bytes, file) => {
+])("other files are known by their names, if they have one", (bytes, file) => {
   expect(mediaFile(bytes)).toEqual(file);
 });
 

@@ -242,12 +242,7 @@ const MESSAGE_RULES: readonly Rule[] = [
     "missing_field",
     "messages[0].content[0].input_audio.data",
   ],
-  [
-    user([{ type: "video_url", video_url: { url: "https://a.b/c.mp4" } }]),
-    "unsupported_capability",
-    "messages[0].content[0]",
-    "video is not supported",
-  ],
+  [user([{ type: "video_url" }]), "missing_field", "messages[0].content[0].video_url"],
   [
     { messages: [{ role: "system", content: [{ type: "image_url", image_url: "YQ==" }] }] },
     "unsupported_value",

@@ -33,6 +33,10 @@ describe("chat", () => {
     [{ type: "image_url", image_url: { url: "FILE:///etc/passwd" } }, "image", remote("FILE:///etc/passwd")],
     [{ type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }, "audio", inline("AAAA")],
     [{ type: "audio_url", audio_url: { url: "http://a.b/c.mp3" } }, "audio", remote("http://a.b/c.mp3")],
+    [{ type: "video_url", video_url: { url: "https://a.b/c.mp4" } }, "video", remote("https://a.b/c.mp4")],
+    [{ type: "video_url", video_url: "data:video/mp4;base64,A" }, "video", inline("data:video/mp4;base64,A")],
+    [{ type: "input_video", input_video: { data: "AAAA" } }, "video", inline("AAAA")],
+    [{ type: "input_video", input_video: { url: "http://a.b/c" } }, "video", remote("http://a.b/c")],
   ])("%j", (part, modality, source) => {
     const body = chatBody({ messages: [{ role: "user", content: [part, { type: "text", text: "?" }] }] });
     const [message] = parseChatRequest(body).run.prompt.messages;
@@ -53,6 +57,9 @@ describe("responses", () => {
     [{ type: "input_image", image_url: "https://a.b/c", file_id: null }, "image", remote("https://a.b/c")],
     [{ type: "input_audio", data: "AAAA", format: "wav" }, "audio", inline("AAAA")],
     [{ type: "input_audio", input_audio: { data: "AAAA", format: "mp3" } }, "audio", inline("AAAA")],
+    [{ type: "input_video", video_url: "https://a.b/c.webm" }, "video", remote("https://a.b/c.webm")],
+    [{ type: "input_video", data: "AAAA" }, "video", inline("AAAA")],
+    [{ type: "input_video", file_id: "file-1", video_url: null }, "video", { type: "stored", id: "file-1" }],
   ])("%j", (part, modality, source) => {
     const [message] = parsed([{ role: "user", content: [part] }]);
     expect<object | undefined>(message?.content).toEqual([media(modality, source, at)]);

@@ -340,12 +340,7 @@ describe("refused", () => {
     [part({ type: "input_image" }), "invalid_request", "input[0].content[0]", "image_url and file_id"],
     [part({ type: "input_image", image_url: "a", file_id: "b" }), "invalid_request", "input[0].content[0]"],
     [part({ type: "input_audio", format: "wav" }), "missing_field", "input[0].content[0].data"],
-    [
-      part({ type: "input_video" }),
-      "unsupported_capability",
-      "input[0].content[0]",
-      "video is not supported",
-    ],
+    [part({ type: "input_video" }), "invalid_request", "input[0].content[0]", "video_url, data and file_id"],
     [
       responsesBody({
         input: [{ role: "assistant", content: [{ type: "input_image", image_url: "YQ==" }] }],

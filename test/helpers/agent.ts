@@ -181,6 +181,7 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
     sessions,
     files,
     fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
+    readVideo: () => Promise.reject(new Error("nothing is decoded here")),
     log: (line) => void logged.push(line),
     ...options,
   });

@@ -13,6 +13,7 @@ import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate, Rank } from "../../src/core/run.ts";
 import type { Speak } from "../../src/core/speech.ts";
 import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
+import type { ReadVideo } from "../../src/core/video.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
@@ -149,14 +150,18 @@ type TestDeps = Partial<HttpDeps> &
   Pick<HttpDeps, "log"> & {
     /** What the model takes besides text; nothing unless given. */
     readonly media?: MediaRules;
+    /** Decodes videos; none unless given. */
+    readonly readVideo?: ReadVideo;
     /** Where things are kept; memory unless given. */
     readonly state?: State;
   };
 
+const decodeNothing: ReadVideo = () => Promise.reject(new Error("nothing is decoded here"));
+
 /** What the HTTP layer needs, around a generate function. */
 export function testDeps(
   generate: Generate,
-  { media = NO_MEDIA, state = memoryState(), ...deps }: TestDeps,
+  { media = NO_MEDIA, readVideo = decodeNothing, state = memoryState(), ...deps }: TestDeps,
 ): HttpDeps {
   const { log } = deps;
   const stores = testStores(state);
@@ -167,6 +172,7 @@ export function testDeps(
       agentConverse({
         ...stores,
         fetchFile: publicFetch(),
+        readVideo,
         toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
         permission: "auto",
         approvals,

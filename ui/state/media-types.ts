@@ -1,10 +1,10 @@
-// MIME types of images and audio that can be sent to models. Pure.
+// MIME types of images, audio and videos that can be sent to models. Pure.
 
 import type { Attachment } from "./conversation.ts";
-import type { Modality } from "./model-card.ts";
+import type { InputModality } from "./model-card.ts";
 
 interface MediaType {
-  readonly modality: Modality;
+  readonly modality: InputModality;
   /** Format name in requests. */
   readonly format: string;
 }
@@ -18,6 +18,12 @@ const SUPPORTED: ReadonlyMap<string, MediaType> = new Map([
   ["audio/wav", { modality: "audio", format: "wav" }],
   ["audio/mpeg", { modality: "audio", format: "mp3" }],
   ["audio/flac", { modality: "audio", format: "flac" }],
+  ["video/mp4", { modality: "video", format: "mp4" }],
+  ["video/quicktime", { modality: "video", format: "mov" }],
+  ["video/webm", { modality: "video", format: "webm" }],
+  ["video/x-matroska", { modality: "video", format: "mkv" }],
+  ["video/x-msvideo", { modality: "video", format: "avi" }],
+  ["video/mpeg", { modality: "video", format: "mpeg" }],
 ]);
 
 /** Other names of these types. */
@@ -30,7 +36,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ["audio/x-flac", "audio/flac"],
 ]);
 
-/** Media type of a file; undefined if it is not supported image or audio. */
+/** Media type of a file; undefined for others. */
 export function mediaTypeOf({ mime }: Pick<Attachment, "mime">): MediaType | undefined {
   return SUPPORTED.get(ALIASES.get(mime) ?? mime);
 }

@@ -42,9 +42,12 @@ export function cardOf(cards: readonly ModelCard[], name: string): ModelCard | u
   return base ?? card;
 }
 
-/** Whether a model accepts images or audio; undefined if unknown. */
-export function takes(card: ModelCard | undefined, modality: Modality): boolean | undefined {
-  return card?.modalities?.includes(modality);
+/** What can be attached. Of a video, models get frames. */
+export type InputModality = Modality | "video";
+
+/** Whether a model accepts it; undefined if unknown. */
+export function takes(card: ModelCard | undefined, modality: InputModality): boolean | undefined {
+  return card?.modalities?.includes(modality === "video" ? "image" : modality);
 }
 
 export interface ModelGroup {

@@ -94,7 +94,7 @@ function laterPart(excerpt: Excerpt): Body {
 }
 
 /**
- * Sends images and audio as media parts. For a model known not to accept them, sends them as files: the model gets their
+ * Sends images, audio and videos as media parts. For a model known not to accept them, sends them as files: the model gets their
  * names, and tools can read them. If the modalities are unknown, the server decides.
  */
 function attachmentPart(file: Attachment, card: ModelCard | undefined): Body {
@@ -103,6 +103,7 @@ function attachmentPart(file: Attachment, card: ModelCard | undefined): Body {
   if (type === undefined || takes(card, type.modality) === false)
     return { type: "file", file: { filename: name, file_data: data } };
   if (type.modality === "image") return { type: "image_url", image_url: { url: data } };
+  if (type.modality === "video") return { type: "video_url", video_url: { url: data } };
   const base64 = data.slice(data.indexOf(",") + 1);
   return { type: "input_audio", input_audio: { data: base64, format: type.format } };
 }

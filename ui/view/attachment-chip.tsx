@@ -6,7 +6,7 @@ import { messageOf } from "../api/client.ts";
 import { PAGE_IMAGES_MAX, withPageImages } from "../state/attachments.ts";
 import type { Attachment } from "../state/conversation.ts";
 import { mediaTypeOf } from "../state/media-types.ts";
-import { type Modality, type ModelCard, takes } from "../state/model-card.ts";
+import { type InputModality, type ModelCard, takes } from "../state/model-card.ts";
 import { notify } from "../state/toasts.ts";
 import { formatBytes } from "../format.ts";
 import { Icon } from "./icon.tsx";
@@ -87,13 +87,20 @@ function FileNote({ note }: { readonly note: string | undefined }) {
   return note === undefined ? null : <span class="faint">{note}</span>;
 }
 
-/** Warns that the model does not accept an image or audio, or may not. */
-function Note({ modality, card }: { readonly modality: Modality; readonly card: ModelCard | undefined }) {
+/** Warns that the model does not accept an attachment, or may not. */
+function Note({
+  modality,
+  card,
+}: {
+  readonly modality: InputModality;
+  readonly card: ModelCard | undefined;
+}) {
   const isAccepted = takes(card, modality);
   if (isAccepted === true) return null;
+  const input = modality === "video" ? "image" : modality;
   const text =
     isAccepted === false
-      ? `sent as a file: this model has no ${modality} input`
-      : `requires a model with ${modality} input`;
+      ? `sent as a file: this model has no ${input} input`
+      : `requires a model with ${input} input`;
   return <span class="faint">{text}</span>;
 }

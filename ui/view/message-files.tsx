@@ -35,6 +35,15 @@ function FileView({ attachment }: { readonly attachment: Attachment }) {
       </li>
     );
   }
+  if (modality === "video") {
+    return (
+      <li class="video">
+        <span class="chip-name faint">{attachment.name}</span>
+        {/* oxlint-disable-next-line jsx-a11y/media-has-caption -- the user's video has none */}
+        <video controls preload="metadata" src={attachment.data} aria-label={attachment.name} />
+      </li>
+    );
+  }
   return <AttachmentChip attachment={attachment} />;
 }
 

@@ -3,10 +3,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
-import type { FilePart, NamedMedia } from "../../core/agent.ts";
+import type { FilePart, InputModality, NamedMedia } from "../../core/agent.ts";
 import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
-import { checkedMedium } from "../../core/media.ts";
-import type { Modality } from "../../core/message.ts";
+import { checkedMedium, checkVideo } from "../../core/media.ts";
 
 /** A typed path: quoted, with `~`, with escaped spaces. */
 export function typedPath(text: string): string {
@@ -17,7 +16,7 @@ export function typedPath(text: string): string {
 
 /** A file to attach. */
 export interface Attachment {
-  readonly kind: "file" | Modality;
+  readonly kind: "file" | InputModality;
   readonly path: string;
 }
 
@@ -35,7 +34,8 @@ export function readAttachment({ kind, path }: Attachment): Attached {
   const bytes = readFileSync(path);
   const data = bytes.toString("base64");
   if (kind !== "file") {
-    checkedMedium(bytes, kind, {}, filename);
+    if (kind === "video") checkVideo(bytes, filename);
+    else checkedMedium(bytes, kind, {}, filename);
     return { type: "media", modality: kind, source: { type: "inline", data }, param: filename };
   }
   return { type: "file", source: { type: "inline", data, filename }, param: filename };

@@ -96,6 +96,13 @@ const COMMANDS: readonly Command[] = [
     takesPath: true,
     run: attaching("audio"),
   },
+  {
+    name: "video",
+    argument: "PATH",
+    help: "attach a video (MP4, WebM, …); the model sees its frames",
+    takesPath: true,
+    run: attaching("video"),
+  },
   { name: "get", argument: "NAME", help: "write a file made by a tool into this folder", run: getFile },
   {
     name: "model",

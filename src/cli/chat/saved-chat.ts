@@ -1,10 +1,9 @@
 // Saved chats: the body of a request to /v1/chat/completions, so that other tools can continue them.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import type { FileSource, InputMessage, InputPart } from "../../core/agent.ts";
+import type { FileSource, InputMessage, InputModality, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { mediaFile } from "../../core/media-file.ts";
-import type { Modality } from "../../core/message.ts";
 import type { ChatState } from "./conversation.ts";
 
 /** Writes a new file with mode 0600. Throws an error with a message for the user. */
@@ -76,9 +75,10 @@ function inlineAs(key: string, source: FileSource): Readonly<Record<string, stri
   return source.type === "inline" ? { [key]: source.data } : {};
 }
 
-function mediumToWire(modality: Modality, source: FileSource): unknown {
-  if (source.type === "remote") return { type: "image_url", image_url: { url: source.url } };
+function mediumToWire(modality: InputModality, source: FileSource): unknown {
+  if (source.type === "remote") return { type: `${modality}_url`, [`${modality}_url`]: { url: source.url } };
   const data = source.type === "inline" ? source.data : "";
+  if (modality === "video") return { type: "input_video", input_video: { data } };
   const format = mediaFile(new Uint8Array(Buffer.from(data, "base64")))?.format.toLowerCase() ?? "";
   return modality === "image"
     ? { type: "image_url", image_url: { url: `data:image/${format};base64,${data}` } }
@@ -102,18 +102,19 @@ function partFromWire(part: unknown, where: string): InputPart {
   if (medium !== undefined) return medium;
   const file = isRecord(part) && part["type"] === "file" ? part["file"] : undefined;
   if (!isRecord(file) || typeof file["file_data"] !== "string")
-    throw new Error(`${where} must be text, an image, audio, or a file with file_data`);
+    throw new Error(`${where} must be text, an image, audio, a video, or a file with file_data`);
   const filename = typeof file["filename"] === "string" ? file["filename"] : "file";
   return { type: "file", source: { type: "inline", data: file["file_data"], filename }, param: filename };
 }
 
+const MODALITIES = ["image", "audio", "video"] as const;
+
 function mediumFromWire(part: Readonly<Record<string, unknown>>, where: string): InputPart | undefined {
-  const { image_url: image, input_audio: audio } = part;
-  const url = part["type"] === "image_url" && isRecord(image) ? image["url"] : undefined;
-  const data = part["type"] === "input_audio" && isRecord(audio) ? audio["data"] : undefined;
-  const sent = url ?? data;
-  if (typeof sent !== "string") return undefined;
-  const modality = url === undefined ? "audio" : "image";
+  const type = part["type"];
+  const named = typeof type === "string" ? part[type] : undefined;
+  const modality = MODALITIES.find((one) => type === `${one}_url` || type === `input_${one}`);
+  const sent = isRecord(named) ? (named["url"] ?? named["data"]) : undefined;
+  if (typeof sent !== "string" || modality === undefined) return undefined;
   const source: FileSource = /^https?:/i.test(sent)
     ? { type: "remote", url: sent }
     : { type: "inline", data: sent.replace(/^data:[^,]*,/i, "") };

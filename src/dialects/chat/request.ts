@@ -1,7 +1,7 @@
 // Converts a chat-completions body to a Conversation. Owns, with unsupported.ts, all rules about field combinations of
 // this dialect. Pure: knows neither HTTP nor the engine.
 
-import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
+import type { AgentRequest, Conversation, FileSource, InputMessage, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
@@ -140,6 +140,10 @@ function partOf(part: WirePart, param: string): InputPart {
       return namedMedia("audio", urlSource(urlOf(part.audio_url)), param);
     case "input_audio":
       return namedMedia("audio", { type: "inline", data: part.input_audio.data }, param);
+    case "video_url":
+      return namedMedia("video", urlSource(urlOf(part.video_url)), param);
+    case "input_video":
+      return namedMedia("video", videoSource(part.input_video, param), param);
     case "file":
       return filePart(part.file, param);
     default:
@@ -149,6 +153,16 @@ function partOf(part: WirePart, param: string): InputPart {
 
 function urlOf(named: string | { readonly url: string }): string {
   return typeof named === "string" ? named : named.url;
+}
+
+function videoSource(
+  { data, url }: Extract<WirePart, { type: "input_video" }>["input_video"],
+  param: string,
+): FileSource {
+  if (isPresent(data) && !isPresent(url)) return { type: "inline", data };
+  if (isPresent(url) && !isPresent(data)) return urlSource(url);
+  const message = `${param}.input_video must have exactly one of data and url`;
+  throw new ServiceError("invalid_request", message, { param: `${param}.input_video` });
 }
 
 function filePart(

@@ -83,6 +83,25 @@ const InputAudioPart = Type.Object(
   { $id: "InputAudioPart", description: "Audio: WAV, MP3 or FLAC.", ...OPEN },
 );
 
+const VideoUrlPart = Type.Object(
+  { type: Type.Literal("video_url"), video_url: MediaUrl },
+  { $id: "VideoUrlPart", description: "A video by URL. Models that take images get its frames.", ...OPEN },
+);
+
+const InputVideoPart = Type.Object(
+  {
+    type: Type.Literal("input_video"),
+    input_video: Type.Object(
+      {
+        data: orNull(Type.String({ minLength: 1, description: "The video as base64 or a data URL." })),
+        url: orNull(Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." })),
+      },
+      OPEN,
+    ),
+  },
+  { $id: "InputVideoPart", description: "A video: exactly one of `data` and `url`.", ...OPEN },
+);
+
 const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
   $id: "MessageContent",
   description: "Text, or an array of content parts.",
@@ -114,7 +133,15 @@ const SystemMessage = Type.Object(
   { $id: "SystemMessage", description: "Instructions of the application.", ...OPEN },
 );
 
-const UserPart = Type.Union([TextPart, ImageUrlPart, InputAudioPart, AudioUrlPart, FilePart]);
+const UserPart = Type.Union([
+  TextPart,
+  ImageUrlPart,
+  InputAudioPart,
+  AudioUrlPart,
+  VideoUrlPart,
+  InputVideoPart,
+  FilePart,
+]);
 
 const UserContent = Type.Union([Type.String(), Type.Array(UserPart)], {
   $id: "UserContent",

@@ -5,7 +5,6 @@ import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isRecord, describeValue } from "../shared/check.ts";
 import { refuseJsonObject } from "../shared/constraint.ts";
-import { refuseVideo } from "../shared/media.ts";
 
 interface Refusal {
   readonly field: string;
@@ -43,5 +42,4 @@ function refuseMessage(message: unknown, index: number): void {
     const param = `messages[${index}].function_call`;
     throw new ServiceError("unsupported_value", `${param} is not supported; send tool_calls`, { param });
   }
-  refuseVideo(message["content"], `messages[${index}].content`);
 }

@@ -3,7 +3,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { isPresent, isRecord, orNull } from "../shared/check.ts";
-import { refuseVideo } from "../shared/media.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -68,7 +67,22 @@ const InputAudio = Type.Object(
 );
 export type InputAudio = Static<typeof InputAudio>;
 
-const MessagePart = Type.Union([TextContent, Refusal, InputImage, InputAudio, InputFile]);
+const InputVideo = Type.Object(
+  {
+    type: Type.Literal("input_video"),
+    video_url: orNull(Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." })),
+    data: orNull(Type.String({ minLength: 1, description: "The video as base64." })),
+    file_id: orNull(Type.String({ minLength: 1, description: "Id of an uploaded file." })),
+  },
+  {
+    $id: "InputVideo",
+    description: "Exactly one of `video_url`, `data` and `file_id`. Models that take images get its frames.",
+    ...OPEN,
+  },
+);
+export type InputVideo = Static<typeof InputVideo>;
+
+const MessagePart = Type.Union([TextContent, Refusal, InputImage, InputAudio, InputVideo, InputFile]);
 
 const MessageItem = Type.Object(
   {
@@ -169,13 +183,4 @@ function withItemType(item: unknown): unknown {
   if (!isRecord(item) || isPresent(item["type"])) return item;
   if (isPresent(item["role"])) return { ...item, type: "message" };
   return isPresent(item["id"]) ? { ...item, type: "item_reference" } : item;
-}
-
-/** Throws `unsupported_capability` for video parts. Runs before the schema check. */
-export function refuseVideos(input: unknown): void {
-  if (!Array.isArray(input)) return;
-  for (const [index, item] of input.entries()) {
-    if (!isRecord(item)) continue;
-    for (const key of ["content", "output"]) refuseVideo(item[key], `input[${index}].${key}`);
-  }
 }

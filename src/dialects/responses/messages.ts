@@ -13,6 +13,7 @@ import type {
   InputFile,
   InputImage,
   InputItem,
+  InputVideo,
   MessageItem,
 } from "./input-items.ts";
 import type { OutputItem } from "./output-items.ts";
@@ -111,12 +112,12 @@ function reasoningText(item: Extract<InputItem, { type: "reasoning" }>): string 
   return text === "" ? undefined : text;
 }
 
-/** Refuses images and audio in messages of the assistant and the system. */
+/** Refuses images, audio and videos in messages of the assistant and the system. */
 function refuseMedia(content: readonly InputPart[], role: string): void {
   const media = content.find((part) => part.type === "media");
   if (media === undefined) return;
   const { param } = media;
-  const message = `${param} is an image or audio, which is not allowed in a message with role "${role}"; send it with role "user"`;
+  const message = `${param} is an image, audio or a video, which is not allowed in a message with role "${role}"; send it with role "user"`;
   throw new ServiceError("invalid_request", message, { param });
 }
 
@@ -142,6 +143,8 @@ function partOf(part: SentPart, param: string): InputPart {
       return namedMedia("image", imageSource(part, param), param);
     case "input_audio":
       return namedMedia("audio", audioSource(part, param), param);
+    case "input_video":
+      return namedMedia("video", videoSource(part, param), param);
     case "input_file":
       return { type: "file", source: sourceOf(part, param), param };
     default:
@@ -162,6 +165,16 @@ function audioSource({ data, input_audio: nested }: InputAudio, param: string): 
   const sent = data ?? nested?.data;
   if (isPresent(sent)) return { type: "inline", data: sent };
   throw new ServiceError("missing_field", `${param}.data is required`, { param: `${param}.data` });
+}
+
+function videoSource({ video_url: url, data, file_id: id }: InputVideo, param: string): FileSource {
+  if ([url, data, id].filter(isPresent).length === 1) {
+    if (isPresent(id)) return { type: "stored", id };
+    if (isPresent(url)) return urlSource(url);
+    if (isPresent(data)) return { type: "inline", data };
+  }
+  const message = `${param} must have exactly one of video_url, data and file_id`;
+  throw new ServiceError("invalid_request", message, { param });
 }
 
 function sourceOf(

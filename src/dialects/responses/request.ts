@@ -21,7 +21,7 @@ import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
-import { type InputItem, refuseVideos, type SentItem, withItemTypes } from "./input-items.ts";
+import { type InputItem, type SentItem, withItemTypes } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
 import { ResponsesCreateRequest } from "./schema.ts";
@@ -119,7 +119,6 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   refuseForeignShells(json["tools"]);
   refuseHostedChoice(json["tool_choice"]);
   const input = withItemTypes(json["input"]);
-  refuseVideos(input);
   return checkBody({ ...json, input, tools: withoutForeignTools(json["tools"], compat) });
 }
 

@@ -1,9 +1,6 @@
-// Image and audio content parts, common to all dialects.
+// Image, audio and video content parts, common to all dialects.
 
-import type { FileSource, NamedMedia } from "../../core/agent.ts";
-import { ServiceError } from "../../core/error.ts";
-import type { Modality } from "../../core/message.ts";
-import { isRecord } from "./check.ts";
+import type { FileSource, InputModality, NamedMedia } from "../../core/agent.ts";
 
 /** A URL with a scheme other than `data:`. Anything else is the file itself, as a data URL or bare base64. */
 const REMOTE_URL = /^(?!data:)[a-z][a-z\d+.-]*:/i;
@@ -13,18 +10,6 @@ export function urlSource(url: string): FileSource {
   return REMOTE_URL.test(url) ? { type: "remote", url } : { type: "inline", data: url };
 }
 
-export function namedMedia(modality: Modality, source: FileSource, param: string): NamedMedia {
+export function namedMedia(modality: InputModality, source: FileSource, param: string): NamedMedia {
   return { type: "media", modality, source, param };
-}
-
-/** Throws `unsupported_capability` for a video part of a message. Runs before the schema check. */
-export function refuseVideo(parts: unknown, path: string): void {
-  if (!Array.isArray(parts)) return;
-  for (const [index, part] of parts.entries()) {
-    const type = isRecord(part) ? part["type"] : undefined;
-    if (type !== "video_url" && type !== "input_video" && type !== "video") continue;
-    const param = `${path}[${index}]`;
-    const message = `${param} has type "${type}"; video is not supported, send single frames as images`;
-    throw new ServiceError("unsupported_capability", message, { param });
-  }
 }

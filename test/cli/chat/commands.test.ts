@@ -116,19 +116,22 @@ describe("a saved chat", () => {
     expect(context.state.system).toBe("Be brief.");
   });
 
-  test("keeps pictures and recordings in the words of the dialect", () => {
+  test("keeps pictures, recordings and videos in the words of the dialect", () => {
     const file = join(temporaryFolder(), "chat.json");
     const folder = temporaryFolder();
     writeFileSync(join(folder, "a.png"), png());
     writeFileSync(join(folder, "b.wav"), wav());
+    writeFileSync(join(folder, "c.avi"), "RIFF----AVI ");
     run(`/image ${join(folder, "a.png")}`);
     run(`/audio ${join(folder, "b.wav")}`);
+    run(`/video ${join(folder, "c.avi")}`);
     context.state.remember(context.state.question("What?"), "A cat.");
     run(`/save ${file}`);
     const body = JSON.parse(readFileSync(file, "utf8"));
     expect(body.messages[0].content).toEqual([
       { type: "image_url", image_url: { url: `data:image/png;base64,${png().toBase64()}` } },
       { type: "input_audio", input_audio: { data: wav().toBase64(), format: "wav" } },
+      { type: "input_video", input_video: { data: btoa("RIFF----AVI ") } },
       { type: "text", text: "What?" },
     ]);
     expect(parseChatRequest(body).run.prompt.messages).toHaveLength(2);
@@ -147,7 +150,7 @@ describe("a saved chat", () => {
     ['{"messages":[{"role":"user"}]}', "content must be a text or a list of parts"],
     [
       '{"messages":[{"role":"user","content":[{"type":"image"}]}]}',
-      "must be text, an image, audio, or a file with file_data",
+      "must be text, an image, audio, a video, or a file with file_data",
     ],
   ])("%s is none, and changes nothing", (text, words) => {
     const file = join(temporaryFolder(), "chat.json");

@@ -1,0 +1,24 @@
+// Video decoding in the composition root: ffmpeg of the search path, in a sandbox of its own.
+
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { processEnvironment } from "../config/sources.ts";
+import type { ReadVideo } from "../core/video.ts";
+import { ffmpegReader, type FfmpegPrograms } from "../video/ffmpeg.ts";
+import { VIDEO_CPU_SECS, VIDEO_MEMORY_MB, VIDEO_PROCS } from "../video/limits.ts";
+import { openConfined } from "./confined.ts";
+
+/** Decodes videos of requests. The sandbox is opened for the first one. */
+export function videoReader(): ReadVideo {
+  const limits = { memoryMb: VIDEO_MEMORY_MB, cpuSecs: VIDEO_CPU_SECS, procs: VIDEO_PROCS };
+  return ffmpegReader({ programs: ffmpegPrograms, openSandbox: () => openConfined("ffmpeg", limits) });
+}
+
+/** ffmpeg and ffprobe; undefined unless both are installed. */
+export function ffmpegPrograms(): FfmpegPrograms | undefined {
+  const searchPath = processEnvironment()["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
+  const [ffmpeg, ffprobe] = ["ffmpeg", "ffprobe"].map((name) => Bun.which(name, { PATH: searchPath }));
+  if (typeof ffmpeg !== "string" || typeof ffprobe !== "string") return undefined;
+  const readPaths = [ffmpeg, ffprobe].flatMap((path) => [dirname(path), dirname(realpathSync(path))]);
+  return { ffmpeg, ffprobe, readPaths: [...new Set(readPaths)] };
+}
