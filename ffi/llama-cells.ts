@@ -17,6 +17,8 @@ export interface CellDeps {
   readonly identity: LlamaIdentity;
   /** Where layers have windows: guards what was appended to a slot. */
   readonly guards: WindowGuards | undefined;
+  /** For a hybrid model: removes the state of a native sequence and keeps its cells. */
+  readonly strip: ((sequence: number) => void) | undefined;
 }
 
 export class LlamaCells implements CellBackend {
@@ -30,8 +32,9 @@ export class LlamaCells implements CellBackend {
   }
 
   save(slot: SlotId, from: number, to: number): Uint8Array | undefined {
-    const { native, context, scratch } = this.deps;
+    const { native, context, scratch, strip } = this.deps;
     native.svc_sequence_copy(context, slot, scratch, from, to);
+    strip?.(scratch);
     const cells = Buffer.allocUnsafeSlow(Math.max(0, Number(native.svc_state_size(context, scratch))));
     const length =
       cells.length === 0 ? 0n : native.svc_state_get(context, scratch, cells, BigInt(cells.length));
@@ -40,11 +43,12 @@ export class LlamaCells implements CellBackend {
   }
 
   restore(slot: SlotId, cells: Uint8Array, from: number, to: number): boolean {
-    const { native, context, scratch, guards } = this.deps;
+    const { native, context, scratch, guards, strip } = this.deps;
     const isRead = native.svc_state_set(context, scratch, cells, BigInt(cells.length)) > 0n;
     if (isRead) native.svc_sequence_copy(context, scratch, slot, from, to);
     if (isRead) guards?.appended(scratch, slot, from, to);
     native.svc_sequence_remove(context, scratch, 0, -1);
+    if (isRead && strip !== undefined) return true; // it has no end until it has a state
     if (isRead && native.svc_sequence_end(context, slot) === to - 1) return true;
     guards?.cut(slot, from);
     native.svc_sequence_remove(context, slot, from, -1);

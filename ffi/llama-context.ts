@@ -63,7 +63,7 @@ export function planContext(
   const states = limits.stateFixed === true ? undefined : statesOf(info, options, fullWindows);
   const kept =
     states === "with cells" ? Math.min(HYBRID_KEPT_MAX, prefixCacheN) : isCostly ? 0 : prefixCacheN;
-  const copies = canCopyCells(info, options, fullWindows);
+  const copies = canCopyCells(info, options, { fullWindows, states });
   const scratch = states === "with cells" || copies ? 1 : 0;
   const ofSlot = fullWindows ? 2 : 1;
   const slots = Math.min(Math.floor((SLOTS_MAX - scratch) / ofSlot), maxSeqs + kept);
@@ -79,25 +79,30 @@ export function planContext(
 /** A state without cells is saved directly; one with cells through a native sequence without cells. */
 function statesOf(
   info: ModelInfo,
-  { prefixCacheN, pagedAttn }: TextOptions,
+  { prefixCacheN, pagedAttn, speculative }: TextOptions,
   fullWindows: boolean,
 ): ContextPlan["states"] {
   if (prefixCacheN === 0) return undefined;
   if (info.recurrent && !info.hybrid) return "alone";
   const cellsCanBeShared = pagedAttn && (info.n_swa === 0 || fullWindows);
-  return info.hybrid && cellsCanBeShared ? "with cells" : undefined;
+  if (info.hybrid) return cellsCanBeShared ? "with cells" : undefined;
+  const isMoving = pagedAttn && info.causal && !info.has_encoder && info.n_swa > 0 && !fullWindows;
+  return isMoving && speculative?.type !== "mtp" ? "alone" : undefined; // a window that has moved on cannot be cut
 }
 
 /**
- * Whether copies of any range of cells can be restored: not where layers have a state or a moving window, and not beside a draft
- * model, whose own cells would be missing.
+ * Whether copies of any range of cells can be restored: not where layers have a moving window, or a state that cannot be saved
+ * without its cells, and not beside a draft model, whose own cells would be missing.
  */
-function canCopyCells(info: ModelInfo, options: TextOptions, fullWindows: boolean): boolean {
-  const { tiers, pagedAttn, prefixCacheN, speculative } = options;
+function canCopyCells(
+  info: ModelInfo,
+  { tiers, pagedAttn, prefixCacheN, speculative }: TextOptions,
+  { fullWindows, states }: Pick<ContextPlan, "fullWindows" | "states">,
+): boolean {
   if (tiers === undefined || !pagedAttn || prefixCacheN === 0 || speculative?.type === "mtp") return false;
-  return (
-    info.causal && !info.has_encoder && !info.recurrent && !info.hybrid && (info.n_swa === 0 || fullWindows)
-  );
+  if (!info.causal || info.has_encoder) return false;
+  if (info.recurrent || info.hybrid) return states === "with cells";
+  return info.n_swa === 0 || fullWindows;
 }
 
 /** Whether layers with windows may keep all tokens: the cache's memory estimate counts that anyway. */

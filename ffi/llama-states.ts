@@ -3,8 +3,10 @@
 // For a hybrid model, the library saves a sequence's state together with all its cells. So the state is first copied to a
 // native sequence without cells; restoring a state without cells leaves the cells of the target as they are.
 
+import type { AdapterId } from "../src/core/adapter.ts";
 import type { SlotId, StateBackend } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
+import type { LlamaIdentity } from "./llama-identity.ts";
 import type { Handle } from "./text.ts";
 
 /** Parts of the backend that states need. */
@@ -13,6 +15,7 @@ export interface StatesDeps {
   readonly context: Handle;
   /** A native sequence without cells; undefined where states have none. */
   readonly scratch: number | undefined;
+  readonly identity: LlamaIdentity;
   readonly isMarkup: (token: number) => boolean;
   readonly cut: (slot: SlotId, from: number) => boolean;
 }
@@ -21,12 +24,17 @@ export class LlamaStates implements StateBackend {
   readonly alone: boolean;
   readonly isMarkup: (token: number) => boolean;
   private readonly deps: StatesDeps;
-  private empty: Uint8Array | undefined;
+  private readonly empty: Uint8Array | undefined; // nothing, as bytes
 
   constructor(deps: StatesDeps) {
     this.deps = deps;
     this.alone = deps.scratch === undefined;
     this.isMarkup = deps.isMarkup;
+    this.empty = deps.scratch === undefined ? undefined : this.read(deps.scratch);
+  }
+
+  identity(adapter: AdapterId): string {
+    return this.deps.identity.ofCells(adapter);
   }
 
   save(slot: SlotId): Uint8Array | undefined {
@@ -44,15 +52,12 @@ export class LlamaStates implements StateBackend {
 
   /** Removes the state of a native sequence and keeps its cells. */
   strip(sequence: number): void {
-    const { scratch } = this.deps;
-    if (scratch === undefined) return;
-    this.empty ??= this.read(scratch);
     if (this.empty !== undefined) this.write(sequence, this.empty);
   }
 
   private read(sequence: number): Uint8Array | undefined {
     const { native, context } = this.deps;
-    const state = new Uint8Array(Math.max(0, Number(native.svc_state_size(context, sequence))));
+    const state = Buffer.allocUnsafeSlow(Math.max(0, Number(native.svc_state_size(context, sequence))));
     if (state.length === 0) return undefined;
     return native.svc_state_get(context, sequence, state, BigInt(state.length)) > 0n ? state : undefined;
   }

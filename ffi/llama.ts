@@ -89,9 +89,9 @@ export class LlamaBackend implements Backend {
     this.maxSeqs = options.maxSeqs;
     this.reuse = plan.reuse;
     this.slots = plan.slots;
+    this.identities = newIdentity(native, path, options);
     this.states = this.newStates(plan);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
-    this.identities = newIdentity(native, path, options);
     this.cellCopies = this.newCellCopies(plan);
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
@@ -185,6 +185,7 @@ export class LlamaBackend implements Backend {
       native,
       context,
       scratch,
+      identity: this.identities,
       isMarkup,
       cut: (slot, from) => this.cutSlot(slot, from),
     });
@@ -192,16 +193,21 @@ export class LlamaBackend implements Backend {
 
   private newCellCopies({ copies, sequences }: ContextPlan): LlamaCells | undefined {
     if (!copies) return undefined;
-    const { native, context, guards, identities } = this;
-    return new LlamaCells({ native, context, scratch: sequences - 1, identity: identities, guards });
+    const { native, context, guards, identities: identity } = this;
+    return new LlamaCells({ native, context, scratch: sequences - 1, identity, guards, strip: this.strip });
   }
 
   private newGuards(plan: ContextPlan, window: number, inBlocks: boolean): WindowGuards | undefined {
-    const { native, context, states } = this;
+    const { native, context, strip } = this;
     const { slots, fullWindows, sequences } = plan;
     if (!fullWindows || sequences < 2 * slots) return undefined;
-    const strip = states === undefined ? undefined : (guard: number): void => states.strip(guard);
     return new WindowGuards({ native, context, slots, window, inBlocks, strip });
+  }
+
+  /** Removes the state of a native sequence and keeps its cells; undefined where there are no states. */
+  private get strip(): ((sequence: number) => void) | undefined {
+    const { states } = this;
+    return states === undefined ? undefined : (sequence): void => states.strip(sequence);
   }
 
   private openMedia({ mmprojPath }: TextOptions, threads: number): LlamaMedia | undefined {

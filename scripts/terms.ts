@@ -65,7 +65,10 @@ const GLOSSARY: readonly Term[] = [
     term: "prefix cache, prefix hit",
     meaning: "cells kept after a run; the prompt tokens a new run finds there",
   },
-  { term: "checkpoint", meaning: "a saved recurrent state with the tokens that led to it" },
+  {
+    term: "checkpoint",
+    meaning: "a saved state of memory that cannot be truncated, with the tokens that led to it",
+  },
   {
     term: "tier, block",
     meaning:

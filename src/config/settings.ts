@@ -51,7 +51,7 @@ const Runtime = section("How models are run.", {
     maximum: 256,
   }),
   checkpoint_mb: integer(
-    "Memory for checkpoints of recurrent and hybrid models, in MiB, at most a quarter of the free memory; 0 saves none.",
+    "Memory for checkpoints of recurrent and hybrid models and of windows that do not keep all tokens, in MiB, at most a quarter of the free memory; 0 saves none.",
     { default: 1024, minimum: 0, maximum: 1_048_576 },
   ),
   cache_ram: optional(

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { architectureModel } from "../helpers/architecture-models.ts";
 import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { valueOf } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
@@ -19,6 +20,22 @@ interface Answered {
   readonly text: string;
   readonly prompt: number;
   readonly cached: number;
+}
+
+/** A model of tokens without a chat template that says anything. */
+async function complete(server: Server, prompt: readonly number[]): Promise<Answered> {
+  const response = await fetch(`${server.url}/v1/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ prompt, temperature: 0, max_tokens: 8 }),
+  });
+  expect(response.status).toBe(200);
+  const { choices, usage } = (await response.json()) as {
+    choices: { text: string }[];
+    usage: { prompt_tokens: number; prompt_tokens_details: { cached_tokens: number } };
+  };
+  const text = JSON.stringify(choices[0]?.text);
+  return { text, prompt: usage.prompt_tokens, cached: usage.prompt_tokens_details.cached_tokens };
 }
 
 async function ask(server: Server, messages: readonly object[], key?: string): Promise<Answered> {
@@ -103,6 +120,33 @@ describe("a server that was killed", () => {
     );
     await server.stop();
   });
+});
+
+// One process for each kind of memory, and the files of 320 tokens.
+test.each([
+  ["qwen35", 11],
+  ["mamba2", 1],
+])("a killed server with states has left its prompts to the next one: %s", async (name, files) => {
+  const folder = join(newFolder(), "kv");
+  const flags = ["--model", architectureModel(name), "--cache-disk", folder];
+  const prompt = Array.from({ length: 330 }, (_, i) => 3 + ((i * 37) % 1900));
+  const next = [...prompt, 7, 8, 9];
+  const first = await startServer(flags);
+  const before = await complete(first, prompt);
+  await until("the state is on disk", () => blocksIn(folder).length >= files);
+  process.kill(first.enginePid(), "SIGKILL");
+  first.kill("SIGKILL");
+  await first.exited;
+
+  const [server, other] = await Promise.all([
+    startServer(flags),
+    startServer([...flags.slice(0, 2), "--cache-ram", "0"]),
+  ]);
+  expect(await complete(server, prompt)).toEqual({ ...before, cached: 320 });
+  const answered = await complete(server, next);
+  expect(answered.cached).toBe(320);
+  expect(answered.text).toBe((await complete(other, next)).text);
+  await Promise.all([server.stop(), other.stop()]);
 });
 
 test.each([

@@ -112,8 +112,10 @@ function invariant(name: string): void {
 }
 
 /** A fast clock: restoring always pays. */
-function tiersOf({ cellCopies: cells }: LlamaBackend, folder: string): CacheTiers | undefined {
+function tiersOf({ cellCopies: cells, states }: LlamaBackend, folder: string): CacheTiers | undefined {
   const disk = new DiskTier(folder, 1 << 30, () => undefined);
   const memory = new MemoryTier(1 << 26);
-  return cells && new CacheTiers({ cells, memory, disk, onRead: () => undefined, now: () => 0 });
+  const source = cells ?? states;
+  const identity = source?.identity.bind(source);
+  return identity && new CacheTiers({ identity, cells, memory, disk, onRead: () => undefined, now: () => 0 });
 }

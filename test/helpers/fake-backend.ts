@@ -291,6 +291,7 @@ export class FakeBackend implements Backend {
   private newStates(alone: boolean): StateBackend {
     return {
       alone,
+      identity: (adapter) => `fake ${adapter}`,
       save: (slot) => Buffer.from(JSON.stringify(this.held.get(slot) ?? [])),
       restore: (slot, state, position) => {
         const saved: Cell[] = JSON.parse(Buffer.from(state).toString());
@@ -324,6 +325,7 @@ export class FakeBackend implements Backend {
         if (this.usedCells + cells.length > this.cells) throw new Error("no room for a copy");
         if (!succeeds("restore", count++)) return false;
         this.held.set(slot, [...held, ...cells]);
+        if (this.states !== undefined) this.stateless.add(slot);
         return true;
       },
     };

@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import type { CellBackend } from "../../src/worker/text/backend.ts";
+import type { Backend } from "../../src/worker/text/backend.ts";
 import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
 import type { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "./fake-backend.ts";
@@ -88,10 +88,9 @@ export class World {
     }: Pick<
       Partial<EngineDeps>,
       "prefixCacheN" | "drafts" | "multiStepMs" | "noKvCache" | "checkpointBytes"
-    > & { readonly tiers?: (cells: CellBackend) => CacheTiers } = {},
+    > & { readonly tiers?: (backend: Backend) => CacheTiers } = {},
   ) {
     this.backend = new FakeBackend(options);
-    const { cellCopies } = this.backend;
     this.engine = new Engine({
       backend: this.backend,
       constraints: noConstraints,
@@ -100,7 +99,7 @@ export class World {
       multiStepMs,
       noKvCache,
       checkpointBytes,
-      tiers: cellCopies === undefined ? undefined : tiers?.(cellCopies),
+      tiers: tiers?.(this.backend),
       emit: (run, event) => this.witness(run).take(event),
       now: () => (this.clock += 0.5 + 0.1 * (this.backend.draftModel?.takeTries() ?? 0)),
       newSeed: () => 1,

@@ -1,32 +1,32 @@
 // The real engine with tiers against the fake backend, which refuses copies of other positions or adapters: users who take
 // turns in a cache that holds few of them, and an engine that starts again over the same disk.
 
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { truncateSync } from "node:fs";
+import { join } from "node:path";
 import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
 import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
 import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
-import type { CellBackend } from "../../src/worker/text/backend.ts";
+import type { Backend } from "../../src/worker/text/backend.ts";
+import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 const SMALL = { ...OPTIONS, slots: 10, cells: 600, contextTokens: 512, copies: () => true };
 
+const identity = (adapter: number): string => `fake ${adapter}`;
+
 function inMemory(bytes: number) {
-  return (cells: CellBackend): CacheTiers =>
-    new CacheTiers({ cells, memory: new MemoryTier(bytes), onRead: () => undefined, now: () => 0 });
+  return ({ cellCopies: cells }: Backend): CacheTiers =>
+    new CacheTiers({ identity, cells, memory: new MemoryTier(bytes), onRead: () => undefined, now: () => 0 });
 }
 
 function onDisk(folder: string, bytes = 1 << 20) {
-  return (cells: CellBackend): CacheTiers => {
+  return ({ cellCopies: cells }: Backend): CacheTiers => {
     const disk = new DiskTier(folder, 1 << 30, () => undefined);
-    return new CacheTiers({
-      cells,
-      memory: new MemoryTier(bytes),
-      disk,
-      onRead: () => undefined,
-      now: () => 0,
-    });
+    const memory = new MemoryTier(bytes);
+    return new CacheTiers({ identity, cells, memory, disk, onRead: () => undefined, now: () => 0 });
   };
 }
 
@@ -211,4 +211,117 @@ describe("disk", () => {
     expect(after.engine.stats().tierReadTokens).toBe(320);
     after.expectEmpty();
   });
+});
+
+describe.each(["alone", "with cells"] as const)("states %s", (states) => {
+  const isAlone = states === "alone";
+  const { copies, ...sizes } = SMALL;
+  const options: FakeOptions = {
+    ...sizes,
+    ...(isAlone ? {} : { copies }),
+    reuse: "whole",
+    states,
+    eogOneIn: 1e9,
+  };
+  let readTokens = 0; // under random traffic, in all seeds
+  afterAll(() => expect(readTokens).toBeGreaterThan(0));
+
+  const inPool = "a prefix that left the cache is restored at its checkpoint";
+  if (!isAlone)
+    test(inPool, () => {
+      const world = new World(options, { prefixCacheN: 2, tiers: inMemory(1 << 20) });
+      const chance = random(7);
+      const users = Array.from({ length: 6 }, () => words(300, chance));
+      users.forEach((prompt, id) => expect(ask(world, id, prompt)).toBe(300));
+      users.forEach((prompt, id) =>
+        expect(ask(world, 10 + id, [...prompt, 1, 2, 3])).toBeLessThanOrEqual(303 - 288),
+      );
+      expect(world.engine.stats()).toMatchObject({ tierBadBlocks: 0, checkpointsRestored: 6 });
+      expect(world.engine.stats().tierTokens).toBeGreaterThanOrEqual(4 * 288);
+      world.expectEmpty();
+    });
+
+  test("an engine that starts again continues from the last checkpoint, for one adapter and scope alone", async () => {
+    const folder = tempDir();
+    const chance = random(8);
+    const prompt = words(330, chance);
+    const computed = async (next: readonly number[], adapter?: number, scope?: string): Promise<number> => {
+      const world = new World(options, { tiers: onDisk(folder) });
+      world.add(0, request(next, { maxTokens: 8 }), adapter, scope);
+      await settle(world);
+      expect(world.witness(0).text).toBe(expectedText(world.backend, next, 8, adapter).text);
+      const { prefillTokens, tierBadBlocks } = world.engine.stats();
+      expect(tierBadBlocks).toBe(0);
+      world.expectEmpty();
+      return prefillTokens;
+    };
+    expect(await computed(prompt)).toBe(330);
+    await written(folder, isAlone ? 1 : 11);
+    expect(await computed([...prompt, 7, 8, 9])).toBe(13);
+    expect(await computed([...prompt, 7, 8, 9], 1)).toBe(333);
+    expect(await computed([...prompt, 7, 8, 9], undefined, "other")).toBe(333);
+  });
+
+  test("damaged states are deleted, counted and computed", async () => {
+    const folder = tempDir();
+    const prompt = words(330, random(9));
+    const before = new World(options, { tiers: onDisk(folder) });
+    before.add(0, request(prompt, { maxTokens: 8 }));
+    await settle(before);
+    await written(folder, isAlone ? 1 : 11);
+    for (const name of new Bun.Glob("??/*").scanSync(folder)) truncateSync(join(folder, name), 200);
+
+    const after = new World(options, { tiers: onDisk(folder) });
+    after.add(0, request([...prompt, 7], { maxTokens: 8 }));
+    await settle(after);
+    expect(after.witness(0).text).toBe(expectedText(after.backend, [...prompt, 7], 8).text);
+    expect(after.engine.stats()).toMatchObject({ tierBadBlocks: 1, prefillTokens: 331 });
+    after.expectEmpty();
+  });
+
+  for (const seed of [1, 2, 3, 4])
+    test(`seed ${seed}: turns, edits, aborts and restarts; every run says what it would say alone`, async () => {
+      const folder = tempDir();
+      const chance = random(seed);
+      const below = (n: number): number => Math.floor(chance() * n);
+      const histories = Array.from({ length: 5 }, (_, i) => words(60 + 50 * i, chance));
+      for (let start = 0; start < 3; start++) {
+        const world = new World(
+          { ...options, cells: seed % 2 === 0 ? 700 : 1500, eogOneIn: 40 },
+          {
+            prefixCacheN: 3,
+            checkpointBytes: seed > 2 ? 1 << 20 : 60_000,
+            tiers: onDisk(folder, seed > 2 ? 1 << 20 : 90_000),
+          },
+        );
+        const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
+        for (let id = 0; id < 100;) {
+          if (chance() < 0.3) {
+            const history = histories[below(histories.length)] ?? [];
+            const kept = chance() < 0.7 ? history : history.slice(0, below(history.length));
+            const prompt = [...kept, ...words(1 + below(60), chance)].slice(0, 400);
+            if (chance() < 0.3) histories[below(histories.length)] = prompt;
+            const run = { prompt, maxTokens: 1 + below(20), adapter: below(2) };
+            asked.set(id, run);
+            world.add(id++, request(prompt, { maxTokens: run.maxTokens }), run.adapter);
+          }
+          if (id > 0 && chance() < 0.03) {
+            const victim = below(id);
+            if (world.witness(victim).ended === undefined) world.abort(victim);
+          }
+          world.engine.step(0);
+          if (chance() < 0.5) await new Promise((resolve) => setImmediate(resolve));
+        }
+        await settle(world);
+        for (const [id, { prompt, maxTokens, adapter }] of asked) {
+          const witness = world.witness(id);
+          if (!witness.aborted)
+            expect(witness.text).toBe(expectedText(world.backend, prompt, maxTokens, adapter).text);
+        }
+        const { tierReadTokens, tierBadBlocks } = world.engine.stats();
+        expect(tierBadBlocks).toBe(0);
+        readTokens += tierReadTokens;
+        world.expectEmpty();
+      }
+    });
 });

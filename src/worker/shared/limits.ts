@@ -6,6 +6,8 @@ export const RENDER_MS_MAX = 15 * 60_000;
 export const CHECKPOINTS_MAX = 128;
 /** Blocks that wait to be written to disk; further ones wait in the KV cache. */
 export const DISK_BACKLOG_MAX = 32;
+/** Their bytes: a state of a large model has some 100 MB. */
+export const DISK_BACKLOG_BYTES_MAX = 256 * 1024 * 1024;
 /** Bytes of a block's file: a token of the largest models has some MiB. */
 export const BLOCK_FILE_BYTES_MAX = 1 << 30;
 /** Time that a sequence may wait for its blocks to be read, milliseconds; the rest is computed. */

@@ -136,6 +136,8 @@ export interface DraftModel {
 
 /** Saved states, for memory that cannot be truncated (`reuse` is "whole"). */
 export interface StateBackend {
+  /** What a state depends on besides tokens and positions. Reads files. */
+  identity(adapter: AdapterId): string;
   /** A state holds the whole sequence; otherwise the KV cells before it are needed, too. */
   readonly alone: boolean;
   /** Copies the state at the end of a slot; undefined on failure. */
@@ -149,7 +151,7 @@ export interface StateBackend {
   isMarkup(token: number): boolean;
 }
 
-/** Copies of KV cells, for caches that share any prefix (`reuse` is "prefix"). */
+/** Copies of KV cells, for caches that share any prefix of them: alone (`reuse` is "prefix") or before a state. */
 export interface CellBackend {
   /** What the content of a cell depends on besides tokens and positions. Reads files. */
   identity(adapter: AdapterId): string;

@@ -1,4 +1,4 @@
-// Checkpoints: saved states of recurrent and hybrid models, by the tokens that led to them. Bounded by bytes, evicted by
+// Checkpoints: saved states of memory that cannot be truncated, by the tokens that led to them. Bounded by bytes, evicted by
 // value. Knows nothing of slots and cells: kv.ts finds the cells that belong to a state.
 
 import { itemAt } from "../../core/assert.ts";
@@ -84,16 +84,16 @@ export class Checkpoints {
     );
   }
 
-  /** Whether a checkpoint of exactly a sequence's computed tokens exists. */
-  has(sequence: Sequence): boolean {
-    const { computed } = sequence;
+  /** Whether a checkpoint of exactly a sequence's first `length` tokens exists. */
+  has(sequence: Sequence, length: number): boolean {
     return this.held.some(
-      (checkpoint) => checkpoint.tokens.length === computed && begins(sequence, checkpoint),
+      (checkpoint) => checkpoint.tokens.length === length && begins(sequence, checkpoint),
     );
   }
 
-  add(sequence: Sequence, state: Uint8Array): void {
-    const tokens = sequence.firstTokens(sequence.computed).slice();
+  /** Adds the state after a sequence's first `length` tokens. */
+  add(sequence: Sequence, length: number, state: Uint8Array): void {
+    const tokens = sequence.firstTokens(length).slice();
     const checkpoint: Checkpoint = { partition: sequence.partition, tokens, state, usedAt: ++this.clock };
     const size = sizeOf(checkpoint);
     if (size > this.bytesMax) return;
@@ -106,6 +106,11 @@ export class Checkpoints {
   used(checkpoint: Checkpoint): void {
     this.restored++;
     checkpoint.usedAt = ++this.clock;
+  }
+
+  drop(checkpoint: Checkpoint): void {
+    this.held = this.held.filter((other) => other !== checkpoint);
+    this.bytes -= sizeOf(checkpoint);
   }
 
   dropAdapter(adapter: AdapterId): void {
@@ -140,11 +145,6 @@ export class Checkpoints {
       0,
     );
     return tokens.length - before;
-  }
-
-  private drop(checkpoint: Checkpoint): void {
-    this.held = this.held.filter((other) => other !== checkpoint);
-    this.bytes -= sizeOf(checkpoint);
   }
 }
 

@@ -63,8 +63,9 @@ export class KvCache {
     this.backend = backend;
     const { states } = backend;
     const saves = states !== undefined && keptMax > 0 && checkpointBytes > 0;
-    this.sharing = saves ? new StateSharing(states, checkpointBytes) : undefined;
-    this.tiers = keptMax > 0 ? tiers : undefined;
+    this.tiers = saves || (keptMax > 0 && states === undefined) ? tiers : undefined;
+    const everyTokens = this.tiers === undefined ? 1 : BLOCK_TOKENS;
+    this.sharing = saves ? new StateSharing(states, { bytesMax: checkpointBytes, everyTokens }) : undefined;
     this.book = new CellBook(backend.cells, backend.slots);
     this.keptMax = Math.min(keptMax, backend.slots);
     // Highest first, so that pop() hands out slot 0 first.
@@ -108,7 +109,10 @@ export class KvCache {
 
   /** A sequence has arrived: its blocks are read. */
   arrived(sequence: Sequence, running: readonly Sequence[]): void {
-    if (this.tiers !== undefined) this.tiers.request(sequence, this.match(sequence, running, []).shared);
+    const { tiers, sharing } = this;
+    if (tiers === undefined) return;
+    const onState = sharing && ((at: number, state: Uint8Array) => sharing.found(sequence, at, state));
+    tiers.request(sequence, this.match(sequence, running, []).shared, onState);
   }
 
   /** A sequence has ended, admitted or not. */
@@ -180,11 +184,9 @@ export class KvCache {
    * because an admission just before may have used it up.
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
-    const { source, shared, pooled = shared, checkpoint } = this.match(sequence, running, []);
-    const planned = Math.min(shared, sharedMax);
-    const length = Math.min(pooled, planned);
-    const slot = this.takeSlot(source, length, sequence.positionOf(length), checkpoint);
-    if (planned > length) this.restoreBlocks(sequence, slot, planned);
+    const match = this.match(sequence, running, []);
+    const planned = Math.min(match.shared, sharedMax);
+    const slot = this.takeSlot(sequence, match, planned);
     this.book.setPinned(slot, true);
     sequence.slot = slot;
     sequence.computed = this.book.length(slot);
@@ -195,28 +197,31 @@ export class KvCache {
     this.sharing?.planBoundaries(sequence, shared, this.holders(sequence, running));
   }
 
-  private takeSlot(
-    source: SlotId | undefined,
-    length: number,
-    positions: number,
-    checkpoint: Checkpoint | undefined,
-  ): SlotId {
-    if (checkpoint !== undefined && checkpoint.tokens.length === length)
-      return this.restore(checkpoint, source, positions);
-    if (checkpoint !== undefined || source === undefined || length === 0) return this.takeFreeSlot();
-    return this.takePrefix(source, length, positions);
+  /** A slot with the first `planned` tokens of a match. */
+  private takeSlot(sequence: Sequence, match: Match, planned: number): SlotId {
+    const { source, shared, pooled = shared, checkpoint } = match;
+    if (checkpoint !== undefined)
+      return planned < shared ? this.takeFreeSlot() : this.restore(sequence, checkpoint, match);
+    const length = Math.min(pooled, planned);
+    const slot =
+      source === undefined || length === 0
+        ? this.takeFreeSlot()
+        : this.takePrefix(source, length, sequence.positionOf(length));
+    if (planned > length) this.restoreBlocks(sequence, slot, planned);
+    return slot;
   }
 
   /** The longest checkpoint with its cells, if it is longer than the hit so far; or one worth waiting for. */
   private matchState(sharing: StateSharing, sequence: Sequence, around: Around, best: Match): Match {
     const holders = this.holders(sequence, around.running);
-    const restorable = sharing.restorable(sequence, holders);
+    const tierEnd = (from: number): number => this.tiers?.restorable(sequence, from) ?? 0;
+    const restorable = sharing.restorable(sequence, holders, tierEnd);
     let found = best;
     if (restorable !== undefined && restorable.checkpoint.tokens.length > best.shared) {
-      const { source, checkpoint } = restorable;
+      const { source, pooled, checkpoint } = restorable;
       const shared = checkpoint.tokens.length;
-      const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, shared);
-      found = { source, shared, sharedPinned, wait: false, checkpoint };
+      const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, pooled);
+      found = { source, shared, sharedPinned, pooled, wait: false, checkpoint };
     }
     const divergence = sharing.divergence(sequence, [...around.running, ...around.ahead]);
     if (divergence === undefined || divergence.at - found.shared < PREFIX_TOKENS_MIN) return found;
@@ -241,29 +246,37 @@ export class KvCache {
     this.book.append(slot, end - from);
   }
 
-  /** A slot with a restored state. `source` has the cells before it; undefined: the state needs none. */
-  private restore(checkpoint: Checkpoint, source: SlotId | undefined, positions: number): SlotId {
+  /** A slot with a restored state and the cells before it. */
+  private restore(sequence: Sequence, checkpoint: Checkpoint, { source, pooled = 0 }: Match): SlotId {
     const { length } = checkpoint.tokens;
-    const kept = this.kept.find(source);
-    let target: SlotId;
-    if (source === undefined) {
-      target = this.takeFreeSlot();
-      this.makeRoom(length);
-      this.book.append(target, length);
-    } else if (kept !== undefined && this.freeSlots.length === 0 && this.kept.count === 1) {
-      this.kept.remove(kept);
-      target = source;
-      this.book.truncate(target, length);
-    } else {
-      if (kept !== undefined) this.kept.use(kept);
-      target = this.takeFreeSlot();
-      this.backend.shareSlot(source, target, positions);
-      this.book.share(source, target, length);
-    }
-    if (this.sharing?.restore(target, checkpoint, positions) !== true) {
+    const target = this.takeCells(sequence, source, pooled, length);
+    const isWhole = this.book.length(target) === length;
+    if (!isWhole || this.sharing?.restore(target, checkpoint, sequence.positionOf(length)) !== true) {
       this.backend.cutSlot(target, 0);
       this.book.truncate(target, 0);
     }
+    return target;
+  }
+
+  /** A slot with the cells before a state of `length` tokens, or fewer: `pooled` of them from `source`, the others from a tier. */
+  private takeCells(sequence: Sequence, source: SlotId | undefined, pooled: number, length: number): SlotId {
+    const kept = this.kept.find(source);
+    const isLast = kept !== undefined && this.freeSlots.length === 0 && this.kept.count === 1;
+    if (isLast && pooled === length && source !== undefined) {
+      this.kept.remove(kept);
+      this.book.truncate(source, length); // its cells are cut once it has the state
+      return source;
+    }
+    if (kept !== undefined && !isLast) this.kept.use(kept);
+    const target = this.takeFreeSlot();
+    if (source !== undefined && !isLast) {
+      this.backend.shareSlot(source, target, sequence.positionOf(pooled));
+      this.book.share(source, target, pooled);
+    }
+    if (this.backend.states?.alone === true) {
+      this.makeRoom(length);
+      this.book.append(target, length);
+    } else if (this.book.length(target) < length) this.restoreBlocks(sequence, target, length);
     return target;
   }
 
@@ -277,7 +290,8 @@ export class KvCache {
     assert(sequence.slot !== undefined, "only a sequence with a slot computes");
     this.book.append(sequence.slot, count);
     sequence.computed += count;
-    this.sharing?.passed(sequence);
+    const state = this.sharing?.passed(sequence);
+    if (state !== undefined) this.tiers?.writeState(sequence, state);
   }
 
   /** `count` tokens were computed after those that a sequence counts: drafts, or further steps of one call. */

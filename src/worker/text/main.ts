@@ -182,7 +182,7 @@ export class TextWork implements EngineWork {
         constraints,
         prefixCacheN,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
-        tiers: openTiers(this.options.tiers, backend.cellCopies, () => this.wake?.()),
+        tiers: openTiers(this.options.tiers, backend, () => this.wake?.()),
         drafts: speculative?.type === "ngram",
         multiStepMs: noKvCache ? 0 : profileOf(backend.info.placement).multiStepMs,
         noKvCache,

@@ -43,8 +43,6 @@ export class Sequence<Owner = unknown> {
   computed = 0;
   /** Draft tokens after the known ones, computed with them in this step. */
   draft = NO_DRAFT;
-  /** Computed tokens at its last checkpoint or at its admission. */
-  savedAt = 0;
   /** Boundaries, as computed tokens: own ones, and those that other sequences need. */
   private own: readonly number[] = [];
   private requested: readonly number[] = [];

@@ -8,7 +8,7 @@ import type { Sequence } from "./sequence.ts";
 /** Minimum length of a prefix that is worth keeping or waiting for, tokens. */
 export const PREFIX_TOKENS_MIN = 16;
 
-/** Within a prompt, a state is saved after the first pass that ends this many tokens after the last one. */
+/** Within a prompt, a state is saved at each multiple of this many tokens. */
 const CHECKPOINT_EVERY_TOKENS = 4096;
 
 /** A slot and the tokens of its cells. */
@@ -23,29 +23,53 @@ export interface Divergence {
   readonly at: number;
 }
 
-/** A checkpoint and the slot with the cells before it; undefined where a state needs none. */
+/** A checkpoint and the cells before it: `pooled` of them lie in the slot `source`, the others in a tier. */
 export interface Restorable {
   readonly checkpoint: Checkpoint;
   readonly source: SlotId | undefined;
+  readonly pooled: number;
+}
+
+/** How states are saved. */
+export interface StateOptions {
+  /** Memory for saved states. */
+  readonly bytesMax: number;
+  /** States are saved at multiples of this many tokens: a tier finds no others. */
+  readonly everyTokens: number;
 }
 
 export class StateSharing {
   readonly checkpoints: Checkpoints;
   private readonly states: StateBackend;
+  private readonly everyTokens: number;
 
-  /** `bytesMax`: memory for saved states. */
-  constructor(states: StateBackend, bytesMax: number) {
+  constructor(states: StateBackend, { bytesMax, everyTokens }: StateOptions) {
     this.states = states;
+    this.everyTokens = everyTokens;
     this.checkpoints = new Checkpoints(bytesMax);
   }
 
-  /** The longest checkpoint that a sequence can restore. */
-  restorable(sequence: Sequence, holders: readonly Holder[]): Restorable | undefined {
+  /**
+   * The longest checkpoint that a sequence can restore. `tierEnd`: up to which token a tier has the cells that follow a number of
+   * tokens.
+   */
+  restorable(
+    sequence: Sequence,
+    holders: readonly Holder[],
+    tierEnd: (from: number) => number,
+  ): Restorable | undefined {
     const max = sequence.known - 1;
-    const { alone } = this.states;
+    if (this.states.alone) {
+      const checkpoint = this.checkpoints.find(sequence, max);
+      return checkpoint && { checkpoint, source: undefined, pooled: 0 };
+    }
     const { slot, common } = longestCommon(sequence, holders);
-    const checkpoint = this.checkpoints.find(sequence, alone ? max : Math.min(max, common));
-    return checkpoint === undefined ? undefined : { checkpoint, source: alone ? undefined : slot };
+    const whole = common - (common % this.everyTokens);
+    const checkpoint = this.checkpoints.find(sequence, Math.min(max, Math.max(common, tierEnd(whole))));
+    if (checkpoint === undefined) return undefined;
+    const { length } = checkpoint.tokens;
+    const pooled = length > common ? whole : length;
+    return { checkpoint, source: pooled === 0 ? undefined : slot, pooled };
   }
 
   /** Among the sequences that compute another one's prefix, the one that shares most with it and has not passed that position. */
@@ -55,7 +79,7 @@ export class StateSharing {
       if (from.partition !== sequence.partition) continue;
       const prompt = from.firstTokens(from.promptTokens); // an answer is not worth following token by token
       const common = Math.min(sequence.known - 1, sequence.commonPrefix(prompt));
-      const whole = sequence.wholeChunks(common);
+      const whole = this.savable(sequence, common);
       const at = from.boundaryWithin(whole - PREFIX_TOKENS_MIN + 1, whole) ?? whole;
       if (from.computed < at && at > (best?.at ?? 0)) best = { from, at };
     }
@@ -63,17 +87,18 @@ export class StateSharing {
   }
 
   /**
-   * Plans where the state of a sequence with `shared` shared tokens is saved: before the answer, and where it diverges from
-   * what others have computed.
+   * Plans where the state of a sequence with `shared` shared tokens is saved: before the answer, where it diverges from
+   * what others have computed, and on the way through a long prompt.
    */
   planBoundaries(sequence: Sequence, shared: number, holders: readonly Holder[]): void {
-    sequence.savedAt = shared;
     const prompt = sequence.firstTokens(sequence.promptTokens);
     const boundary = lastBoundary(prompt, (token) => this.states.isMarkup(token));
     const common = Math.max(longestCommon(sequence, holders).common, this.checkpoints.commonPrefix(sequence));
-    const positions = [Math.min(sequence.known - 1, common), boundary].map((at) => sequence.wholeChunks(at));
+    const positions = [Math.min(sequence.known - 1, common), boundary];
+    for (let at = CHECKPOINT_EVERY_TOKENS; at < boundary; at += CHECKPOINT_EVERY_TOKENS) positions.push(at);
     let last = shared;
     const boundaries = positions
+      .map((at) => this.savable(sequence, at))
       .toSorted((a, b) => a - b)
       .filter((at) => {
         const isFar = at - last >= PREFIX_TOKENS_MIN;
@@ -83,23 +108,33 @@ export class StateSharing {
     sequence.planBoundaries(boundaries);
   }
 
-  /** Saves a sequence's state after a pass that ends at a boundary. */
-  passed(sequence: Sequence): void {
-    const { slot, computed, promptTokens, savedAt } = sequence;
-    const isLong = computed < promptTokens && computed - savedAt >= CHECKPOINT_EVERY_TOKENS;
-    if (slot === undefined || sequence.draft.length > 0 || !(sequence.isAtBoundary || isLong)) return;
-    if (sequence.wholeChunks(computed) !== computed) return;
-    sequence.savedAt = computed;
-    if (this.checkpoints.has(sequence)) return;
+  /** Saves a sequence's state after a pass that ends at a boundary; undefined where none was saved. */
+  passed(sequence: Sequence): Uint8Array | undefined {
+    const { slot, computed } = sequence;
+    if (slot === undefined || sequence.draft.length > 0 || !sequence.isAtBoundary) return undefined;
+    if (this.checkpoints.has(sequence, computed)) return undefined;
     const state = this.states.save(slot);
-    if (state !== undefined) this.checkpoints.add(sequence, state);
+    if (state !== undefined) this.checkpoints.add(sequence, computed, state);
+    return state;
+  }
+
+  /** Adds the state after a sequence's first `length` tokens, which a tier has kept. */
+  found(sequence: Sequence, length: number, state: Uint8Array): void {
+    if (!this.checkpoints.has(sequence, length)) this.checkpoints.add(sequence, length, state);
   }
 
   /** Restores a checkpoint into a slot that has the cells before it. False: the slot must be cleared. */
   restore(slot: SlotId, checkpoint: Checkpoint, position: number): boolean {
-    if (!this.states.restore(slot, checkpoint.state, position)) return false;
-    this.checkpoints.used(checkpoint);
-    return true;
+    const isRestored = this.states.restore(slot, checkpoint.state, position);
+    if (isRestored) this.checkpoints.used(checkpoint);
+    else this.checkpoints.drop(checkpoint);
+    return isRestored;
+  }
+
+  /** The last position of at most `at` tokens where a sequence's state can be saved. */
+  private savable(sequence: Sequence, at: number): number {
+    const whole = sequence.wholeChunks(at);
+    return sequence.wholeChunks(whole - (whole % this.everyTokens));
   }
 }
 

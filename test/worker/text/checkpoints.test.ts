@@ -22,7 +22,7 @@ function words(count: number, seed: number): number[] {
 }
 
 function saved(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): void {
-  checkpoints.add(sequence(tokens, adapter), new Uint8Array(STATE_BYTES));
+  checkpoints.add(sequence(tokens, adapter), tokens.length, new Uint8Array(STATE_BYTES));
 }
 
 function found(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): number | undefined {

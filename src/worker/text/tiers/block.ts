@@ -1,5 +1,5 @@
 // Blocks: runs of tokens whose KV cells are kept outside the cache, and their keys. A key stands for all that cells depend
-// on: model, library, adapter, and every token up to the end of the block.
+// on: model, library, adapter, and every token up to the end of the block. States have keys derived from those of blocks.
 
 import { createHash } from "node:crypto";
 
@@ -12,6 +12,11 @@ export type BlockKey = string & { readonly __brand: "BlockKey" };
 /** The key before the first block of a prompt. */
 export function rootKey(identity: string): BlockKey {
   return createHash("sha256").update(identity).digest("hex") as BlockKey;
+}
+
+/** The key of the state after a block. */
+export function stateKey(block: BlockKey): BlockKey {
+  return createHash("sha256").update("state").update(block).digest("hex") as BlockKey;
 }
 
 /** Keys of the whole blocks of a sequence, up to its first image or audio: tokens of media are below 0. */

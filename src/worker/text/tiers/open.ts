@@ -2,7 +2,7 @@
 
 import { freeMemory } from "../../../core/free-memory.ts";
 import type { TierOptions } from "../../../engine/protocol.ts";
-import type { CellBackend } from "../backend.ts";
+import type { Backend } from "../backend.ts";
 import { DiskTier } from "./disk-tier.ts";
 import { MemoryTier } from "./memory-tier.ts";
 import { CacheTiers } from "./tiers.ts";
@@ -13,26 +13,29 @@ const MEMORY_SHARE = 0.125;
 const FREE_BYTES_MIN = 512 * 1024 * 1024;
 
 /**
- * The tiers of an engine; undefined where none are wanted or cells cannot be copied. A disk that cannot be used is reported
- * and left out. `wake`: there may be work again.
+ * The tiers of an engine; undefined where none are wanted, or neither cells nor states can be copied. A disk that cannot be
+ * used is reported and left out. `wake`: there may be work again.
  */
 export function openTiers(
   options: TierOptions | undefined,
-  cells: CellBackend | undefined,
+  { cellCopies: cells, states }: Backend,
   wake: () => void,
 ): CacheTiers | undefined {
   if (options === undefined) return undefined;
-  if (cells === undefined) {
+  const isAlone = states?.alone === true && options.disk !== undefined; // in memory, states have a store of their own
+  const source = cells ?? (isAlone ? states : undefined);
+  if (source === undefined) {
     if (options.disk !== undefined)
       console.error(
-        "engine: the KV cache of this model is not kept on disk: it has states or moving windows, or a draft model",
+        "engine: the KV cache of this model is not kept on disk: it has moving windows, states that cannot be saved, or a draft model",
       );
     return undefined;
   }
+  const identity = source.identity.bind(source);
   const { memoryBytes = freeMemory() * MEMORY_SHARE } = options;
   const memory = new MemoryTier(memoryBytes, () => freeMemory() < FREE_BYTES_MIN);
   const disk = openDisk(options.disk, wake);
-  return new CacheTiers({ cells, memory, disk, onRead: wake, now: () => performance.now() });
+  return new CacheTiers({ identity, cells, memory, disk, onRead: wake, now: () => performance.now() });
 }
 
 function openDisk(options: TierOptions["disk"], onRoom: () => void): DiskTier | undefined {

@@ -1,19 +1,22 @@
 // The tiers below the KV cache: copies of finished prefixes, as blocks in host memory and on disk. Evicted prefixes go to
 // memory; with a disk, every finished prefix is written through, so that it survives the process. A waiting sequence's
 // blocks are read from the disk before it is admitted, and restored from memory at its admission
-// (docs/decisions/096). Assigns no slots and no cells: kv.ts does.
+// (docs/decisions/096). Checkpoints are written to the disk and read from it likewise; memory for them is that of
+// state-sharing.ts. Assigns no slots and no cells: kv.ts does.
 
 import type { AdapterId } from "../../../core/adapter.ts";
-import type { CellBackend, SlotId } from "../backend.ts";
+import type { CellBackend, SlotId, StateBackend } from "../backend.ts";
 import type { Partition } from "../partition.ts";
 import type { Sequence } from "../sequence.ts";
 import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
-import { BLOCK_TOKENS, type BlockKey, blockKeys, rootKey } from "./block.ts";
+import { BLOCK_TOKENS, type BlockKey, blockKeys, rootKey, stateKey } from "./block.ts";
 import type { DiskCounts, DiskTier } from "./disk-tier.ts";
 import type { MemoryTier } from "./memory-tier.ts";
 
 /** Blocks read at the same time. */
 const READS_AT_ONCE = 4;
+/** States looked for at the same time. */
+const LOOKUPS_AT_ONCE = 16;
 /** Share of the memory tier that one sequence may fill from disk. */
 const READ_SHARE = 0.5;
 /** Where restoring has been slower than computing, one of this many prompts tries it again. */
@@ -21,8 +24,14 @@ const RETRY_EVERY = 16;
 /** Weight of a new measurement. */
 const COST_WEIGHT = 0.3;
 
+/** Gets the state after a sequence's first `length` tokens. */
+export type OnState = (length: number, state: Uint8Array) => void;
+
 export interface TierDeps {
-  readonly cells: CellBackend;
+  /** What a key stands for besides tokens. */
+  readonly identity: CellBackend["identity"] | StateBackend["identity"];
+  /** Absent where states are all there is of a sequence. */
+  readonly cells?: CellBackend | undefined;
   readonly memory: MemoryTier;
   readonly disk?: DiskTier | undefined;
   /** A sequence's blocks have been read: it may be admitted. */
@@ -69,6 +78,13 @@ interface Wanted {
   isDropped: boolean;
 }
 
+interface ReadOptions {
+  /** Blocks that the sequence has in the cache. */
+  readonly from: number;
+  readonly disk: DiskTier;
+  readonly onState: OnState | undefined;
+}
+
 export class CacheTiers {
   /** Computing a prompt token, milliseconds; 0 while unknown. */
   prefillTokenMs = 0;
@@ -99,18 +115,34 @@ export class CacheTiers {
     };
   }
 
-  /** Prepares the blocks of a new sequence, which has `shared` tokens in the cache: reads those that are on disk only. */
-  request(sequence: Sequence, shared: number): void {
+  /**
+   * Prepares the blocks of a new sequence, which has `shared` tokens in the cache: reads those that are on disk only. For memory
+   * that cannot be truncated, `onState` gets the longest state on disk, and the blocks before it are read.
+   */
+  request(sequence: Sequence, shared: number, onState?: OnState): void {
     const keys = this.keysOf(sequence.firstTokens(sequence.known - 1), sequence.partition);
     if (keys.length === 0 || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
     const { memory, disk } = this.deps;
     const wanted: Wanted = { keys, isReading: false, isDropped: false };
     this.wanted.set(sequence, wanted);
     memory.use(keys);
-    const from = this.heldFrom(keys, Math.floor(shared / BLOCK_TOKENS));
-    if (disk === undefined || from === keys.length || !this.reading.isBelow(this.prefillTokenMs)) return;
+    const from = Math.floor(shared / BLOCK_TOKENS);
+    const isComplete =
+      from === keys.length || (onState === undefined && this.heldFrom(keys, from) === keys.length);
+    if (disk === undefined || isComplete || !this.reading.isBelow(this.prefillTokenMs)) return;
     wanted.isReading = true;
-    void this.read(wanted, from, disk);
+    void this.read(wanted, { from, disk, onState });
+  }
+
+  /** Writes the state after a sequence's computed tokens to disk, if whole blocks of text lead to it. */
+  writeState(sequence: Sequence, state: Uint8Array): void {
+    const { disk } = this.deps;
+    const { computed, partition } = sequence;
+    if (disk === undefined || computed % BLOCK_TOKENS !== 0) return;
+    const keys = this.keysOf(sequence.firstTokens(computed), partition);
+    const last = keys.at(-1);
+    if (last !== undefined && keys.length * BLOCK_TOKENS === computed)
+      disk.write(stateKey(last), keys.length - 1, state);
   }
 
   /**
@@ -118,14 +150,15 @@ export class CacheTiers {
    * are restored when it is admitted again.
    */
   suspend(sequence: Sequence, slot: SlotId, computed: number): void {
-    const { memory, cells } = this.deps;
-    if (sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
+    const { memory, cells, disk } = this.deps;
+    if (cells === undefined || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
     const keys = this.keysOf(sequence.firstTokens(computed), sequence.partition);
     for (const [i, key] of keys.entries()) {
       if (memory.has(key)) continue;
       const copy = cells.save(slot, i * BLOCK_TOKENS, (i + 1) * BLOCK_TOKENS);
       if (copy === undefined) break;
       memory.add(key, copy);
+      disk?.write(key, i, copy);
     }
     this.wanted.set(sequence, { keys, isReading: false, isDropped: false });
   }
@@ -152,6 +185,7 @@ export class CacheTiers {
   /** Restores the blocks of [from, to) into a slot that ends at `from`; returns where it ends then. */
   restore(sequence: Sequence, slot: SlotId, from: number, to: number): number {
     const { memory, cells, now } = this.deps;
+    if (cells === undefined) return from;
     const keys = this.wanted.get(sequence)?.keys ?? [];
     const startMs = now();
     let end = from;
@@ -179,13 +213,14 @@ export class CacheTiers {
 
   /** Whether a finished prefix has blocks to write through. */
   mayWrite(run: BlockRun): boolean {
-    const { disk } = this.deps;
-    return disk !== undefined && !disk.isBusy && run.saved < this.keysIn(run).length;
+    const { disk, cells } = this.deps;
+    return cells !== undefined && disk !== undefined && !disk.isBusy && run.saved < this.keysIn(run).length;
   }
 
   /** Copies the next block of a finished prefix that lies in a slot. False: all are copied. */
   save(run: BlockRun, slot: SlotId): boolean {
     const { memory, disk, cells } = this.deps;
+    if (cells === undefined) return false;
     const keys = this.keysIn(run);
     while (run.saved < keys.length) {
       const depth = run.saved++;
@@ -209,14 +244,45 @@ export class CacheTiers {
       if (partition.adapter === adapter) this.roots.delete(partition);
   }
 
-  private async read(wanted: Wanted, from: number, disk: DiskTier): Promise<void> {
-    const { memory, now, onRead } = this.deps;
+  private async read(wanted: Wanted, { from, disk, onState }: ReadOptions): Promise<void> {
+    const { cells, now, onRead } = this.deps;
+    const startMs = now();
+    const end =
+      onState === undefined ? wanted.keys.length : await this.readState(wanted, from, disk, onState);
+    const read = cells === undefined ? end - from : await this.readBlocks(wanted, from, end, disk);
+    this.reading.add(now() - startMs, read * BLOCK_TOKENS);
+    this.readTokens += read * BLOCK_TOKENS;
+    wanted.isReading = false;
+    onRead();
+  }
+
+  /** Reads the last state after more than `from` blocks; returns the blocks before it, `from` if no state is found. */
+  private async readState(wanted: Wanted, from: number, disk: DiskTier, onState: OnState): Promise<number> {
+    const { keys } = wanted;
+    for (let end = keys.length; end > from && !wanted.isDropped; end -= LOOKUPS_AT_ONCE) {
+      const start = Math.max(from, end - LOOKUPS_AT_ONCE);
+      const names = keys.slice(start, end).map(stateKey);
+      const found = await Promise.all(names.map((name) => disk.has(name)));
+      for (let i = names.length - 1; i >= 0; i--) {
+        const name = names[i];
+        const state = name === undefined || found[i] !== true ? undefined : await disk.read(name, start + i);
+        if (state === undefined) continue;
+        onState((start + i + 1) * BLOCK_TOKENS, state);
+        return start + i + 1;
+      }
+    }
+    return from;
+  }
+
+  /** Reads blocks [from, end) that are not in memory; returns their number. */
+  private async readBlocks(wanted: Wanted, from: number, end: number, disk: DiskTier): Promise<number> {
+    const { memory, now } = this.deps;
     const startMs = now();
     let bytes = 0;
     let read = 0;
     let isMore = true;
-    for (let i = from; isMore && i < wanted.keys.length; i += READS_AT_ONCE) {
-      const group = wanted.keys.slice(i, i + READS_AT_ONCE);
+    for (let i = this.heldFrom(wanted.keys, from); isMore && i < end; i += READS_AT_ONCE) {
+      const group = wanted.keys.slice(i, Math.min(end, i + READS_AT_ONCE));
       const blocks = await Promise.all(group.map((key, n) => this.readBlock(key, i + n, disk)));
       for (const [n, key] of group.entries()) {
         const copy = blocks[n];
@@ -225,14 +291,11 @@ export class CacheTiers {
         bytes += copy.length;
         if (memory.has(key)) continue;
         memory.add(key, copy);
-        read += BLOCK_TOKENS;
+        read++;
       }
       isMore &&= !wanted.isDropped && now() - startMs < TIER_READ_MS_MAX;
     }
-    this.reading.add(now() - startMs, read);
-    this.readTokens += read;
-    wanted.isReading = false;
-    onRead();
+    return read;
   }
 
   private async readBlock(key: BlockKey, depth: number, disk: DiskTier): Promise<Uint8Array | undefined> {
@@ -254,7 +317,7 @@ export class CacheTiers {
   private keysOf(tokens: Int32Array, partition: Partition): readonly BlockKey[] {
     let root = this.roots.get(partition);
     if (root === undefined) {
-      root = rootKey(JSON.stringify([this.deps.cells.identity(partition.adapter), partition.scope]));
+      root = rootKey(JSON.stringify([this.deps.identity(partition.adapter), partition.scope]));
       this.roots.set(partition, root);
     }
     return blockKeys(root, tokens);
