@@ -1,23 +1,26 @@
 // Formats numbers and untrusted text for display.
 
+import { t } from "./texts/texts.ts";
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 export function formatBytes(bytes: number): string {
   const power = Math.max(0, Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   const value = bytes / 1024 ** power;
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power] ?? ""}`;
+  const digits = power === 0 || value >= 100 ? 0 : 1;
+  return `${fixed(value, digits)} ${UNITS[power] ?? ""}`;
 }
 
 export function formatSecs(secs: number): string {
-  if (secs < 0.001) return "under 1 ms";
+  if (secs < 0.001) return t.units.underMs;
   if (secs < 1) return `${Math.round(secs * 1000)} ms`;
-  return secs < 60 ? `${secs.toFixed(1)} s` : `${Math.floor(secs / 60)} min ${Math.round(secs % 60)} s`;
+  return secs < 60 ? `${fixed(secs, 1)} s` : `${Math.floor(secs / 60)} min ${Math.round(secs % 60)} s`;
 }
 
 /** Three significant digits below 100, else an integer: 0.123, 4.56, 78.9, 1,234. */
 export function formatNumber(value: number): string {
-  if (value === 0 || Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(3)));
+  if (value === 0 || Math.abs(value) >= 100) return Math.round(value).toLocaleString(t.locale.numbers);
+  return value.toLocaleString(t.locale.numbers, { maximumSignificantDigits: 3 });
 }
 
 /** A number of tokens: 40,960 → 40K. */
@@ -37,8 +40,13 @@ const COUNT_UNITS = [
   ["K", 1e3],
 ] as const;
 
-export function plural(count: number, word: string): string {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+/** A number with `digits` decimals. */
+function fixed(value: number, digits: number): string {
+  return value.toLocaleString(t.locale.numbers, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    useGrouping: false,
+  });
 }
 
 /** Invisible characters and characters that reorder text: controls, format characters, fillers. */

@@ -5,13 +5,15 @@ import { loadCapabilities } from "./state/capabilities.ts";
 import { loadModels } from "./state/models.ts";
 import { startConversations } from "./state/conversations.ts";
 import { resume } from "./state/chat.ts";
-import { watchPrefs } from "./state/prefs.ts";
+import { prefs, watchPrefs } from "./state/prefs.ts";
 import { startSync } from "./state/sync.ts";
+import { languageOf, showLanguage } from "./texts/texts.ts";
 import { watchRoute } from "./state/route.ts";
 import { App } from "./view/app.tsx";
 import { watchKeys } from "./view/help-dialog.tsx";
 
 watchPrefs();
+await showLanguage(languageOf(prefs.value.language, navigator.languages)); // before the first text is shown
 watchRoute();
 watchKeys();
 void startConversations(resume).then(startSync);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { LogDay, MetricsDay } from "../../src/metrics/day.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
-import { CHARTS } from "../../ui/pages/metrics-series.ts";
+import { charts } from "../../ui/pages/metrics-series.ts";
 import { parseExposition } from "../../ui/api/exposition.ts";
 import { scrapesOf } from "../../ui/pages/metrics-history.ts";
 import { pageApp as testApp } from "../helpers/app.ts";
@@ -42,7 +42,7 @@ describe("samples of metrics", () => {
     const kept = scrapesOf(day.columns());
     const now = { at: 11, metrics: parseExposition(await metrics.text()) };
     const live = [{ ...now, at: 1 }, now] as const;
-    for (const { title, lines } of CHARTS) {
+    for (const { title, lines } of charts()) {
       if (title === "Memory") continue; // changes by itself
       for (const { name, read } of lines) {
         const [first, second] = kept;

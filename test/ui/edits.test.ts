@@ -107,11 +107,11 @@ describe("a full context", () => {
     const use = contextUse(full, { text: "word ".repeat(70), attachments: [] }, card);
     expect(use.used).toBe(3310);
     expect(use.next).toBeGreaterThan(3400);
-    expect(use.parts.map(({ name }) => name)).toEqual(["Questions and answers", "What you type"]);
+    expect(use.parts.map(({ name }) => name)).toEqual(["texts", "typed"]);
     const system = { ...full, settings: { ...full.settings, system: long, python: true } };
     expect(contextUse(system, { text: "", attachments: [] }, card).parts.map(({ name }) => name)).toEqual([
-      "System prompt",
-      "Questions and answers",
+      "system",
+      "texts",
     ]);
   });
 

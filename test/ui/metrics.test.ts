@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { buckets, parseExposition, quantile, total } from "../../ui/api/exposition.ts";
-import { CHARTS, type Scrape } from "../../ui/pages/metrics-series.ts";
+import { charts, type Scrape } from "../../ui/pages/metrics-series.ts";
 
 const TEXT = `# HELP http_requests_total Requests that were answered.
 # TYPE http_requests_total counter
@@ -74,7 +74,7 @@ test("a rate is the increase per second, and null for a decrease", () => {
     at,
     metrics: parseExposition(`svc_decode_tokens_total ${generated}`),
   });
-  const line = CHARTS[0]?.lines[0];
+  const line = charts()[0]?.lines[0];
   expect(line?.read(scrape(10, 100), scrape(12, 300))).toBe(100);
   expect(line?.read(scrape(10, 100), scrape(12, 4))).toBeNull();
 });

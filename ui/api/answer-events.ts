@@ -4,6 +4,7 @@ import { type ChatRequest, joinChat, streamChat } from "./chat.ts";
 import type { ChatEvent } from "./chat-events.ts";
 import { ApiError } from "./client.ts";
 import { CONNECTION_LOST } from "./read-events.ts";
+import { t } from "../texts/texts.ts";
 
 /** Longest pause before another attempt, milliseconds. */
 const PAUSE_MS_MAX = 10_000;
@@ -55,11 +56,7 @@ function isUnreachable(error: unknown): boolean {
 }
 
 function gaveUp(): ApiError {
-  return new ApiError(
-    0,
-    CONNECTION_LOST,
-    "The connection to the server was lost, and the server could not be reached again.",
-  );
+  return new ApiError(0, CONNECTION_LOST, t.errors.lost);
 }
 
 /** Waits; ends early when the browser is online again, the page is shown again, or the answer is stopped. */

@@ -2,6 +2,7 @@
 
 import { isKeyDialogOpen } from "../state/key.ts";
 import { prefs } from "../state/prefs.ts";
+import { t } from "../texts/texts.ts";
 
 /** Root URL of the server: the parent of the page's folder, also behind a proxy with a path prefix. */
 const ROOT = new URL("..", document.baseURI);
@@ -49,7 +50,7 @@ export async function send(
     response = await fetch(new URL(path, ROOT), init);
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    throw new ApiError(0, "unreachable", "The server could not be reached. Check that svc is running.");
+    throw new ApiError(0, "unreachable", t.errors.unreachable);
   }
   if (response.ok) return response;
   if (response.status === 401) isKeyDialogOpen.value = true;
@@ -86,9 +87,9 @@ async function toApiError(response: Response): Promise<ApiError> {
   const { status } = response;
   try {
     const body = (await response.json()) as { error?: { code?: string; message?: string } };
-    const { code = "", message = `The server responded with status ${status}.` } = body.error ?? {};
+    const { code = "", message = t.errors.status(status) } = body.error ?? {};
     return new ApiError(status, code, message);
   } catch {
-    return new ApiError(status, "", `The server responded with status ${status}.`); // not JSON: an error page of a proxy
+    return new ApiError(status, "", t.errors.status(status)); // not JSON: an error page of a proxy
   }
 }

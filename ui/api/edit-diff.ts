@@ -1,5 +1,7 @@
 // Replacements of text, as tools that edit files take them in their arguments, as a diff for display. Pure.
 
+import { t } from "../texts/texts.ts";
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Names of the old and the new text, of the file and of a list of replacements, in the tools of common MCP servers. */
@@ -23,7 +25,7 @@ export function diffOf(args: unknown): string | undefined {
   const shown = new Set<string | undefined>([path, ...(list === undefined ? (pairOf(args) ?? []) : [list])]);
   const others = Object.fromEntries(Object.entries(args).filter(([name]) => !shown.has(name)));
   const rest = Object.keys(others).length === 0 ? [] : ["", JSON.stringify(others, null, 2)];
-  const name = path === undefined ? "the file" : JSON.stringify(args[path]).slice(1, -1); // on one line
+  const name = path === undefined ? t.files.theFile : JSON.stringify(args[path]).slice(1, -1); // on one line
   return [`--- ${name}`, `+++ ${name}`, ...hunks, ...rest].join("\n");
 }
 

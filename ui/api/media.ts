@@ -1,6 +1,7 @@
 // Image generation and speech requests.
 
 import { send, sendForJson } from "./client.ts";
+import { t } from "../texts/texts.ts";
 
 export interface ImageBody {
   readonly prompt: string;
@@ -19,7 +20,7 @@ export async function generateImage(body: ImageBody, signal: AbortSignal): Promi
   );
   const [, type = "image/png", base64] =
     /^(?:data:(?<type>[^;,]+);base64,)?(?<base64>.*)$/s.exec(data[0]?.b64_json ?? "") ?? [];
-  if (!base64) throw new Error("The server's response has no image.");
+  if (!base64) throw new Error(t.errors.noImage);
   const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   return new Blob([bytes], { type });
 }
@@ -46,6 +47,6 @@ export async function speakText(body: SpeechBody, signal: AbortSignal): Promise<
     signal,
   });
   const rate = Number(response.headers.get("x-audio-sample-rate"));
-  if (response.body === null || !(rate > 0)) throw new Error("The server's response has no audio.");
+  if (response.body === null || !(rate > 0)) throw new Error(t.errors.noAudio);
   return { rate, chunks: response.body };
 }

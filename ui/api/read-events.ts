@@ -2,6 +2,7 @@
 
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type ChatEvent, chatEvents } from "./chat-events.ts";
+import { t } from "../texts/texts.ts";
 
 /** Code of the error at the end of a stream that was cut. */
 export const CONNECTION_LOST = "connection_lost";
@@ -35,6 +36,6 @@ export async function* readEvents(
   yield {
     type: "error",
     code: CONNECTION_LOST,
-    message: "The connection to the server was lost before the answer was complete.",
+    message: t.errors.cut,
   };
 }

@@ -3,6 +3,7 @@
 import { unzipSync } from "fflate";
 import { Parser } from "htmlparser2";
 import { sheetsText } from "./sheets.ts";
+import { t } from "../texts/texts.ts";
 
 /** Unpacked XML of a document, bytes: an archive of a few kilobytes can name gigabytes. */
 const UNPACKED_BYTES_MAX = 128 * 1024 * 1024;
@@ -14,7 +15,7 @@ export type Parts = ReadonlyMap<string, string>;
 export function officeText(name: string, bytes: Uint8Array): string {
   const parts = unpacked(bytes);
   const text = textOf(parts);
-  if (text === undefined) throw new Error(`it is no document of a known kind (${name.split(".").at(-1)})`);
+  if (text === undefined) throw new Error(t.files.unknownKind(name.split(".").at(-1) ?? ""));
   return text
     .replaceAll(/[^\S\n]+$/gm, "")
     .replaceAll(/\n{3,}/g, "\n\n")
@@ -57,7 +58,7 @@ function unpacked(bytes: Uint8Array): Parts {
   const isWanted = ({ name, originalSize }: { readonly name: string; readonly originalSize: number }) => {
     if (!name.endsWith(".xml") && !name.endsWith(".rels")) return false;
     total += originalSize;
-    if (total > UNPACKED_BYTES_MAX) throw new Error("it is too large when unpacked");
+    if (total > UNPACKED_BYTES_MAX) throw new Error(t.files.tooLargeUnpacked);
     return true;
   };
   let files: Readonly<Record<string, Uint8Array>>;
@@ -65,7 +66,7 @@ function unpacked(bytes: Uint8Array): Parts {
     files = unzipSync(bytes, { filter: isWanted });
   } catch (error) {
     const isTooLarge = total > UNPACKED_BYTES_MAX;
-    throw new Error(isTooLarge ? "it is too large when unpacked" : "it is damaged, or locked by a password", {
+    throw new Error(isTooLarge ? t.files.tooLargeUnpacked : t.files.damaged, {
       cause: error,
     });
   }

@@ -5,6 +5,7 @@ import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy } from "pdfjs-d
 import workerFile from "pdfjs-dist/build/pdf.worker.min.mjs" with { type: "file" };
 import type { DocumentText } from "./document.ts";
 import { workerFrom } from "./worker.ts";
+import { t } from "../texts/texts.ts";
 
 /** Width of a page image, pixels, and quality of its JPEG: small print stays readable. */
 const PAGE_WIDTH = 1100;
@@ -57,7 +58,7 @@ async function withPdf<T>(bytes: Uint8Array, use: (pdf: PDFDocumentProxy) => Pro
     return await use(await task.promise);
   } catch (error) {
     const isLocked = error instanceof Error && error.name === "PasswordException";
-    throw new Error(isLocked ? "it needs a password; save a copy without one" : "it is not a readable PDF", {
+    throw new Error(isLocked ? t.files.needsPassword : t.files.notPdf, {
       cause: error,
     });
   } finally {

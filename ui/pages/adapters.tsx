@@ -7,6 +7,7 @@ import { serverRoutes } from "../api/routes.ts";
 import { formatBytes } from "../format.ts";
 import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
+import { t } from "../texts/texts.ts";
 
 export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
   const [list, setList] = useState<LoraAdapterListResponse>();
@@ -36,15 +37,13 @@ export function Adapters({ model, isLoaded }: { readonly model: string; readonly
   };
   return (
     <div class="adapters">
-      <h3>Adapters</h3>
-      {list.data.length === 0 && <p class="faint">No adapters loaded (limit {list.max_adapters}).</p>}
+      <h3>{t.models.adapters}</h3>
+      {list.data.length === 0 && <p class="faint">{t.models.noAdapters(list.max_adapters)}</p>}
       <ul>
         {list.data.map(({ id, rank, bytes, generation }) => (
           <li key={id}>
             <strong>{id}</strong>
-            <span class="faint">
-              rank {rank} · {formatBytes(bytes)} · generation {generation}
-            </span>
+            <span class="faint">{t.models.adapterFacts(rank, formatBytes(bytes), generation)}</span>
             {isMutable && (
               <button
                 type="button"
@@ -52,7 +51,7 @@ export function Adapters({ model, isLoaded }: { readonly model: string; readonly
                   void operate("v1/unload_lora_adapter", { lora_name: id, expected_generation: generation })
                 }
               >
-                Unload
+                {t.models.unload}
               </button>
             )}
           </li>
@@ -85,22 +84,22 @@ function LoadForm({ onLoad }: { readonly onLoad: (name: string, path: string) =>
       }}
     >
       <input
-        aria-label="Adapter name"
-        placeholder="Name"
+        aria-label={t.models.adapterName}
+        placeholder={t.common.name}
         required
         value={name}
         onInput={({ currentTarget }) => setName(currentTarget.value)}
       />
       <input
         class="grow"
-        aria-label="Adapter folder on the server"
-        placeholder="Folder on the server"
+        aria-label={t.models.adapterFolder}
+        placeholder={t.models.folder}
         required
         value={path}
         onInput={({ currentTarget }) => setPath(currentTarget.value)}
       />
       <button type="submit" disabled={isBusy}>
-        Load
+        {t.models.load}
       </button>
     </form>
   );

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { formatNumber } from "../format.ts";
 import { prefs } from "../state/prefs.ts";
 import type { Chart, Scrape } from "./metrics-series.ts";
+import { t } from "../texts/texts.ts";
 
 const HEIGHT = 150;
 /** CSS variables of the colours of the first, second and third line. */
@@ -99,5 +100,5 @@ function options({ lines }: Chart, element: HTMLElement): uPlot.Options {
 }
 
 function clock(unixSecs: number): string {
-  return new Date(unixSecs * 1000).toLocaleTimeString("en-GB");
+  return new Date(unixSecs * 1000).toLocaleTimeString(t.locale.dates);
 }

@@ -4,32 +4,34 @@ import { ChevronRight, Download, Search } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import type { HubFit, HubModelChoice, HubRepository, HubRepositoryDetails } from "../../src/core/hub.ts";
 import { messageOf } from "../api/client.ts";
-import { formatBytes, formatCount, formatTokens, plural } from "../format.ts";
+import { formatBytes, formatCount, formatTokens } from "../format.ts";
 import { loadRepository, pull, pulls, searchHub, use } from "../state/hub.ts";
 import { Icon } from "../view/icon.tsx";
 import { Problem } from "./problem.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Pause in typing after which the hub is asked, milliseconds. */
 const PAUSE_MS = 400;
 
-const SORTS = [
-  ["downloads", "Most downloaded"],
-  ["trending", "Trending"],
-  ["likes", "Most liked"],
-  ["updated", "Newest"],
-] as const;
+const sorts = () =>
+  [
+    ["downloads", t.models.byDownloads],
+    ["trending", t.models.byTrend],
+    ["likes", t.models.byLikes],
+    ["updated", t.models.byDate],
+  ] as const;
 
 export function HubSearch() {
   const [words, setWords] = useState("");
   const [sort, setSort] = useState("downloads");
   const { found, problem, isBusy } = useSearch(words.trim(), sort);
   return (
-    <section class="card" aria-label="Find models">
+    <section class="card" aria-label={t.models.find}>
       <header>
-        <h2>Find models</h2>
+        <h2>{t.models.find}</h2>
         {isBusy && (
           <span class="faint" role="status">
-            Searching…
+            {t.models.searching}
           </span>
         )}
       </header>
@@ -38,24 +40,24 @@ export function HubSearch() {
           <Icon node={Search} size={16} />
           <input
             type="search"
-            aria-label="Search the hub"
-            placeholder="Search the hub: qwen3, gemma, coder…"
+            aria-label={t.models.search}
+            placeholder={t.models.searchHint}
             value={words}
             onInput={({ currentTarget }) => setWords(currentTarget.value)}
           />
         </label>
         <select
-          aria-label="Order"
+          aria-label={t.models.order}
           value={sort}
           onChange={({ currentTarget }) => setSort(currentTarget.value)}
         >
-          {SORTS.map(([value, label]) => (
+          {sorts().map(([value, label]) => (
             <option value={value}>{label}</option>
           ))}
         </select>
       </form>
       {problem !== undefined && <Problem text={problem} />}
-      {found?.length === 0 && <p class="faint">No repository with GGUF files has these words in its name.</p>}
+      {found?.length === 0 && <p class="faint">{t.models.noRepository}</p>}
       <ul class="repositories">
         {found?.map((repository) => (
           <Repository key={repository.id} repository={repository} />
@@ -98,18 +100,18 @@ function Repository({ repository }: { readonly repository: HubRepository }) {
   const { id, access, downloaded, architecture, parameters, context_length: context } = repository;
   const { downloads, license } = repository;
   const facts = [
-    parameters === null ? "" : `${formatCount(parameters)} parameters`,
+    parameters === null ? "" : t.models.parameters(formatCount(parameters)),
     architecture ?? "",
-    context === null ? "" : `context ${formatTokens(context)}`,
-    plural(downloads, "download"),
+    context === null ? "" : t.models.context(formatTokens(context)),
+    t.count.download(downloads),
     license ?? "",
   ];
   return (
     <li>
       <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <span class="repository-name">{id}</span>
-        {downloaded && <span class="badge loaded">downloaded</span>}
-        {access !== "public" && <span class="badge">{access}</span>}
+        {downloaded && <span class="badge loaded">{t.models.downloaded}</span>}
+        {access !== "public" && <span class="badge">{t.models.access[access]}</span>}
         <Icon node={ChevronRight} size={15} />
       </button>
       <p class="faint">{facts.filter((fact) => fact !== "").join(" · ")}</p>
@@ -129,10 +131,10 @@ function Choices({ id }: { readonly id: string }) {
   if (details === undefined)
     return (
       <p class="faint" role="status">
-        Loading the files…
+        {t.models.loadingFiles}
       </p>
     );
-  if (details.models.length === 0) return <p class="faint">This repository has no model that svc can run.</p>;
+  if (details.models.length === 0) return <p class="faint">{t.models.nothingToRun}</p>;
   return (
     <ul class="model-choices">
       {details.models.map((choice) => (
@@ -142,26 +144,26 @@ function Choices({ id }: { readonly id: string }) {
   );
 }
 
-const FITS: Readonly<Record<HubFit, readonly [string, string]>> = {
-  fits: ["fits", "Fits into the memory that is free now."],
-  tight: ["tight", "Fits once other models and programs leave the memory."],
-  too_large: ["too large", "Does not fit into this machine."],
-  unknown: ["unknown fit", "The file does not tell how much memory it needs."],
-};
+const fits = (): Readonly<Record<HubFit, readonly [string, string]>> => ({
+  fits: [t.models.fits, t.models.fitsWhy],
+  tight: [t.models.tight, t.models.tightWhy],
+  too_large: [t.models.tooLarge, t.models.tooLargeWhy],
+  unknown: [t.models.unknownFit, t.models.unknownFitWhy],
+});
 
 function Choice({ choice }: { readonly choice: HubModelChoice }) {
   const { id, quantization, files, fit, is_default: isDefault, projector, draft } = choice;
-  const [label, title] = FITS[fit];
-  const also = [projector === null ? "" : "sees or hears", draft === null ? "" : "with a draft model"];
+  const [label, title] = fits()[fit];
+  const also = [projector === null ? "" : t.models.seesOrHears, draft === null ? "" : t.models.withDraft];
   const facts = [
     formatBytes(choice.size_bytes),
-    choice.memory_bytes === null ? "" : `${formatBytes(choice.memory_bytes)} of memory`,
+    choice.memory_bytes === null ? "" : t.models.ofMemory(formatBytes(choice.memory_bytes)),
     ...also,
   ];
   return (
     <li>
       <strong>{quantization ?? files[0]}</strong>
-      {isDefault && <span class="badge">recommended</span>}
+      {isDefault && <span class="badge">{t.models.recommended}</span>}
       <span class={`badge fit-${fit}`} title={title}>
         {label}
       </span>
@@ -179,7 +181,7 @@ function ChoiceButton({ choice, id }: { readonly choice: HubModelChoice; readonl
   if (choice.downloaded) {
     return (
       <button type="button" onClick={() => use(id)}>
-        Use
+        {t.models.use}
       </button>
     );
   }
@@ -192,11 +194,11 @@ function ChoiceButton({ choice, id }: { readonly choice: HubModelChoice; readonl
   return (
     <button
       type="button"
-      aria-label={running ? undefined : `Download ${id}, ${size}`}
+      aria-label={running ? undefined : t.models.downloadSized(id, size)}
       disabled={running || isBusy || choice.fit === "too_large"}
       onClick={() => void start()}
     >
-      <Icon node={Download} size={15} /> {running ? "Downloading" : size}
+      <Icon node={Download} size={15} /> {running ? t.models.downloading : size}
     </button>
   );
 }

@@ -8,6 +8,7 @@ import type { StoredImage } from "../state/image-store.ts";
 import { removeImage } from "../state/images.ts";
 import { Icon } from "../view/icon.tsx";
 import { Thumbnail } from "../view/message-files.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Longest part of a prompt in a file name, characters. */
 const NAME_CHARS_MAX = 40;
@@ -31,8 +32,8 @@ export function ImageView({ image, onReuse }: ImageViewProps) {
           type="button"
           class="ghost"
           onClick={() => saveFile(fileName(prompt, data), [data])}
-          aria-label={`Download ${prompt}`}
-          title="Download"
+          aria-label={t.common.downloadNamed(prompt)}
+          title={t.common.download}
         >
           <Icon node={Download} size={16} />
         </button>
@@ -40,8 +41,8 @@ export function ImageView({ image, onReuse }: ImageViewProps) {
           type="button"
           class="ghost"
           onClick={onReuse}
-          aria-label={`Reuse prompt: ${prompt}`}
-          title="Reuse prompt"
+          aria-label={t.media.reuseNamed(prompt)}
+          title={t.media.reuse}
         >
           <Icon node={Repeat} size={16} />
         </button>
@@ -49,8 +50,8 @@ export function ImageView({ image, onReuse }: ImageViewProps) {
           type="button"
           class="ghost"
           onClick={() => void removeImage(image)}
-          aria-label={`Delete ${prompt}`}
-          title="Delete"
+          aria-label={t.common.deleteNamed(prompt)}
+          title={t.common.delete}
         >
           <Icon node={Trash2} size={16} />
         </button>

@@ -12,36 +12,38 @@ import { NoModel } from "./no-model.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { ImageView } from "./image-view.tsx";
 import { Problem } from "./problem.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Cap on images per generation. */
 const COUNT_MAX = 10;
 
-const SIZES = [
-  ["512x512", "512 × 512"],
-  ["768x768", "768 × 768"],
-  ["1024x1024", "1024 × 1024"],
-  ["1280x720", "1280 × 720, wide"],
-  ["720x1280", "720 × 1280, tall"],
-  ["", "Custom size"],
-] as const;
+const sizes = () =>
+  [
+    ["512x512", "512 × 512"],
+    ["768x768", "768 × 768"],
+    ["1024x1024", "1024 × 1024"],
+    ["1280x720", t.media.wide],
+    ["720x1280", t.media.tall],
+    ["", t.media.custom],
+  ] as const;
 
 export function ImagesPage() {
   const [prompt, setPrompt] = useState("");
   useEffect(() => void openImages(), []);
   return (
-    <PageFrame label="Images" isWide>
+    <PageFrame label={t.pages.images} isWide>
       <NoModel kind="image" page="docs/images.md" />
       <GenerateForm {...{ prompt, setPrompt }} />
       <p role="status" class="faint">
         {imageJob.value !== undefined && <Progress />}
       </p>
       {imageError.value !== undefined && <Problem text={imageError.value} />}
-      <ul class="gallery" aria-label="Generated images">
+      <ul class="gallery" aria-label={t.media.generated}>
         {images.value.map((image) => (
           <ImageView key={image.id} image={image} onReuse={() => setPrompt(image.prompt)} />
         ))}
       </ul>
-      {images.value.length === 0 && <p class="faint">No images yet. Images are stored in this browser.</p>}
+      {images.value.length === 0 && <p class="faint">{t.media.noImages}</p>}
     </PageFrame>
   );
 }
@@ -71,11 +73,11 @@ function GenerateForm({ prompt, setPrompt }: GenerateFormProps) {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
       }}
     >
-      <TextField label="Prompt" rows={3} value={prompt} onChange={setPrompt} />
+      <TextField label={t.media.prompt} rows={3} value={prompt} onChange={setPrompt} />
       <div class="options">
         <SizeFields {...{ width, height, set }} />
         <NumberField
-          label="Number of images"
+          label={t.media.count}
           hint="1"
           min={1}
           max={COUNT_MAX}
@@ -83,15 +85,20 @@ function GenerateForm({ prompt, setPrompt }: GenerateFormProps) {
           value={count}
           onChange={(next) => set({ count: bounded(next, COUNT_MAX) })}
         />
-        <KindPicker label="Model" kind="image" value={model} onChange={(next) => set({ model: next })} />
+        <KindPicker
+          label={t.common.model}
+          kind="image"
+          value={model}
+          onChange={(next) => set({ model: next })}
+        />
         {/* Keys: without them, the second click of a double click would hit the other button. */}
         {isBusy ? (
           <button key="stop" type="button" onClick={stopImageJob}>
-            <Icon node={Square} size={15} /> Stop
+            <Icon node={Square} size={15} /> {t.common.stop}
           </button>
         ) : (
           <button key="go" type="submit" class="primary" disabled={prompt.trim() === ""}>
-            <Icon node={Sparkles} size={16} /> Generate
+            <Icon node={Sparkles} size={16} /> {t.media.generate}
           </button>
         )}
       </div>
@@ -107,7 +114,7 @@ interface SizeFieldsProps extends Pick<ImagePrefs, "width" | "height"> {
 const EDGE_MAX = 8192;
 
 function SizeFields({ width, height, set }: SizeFieldsProps) {
-  const [isFree, setFree] = useState(!SIZES.some(([size]) => size === `${width}x${height}`));
+  const [isFree, setFree] = useState(!sizes().some(([size]) => size === `${width}x${height}`));
   const choose = (size: string): void => {
     setFree(size === "");
     const [nextWidth = width, nextHeight = height] = size === "" ? [] : size.split("x").map(Number);
@@ -117,21 +124,21 @@ function SizeFields({ width, height, set }: SizeFieldsProps) {
   return (
     <>
       <SelectField
-        label="Size"
-        options={SIZES}
+        label={t.media.size}
+        options={sizes()}
         value={isFree ? "" : `${width}x${height}`}
         onChange={choose}
       />
       {isFree && (
         <>
           <NumberField
-            label="Width"
+            label={t.media.width}
             {...edge}
             value={width}
             onChange={(next) => set({ width: bounded(next, EDGE_MAX) })}
           />
           <NumberField
-            label="Height"
+            label={t.media.height}
             {...edge}
             value={height}
             onChange={(next) => set({ height: bounded(next, EDGE_MAX) })}
@@ -155,11 +162,10 @@ function Progress() {
   }, []);
   const { count, done, startMs } = imageJob.value ?? { count: 0, done: 0, startMs: 0 };
   const secs = Math.floor((performance.now() - startMs) / 1000);
-  const which = count === 1 ? "image" : `image ${done + 1} of ${count}`;
   return (
     <>
       <span class="dot" aria-hidden="true" />
-      Generating {which}
+      {count === 1 ? t.media.progressOne : t.media.progress(done + 1, count)}
       {/* Hidden from screen readers, which would read it every second. */}
       <span aria-hidden="true"> · {secs < 60 ? `${secs} s` : formatSecs(secs)}</span>
     </>

@@ -4,6 +4,7 @@ import type { ModelKind } from "../state/model-card.ts";
 import { modelsFor } from "../state/capabilities.ts";
 import { models } from "../state/models.ts";
 import { SelectField } from "../view/fields.tsx";
+import { t } from "../texts/texts.ts";
 
 interface KindPickerProps {
   readonly label: string;
@@ -19,9 +20,9 @@ export function KindPicker({ label, kind, value, onChange }: KindPickerProps) {
   // Older servers have no kinds on their cards, so their default model of this kind is unknown.
   const first = cards.find((card) => card.kind === kind);
   const options = [
-    ["", first === undefined ? "Default" : `Default: ${first.id}`],
-    ...(isGone ? [[value, `${value} (unavailable)`] as const] : []),
-    ...cards.map(({ id, status }) => [id, status === "unloaded" ? `${id} · not loaded` : id] as const),
+    ["", first === undefined ? t.common.default : t.common.defaultIs(first.id)],
+    ...(isGone ? [[value, t.common.unavailable(value)] as const] : []),
+    ...cards.map(({ id, status }) => [id, status === "unloaded" ? t.common.notLoaded(id) : id] as const),
   ] as const;
   return <SelectField {...{ label, value, onChange, options }} />;
 }

@@ -2,13 +2,15 @@
 
 import type { MetricsColumns } from "../../src/core/telemetry.ts";
 import type { Scrape } from "./metrics-series.ts";
+import { t } from "../texts/texts.ts";
 
 /** Periods that the charts can show: their names and lengths in seconds. */
-export const PERIODS = [
-  ["5 minutes", 300],
-  ["1 hour", 3600],
-  ["1 day", 86_400],
-] as const;
+export const periods = () =>
+  [
+    [t.metrics.fiveMinutes, 300],
+    [t.metrics.hour, 3600],
+    [t.metrics.day, 86_400],
+  ] as const;
 
 /** Samples as the scrapes that the charts read. */
 export function scrapesOf({ at, series }: MetricsColumns): readonly Scrape[] {

@@ -5,11 +5,12 @@ import type { MetricsColumns } from "../../src/core/telemetry.ts";
 import { isUnavailable, messageOf, send, sendIfAvailable } from "../api/client.ts";
 import { parseExposition } from "../api/exposition.ts";
 import { ChartView } from "./chart-view.tsx";
-import { PERIODS, scrapesOf, shownScrapes } from "./metrics-history.ts";
-import { CHARTS, type Scrape } from "./metrics-series.ts";
+import { periods, scrapesOf, shownScrapes } from "./metrics-history.ts";
+import { charts, type Scrape } from "./metrics-series.ts";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { usePolling } from "./use-polling.ts";
+import { t } from "../texts/texts.ts";
 
 /** Scrape interval, milliseconds, and scrapes that are kept: ten minutes. */
 const POLL_MS = 2000;
@@ -21,7 +22,7 @@ let scrapes: readonly Scrape[] = [];
 export function MetricsPage() {
   const [since, setSince] = useState(scrapes);
   const [before, setBefore] = useState<readonly Scrape[]>([]);
-  const [secs, setSecs] = useState<number>(PERIODS[0][1]);
+  const [secs, setSecs] = useState<number>(periods()[0][1]);
   const [problem, setProblem] = useState<string>();
   useEffect(() => {
     sendIfAvailable<MetricsColumns>("ui/day/metrics").then(
@@ -36,20 +37,18 @@ export function MetricsPage() {
       setProblem(undefined);
       setSince(scrapes);
     } catch (error) {
-      setProblem(
-        isUnavailable(error) ? "Metrics are unavailable or disabled on this server." : messageOf(error),
-      );
+      setProblem(isUnavailable(error) ? t.metrics.unavailable : messageOf(error));
     }
   }, POLL_MS);
   const shown = shownScrapes(before, since, { now: Date.now() / 1000, secs });
   return (
-    <PageFrame label="Metrics" isWide>
+    <PageFrame label={t.pages.metrics} isWide>
       {problem !== undefined && <Problem text={problem} />}
       {problem === undefined && (
         <label>
-          Period{" "}
+          {t.metrics.period}{" "}
           <select value={secs} onChange={({ currentTarget }) => setSecs(Number(currentTarget.value))}>
-            {PERIODS.map(([name, length]) => (
+            {periods().map(([name, length]) => (
               <option key={length} value={length}>
                 {name}
               </option>
@@ -57,10 +56,10 @@ export function MetricsPage() {
           </select>
         </label>
       )}
-      {problem === undefined && shown.length < 2 && <p class="faint">Collecting data…</p>}
+      {problem === undefined && shown.length < 2 && <p class="faint">{t.metrics.collecting}</p>}
       {shown.length >= 2 && (
         <div class="charts">
-          {CHARTS.map((chart) => (
+          {charts().map((chart) => (
             <ChartView key={chart.title} chart={chart} scrapes={shown} />
           ))}
         </div>

@@ -1,6 +1,7 @@
 // Charts and how each computes a point from two scrapes of the metrics. Pure.
 
 import { buckets, type Exposition, quantile, total } from "../api/exposition.ts";
+import { t } from "../texts/texts.ts";
 
 export interface Scrape {
   /** Unix time, seconds. */
@@ -49,56 +50,59 @@ const percentile = (name: string, metric: string, share: number): Line => ({
 
 const MIB = 1 / (1024 * 1024);
 
-export const CHARTS: readonly Chart[] = [
+export const charts = (): readonly Chart[] => [
   {
-    title: "Token throughput",
+    title: t.metrics.throughput,
     unit: "tok/s",
-    lines: [rate("generated", "svc_decode_tokens_total"), rate("prompt", "svc_prefill_tokens_total")],
+    lines: [
+      rate(t.metrics.generated, "svc_decode_tokens_total"),
+      rate(t.metrics.prompt, "svc_prefill_tokens_total"),
+    ],
   },
   {
-    title: "Sequences",
+    title: t.metrics.sequences,
     unit: "",
-    lines: [gauge("running", "svc_running_sequences"), gauge("waiting", "svc_queue_depth")],
+    lines: [gauge(t.metrics.running, "svc_running_sequences"), gauge(t.metrics.waiting, "svc_queue_depth")],
   },
   {
-    title: "Time to first token",
+    title: t.metrics.firstToken,
     unit: "ms",
     lines: [
-      percentile("median", "svc_time_to_first_token_seconds", 0.5),
+      percentile(t.metrics.median, "svc_time_to_first_token_seconds", 0.5),
       percentile("p95", "svc_time_to_first_token_seconds", 0.95),
     ],
   },
   {
-    title: "Inter-token latency",
+    title: t.metrics.interToken,
     unit: "ms",
     lines: [
-      percentile("median", "svc_inter_token_latency_seconds", 0.5),
+      percentile(t.metrics.median, "svc_inter_token_latency_seconds", 0.5),
       percentile("p95", "svc_inter_token_latency_seconds", 0.95),
     ],
   },
   {
-    title: "Requests",
+    title: t.metrics.requests,
     unit: "",
     lines: [
-      rate("per second", "http_requests_total"),
-      gauge("in flight", "http_requests_in_flight", { idle: 0 }),
+      rate(t.metrics.perSecond, "http_requests_total"),
+      gauge(t.metrics.inFlight, "http_requests_in_flight", { idle: 0 }),
     ],
   },
   {
-    title: "KV cache",
-    unit: "cells",
+    title: t.metrics.cache,
+    unit: t.metrics.cells,
     lines: [
-      gauge("in use", "svc_kv_cells_used"),
-      gauge("prefix cache", "svc_kv_cells_kept"),
-      gauge("total", "svc_kv_cells"),
+      gauge(t.metrics.inUse, "svc_kv_cells_used"),
+      gauge(t.metrics.prefixCache, "svc_kv_cells_kept"),
+      gauge(t.metrics.total, "svc_kv_cells"),
     ],
   },
   {
-    title: "Memory",
+    title: t.metrics.memory,
     unit: "MiB",
     lines: [
-      gauge("engines", "svc_engine_resident_memory_bytes", { scale: MIB }),
-      gauge("server", "process_resident_memory_bytes", { scale: MIB }),
+      gauge(t.metrics.engines, "svc_engine_resident_memory_bytes", { scale: MIB }),
+      gauge(t.metrics.server, "process_resident_memory_bytes", { scale: MIB }),
     ],
   },
 ];

@@ -4,7 +4,7 @@ import { RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import type { HubInstalledModel, HubMachine } from "../../src/core/hub.ts";
 import { messageOf, sendForJson } from "../api/client.ts";
-import { formatBytes, formatTokens, plural } from "../format.ts";
+import { formatBytes, formatTokens } from "../format.ts";
 import { deleteModel, installed, loadHub, pulls } from "../state/hub.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
 import { hasOnlyDemoModel, loadModels, models, modelsError } from "../state/models.ts";
@@ -19,6 +19,7 @@ import { Proposals } from "./proposals.tsx";
 import { Pulls } from "./pulls.tsx";
 import { Upstreams } from "./upstreams.tsx";
 import { usePolling } from "./use-polling.ts";
+import { t } from "../texts/texts.ts";
 
 /** Refresh interval of the list while the page is shown, milliseconds. */
 const POLL_MS = 3000;
@@ -28,13 +29,12 @@ export function ModelsPage() {
   const cards = models.value;
   const hub = installed.value;
   return (
-    <PageFrame label="Models">
+    <PageFrame label={t.pages.models}>
       {modelsError.value !== undefined && <Problem text={modelsError.value} />}
       {cards !== undefined && grouped(cards).map(({ base }) => <ModelView key={base.id} card={base} />)}
       {hub === null && (
         <p class="note">
-          This server lets only clients of its own machine, or with an API key, download and delete models.{" "}
-          <code>models_mutable = true</code> allows it to all.
+          {t.models.locked} <code>models_mutable = true</code> {t.models.unlocks}
         </p>
       )}
       {hub && (
@@ -63,8 +63,12 @@ function MachineLine({ machine }: { readonly machine: HubMachine }) {
   const { memory_free_bytes: memory, memory_total_bytes: total, disk_free_bytes: disk } = machine;
   return (
     <p class="faint">
-      {formatBytes(memory)} of {formatBytes(total)} memory free · {formatBytes(disk)} of disk free ·{" "}
-      {formatBytes(machine.models_bytes)} of models downloaded
+      {t.models.machine({
+        memory: formatBytes(memory),
+        total: formatBytes(total),
+        disk: formatBytes(disk),
+        models: formatBytes(machine.models_bytes),
+      })}
     </p>
   );
 }
@@ -73,8 +77,8 @@ function MachineLine({ machine }: { readonly machine: HubMachine }) {
 function Unserved({ models: list }: { readonly models: readonly HubInstalledModel[] }) {
   if (list.length === 0) return null;
   return (
-    <section class="card" aria-label="On this machine, not served">
-      <h2>On this machine, not served</h2>
+    <section class="card" aria-label={t.models.unserved}>
+      <h2>{t.models.unserved}</h2>
       <ul class="model-choices">
         {list.map((model) => (
           <li key={model.id}>
@@ -94,17 +98,17 @@ function DeleteButton({ model }: { readonly model: HubInstalledModel }) {
   if (!model.is_removable) return null;
   if (!isAsked)
     return (
-      <button type="button" aria-label={`Delete ${model.id}`} onClick={() => setAsked(true)}>
-        Delete
+      <button type="button" aria-label={t.common.deleteNamed(model.id)} onClick={() => setAsked(true)}>
+        {t.common.delete}
       </button>
     );
   return (
     <span class="row">
       <button type="button" class="danger" onClick={() => void deleteModel(model)}>
-        Delete {formatBytes(model.size_bytes)}
+        {t.common.deleteNamed(formatBytes(model.size_bytes))}
       </button>
       <button type="button" onClick={() => setAsked(false)}>
-        Keep
+        {t.models.keep}
       </button>
     </span>
   );
@@ -113,27 +117,27 @@ function DeleteButton({ model }: { readonly model: HubInstalledModel }) {
 /** What a model can do and how large it is, as badges. */
 function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubInstalledModel | undefined }) {
   const { capabilities, context_length: context } = card;
-  const names = [
-    ["tools", "tools"],
-    ["vision", "sees"],
-    ["audio", "hears"],
-    ["reasoning", "reasons"],
-    ["embeddings", "embeddings"],
-  ] as const;
+  const names = ["tools", "vision", "audio", "reasoning", "embeddings"] as const;
   return (
     <p class="badges">
       {names
-        .filter(([name]) => capabilities?.[name] === true)
-        .map(([name, label]) => (
+        .filter((name) => capabilities?.[name] === true)
+        .map((name) => (
           <span key={name} class="badge">
-            {label}
+            {t.models.abilities[name]}
           </span>
         ))}
-      {context ? <span class="badge">context {formatTokens(context)}</span> : null}
+      {context ? <span class="badge">{t.models.context(formatTokens(context))}</span> : null}
       {file?.quantization ? <span class="badge">{file.quantization}</span> : null}
       {file !== undefined && <span class="badge">{formatBytes(file.size_bytes)}</span>}
     </p>
   );
+}
+
+/** Name of a model's state; that of a newer server as it is. */
+function stateName(status: string): string {
+  const names: Readonly<Record<string, string>> = t.models.states;
+  return names[status] ?? status;
 }
 
 interface Operation {
@@ -142,10 +146,10 @@ interface Operation {
   readonly isFor: (status: string) => boolean;
 }
 
-const OPERATIONS: readonly Operation[] = [
-  { path: "reload", label: "Load", isFor: (status) => status === "unloaded" },
-  { path: "reload", label: "Reload", isFor: (status) => status === "loaded" },
-  { path: "unload", label: "Unload", isFor: (status) => status === "loaded" },
+const operationsOf = (): readonly Operation[] => [
+  { path: "reload", label: t.models.load, isFor: (status) => status === "unloaded" },
+  { path: "reload", label: t.models.reload, isFor: (status) => status === "loaded" },
+  { path: "unload", label: t.models.unload, isFor: (status) => status === "loaded" },
 ];
 
 function ModelView({ card }: { readonly card: ModelCard }) {
@@ -155,7 +159,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
   const file = installed.value?.data.find(({ served_as: served }) => served === id);
   const shown = operating ?? status ?? "loaded";
   // A model on upstream servers cannot be unloaded; a reload probes them.
-  const operations = OPERATIONS.filter(
+  const operations = operationsOf().filter(
     ({ path, isFor }) =>
       operating === undefined && isFor(shown) && (servers === undefined || path === "reload"),
   );
@@ -177,8 +181,8 @@ function ModelView({ card }: { readonly card: ModelCard }) {
     <section class="card" aria-label={id}>
       <header>
         <h2>{id}</h2>
-        <span class={`badge ${shown}`}>{shown}</span>
-        {kind && kind !== "text" ? <span class="badge">{kind}</span> : null}
+        <span class={`badge ${shown}`}>{stateName(shown)}</span>
+        {kind && kind !== "text" ? <span class="badge">{t.models.kinds[kind]}</span> : null}
         <span class="grow" />
         {file !== undefined && <DeleteButton model={file} />}
         {operations.map((operation) => (
@@ -191,7 +195,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       {root && root !== id && <p class="faint">{root}</p>}
       <Badges card={card} file={file} />
       {placement && <p class="faint">{placement}</p>}
-      {tools ? <p class="faint">{plural(tools, "MCP tool")}</p> : null}
+      {tools ? <p class="faint">{t.count.mcpTool(tools)}</p> : null}
       {servers !== undefined && <Upstreams servers={servers} />}
       <Adapters model={id} isLoaded={shown === "loaded"} />
     </section>

@@ -3,6 +3,7 @@
 import { modelsFor } from "../state/capabilities.ts";
 import type { ModelKind } from "../state/model-card.ts";
 import { models } from "../state/models.ts";
+import { t } from "../texts/texts.ts";
 
 interface NoModelProps {
   readonly kind: ModelKind;
@@ -14,7 +15,7 @@ export function NoModel({ kind, page }: NoModelProps) {
   if (models.value === undefined || modelsFor(kind).length > 0) return null;
   return (
     <p class="note">
-      This server has no {kind} model. To serve one, see <code>{page}</code>.
+      {t.models.noneOfKind[kind]} <code>{page}</code>.
     </p>
   );
 }

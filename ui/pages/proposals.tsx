@@ -5,23 +5,19 @@ import { formatBytes } from "../format.ts";
 import { installed, pull, pulls } from "../state/hub.ts";
 import { type Proposal, proposalsFor } from "../state/proposals.ts";
 import { Icon } from "../view/icon.tsx";
+import { t } from "../texts/texts.ts";
 
 export function Proposals() {
   const machine = installed.value?.machine;
   if (machine === undefined) return null;
   const proposals = proposalsFor(machine.memory_free_bytes, machine.disk_free_bytes);
   return (
-    <section class="proposals" aria-label="Models for this machine">
-      <h3>Models for this machine</h3>
+    <section class="proposals" aria-label={t.models.forMachine}>
+      <h3>{t.models.forMachine}</h3>
       <p class="faint">
-        {formatBytes(machine.memory_free_bytes)} of memory and {formatBytes(machine.disk_free_bytes)} of disk
-        are free. Models come from the Hugging Face hub and run here only.
+        {t.proposals.free(formatBytes(machine.memory_free_bytes), formatBytes(machine.disk_free_bytes))}
       </p>
-      {proposals.length === 0 && (
-        <p class="note">
-          None of the usual models fits. Free some memory or disk, or search for a small one.
-        </p>
-      )}
+      {proposals.length === 0 && <p class="note">{t.models.noneFits}</p>}
       <ul>
         {proposals.map((proposal) => (
           <ProposalView key={proposal.source} proposal={proposal} />
@@ -41,7 +37,7 @@ function ProposalView({ proposal: { source, name, what, download } }: { readonly
       <span class="faint">{what}</span>
       <button type="button" disabled={isRunning} onClick={() => void pull(source)}>
         <Icon node={Download} size={15} />
-        {isRunning ? `${Math.floor(percent)} %` : `Download ${formatBytes(download)}`}
+        {isRunning ? `${Math.floor(percent)} %` : t.common.downloadNamed(formatBytes(download))}
       </button>
     </li>
   );

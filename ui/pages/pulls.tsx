@@ -5,14 +5,15 @@ import type { HubPull } from "../../src/core/hub.ts";
 import { formatBytes, formatSecs } from "../format.ts";
 import { discardPull, pausePull, pull as resume, pulls } from "../state/hub.ts";
 import { Icon } from "../view/icon.tsx";
+import { t } from "../texts/texts.ts";
 
 /** All downloads that are not complete. */
 export function Pulls() {
   const open = pulls.value.filter(({ status }) => status !== "completed");
   if (open.length === 0) return null;
   return (
-    <section class="card" aria-label="Downloads">
-      <h2>Downloads</h2>
+    <section class="card" aria-label={t.models.downloads}>
+      <h2>{t.models.downloads}</h2>
       <ul class="pulls">
         {open.map((pull) => (
           <PullView key={pull.id} pull={pull} />
@@ -33,7 +34,7 @@ function PullView({ pull }: { readonly pull: HubPull }) {
           <button
             type="button"
             class="ghost"
-            aria-label={`Pause ${model}`}
+            aria-label={t.models.pause(model)}
             onClick={() => void pausePull(id)}
           >
             <Icon node={Pause} size={16} />
@@ -42,7 +43,7 @@ function PullView({ pull }: { readonly pull: HubPull }) {
           <button
             type="button"
             class="ghost"
-            aria-label={`Resume ${model}`}
+            aria-label={t.models.resume(model)}
             onClick={() => void resume(source)}
           >
             <Icon node={Play} size={16} />
@@ -51,13 +52,13 @@ function PullView({ pull }: { readonly pull: HubPull }) {
         <button
           type="button"
           class="ghost"
-          aria-label={`Cancel ${model} and delete what has come`}
+          aria-label={t.models.discard(model)}
           onClick={() => void discardPull(id)}
         >
           <Icon node={Trash2} size={16} />
         </button>
       </div>
-      <progress value={completed} max={Math.max(1, total)} aria-label={`Download of ${model}`} />
+      <progress value={completed} max={Math.max(1, total)} aria-label={t.models.downloadOf(model)} />
       <p class="faint">{progressOf(pull)}</p>
       {error !== null && <p class="problem">{error.message}</p>}
     </li>
@@ -67,13 +68,13 @@ function PullView({ pull }: { readonly pull: HubPull }) {
 function progressOf(pull: HubPull): string {
   const { status, total_bytes: total, completed_bytes: completed } = pull;
   const { bytes_per_second: speed, seconds_left: left } = pull;
-  const amount = `${formatBytes(completed)} of ${formatBytes(total)}`;
-  if (status === "queued") return `${amount} · waits for other downloads`;
-  if (status === "paused") return `${amount} · paused`;
-  if (status === "failed") return `${amount} · failed; resume it to try again`;
+  const amount = t.models.amount(formatBytes(completed), formatBytes(total));
+  if (status === "queued") return t.models.queued(amount);
+  if (status === "paused") return t.models.paused(amount);
+  if (status === "failed") return t.models.failed(amount);
   return [
     amount,
     ...(speed === 0 ? [] : [`${formatBytes(speed)}/s`]),
-    ...(left === null ? [] : [`${formatSecs(left)} left`]),
+    ...(left === null ? [] : [t.models.left(formatSecs(left))]),
   ].join(" · ");
 }

@@ -12,6 +12,7 @@ import { KindPicker } from "./kind-picker.tsx";
 import { NoModel } from "./no-model.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Owner name of this page's speech. */
 const OWNER = "speech-page";
@@ -25,7 +26,7 @@ export function SpeechPage() {
     if (!isEmpty && !isBusy) void speak(OWNER, text);
   };
   return (
-    <PageFrame label="Speech">
+    <PageFrame label={t.pages.speech}>
       <NoModel kind="speech" page="docs/speech.md" />
       <form
         class="card"
@@ -37,10 +38,10 @@ export function SpeechPage() {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
         }}
       >
-        <TextField label="Text to speak" rows={6} value={text} onChange={setText} />
+        <TextField label={t.media.text} rows={6} value={text} onChange={setText} />
         <div class="options">
           <KindPicker
-            label="Voice"
+            label={t.media.voice}
             kind="speech"
             value={prefs.value.voice}
             onChange={(voice) => setPrefs({ voice })}
@@ -48,15 +49,15 @@ export function SpeechPage() {
           {/* Keys: without them, the second click of a double click would hit the other button. */}
           {isBusy ? (
             <button key="stop" type="button" onClick={stopSpeaking}>
-              <Icon node={Square} size={15} /> Stop
+              <Icon node={Square} size={15} /> {t.common.stop}
             </button>
           ) : (
             <button key="go" type="submit" class="primary" disabled={isEmpty}>
-              <Icon node={Volume2} size={17} /> Speak
+              <Icon node={Volume2} size={17} /> {t.media.speak}
             </button>
           )}
           <button type="button" disabled={mine?.file === undefined} onClick={() => save(mine?.file)}>
-            <Icon node={Download} size={16} /> Download
+            <Icon node={Download} size={16} /> {t.common.download}
           </button>
         </div>
       </form>
@@ -75,13 +76,13 @@ function save(file: Blob | undefined): void {
 function statusOf({ state, secs, file }: Speech): string {
   switch (state) {
     case "waiting":
-      return "Waiting for audio…";
+      return t.media.waiting;
     case "speaking":
-      return file === undefined ? "Playing while generating…" : `Playing, ${formatSecs(secs)} total.`;
+      return file === undefined ? t.media.generating : t.media.playing(formatSecs(secs));
     case "done":
-      return `Finished, ${formatSecs(secs)} total.`;
+      return t.media.finished(formatSecs(secs));
     case "stopped":
-      return "Stopped.";
+      return t.answer.stopped;
     case "failed":
       return "";
   }

@@ -11,6 +11,7 @@ import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
+import { t } from "../texts/texts.ts";
 
 type Tree = Readonly<Record<string, unknown>>;
 
@@ -21,13 +22,13 @@ export function SystemPage() {
     sendIfAvailable<Tree>("v1/system/info").then(
       (found) => {
         setInfo(found);
-        if (found === undefined) setProblem("System information is not available on this server.");
+        if (found === undefined) setProblem(t.system.unavailable);
       },
       (error: unknown) => setProblem(messageOf(error)),
     );
   }, []);
   return (
-    <PageFrame label="System">
+    <PageFrame label={t.pages.system}>
       {problem !== undefined && <Problem text={problem} />}
       {info !== undefined && (
         <>
@@ -39,7 +40,7 @@ export function SystemPage() {
       )}
       <Log />
       <p class="faint">
-        All endpoints are described in the <a href="../docs">API documentation</a>.
+        {t.system.endpoints} <a href="../docs">{t.system.apiDocs}</a>.
       </p>
     </PageFrame>
   );
@@ -58,17 +59,19 @@ function Log() {
   return (
     <section class="card">
       <header>
-        <h2>Log of the last day</h2>
+        <h2>{t.system.log}</h2>
         <span class="grow" />
         <button type="button" onClick={load}>
-          Refresh
+          {t.system.refresh}
         </button>
       </header>
       {lines.length === 0 ? (
-        <p class="faint">Nothing was logged.</p>
+        <p class="faint">{t.system.nothingLogged}</p>
       ) : (
-        <pre class="output" role="region" tabIndex={0} aria-label="Log">
-          {lines.map(({ at, text }) => `${new Date(at * 1000).toLocaleString("en-GB")}  ${text}`).join("\n")}
+        <pre class="output" role="region" tabIndex={0} aria-label={t.system.logLabel}>
+          {lines
+            .map(({ at, text }) => `${new Date(at * 1000).toLocaleString(t.locale.dates)}  ${text}`)
+            .join("\n")}
         </pre>
       )}
     </section>
@@ -125,10 +128,10 @@ function Doctor() {
   return (
     <section class="card">
       <header>
-        <h2>Diagnostics</h2>
+        <h2>{t.system.diagnostics}</h2>
         <span class="grow" />
         <button type="button" disabled={isBusy} onClick={() => void runChecks()}>
-          Run checks
+          {t.system.run}
         </button>
       </header>
       {checks !== undefined && (
@@ -137,7 +140,8 @@ function Doctor() {
             <li key={name} class={status}>
               <Icon node={STATUS_ICONS[status]} />
               <div>
-                <strong>{labelOf(name)}</strong> <span class="off-screen">{status}</span> {detail}
+                <strong>{labelOf(name)}</strong> <span class="off-screen">{t.system.status[status]}</span>{" "}
+                {detail}
                 {fix !== null && <p class="faint">{fix}</p>}
               </div>
             </li>
@@ -164,21 +168,9 @@ function sections(info: Tree): readonly (readonly [string, unknown])[] {
   return [["svc", { ...Object.fromEntries(single), ...(isTree(build) ? build : {}) }], ...others];
 }
 
-/** Labels that cannot be derived from their keys. */
-const NAMES: Readonly<Record<string, string>> = {
-  svc: "svc",
-  os: "Operating system",
-  cpu: "Processor",
-  llama: "llama.cpp",
-  arch: "Architecture",
-  id: "Name",
-  kv_cells: "KV cells",
-  landlock_abi: "Landlock version",
-};
-
 /** `memory_total` → Memory total. */
 function labelOf(name: string): string {
-  const known = NAMES[name];
+  const known = t.system.names[name];
   if (known !== undefined) return known;
   const text = name.replace(/_bytes$/, "").replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
@@ -188,6 +180,6 @@ function shown(name: string, value: unknown): ComponentChild {
   if (value === null || value === undefined) return "–";
   if (Array.isArray(value)) return value.length === 0 ? "–" : value.map(String).join(", ");
   if (typeof value === "number" && /bytes|memory/.test(name)) return formatBytes(value);
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return value ? t.common.yes : t.common.no;
   return typeof value === "string" ? value : JSON.stringify(value);
 }

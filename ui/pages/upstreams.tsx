@@ -2,16 +2,19 @@
 
 import type { SystemUpstream } from "../../src/core/system.ts";
 import { formatSecs } from "../format.ts";
+import { t } from "../texts/texts.ts";
 
 export function Upstreams({ servers }: { readonly servers: readonly SystemUpstream[] }) {
   return (
     <div class="adapters">
-      <h3>Upstream servers</h3>
+      <h3>{t.models.upstreams}</h3>
       <ul>
         {servers.map((server) => (
           <li key={`${server.upstream} ${server.model}`}>
             <strong>{server.upstream}</strong>
-            <span class={`badge ${server.status === "healthy" ? "loaded" : ""}`}>{server.status}</span>
+            <span class={`badge ${server.status === "healthy" ? "loaded" : ""}`}>
+              {t.models.upstreamStates[server.status]}
+            </span>
             <span class="faint">{factsOf(server).join(" · ")}</span>
           </li>
         ))}
@@ -26,12 +29,10 @@ function factsOf(server: SystemUpstream): readonly string[] {
   return [
     ...(engine === null ? [] : [engine]),
     model,
-    `${inFlight} in flight`,
-    ...(left === null
-      ? []
-      : [left === 0 ? "next request is the trial" : `tried again in ${formatSecs(left)}`]),
+    t.models.inFlight(inFlight),
+    ...(left === null ? [] : [left === 0 ? t.models.trial : t.models.triedAgain(formatSecs(left))]),
     ...(error === null || at === null
       ? []
-      : [`last error ${new Date(at * 1000).toLocaleTimeString()}: ${error}`]),
+      : [t.models.lastError(new Date(at * 1000).toLocaleTimeString(t.locale.dates), error)]),
   ];
 }

@@ -7,6 +7,7 @@ import { formatBytes } from "../format.ts";
 import { mediaTypeOf } from "./media-types.ts";
 import { bytesOf } from "./text-files.ts";
 import { wavFile } from "./wav.ts";
+import { t } from "../texts/texts.ts";
 
 /** Largest file, bytes. The server accepts bodies up to 50 MB, and base64 adds a third. */
 const BYTES_MAX = 24 * 1024 * 1024;
@@ -23,14 +24,12 @@ const SCAN_CHARS_MAX = 30;
 /** Reads a file. Throws an Error with a message for display if it is too large or cannot be read. */
 export async function readAttachment(file: File): Promise<Attachment> {
   const name = file.name === "" ? "pasted" : file.name;
-  if (file.size > BYTES_MAX) throw new Error(`${name} is too large; the limit is ${formatBytes(BYTES_MAX)}.`);
+  if (file.size > BYTES_MAX) throw new Error(t.files.tooLarge(name, formatBytes(BYTES_MAX)));
   const mime = file.type === "" ? "application/octet-stream" : (file.type.split(";", 1)[0] ?? file.type);
   const blob = mediaTypeOf({ mime }) === undefined ? ((await converted(file, mime)) ?? file) : file;
   const read = blob === file ? mime : blob.type;
   if (blob.size > BYTES_MAX) {
-    throw new Error(
-      `${name} is too large after conversion to WAV or JPEG; the limit is ${formatBytes(BYTES_MAX)}.`,
-    );
+    throw new Error(t.files.tooLargeConverted(name, formatBytes(BYTES_MAX)));
   }
   const attachment = { name, mime: read, bytes: blob.size, data: await dataUrl(blob, read, name) };
   return { ...attachment, ...(await documentText(attachment, blob)) };
@@ -43,7 +42,7 @@ async function documentText({ name, mime }: Attachment, blob: Blob): Promise<Par
   try {
     return await readDocument(kind, name, new Uint8Array(await blob.arrayBuffer()));
   } catch (error) {
-    throw new Error(`${name} could not be read: ${error instanceof Error ? error.message : String(error)}.`, {
+    throw new Error(t.files.unreadable(name, error instanceof Error ? error.message : String(error)), {
       cause: error,
     });
   }
@@ -102,7 +101,7 @@ async function dataUrl(blob: Blob, mime: string, name: string): Promise<string> 
       const url = typeof reader.result === "string" ? reader.result : "";
       resolve(`data:${mime};base64,${url.slice(url.indexOf(",") + 1)}`); // the reader omits an unknown type
     });
-    reader.addEventListener("error", () => reject(new Error(`${name} could not be read.`)));
+    reader.addEventListener("error", () => reject(new Error(t.files.unreadablePlain(name))));
     reader.readAsDataURL(blob);
   });
 }

@@ -27,13 +27,10 @@ import { excerptsFor, needsPassages } from "./passages.ts";
 import { chatRequest } from "./request.ts";
 import { isFollowed, isRunning, markEnded, markLost, markRunning } from "./running.ts";
 import { fileBudget } from "./text-files.ts";
+import { t } from "../texts/texts.ts";
 
 /** Interval at which coalesced events are rendered, milliseconds. */
 const RENDER_MS = 40;
-
-/** What the page says of an answer that the server no longer holds. */
-const GONE =
-  "The server no longer has the rest of this answer: it was restarted, or no page read the answer for some minutes.";
 
 /** Text for screen readers, which should not read every delta of an answer. */
 export const announcement = signal("");
@@ -60,7 +57,7 @@ async function askAfter(id: string, question: (conversation: Conversation) => Us
   const search = { question: text, attachments, conversation: { ...before, leaf: message.parent }, budget };
   const { python, shell } = before.settings;
   if (!python && !shell && needsPassages(search)) {
-    announcement.value = "Searching the files.";
+    announcement.value = t.chat.searchingFiles;
     const excerpts = await excerptsFor(search);
     change(id, (conversation) => changeQuestion(conversation, { ...message, excerpts }));
   }
@@ -155,7 +152,7 @@ async function follow(
   const { signal } = abort;
   const onLost = (): void => markLost(messageId, true);
   markRunning(messageId, id, abort);
-  announcement.value = "The model is answering.";
+  announcement.value = t.chat.answering;
   try {
     await show(
       id,
@@ -168,7 +165,7 @@ async function follow(
   }
   markEnded(messageId);
   changeMessage(id, messageId, (before) => expireApprovals(withoutBase(before)));
-  announcement.value = "The answer is complete.";
+  announcement.value = t.chat.complete;
   await save(id);
   await askQueued(id, messageId);
 }
@@ -236,7 +233,7 @@ function changeMessage(
 function ended(answer: AssistantMessage, signal: AbortSignal, error: unknown): AssistantMessage {
   if (signal.aborted) return { ...answer, state: "stopped" };
   const code = error instanceof ApiError ? error.code : "";
-  return { ...answer, state: "failed", error: isGone(error) ? GONE : messageOf(error), code };
+  return { ...answer, state: "failed", error: isGone(error) ? t.errors.gone : messageOf(error), code };
 }
 
 function isGone(error: unknown): boolean {

@@ -19,13 +19,15 @@ const IMAGE_TOKENS = 800;
 /** How far the figures may correct an estimate. */
 const CORRECTION_MAX = 3;
 
+export type ContextPart = "system" | "tools" | "files" | "texts" | "typed";
+
 export interface ContextUse {
   /** Tokens of the last answer and all before it, as the server counted them; estimated after a cut. */
   readonly used: number;
   /** Tokens with what is typed. */
   readonly next: number;
   /** Shares of `next`, in tokens. */
-  readonly parts: readonly { readonly name: string; readonly tokens: number }[];
+  readonly parts: readonly { readonly name: ContextPart; readonly tokens: number }[];
 }
 
 export function contextUse(
@@ -47,12 +49,12 @@ export function contextUse(
   const attachments = [...draft.attachments];
   const question: UserMessage = { id: "", parent: null, role: "user", text: draft.text, attachments };
   const typed = (draft.text.length / TOKEN_CHARS) * factor + fileTokens(question, card);
-  const parts = [
-    { name: "System prompt", tokens: system * factor },
-    { name: "Tools", tokens: tools },
-    { name: "Files", tokens: files * factor },
-    { name: "Questions and answers", tokens: texts * factor },
-    { name: "What you type", tokens: typed },
+  const parts: ContextUse["parts"] = [
+    { name: "system", tokens: system * factor },
+    { name: "tools", tokens: tools },
+    { name: "files", tokens: files * factor },
+    { name: "texts", tokens: texts * factor },
+    { name: "typed", tokens: typed },
   ];
   return { used, next: used + typed, parts: parts.filter(({ tokens }) => tokens >= 1) };
 }

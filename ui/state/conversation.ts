@@ -2,6 +2,7 @@
 // first. Pure; knows neither network nor storage. The schemas also validate imported files.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { t } from "../texts/texts.ts";
 
 const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const Texts = Type.Array(Type.String());
@@ -359,6 +360,6 @@ export function sentMessages(conversation: Conversation): readonly Message[] {
 
 function titleOf({ text, attachments }: UserMessage): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
-  if (line === "") return attachments[0]?.name ?? "Untitled";
+  if (line === "") return attachments[0]?.name ?? t.chat.untitled;
   return line.length <= TITLE_CHARS_MAX ? line : `${line.slice(0, TITLE_CHARS_MAX - 1).trimEnd()}…`;
 }

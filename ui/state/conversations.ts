@@ -20,6 +20,7 @@ import {
 import { notify } from "./toasts.ts";
 import { emptyConversation, exportText, importText } from "./transfer.ts";
 import { dropUnsaved, keepUnsaved, unsaved } from "./unsaved.ts";
+import { t } from "../texts/texts.ts";
 
 /** Longest delay between a change and its save, milliseconds. */
 const SAVE_MS = 1000;
@@ -163,7 +164,7 @@ export async function save(id: string): Promise<void> {
     notifyTabs(id, changed);
     onStored(id, false);
   } catch (error) {
-    notify(`Could not save this conversation in the browser: ${messageOf(error)}`);
+    notify(t.errors.notSaved(messageOf(error)));
   }
 }
 
@@ -188,7 +189,7 @@ export async function remove(id: string): Promise<void> {
   await forget(id);
   onStored(id, true);
   if (removed === undefined) return;
-  notify(`Deleted “${removed.title}”.`, { label: "Undo", run: () => add(removed) });
+  notify(t.chat.deleted(removed.title), { label: t.common.undo, run: () => add(removed) });
 }
 
 /** Deletes a conversation in this browser. */

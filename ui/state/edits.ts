@@ -10,6 +10,7 @@ import {
   siblings,
   thread,
 } from "./conversation.ts";
+import { t } from "../texts/texts.ts";
 
 /**
  * A conversation without the content of a message; a question is deleted with its answers. The emptied messages keep the tree
@@ -58,7 +59,7 @@ export function forked(
   { id, now }: { readonly id: string; readonly now: number },
 ): Conversation {
   const messages = thread({ ...conversation, leaf: last.id });
-  const title = `${conversation.title} (fork)`;
+  const title = t.chat.forked(conversation.title);
   return { ...relinked({ ...conversation, messages: [...messages] }), id, title, created: now, updated: now };
 }
 

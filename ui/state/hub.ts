@@ -16,6 +16,7 @@ import { loadModels } from "./models.ts";
 import { setPrefs } from "./prefs.ts";
 import { go } from "./route.ts";
 import { notify, notifyOf } from "./toasts.ts";
+import { t } from "../texts/texts.ts";
 
 /** Interval at which downloads are asked for while one runs, milliseconds. */
 const POLL_MS = 1000;
@@ -64,9 +65,9 @@ async function watch(): Promise<void> {
 }
 
 function report({ model, status, error }: HubPull): void {
-  if (status === "failed") notify(`${model}: ${error?.message ?? "the download failed"}`);
+  if (status === "failed") notify(`${model}: ${error?.message ?? t.models.downloadFailed}`);
   if (status !== "completed") return;
-  notify(`${model} is ready.`, { label: "Use it", run: () => use(model) });
+  notify(t.models.ready(model), { label: t.models.useIt, run: () => use(model) });
 }
 
 /** Opens a new conversation with a model. */
@@ -108,7 +109,7 @@ export async function discardPull(id: string): Promise<void> {
 export async function deleteModel({ id }: HubInstalledModel): Promise<void> {
   await notifyOf(async () => {
     const { freed_bytes: freed } = await sendForJson<HubDeletedModel>(pathOf(id), { method: "DELETE" });
-    notify(`Deleted ${id}; ${formatBytes(freed)} are free again.`);
+    notify(t.models.freed(id, formatBytes(freed)));
     await Promise.all([loadHub(), loadModels()]);
   });
 }

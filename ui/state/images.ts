@@ -6,6 +6,7 @@ import { generateImage } from "../api/media.ts";
 import { newId } from "./new-id.ts";
 import { deleteImage, loadImages, type StoredImage, saveImage } from "./image-store.ts";
 import { notify } from "./toasts.ts";
+import { t } from "../texts/texts.ts";
 
 export interface GenerateRequest {
   readonly prompt: string;
@@ -69,7 +70,7 @@ export function stopImageJob(): void {
 /** Deletes an image; the notice has an undo button. */
 export async function removeImage(image: StoredImage): Promise<void> {
   images.value = images.value.filter(({ id }) => id !== image.id);
-  notify("Image deleted.", { label: "Undo", run: () => void add(image) });
+  notify(t.media.deleted, { label: t.common.undo, run: () => void add(image) });
   await deleteImage(image.id);
 }
 
@@ -86,6 +87,6 @@ async function add(image: StoredImage): Promise<void> {
   try {
     await saveImage(image);
   } catch (error) {
-    notify(`Could not save this image in the browser: ${messageOf(error)}`);
+    notify(t.errors.imageNotSaved(messageOf(error)));
   }
 }

@@ -1,6 +1,8 @@
 // Records a message with the microphone, as an audio file. Browsers offer the microphone in secure contexts only: HTTPS, or this
 // machine.
 
+import { t } from "../texts/texts.ts";
+
 /** Longest capture, milliseconds: its WAV stays far below the limit of attachments. */
 const LENGTH_MS_MAX = 10 * 60 * 1000;
 
@@ -16,9 +18,7 @@ export interface Capture {
 function microphoneProblem(): string | undefined {
   // Absent in insecure contexts, which the types do not say.
   if ((navigator.mediaDevices as MediaDevices | undefined) !== undefined) return undefined;
-  return isSecureContext
-    ? "This browser has no microphone input. Attach an audio file instead."
-    : "Browsers allow the microphone over HTTPS or on this machine (localhost) only. Attach an audio file instead, or put a proxy with HTTPS in front of svc.";
+  return isSecureContext ? t.microphone.none : t.microphone.insecure;
 }
 
 /** Asks for the microphone and starts to record. Throws an Error with a message for display. */
@@ -55,9 +55,7 @@ async function openMicrophone(): Promise<MediaStream> {
     return await navigator.mediaDevices.getUserMedia({ audio: true });
   } catch (error) {
     const isRefused = error instanceof DOMException && error.name === "NotAllowedError";
-    const why = isRefused
-      ? "The microphone was refused. Allow it for this page in the browser, and try again."
-      : "No microphone was found. Connect one, or attach an audio file.";
+    const why = isRefused ? t.microphone.refused : t.microphone.notFound;
     throw new Error(why, { cause: error });
   }
 }

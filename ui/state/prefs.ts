@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { effect, signal } from "@preact/signals";
+import { LANGUAGE_TAGS, languageOf, showLanguage } from "../texts/texts.ts";
 import { DEFAULT_SETTINGS, Settings } from "./conversation.ts";
 
 const KEY = "svc.prefs";
@@ -18,6 +19,8 @@ const ImagePrefs = Type.Object({
 export type ImagePrefs = Static<typeof ImagePrefs>;
 
 const Prefs = Type.Object({
+  /** A tag of texts/texts.ts; "system": that of the browser. */
+  language: Type.Union([Type.Literal("system"), ...LANGUAGE_TAGS.map((tag) => Type.Literal(tag))]),
   theme: Type.Union([Type.Literal("system"), Type.Literal("light"), Type.Literal("dark")]),
   /** Model of new conversations; "": the server's default. */
   model: Type.String(),
@@ -32,6 +35,7 @@ const Prefs = Type.Object({
 export type Prefs = Static<typeof Prefs>;
 
 const DEFAULT_PREFS: Prefs = {
+  language: "system",
   theme: "system",
   model: "",
   settings: DEFAULT_SETTINGS,
@@ -46,8 +50,9 @@ export function setPrefs(change: Partial<Prefs>): void {
   prefs.value = { ...prefs.value, ...change };
 }
 
-/** Applies changed preferences to the page's theme and saves them. */
+/** Applies changed preferences to the page's language and theme, and saves them. */
 export function watchPrefs(): void {
+  effect(() => void showLanguage(languageOf(prefs.value.language, navigator.languages)));
   effect(() => {
     document.documentElement.dataset["theme"] = prefs.value.theme;
     try {

@@ -1,6 +1,7 @@
 // A conversation as Markdown. Pure.
 
 import { answerText, type Conversation, type Message, thread } from "./conversation.ts";
+import { t } from "../texts/texts.ts";
 
 /** The shown thread as Markdown. */
 export function markdownOf(conversation: Conversation): string {
@@ -11,9 +12,9 @@ export function markdownOf(conversation: Conversation): string {
 }
 
 function messageText(message: Message): string {
-  if (message.role === "assistant") return `## Answer\n\n${answerText(message)}`;
-  const files = message.attachments.map(({ name }) => `*Attached: ${name}*`);
-  return ["## Question", ...files, message.text].filter((part) => part !== "").join("\n\n");
+  if (message.role === "assistant") return `## ${t.answer.title}\n\n${answerText(message)}`;
+  const files = message.attachments.map(({ name }) => `*${t.share.attached(name)}*`);
+  return [`## ${t.question.title}`, ...files, message.text].filter((part) => part !== "").join("\n\n");
 }
 
 /** A file name from a title, without its extension. */

@@ -7,6 +7,7 @@ import { PcmPlayer } from "./pcm-player.ts";
 import { prefs } from "./prefs.ts";
 import { notify } from "./toasts.ts";
 import { wavFile } from "./wav.ts";
+import { t } from "../texts/texts.ts";
 
 export interface Speech {
   /** Source of the text: the id of an answer, or a name used by a page. */
@@ -71,7 +72,7 @@ export async function toggleReading(owner: string, text: string): Promise<void> 
   if (isSpeaking(owner)) return stopSpeaking();
   await speak(owner, text);
   const { state, error } = speech.value ?? {};
-  if (state === "failed" && speech.value?.owner === owner) notify(`Could not read aloud: ${error}`);
+  if (state === "failed" && speech.value?.owner === owner) notify(t.errors.notRead(error ?? ""));
 }
 
 /** Chunks of a stream. Safari's streams are not async iterable. */

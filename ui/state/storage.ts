@@ -6,6 +6,7 @@ import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB, type St
 import type { Conversation, Draft, Message } from "./conversation.ts";
 import { merged } from "./merge.ts";
 import { notify } from "./toasts.ts";
+import { t } from "../texts/texts.ts";
 
 /** What the list shows of a conversation. */
 export type Summary = Pick<Conversation, "id" | "title" | "updated" | "pinned" | "tags">;
@@ -50,10 +51,10 @@ function database(): Promise<IDBPDatabase<Schema> | undefined> {
       db.createObjectStore("messages");
       splitConversations(transaction).catch(() => transaction.abort()); // the data stay as they were
     },
-    blocked: () => notify("Close or reload the other tabs of this page: they are of an older version."),
+    blocked: () => notify(t.errors.olderTabs),
     blocking: (_, __, { target }) => {
       if (target instanceof IDBDatabase) target.close(); // the newer page waits for it
-      notify("A newer version of this page is open in another tab. Reload this tab.");
+      notify(t.errors.newerTab);
     },
   }).catch(() => undefined));
 }

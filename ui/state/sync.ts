@@ -9,6 +9,7 @@ import { conversationOf, forget, receive, summaries, whenStored } from "./conver
 import { isRunning } from "./running.ts";
 import { loadConversation } from "./storage.ts";
 import { notify } from "./toasts.ts";
+import { t } from "../texts/texts.ts";
 
 /** Time between two looks at the server's list, milliseconds. */
 const POLL_MS = 15_000;
@@ -132,7 +133,7 @@ async function upload(id: string): Promise<void> {
 function tell(error: unknown): void {
   if (hasToldSize || !(error instanceof ApiError) || error.status !== 413) return;
   hasToldSize = true;
-  notify(`A conversation stays in this browser only: ${error.message}`);
+  notify(t.errors.notSynced(error.message));
 }
 
 function known(id: string): Known {

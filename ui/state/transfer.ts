@@ -5,6 +5,7 @@ import { append, type Attachment, Conversation, DEFAULT_SETTINGS, imported } fro
 import { type Assistant, assistantsIn } from "./assistant.ts";
 import { mimeOfBase64 } from "./media-types.ts";
 import type { Modality } from "./model-card.ts";
+import { t } from "../texts/texts.ts";
 
 /** Identifies export files of svc. The version is incremented when older pages cannot read newer files. */
 const FORMAT = "svc-conversations";
@@ -27,16 +28,12 @@ export function importedAssistants(text: string): readonly Assistant[] {
 /** The conversations of an export file. Throws an Error with a message for display if the file is invalid. */
 export function importText(text: string): readonly Conversation[] {
   const { format, version, conversations } = parsed(text);
-  if (format !== FORMAT || !Array.isArray(conversations))
-    throw new Error("This file is not a conversation export of svc.");
-  if (version !== FORMAT_VERSION)
-    throw new Error(
-      `This export has version ${String(version)}; only version ${FORMAT_VERSION} is supported.`,
-    );
+  if (format !== FORMAT || !Array.isArray(conversations)) throw new Error(t.errors.notAnExport);
+  if (version !== FORMAT_VERSION) throw new Error(t.errors.exportVersion(String(version), FORMAT_VERSION));
   return conversations.map((item: unknown, index) => {
     if (Value.Check(Conversation, item)) return imported(item);
     const where = Value.Errors(Conversation, item).First()?.path ?? "";
-    throw new Error(`Conversation ${index + 1} of the file is invalid at ${where || "its top level"}.`);
+    throw new Error(t.errors.invalidInExport(index + 1, where || t.errors.topLevel));
   });
 }
 
@@ -45,7 +42,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error("This file is not valid JSON.", { cause: error });
+    throw new Error(t.errors.notJson, { cause: error });
   }
   return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -12,6 +12,7 @@ import { systemText } from "./request.ts";
 import { go } from "./route.ts";
 import { notify } from "./toasts.ts";
 import { emptyConversation } from "./transfer.ts";
+import { t } from "../texts/texts.ts";
 
 /** Share of the context that messages may keep when the oldest are left out, and when these are summarized. */
 const KEPT_SHARE = 0.5;
@@ -34,7 +35,7 @@ export const summarizing = signal<string | undefined>(undefined);
 export function dropOldest(id: string): void {
   const conversation = conversationOf(id);
   const from = conversation && cutAt(conversation, cardFor(conversation), KEPT_SHARE);
-  if (from === undefined) return notify("There is nothing to leave out: only one question is sent.");
+  if (from === undefined) return notify(t.context.nothingToDrop);
   change(id, (before) => ({
     ...before,
     cut: { from: from.id, at: before.leaf, summary: before.cut?.summary ?? "" },
@@ -55,7 +56,7 @@ export async function summarizeOldest(id: string): Promise<void> {
   if (conversation === undefined) return;
   const messages = thread(conversation);
   const from = cutAt(conversation, cardFor(conversation), SUMMARIZED_SHARE);
-  if (from === undefined) return notify("There is nothing to summarize: only one question is sent.");
+  if (from === undefined) return notify(t.context.nothingToSummarize);
   const older = messages.slice(0, messages.indexOf(from));
   const summary = await summaryOf(conversation, older);
   if (summary === undefined) return;
@@ -70,7 +71,7 @@ export async function continueElsewhere(id: string): Promise<void> {
   if (summary === undefined) return;
   const { model, settings, title, tags = [] } = conversation;
   const next = { ...emptyConversation(newId(), Date.now()), model, settings, tags };
-  add({ ...next, title: `${title} (continued)`, cut: { from: null, at: null, summary } });
+  add({ ...next, title: t.chat.continued(title), cut: { from: null, at: null, summary } });
   go({ page: "chat", id: next.id });
 }
 
@@ -100,9 +101,9 @@ async function summaryOf(
     );
     const summary = choices[0]?.message.content?.trim() ?? "";
     if (summary !== "") return summary;
-    notify("The model wrote no summary. Leave out the oldest messages instead.");
+    notify(t.context.noSummary);
   } catch (error) {
-    notify(`The summary failed: ${messageOf(error)}`);
+    notify(t.context.summaryFailed(messageOf(error)));
   } finally {
     summarizing.value = undefined;
   }

@@ -5,6 +5,7 @@ import { isRunning } from "../state/running.ts";
 import { type Conversation, type Message, showAlternative, siblings } from "../state/conversation.ts";
 import { change } from "../state/conversations.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 interface AlternativesProps {
   readonly conversation: Conversation;
@@ -25,13 +26,13 @@ export function Alternatives({ conversation, message }: AlternativesProps) {
   };
   return (
     <span class="alternatives">
-      <button type="button" class="ghost" aria-label="Previous version" {...step(-1)}>
+      <button type="button" class="ghost" aria-label={t.chat.previous} {...step(-1)}>
         <Icon node={ChevronLeft} size={15} />
       </button>
       <span>
         {at + 1}/{all.length}
       </span>
-      <button type="button" class="ghost" aria-label="Next version" {...step(1)}>
+      <button type="button" class="ghost" aria-label={t.chat.next} {...step(1)}>
         <Icon node={ChevronRight} size={15} />
       </button>
     </span>

@@ -19,7 +19,7 @@ import {
 import { Alternatives } from "./alternatives.tsx";
 import { CodeBlock, CopyButton } from "./code-block.tsx";
 import { FilesView } from "./files-view.tsx";
-import { formatNumber, formatSecs, plural } from "../format.ts";
+import { formatNumber, formatSecs } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageMenu } from "./message-menu.tsx";
@@ -27,6 +27,7 @@ import { TextEditor } from "./text-editor.tsx";
 import { ReadAloud } from "./read-aloud.tsx";
 import { Reasoning } from "./reasoning.tsx";
 import { ToolCall } from "./tool-call.tsx";
+import { t } from "../texts/texts.ts";
 
 interface AnswerProps {
   readonly conversation: Conversation;
@@ -45,8 +46,8 @@ export function AnswerView({ conversation, message }: AnswerProps) {
     };
     return (
       <TextEditor
-        label="Edit answer"
-        action="Save"
+        label={t.answer.edit}
+        action={t.common.save}
         text={answerText(message)}
         onSubmit={submit}
         onCancel={() => setEdited(false)}
@@ -54,7 +55,7 @@ export function AnswerView({ conversation, message }: AnswerProps) {
     );
   }
   return (
-    <article class="answer" aria-label="Answer" aria-busy={isGrowing}>
+    <article class="answer" aria-label={t.answer.title} aria-busy={isGrowing}>
       {parts.map((part, index) => (
         <PartView
           key={index}
@@ -62,10 +63,10 @@ export function AnswerView({ conversation, message }: AnswerProps) {
           isLast={isGrowing && index === parts.length - 1}
         />
       ))}
-      {isGrowing && parts.length === 0 && <p class="thinking">Waiting for the model…</p>}
+      {isGrowing && parts.length === 0 && <p class="thinking">{t.answer.waiting}</p>}
       {isLost(message.id) && (
         <p class="faint" role="status">
-          The connection was lost. Reconnecting…
+          {t.answer.reconnecting}
         </p>
       )}
       <Ending message={message} />
@@ -73,20 +74,20 @@ export function AnswerView({ conversation, message }: AnswerProps) {
       {!isGrowing && (
         <div class="actions">
           <Alternatives conversation={conversation} message={message} />
-          <CopyButton text={answerText(message)} what="answer" />
+          <CopyButton text={answerText(message)} label={t.blocks.copyAnswer} />
           <ReadAloud owner={message.id} markdown={answerText(message)} />
           <button
             type="button"
             class="ghost"
             onClick={() => regenerate(conversation.id, message)}
             disabled={isRunning(conversation.id)}
-            aria-label="Regenerate answer"
-            title="Regenerate answer"
+            aria-label={t.answer.regenerate}
+            title={t.answer.regenerate}
           >
             <Icon node={RefreshCw} size={15} />
           </button>
           <MessageMenu {...{ conversation, message }} onEdit={() => setEdited(true)} />
-          {message.edited === true && <span class="figures">Edited</span>}
+          {message.edited === true && <span class="figures">{t.answer.edited}</span>}
           <FiguresLine message={message} />
         </div>
       )}
@@ -108,7 +109,8 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
       return (
         <div class="tool">
           <p>
-            The model called the function <code>{part.name}</code>, which this server does not provide.
+            {t.answer.called} <code>{part.name}</code>
+            {t.answer.notProvided}
           </p>
           <CodeBlock code={part.arguments} language="json" />
         </div>
@@ -121,14 +123,14 @@ function WaysOn({ conversation, message }: AnswerProps) {
   if (message.code === CONNECTION_LOST) {
     return (
       <button type="button" onClick={() => fetchAgain(conversation.id, message)}>
-        Fetch the rest
+        {t.answer.fetchRest}
       </button>
     );
   }
   if (!isCut(message)) return null;
   return (
     <button type="button" onClick={() => continueAnswer(conversation.id, message)}>
-      Continue the answer
+      {t.answer.goOn}
     </button>
   );
 }
@@ -142,16 +144,14 @@ function Ending({ message }: { readonly message: AssistantMessage }) {
         <Icon node={TriangleAlert} />
         <span>
           {error}
-          {isTooLong(message) &&
-            " Later questions are sent without this one. Edit it to shorten it, or start a new conversation."}
+          {isTooLong(message) && t.answer.tooLong}
         </span>
       </p>
     );
   }
-  if (state === "stopped") return <p class="faint">Stopped.</p>;
-  if (finish === "length")
-    return <p class="faint">Truncated: the answer reached the token limit or the end of the context.</p>;
-  if (state === "done" && parts.length === 0) return <p class="faint">The answer is empty.</p>;
+  if (state === "stopped") return <p class="faint">{t.answer.stopped}</p>;
+  if (finish === "length") return <p class="faint">{t.answer.truncated}</p>;
+  if (state === "done" && parts.length === 0) return <p class="faint">{t.answer.empty}</p>;
   return null;
 }
 
@@ -159,17 +159,19 @@ function FiguresLine({ message: { figures, firstTokenMs, model } }: { readonly m
   if (figures === undefined) return null;
   const { promptTokens, cachedTokens, completionTokens, reasoningTokens, speed, totalSecs } = figures;
   const details = [
-    `${plural(promptTokens, "prompt token")}${cachedTokens > 0 ? `, ${formatNumber(cachedTokens)} cached` : ""}`,
-    reasoningTokens > 0 ? plural(reasoningTokens, "reasoning token") : "",
-    firstTokenMs === undefined ? "" : `${formatSecs(firstTokenMs / 1000)} to first token`,
-    `${formatSecs(totalSecs)} total`,
+    cachedTokens > 0
+      ? t.answer.cached(t.count.promptToken(promptTokens), formatNumber(cachedTokens))
+      : t.count.promptToken(promptTokens),
+    reasoningTokens > 0 ? t.count.reasoningToken(reasoningTokens) : "",
+    firstTokenMs === undefined ? "" : t.answer.firstToken(formatSecs(firstTokenMs / 1000)),
+    t.answer.total(formatSecs(totalSecs)),
     model === "" ? "" : model,
   ];
   return (
     <span class="figures" title={details.filter((text) => text !== "").join("\n")}>
-      {plural(completionTokens, "token")} · {formatNumber(speed)} tok/s
+      {t.count.token(completionTokens)} · {t.answer.speed(formatNumber(speed))}
       {firstTokenMs !== undefined && (
-        <span class="wide"> · {formatSecs(firstTokenMs / 1000)} to first token</span>
+        <span class="wide"> · {t.answer.firstToken(formatSecs(firstTokenMs / 1000))}</span>
       )}
     </span>
   );

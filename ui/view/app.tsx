@@ -19,19 +19,12 @@ import { Palette } from "./palette.tsx";
 import { SettingsPanel } from "./settings-panel.tsx";
 import { ShareDialog } from "./share-dialog.tsx";
 import { Toasts } from "./toasts.tsx";
-
-const TITLES = {
-  images: "Images",
-  speech: "Speech",
-  models: "Models",
-  metrics: "Metrics",
-  system: "System",
-} as const;
+import { t } from "../texts/texts.ts";
 
 export function App() {
   const { page } = route.value;
   const isChat = page === "chat";
-  const title = isChat ? current.value?.title || "New conversation" : TITLES[page];
+  const title = isChat ? current.value?.title || t.chat.new : t.pages[page];
   document.title = `${title} · svc`;
   return (
     <div class={`frame ${isListOpen.value ? "with-list" : ""}`}>
@@ -41,7 +34,7 @@ export function App() {
           <button
             type="button"
             class="ghost"
-            aria-label={isListOpen.value ? "Hide conversations" : "Show conversations"}
+            aria-label={isListOpen.value ? t.list.hide : t.list.show}
             aria-expanded={isListOpen.value}
             onClick={() => (isListOpen.value = !isListOpen.value)}
           >
@@ -53,7 +46,7 @@ export function App() {
             <button
               type="button"
               class="ghost"
-              aria-label="Conversation settings"
+              aria-label={t.chat.settings}
               aria-expanded={isPanelOpen.value}
               onClick={() => (isPanelOpen.value = !isPanelOpen.value)}
             >

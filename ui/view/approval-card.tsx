@@ -9,6 +9,7 @@ import { notify } from "../state/toasts.ts";
 import { revealed } from "../format.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 interface ApprovalProps {
   readonly conversation: Conversation;
@@ -28,47 +29,45 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
       const answer = { decision, remember: decision === "approve" && remember, ...reason };
       await answerApproval(conversation.id, message, approval.id, answer);
     } catch (error) {
-      notify(`Could not send the decision: ${messageOf(error)}`);
+      notify(t.errors.notDecided(messageOf(error)));
       setSending(false);
     }
   };
   return (
-    <section class="approval" aria-label="Approval required">
+    <section class="approval" aria-label={t.tools.required}>
       <p class="approval-title">
         <Icon node={icon} />
         <strong>{revealed(approval.label)}</strong>
-        <span class="faint">
-          The model asks for permission. Without a decision, the request is denied after five minutes.
-        </span>
+        <span class="faint">{t.tools.asks}</span>
       </p>
       <CodeBlock code={revealed(approval.arguments)} language={languageOf(approval)} />
       {approval.reach !== undefined && (
-        <dl class="facts" aria-label="Reach">
+        <dl class="facts" aria-label={t.tools.reach}>
           <div>
-            <dt>Files</dt>
+            <dt>{t.files.title}</dt>
             <dd>{approval.reach.files}</dd>
           </div>
           <div>
-            <dt>Network</dt>
+            <dt>{t.tools.network}</dt>
             <dd>{approval.reach.network}</dd>
           </div>
         </dl>
       )}
       <div class="approval-row">
         <button type="button" class="primary" disabled={isSending} onClick={() => void decide("approve")}>
-          Approve
+          {t.tools.approve}
         </button>
         <button type="button" disabled={isSending} onClick={() => void decide("deny")}>
-          Deny
+          {t.tools.deny}
         </button>
         <label class="check">
           <input type="checkbox" checked={remember} onInput={() => setRemember(!remember)} />
-          Remember for this session
+          {t.tools.remember}
         </label>
         <input
           class="grow"
-          aria-label="Reason for denial"
-          placeholder="Reason for denial (sent to the model)"
+          aria-label={t.tools.reason}
+          placeholder={t.tools.reasonHint}
           value={note}
           onInput={({ currentTarget }) => setNote(currentTarget.value)}
         />

@@ -7,6 +7,7 @@ import { applyAssistant, assistants, removeAssistant, saveAssistant } from "../s
 import type { Conversation } from "../state/conversation.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Whether a conversation has the settings of an assistant. */
 function fits({ model, settings }: Conversation, assistant: Assistant): boolean {
@@ -17,7 +18,7 @@ function fits({ model, settings }: Conversation, assistant: Assistant): boolean 
 export function AssistantCards({ conversation }: { readonly conversation: Conversation }) {
   if (assistants.value.length === 0) return null;
   return (
-    <ul class="assistants" aria-label="Assistants">
+    <ul class="assistants" aria-label={t.assistants.title}>
       {assistants.value.map((assistant) => (
         <li key={assistant.id}>
           <button
@@ -37,13 +38,13 @@ export function AssistantSettings({ conversation }: { readonly conversation: Con
   const [name, setName] = useState("");
   const save = (): void => {
     saveAssistant(name.trim(), conversation);
-    notify(`Saved the assistant “${name.trim()}”. New conversations offer it.`);
+    notify(t.assistants.saved(name.trim()));
     setName("");
   };
   return (
     <fieldset>
-      <legend>Assistants</legend>
-      <p class="faint">A name for these settings: model, system prompt, sampling and tools.</p>
+      <legend>{t.assistants.title}</legend>
+      <p class="faint">{t.assistants.what}</p>
       {assistants.value.length > 0 && (
         <ul class="assistants">
           {assistants.value.map((assistant) => (
@@ -58,7 +59,7 @@ export function AssistantSettings({ conversation }: { readonly conversation: Con
               <button
                 type="button"
                 class="ghost"
-                aria-label={`Delete assistant ${assistant.name}`}
+                aria-label={t.assistants.remove(assistant.name)}
                 onClick={() => removeAssistant(assistant.id)}
               >
                 <Icon node={X} size={14} />
@@ -76,12 +77,12 @@ export function AssistantSettings({ conversation }: { readonly conversation: Con
       >
         <input
           class="grow"
-          aria-label="Name of the assistant"
-          placeholder="Name"
+          aria-label={t.assistants.name}
+          placeholder={t.common.name}
           value={name}
           onInput={({ currentTarget }) => setName(currentTarget.value)}
         />
-        <button type="submit">Save</button>
+        <button type="submit">{t.common.save}</button>
       </form>
     </fieldset>
   );

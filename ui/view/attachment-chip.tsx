@@ -10,6 +10,7 @@ import { type InputModality, type ModelCard, takes } from "../state/model-card.t
 import { notify } from "../state/toasts.ts";
 import { formatBytes } from "../format.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 interface ChipProps {
   readonly attachment: Attachment;
@@ -39,7 +40,7 @@ export function AttachmentChip({ attachment, card, note, onRemove, onChange }: C
         <PageImages attachment={attachment} onChange={onChange} />
       )}
       {onRemove !== undefined && (
-        <button type="button" class="ghost" onClick={onRemove} aria-label={`Remove ${name}`}>
+        <button type="button" class="ghost" onClick={onRemove} aria-label={t.common.removeNamed(name)}>
           <Icon node={X} size={14} />
         </button>
       )}
@@ -78,7 +79,7 @@ function PageImages({ attachment, onChange }: PageImagesProps) {
         disabled={isBusy}
         onChange={() => void toggle()}
       />
-      {count < pages ? `first ${count} pages` : "pages"} as images
+      {count < pages ? t.files.firstPagesAsImages(count) : t.files.pagesAsImages}
     </label>
   );
 }
@@ -98,9 +99,6 @@ function Note({
   const isAccepted = takes(card, modality);
   if (isAccepted === true) return null;
   const input = modality === "video" ? "image" : modality;
-  const text =
-    isAccepted === false
-      ? `sent as a file: this model has no ${input} input`
-      : `requires a model with ${input} input`;
+  const text = isAccepted === false ? t.files.noInput[input] : t.files.needsInput[input];
   return <span class="faint">{text}</span>;
 }

@@ -12,10 +12,10 @@ import { notify } from "../state/toasts.ts";
 import { AnswerView } from "./answer-view.tsx";
 import { Composer } from "./composer.tsx";
 import { CutNote } from "./cut-note.tsx";
-import { plural } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
 import { Welcome } from "./welcome.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Messages rendered at first, and for each step towards the beginning. */
 const RENDERED_AT_ONCE = 30;
@@ -30,7 +30,7 @@ export function ChatPage() {
     if (id === undefined) return;
     void openConversation(id).then((isFound) => {
       if (isFound) return;
-      notify("This conversation was not found in this browser.");
+      notify(t.chat.notFound);
       go({ page: "chat" });
     });
   }, [id]);
@@ -73,7 +73,14 @@ function Thread() {
   const hidden = Math.max(0, messages.length - rendered);
   return (
     <div class="thread-frame">
-      <div class="thread" ref={box} onScroll={onScroll} tabIndex={0} role="region" aria-label="Conversation">
+      <div
+        class="thread"
+        ref={box}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="region"
+        aria-label={t.chat.conversation}
+      >
         <div class="column">
           {hidden > 0 && (
             <Earlier count={hidden} onSeen={() => setRendered((before) => before + RENDERED_AT_ONCE)} />
@@ -91,9 +98,9 @@ function Thread() {
         </div>
       </div>
       {!isAtEnd && (
-        <button type="button" class="to-end" onClick={toEnd} aria-label="Scroll to the end">
+        <button type="button" class="to-end" onClick={toEnd} aria-label={t.chat.toEnd}>
           <Icon node={ArrowDown} />
-          {isRunning(conversation.id) && <span>New text below</span>}
+          {isRunning(conversation.id) && <span>{t.chat.newBelow}</span>}
         </button>
       )}
     </div>
@@ -117,7 +124,7 @@ function Earlier({ count, onSeen }: { readonly count: number; readonly onSeen: (
   }, [count]);
   return (
     <button ref={button} type="button" class="earlier" onClick={onSeen}>
-      Show {plural(count, "earlier message")}
+      {t.count.earlierMessage(count)}
     </button>
   );
 }

@@ -8,6 +8,7 @@ import { copyText } from "./copy.ts";
 import { highlighted } from "./highlight.tsx";
 import { Icon } from "./icon.tsx";
 import { Preview, previewKind } from "./preview.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Time that the button shows its confirmation, milliseconds. */
 const COPIED_MS = 1500;
@@ -46,24 +47,24 @@ export function CodeBlock({ code, language }: CodeBlockProps) {
         <span class="grow">{name || "text"}</span>
         {kind !== undefined && (
           <CodeButton
-            label={isPreviewed ? "Show the code" : "Preview"}
+            label={isPreviewed ? t.blocks.showCode : t.blocks.preview}
             icon={Eye}
             aria-pressed={isPreviewed}
             onClick={() => setPreviewed(!isPreviewed)}
           />
         )}
         <CodeButton
-          label="Wrap long lines"
+          label={t.blocks.wrap}
           icon={WrapText}
           aria-pressed={isWrapped}
           onClick={() => setWrapped(!isWrapped)}
         />
         <CodeButton
-          label="Download code"
+          label={t.blocks.downloadCode}
           icon={Download}
           onClick={() => saveFile(`code.${/^\w+$/.test(id) ? (EXTENSIONS[id] ?? id) : "txt"}`, [code])}
         />
-        <CopyButton text={code} what="code" />
+        <CopyButton text={code} label={t.blocks.copyCode} />
       </div>
       {isPreviewed && kind !== undefined ? (
         <Preview kind={kind} source={code} />
@@ -93,16 +94,16 @@ function CodeButton({ label, icon, ...rest }: CodeButtonProps) {
 interface CopyButtonProps {
   /** The text, or what computes it. */
   readonly text: string | (() => string);
-  readonly what: string;
+  readonly label: string;
 }
 
 /** A button that copies a text. */
-export function CopyButton({ text, what }: CopyButtonProps) {
+export function CopyButton({ text, label }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {
     if (!copyText(typeof text === "string" ? text : text())) return;
     setCopied(true);
     setTimeout(() => setCopied(false), COPIED_MS);
   };
-  return <CodeButton label={`Copy ${what}`} icon={isCopied ? Check : Copy} onClick={copy} />;
+  return <CodeButton label={label} icon={isCopied ? Check : Copy} onClick={copy} />;
 }

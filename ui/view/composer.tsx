@@ -10,7 +10,6 @@ import { notifyTabs } from "../state/conversations.ts";
 import { draftOf, enqueue, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
 import { mediaTypeOf } from "../state/media-types.ts";
 import { fileBudget, fileTexts } from "../state/text-files.ts";
-import { plural } from "../format.ts";
 import { isRunning, stopAnswer } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
 import { cardOf, type ModelCard, takes } from "../state/model-card.ts";
@@ -20,6 +19,7 @@ import { AttachmentChip } from "./attachment-chip.tsx";
 import { ContextMeter } from "./context-meter.tsx";
 import { Icon } from "./icon.tsx";
 import { MicrophoneButton } from "./microphone.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Largest height of the text box, CSS pixels. */
 const HEIGHT_MAX = 260;
@@ -57,11 +57,11 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         <Queued id={id} />
         {filesReading.value > 0 && (
           <p class="faint" role="status">
-            Reading {plural(filesReading.value, "file")}…
+            {t.files.reading(filesReading.value)}
           </p>
         )}
         {attachments.length > 0 && (
-          <ul class="chips" aria-label="Attachments">
+          <ul class="chips" aria-label={t.files.attachments}>
             {attachments.map((attachment, index) => (
               <AttachmentChip
                 key={index}
@@ -100,15 +100,22 @@ function SendButton({ id, isBusy, isEmpty }: SendButtonProps) {
         type="button"
         class="round"
         onClick={() => stopAnswer(id)}
-        aria-label="Stop"
-        title="Stop (Esc)"
+        aria-label={t.common.stop}
+        title={t.composer.stopKey}
       >
         <Icon node={Square} size={16} />
       </button>
     );
   }
   return (
-    <button key="go" type="submit" class="round" disabled={isEmpty} aria-label="Send" title="Send (Enter)">
+    <button
+      key="go"
+      type="submit"
+      class="round"
+      disabled={isEmpty}
+      aria-label={t.composer.send}
+      title={t.composer.sendKey}
+    >
       <Icon node={ArrowUp} />
     </button>
   );
@@ -145,8 +152,8 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
       id={COMPOSER_ID}
       ref={area}
       rows={1}
-      placeholder="Type a message"
-      aria-label="Message"
+      placeholder={t.composer.hint}
+      aria-label={t.composer.message}
       value={text}
       onInput={({ currentTarget }) => setText(currentTarget.value)}
       onKeyDown={onKeyDown}
@@ -168,8 +175,8 @@ function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) =
         type="button"
         class="ghost"
         onClick={() => input.current?.click()}
-        aria-label="Attach files"
-        title="Attach files"
+        aria-label={t.files.attach}
+        title={t.files.attach}
       >
         <Icon node={Paperclip} />
       </button>
@@ -178,7 +185,7 @@ function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) =
         type="file"
         multiple
         hidden
-        aria-label="Files to attach"
+        aria-label={t.files.toAttach}
         onChange={({ currentTarget }) => {
           onFiles([...(currentTarget.files ?? [])]);
           currentTarget.value = "";
@@ -192,16 +199,16 @@ function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) =
 function Queued({ id }: { readonly id: string }) {
   const queued = queuedOf(id);
   if (queued === undefined) return null;
-  const files = queued.attachments.length === 0 ? "" : ` (${plural(queued.attachments.length, "file")})`;
+  const files = queued.attachments.length === 0 ? "" : ` (${t.count.file(queued.attachments.length)})`;
   return (
     <p class="queued" role="status">
-      <span class="faint">Next:</span> <span class="queued-text">{queued.text}</span>
+      <span class="faint">{t.composer.next}</span> <span class="queued-text">{queued.text}</span>
       {files}
       <button
         type="button"
         class="ghost"
         onClick={() => void unqueue(id).then(() => notifyTabs(id))}
-        aria-label="Take back the next question"
+        aria-label={t.composer.takeBack}
       >
         <Icon node={X} size={14} />
       </button>
@@ -215,7 +222,7 @@ function fileNotes(
   attachments: readonly Attachment[],
   card: ModelCard | undefined,
 ): readonly (string | undefined)[] {
-  if (settings.python || settings.shell) return attachments.map(() => "the model can open it");
+  if (settings.python || settings.shell) return attachments.map(() => t.files.openable);
   const budget = fileBudget(card);
   const sizes = fileTexts(attachments, Infinity).map((content) => content?.total ?? 0);
   const isTooMuch = sizes.reduce((sum, size) => sum + size, 0) > budget;
@@ -223,15 +230,13 @@ function fileNotes(
     if (mediaTypeOf(attachment) !== undefined) return undefined;
     const size = sizes[i] ?? 0;
     const extent = [
-      ...(attachment.pages === undefined ? [] : [plural(attachment.pages, "page")]),
-      ...(size === 0 ? [] : [plural(size, "character")]),
-      ...(isTooMuch && size > budget / 4 ? ["large: the passages that suit the question are sent"] : []),
+      ...(attachment.pages === undefined ? [] : [t.count.page(attachment.pages)]),
+      ...(size === 0 ? [] : [t.count.character(size)]),
+      ...(isTooMuch && size > budget / 4 ? [t.files.searched] : []),
     ];
     if (size > 0) return extent.join(", ");
     if ((attachment.images?.length ?? 0) > 0 && takes(card, "image") === true) return extent.join(", ");
-    return attachment.pages === undefined
-      ? "only its name is sent: it is no text, and no tool is on"
-      : "only its name is sent: its pages are images, for a model with image input";
+    return attachment.pages === undefined ? t.files.nameOnly : t.files.nameOnlyPages;
   });
 }
 
@@ -274,7 +279,8 @@ function useDrop(add: (files: Iterable<File>) => void): void {
   const latest = useRef(add);
   latest.current = add;
   useEffect(() => {
-    const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+    const hasFiles = (event: DragEvent): boolean =>
+      event.dataTransfer?.types.includes(t.files.title) ?? false;
     const mark = (isOver: boolean): void => void document.body.classList.toggle("dropping", isOver);
     const over = (event: DragEvent): void => {
       if (!hasFiles(event)) return;

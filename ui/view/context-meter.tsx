@@ -10,6 +10,7 @@ import { isRunning } from "../state/running.ts";
 import { dropOldest, continueElsewhere, summarizeOldest, summarizing } from "../state/ways-out.ts";
 import { formatNumber } from "../format.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Share from which the meter is shown, and from which it warns. */
 const SHOWN_FROM = 0.05;
@@ -40,16 +41,15 @@ export function ContextMeter({ conversation, card }: MeterProps) {
           max={max}
           high={max * WARNS_FROM}
           value={Math.min(max, use.next)}
-          aria-label="Context used"
+          aria-label={t.context.used}
         />
         <span>
-          {Math.round(share * 100)} % of the context used ({formatNumber(Math.round(use.next))} of{" "}
-          {formatNumber(max)} tokens)
+          {t.context.share(Math.round(share * 100), formatNumber(Math.round(use.next)), formatNumber(max))}
         </span>
         <Icon node={ChevronRight} size={14} />
       </button>
-      {share > 1 && <p role="status">This does not fit: the model will refuse it. Shorten it, or:</p>}
-      {isNearlyFull && share <= 1 && <p>Nearly full: a question that does not fit is refused.</p>}
+      {share > 1 && <p role="status">{t.context.tooMuch}</p>}
+      {isNearlyFull && share <= 1 && <p>{t.context.nearlyFull}</p>}
       {(isOpen || isNearlyFull) && <Details {...{ use, max }} id={conversation.id} />}
     </div>
   );
@@ -67,33 +67,29 @@ function Details({ id, use: { parts }, max }: DetailsProps) {
     <>
       <div class="context-bar" aria-hidden="true">
         {parts.map(({ name, tokens }) => (
-          <span key={name} class={classOf(name)} style={{ width: `${(tokens / max) * 100}%` }} />
+          <span key={name} class={`part-${name}`} style={{ width: `${(tokens / max) * 100}%` }} />
         ))}
       </div>
       <ul class="context-parts">
         {parts.map(({ name, tokens }) => (
           <li key={name}>
-            <span class={`swatch ${classOf(name)}`} />
-            {name}: about {formatNumber(Math.round(tokens))}
+            <span class={`swatch part-${name}`} />
+            {t.context.part(t.context.parts[name], formatNumber(Math.round(tokens)))}
           </li>
         ))}
       </ul>
       <div class="row ways-out">
         <button type="button" disabled={isBusy} onClick={() => dropOldest(id)}>
-          Leave out the oldest
+          {t.context.dropOldest}
         </button>
         <button type="button" disabled={isBusy} onClick={() => void summarizeOldest(id)}>
-          Summarize the oldest
+          {t.context.summarizeOldest}
         </button>
         <button type="button" disabled={isBusy} onClick={() => void continueElsewhere(id)}>
-          Go on in a new conversation
+          {t.context.elsewhere}
         </button>
-        {summarizing.value === id && <span role="status">The model writes a summary…</span>}
+        {summarizing.value === id && <span role="status">{t.context.summarizing}</span>}
       </div>
     </>
   );
-}
-
-function classOf(name: string): string {
-  return `part-${name.split(" ")[0]?.toLowerCase()}`;
 }

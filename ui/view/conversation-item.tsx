@@ -12,6 +12,7 @@ import { Icon } from "./icon.tsx";
 import { closeListIfNarrow } from "./layout.ts";
 import { Menu, type MenuItem } from "./menu.tsx";
 import { sharedId } from "./share-dialog.tsx";
+import { t } from "../texts/texts.ts";
 
 interface ItemProps {
   readonly summary: Summary;
@@ -27,16 +28,16 @@ export function ConversationItem({ summary, snippet }: ItemProps) {
   if (edited !== undefined)
     return <Editor {...{ summary }} what={edited} onDone={() => setEdited(undefined)} />;
   const items: readonly MenuItem[] = [
-    { label: "Rename", icon: Pencil, run: () => setEdited("name") },
+    { label: t.list.rename, icon: Pencil, run: () => setEdited("name") },
     {
-      label: pinned ? "Unpin" : "Pin",
+      label: pinned ? t.list.unpin : t.list.pin,
       icon: pinned ? PinOff : Pin,
       run: () => void edit(id, (before) => ({ ...before, pinned: !pinned })),
     },
-    { label: "Tags", icon: Tag, run: () => setEdited("tags") },
-    { label: "Share", icon: Share, run: () => (sharedId.value = id) },
-    { label: "Duplicate", icon: Copy, run: () => void duplicate(id) },
-    { label: "Delete", icon: Trash2, isDanger: true, run: () => void remove(id) },
+    { label: t.list.tags, icon: Tag, run: () => setEdited("tags") },
+    { label: t.list.share, icon: Share, run: () => (sharedId.value = id) },
+    { label: t.list.duplicate, icon: Copy, run: () => void duplicate(id) },
+    { label: t.common.delete, icon: Trash2, isDanger: true, run: () => void remove(id) },
   ];
   return (
     <li class={`item ${isCurrent ? "current" : ""}`}>
@@ -46,13 +47,13 @@ export function ConversationItem({ summary, snippet }: ItemProps) {
         onClick={closeListIfNarrow}
         title={title}
       >
-        {isRunning(id) && <span class="dot" role="img" aria-label="Answer in progress" />}
+        {isRunning(id) && <span class="dot" role="img" aria-label={t.list.inProgress} />}
         {pinned && <Icon node={Pin} size={13} />}
         {title}
         {tags.length > 0 && <span class="item-tags faint">{tags.join(" · ")}</span>}
         {snippet !== undefined && <span class="snippet faint">{snippet}</span>}
       </a>
-      <Menu label={`Options for ${title}`} items={items} />
+      <Menu label={t.list.optionsFor(title)} items={items} />
     </li>
   );
 }
@@ -68,7 +69,7 @@ async function duplicate(id: string): Promise<void> {
   const conversation = (await openConversation(id)) ? conversationOf(id) : undefined;
   if (conversation === undefined) return;
   const now = Date.now();
-  const title = `${conversation.title} (copy)`;
+  const title = t.chat.copied(conversation.title);
   add({ ...conversation, id: newId(), title, created: now, updated: now, pinned: false, session: null });
 }
 
@@ -96,8 +97,8 @@ function Editor({ summary: { id, title, tags = [] }, what, onDone }: EditorProps
         }}
       >
         <input
-          aria-label={what === "name" ? "Conversation name" : "Tags, with commas between them"}
-          placeholder={what === "name" ? "" : "work, recipes"}
+          aria-label={what === "name" ? t.list.nameLabel : t.list.tagsLabel}
+          placeholder={what === "name" ? "" : t.list.tagsHint}
           value={text}
           ref={(input) => input?.focus()}
           onInput={({ currentTarget }) => setText(currentTarget.value)}

@@ -26,10 +26,10 @@ import { snippetOf } from "../state/search.ts";
 import { findConversations, type Summary } from "../state/storage.ts";
 import { notify } from "../state/toasts.ts";
 import { importedAssistants } from "../state/transfer.ts";
-import { plural } from "../format.ts";
 import { ConversationItem } from "./conversation-item.tsx";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow, isHelpOpen, isListOpen } from "./layout.ts";
+import { t } from "../texts/texts.ts";
 
 export const SEARCH_ID = "search";
 const DAY_MS = 86_400_000;
@@ -50,20 +50,20 @@ export function ConversationList() {
     <>
       {/* Shown only on narrow screens: a tap outside the list closes it. */}
       <div class="shade" onClick={() => (isListOpen.value = false)} role="presentation" />
-      <nav class="list" aria-label="Conversations and pages">
+      <nav class="list" aria-label={t.list.title}>
         <button type="button" class="new" onClick={() => (go({ page: "chat" }), closeListIfNarrow())}>
-          <Icon node={SquarePen} /> New conversation
+          <Icon node={SquarePen} /> {t.chat.new}
         </button>
         <input
           id={SEARCH_ID}
           type="search"
-          placeholder="Search conversations"
-          aria-label="Search conversations"
+          placeholder={t.list.search}
+          aria-label={t.list.search}
           value={query}
           onInput={({ currentTarget }) => setQuery(currentTarget.value)}
         />
         {tags.length > 0 && (
-          <div class="tags" role="group" aria-label="Tags">
+          <div class="tags" role="group" aria-label={t.list.tags}>
             {tags.map((one) => (
               <button
                 key={one}
@@ -77,12 +77,10 @@ export function ConversationList() {
           </div>
         )}
         <div class="list-items" tabIndex={-1}>
-          {found.length === 0 && (
-            <p class="faint empty">{query === "" ? "No conversations yet." : "No matching conversations."}</p>
-          )}
+          {found.length === 0 && <p class="faint empty">{query === "" ? t.list.none : t.list.noMatch}</p>}
           {grouped(found).map(([age, items]) => (
-            <section key={age} aria-label={age}>
-              <h2>{age}</h2>
+            <section key={age} aria-label={t.list[age]}>
+              <h2>{t.list[age]}</h2>
               <ul>
                 {items.map((summary) => (
                   <ConversationItem key={summary.id} summary={summary} snippet={snippets.get(summary.id)} />
@@ -135,15 +133,14 @@ function Pages() {
           aria-current={page === name ? "page" : undefined}
           onClick={closeListIfNarrow}
         >
-          <Icon node={link[name]} /> {name[0]?.toUpperCase()}
-          {name.slice(1)}
+          <Icon node={link[name]} /> {t.pages[name]}
         </a>
       ))}
       <div class="tools">
         <ThemeButton />
-        <SmallButton label="Export everything" icon={Download} onClick={() => void exportAll()} />
-        <SmallButton label="Import conversations" icon={Upload} onClick={() => void importFile()} />
-        <SmallButton label="Keyboard shortcuts" icon={Keyboard} onClick={() => (isHelpOpen.value = true)} />
+        <SmallButton label={t.list.export} icon={Download} onClick={() => void exportAll()} />
+        <SmallButton label={t.list.import} icon={Upload} onClick={() => void importFile()} />
+        <SmallButton label={t.keys.title} icon={Keyboard} onClick={() => (isHelpOpen.value = true)} />
       </div>
     </div>
   );
@@ -157,7 +154,9 @@ const THEMES = {
 
 function ThemeButton() {
   const { icon, next, name } = THEMES[prefs.value.theme];
-  return <SmallButton label={`Theme: ${name}`} icon={icon} onClick={() => setPrefs({ theme: next })} />;
+  return (
+    <SmallButton label={t.list.theme(t.themes[name])} icon={icon} onClick={() => setPrefs({ theme: next })} />
+  );
 }
 
 interface SmallButtonProps {
@@ -180,7 +179,7 @@ function pinnedFirst(a: Summary, b: Summary): number {
 
 async function exportAll(): Promise<void> {
   const ids = summaries.value.map(({ id }) => id);
-  if (ids.length === 0 && assistants.value.length === 0) return notify("There is nothing to export.");
+  if (ids.length === 0 && assistants.value.length === 0) return notify(t.list.nothingToExport);
   saveFile("svc-conversations.json", [await exportedText(ids, assistants.value)]);
 }
 
@@ -191,21 +190,26 @@ async function importFile(): Promise<void> {
     const added = importAll(text);
     const presets = importedAssistants(text);
     addAssistants(presets);
-    const also = presets.length === 0 ? "" : ` and ${plural(presets.length, "assistant")}`;
-    notify(`Imported ${plural(added, "conversation")}${also}.`);
+    notify(t.list.imported(added, presets.length));
   } catch (error) {
     notify(messageOf(error));
   }
 }
 
+const AGES = ["pinned", "today", "yesterday", "lastWeek", "earlier"] as const;
+type Age = (typeof AGES)[number];
+
 /** Pinned conversations, then the others by age, latest first, without empty groups. */
-function grouped(list: readonly Summary[]): readonly (readonly [string, readonly Summary[]])[] {
+function grouped(list: readonly Summary[]): readonly (readonly [Age, readonly Summary[]])[] {
   const midnight = new Date().setHours(0, 0, 0, 0);
   const groups = Object.groupBy(list.toSorted(pinnedFirst), ({ updated, pinned }) => {
-    if (pinned === true) return "Pinned";
-    if (updated >= midnight) return "Today";
-    if (updated >= midnight - DAY_MS) return "Yesterday";
-    return updated >= midnight - 7 * DAY_MS ? "Last seven days" : "Earlier";
+    if (pinned === true) return "pinned";
+    if (updated >= midnight) return "today";
+    if (updated >= midnight - DAY_MS) return "yesterday";
+    return updated >= midnight - 7 * DAY_MS ? "lastWeek" : "earlier";
   });
-  return Object.entries(groups);
+  return AGES.flatMap((age) => {
+    const items = groups[age];
+    return items === undefined ? [] : [[age, items] as const];
+  });
 }

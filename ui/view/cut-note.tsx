@@ -6,29 +6,26 @@ import type { Conversation } from "../state/conversation.ts";
 import { sendAll } from "../state/ways-out.ts";
 import { Icon } from "./icon.tsx";
 import { Markdown } from "./markdown.tsx";
+import { t } from "../texts/texts.ts";
 
 export function CutNote({ conversation: { id, cut } }: { readonly conversation: Conversation }) {
   const [isOpen, setOpen] = useState(false);
   if (cut === undefined) return null;
   const { from, summary } = cut;
   const text =
-    from === null
-      ? "The model gets a summary of an earlier conversation."
-      : summary === ""
-        ? "The model does not get the messages above."
-        : "The model gets a summary of the messages above.";
+    from === null ? t.context.fromEarlier : summary === "" ? t.context.notSent : t.context.summarized;
   return (
-    <section class="cut" aria-label="Cut">
+    <section class="cut" aria-label={t.context.cut}>
       <p class="row">
         <Icon node={Scissors} size={15} />
         <span>{text}</span>
         {summary !== "" && (
           <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            Summary <Icon node={ChevronRight} size={15} />
+            {t.context.summary} <Icon node={ChevronRight} size={15} />
           </button>
         )}
         <button type="button" class="ghost" onClick={() => sendAll(id)}>
-          {from === null ? "Remove it" : "Send them again"}
+          {from === null ? t.context.remove : t.context.sendAgain}
         </button>
       </p>
       {isOpen && <Markdown text={summary} isGrowing={false} />}

@@ -4,6 +4,7 @@ import { X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 interface DialogProps {
   readonly title: string;
@@ -21,7 +22,7 @@ export function Dialog({ title, isWide = false, onClose, children }: DialogProps
     <dialog ref={box} class={isWide ? "wide" : undefined} onClose={onClose} aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="ghost" aria-label="Close" onClick={() => box.current?.close()}>
+        <button type="button" class="ghost" aria-label={t.common.close} onClick={() => box.current?.close()}>
           <Icon node={X} />
         </button>
       </header>

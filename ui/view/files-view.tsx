@@ -7,13 +7,14 @@ import { notify } from "../state/toasts.ts";
 import { formatBytes } from "../format.ts";
 import { Icon } from "./icon.tsx";
 import { saveFile } from "../save-file.ts";
+import { t } from "../texts/texts.ts";
 
 /** MIME types shown as images. */
 const PREVIEW_TYPES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
 export function FilesView({ files }: { readonly files: readonly ProducedFile[] }) {
   return (
-    <ul class="chips" aria-label="Files">
+    <ul class="chips" aria-label={t.files.title}>
       {files.map((file) => (
         <li key={file.id} class="produced">
           <Preview file={file} />
@@ -44,7 +45,12 @@ function FileChip({ file }: { readonly file: ProducedFile }) {
     );
   }
   return (
-    <button type="button" class="chip" onClick={() => void download(file)} title={`Download ${name}`}>
+    <button
+      type="button"
+      class="chip"
+      onClick={() => void download(file)}
+      title={t.common.downloadNamed(name)}
+    >
       <Icon node={FileText} size={16} />
       <span class="chip-name">{name}</span>
       <span class="faint">{formatBytes(bytes)}</span>
@@ -61,6 +67,6 @@ async function download({ id, name, text, data_base64: base64 }: ProducedFile): 
       saveFile(name, [Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))]);
     else saveFile(name, [await (await send(`v1/files/${encodeURIComponent(id)}/content`)).blob()]);
   } catch (error) {
-    notify(`Could not download ${name}: ${messageOf(error)}`);
+    notify(t.errors.notDownloaded(name, messageOf(error)));
   }
 }

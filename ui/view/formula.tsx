@@ -5,6 +5,7 @@ import { memo } from "preact/compat";
 import { useEffect } from "preact/hooks";
 import type Temml from "temml";
 import { mathElement } from "./mathml.ts";
+import { t } from "../texts/texts.ts";
 
 const translator = signal<typeof Temml | undefined>(undefined);
 
@@ -23,7 +24,7 @@ export const Formula = memo(({ formula, source, isDisplay }: FormulaProps) => {
   if (!isDisplay) return <span class="formula">{rendered}</span>;
   // A scrollable box must be focusable by keyboard.
   return (
-    <span class="formula display" tabIndex={0} role="region" aria-label="Formula">
+    <span class="formula display" tabIndex={0} role="region" aria-label={t.blocks.formula}>
       {rendered}
     </span>
   );

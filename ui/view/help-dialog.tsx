@@ -10,11 +10,12 @@ import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
 import { isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
 import { isPaletteOpen } from "./palette.tsx";
+import { t } from "../texts/texts.ts";
 
 interface Shortcut {
   /** Keys for display; Ctrl is Cmd on a Mac. */
   readonly keys: string;
-  readonly what: string;
+  readonly what: () => string;
   readonly fits: (event: KeyboardEvent) => boolean;
   /** Returns true if the shortcut applied. */
   readonly run: () => boolean;
@@ -26,19 +27,19 @@ const plain = (event: KeyboardEvent): boolean => !withCommand(event) && !event.a
 const SHORTCUTS: readonly Shortcut[] = [
   {
     keys: "Ctrl Shift O",
-    what: "New conversation",
+    what: () => t.chat.new,
     fits: (event) => withCommand(event) && event.shiftKey && event.key.toLowerCase() === "o",
     run: () => (go({ page: "chat" }), true),
   },
   {
     keys: "Ctrl K",
-    what: "Command palette: actions, conversations, models",
+    what: () => t.keys.palette,
     fits: (event) => withCommand(event) && event.key.toLowerCase() === "k",
     run: () => (isPaletteOpen.value = true),
   },
   {
     keys: "Ctrl Shift F",
-    what: "Search in conversations",
+    what: () => t.keys.search,
     fits: (event) => withCommand(event) && event.shiftKey && event.key.toLowerCase() === "f",
     run: () => {
       isListOpen.value = true;
@@ -48,25 +49,25 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: "Ctrl B",
-    what: "Show or hide conversations",
+    what: () => t.keys.list,
     fits: (event) => withCommand(event) && event.key.toLowerCase() === "b",
     run: () => ((isListOpen.value = !isListOpen.value), true),
   },
   {
     keys: "Ctrl ,",
-    what: "Conversation settings",
+    what: () => t.chat.settings,
     fits: (event) => withCommand(event) && event.key === ",",
     run: () => ((isPanelOpen.value = !isPanelOpen.value), true),
   },
   {
     keys: "/",
-    what: "Focus the message box",
+    what: () => t.keys.focus,
     fits: (event) => plain(event) && event.key === "/",
     run: () => (document.getElementById(COMPOSER_ID)?.focus(), true),
   },
   {
     keys: "Esc",
-    what: "Stop the answer, image generation or speech",
+    what: () => t.keys.stop,
     fits: ({ key }) => key === "Escape" && document.querySelector("dialog[open]") === null,
     run: () => {
       const id = current.value?.id;
@@ -81,19 +82,20 @@ const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: "?",
-    what: "Show this help",
+    what: () => t.keys.help,
     fits: (event) => plain(event) && event.key === "?",
     run: () => (isHelpOpen.value = true),
   },
 ];
 
 /** Shortcuts of text boxes. */
-const IN_A_BOX = [
-  ["Enter", "Send"],
-  ["Shift Enter", "New line"],
-  ["Ctrl Enter", "Generate, on the pages Images and Speech"],
-  ["↑", "Last message, in an empty box"],
-] as const;
+const inABox = () =>
+  [
+    ["Enter", t.composer.send],
+    ["Shift Enter", t.keys.newLine],
+    ["Ctrl Enter", t.keys.generate],
+    ["↑", t.keys.last],
+  ] as const;
 
 /** Installs the keyboard listener. */
 export function watchKeys(): void {
@@ -105,15 +107,15 @@ export function watchKeys(): void {
 
 export function HelpDialog() {
   if (!isHelpOpen.value) return null;
-  const rows = [...SHORTCUTS.map(({ keys, what }) => [keys, what] as const), ...IN_A_BOX];
+  const rows = [...SHORTCUTS.map(({ keys, what }) => [keys, what()] as const), ...inABox()];
   return (
-    <Dialog title="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)}>
+    <Dialog title={t.keys.title} onClose={() => (isHelpOpen.value = false)}>
       <dl class="keys">
         {rows.map(([keys, what]) => (
           <div key={keys}>
             <dt>
               {keys.split(" ").map((key) => (
-                <kbd>{key}</kbd>
+                <kbd>{keyName(key)}</kbd>
               ))}
             </dt>
             <dd>{what}</dd>
@@ -122,6 +124,12 @@ export function HelpDialog() {
       </dl>
     </Dialog>
   );
+}
+
+/** Name of a key as keyboards of the language have it. */
+function keyName(key: string): string {
+  const names: Readonly<Record<string, string>> = t.keys.names;
+  return names[key] ?? key;
 }
 
 function isTyping({ target }: KeyboardEvent): boolean {

@@ -5,11 +5,12 @@ import { isKeyDialogOpen } from "../state/key.ts";
 import { loadModels } from "../state/models.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { Dialog } from "./dialog.tsx";
+import { t } from "../texts/texts.ts";
 
 export function KeyDialog() {
   if (!isKeyDialogOpen.value) return null;
   return (
-    <Dialog title="API key" onClose={() => (isKeyDialogOpen.value = false)}>
+    <Dialog title={t.key.title} onClose={() => (isKeyDialogOpen.value = false)}>
       <KeyForm />
     </Dialog>
   );
@@ -26,18 +27,18 @@ function KeyForm() {
         void loadModels();
       }}
     >
-      <p>This server requires an API key. The key is stored in this browser.</p>
+      <p>{t.key.required}</p>
       <div class="row">
         <input
           class="grow"
           type="password"
           autocomplete="off"
-          aria-label="API key"
+          aria-label={t.key.title}
           value={key}
           onInput={({ currentTarget }) => setKey(currentTarget.value)}
         />
         <button type="submit" class="primary">
-          Save
+          {t.common.save}
         </button>
       </div>
     </form>

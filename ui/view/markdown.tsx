@@ -11,6 +11,7 @@ import { Formula } from "./formula.tsx";
 import { lexer, type MathToken } from "./math-tokens.ts";
 import { safeLink } from "./safe-link.ts";
 import { TableView } from "./table-view.tsx";
+import { t } from "../texts/texts.ts";
 
 interface MarkdownProps {
   readonly text: string;
@@ -105,7 +106,9 @@ function heading({ depth, tokens }: Tokens.Heading): ComponentChild {
 function list({ ordered, start, items }: Tokens.List): ComponentChild {
   const entries = items.map((item) => (
     <li class={item.task ? "task" : undefined}>
-      {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="Task" />}
+      {item.task && (
+        <input type="checkbox" checked={item.checked ?? false} disabled aria-label={t.blocks.task} />
+      )}
       {blocks(withoutCheckbox(item.tokens))}
     </li>
   ));

@@ -4,13 +4,13 @@ import { Plus, Trash2 } from "lucide";
 import { useState } from "preact/hooks";
 import type { PageMcpServer } from "../../src/core/page-mcp.ts";
 import { messageOf } from "../api/client.ts";
-import { plural } from "../format.ts";
 import { usePolling } from "../pages/use-polling.ts";
 import type { Conversation } from "../state/conversation.ts";
 import { setSettings } from "../state/conversations.ts";
 import { addMcp, canAddMcp, loadMcp, mcpServers, removeMcp } from "../state/mcp.ts";
 import { LineField, SwitchField } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Refresh interval while the panel is shown, milliseconds. */
 const POLL_MS = 3000;
@@ -26,7 +26,7 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
   };
   return (
     <fieldset>
-      <legend>MCP servers</legend>
+      <legend>{t.mcp.title}</legend>
       <ul class="mcp">
         {mcpServers.value.map((server) => (
           <li key={server.id}>
@@ -41,8 +41,8 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
                 <button
                   type="button"
                   class="ghost"
-                  aria-label={`Remove the MCP server ${server.name}`}
-                  title={`Remove the MCP server ${server.name}`}
+                  aria-label={t.mcp.remove(server.name)}
+                  title={t.mcp.remove(server.name)}
                   onClick={() => void removeMcp(server.id)}
                 >
                   <Icon node={Trash2} size={15} />
@@ -56,7 +56,7 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
       {isAdding && <AddForm onDone={() => setAdding(false)} />}
       {canAddMcp.value && !isAdding && (
         <button type="button" onClick={() => setAdding(true)}>
-          <Icon node={Plus} size={15} /> Add an MCP server
+          <Icon node={Plus} size={15} /> {t.mcp.add}
         </button>
       )}
     </fieldset>
@@ -64,10 +64,10 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
 }
 
 function ServerState({ server: { status, problem, host, tools } }: { readonly server: PageMcpServer }) {
-  if (status === "failed") return <p class="problem">Not connected: {problem}</p>;
+  if (status === "failed") return <p class="problem">{t.mcp.notConnected(problem ?? "")}</p>;
   const facts = [
     ...(host === undefined ? [] : [host]),
-    status === "connecting" ? "connecting…" : plural(tools.length, "tool"),
+    status === "connecting" ? t.mcp.connecting : t.count.tool(tools.length),
   ];
   return (
     <details class="faint">
@@ -100,37 +100,34 @@ function AddForm({ onDone }: { readonly onDone: () => void }) {
   return (
     <form
       class="mcp-form"
-      aria-label="Add an MCP server"
+      aria-label={t.mcp.add}
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
       }}
     >
-      <LineField label="Name" hint="wiki" required value={name} onChange={setName} />
+      <LineField label={t.common.name} hint="wiki" required value={name} onChange={setName} />
       <LineField
-        label="Address"
+        label={t.mcp.address}
         kind="address"
         hint="https://example.com/mcp"
         required
         value={url}
         onChange={setUrl}
       />
-      <LineField label="Token, if it needs one" kind="secret" value={token} onChange={setToken} />
+      <LineField label={t.mcp.token} kind="secret" value={token} onChange={setToken} />
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problem}
         </p>
       )}
-      <p class="faint">
-        The model can call its tools, and what they answer becomes part of the conversation. Add only servers
-        that you trust.
-      </p>
+      <p class="faint">{t.mcp.trust}</p>
       <div class="row">
         <button type="submit" class="primary">
-          Add
+          {t.common.add}
         </button>
         <button type="button" onClick={onDone}>
-          Cancel
+          {t.common.cancel}
         </button>
       </div>
     </form>

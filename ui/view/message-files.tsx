@@ -5,11 +5,12 @@ import type { Attachment } from "../state/conversation.ts";
 import { mediaTypeOf } from "../state/media-types.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { Dialog } from "./dialog.tsx";
+import { t } from "../texts/texts.ts";
 
 export function MessageFiles({ attachments }: { readonly attachments: readonly Attachment[] }) {
   if (attachments.length === 0) return null;
   return (
-    <ul class="chips message-files" aria-label="Attachments">
+    <ul class="chips message-files" aria-label={t.files.attachments}>
       {attachments.map((attachment, index) => (
         <FileView key={index} attachment={attachment} />
       ))}
@@ -58,12 +59,17 @@ export function Thumbnail({ name, source }: ThumbnailProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" class="thumbnail" onClick={() => setOpen(true)} aria-label={`Enlarge ${name}`}>
+      <button
+        type="button"
+        class="thumbnail"
+        onClick={() => setOpen(true)}
+        aria-label={t.files.enlarge(name)}
+      >
         <img src={source} alt={name} />
       </button>
       {isOpen && (
         <Dialog title={name} isWide onClose={() => setOpen(false)}>
-          <img class="enlarged" src={source} alt={`${name}, enlarged`} />
+          <img class="enlarged" src={source} alt={t.files.enlarged(name)} />
         </Dialog>
       )}
     </>

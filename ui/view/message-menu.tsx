@@ -9,6 +9,7 @@ import { go } from "../state/route.ts";
 import { isRunning } from "../state/running.ts";
 import { notify } from "../state/toasts.ts";
 import { Menu, type MenuItem } from "./menu.tsx";
+import { t } from "../texts/texts.ts";
 
 interface MessageMenuProps {
   readonly conversation: Conversation;
@@ -19,19 +20,19 @@ interface MessageMenuProps {
 
 export function MessageMenu({ conversation: { id }, message, onEdit }: MessageMenuProps) {
   const isDisabled = isRunning(id);
-  const kind = message.role === "user" ? "question" : "answer";
+  const texts = message.role === "user" ? t.question : t.answer;
   const items: readonly MenuItem[] = [
-    ...(onEdit === undefined ? [] : [{ label: "Edit answer", icon: Pencil, isDisabled, run: onEdit }]),
-    { label: "Fork from here", icon: GitFork, run: () => fork(id, message) },
+    ...(onEdit === undefined ? [] : [{ label: t.answer.edit, icon: Pencil, isDisabled, run: onEdit }]),
+    { label: t.answer.fork, icon: GitFork, run: () => fork(id, message) },
     {
-      label: `Delete ${kind}`,
+      label: texts.remove,
       icon: Trash2,
       isDanger: true,
       isDisabled,
       run: () => deleteMessage(id, message),
     },
   ];
-  return <Menu label={`More actions for this ${kind}`} items={items} isUp />;
+  return <Menu label={texts.more} items={items} isUp />;
 }
 
 function fork(id: string, message: Message): void {
@@ -40,13 +41,13 @@ function fork(id: string, message: Message): void {
   const copy = forked(conversation, message, { id: newId(), now: Date.now() });
   add(copy);
   go({ page: "chat", id: copy.id });
-  notify("This is a copy; the conversation that it comes from is unchanged.");
+  notify(t.answer.isCopy);
 }
 
 function deleteMessage(id: string, message: Message): void {
   const before = conversationOf(id);
   if (before === undefined) return;
   change(id, (conversation) => withoutMessage(conversation, message));
-  const text = message.role === "user" ? "Deleted the question and its answers." : "Deleted the answer.";
-  notify(text, { label: "Undo", run: () => change(id, (after) => withMessagesOf(after, before)) });
+  const text = message.role === "user" ? t.answer.questionDeleted : t.answer.deleted;
+  notify(text, { label: t.common.undo, run: () => change(id, (after) => withMessagesOf(after, before)) });
 }

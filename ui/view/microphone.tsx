@@ -6,6 +6,7 @@ import { messageOf } from "../api/client.ts";
 import { type Capture, startCapture } from "../state/microphone.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 export function MicrophoneButton({ onFile }: { readonly onFile: (file: File) => void }) {
   const [capture, setCapture] = useState<Capture>();
@@ -22,7 +23,7 @@ export function MicrophoneButton({ onFile }: { readonly onFile: (file: File) => 
     }
     setCapture(undefined);
   };
-  const label = capture === undefined ? "Record with the microphone" : "Stop the microphone";
+  const label = capture === undefined ? t.microphone.start : t.microphone.stop;
   return (
     <button
       type="button"

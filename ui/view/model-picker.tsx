@@ -4,6 +4,7 @@ import { type ModelCard, grouped, ofKind } from "../state/model-card.ts";
 import { models, modelsError } from "../state/models.ts";
 import { change, current } from "../state/conversations.ts";
 import { setPrefs } from "../state/prefs.ts";
+import { t } from "../texts/texts.ts";
 
 export function ModelPicker() {
   const conversation = current.value;
@@ -18,13 +19,15 @@ export function ModelPicker() {
   return (
     <select
       class="model-picker"
-      aria-label="Model"
-      title={modelsError.value ?? "Model"}
+      aria-label={t.common.model}
+      title={modelsError.value ?? t.common.model}
       value={model}
       onChange={({ currentTarget }) => choose(currentTarget.value)}
     >
-      <option value="">{cards[0] === undefined ? "Default model" : `Default: ${cards[0].id}`}</option>
-      {isGone && <option value={model}>{model} (unavailable)</option>}
+      <option value="">
+        {cards[0] === undefined ? t.models.defaultModel : t.common.defaultIs(cards[0].id)}
+      </option>
+      {isGone && <option value={model}>{t.common.unavailable(model)}</option>}
       {grouped(cards).map(({ base, adapters }) =>
         adapters.length === 0 ? (
           <ModelOption card={base} />
@@ -42,6 +45,6 @@ export function ModelPicker() {
 }
 
 function ModelOption({ card: { id, root, parent, status } }: { readonly card: ModelCard }) {
-  const name = parent && root ? `${root} (adapter)` : id;
-  return <option value={id}>{status === "unloaded" ? `${name} · not loaded` : name}</option>;
+  const name = parent && root ? t.models.adapter(root) : id;
+  return <option value={id}>{status === "unloaded" ? t.common.notLoaded(name) : name}</option>;
 }

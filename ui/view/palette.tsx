@@ -10,6 +10,7 @@ import { setPrefs } from "../state/prefs.ts";
 import { go, OTHER_PAGES } from "../state/route.ts";
 import { isHelpOpen, isPanelOpen } from "./layout.ts";
 import { sharedId } from "./share-dialog.tsx";
+import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
 
 export const isPaletteOpen = signal(false);
 
@@ -50,24 +51,24 @@ function OpenPalette() {
     <dialog
       ref={box}
       class="palette"
-      aria-label="Command palette"
+      aria-label={t.palette.title}
       onClose={() => (isPaletteOpen.value = false)}
       onClick={({ target }) => target === box.current && box.current?.close()}
     >
       <input
         role="combobox"
-        aria-label="Search actions, conversations and models"
+        aria-label={t.palette.search}
         aria-controls={id}
         aria-expanded="true"
         aria-autocomplete="list"
         aria-activedescendant={selected === undefined ? undefined : `${id}-${at}`}
-        placeholder="Search actions, conversations and models"
+        placeholder={t.palette.search}
         value={query}
         ref={(input) => input?.focus()}
         onInput={({ currentTarget }) => (setQuery(currentTarget.value), setAt(0))}
         onKeyDown={onKeyDown}
       />
-      <ul id={id} role="listbox" aria-label="Matches">
+      <ul id={id} role="listbox" aria-label={t.palette.matches}>
         {found.map((entry, index) => (
           <li
             key={`${entry.group} ${index}`}
@@ -82,7 +83,7 @@ function OpenPalette() {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p class="faint">Nothing matches.</p>}
+      {found.length === 0 && <p class="faint">{t.palette.none}</p>}
     </dialog>
   );
 }
@@ -101,22 +102,22 @@ function matching(all: readonly Entry[], query: string): readonly Entry[] {
 
 function entries(): readonly Entry[] {
   const conversation = current.value;
-  const action = (name: string, run: () => void): Entry => ({ group: "Action", name, run });
+  const action = (name: string, run: () => void): Entry => ({ group: t.palette.action, name, run });
   const inConversation: readonly Entry[] =
     conversation === undefined
       ? []
       : [
-          action("Conversation settings", () => (isPanelOpen.value = !isPanelOpen.value)),
+          action(t.chat.settings, () => (isPanelOpen.value = !isPanelOpen.value)),
           ...(conversation.messages.length === 0
             ? []
             : [
-                action("Save conversation as a file", () => (sharedId.value = conversation.id)),
-                action(conversation.pinned === true ? "Unpin conversation" : "Pin conversation", () =>
+                action(t.share.title, () => (sharedId.value = conversation.id)),
+                action(conversation.pinned === true ? t.palette.unpin : t.palette.pin, () =>
                   change(conversation.id, (before) => ({ ...before, pinned: before.pinned !== true })),
                 ),
               ]),
           ...ofKind(models.value ?? [], "text").map(({ id: model }): Entry => ({
-            group: "Use model",
+            group: t.palette.useModel,
             name: model,
             run: () => {
               change(conversation.id, (before) => ({ ...before, model }));
@@ -124,27 +125,30 @@ function entries(): readonly Entry[] {
             },
           })),
           ...assistants.value.map((assistant): Entry => ({
-            group: "Use assistant",
+            group: t.palette.useAssistant,
             name: assistant.name,
             run: () => applyAssistant(conversation.id, assistant),
           })),
         ];
   return [
-    action("New conversation", () => go({ page: "chat" })),
+    action(t.chat.new, () => go({ page: "chat" })),
     ...summaries.value.map(({ id, title }): Entry => ({
-      group: "Conversation",
+      group: t.chat.conversation,
       name: title,
       run: () => go({ page: "chat", id }),
     })),
     ...inConversation,
     ...OTHER_PAGES.map((page): Entry => ({
-      group: "Page",
-      name: page.charAt(0).toUpperCase() + page.slice(1),
+      group: t.palette.page,
+      name: t.pages[page],
       run: () => go({ page }),
     })),
     ...(["light", "dark", "system"] as const).map((theme) =>
-      action(`Theme: ${theme}`, () => setPrefs({ theme })),
+      action(t.list.theme(t.themes[theme]), () => setPrefs({ theme })),
     ),
-    action("Keyboard shortcuts", () => (isHelpOpen.value = true)),
+    ...LANGUAGE_TAGS.map((language) =>
+      action(t.settings.languageIs(LANGUAGES[language].name), () => setPrefs({ language })),
+    ),
+    action(t.keys.title, () => (isHelpOpen.value = true)),
   ];
 }

@@ -3,6 +3,7 @@
 // oxlint-disable-next-line import/default -- the bundler's: the address of the file
 import mermaidFile from "@mermaid-js/tiny/dist/mermaid.tiny.js" with { type: "file" };
 import { useEffect, useRef, useState } from "preact/hooks";
+import { t } from "../texts/texts.ts";
 
 export type PreviewKind = "html" | "svg" | "mermaid";
 
@@ -54,15 +55,11 @@ export function Preview({ kind, source }: PreviewProps) {
         class="preview"
         sandbox="allow-scripts"
         src="preview.html"
-        title={`Preview of ${kind === "html" ? "the page" : "the graphic"}`}
+        title={kind === "html" ? t.blocks.previewOfPage : t.blocks.previewOfGraphic}
         style={height === undefined ? undefined : { height: `${height}px` }}
         onLoad={send}
       />
-      {kind === "html" && (
-        <p class="faint preview-note">
-          Runs without network: scripts and images of other hosts are not loaded.
-        </p>
-      )}
+      {kind === "html" && <p class="faint preview-note">{t.blocks.previewNote}</p>}
     </>
   );
 }

@@ -5,13 +5,13 @@ import { useState } from "preact/hooks";
 import { answerQuestion, editQuestion } from "../state/chat.ts";
 import { isRunning } from "../state/running.ts";
 import { type Conversation, type Excerpt, thread, type UserMessage } from "../state/conversation.ts";
-import { plural } from "../format.ts";
 import { Alternatives } from "./alternatives.tsx";
 import { CopyButton } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
 import { MessageFiles } from "./message-files.tsx";
 import { MessageMenu } from "./message-menu.tsx";
 import { TextEditor } from "./text-editor.tsx";
+import { t } from "../texts/texts.ts";
 
 interface QuestionProps {
   readonly conversation: Conversation;
@@ -28,8 +28,8 @@ export function QuestionView({ conversation, message }: QuestionProps) {
     };
     return (
       <TextEditor
-        label="Edit question"
-        action="Resend"
+        label={t.question.edit}
+        action={t.question.resend}
         text={message.text}
         onSubmit={submit}
         onCancel={() => setEdited(false)}
@@ -38,7 +38,7 @@ export function QuestionView({ conversation, message }: QuestionProps) {
   }
   const isUnanswered = !isRunning(conversation.id) && thread(conversation).at(-1)?.id === message.id;
   return (
-    <article class="question" aria-label="You">
+    <article class="question" aria-label={t.question.you}>
       <MessageFiles attachments={message.attachments} />
       {message.text !== "" && <div class="bubble">{message.text}</div>}
       {message.excerpts?.map((excerpt) => (
@@ -46,21 +46,21 @@ export function QuestionView({ conversation, message }: QuestionProps) {
       ))}
       <div class="actions">
         <Alternatives conversation={conversation} message={message} />
-        <CopyButton text={message.text} what="question" />
+        <CopyButton text={message.text} label={t.blocks.copyQuestion} />
         <button
           type="button"
           class="ghost"
           onClick={() => setEdited(true)}
           disabled={isRunning(conversation.id)}
-          aria-label="Edit question"
-          title="Edit question"
+          aria-label={t.question.edit}
+          title={t.question.edit}
         >
           <Icon node={Pencil} size={15} />
         </button>
         <MessageMenu {...{ conversation, message }} />
         {isUnanswered && (
           <button type="button" class="ghost" onClick={() => answerQuestion(conversation.id)}>
-            <Icon node={CornerDownLeft} size={15} /> Answer
+            <Icon node={CornerDownLeft} size={15} /> {t.question.answer}
           </button>
         )}
       </div>
@@ -75,13 +75,11 @@ function ExcerptView({ excerpt: { file, total, passages } }: { readonly excerpt:
     <section class="excerpt">
       <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon node={TextSearch} size={16} />
-        <span>
-          Sent {passages.length} of {plural(total, "passage")} of {file}
-        </span>
+        <span>{t.question.sent(passages.length, total, file)}</span>
         <Icon node={ChevronRight} size={15} />
       </button>
       {isOpen && (
-        <ol class="folded" tabIndex={0} aria-label={`Passages of ${file}`}>
+        <ol class="folded" tabIndex={0} aria-label={t.files.passagesOf(file)}>
           {passages.map(({ index, text }) => (
             <li key={index} value={index + 1}>
               {text}

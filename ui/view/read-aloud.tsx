@@ -5,11 +5,12 @@ import { canSpeak } from "../state/capabilities.ts";
 import { isSpeaking, toggleReading } from "../state/speech.ts";
 import { Icon } from "./icon.tsx";
 import { speakable } from "./speakable.ts";
+import { t } from "../texts/texts.ts";
 
 export function ReadAloud({ owner, markdown }: { readonly owner: string; readonly markdown: string }) {
   if (!canSpeak.value || markdown.trim() === "") return null;
   const isBusy = isSpeaking(owner);
-  const label = isBusy ? "Stop reading" : "Read aloud";
+  const label = isBusy ? t.answer.stopReading : t.answer.read;
   return (
     <button
       type="button"

@@ -4,6 +4,7 @@ import { Brain, ChevronRight } from "lucide";
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 import { Markdown } from "./markdown.tsx";
+import { t } from "../texts/texts.ts";
 
 interface ReasoningProps {
   readonly text: string;
@@ -14,10 +15,10 @@ export function Reasoning({ text, isGrowing }: ReasoningProps) {
   const [choice, setChoice] = useState<boolean>();
   const isOpen = choice ?? isGrowing;
   return (
-    <section class="reasoning" aria-label="Reasoning">
+    <section class="reasoning" aria-label={t.answer.reasoning}>
       <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon node={Brain} size={16} />
-        <span>{isGrowing ? "Thinking…" : "Reasoning"}</span>
+        <span>{isGrowing ? t.answer.thinking : t.answer.reasoning}</span>
         <Icon node={ChevronRight} size={15} />
       </button>
       {isOpen && (

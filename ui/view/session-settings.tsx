@@ -10,6 +10,7 @@ import { go } from "../state/route.ts";
 import { notify } from "../state/toasts.ts";
 import { fromSession, type ServerSession } from "../state/transfer.ts";
 import { SwitchField } from "./fields.tsx";
+import { t } from "../texts/texts.ts";
 
 const pathOf = (session: string): string => `v1/sessions/${encodeURIComponent(session)}`;
 
@@ -24,13 +25,13 @@ export function SessionSettings({ conversation: { id, session } }: { readonly co
   const deleteSession = async (name: string): Promise<void> => {
     await send(pathOf(name), { method: "DELETE" });
     set(null);
-    notify("Session deleted on the server. The conversation remains in this browser.");
+    notify(t.settings.sessionDeleted);
   };
   return (
     <fieldset>
-      <legend>Server session</legend>
+      <legend>{t.settings.session}</legend>
       <SwitchField
-        label="Use a session for this conversation"
+        label={t.settings.useSession}
         value={session !== null}
         onChange={(isOn) => set(isOn ? `ui-${newId()}` : null)}
       />
@@ -41,10 +42,10 @@ export function SessionSettings({ conversation: { id, session } }: { readonly co
           </p>
           <div class="row">
             <button type="button" onClick={attempt(() => download(session))}>
-              Download
+              {t.common.download}
             </button>
             <button type="button" onClick={attempt(() => deleteSession(session))}>
-              Delete
+              {t.common.delete}
             </button>
           </div>
         </>
@@ -77,12 +78,12 @@ function OpenSession() {
     >
       <input
         class="grow"
-        aria-label="Session id"
-        placeholder="Open a session by id"
+        aria-label={t.settings.sessionId}
+        placeholder={t.settings.sessionHint}
         value={name}
         onInput={({ currentTarget }) => setName(currentTarget.value)}
       />
-      <button type="submit">Open</button>
+      <button type="submit">{t.settings.open}</button>
     </form>
   );
 }

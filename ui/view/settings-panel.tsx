@@ -10,18 +10,20 @@ import { isPanelOpen } from "./layout.ts";
 import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
 import { McpSettings } from "./mcp-settings.tsx";
 import { SessionSettings } from "./session-settings.tsx";
+import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
+import { type Prefs, prefs, setPrefs } from "../state/prefs.ts";
 
 export function SettingsPanel() {
   const conversation = current.value;
   if (conversation === undefined) return null;
   return (
-    <aside class="panel" aria-label="Conversation settings">
+    <aside class="panel" aria-label={t.chat.settings}>
       <header>
-        <h2>Settings</h2>
+        <h2>{t.settings.title}</h2>
         <button
           type="button"
           class="ghost"
-          aria-label="Close settings"
+          aria-label={t.settings.close}
           onClick={() => (isPanelOpen.value = false)}
         >
           <Icon node={X} />
@@ -32,26 +34,52 @@ export function SettingsPanel() {
         <McpSettings conversation={conversation} />
         <AssistantSettings conversation={conversation} />
         <SessionSettings conversation={conversation} />
+        <PageSettings />
       </div>
     </aside>
   );
 }
 
-const EFFORTS = [
-  ["", "Model default"],
-  ["off", "Off"],
-  ["low", "Low"],
-  ["medium", "Medium"],
-  ["high", "High"],
-  ["xhigh", "Highest"],
-] as const;
+/** What holds for the page rather than for a conversation. */
+function PageSettings() {
+  const languages = LANGUAGE_TAGS.map((tag) => [tag, LANGUAGES[tag].name] as const);
+  const themes = (["system", "light", "dark"] as const).map((theme) => [theme, t.themes[theme]] as const);
+  return (
+    <fieldset>
+      <legend>{t.settings.page}</legend>
+      <SelectField
+        label={t.settings.language}
+        value={prefs.value.language}
+        options={[["system", t.settings.browserLanguage], ...languages]}
+        onChange={(language) => setPrefs({ language: language as Prefs["language"] })}
+      />
+      <SelectField
+        label={t.settings.theme}
+        value={prefs.value.theme}
+        options={themes}
+        onChange={(theme) => setPrefs({ theme: theme as Prefs["theme"] })}
+      />
+    </fieldset>
+  );
+}
 
-const PERMISSIONS = [
-  ["", "Server default"],
-  ["auto", "Without approval"],
-  ["ask", "After approval"],
-  ["deny", "Never"],
-] as const;
+const efforts = () =>
+  [
+    ["", t.settings.modelDefault],
+    ["off", t.settings.off],
+    ["low", t.settings.low],
+    ["medium", t.settings.medium],
+    ["high", t.settings.high],
+    ["xhigh", t.settings.highest],
+  ] as const;
+
+const permissions = () =>
+  [
+    ["", t.settings.serverDefault],
+    ["auto", t.settings.auto],
+    ["ask", t.settings.ask],
+    ["deny", t.settings.never],
+  ] as const;
 
 function Fields({ conversation: { id, settings } }: { readonly conversation: Conversation }) {
   const set = (part: Partial<Settings>): void => setSettings(id, { ...settings, ...part });
@@ -61,41 +89,80 @@ function Fields({ conversation: { id, settings } }: { readonly conversation: Con
   });
   return (
     <>
-      <TextField label="System prompt" rows={4} {...field("system")} />
-      <SelectField label="Reasoning" options={EFFORTS} {...field("reasoning")} />
+      <TextField label={t.settings.system} rows={4} {...field("system")} />
+      <SelectField label={t.answer.reasoning} options={efforts()} {...field("reasoning")} />
       <fieldset>
-        <legend>Sampling</legend>
-        <p class="faint">Empty fields use the server's defaults.</p>
+        <legend>{t.settings.sampling}</legend>
+        <p class="faint">{t.settings.emptyFields}</p>
         <div class="pairs">
-          <NumberField label="Temperature" hint="1" min={0} max={2} step={0.1} {...field("temperature")} />
-          <NumberField label="Top p" hint="1" min={0.01} max={1} step={0.01} {...field("top_p")} />
-          <NumberField label="Top k" hint="0" min={0} step={1} {...field("top_k")} />
-          <NumberField label="Min p" hint="0" min={0} max={1} step={0.01} {...field("min_p")} />
-          <NumberField label="Max tokens" hint="no cap" min={1} step={1} {...field("max_tokens")} />
-          <NumberField label="Seed" hint="random" step={1} {...field("seed")} />
-          <NumberField label="Presence" hint="0" min={-2} max={2} step={0.1} {...field("presence_penalty")} />
           <NumberField
-            label="Frequency"
+            label={t.settings.temperature}
+            hint="1"
+            min={0}
+            max={2}
+            step={0.1}
+            {...field("temperature")}
+          />
+          <NumberField label={t.settings.topP} hint="1" min={0.01} max={1} step={0.01} {...field("top_p")} />
+          <NumberField label={t.settings.topK} hint="0" min={0} step={1} {...field("top_k")} />
+          <NumberField label={t.settings.minP} hint="0" min={0} max={1} step={0.01} {...field("min_p")} />
+          <NumberField
+            label={t.settings.maxTokens}
+            hint={t.settings.noCap}
+            min={1}
+            step={1}
+            {...field("max_tokens")}
+          />
+          <NumberField label={t.settings.seed} hint={t.settings.random} step={1} {...field("seed")} />
+          <NumberField
+            label={t.settings.presence}
+            hint="0"
+            min={-2}
+            max={2}
+            step={0.1}
+            {...field("presence_penalty")}
+          />
+          <NumberField
+            label={t.settings.frequency}
             hint="0"
             min={-2}
             max={2}
             step={0.1}
             {...field("frequency_penalty")}
           />
-          <NumberField label="Repetition" hint="1" min={0.01} step={0.05} {...field("repetition_penalty")} />
+          <NumberField
+            label={t.settings.repetition}
+            hint="1"
+            min={0.01}
+            step={0.05}
+            {...field("repetition_penalty")}
+          />
         </div>
-        <TextField label="Stop strings, one per line" rows={2} {...field("stop")} />
+        <TextField label={t.settings.stop} rows={2} {...field("stop")} />
       </fieldset>
-      <fieldset>
-        <legend>Server tools</legend>
-        <SwitchField label="Run Python" {...field("python")} />
-        <SwitchField label="Run shell commands" {...field("shell")} />
-        <SwitchField label="Search the web" {...field("search")} />
-        <SelectField label="Actions run" options={PERMISSIONS} {...field("permission")} />
-      </fieldset>
+      <ToolFields field={field} />
       <button type="button" onClick={() => set(DEFAULT_SETTINGS)}>
-        Reset all
+        {t.settings.reset}
       </button>
     </>
+  );
+}
+
+interface ToolFieldsProps {
+  readonly field: (name: keyof Settings) => {
+    readonly value: never;
+    readonly onChange: (value: Settings[keyof Settings]) => void;
+  };
+}
+
+function ToolFields({ field }: ToolFieldsProps) {
+  return (
+    <fieldset>
+      <legend>{t.settings.tools}</legend>
+      <SwitchField label={t.settings.python} {...field("python")} />
+      <SwitchField label={t.settings.shell} {...field("shell")} />
+      <SwitchField label={t.settings.web} {...field("search")} />
+      <SelectField label={t.settings.permission} options={permissions()} {...field("permission")} />
+    </fieldset>
   );
 }

@@ -10,33 +10,35 @@ import { fileNameOf, markdownOf } from "../state/share.ts";
 import { notify } from "../state/toasts.ts";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 /** Id of the conversation that is shared. */
 export const sharedId = signal<string | undefined>(undefined);
 
-const FORMATS = [
-  {
-    extension: "html",
-    icon: FileCode,
-    name: "Web page",
-    what: "For reading, in any browser. With images, without scripts.",
-    make: async (conversation: Conversation) => (await import("./share-page.tsx")).pageOf(conversation),
-  },
-  {
-    extension: "md",
-    icon: FileText,
-    name: "Markdown",
-    what: "The questions and answers as text.",
-    make: async (conversation: Conversation) => markdownOf(conversation),
-  },
-  {
-    extension: "json",
-    icon: Braces,
-    name: "JSON",
-    what: "Everything, with all versions and files. Can be imported here.",
-    make: async ({ id }: Conversation) => exportedText([id]),
-  },
-] as const;
+const formats = () =>
+  [
+    {
+      extension: "html",
+      icon: FileCode,
+      name: t.share.page,
+      what: t.share.pageWhat,
+      make: async (conversation: Conversation) => (await import("./share-page.tsx")).pageOf(conversation),
+    },
+    {
+      extension: "md",
+      icon: FileText,
+      name: "Markdown",
+      what: t.share.markdownWhat,
+      make: async (conversation: Conversation) => markdownOf(conversation),
+    },
+    {
+      extension: "json",
+      icon: Braces,
+      name: "JSON",
+      what: t.share.jsonWhat,
+      make: async ({ id }: Conversation) => exportedText([id]),
+    },
+  ] as const;
 
 export function ShareDialog() {
   const id = sharedId.value;
@@ -44,7 +46,7 @@ export function ShareDialog() {
   const close = (): void => {
     sharedId.value = undefined;
   };
-  const share = async ({ extension, make }: (typeof FORMATS)[number]): Promise<void> => {
+  const share = async ({ extension, make }: ReturnType<typeof formats>[number]): Promise<void> => {
     close();
     try {
       const conversation = (await openConversation(id)) ? conversationOf(id) : undefined;
@@ -55,9 +57,9 @@ export function ShareDialog() {
     }
   };
   return (
-    <Dialog title="Save conversation as a file" onClose={close}>
+    <Dialog title={t.share.title} onClose={close}>
       <ul class="choices">
-        {FORMATS.map((format) => (
+        {formats().map((format) => (
           <li key={format.extension}>
             <button type="button" onClick={() => void share(format)}>
               <Icon node={format.icon} />

@@ -6,6 +6,7 @@ import { useRef } from "preact/hooks";
 import { saveFile } from "../save-file.ts";
 import { CopyButton } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 export function TableView({ children }: { readonly children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);
@@ -18,16 +19,16 @@ export function TableView({ children }: { readonly children: ComponentChildren }
   return (
     <div class="table-view">
       {/* A scrollable box must be focusable by keyboard. */}
-      <div class="table-scroll" tabIndex={0} role="region" aria-label="Table" ref={box}>
+      <div class="table-scroll" tabIndex={0} role="region" aria-label={t.blocks.table} ref={box}>
         {children}
       </div>
       <div class="table-actions">
-        <CopyButton text={csv} what="table as CSV" />
+        <CopyButton text={csv} label={t.blocks.copyTable} />
         <button
           type="button"
           class="ghost"
-          aria-label="Download table as CSV"
-          title="Download table as CSV"
+          aria-label={t.blocks.downloadTable}
+          title={t.blocks.downloadTable}
           onClick={() => saveFile("table.csv", [csv()])}
         >
           <Icon node={Download} size={15} />

@@ -1,6 +1,7 @@
 // Editor of a question or an answer, in its place.
 
 import { useState } from "preact/hooks";
+import { t } from "../texts/texts.ts";
 
 /** Rows of the box, at most. */
 const ROWS_MAX = 16;
@@ -38,7 +39,7 @@ export function TextEditor({ label, action, text: initial, onSubmit, onCancel }:
       />
       <div class="actions shown">
         <button type="button" onClick={onCancel}>
-          Cancel
+          {t.common.cancel}
         </button>
         <button type="submit" class="primary">
           {action}

@@ -3,6 +3,7 @@
 import { X } from "lucide";
 import { dismiss, toasts } from "../state/toasts.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 export function Toasts() {
   return (
@@ -21,7 +22,7 @@ export function Toasts() {
               {action.label}
             </button>
           )}
-          <button type="button" class="ghost" aria-label="Dismiss" onClick={() => dismiss(key)}>
+          <button type="button" class="ghost" aria-label={t.system.dismiss} onClick={() => dismiss(key)}>
             <Icon node={X} size={15} />
           </button>
         </div>

@@ -16,8 +16,9 @@ import { useState } from "preact/hooks";
 import type { AssistantMessage, Conversation, ToolData, ToolPart } from "../state/conversation.ts";
 import { ApprovalCard } from "./approval-card.tsx";
 import { CodeBlock } from "./code-block.tsx";
-import { formatSecs, plural } from "../format.ts";
+import { formatSecs } from "../format.ts";
 import { Icon } from "./icon.tsx";
+import { t } from "../texts/texts.ts";
 
 interface ToolCallProps {
   readonly conversation: Conversation;
@@ -75,21 +76,22 @@ function kindOf({ tool_type, query, commands }: ToolData, name: string) {
     case "code_execution":
       return { icon: Code, title: "Python" };
     case "shell":
-      return { icon: Terminal, title: commands?.[0] === undefined ? "Shell" : `Shell: ${commands[0]}` };
+      return { icon: Terminal, title: commands?.[0] === undefined ? t.tools.shell : `Shell: ${commands[0]}` };
     case "web_search":
-      return { icon: Globe, title: query === undefined ? "Web page" : `Web search: ${query}` };
+      return { icon: Globe, title: query === undefined ? t.tools.webPage : t.tools.webSearch(query) };
     default:
       return { icon: Wrench, title: name };
   }
 }
 
 function summary(state: State, output: ToolData | undefined): string {
-  if (state === "working") return "running";
-  if (state === "refused") return "denied";
-  if (output === undefined) return "no result";
-  if (output.timed_out === true) return "timed out";
-  if (typeof output.exit_code === "number" && output.exit_code !== 0) return `exit code ${output.exit_code}`;
-  if (output.results_count !== undefined) return plural(output.results_count, "result");
+  if (state === "working") return t.tools.running;
+  if (state === "refused") return t.tools.denied;
+  if (output === undefined) return t.tools.noResult;
+  if (output.timed_out === true) return t.tools.timedOut;
+  if (typeof output.exit_code === "number" && output.exit_code !== 0)
+    return t.tools.exitCode(output.exit_code);
+  if (output.results_count !== undefined) return t.count.result(output.results_count);
   return output.execution_time_ms === undefined ? "" : formatSecs(output.execution_time_ms / 1000);
 }
 
@@ -105,15 +107,15 @@ function Output({ data }: { readonly data: ToolData }) {
   const { stdout, stderr, exception, content, sources, working_directory: folder } = data;
   return (
     <>
-      <Text title="Output" text={stdout ?? content} />
-      <Text title="Errors" text={stderr} />
-      <Text title="Exception" text={exception} />
+      <Text title={t.tools.output} text={stdout ?? content} />
+      <Text title={t.tools.errors} text={stderr} />
+      <Text title={t.tools.exception} text={exception} />
       {sources !== undefined && sources.length > 0 && (
-        <Labelled title="Sources">
+        <Labelled title={t.tools.sources}>
           <p>{sources.join(", ")}</p>
         </Labelled>
       )}
-      {folder !== undefined && <p class="faint">In {folder}</p>}
+      {folder !== undefined && <p class="faint">{t.tools.inFolder(folder)}</p>}
     </>
   );
 }
@@ -144,7 +146,7 @@ function Images({ data }: { readonly data: ToolData | undefined }) {
   return (
     <div class="images">
       {images.map((base64, index) => (
-        <img src={`data:image/png;base64,${base64}`} alt={`Tool result ${index + 1}`} />
+        <img src={`data:image/png;base64,${base64}`} alt={t.tools.result(index + 1)} />
       ))}
     </div>
   );

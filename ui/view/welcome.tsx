@@ -8,14 +8,15 @@ import { hasOnlyDemoModel, models } from "../state/models.ts";
 import { addressOf } from "../state/route.ts";
 import { AssistantCards } from "./assistants.tsx";
 import { CutNote } from "./cut-note.tsx";
+import { t } from "../texts/texts.ts";
 
 export function Welcome({ conversation }: { readonly conversation: Conversation }) {
   const all = models.value;
   return (
     <div class="thread">
       <div class="column welcome">
-        <h2>Start a conversation</h2>
-        <p>Conversations are stored in this browser.</p>
+        <h2>{t.chat.start}</h2>
+        <p>{t.chat.stored}</p>
         <CutNote conversation={conversation} />
         <AssistantCards conversation={conversation} />
         {hasOnlyDemoModel(all) && <FirstRun />}
@@ -31,15 +32,14 @@ function FirstRun() {
   return (
     <>
       <p class="note">
-        This server runs the built-in demo model with 4 million parameters. It can copy, count and name some
-        capitals. To use another model, {canPull ? "choose one below, or " : ""}start svc with <code>-m</code>
-        .
+        {canPull ? t.proposals.demoOrChoose : t.proposals.demo} <code>-m</code>
+        {t.proposals.demoEnd}
       </p>
       {canPull && (
         <>
           <Proposals />
           <p>
-            <a href={addressOf({ page: "models" })}>Find other models</a>
+            <a href={addressOf({ page: "models" })}>{t.chat.otherModels}</a>
           </p>
         </>
       )}
