@@ -5,6 +5,7 @@ import { loadCapabilities } from "./state/capabilities.ts";
 import { loadModels } from "./state/models.ts";
 import { startConversations } from "./state/conversations.ts";
 import { resume } from "./state/chat.ts";
+import { watchDrafts } from "./state/drafts.ts";
 import { prefs, watchPrefs } from "./state/prefs.ts";
 import { startSync } from "./state/sync.ts";
 import { languageOf, showLanguage } from "./texts/texts.ts";
@@ -15,6 +16,7 @@ import { watchKeys } from "./view/help-dialog.tsx";
 watchPrefs();
 await showLanguage(languageOf(prefs.value.language, navigator.languages)); // before the first text is shown
 watchRoute();
+watchDrafts();
 watchKeys();
 void startConversations(resume).then(startSync);
 void loadModels();

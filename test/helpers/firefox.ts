@@ -1,6 +1,7 @@
 // Firefox over WebDriver BiDi, for what a browser of another make must do, too. playwright-core sends Debian's Firefox commands that it
 // does not have, so this is a client of the few that a test needs.
 
+import axe from "axe-core";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,6 +24,15 @@ interface Reply {
   readonly type?: string;
   readonly message?: string;
   readonly result?: Readonly<Record<string, unknown>>;
+}
+
+/** Accessibility violations of a page, found by axe. */
+export async function firefoxViolations({ evaluate }: FirefoxPage): Promise<readonly string[]> {
+  await evaluate(`${axe.source}; undefined`);
+  const found = await evaluate(
+    "axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`)))",
+  );
+  return JSON.parse(String(found)) as readonly string[];
 }
 
 /** Opens a page in a fresh profile. */

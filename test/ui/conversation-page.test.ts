@@ -80,6 +80,33 @@ describeInBrowser("the conversation page", () => {
   );
 
   test(
+    "keeps the draft of a new conversation of each tab, and that of a closed tab",
+    async () => {
+      quickAnswers();
+      const { page } = await visit(ui.url());
+      await page.getByLabel("Message").fill("From the first tab");
+      const other = await page.context().newPage();
+      await other.goto(`${ui.url()}/ui/`);
+      expect(await typed(other)).toBe("");
+      await other.getByLabel("Message").fill("From the second tab");
+      await Promise.all([page.reload(), other.reload()]);
+      expect([await typed(page), await typed(other)]).toEqual(["From the first tab", "From the second tab"]);
+      await other.close({ runBeforeUnload: true });
+      const third = await until("the closed tab has left its draft", async () => {
+        const opened = await page.context().newPage();
+        await opened.goto(`${ui.url()}/ui/`);
+        if ((await typed(opened)) !== "") return opened;
+        await opened.close();
+        return undefined;
+      });
+      expect(await typed(third)).toBe("From the second tab");
+      await page.reload();
+      expect(await typed(page)).toBe("From the first tab");
+    },
+    SLOW_MS,
+  );
+
+  test(
     "keeps a question that was asked just before a reload",
     async () => {
       const answers = slowAnswers();

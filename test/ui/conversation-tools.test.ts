@@ -63,6 +63,37 @@ describeInBrowser("a conversation", () => {
   );
 
   test(
+    "is put into a folder, which is folded, searched and left",
+    async () => {
+      answers();
+      const { page } = await visit(ui.url());
+      await say(page, "Whales");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await say(page, "Sparrows");
+      await pick(page, "Options for Whales", "Folder");
+      await page.getByLabel("Folder, empty for none").fill("Sea");
+      await page.keyboard.press("Enter");
+      const folder = page.getByRole("region", { name: "Folder Sea" });
+      await folder.getByRole("link", { name: "Whales" }).waitFor();
+      expect(await page.getByRole("region", { name: "Today" }).getByText("Whales").count()).toBe(0);
+      expect(await violations(page)).toEqual([]);
+      await folder.getByRole("button", { name: /^Sea/ }).click();
+      await folder.getByRole("link").waitFor({ state: "detached" });
+      await page.reload();
+      await folder.waitFor();
+      expect(await folder.getByRole("link").count()).toBe(0);
+      await page.getByLabel("Search conversations").fill("whales");
+      await folder.getByRole("link", { name: "Whales" }).waitFor();
+      await pick(page, "Options for Whales", "Folder");
+      await page.getByLabel("Folder, empty for none").fill("");
+      await page.keyboard.press("Enter");
+      await page.getByRole("region", { name: "Today" }).getByText("Whales").waitFor();
+      expect(await folder.count()).toBe(0);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "is edited, shortened and forked, and a deletion is undone",
     async () => {
       answers();

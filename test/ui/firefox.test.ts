@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { docxOf, pdfOf } from "../helpers/documents.ts";
-import { FIREFOX, type FirefoxPage, openInFirefox } from "../helpers/firefox.ts";
+import { FIREFOX, type FirefoxPage, firefoxViolations, openInFirefox } from "../helpers/firefox.ts";
 import { answer } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 import { until } from "../helpers/until.ts";
@@ -52,6 +52,7 @@ describe.skipIf(FIREFOX === null)("in Firefox", () => {
       const page = await openInFirefox(`${ui.url()}/ui/`);
       try {
         await shows(page, "Start a conversation");
+        expect(await firefoxViolations(page)).toEqual([]);
         await attach(page, "two.pdf", pdfOf(["Hello from a PDF"]));
         await shows(page, "1 page");
         await attach(page, "letter.docx", docxOf("<w:p><w:t>Dear reader</w:t></w:p>"));
@@ -66,6 +67,7 @@ describe.skipIf(FIREFOX === null)("in Firefox", () => {
           "the frame is there",
           () => page.evaluate("document.querySelector('iframe.preview') !== null") as Promise<boolean>,
         );
+        expect(await firefoxViolations(page)).toEqual([]);
         await until("it is stored", async () => {
           await page.evaluate("void location.reload()");
           return shows(page, "What is it?", 5000).then(
@@ -74,6 +76,43 @@ describe.skipIf(FIREFOX === null)("in Firefox", () => {
           );
         });
         await shows(page, "Fine");
+      } finally {
+        await page.close();
+      }
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "panel, dialogs and pages have no accessibility violations, light and dark",
+    async () => {
+      const page = await openInFirefox(`${ui.url()}/ui/`);
+      try {
+        for (const theme of ["light", "dark"]) {
+          await shows(page, "Start a conversation");
+          await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
+          await click(page, "Conversation settings");
+          await shows(page, "Sampling");
+          expect([theme, await firefoxViolations(page)]).toEqual([theme, []]);
+          await click(page, "Keyboard shortcuts");
+          await shows(page, "Focus the message box");
+          expect([theme, await firefoxViolations(page)]).toEqual([theme, []]);
+          await click(page, "Close");
+          for (const name of ["images", "speech", "models", "metrics", "system"]) {
+            await page.evaluate(`void (location.hash = "#/${name}")`);
+            await until(
+              `${name} is shown`,
+              () =>
+                page.evaluate(
+                  `document.querySelector("h1").textContent.toLowerCase() === "${name}"`,
+                ) as Promise<boolean>,
+            );
+            expect([theme, name, await firefoxViolations(page)]).toEqual([theme, name, []]);
+          }
+          await page.evaluate('void (location.hash = "#/")');
+          await shows(page, "Start a conversation");
+          await click(page, "Close settings");
+        }
       } finally {
         await page.close();
       }

@@ -18,8 +18,8 @@ import {
   thread,
   type UserMessage,
 } from "./conversation.ts";
-import { createFromDraft, change, conversationOf, DRAFT, notifyTabs, save } from "./conversations.ts";
-import { takeQueued, unqueue } from "./drafts.ts";
+import { createFromDraft, change, conversationOf, notifyTabs, save } from "./conversations.ts";
+import { DRAFT, takeQueued, unqueue } from "./drafts.ts";
 import { cardOf } from "./model-card.ts";
 import { models } from "./models.ts";
 import { newId } from "./new-id.ts";

@@ -231,6 +231,8 @@ export const Conversation = Type.Object({
   leaf: Type.Union([Type.String(), Type.Null()]),
   pinned: Optional(Type.Boolean()),
   tags: Optional(Texts),
+  /** Name of its folder; absent without one. */
+  folder: Optional(Type.String({ minLength: 1 })),
   /** What the model gets instead of the beginning. */
   cut: Optional(
     Type.Object({

@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
 import { type Conversation, restored, type Settings } from "./conversation.ts";
 import { merged } from "./merge.ts";
-import { refreshQueued } from "./drafts.ts";
+import { DRAFT, refreshQueued } from "./drafts.ts";
 import { prefs, setPrefs } from "./prefs.ts";
 import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
@@ -34,9 +34,6 @@ export const current = computed(() => {
   const at = route.value;
   return at.page === "chat" ? open.value.get(at.id ?? DRAFT) : undefined;
 });
-
-/** Id of the draft, a conversation without messages. The first message assigns a permanent id. */
-export const DRAFT = "new";
 
 /** Called with each conversation that was loaded, or that another tab has changed. */
 let onNews: (conversation: Conversation, from: "storage" | "tab") => void = () => undefined;

@@ -11,7 +11,8 @@ import type {
 } from "../../src/core/hub.ts";
 import { send, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
-import { change, DRAFT } from "./conversations.ts";
+import { change } from "./conversations.ts";
+import { DRAFT } from "./drafts.ts";
 import { loadModels } from "./models.ts";
 import { setPrefs } from "./prefs.ts";
 import { go } from "./route.ts";

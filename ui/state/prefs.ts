@@ -27,6 +27,8 @@ const Prefs = Type.Object({
   /** Settings of new conversations. */
   settings: Settings,
   apiKey: Type.String(),
+  /** Folders of conversations that are folded. */
+  folded: Type.Array(Type.String()),
   /** Options of the image page. */
   image: ImagePrefs,
   /** Speech model; "": the server's default. */
@@ -40,6 +42,7 @@ const DEFAULT_PREFS: Prefs = {
   model: "",
   settings: DEFAULT_SETTINGS,
   apiKey: "",
+  folded: [],
   image: { model: "", width: 512, height: 512, count: 1 },
   voice: "",
 };

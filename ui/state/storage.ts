@@ -9,10 +9,16 @@ import { notify } from "./toasts.ts";
 import { t } from "../texts/texts.ts";
 
 /** What the list shows of a conversation. */
-export type Summary = Pick<Conversation, "id" | "title" | "updated" | "pinned" | "tags">;
+export type Summary = Pick<Conversation, "id" | "title" | "updated" | "pinned" | "tags" | "folder">;
 
-export function summaryOf({ id, title, updated, pinned = false, tags = [] }: Conversation): Summary {
-  return { id, title, updated, pinned, tags };
+export function summaryOf(conversation: Conversation): Summary {
+  const { id, title, updated, pinned = false, tags = [], folder } = conversation;
+  return { id, title, updated, pinned, tags, ...(folder === undefined ? {} : { folder }) };
+}
+
+/** Names of all folders. */
+export function foldersOf(summaries: readonly Summary[]): readonly string[] {
+  return [...new Set(summaries.flatMap(({ folder }) => folder ?? []))].toSorted((a, b) => a.localeCompare(b));
 }
 
 /** A conversation without its messages. */

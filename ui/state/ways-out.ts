@@ -69,8 +69,14 @@ export async function continueElsewhere(id: string): Promise<void> {
   if (conversation === undefined) return;
   const summary = await summaryOf(conversation, thread(conversation));
   if (summary === undefined) return;
-  const { model, settings, title, tags = [] } = conversation;
-  const next = { ...emptyConversation(newId(), Date.now()), model, settings, tags };
+  const { model, settings, title, tags = [], folder } = conversation;
+  const next = {
+    ...emptyConversation(newId(), Date.now()),
+    model,
+    settings,
+    tags,
+    ...(folder && { folder }),
+  };
   add({ ...next, title: t.chat.continued(title), cut: { from: null, at: null, summary } });
   go({ page: "chat", id: next.id });
 }

@@ -249,6 +249,10 @@ export const de: Texts = {
     },
   },
   list: {
+    moveToFolder: "Ordner",
+    folderLabel: "Ordner, leer für keinen",
+    folderHint: "Projekte",
+    folderNamed: (name: string) => `Ordner ${name}`,
     title: "Unterhaltungen und Seiten",
     hide: "Unterhaltungen ausblenden",
     show: "Unterhaltungen einblenden",

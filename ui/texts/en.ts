@@ -253,6 +253,10 @@ export const en = {
     },
   },
   list: {
+    moveToFolder: "Folder",
+    folderLabel: "Folder, empty for none",
+    folderHint: "Projects",
+    folderNamed: (name: string) => `Folder ${name}`,
     title: "Conversations and pages",
     hide: "Hide conversations",
     show: "Show conversations",

@@ -1,18 +1,29 @@
 // One item of the conversation list: a link, and a menu to rename, pin, tag, share, copy and delete.
 
-import { Copy, Pencil, Pin, PinOff, Share, Tag, Trash2 } from "lucide";
-import { useState } from "preact/hooks";
-import { add, change, conversationOf, openConversation, remove, save } from "../state/conversations.ts";
+import { Copy, Folder, Pencil, Pin, PinOff, Share, Tag, Trash2 } from "lucide";
+import { useId, useState } from "preact/hooks";
+import {
+  add,
+  change,
+  conversationOf,
+  openConversation,
+  remove,
+  save,
+  summaries,
+} from "../state/conversations.ts";
 import type { Conversation } from "../state/conversation.ts";
 import { newId } from "../state/new-id.ts";
 import { isRunning } from "../state/running.ts";
 import { addressOf, route } from "../state/route.ts";
-import type { Summary } from "../state/storage.ts";
+import { foldersOf, type Summary } from "../state/storage.ts";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow } from "./layout.ts";
 import { Menu, type MenuItem } from "./menu.tsx";
 import { sharedId } from "./share-dialog.tsx";
 import { t } from "../texts/texts.ts";
+
+/** What can be edited as a line of text. */
+type Edited = "name" | "tags" | "folder";
 
 interface ItemProps {
   readonly summary: Summary;
@@ -22,7 +33,7 @@ interface ItemProps {
 
 export function ConversationItem({ summary, snippet }: ItemProps) {
   const { id, title, pinned = false, tags = [] } = summary;
-  const [edited, setEdited] = useState<"name" | "tags">();
+  const [edited, setEdited] = useState<Edited>();
   const at = route.value;
   const isCurrent = at.page === "chat" && at.id === id;
   if (edited !== undefined)
@@ -34,6 +45,7 @@ export function ConversationItem({ summary, snippet }: ItemProps) {
       icon: pinned ? PinOff : Pin,
       run: () => void edit(id, (before) => ({ ...before, pinned: !pinned })),
     },
+    { label: t.list.moveToFolder, icon: Folder, run: () => setEdited("folder") },
     { label: t.list.tags, icon: Tag, run: () => setEdited("tags") },
     { label: t.list.share, icon: Share, run: () => (sharedId.value = id) },
     { label: t.list.duplicate, icon: Copy, run: () => void duplicate(id) },
@@ -75,17 +87,19 @@ async function duplicate(id: string): Promise<void> {
 
 interface EditorProps {
   readonly summary: Summary;
-  readonly what: "name" | "tags";
+  readonly what: Edited;
   readonly onDone: () => void;
 }
 
-/** Edits the name, or the tags with commas between them. */
-function Editor({ summary: { id, title, tags = [] }, what, onDone }: EditorProps) {
-  const [text, setText] = useState(what === "name" ? title : tags.join(", "));
+/** Edits the name, the folder, or the tags with commas between them. */
+function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }: EditorProps) {
+  const [text, setText] = useState({ name: title, tags: tags.join(", "), folder }[what]);
+  const folders = useId();
   const submit = (): void => {
     onDone();
     const name = text.trim();
-    if (what === "tags") void edit(id, (before) => ({ ...before, tags: tagsOf(text) }));
+    if (what === "folder") void edit(id, (before) => inFolder(before, name));
+    else if (what === "tags") void edit(id, (before) => ({ ...before, tags: tagsOf(text) }));
     else if (name !== "") void edit(id, (before) => ({ ...before, title: name }));
   };
   return (
@@ -97,17 +111,26 @@ function Editor({ summary: { id, title, tags = [] }, what, onDone }: EditorProps
         }}
       >
         <input
-          aria-label={what === "name" ? t.list.nameLabel : t.list.tagsLabel}
-          placeholder={what === "name" ? "" : t.list.tagsHint}
+          aria-label={{ name: t.list.nameLabel, tags: t.list.tagsLabel, folder: t.list.folderLabel }[what]}
+          placeholder={{ name: "", tags: t.list.tagsHint, folder: t.list.folderHint }[what]}
+          list={folders}
           value={text}
           ref={(input) => input?.focus()}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
           onKeyDown={(event) => event.key === "Escape" && onDone()}
           onBlur={submit}
         />
+        <datalist id={folders}>
+          {what === "folder" && foldersOf(summaries.value).map((one) => <option key={one} value={one} />)}
+        </datalist>
       </form>
     </li>
   );
+}
+
+function inFolder(conversation: Conversation, name: string): Conversation {
+  const { folder: _, ...rest } = conversation;
+  return name === "" ? rest : { ...rest, folder: name };
 }
 
 function tagsOf(text: string): string[] {

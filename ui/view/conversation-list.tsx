@@ -3,8 +3,10 @@
 import {
   Activity,
   Boxes,
+  ChevronRight,
   Cpu,
   Download,
+  Folder,
   Image,
   Keyboard,
   Monitor,
@@ -23,7 +25,7 @@ import { exportedText, importAll, summaries } from "../state/conversations.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
 import { snippetOf } from "../state/search.ts";
-import { findConversations, type Summary } from "../state/storage.ts";
+import { findConversations, foldersOf, type Summary } from "../state/storage.ts";
 import { notify } from "../state/toasts.ts";
 import { importedAssistants } from "../state/transfer.ts";
 import { ConversationItem } from "./conversation-item.tsx";
@@ -78,20 +80,84 @@ export function ConversationList() {
         )}
         <div class="list-items" tabIndex={-1}>
           {found.length === 0 && <p class="faint empty">{query === "" ? t.list.none : t.list.noMatch}</p>}
-          {grouped(found).map(([age, items]) => (
-            <section key={age} aria-label={t.list[age]}>
-              <h2>{t.list[age]}</h2>
-              <ul>
-                {items.map((summary) => (
-                  <ConversationItem key={summary.id} summary={summary} snippet={snippets.get(summary.id)} />
-                ))}
-              </ul>
-            </section>
-          ))}
+          <Groups {...{ found, snippets }} isSearched={words !== ""} />
         </div>
         <Pages />
       </nav>
     </>
+  );
+}
+
+interface GroupsProps {
+  readonly found: readonly Summary[];
+  readonly snippets: ReadonlyMap<string, string>;
+  /** Shows the matches in folded folders, too. */
+  readonly isSearched: boolean;
+}
+
+/** Pinned conversations, then folders, then the others by age. */
+function Groups({ found, snippets, isSearched }: GroupsProps) {
+  const groups = grouped(found.filter(({ pinned, folder }) => pinned === true || folder === undefined));
+  const section = ([age, items]: (typeof groups)[number]) => (
+    <section key={age} aria-label={t.list[age]}>
+      <h2>{t.list[age]}</h2>
+      <Items {...{ items, snippets }} />
+    </section>
+  );
+  return (
+    <>
+      {groups.filter(([age]) => age === "pinned").map(section)}
+      {foldersOf(found).map((name) => {
+        const items = found.filter(({ pinned, folder }) => pinned !== true && folder === name);
+        return items.length === 0 ? null : (
+          <FolderView key={name} {...{ name, items, snippets, isSearched }} />
+        );
+      })}
+      {groups.filter(([age]) => age !== "pinned").map(section)}
+    </>
+  );
+}
+
+interface ItemsProps {
+  readonly items: readonly Summary[];
+  readonly snippets: ReadonlyMap<string, string>;
+}
+
+function Items({ items, snippets }: ItemsProps) {
+  return (
+    <ul>
+      {items.map((summary) => (
+        <ConversationItem key={summary.id} summary={summary} snippet={snippets.get(summary.id)} />
+      ))}
+    </ul>
+  );
+}
+
+/** A folder, which stays folded over visits. */
+function FolderView({
+  name,
+  items,
+  snippets,
+  isSearched,
+}: ItemsProps & { name: string; isSearched: boolean }) {
+  const { folded } = prefs.value;
+  const isOpen = isSearched || !folded.includes(name);
+  const toggle = (): void => {
+    const others = folded.filter((one) => one !== name);
+    setPrefs({ folded: isOpen ? [...others, name] : others });
+  };
+  return (
+    <section aria-label={t.list.folderNamed(name)}>
+      <h2>
+        <button type="button" class="fold folder" aria-expanded={isOpen} onClick={toggle}>
+          <Icon node={Folder} size={14} />
+          <span class="folder-name">{name}</span>
+          <span>{items.length}</span>
+          <Icon node={ChevronRight} size={13} />
+        </button>
+      </h2>
+      {isOpen && <Items {...{ items, snippets }} />}
+    </section>
   );
 }
 
