@@ -113,7 +113,7 @@ describe("one shot", () => {
     });
   });
 
-  test("a picture and a recording go with the question", async () => {
+  test("an image and a recording go with the question", async () => {
     const { converse, requests } = fake(() => say("a cat"));
     const folder = tempDir();
     writeFileSync(join(folder, "cat.png"), png());
@@ -140,7 +140,7 @@ describe("one shot", () => {
     ]);
   });
 
-  test("what is no picture is not even asked about", async () => {
+  test("what is no image is not even asked about", async () => {
     const { converse, requests } = fake(() => say("?"));
     const { exit, err } = await once({
       converse,

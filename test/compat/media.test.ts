@@ -77,7 +77,7 @@ describe("openai", () => {
     expect(arrived()).toEqual(both);
   });
 
-  test("responses: what a function answers may be a picture", async () => {
+  test("responses: what a function answers may be an image", async () => {
     const call = { type: "function_call", call_id: "c", name: "plot", arguments: "{}" } as const;
     const output = [{ type: "input_image", image_url: url } as const];
     await client.responses.create({

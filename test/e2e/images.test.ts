@@ -88,7 +88,7 @@ describe("a model in parts", () => {
     });
   });
 
-  test("three pictures are three files, which the server hands out", async () => {
+  test("three images are three files, which the server hands out", async () => {
     const images = await draw({
       ...SMALL,
       n: 3,
@@ -112,7 +112,7 @@ describe("a model in parts", () => {
     expect(Buffer.from(await inline(SMALL)).equals(files[0] ?? Buffer.alloc(0))).toBe(true);
   });
 
-  test("log and metrics tell of each picture, and of no prompt", async () => {
+  test("log and metrics tell of each image, and of no prompt", async () => {
     const before = await metric("svc_images_total");
     await draw({ ...SMALL, prompt: "something private" });
     await server.says("in-parts: image 1 of 1, 64x48, 2 steps in ");

@@ -39,7 +39,7 @@ const picture = (bytes = red): OpenAI.ChatCompletionContentPart => ({
 });
 
 describe("chat completions", () => {
-  test("each picture has its tokens, and the same prompt comes from the cache", async () => {
+  test("each image has its tokens, and the same prompt comes from the cache", async () => {
     const ask = async (...pictures: OpenAI.ChatCompletionContentPart[]) =>
       (await openai().chat.completions.create(chat([...pictures, QUESTION]))).usage;
     const without = (await ask())?.prompt_tokens ?? 0;
@@ -65,7 +65,7 @@ describe("chat completions", () => {
 
   test.each<[string, OpenAI.ChatCompletionContentPart[], string, string]>([
     [
-      "more pictures than the settings allow",
+      "more images than the settings allow",
       [picture(), picture(), picture(), picture()],
       "[3]",
       "at most 3 images",
@@ -108,7 +108,7 @@ describe("chat completions", () => {
   });
 });
 
-test("responses: a chain goes on with the picture", async () => {
+test("responses: a chain goes on with the image", async () => {
   const content: OpenAI.Responses.ResponseInputContent[] = [
     { type: "input_image", image_url: dataUrl(red), detail: "auto" },
     { type: "input_text", text: "What is it?" },
@@ -124,7 +124,7 @@ test("responses: a chain goes on with the picture", async () => {
   expect(next.usage?.input_tokens).toBeGreaterThan(first.usage?.input_tokens ?? Infinity);
 });
 
-test("messages: a picture counts in the answer as in the count", async () => {
+test("messages: an image counts in the answer as in the count", async () => {
   const messages: Anthropic.MessageParam[] = [
     {
       role: "user",
@@ -140,7 +140,7 @@ test("messages: a picture counts in the answer as in the count", async () => {
   expect(usage.input_tokens).toBe(counted);
 });
 
-test("a session is continued with its picture, here and where it is imported", async () => {
+test("a session is continued with its image, here and where it is imported", async () => {
   const ask = async (body: object) => {
     const response = await fetch(`${server().url}/v1/chat/completions`, {
       method: "POST",
@@ -165,7 +165,7 @@ describe("svc run", () => {
   writeFileSync(file, red);
   const words = ["--image", file, "-i", "What is it?"];
 
-  test("answers a question about a picture", async () => {
+  test("answers a question about an image", async () => {
     const sure = ["--seed", "1", "--reasoning-effort", "off"]; // a projector of noise may make the model say nothing
     const { exit, out, err } = await runBinary([
       "run",

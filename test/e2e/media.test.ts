@@ -77,7 +77,7 @@ async function counted(name: string, url = server.url): Promise<number> {
 }
 
 describe("a model with a projector", () => {
-  test("different pictures, different chances", async () => {
+  test("different images, different chances", async () => {
     const question = text("What is in the picture?");
     const seen = await Promise.all(
       [plain(255, 0, 0), plain(0, 0, 255), checkered(), plain(255, 0, 0)].map((file) =>
@@ -96,7 +96,7 @@ describe("a model with a projector", () => {
     expect(await chances(audio(tone(440)), question)).not.toBe(await chances(audio(tone(3000)), question));
   });
 
-  test("the second turn with the same picture encodes nothing", async () => {
+  test("the second turn with the same image encodes nothing", async () => {
     const cwd = newFolder();
     writeFileSync(
       join(cwd, "svc.toml"),
@@ -116,7 +116,7 @@ describe("a model with a projector", () => {
     expect(await counted("svc_media_reused_total", url)).toBe(0);
   });
 
-  test("eight streams with pictures beside eight of text", async () => {
+  test("eight streams with images beside eight of text", async () => {
     const ask = async (messages: readonly object[]): Promise<string> => {
       const response = await post({ messages, max_tokens: 16, stream: true });
       expect(response.status).toBe(200);
@@ -132,7 +132,7 @@ describe("a model with a projector", () => {
     }
   });
 
-  test("a client that goes away while its picture is encoded disturbs nobody", async () => {
+  test("a client that goes away while its image is encoded disturbs nobody", async () => {
     const gone = new AbortController();
     const body = JSON.stringify({ model: "sees", messages: [user(audio(tone(700, 60)), text("?"))] });
     const headers = { "content-type": "application/json" };
@@ -151,7 +151,7 @@ describe("a model with a projector", () => {
     expect((await complete([user(text("Still there?"))])).choices).toHaveLength(1);
   });
 
-  test("tokens of pictures are counted", async () => {
+  test("tokens of images are counted", async () => {
     const count = async (content: readonly object[]): Promise<number> => {
       const response = await post({ messages: [{ role: "user", content }] }, "messages/count_tokens");
       expect(response.status).toBe(200);

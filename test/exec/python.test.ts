@@ -162,7 +162,7 @@ describe("images", () => {
     }
   });
 
-  imageTest("a picture as the last value", async () => {
+  imageTest("an image as the last value", async () => {
     const result = await run("from PIL import Image\nImage.new('RGB', (4, 3))", { sessionId: "images" });
     expect(result.images.map(png)).toEqual(["PNG"]);
     expect(result.result?.repr).toBe("<PIL Image size=4x3>");

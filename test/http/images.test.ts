@@ -75,7 +75,7 @@ test("a file that there is not is 404", async () => {
   }
 });
 
-test("an error of the engine is the answer, also after the first picture", async () => {
+test("an error of the engine is the answer, also after the first image", async () => {
   const broken = new ServiceError("engine_failed", "it broke").toData();
   const app = drawWith(async function* (request, signal) {
     for await (const event of oneEach(request, signal)) if (event.type === "image") yield event;
@@ -86,7 +86,7 @@ test("an error of the engine is the answer, also after the first picture", async
   expect(await response.json()).toMatchObject({ error: { code: "engine_failed", message: "it broke" } });
 });
 
-test("fewer pictures than were asked for are a bug, not an answer", async () => {
+test("fewer images than were asked for are a bug, not an answer", async () => {
   const app = drawWith(async function* () {
     yield { type: "finish" };
   });
@@ -114,7 +114,7 @@ test("a client that leaves ends the work and logs nothing", async () => {
   expect(app.logged).toEqual([]);
 });
 
-test("a stopping server takes no new pictures", async () => {
+test("a stopping server takes no new images", async () => {
   const app = testApp(undefined, { draw: oneEach, draining: () => true });
   expect((await app.post(PATH, { prompt: "a" })).status).toBe(503);
 });

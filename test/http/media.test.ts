@@ -185,7 +185,7 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
   });
 });
 
-test("a chain of responses keeps its pictures", async () => {
+test("a chain of responses keeps its images", async () => {
   const { app, seen } = setUp();
   const { body, image, path } = DIALECTS["responses"] as Row;
   const first = await (await app.post(path, body([image(png())]))).json();
@@ -227,7 +227,7 @@ test("a session keeps them, also through an export", async () => {
   expect(seen()).toHaveLength(1);
 });
 
-test("a session with pictures is no use to a model that sees none, and says so", async () => {
+test("a session with images is no use to a model that sees none, and says so", async () => {
   const { app } = setUp({ ...ANY_MEDIA, modalities: [] });
   const session = { messages: [{ role: "user", content: [{ type: "image" }] }], images: [png().toBase64()] };
   await app.request("/v1/sessions/s", { method: "PUT", body: JSON.stringify(session) });

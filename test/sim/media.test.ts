@@ -26,7 +26,7 @@ function cached(world: World, id: number): number {
   return end?.type === "finish" ? end.usage.cachedTokens : -1;
 }
 
-describe("seeded traffic with pictures", () => {
+describe("seeded traffic with images", () => {
   const modes = ["prefix", "own", "whole"] as const;
   for (const seed of [1, 2, 3, 4, 5, 6]) {
     test(`seed ${seed}: every run ends exactly once and says what it would say alone`, () => {
@@ -75,11 +75,11 @@ describe("seeded traffic with pictures", () => {
   }
 });
 
-describe("pictures in prompts", () => {
+describe("images in prompts", () => {
   const options = { ...OPTIONS, cells: 2048, eogOneIn: 1e9, encodeSteps: 3 };
   const question = [text("what is this: "), image("cat:50.wide"), text(" then?")];
 
-  test("the second turn with the same picture encodes nothing and computes only what is new", () => {
+  test("the second turn with the same image encodes nothing and computes only what is new", () => {
     const world = new World(options);
     world.add(1, chat(question, { maxTokens: 5 }));
     world.drain();
@@ -92,7 +92,7 @@ describe("pictures in prompts", () => {
     expect(world.engine.stats()).toMatchObject({ mediaEncoded: 1, mediaReused: 0 });
   });
 
-  test("the same picture at another place is computed there, but not encoded again", () => {
+  test("the same image at another place is computed there, but not encoded again", () => {
     const world = new World(options);
     world.add(1, chat(question, { maxTokens: 1 }));
     world.drain();
@@ -102,7 +102,7 @@ describe("pictures in prompts", () => {
     expect([world.backend.encoded, world.engine.stats().mediaReused]).toEqual([1, 1]);
   });
 
-  test("prefixes that differ within pictures are shared up to them, never into them", () => {
+  test("prefixes that differ within images are shared up to them, never into them", () => {
     const world = new World(options);
     world.add(1, chat(question, { maxTokens: 1 }));
     world.drain();
@@ -113,7 +113,7 @@ describe("pictures in prompts", () => {
     expect(world.witness(2).text).toBe(expectedText(world.backend, tokensOf(other), 3).text);
   });
 
-  test("text goes on while a picture is encoded, and overtakes it", () => {
+  test("text goes on while an image is encoded, and overtakes it", () => {
     const world = new World({ ...options, encodeSteps: 40 });
     world.add(1, chat(question, { maxTokens: 1 }));
     world.add(2, request([1, 2, 3], { maxTokens: 20 }));
@@ -123,7 +123,7 @@ describe("pictures in prompts", () => {
     expect(world.witness(1).ended?.type).toBe("finish");
   });
 
-  test("runs that arrive together with one picture encode and compute it once", () => {
+  test("runs that arrive together with one image encode and compute it once", () => {
     const world = new World(options);
     for (let id = 1; id <= 8; id++) world.add(id, chat([...question, text(`${id}`)], { maxTokens: 2 }));
     world.drain();
@@ -156,7 +156,7 @@ describe("pictures in prompts", () => {
     world.expectEmpty();
   });
 
-  test("only counted, a picture counts its tokens and is not encoded", () => {
+  test("only counted, an image counts its tokens and is not encoded", () => {
     const world = new World(options);
     world.add(1, chat(question, { countOnly: true }));
     world.drain();
@@ -164,7 +164,7 @@ describe("pictures in prompts", () => {
     expect(world.backend.encoded).toBe(0);
   });
 
-  test("what is dropped of a prompt that is too long is dropped with whole pictures", () => {
+  test("what is dropped of a prompt that is too long is dropped with whole images", () => {
     const world = new World(options);
     const content = [image("cat:100"), text("x".repeat(90)), image("dog:60"), text("y".repeat(60))];
     world.add(1, chat(content, { truncate: true, maxTokens: 10 }));
@@ -173,7 +173,7 @@ describe("pictures in prompts", () => {
     world.expectEmpty();
   });
 
-  test("a picture is computed while others decode, as a whole where it must be", () => {
+  test("an image is computed while others decode, as a whole where it must be", () => {
     for (const data of ["cat:32.whole", "cat:200"]) {
       const world = new World({ ...options, encodeSteps: 0, contextTokens: 1024 });
       world.add(1, request([1, 2, 3], { maxTokens: 400 }));

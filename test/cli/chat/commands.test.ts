@@ -116,7 +116,7 @@ describe("a saved chat", () => {
     expect(context.state.system).toBe("Be brief.");
   });
 
-  test("keeps pictures, recordings and videos in the words of the dialect", () => {
+  test("keeps images, recordings and videos in the words of the dialect", () => {
     const file = join(temporaryFolder(), "chat.json");
     const folder = temporaryFolder();
     writeFileSync(join(folder, "a.png"), png());

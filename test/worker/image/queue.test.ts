@@ -86,7 +86,7 @@ function request(count: number, extra: Partial<ImageRequest> = {}): ImageRequest
 }
 
 describe("drawing", () => {
-  test("steps are told, then the picture in the size asked for, then the end", async () => {
+  test("steps are told, then the image in the size asked for, then the end", async () => {
     const { queue, all, emitted, kinds, generations } = setup();
     queue.add(1, request(1, { seed: 5 }));
     await all();
@@ -98,7 +98,7 @@ describe("drawing", () => {
     expect(generations.every(({ isFreed }) => isFreed)).toBe(true);
   });
 
-  test("each picture of a request has the next seed; without one they are new", async () => {
+  test("each image of a request has the next seed; without one they are new", async () => {
     const { queue, all, specs } = setup();
     queue.add(1, request(3, { seed: 7 }));
     queue.add(2, request(1));
@@ -106,7 +106,7 @@ describe("drawing", () => {
     expect(specs.map(({ seed }) => seed)).toEqual([7, 100, 8, 9]);
   });
 
-  test("requests take turns by the picture", async () => {
+  test("requests take turns by the image", async () => {
     const { queue, all, kinds } = setup();
     queue.add(1, request(3));
     queue.add(2, request(1));
