@@ -6,9 +6,9 @@
 # stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
 # prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image.
 #
-#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#   prebuilt/build.sh [all|source|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
-# `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
+# `source` only gets llama.cpp with its patches; `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
 # dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter.
 # SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
@@ -61,6 +61,7 @@ build_llama() {
     # shellcheck disable=SC2086
     cmake -S "$source" -B "$build/llama" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON $launcher \
         "-DCMAKE_PROJECT_ggml_INCLUDE=$root/ffi/kernels/kernels.cmake" \
+        "-DCMAKE_PROJECT_llama.cpp_INCLUDE=$root/ffi/hooks/hooks.cmake" \
         -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map" "-DCMAKE_CXX_FLAGS=$map" \
         -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DGGML_OPENMP=ON -DGGML_RPC=ON \
         -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF
@@ -79,7 +80,7 @@ build_shim() {
         -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
         -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
         -isystem "$source/tools/mtmd" \
-        -I "$root/ffi/kernels" "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
+        -I "$root/ffi/kernels" -I "$root/ffi/hooks" "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
         -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base
     strip --strip-unneeded "$out/libsvc_llama.so"
 }
@@ -203,6 +204,10 @@ llama)
     build_llama
     collect_llama
     ;;
+source)
+    get_source
+    exit
+    ;;
 shim) build_shim ;;
 grammar) build_grammar ;;
 speech) build_speech ;;
@@ -215,7 +220,7 @@ image-shim)
     what=image
     ;;
 *)
-    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|source|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

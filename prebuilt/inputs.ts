@@ -21,6 +21,7 @@ interface Inputs {
 
 const LLAMA: Inputs = {
   files: [
+    "ffi/hooks/*",
     "ffi/kernels/*",
     "prebuilt/patches/*.patch",
     "prebuilt/source/package.json",

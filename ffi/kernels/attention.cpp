@@ -215,7 +215,8 @@ struct cell_step {
             const ggml_fp16_t * mask = op.mask_row(unit.tile->stream, unit.tile->row + r);
             for (int j = 0; j < UNIT_CELLS; ++j) {
                 const bool counts = shown >> j & 1;
-                state.bias[r * UNIT_CELLS + j] = !counts ? -INFINITY : mask ? GGML_CPU_FP16_TO_FP32(mask[cells[j]]) : 0.0f;
+                state.bias[r * UNIT_CELLS + j] = !counts ? -INFINITY : mask ? GGML_CPU_FP16_TO_FP32(mask[cells[j]])
+                                                                            : 0.0f;
             }
         }
     }

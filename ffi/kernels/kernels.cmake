@@ -3,7 +3,16 @@
 
 set(SVC_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
 
+# Includes a header of ours before the first line of a source file, whose hooks call it (prebuilt/patches).
+function(svc_include header target source)
+    set_property(SOURCE "${CMAKE_CURRENT_SOURCE_DIR}/${source}" TARGET_DIRECTORY ${target}
+        APPEND PROPERTY COMPILE_OPTIONS "-include${SVC_KERNELS_DIR}/${header}")
+endfunction()
+
 function(svc_add_kernels)
+    svc_include(zero_pages.h ggml-base src/ggml-backend.cpp)
+    svc_include(svc_cpu_hooks.h ggml-base src/ggml-cpu/ggml-cpu.c)
+    svc_include(svc_cpu_hooks.h ggml-base src/ggml-cpu/ggml-cpu.cpp)
     get_property(targets DIRECTORY src PROPERTY BUILDSYSTEM_TARGETS)
     foreach(target IN LISTS targets)
         if(target STREQUAL "ggml-base")

@@ -51,21 +51,24 @@ struct svc_small_nodes {
     struct ggml_compute_params params;  // of one thread
 };
 
-static void svc_small_nodes_init(struct svc_small_nodes * state, const struct ggml_compute_params * params) {
-    memset(state, 0, sizeof(*state));
-    state->enabled = params->nth > 1 && svc_kernel_enabled("small-nodes");
-    state->pool.n_graph = 1;
-    state->params = *params;
-    state->params.nth = 1;
-    state->params.threadpool = &state->pool;
+static struct svc_small_nodes svc_small_nodes_init(const struct ggml_compute_params * params) {
+    struct svc_small_nodes state;
+    memset(&state, 0, sizeof(state));
+    state.enabled = params->nth > 1 && svc_kernel_enabled("small-nodes");
+    state.pool.n_graph = 1;
+    state.params = *params;
+    state.params.nth = 1;
+    return state;
 }
 
 // Handles node `*node_n` if it is small; advances `*node_n` over nodes fused with it. Otherwise waits for outstanding small nodes.
 static bool svc_small_nodes_handle(
     struct svc_small_nodes * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph,
     const struct ggml_cplan * cplan, int * node_n) {
-    if (!state->enabled) return false;
-    if (!svc_node_is_small(cgraph->nodes[*node_n])) {
+    const struct ggml_tensor * node = cgraph->nodes[*node_n];
+    if (!state->enabled || ggml_op_is_empty(node->op) || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
+    state->params.threadpool = &state->pool;
+    if (!svc_node_is_small(node)) {
         if (state->barrier_due) ggml_barrier(params->threadpool);
         state->barrier_due = false;
         return false;

@@ -119,20 +119,18 @@ class template_set {
     // The prompt's text; how its answer is parsed goes to `out`.
     svc::marked_text format(const common_json & request, rendered & out) {
         common_chat_templates_inputs in = read_request(request);
-        std::vector<common_chat_rendered> texts;
-        in.rendered = &texts;
         std::lock_guard<std::mutex> lock(mutex);
         in.messages = history.shown(std::move(in.messages), !in.tools.empty());
         in.enable_thinking = out.thinks =
             request.contains("enable_thinking") ? request.at("enable_thinking").get<bool>() : thinks_unasked();
+        svc::renderings renderings;
         out.params = common_chat_templates_apply(templates.get(), in);
-        in.rendered = nullptr;
         const bool generic = request.contains("generic_tools");
         if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);
         const bool calls = generic || (!in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE);
         out.parser = parser_for(out.params, in.reasoning_format, calls);
         const bool continues = in.continue_final_message != COMMON_CHAT_CONTINUATION_NONE && !in.messages.empty();
-        return svc::mark_prompt(out.params.prompt, texts, continues ? in.messages.back() : common_chat_msg());
+        return svc::mark_prompt(out.params.prompt, renderings.texts, continues ? in.messages.back() : common_chat_msg());
     }
 
     // The prompt of a small conversation; none if the template refuses it.
@@ -157,7 +155,8 @@ class template_set {
             in.messages.back().role = "user";
             in.messages.back().content = "Hello";
             const auto prompt = [&](bool says, bool thinks) {
-                in.says_thinking = says;
+                svc::renderings renderings;
+                renderings.says_thinking = says;
                 in.enable_thinking = thinks;
                 return common_chat_templates_apply(templates.get(), in).prompt;
             };

@@ -7,6 +7,7 @@
 #include "svc_llama.h"
 
 #include "common.h"
+#include "draft_choice.h"
 #include "llama-cpp.h"
 #include "speculative.h"
 
@@ -75,6 +76,7 @@ namespace svc {
 struct foresight {
     drawer own;
     int32_t n_vocab = 0;  // of the draft model
+    bool is_drawn = false;  // in the present draft
 
     // Whether there is anything to draw: else the likeliest token follows.
     bool follow(const drawer & other) {
@@ -82,10 +84,20 @@ struct foresight {
         return own.temperature > 0 && own.top_k != 1;
     }
 
-    static llama_token draw(void * state, const float * logits) {
-        foresight & f = *static_cast<foresight *>(state);
-        return logits == nullptr ? -1 : f.own.draw(logits, f.n_vocab);
+    llama_token draw(const float * logits) { return logits == nullptr ? -1 : own.draw(logits, n_vocab); }
+};
+
+// Draws the tokens of the present draft.
+struct drawn_tokens : draft_chooser {
+    explicit drawn_tokens(std::vector<foresight> & foresights) : foresights(foresights) {}
+
+    bool choose(llama_seq_id sequence, llama_context * ctx, int32_t row, llama_token & token) override {
+        foresight & f = foresights[sequence];
+        if (f.is_drawn) token = f.draw(llama_get_logits_ith(ctx, row));
+        return f.is_drawn;
     }
+
+    std::vector<foresight> & foresights;  // [n_seq_max]
 };
 
 struct draft {
@@ -221,7 +233,7 @@ int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int
             const bool is_known = llama_memory_seq_pos_max(d.memory(), sequence[i]) == position[i] - 1;
             if (!is_known || most < 1) continue;
             svc::foresight & foresight = d.foresights[sequence[i]];
-            const bool is_drawn = sampler[i] != 0 && foresight.follow(svc::drawer_of(reinterpret_cast<void *>(sampler[i])));
+            foresight.is_drawn = sampler[i] != 0 && foresight.follow(svc::drawer_of(reinterpret_cast<void *>(sampler[i])));
             common_speculative_get_draft_params(spec, sequence[i]) = {
                 /* .drafting = */ true,
                 /* .n_max    = */ std::min(most, n_max),
@@ -229,11 +241,12 @@ int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int
                 /* .id_last  = */ last_token[i],
                 /* .prompt   = */ &NO_PROMPT,
                 /* .result   = */ &d.results[sequence[i]],
-                /* .choose   = */ is_drawn ? svc::foresight::draw : nullptr,
-                /* .state    = */ &foresight,
             };
         }
-        common_speculative_draft(spec);
+        {
+            const svc::drawn_tokens chooser(d.foresights);
+            common_speculative_draft(spec);
+        }
         for (int32_t i = 0; i < n; i++) {
             // Computed while drafting: svc_decode computes it again with the output of the target model.
             svc::draft_remove(d, sequence[i], position[i], -1);

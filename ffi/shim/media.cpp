@@ -7,6 +7,7 @@
 #include "render.h"
 #include "svc_llama.h"
 
+#include "common.h"
 #include "mtmd-helper.h"
 
 #include <algorithm>
@@ -37,6 +38,28 @@ bool is_text(const mtmd_input_chunk * chunk) {
     return mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT;
 }
 
+std::vector<llama_token> tokens_of(const mtmd_input_chunk * text) {
+    size_t n = 0;
+    const llama_token * tokens = mtmd_input_chunk_get_tokens_text(text, &n);
+    return std::vector<llama_token>(tokens, tokens + n);
+}
+
+// A control token that its text becomes again, and that no image's markup has.
+llama_token text_place(const llama_vocab * vocab) {
+    const auto returns = [&](llama_token id) {
+        if (id == LLAMA_TOKEN_NULL || !llama_vocab_is_control(vocab, id)) return false;
+        const std::string text = common_token_to_piece(vocab, id, true);
+        return !text.empty() && common_tokenize(vocab, text, false, true) == std::vector<llama_token>{id};
+    };
+    for (const llama_token id : {llama_vocab_eos(vocab), llama_vocab_bos(vocab), llama_vocab_eot(vocab)}) {
+        if (returns(id)) return id;
+    }
+    for (llama_token id = 0; id < llama_vocab_n_tokens(vocab); id++) {
+        if (returns(id)) return id;
+    }
+    throw std::invalid_argument("the model's vocabulary has no control tokens, so its prompts cannot have images or audio");
+}
+
 std::string name_of(const media_item & item, int32_t index) {
     return (item.audio ? "audio clip " : "image ") + std::to_string(index + 1) + ": ";
 }
@@ -53,9 +76,10 @@ struct media::placed {
     mtmd::input_chunk_ptr chunk;
     int32_t item;  // -1 for text
     bool content;  // it can be encoded
+    std::vector<llama_token> text;
 };
 
-media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) : renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)),
+media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) : renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)), place(text_place(vocab)),
                                                                                                 embd(llama_model_n_embd_inp(model)) {
     mtmd_helper_log_set(log_callback(), nullptr);
     mtmd_context_params p = mtmd_context_params_default();
@@ -117,13 +141,14 @@ mtmd::bitmap_ptr media::image_bitmap(media_prompt & prompt, int32_t index, bool 
     return bitmap;
 }
 
+// libmtmd tokenizes texts itself, and knows no marks. It is given a token in place of each text.
 std::vector<media::placed> media::tokenize(const std::vector<piece> & pieces) const {
+    const std::string place_text = common_token_to_piece(vocab, place, true);
     std::vector<mtmd_input_text> texts(pieces.size());
     std::vector<mtmd_input_part> parts(pieces.size());
     std::vector<const mtmd_input_part *> pointers;
     for (size_t i = 0; i < pieces.size(); i++) {
-        static const llama_token none = 0;  // NULL would say that there is a text to tokenize
-        texts[i] = {"", 0, false, true, pieces[i].text.empty() ? &none : pieces[i].text.data(), pieces[i].text.size()};
+        texts[i] = {place_text.data(), place_text.size(), false, true};
         parts[i] = {pieces[i].bitmap == nullptr ? &texts[i] : nullptr, pieces[i].bitmap.get()};
         pointers.push_back(&parts[i]);
     }
@@ -131,13 +156,26 @@ std::vector<media::placed> media::tokenize(const std::vector<piece> & pieces) co
     const int32_t code = mtmd_tokenize_from_parts(ctx.get(), chunks.get(), pointers.data(), pointers.size(), false);
     if (code != 0) throw std::invalid_argument("the model's encoder cannot take it");
     std::vector<placed> out;
+    auto next = pieces.begin();
+    const auto is_written = [](const piece & p) { return p.bitmap == nullptr; };
     for (size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); i++) {
         const mtmd_input_chunk * chunk = mtmd_input_chunks_get(chunks.get(), i);
+        std::vector<llama_token> text;
+        for (const llama_token token : is_text(chunk) ? tokens_of(chunk) : std::vector<llama_token>()) {
+            const auto written = token == place ? std::find_if(next, pieces.end(), is_written) : pieces.end();
+            if (written == pieces.end()) {
+                text.push_back(token);
+            } else {
+                text.insert(text.end(), written->text.begin(), written->text.end());
+                next = written + 1;
+            }
+        }
         const int32_t item = is_text(chunk) ? -1 : atoi(mtmd_input_chunk_get_id(chunk));
         const auto whose = std::find_if(pieces.begin(), pieces.end(), [&](const piece & p) { return p.bitmap != nullptr && p.item == item; });
         const bool content = whose != pieces.end() && mtmd_bitmap_get_n_bytes(whose->bitmap.get()) > 0;
-        out.push_back({mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk)), item, content});
+        out.push_back({mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk)), item, content, std::move(text)});
     }
+    if (std::find_if(next, pieces.end(), is_written) != pieces.end()) throw std::logic_error("a text of the prompt has no place");
     return out;
 }
 
@@ -148,7 +186,9 @@ std::vector<media::placed> media::audio_chunks(media_prompt & prompt, int32_t in
     const auto seen = content ? std::nullopt : find(item);
     if (seen) {
         for (const auto & chunk : seen->audio) {
-            out.push_back({mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk.get())), is_text(chunk.get()) ? -1 : index, false});
+            const bool text = is_text(chunk.get());
+            out.push_back({mtmd::input_chunk_ptr(mtmd_input_chunk_copy(chunk.get())), text ? -1 : index, false,
+                text ? tokens_of(chunk.get()) : std::vector<llama_token>()});
         }
         return out;
     }
@@ -163,7 +203,7 @@ std::vector<media::placed> media::audio_chunks(media_prompt & prompt, int32_t in
     for (const auto & part : out) parts.audio.emplace_back(placeholder(part.chunk.get()).release(), mtmd_input_chunk_free);
     const int64_t samples = mtmd_bitmap_get_nx(alone[0].bitmap.get());
     if (!content && !hold(prompt, samples)) {
-        for (auto & part : out) part = {placeholder(part.chunk.get()), part.item, false};
+        for (auto & part : out) part = {placeholder(part.chunk.get()), part.item, false, std::move(part.text)};
     }
     remember(item, std::move(parts));
     return out;
@@ -225,11 +265,9 @@ std::vector<llama_token> media::lay_out(media_prompt & prompt) {
     std::vector<llama_token> tokens;
     if (llama_vocab_get_add_bos(vocab)) tokens.push_back(llama_vocab_bos(vocab));
     std::vector<int32_t> parts(prompt.items.size());
-    for (auto & [chunk, item, content] : place_all(prompt, -1)) {
+    for (auto & [chunk, item, content, text] : place_all(prompt, -1)) {
         if (is_text(chunk.get())) {
-            size_t n = 0;
-            const llama_token * text = mtmd_input_chunk_get_tokens_text(chunk.get(), &n);
-            tokens.insert(tokens.end(), text, text + n);
+            tokens.insert(tokens.end(), text.begin(), text.end());
             continue;
         }
         media_chunk place;
@@ -260,7 +298,7 @@ std::vector<float> media::encode(media_prompt & prompt, int32_t index) {
     media_chunk & chunk = prompt.chunks[index];
     if (chunk.data == nullptr) {  // known when the prompt was laid out, so its content was not read
         int32_t part = 0;
-        for (auto & [again, item, content] : place_all(prompt, chunk.item)) {
+        for (auto & [again, item, content, text] : place_all(prompt, chunk.item)) {
             if (content && item == chunk.item && part++ == chunk.part) chunk.data = std::move(again);
         }
         const bool same = chunk.data != nullptr && (int32_t) mtmd_input_chunk_get_n_tokens(chunk.data.get()) == chunk.tokens;

@@ -96,6 +96,7 @@ class media : public std::enable_shared_from_this<media> {
 
     const llama_model * model;
     const llama_vocab * vocab;
+    const llama_token place;  // stands for a text of a prompt
     mtmd::context_ptr ctx;
     int32_t embd;
     media_limits limits;

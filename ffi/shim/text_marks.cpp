@@ -3,6 +3,7 @@
 #include "text_marks.h"
 
 #include "common.h"
+#include "token_marks.h"
 
 #include <algorithm>
 #include <limits>
@@ -101,10 +102,10 @@ std::vector<uint8_t> svc::content_tokens(const llama_vocab * vocab, const std::v
     return passes;
 }
 
-svc::marked_text svc::mark_prompt(const std::string & prompt, const std::vector<common_chat_rendered> & rendered,
+svc::marked_text svc::mark_prompt(const std::string & prompt, const std::vector<rendered_text> & rendered,
     const common_chat_msg & continued) {
     // The longest: others are renderings without the words that begin an answer.
-    const common_chat_rendered * found = nullptr;
+    const rendered_text * found = nullptr;
     for (const auto & one : rendered) {
         const bool begins = prompt.compare(0, one.text.size(), one.text) == 0;
         if (begins && (found == nullptr || one.text.size() > found->text.size())) found = &one;
@@ -137,9 +138,13 @@ std::vector<llama_token> svc::tokenize_marked(const llama_vocab * vocab, const m
     }
     if (prompt.text.size() > (size_t) std::numeric_limits<int32_t>::max()) throw std::invalid_argument("the prompt is too long");
     std::vector<llama_token> tokens(prompt.text.size() + 2);
+    const svc_token_marks marks = {edges.data(), prompt.spans.size(), content.data()};
     const auto tokenize = [&] {
-        return llama_tokenize_marked(vocab, prompt.text.data(), (int32_t) prompt.text.size(), edges.data(), prompt.spans.size(),
-            content.data(), tokens.data(), (int32_t) tokens.size(), add_special);
+        struct marking {
+            explicit marking(const svc_token_marks & marks) { svc_set_token_marks(&marks); }
+            ~marking() { svc_set_token_marks(nullptr); }
+        } const marked(marks);
+        return llama_tokenize(vocab, prompt.text.data(), (int32_t) prompt.text.size(), tokens.data(), (int32_t) tokens.size(), add_special, true);
     };
     int32_t n = tokenize();
     if (n < 0) {  // some vocabularies put a space of their own behind each control token

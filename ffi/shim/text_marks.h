@@ -3,6 +3,7 @@
 
 #include "chat.h"
 #include "llama.h"
+#include "template_marks.h"
 
 #include <cstdint>
 #include <string>
@@ -27,7 +28,7 @@ std::vector<uint8_t> content_tokens(const llama_vocab * vocab, const std::vector
 
 // `prompt` with the marks of the rendered text that it is or begins with. What follows is the beginning of the answer, which
 // has the reasoning and ends with the content of a message that is continued. Throws when it is none of `rendered`.
-marked_text mark_prompt(const std::string & prompt, const std::vector<common_chat_rendered> & rendered,
+marked_text mark_prompt(const std::string & prompt, const std::vector<rendered_text> & rendered,
     const common_chat_msg & continued);
 
 // Tokens of a prompt; control and user-defined tokens only where they are outside its spans, or flagged in `content`.

@@ -1,4 +1,4 @@
-// Parsers and grammars of tools are kept from request to request (prebuilt/patches/cache-template-analysis.patch): what a request gets
+// Parsers and grammars of tools are kept from request to request (ffi/hooks/template_cache.cpp): what a request gets
 // must be what it would get from a model that has seen no other.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";

@@ -29,7 +29,10 @@ const OPERATIONS: readonly string[] = [
   '{{ c.rsplit(" ", 2)[0] }}{{ c.rsplit(" ")[1] }}',
   '{{ c.split(" ") | join(" ") }}{{ [c, c] | join(c) }}',
   '{{ c.replace("one", "1") }}{{ "x".replace("x", c) }}{{ c | replace("", "") }}',
-  "{{ c[4:] }}{{ c[:16] }}{{ c[::-1][::-1] }}",
+  '{{ c.replace("<|im_end|>", "<|im_end|>") }}{{ c.split("<|im_end|>")[0] }}',
+  "{{ c[4:] }}{{ c[:16] }}{{ c[::-1][::-1] }}{{ c[-30:] }}{{ c[4:60:1] }}",
+  '{{ ("\\n" ~ c) | indent(4) }}{{ (c ~ "\\n\\n" ~ c ~ "\\n") | indent("> ", true, true) }}',
+  '{{ {"a": [c, {"b": c}]} | string }}{{ "" ~ [[c]] ~ {c: c} }}',
   "{% for i in range(c | length) %}{{ c[i] }}{% endfor %}",
   '{{ c | tojson }}{{ {"k": [c]} | tojson(indent=2) }}{{ {c: 1} | tojson }}{{ c | tojson(ensure_ascii=true) }}',
   '{{ [c] | string }}{{ {"k": c} | string }}{{ messages[:1] | string }}',
@@ -75,6 +78,21 @@ describe("operations of templates", () => {
   test.each(OPERATIONS)("%s", (operation) => {
     const opened = bench(`${FOUND}${operation}<|im_end|>`);
     expect(markupIn(opened)).toEqual(["<|im_start|>", "<|im_end|>"]);
+  });
+
+  test("the text of a deeply nested value is written once", () => {
+    let parameters: Record<string, unknown> = { type: "string", description: CONTENT };
+    for (let depth = 0; depth < 60; depth++)
+      parameters = { type: "object", properties: { [CONTENT]: parameters } };
+    const opened = bench(`${FOUND}{{ tools | string }}{{ tools | tojson }}<|im_end|>`);
+    const { tokens } = opened.render("it", {
+      messages: [says("user", CONTENT)],
+      tools: [{ ...TOOL, parameters }],
+    });
+    expect(opened.markup(tokens).filter((word) => word !== "<|endoftext|>")).toEqual([
+      "<|im_start|>",
+      "<|im_end|>",
+    ]);
   });
 
   test("roles make markup, since the interface names them all", () => {

@@ -1,0 +1,297 @@
+// Marks of strings through the operations of the template language.
+
+#include "jinja_marks.h"
+
+#include "jinja/value.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+using jinja::func_args;
+using jinja::is_val;
+using jinja::mk_val;
+using jinja::value;
+using jinja::value_array;
+using jinja::value_int;
+using jinja::value_object;
+using jinja::value_string;
+
+namespace {
+
+using marked = jinja::string;
+
+void append(marked & out, const std::string & text, bool is_input) {
+    if (text.empty()) return;
+    if (!out.parts.empty() && out.parts.back().is_input == is_input) {
+        out.parts.back().val += text;
+    } else {
+        out.parts.push_back({is_input, text});
+    }
+}
+
+void append(marked & out, const marked & text) {
+    for (const auto & part : text.parts) append(out, part.val, part.is_input);
+}
+
+bool has_input(const marked & text) {
+    for (const auto & part : text.parts) {
+        if (part.is_input && !part.val.empty()) return true;
+    }
+    return false;
+}
+
+// `text` with the marks of `own`, which is the same text if nothing has changed upstream.
+marked checked(const marked & own, const std::string & text) {
+    return own.str() == text ? own : marked(text, has_input(own));
+}
+
+// ---- texts of values -----------------------------------------------------------------------------------------------
+
+void append_json_string(marked & out, const marked & text) {
+    append(out, "\"", false);
+    for (const auto & part : text.parts) {
+        // Each part has whole bytes: what is escaped is a byte of its own.
+        const std::string quoted = jinja::value_to_json(mk_val<value_string>(part.val));
+        append(out, quoted.substr(1, quoted.size() - 2), part.is_input);
+    }
+    append(out, "\"", false);
+}
+
+struct json_form {
+    int indent;
+    std::string item_separator;
+    std::string key_separator;
+};
+
+void append_json(marked & out, const value & val, const json_form & form, int level) {
+    const auto write = [&out](const std::string & text) { append(out, text, false); };
+    const std::string newline = form.indent >= 0 ? "\n" : "";
+    const auto margin = [&form](int depth) { return form.indent > 0 ? std::string((size_t) depth * form.indent, ' ') : ""; };
+    // Elements between brackets, `one` writes an element.
+    const auto list = [&](char open, char close, size_t n, const auto & one) {
+        write(std::string(1, open));
+        if (n > 0) write(newline);
+        for (size_t i = 0; i < n; i++) {
+            write(margin(level + 1));
+            one(i);
+            if (i + 1 < n) write(form.item_separator);
+            write(newline);
+        }
+        if (n > 0) write(margin(level));
+        write(std::string(1, close));
+    };
+    if (is_val<value_string>(val)) {
+        append_json_string(out, val->as_string());
+    } else if (is_val<value_array>(val)) {
+        const auto & items = val->as_array();
+        list('[', ']', items.size(), [&](size_t i) { append_json(out, items[i], form, level + 1); });
+    } else if (is_val<value_object>(val)) {
+        const auto & pairs = val->as_ordered_object();
+        list('{', '}', pairs.size(), [&](size_t i) {
+            append_json_string(out, pairs[i].first->as_string());
+            write(form.key_separator);
+            append_json(out, pairs[i].second, form, level + 1);
+        });
+    } else {
+        write(jinja::value_to_json(val));
+    }
+}
+
+marked json_of(const value & val, const json_form & form) {
+    marked out;
+    append_json(out, val, form, 0);
+    return out;
+}
+
+// ---- built-in functions --------------------------------------------------------------------------------------------
+
+// The text of a result of which only the text is known, made of `input` in some way.
+marked made_of(const marked & input, const std::string & text) { return marked(text, has_input(input)); }
+
+// split and rsplit: the pieces follow each other, apart by the delimiter.
+value split(const func_args & args, const value & result) {
+    const marked input = args.get_pos(0)->as_string();
+    const std::string text = input.str();
+    const size_t gap = args.count() > 1 ? args.get_pos(1)->as_string().length() : 1;
+    auto out = mk_val<value_array>();
+    size_t at = 0;
+    for (const value & piece : result->as_array()) {
+        const std::string found = piece->as_string().str();
+        const bool follows = at <= text.size() && text.compare(at, found.size(), found) == 0;
+        out->push_back(mk_val<value_string>(follows ? svc::marked_part(input, at, found.size()) : made_of(input, found)));
+        at += found.size() + gap;
+    }
+    return out;
+}
+
+marked replace(const func_args & args) {
+    const marked input = args.get_pos(0)->as_string(), inserted = args.get_pos(2)->as_string();
+    const std::string text = input.str(), old = args.get_pos(1)->as_string().str();
+    if (old == inserted.str()) return input;
+    marked out;
+    if (old.empty()) {
+        append(out, inserted);
+        for (size_t i = 0; i < text.size(); i++) {
+            append(out, svc::marked_part(input, i, 1));
+            append(out, inserted);
+        }
+        return out;
+    }
+    size_t from = 0;
+    for (size_t at = 0; (at = text.find(old, from)) != std::string::npos; from = at + old.size()) {
+        append(out, svc::marked_part(input, from, at - from));
+        append(out, inserted);
+    }
+    append(out, svc::marked_part(input, from));
+    return out;
+}
+
+marked format(const func_args & args) {
+    const marked input = args.get_pos(0)->as_string();
+    const std::string text = input.str();
+    marked out;
+    size_t from = 0, next = 1;
+    for (size_t at = 0; (at = text.find("{}", from)) != std::string::npos; from = at + 2) {
+        append(out, svc::marked_part(input, from, at - from));
+        append(out, args.get_pos(next++)->as_string());
+    }
+    append(out, svc::marked_part(input, from));
+    return out;
+}
+
+// As upstream's: a negative place counts from the end, but -1 is the place before the first byte when the step is negative.
+marked slice(const func_args & args) {
+    const marked input = args.get_pos(0)->as_string();
+    if (args.count() < 4) return input;
+    const int64_t size = (int64_t) input.length(), step = args.get_pos(3)->as_int();
+    const int64_t least = step < 0 ? -1 : 0, most = step < 0 ? size - 1 : size;
+    const auto place = [&](int64_t at, int64_t none) { return at < none ? std::max(size + at, none) : std::min(at, most); };
+    const int64_t start = place(args.get_pos(1)->as_int(), 0), stop = place(args.get_pos(2)->as_int(), least);
+    if (step == 1) return svc::marked_part(input, (size_t) start, (size_t) std::max<int64_t>(stop - start, 0));
+    std::string bytes;
+    std::vector<bool> is_input;
+    for (const auto & part : input.parts) {
+        bytes += part.val;
+        is_input.resize(bytes.size(), part.is_input);
+    }
+    marked out;
+    for (int64_t i = start; step < 0 ? i > stop : i < stop; i += step) {
+        if (i >= 0 && i < size) append(out, std::string(1, bytes[i]), is_input[i]);
+    }
+    return out;
+}
+
+marked indent(const func_args & args) {
+    const marked input = args.get_pos(0)->as_string();
+    const std::string text = input.str();
+    const value width = args.get_kwarg_or_pos("width", 1);
+    const bool first = args.get_kwarg_or_pos("first", 2)->as_bool(), blank = args.get_kwarg_or_pos("blank", 3)->as_bool();
+    const std::string margin = is_val<value_int>(width) ? std::string(width->as_int(), ' ') : is_val<value_string>(width) ? width->as_string().str()
+                                                                                                                          : "    ";
+    marked out;
+    for (size_t from = 0; from < text.size();) {
+        const size_t end = std::min(text.find('\n', from), text.size());
+        const bool begins = out.parts.empty();
+        if (!begins) append(out, "\n", false);
+        if (begins ? first : end > from || blank) append(out, margin, false);
+        append(out, svc::marked_part(input, from, end - from));
+        from = end + 1;
+    }
+    if (!text.empty() && text.back() == '\n') append(out, blank ? "\n" + margin : "\n", false);
+    return out;
+}
+
+marked join(const func_args & args) {
+    const value delimiter = args.get_kwarg_or_pos("d", 1);
+    const value attribute = args.get_kwarg_or_pos("attribute", 2);
+    const bool by_index = is_val<value_int>(attribute);
+    const auto & items = args.get_pos(0)->as_array();
+    marked out;
+    for (size_t i = 0; i < items.size(); i++) {
+        value item = items[i];
+        if (by_index && is_val<value_array>(item)) {
+            item = item->at(attribute->as_int());
+        } else if (is_val<value_string>(attribute) && is_val<value_object>(item)) {
+            item = item->at(attribute);
+        }
+        append(out, item->as_string());
+        if (i + 1 < items.size() && !delimiter->is_undefined()) append(out, delimiter->as_string());
+    }
+    return out;
+}
+
+// A result of a function of a string that is not known here: what is made of the request's bytes is the request's.
+value of_string(const func_args & args, const value & result) {
+    if (is_val<value_array>(result)) {
+        auto out = mk_val<value_array>();
+        for (const value & item : result->as_array()) out->push_back(of_string(args, item));
+        return out;
+    }
+    if (!is_val<value_string>(result) || has_input(result->as_string())) return result;
+    for (const value & arg : args.get_args()) {
+        if (arg == result) return result;  // default(): a string of the template
+    }
+    return mk_val<value_string>(made_of(args.get_pos(0)->as_string(), result->as_string().str()));
+}
+
+}  // namespace
+
+jinja::string svc::marked_part(const jinja::string & text, size_t from, size_t n) {
+    marked out;
+    for (const auto & part : text.parts) {
+        const size_t size = part.val.size();
+        if (from < size && n > 0) {
+            const size_t taken = std::min(n, size - from);
+            append(out, part.val.substr(from, taken), part.is_input);
+            n -= taken;
+            from = 0;
+        } else {
+            from -= std::min(from, size);
+        }
+    }
+    return out;
+}
+
+jinja::string svc::marked_repr(const jinja_value & val) {
+    if (is_val<value_array>(val) || is_val<value_object>(val)) return val->as_string();
+    if (!is_val<value_string>(val)) return val->as_repr();
+    const marked text = val->as_string();
+    if (text.str().find('\'') != std::string::npos) return json_of(val, {-1, ", ", ": "});
+    marked out("'");
+    append(out, text);
+    append(out, "'", false);
+    return out;
+}
+
+jinja::string svc::marked_json(const value & value, const std::string & text, int indent, const std::string & item_separator,
+    const std::string & key_separator) {
+    return checked(json_of(value, {indent, item_separator, key_separator}), text);
+}
+
+svc::marked_stream & svc::marked_stream::operator<<(const jinja::string & text) {
+    append(out, text);
+    return *this;
+}
+
+svc::marked_stream & svc::marked_stream::operator<<(const char * text) {
+    append(out, text, false);
+    return *this;
+}
+
+svc::jinja_function svc::marked_builtin(const std::string & name, jinja_function upstream) {
+    using function = marked (*)(const func_args &);
+    static const std::map<std::string, function> of_strings = {
+        {"replace", replace}, {"format", format}, {"slice", slice}, {"indent", indent}};
+    return [name, upstream = std::move(upstream)](const func_args & args) -> value {
+        const value result = upstream(args);
+        const value & input = args.get_args().at(0);
+        const auto with_marks = [&](const marked & own) { return mk_val<value_string>(checked(own, result->as_string().str())); };
+        if (is_val<value_array>(input) && name == "join") return with_marks(join(args));
+        if (!is_val<value_string>(input)) return result;
+        if (name == "split" || name == "rsplit") return split(args, result);
+        const auto known = of_strings.find(name);
+        return known != of_strings.end() ? with_marks(known->second(args)) : of_string(args, result);
+    };
+}

@@ -1,0 +1,87 @@
+// What templates are given, and the marks of what they render.
+
+#include "template_marks.h"
+
+#include "jinja/runtime.h"
+#include "jinja/value.h"
+
+#include <algorithm>
+#include <set>
+
+using jinja::is_val;
+using jinja::value;
+using jinja::value_array;
+using jinja::value_object;
+using jinja::value_string;
+
+namespace {
+
+thread_local svc::renderings * current = nullptr;
+
+void set_mark(const value & val, bool is_input) {
+    if (!is_val<value_string>(val)) return;
+    for (auto & part : val->val_str.parts) part.is_input = is_input;
+}
+
+// Upstream marks values, not the keys of objects.
+void mark_keys(const value & val) {
+    if (is_val<value_array>(val)) {
+        for (const auto & item : val->as_array()) mark_keys(item);
+    } else if (is_val<value_object>(val)) {
+        for (const auto & [key, item] : val->as_ordered_object()) {
+            set_mark(key, true);
+            mark_keys(item);
+        }
+    }
+}
+
+// Templates build control tokens of these: '<|' + role + '|>'.
+void unmark_words(jinja::context & ctx) {
+    static const std::set<std::string> roles = {"system", "developer", "user", "assistant", "tool", "function"};
+    set_mark(ctx.get_val("bos_token"), false);
+    set_mark(ctx.get_val("eos_token"), false);
+    const value messages = ctx.get_val("messages");
+    if (!is_val<value_array>(messages)) return;
+    for (const auto & message : messages->as_array()) {
+        if (!is_val<value_object>(message)) continue;
+        value none = jinja::mk_val<jinja::value_undefined>();
+        const value role = message->at("role", none);
+        if (is_val<value_string>(role) && roles.count(role->as_string().str()) > 0) set_mark(role, false);
+    }
+}
+
+}  // namespace
+
+svc::renderings::renderings() : outer(current) { current = this; }
+
+svc::renderings::~renderings() { current = outer; }
+
+void svc::set_globals(jinja::context & ctx, common_json variables, bool mark_input) {
+    if (current != nullptr && !current->says_thinking) variables.erase("enable_thinking");
+    jinja::global_from_json(ctx, variables, mark_input);
+    if (mark_input) {
+        for (auto it = variables.begin(); it != variables.end(); ++it) mark_keys(ctx.get_val(it.key()));
+    }
+    unmark_words(ctx);
+}
+
+const std::string & svc::keep_marks(const jinja::string & text, const std::string & used, const std::string & cut) {
+    if (current == nullptr) return used;
+    const std::string whole = text.str();
+    const size_t begin = whole.compare(0, cut.size(), cut) == 0 ? cut.size() : 0;
+    const size_t end = begin + used.size();
+    rendered_text out{used, {}};
+    size_t at = 0;
+    for (const auto & part : text.parts) {
+        const size_t from = std::max(at, begin), to = std::min(at + part.val.size(), end);
+        at += part.val.size();
+        if (!part.is_input || from >= to) continue;
+        if (!out.inputs.empty() && out.inputs.back().second == from - begin) {
+            out.inputs.back().second = to - begin;
+        } else {
+            out.inputs.emplace_back(from - begin, to - begin);
+        }
+    }
+    current->texts.push_back(std::move(out));
+    return used;
+}
