@@ -4,7 +4,7 @@
 #   test/native/run.sh fast [BUILD_DIR]    patches apply; shim and kernels compile with -Werror and link; property tests of the
 #                                          kernels at every vector width of this processor (.ci/run; a minute)
 #   test/native/run.sh full BUILD_DIR      the same under AddressSanitizer and UndefinedBehaviorSanitizer, fuzzing of the shim's entry
-#                                          points, clang-format, clang-tidy
+#                                          points, the shim's threads under ThreadSanitizer, clang-format, clang-tidy
 #
 # Needs what prebuilt/build.sh needs. A part that lacks a program says SKIPPED.
 set -eu
@@ -26,7 +26,7 @@ if [ ! -e "$bin/libggml-base.so" ]; then
 fi
 
 includes="-isystem $source/common -isystem $source/include -isystem $source/ggml/include -isystem $source/ggml/src
-    -isystem $source/ggml/src/ggml-cpu -isystem $source/vendor -isystem $source/tools/mtmd -I $root/ffi/kernels -I $root/ffi/shim"
+    -isystem $source/ggml/src/ggml-cpu -isystem $source/vendor -isystem $source/tools/mtmd -I $root/ffi/kernels -I $root/ffi/hooks -I $root/ffi/shim"
 # g++ 12 reports its own intrinsics as uninitialized.
 warnings="-Wall -Wextra -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
 base="-mavx2 -mfma -mf16c -mbmi2"
@@ -58,9 +58,11 @@ property_tests() {
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
-    stage "the fuzzing driver compiles"
-    # shellcheck disable=SC2086
-    g++ -std=c++17 -fsyntax-only -fopenmp $warnings $includes "$root/test/native/shim_fuzz.cpp"
+    stage "the drivers of the shim compile"
+    for driver in fuzz threads; do
+        # shellcheck disable=SC2086
+        g++ -std=c++17 -fsyntax-only -fopenmp $warnings $includes "$root/test/native/shim_$driver.cpp"
+    done
     exit 0
 fi
 
@@ -69,22 +71,30 @@ stage "property tests of the kernels under AddressSanitizer and UndefinedBehavio
 # shellcheck disable=SC2086
 property_tests $sanitizers
 
-shim_program() { # OUTPUT FLAGS...: the shim and its fuzzing driver as one program
-    output=$1
-    shift
+shim_program() { # DRIVER OUTPUT FLAGS...: the shim, the code that llama.cpp's hooks call, and a driver as one program
+    driver=$1
+    output=$2
+    shift 2
     # shellcheck disable=SC2086
     g++ -std=c++17 -g "$@" -fopenmp -DSVC_ABI_HASH='"test"' -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED $includes \
-        "$root"/ffi/shim/*.cpp "$root/test/native/shim_fuzz.cpp" -o "$output" \
+        "$root"/ffi/shim/*.cpp "$root"/ffi/hooks/*.cpp "$root/test/native/shim_$driver.cpp" -o "$output" \
         -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base "-Wl,-rpath,$bin"
 }
 
 stage "entry points of the shim, with mutated texts, under the same sanitizers"
 # shellcheck disable=SC2086
-shim_program "$temporary/shim" $sanitizers
+shim_program fuzz "$temporary/shim" $sanitizers
 # The back ends keep what they have allocated until the process ends.
 ASAN_OPTIONS=detect_leaks=0:exitcode=99 "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" "${SVC_FUZZ_RUNS:-2000}" "${SVC_SEED:-1}"
 
-ours=$(ls "$root"/ffi/shim/*.cpp "$root"/ffi/shim/*.h "$root"/ffi/kernels/*.cpp "$root"/ffi/kernels/*.h "$root"/test/native/*)
+# One OpenMP thread: ThreadSanitizer does not see the barriers of libgomp. Without address randomization, which it cannot always bear.
+stage "threads of the shim under ThreadSanitizer"
+# Resolvers of function variants run before the sanitizer does.
+shim_program threads "$temporary/threads" -O1 -fsanitize=thread "-Dtarget_clones(...)=unused"
+OMP_NUM_THREADS=1 TSAN_OPTIONS="exitcode=99:suppressions=$root/test/native/tsan.supp" \
+    setarch --addr-no-randomize "$temporary/threads" "$bin" "$root/demo-model/tiny.gguf" 600
+
+ours=$(ls "$root"/ffi/shim/*.cpp "$root"/ffi/shim/*.h "$root"/ffi/kernels/*.cpp "$root"/ffi/kernels/*.h "$root"/ffi/hooks/*.cpp "$root"/ffi/hooks/*.h "$root"/test/native/*)
 ours=$(printf '%s\n' "$ours" | grep -E '\.(cpp|h)$')
 stage "clang-format"
 if command -v clang-format >/dev/null; then
@@ -98,7 +108,7 @@ if command -v clang-tidy >/dev/null; then
     mkdir "$temporary/openmp" # g++'s header, without the attributes that clang does not know
     cp "$(g++ -print-file-name=include/omp.h)" "$temporary/openmp/"
     # shellcheck disable=SC2086
-    clang-tidy --quiet "$root"/ffi/shim/*.cpp "$root"/ffi/kernels/*.cpp -- -std=c++17 -fopenmp -DGGML_USE_OPENMP -DSVC_ABI_HASH='""' \
+    clang-tidy --quiet "$root"/ffi/shim/*.cpp "$root"/ffi/kernels/*.cpp "$root"/ffi/hooks/*.cpp -- -std=c++17 -fopenmp -DGGML_USE_OPENMP -DSVC_ABI_HASH='""' \
         '-D__malloc__(...)=__malloc__' -isystem "$temporary/openmp" $base $includes
 else
     echo "SKIPPED: clang-tidy is missing (Debian: apt install clang-tidy)"
