@@ -122,7 +122,7 @@ const ALL: readonly Conversation[] = [
   { ...talk, pinned: true, tags: ["work"] },
   tools,
   chart,
-  ...others.map((one) => ({ ...one, tags: ["home"] })),
+  ...others.map((one, index) => ({ ...one, tags: ["home"], ...(index < 2 ? { folder: "Household" } : {}) })),
 ];
 
 const machine = {
@@ -283,6 +283,27 @@ const SHOTS: readonly Shot[] = [
       await page.getByRole("dialog").waitFor();
     },
   },
+  {
+    name: "17-mcp",
+    act: async (page) => {
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByRole("button", { name: "Add an MCP server" }).click();
+      await page.getByText("2 tools").click();
+      await page.getByRole("form", { name: "Add an MCP server" }).scrollIntoViewIfNeeded();
+    },
+  },
+  {
+    name: "18-german",
+    act: async (page) => {
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByLabel("Language").selectOption("de");
+      await page.getByRole("button", { name: "Einstellungen schließen" }).click();
+      const show = page.getByLabel("Unterhaltungen einblenden");
+      if ((await show.count()) > 0) await show.click();
+      await page.getByRole("link", { name: /Linear and binary search/ }).click();
+      await page.locator("math").last().waitFor();
+    },
+  },
 ];
 
 async function importAll(page: Page, conversations: readonly Conversation[]): Promise<void> {
@@ -322,6 +343,29 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
             { ...sees, modalities: ["image"], capabilities: { ...capabilities, vision: true } },
           ];
       route("/v1/models", { data: cards });
+      const tool = (name: string, description: string) => ({ name, description });
+      route("/ui/mcp", {
+        can_add: true,
+        servers: [
+          {
+            id: "wiki",
+            name: "wiki",
+            origin: "page",
+            host: "wiki.example.com",
+            status: "connected",
+            tools: [tool("wiki_search", "Searches the pages."), tool("wiki_read", "Reads a page.")],
+          },
+          {
+            id: "tickets",
+            name: "tickets",
+            origin: "page",
+            host: "tickets.example.com",
+            status: "failed",
+            problem: "it responded with HTTP status 401",
+            tools: [],
+          },
+        ],
+      });
       const file = { id: served.id, quantization: "Q4_K_M", size_bytes: 4.7 * GIB, is_removable: true };
       route("/v1/hub/models", { data: isNew ? [] : [{ ...file, served_as: served.id }], machine });
       const pull = {
