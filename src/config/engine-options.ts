@@ -63,6 +63,7 @@ export function textOptions(
     }),
     batch: runtime.batch,
     ubatch: runtime.ubatch,
+    prefillShare: runtime.prefill_share,
     ...defined({ chatTemplate }),
     contentTokens: model.content_tokens ?? [],
     thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),

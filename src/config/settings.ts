@@ -45,6 +45,10 @@ const Runtime = section("How models are run.", {
     minimum: 32,
     maximum: 65_536,
   }),
+  prefill_share: number(
+    "Part of a step's time that prompts take while answers are generated; 1 computes prompts first. More: earlier first tokens; less: smaller gaps between tokens.",
+    { default: 0.5, minimum: 0.1, maximum: 1 },
+  ),
   prefix_cache_n: integer("Finished sequences kept in the prefix cache; 0 disables prefix sharing.", {
     default: 16,
     minimum: 0,

@@ -80,6 +80,7 @@ export class World {
     options: FakeOptions,
     {
       prefixCacheN = 4,
+      prefillShare,
       drafts = false,
       multiStepMs = 0,
       noKvCache = false,
@@ -87,7 +88,7 @@ export class World {
       tiers,
     }: Pick<
       Partial<EngineDeps>,
-      "prefixCacheN" | "drafts" | "multiStepMs" | "noKvCache" | "checkpointBytes"
+      "prefixCacheN" | "prefillShare" | "drafts" | "multiStepMs" | "noKvCache" | "checkpointBytes"
     > & { readonly tiers?: (backend: Backend) => CacheTiers } = {},
   ) {
     this.backend = new FakeBackend(options);
@@ -95,6 +96,7 @@ export class World {
       backend: this.backend,
       constraints: noConstraints,
       prefixCacheN,
+      prefillShare,
       drafts,
       multiStepMs,
       noKvCache,

@@ -419,3 +419,22 @@ describe("shared prefixes", () => {
     expect(cached(world, 99)).toBeGreaterThan(590);
   });
 });
+
+test("with a larger prefill share a prompt beside a running answer takes fewer steps, and the answer still goes on", () => {
+  const steps = [0.1, 1].map((prefillShare) => {
+    const world = new World({ ...OPTIONS, eogOneIn: 1_000_000 }, { prefillShare });
+    world.add(0, request([1, 2, 3], { maxTokens: 200 }));
+    while (world.witness(0).text === "") world.engine.step(0);
+    world.engine.step(0);
+    const prompt = Array.from({ length: 200 }, (_, i) => i);
+    world.add(1, request(prompt, { maxTokens: 1 }));
+    const before = world.witness(0).text.length;
+    let count = 0;
+    for (; world.witness(1).ended === undefined; count++) world.engine.step(0);
+    expect(world.witness(0).text.length).toBeGreaterThan(before);
+    return count;
+  });
+  const [slow = 0, fast = 0] = steps;
+  expect(fast).toBeLessThanOrEqual(8);
+  expect(slow).toBeGreaterThan(fast);
+});

@@ -28,7 +28,7 @@ import type { Emit } from "./run-state.ts";
 import { RunningSet } from "./running-set.ts";
 import { Runs } from "./runs.ts";
 import type { PlannedRows } from "./scheduler.ts";
-import { UNKNOWN_COST } from "./step-cost.ts";
+import { PREFILL_SHARE, UNKNOWN_COST } from "./step-cost.ts";
 import { StepMeter } from "./step-meter.ts";
 import type { CacheTiers } from "./tiers/tiers.ts";
 
@@ -38,6 +38,8 @@ export interface EngineDeps {
   readonly constraints: () => ConstraintBackend;
   /** Finished prefixes kept for reuse; 0 keeps none. */
   readonly prefixCacheN: number;
+  /** Part of a step's time that prefill takes beside decode rows; half by default. */
+  readonly prefillShare?: number | undefined;
   /** Memory for checkpoints, bytes; none by default. */
   readonly checkpointBytes?: number;
   /** Copies of cells outside the cache; none by default. */
@@ -94,7 +96,8 @@ export class Engine {
     this.kv = new KvCache(backend, deps.prefixCacheN, deps);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
-    this.runningSet = new RunningSet({ backend, kv, media, meter, budget, noKvCache });
+    const { prefillShare = PREFILL_SHARE } = deps;
+    this.runningSet = new RunningSet({ backend, kv, media, meter, budget, prefillShare, noKvCache });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     const { runningSet } = this;
     const drafts = draftSource !== undefined;

@@ -176,11 +176,18 @@ export class TextWork implements EngineWork {
       const { backend, constraints, host, devices } = await load(this.options);
       this.backend = backend;
       this.devices = devices;
-      const { prefixCacheN, checkpointBytes = 0, speculative, noKvCache = false } = this.options;
+      const {
+        prefixCacheN,
+        prefillShare,
+        checkpointBytes = 0,
+        speculative,
+        noKvCache = false,
+      } = this.options;
       this.engine = new Engine({
         backend,
         constraints,
         prefixCacheN,
+        prefillShare,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         tiers: openTiers(this.options.tiers, backend, () => this.wake?.()),
         drafts: speculative?.type === "ngram",

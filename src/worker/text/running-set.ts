@@ -21,6 +21,8 @@ export interface RunningSetDeps {
   readonly meter: StepMeter;
   /** Tokens of a step. */
   readonly budget: number;
+  /** Part of a step's time that prefill takes beside decode rows. */
+  readonly prefillShare: number;
   /** Whether each sequence is preempted after each token. */
   readonly noKvCache: boolean;
 }
@@ -139,7 +141,8 @@ export class RunningSet {
     const served = this.slots.filter(isEligible);
     const decoding = served.filter(({ gap }) => gap === 1).length;
     const prefilling = served.length - decoding + candidates.length;
-    const isAlone = shouldDecodeAlone(cost, decoding, this.decodeSteps);
+    const { prefillShare } = this.deps;
+    const isAlone = prefillShare < 1 && shouldDecodeAlone(cost, decoding, this.decodeSteps);
     if (decoding > 0) this.decodeSteps++;
     const planned = plan<EngineSequence>({
       running: this.slots,
@@ -149,7 +152,9 @@ export class RunningSet {
       freeCells: this.deps.kv.availableCells,
       exclusiveCells: (sequence) => this.deps.kv.exclusiveCells(sequence),
       budget: this.deps.budget,
-      chunk: isAlone ? 0 : prefillChunk(cost, this.deps.backend.ubatch, decoding, prefilling),
+      chunk: isAlone
+        ? 0
+        : prefillChunk(cost, this.deps.backend.ubatch, { decoding, prefilling, prefillShare }),
     });
     if (planned.preempted.length > 0) this.preempt(planned.preempted);
     this.deps.meter.preempted(planned.preempted.length);

@@ -80,17 +80,30 @@ export function shouldDecodeAlone(cost: StepCost, decoding: number, steps: numbe
   return steps % every === every - 1;
 }
 
-/** Prefill may double the duration of a decode step, and always add this much. */
+/** Prefill beside decode rows may always take this long, milliseconds. */
 const CHUNK_MS_MIN = 20;
 const CHUNK_TOKENS_MIN = 2;
 
+/** By default prefill doubles the duration of a decode step. */
+export const PREFILL_SHARE = 0.5;
+
+/** Eligible sequences that wait for a token and for a prompt, and the part of a step that prefill takes. */
+export interface PrefillLoad {
+  readonly decoding: number;
+  readonly prefilling: number;
+  readonly prefillShare: number;
+}
+
 /**
- * The prefill chunk: prompt tokens of a step in which others decode, within [2, ubatch]. It takes about as long as the
- * decode itself, or longer in the ratio of prefilling to decoding sequences.
+ * The prefill chunk: prompt tokens of a step in which others decode, within [2, ubatch]. It takes its share of the step's
+ * time, or longer in the ratio of prefilling to decoding sequences.
  */
-export function prefillChunk(cost: StepCost, ubatch: number, decoding: number, prefilling: number): number {
+export function prefillChunk(cost: StepCost, ubatch: number, load: PrefillLoad): number {
+  const { decoding, prefilling, prefillShare } = load;
+  if (prefillShare >= 1) return ubatch;
   if (cost.prefillTokenMs <= 0) return Math.min(64, ubatch);
-  const share = Math.max(1, prefilling / Math.max(1, decoding));
-  const tokens = Math.floor((Math.max(CHUNK_MS_MIN, cost.decodeMs) * share) / cost.prefillTokenMs);
+  const more = Math.max(1, prefilling / Math.max(1, decoding));
+  const ms = (Math.max(CHUNK_MS_MIN, cost.decodeMs) * more * prefillShare) / (1 - prefillShare);
+  const tokens = Math.floor(ms / cost.prefillTokenMs);
   return Math.max(Math.min(CHUNK_TOKENS_MIN, ubatch), Math.min(ubatch, tokens));
 }

@@ -5,6 +5,7 @@ import {
   draftCostRatio,
   measured,
   measuredDraft,
+  PREFILL_SHARE,
   prefillChunk,
   shouldDecodeAlone,
   UNKNOWN_COST,
@@ -183,16 +184,29 @@ describe("plan", () => {
 });
 
 describe("prefillChunk", () => {
+  const load = (decoding: number, prefilling: number, prefillShare = PREFILL_SHARE) => ({
+    decoding,
+    prefilling,
+    prefillShare,
+  });
+
+  test("takes the set share of a step, and all of it at 1", () => {
+    const cost = { ...UNKNOWN_COST, decodeMs: 40, decodeRows: 8, prefillTokenMs: 1 };
+    expect([0.1, 0.2, 0.8].map((share) => prefillChunk(cost, 512, load(8, 1, share)))).toEqual([4, 10, 160]);
+    expect(prefillChunk(cost, 512, load(2, 6, 0.8))).toBe(480);
+    for (const known of [cost, UNKNOWN_COST]) expect(prefillChunk(known, 512, load(8, 1, 1))).toBe(512);
+  });
+
   test("spends about as long on prefill as the decode rows take, within its bounds", () => {
     let cost = UNKNOWN_COST;
     cost = measured(cost, 40, 8, 0); // 8 rows decode in 40 ms
     cost = measured(cost, 40 + 64, 8, 64); // 64 prompt tokens take another 64 ms
     expect(cost).toEqual({ ...UNKNOWN_COST, decodeMs: 40, decodeRows: 8, prefillTokenMs: 1 });
-    expect(prefillChunk(cost, 512, 8, 1)).toBe(40);
-    expect(prefillChunk(cost, 512, 2, 6)).toBe(120); // three wait for a prompt for each that waits for a token
-    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 10 }, 512, 1, 1)).toBe(2);
-    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 0.001 }, 512, 1, 1)).toBe(512);
-    expect(prefillChunk(UNKNOWN_COST, 512, 1, 1)).toBe(64);
+    expect(prefillChunk(cost, 512, load(8, 1))).toBe(40);
+    expect(prefillChunk(cost, 512, load(2, 6))).toBe(120); // three wait for a prompt for each that waits for a token
+    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 10 }, 512, load(1, 1))).toBe(2);
+    expect(prefillChunk({ ...UNKNOWN_COST, decodeMs: 1, prefillTokenMs: 0.001 }, 512, load(1, 1))).toBe(512);
+    expect(prefillChunk(UNKNOWN_COST, 512, load(1, 1))).toBe(64);
   });
 });
 
