@@ -1,6 +1,7 @@
 // Opens a model for an engine: decides where its layers go, loads it and its draft model, creates its context.
 
 import { DEVICE_PROFILES, profileOf } from "../src/core/device-profile.ts";
+import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { Native } from "./library.ts";
@@ -24,11 +25,13 @@ import {
 import {
   cacheMemory,
   deviceNames,
-  draftCacheBytes,
+  freePlan,
   type LayerPlan,
   mayUseDevices,
+  gigabytes,
   placementText,
-  planLayers,
+  planCpuBytes,
+  planModel,
 } from "./llama-placement.ts";
 import { physicalCores } from "./physical-cores.ts";
 import { type Handle, takeText } from "./text.ts";
@@ -67,13 +70,11 @@ export async function openModel(
     : undefined;
   if (planned !== undefined) onPlaced?.(placementText(planned.layers), deviceNames(native, planned.layers));
   const layers = planned?.layers;
-  const onDevice = layers !== undefined && layers.report.device_layers > 0;
-  const place = layers === undefined ? WHOLE_ON_CPU : ({ type: "plan", handle: layers.handle } as const);
-  const model = await loadModel(native, { ...file, place }, onProgress);
+  const model = await loadModel(native, { ...file, place: placeOf(layers) }, onProgress);
   const draft =
     draftFile === undefined
       ? undefined
-      : await loadModel(native, { ...draftFile, place: { type: "whole", onDevice } });
+      : await loadModel(native, { ...draftFile, place: placeOf(layers?.draft) });
   const meta = infoOf(native, model);
   const limits = graphLimits(meta);
   const options = lowered(asked, limits);
@@ -84,7 +85,9 @@ export async function openModel(
   return { path, model, draft, context, meta, limits, options, plan, threads, layers };
 }
 
-const WHOLE_ON_CPU = { type: "whole", onDevice: false } as const;
+function placeOf(plan: LayerPlan | undefined): ModelFile["place"] {
+  return plan === undefined ? { type: "cpu" } : { type: "plan", handle: plan.handle };
+}
 
 type NamedFile = Omit<ModelFile, "place">;
 
@@ -100,14 +103,21 @@ async function planDevices(
   const limits = graphLimits(meta);
   const options = lowered(asked, limits);
   const plan = planContext(meta, limits, options, deviceMemory(native, options, meta), draft);
-  const layers = await planLayers(native, {
-    path: file.path,
-    options,
-    context: contextColumns(options, plan, threadsFor(meta, options, undefined)),
-    withHead: file.withHead,
-    draftCache: draftCacheBytes(draft, plan.cells, options),
-  });
-  return { plan, layers };
+  const context = contextColumns(options, plan, threadsFor(meta, options, undefined));
+  const layers = await planModel(
+    native,
+    { path: file.path, options, context, withHead: file.withHead, weights: meta.size_bytes },
+    draft === undefined || draftFile === undefined
+      ? undefined
+      : { path: draftFile.path, weights: draft.size_bytes },
+  );
+  const needed = planCpuBytes(layers);
+  if (needed <= freeMemory()) return { plan, layers };
+  freePlan(native, layers);
+  throw new ServiceError(
+    "model_unavailable",
+    `${placementText(layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(freeMemory())} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
+  );
 }
 
 async function headerOf(native: Native, file: NamedFile): Promise<ModelInfo> {

@@ -121,8 +121,7 @@ export function chooseCells(
 export type LoadPlace =
   /** Layers by an earlier plan. */
   | { readonly type: "plan"; readonly handle: Handle }
-  /** The first device as a whole, or the CPU. */
-  | { readonly type: "whole"; readonly onDevice: boolean }
+  | { readonly type: "cpu" }
   /** Nowhere: the model is good for its description alone. */
   | { readonly type: "header" };
 
@@ -158,9 +157,8 @@ export async function loadModel(
   onProgress: (permille: number) => void = () => undefined,
 ): Promise<Handle> {
   refuseBroken(path, name);
-  const layers = place.type === "whole" && place.onDevice ? -1 : 0;
   const header = place.type === "header" ? 1 : 0;
-  const params = Int32Array.of(layers, 0, 1, 0, 0, 0, withHead ? 1 : 0, ONE_DEVICE, header);
+  const params = Int32Array.of(0, 0, 1, 0, 0, 0, withHead ? 1 : 0, ONE_DEVICE, header);
   const plan = place.type === "plan" ? place.handle : null;
   const load = native.svc_load_begin(cText(path), params, params.length, plan);
   if (load === null) throw new Error(nativeText(native.svc_last_error()));

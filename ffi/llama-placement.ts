@@ -1,19 +1,16 @@
 // Divides a model between the CPU and the devices before it is loaded, and reports what it has taken of each afterwards.
 
-import { cellBytes } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { modelBytes } from "../src/core/model-bytes.ts";
-import type { ModelPlacement } from "../src/core/placement.ts";
+import { DEVICE_RESERVE_BYTES, type ModelPlacement, usableBytes } from "../src/core/placement.ts";
 import type { SplitMode, TextOptions } from "../src/engine/protocol.ts";
 import { driverOf } from "./devices.ts";
 import { describeHost } from "./host.ts";
 import type { Native } from "./library.ts";
-import { cellElements, type ModelInfo } from "./llama-model.ts";
+import { copiedEmbeddingBytes } from "./tied-embedding.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 const MIB = 2 ** 20;
-/** Left free on each device, MiB; an eighth of the memory of small ones. */
-const RESERVE_MIB = 1024;
 /** Encoders of images need about this share of their file for activations. */
 const PROJECTOR_ACTIVATIONS = 0.25;
 /** Interval at which the thread that places is polled, milliseconds. */
@@ -29,7 +26,7 @@ interface DeviceBytes {
   readonly compute: number;
 }
 
-/** svc_place_report. */
+/** svc_place_report, with all weights of the CPU. */
 interface Report {
   readonly layers: number;
   readonly device_layers: number;
@@ -45,6 +42,10 @@ export type BufferBytes = DeviceBytes & { readonly buffer: string };
 export interface LayerPlan {
   readonly handle: Handle;
   readonly report: Report;
+  /** That of its draft model, on the first of its devices. */
+  readonly draft?: LayerPlan | undefined;
+  /** What the projector takes of the first device, bytes; 0 where it is on the CPU or absent. */
+  readonly projector: number;
 }
 
 /** Whether a model with these options may use a device that the process has found. */
@@ -56,17 +57,20 @@ export function mayUseDevices(native: Native, { deviceLayers }: TextOptions): bo
 export function cacheMemory(native: Native, options: TextOptions, weights: number): number {
   const { memoryBytes: most = Infinity } = options.placement ?? {};
   const cards = describeHost(native).devices.filter(({ type }) => type === "gpu");
-  const usable = cards.map(({ memory_free: free, memory_total: total }) =>
-    Math.max(0, Math.min(free - Math.min(RESERVE_MIB * MIB, total / 8), most)),
-  );
+  const usable = cards.map((card) => Math.min(usableBytes(card), most));
   return Math.max(0, usable.reduce((sum, bytes) => sum + bytes, 0) - weights - otherBytes(options));
 }
 
-/** Files that go to the first device as a whole: projector and draft model. */
-function otherBytes({ mmprojPath, speculative }: TextOptions): number {
+/** Weights that go to the first device as a whole: projector and draft model. */
+function otherBytes(options: TextOptions): number {
+  const { speculative } = options;
   const draft = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
-  const projectorBytes = mmprojPath === undefined ? 0 : modelBytes(mmprojPath);
-  return projectorBytes * (1 + PROJECTOR_ACTIVATIONS) + (draft === undefined ? 0 : modelBytes(draft));
+  return projectorBytes(options) + (draft === undefined ? 0 : modelBytes(draft));
+}
+
+/** What a projector takes: its file, and about a quarter of that for a pass. */
+function projectorBytes({ mmprojPath }: TextOptions): number {
+  return mmprojPath === undefined ? 0 : Math.ceil(modelBytes(mmprojPath) * (1 + PROJECTOR_ACTIVATIONS));
 }
 
 /** What a placement is made from. */
@@ -76,23 +80,58 @@ export interface PlanInput {
   /** Columns of svc_context_new. */
   readonly context: Int32Array;
   readonly withHead: boolean;
-  /** Bytes of the draft model's cache. */
-  readonly draftCache: number;
+  /** Weights of the file, bytes. */
+  readonly weights: number;
 }
 
-/** Bytes of the cache of a draft model. */
-export function draftCacheBytes(
-  draft: ModelInfo | undefined,
-  cells: number,
-  { cacheType }: TextOptions,
-): number {
-  if (draft === undefined) return 0;
-  return cells * cellBytes({ elements: cellElements(draft), trainedContext: draft.n_ctx_train }, cacheType);
+/** Plans a model with its draft model, which is placed first. Throws ServiceError(model_unavailable) with the reason. */
+export async function planModel(
+  native: Native,
+  input: PlanInput,
+  draftFile: Pick<PlanInput, "path" | "weights"> | undefined,
+): Promise<LayerPlan> {
+  const draft =
+    draftFile === undefined
+      ? undefined
+      : await planLayers(
+          native,
+          { ...input, ...draftFile, options: ofDraft(input.options), withHead: true },
+          0,
+        );
+  const projector = projectorBytes(input.options);
+  try {
+    const [first] = draft?.report.devices.slice(0, -1) ?? [];
+    const plan = await planLayers(native, input, projector + (first === undefined ? 0 : total(first)));
+    if (plan.report.device_layers > 0) return { ...plan, draft, projector };
+    freePlan(native, draft); // a draft model is not faster than its model
+    return plan;
+  } catch (error) {
+    freePlan(native, draft);
+    throw error;
+  }
 }
 
-/** Places a model. Throws ServiceError(model_unavailable) with the reason. */
-export async function planLayers(native: Native, input: PlanInput): Promise<LayerPlan> {
-  const { path, options, context, withHead, draftCache } = input;
+/** A draft model is as a whole on one device, the first of its model. */
+function ofDraft(options: TextOptions): TextOptions {
+  const { mainGpu = 0, memoryBytes } = options.placement ?? {};
+  const placement = {
+    splitMode: "none",
+    mainGpu,
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+  } as const;
+  return { ...options, deviceLayers: -1, placement };
+}
+
+/** Frees a plan with that of its draft model. */
+export function freePlan(native: Native, plan: LayerPlan | undefined): void {
+  if (plan === undefined) return;
+  freePlan(native, plan.draft);
+  native.svc_place_free(plan.handle);
+}
+
+/** Places one file beside `others` bytes on the first device. */
+async function planLayers(native: Native, input: PlanInput, others: number): Promise<LayerPlan> {
+  const { path, options, context, withHead } = input;
   const { splitMode, mainGpu, tensorSplit = [], expertsOnCpu = 0, memoryBytes = 0 } = options.placement ?? {};
   const mode = splitMode ?? (mainGpu === undefined ? "layer" : "none");
   const place = Int32Array.of(
@@ -101,9 +140,9 @@ export async function planLayers(native: Native, input: PlanInput): Promise<Laye
     mainGpu ?? 0,
     expertsOnCpu === "all" ? -1 : expertsOnCpu,
     withHead ? 1 : 0,
-    RESERVE_MIB,
+    DEVICE_RESERVE_BYTES / MIB,
     Math.ceil(memoryBytes / MIB),
-    Math.ceil((otherBytes(options) + draftCache) / MIB),
+    Math.ceil(others / MIB),
   );
   const split = Float32Array.from(tensorSplit);
   const handle = native.svc_place_begin(
@@ -127,7 +166,30 @@ export async function planLayers(native: Native, input: PlanInput): Promise<Laye
     await Bun.sleep(POLL_MS);
   }
   const report: Report = JSON.parse(takeText(native, native.svc_place_report(handle)));
-  return { handle, report };
+  return { handle, report: withAllWeights(report, input), projector: 0 };
+}
+
+/** The library leaves out weights that the CPU's kernels pack; all that are not on devices are on the CPU. */
+function withAllWeights(report: Report, { path, weights }: PlanInput): Report {
+  const cards = report.devices.slice(0, -1);
+  const copied = report.device_layers > 0 ? copiedEmbeddingBytes(path) : 0;
+  const rest = weights + copied - cards.reduce((sum, card) => sum + card.weights, 0);
+  return {
+    ...report,
+    devices: report.devices.map((device, index) =>
+      index < cards.length ? device : { ...device, weights: Math.max(device.weights, rest) },
+    ),
+  };
+}
+
+function total({ weights, cache, compute }: Pick<DeviceBytes, "weights" | "cache" | "compute">): number {
+  return weights + cache + compute;
+}
+
+/** Main memory that a planned model takes, bytes. */
+export function planCpuBytes({ report, draft }: LayerPlan): number {
+  const own = report.devices.at(-1);
+  return (own === undefined ? 0 : total(own)) + (draft === undefined ? 0 : planCpuBytes(draft));
 }
 
 function unplaced(native: Native): ServiceError {
@@ -139,26 +201,43 @@ function unplaced(native: Native): ServiceError {
 }
 
 /** What the context of a placed model has taken of each device, beside the estimate. */
-export function placementOf(native: Native, context: Handle, { report }: LayerPlan): ModelPlacement {
+export function placementOf(native: Native, context: Handle, plan: LayerPlan): ModelPlacement {
+  const { report, draft, projector } = plan;
   const buffers = contextMemory(native, context);
   return {
     layers: report.layers,
     device_layers: report.device_layers,
     divided_layers: report.divided_layers,
-    devices: report.devices.map(({ name, description, ...estimate }) => {
+    devices: report.devices.map((planned, index) => {
+      const { name, description } = planned;
       const own = buffers.filter((buffer) => buffer.name === name);
       const sum = (of: (bytes: DeviceBytes) => number): number =>
-        own.reduce((total, one) => total + of(one), 0);
+        own.reduce((bytes, one) => bytes + of(one), 0);
+      const ofDraft = draft?.report.devices.find((device) => device.name === name);
+      const weights = planned.weights + (ofDraft?.weights ?? 0);
+      const media = index === 0 ? projector : 0; // nothing measures it
       return {
         device: name,
         description,
-        weights_bytes: sum(({ weights }) => weights),
+        weights_bytes: mappedOnce(own, weights) + media,
         cache_bytes: sum(({ cache }) => cache),
         compute_bytes: sum(({ compute }) => compute),
-        estimated_bytes: estimate.weights + estimate.cache + estimate.compute,
+        estimated_bytes: total(planned) + (ofDraft === undefined ? 0 : total(ofDraft)) + media,
       };
     }),
   };
+}
+
+/**
+ * Weights in buffers, bytes. The mapping of a file spans those that were copied elsewhere, too: of it counts what is left of
+ * `expected`.
+ */
+function mappedOnce(buffers: readonly BufferBytes[], expected: number): number {
+  const sum = (list: readonly BufferBytes[]): number =>
+    list.reduce((bytes, { weights }) => bytes + weights, 0);
+  const isMapped = ({ buffer }: BufferBytes): boolean => buffer.endsWith("_Mapped");
+  const copied = sum(buffers.filter((buffer) => !isMapped(buffer)));
+  return copied + Math.min(sum(buffers.filter(isMapped)), Math.max(0, expected - copied));
 }
 
 /** What a context holds in each type of buffer. */
@@ -195,6 +274,6 @@ export function placementText({ report }: LayerPlan): string {
     : `all ${layers} layers on ${names}${experts}: ${used} of ${free} free${warning}`;
 }
 
-function gigabytes(bytes: number): string {
+export function gigabytes(bytes: number): string {
   return bytes < 1e8 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }

@@ -32,7 +32,7 @@ import { LlamaEncoding, LlamaMedia } from "./llama-media.ts";
 import type { ContextPlan } from "./llama-context.ts";
 import { type OpenedModel, openModel } from "./llama-load.ts";
 import type { LoadHooks, ModelInfo } from "./llama-model.ts";
-import { type BufferBytes, contextMemory, type LayerPlan, placementOf } from "./llama-placement.ts";
+import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf } from "./llama-placement.ts";
 import { LlamaStates } from "./llama-states.ts";
 import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
@@ -405,6 +405,6 @@ export class LlamaBackend implements Backend {
     this.adapters.close();
     this.native.svc_model_free(this.model);
     if (this.draft !== undefined) this.native.svc_model_free(this.draft);
-    if (this.layers !== undefined) this.native.svc_place_free(this.layers.handle);
+    freePlan(this.native, this.layers);
   }
 }

@@ -23,8 +23,9 @@ import { type ModelRelays, newRelays } from "./rpc.ts";
 import { engineEnvironment, spawnEngine } from "../engine/host.ts";
 import { ManagedModel } from "../engine/managed-model.ts";
 import type { ManagedModelDeps } from "../engine/managed-model-deps.ts";
-import { checkMemory, claimOf } from "../engine/memory-fit.ts";
-import { deviceCapacity, workerClaim } from "./device-capacity.ts";
+import { type Card, claimsOf } from "../engine/claims.ts";
+import { checkMemory } from "../engine/memory-fit.ts";
+import { cardsOf, deviceCapacity, workerClaim } from "./device-capacity.ts";
 import { Models, type ServedModel } from "../engine/models.ts";
 import { Places } from "../engine/places.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "../engine/protocol.ts";
@@ -110,14 +111,15 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     ...defined({ max: settings.server.max_loaded_models }),
     capacity: deviceCapacity(settings.server.models_memory_mb, () => models.hosts()),
   });
+  const room: Room = { places, cards: () => cardsOf(models.hosts()) };
   const upstreams = { connections: upstreamConnections(), models: () => models };
   const configured = settings.models.map((model): ServedModel => {
-    if (model.kind !== "upstream") return ownModel(model, places, options, parts);
+    if (model.kind !== "upstream") return ownModel(model, room, options, parts);
     const pool = upstreamModel(model, options, upstreams);
     parts.onPool?.(pool.pool);
     return { id: modelName(model), kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
   });
-  const pulled = pulledModels(options, (entry) => ownModel(entry, places, options, parts));
+  const pulled = pulledModels(options, (entry) => ownModel(entry, room, options, parts));
   const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
     defaultId: settings.default_model_id,
     seed: settings.global.seed,
@@ -129,12 +131,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
 }
 
 /** A model that an engine of this machine runs. */
-function ownModel(
-  model: ModelSettings,
-  places: Places,
-  options: ModelOptions,
-  parts: ModelParts,
-): ServedModel {
+function ownModel(model: ModelSettings, room: Room, options: ModelOptions, parts: ModelParts): ServedModel {
   const id = modelName(model);
   const { weightsOf = ownWeights, shape = (configured) => configured } = parts;
   const relays = newRelays(model);
@@ -147,7 +144,7 @@ function ownModel(
     ...defined({ root: repo }),
     ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options) } : {}),
     mediaLimits: mediaLimitsOf(model),
-    model: managed(id, { prepare, places, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
+    model: managed(id, { prepare, ...room, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
   };
 }
 
@@ -168,7 +165,12 @@ function builtinVoice(
   const id = BUILTIN_VOICE_NAME;
   if (configured.some((model) => model.kind === "speech" || model.id === id)) return [];
   const prepare = async (): Promise<EngineOptions> => speechOptions(BUILTIN_VOICE, options);
-  const model = managed(id, { prepare, places: new Places(), workers: [] }, options, parts);
+  const model = managed(
+    id,
+    { prepare, places: new Places(), cards: () => undefined, workers: [] },
+    options,
+    parts,
+  );
   return [{ id, kind: "speech", isLazy: true, model }];
 }
 
@@ -177,8 +179,9 @@ function managed(
   {
     lossOf,
     workers,
+    cards,
     ...own
-  }: Pick<ManagedModelDeps, "prepare" | "places"> & Pick<EngineClientDeps, "lossOf"> & Life,
+  }: Pick<ManagedModelDeps, "prepare"> & Room & Pick<EngineClientDeps, "lossOf"> & Life,
   options: ModelOptions,
   { resident, newMeter }: ModelParts,
 ): ManagedModel {
@@ -191,7 +194,10 @@ function managed(
   return new ManagedModel({
     ...(idleSecs === undefined ? {} : { idleMs: idleSecs * 1000 }),
     ...own,
-    claimOf: (engine, info) => new Map([...claimOf(engine, freeMemory(), info), ...workers.map(workerClaim)]),
+    claimsOf: (engine) => {
+      const claim = claimsOf(engine, freeMemory());
+      return (info) => new Map([...claim(cards(), info), ...workers.map(workerClaim)]);
+    },
     checkMemory: (engine, freeBytes = freeMemory()) => checkMemory(engine, freeBytes),
     startEngine: (engine, onLoading) =>
       new EngineClient({
@@ -211,6 +217,12 @@ function managed(
     queueMax: options.settings.runtime.max_seqs + queueMax, // places once it is loaded
     log,
   });
+}
+
+/** Memory that the models share. */
+interface Room extends Pick<ManagedModelDeps, "places"> {
+  /** The accelerators; undefined until an engine has looked for them. */
+  readonly cards: () => readonly Card[] | undefined;
 }
 
 interface Life extends Pick<ManagedModelDeps, "isPinned" | "idleMs"> {

@@ -31,6 +31,20 @@ export const ModelPlacement = Type.Object(
 );
 export type ModelPlacement = Static<typeof ModelPlacement>;
 
+/** Left free on each device, bytes; an eighth of the memory of small ones. */
+export const DEVICE_RESERVE_BYTES = 2 ** 30;
+
+/** What models may take of a device with this memory, bytes. */
+export function usableBytes({
+  memory_free: free,
+  memory_total: total,
+}: {
+  readonly memory_free: number;
+  readonly memory_total: number;
+}): number {
+  return Math.max(0, free - Math.min(DEVICE_RESERVE_BYTES, total / 8));
+}
+
 /** Where the layers are computed, in a phrase. */
 export function placementPhrase({ layers, device_layers: placed, devices }: ModelPlacement): string {
   if (placed === 0) return "on the CPU";

@@ -7,8 +7,8 @@ import type { EngineInfo, EngineOptions } from "./protocol.ts";
 export interface ManagedModelDeps {
   /** Finds the model's file, downloads it if necessary, and returns the engine's options. Throws the reason. */
   readonly prepare: (signal: AbortSignal) => Promise<EngineOptions>;
-  /** Memory that it takes; with `info`, once it is loaded. */
-  readonly claimOf?: (options: EngineOptions, info?: EngineInfo) => Claim;
+  /** Memory that it takes with these options; with `info`, once it is loaded. */
+  readonly claimsOf?: (options: EngineOptions) => (info?: EngineInfo) => Claim;
   /** Throws the reason when that memory, by default what the system has free, cannot hold it. */
   readonly checkMemory: (options: EngineOptions, freeBytes?: number) => void;
   /** `onLoading`: told how far it is loaded, parts per thousand. */

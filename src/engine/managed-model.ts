@@ -348,14 +348,15 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   private async loadNow(signal: AbortSignal): Promise<void> {
-    const { prepare, checkMemory, startEngine, places, claimOf = nothing } = this.deps;
+    const { prepare, checkMemory, startEngine, places, claimsOf = () => nothing } = this.deps;
     this.failure = undefined;
     try {
       const options = await prepare(signal);
+      const claimOf = claimsOf(options);
       const mayEvict = (): boolean => this.isPinned || this.waiters.some(({ isPreload }) => !isPreload);
       const freeBytes = await places.take(
         this,
-        { claim: largerClaim(claimOf(options), this.taken), mayEvict },
+        { claim: () => largerClaim(claimOf(), this.taken), mayEvict },
         signal,
       );
       signal.throwIfAborted();
@@ -364,7 +365,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       const info = await this.engine.ready();
       signal.throwIfAborted();
       this.becomeLoaded(this.engine);
-      this.taken = largerClaim(claimOf(options, info), measuredClaim(this.engine.pid));
+      this.taken = largerClaim(claimOf(info), measuredClaim(this.engine.pid));
       places.loaded(this, this.taken); // its waiters have their leases
     } catch (error) {
       await this.engine?.stop();

@@ -7,13 +7,7 @@ import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { modelBytes } from "../core/model-bytes.ts";
-import { ENGINE_PROCESS_BYTES } from "./limits.ts";
-import { type Claim, HOST } from "./places.ts";
-import type { ModelPlacement } from "../core/placement.ts";
-import type { EngineInfo, EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
-
-/** The accelerators of this machine, together. */
-export const CARDS = "cards";
+import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** Memory by purpose, bytes. */
 export interface MemoryNeed {
@@ -21,8 +15,10 @@ export interface MemoryNeed {
   readonly cache: number;
   /** Cells of the cache. */
   readonly cells: number;
-  /** Buffers of one micro-batch: logits and activations. */
+  /** Buffers of one micro-batch: logits, activations, the attention mask. */
   readonly compute: number;
+  /** Part of all three for projector and draft model. */
+  readonly companions: number;
   /** Layers of the model. */
   readonly layers: number;
 }
@@ -49,7 +45,7 @@ export function memoryEstimate(
     ? cacheCells(options, shape, Math.max(0, freeBytes - weightBytes))
     : usual;
   return Math.ceil(
-    weightBytes + cells * cellBytes(shape, options.cacheType) + computeBytes(metadata, options),
+    weightBytes + cells * cellBytes(shape, options.cacheType) + computeBytes(metadata, options, cells),
   );
 }
 
@@ -75,56 +71,29 @@ export function memoryNeed(
   } catch {
     return undefined; // llama.cpp will say what is wrong with the file
   }
-  const others = [options.mmprojPath, draftPath(options)].flatMap((path) => path ?? []);
-  const weights = [modelPath, ...others].reduce((sum, path) => sum + modelBytes(path), 0);
+  const projector = options.mmprojPath === undefined ? 0 : modelBytes(options.mmprojPath);
+  const draft = draftFile(options);
+  const weights = modelBytes(modelPath) + projector + (draft?.weights ?? 0);
   const shape = cacheShape(metadata);
   // A cache of default size shrinks to the memory that is left.
   const cells =
     loadedCells ?? cacheCells(options, shape, isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0);
+  const draftCache =
+    draft === undefined ? 0 : cells * cellBytes(cacheShape(draft.metadata), options.cacheType);
+  const draftCompute = draft === undefined ? 0 : computeBytes(draft.metadata, options, cells);
   return {
     weights,
     cells,
     layers: forArchitecture(metadata)("block_count") ?? 0,
-    cache: cells * cellBytes(shape, options.cacheType),
-    compute: computeBytes(metadata, options),
+    cache: cells * cellBytes(shape, options.cacheType) + draftCache,
+    compute: computeBytes(metadata, options, cells) + draftCompute,
+    companions: projector + (draft?.weights ?? 0) + draftCache + draftCompute,
   };
 }
 
-/**
- * Memory that a model takes by its files, or, with `info`, by what its engine has made of them. A model on accelerators takes the
- * layers' share there; the rest of its main memory is measured once it is loaded.
- */
-export function claimOf(options: EngineOptions, freeBytes: number, info?: EngineInfo): Claim {
-  if (options.kind === "image") return onHost(imageBytes(options));
-  if (options.kind === "speech" || options.modelPath === undefined) return onHost(info?.sizeBytes ?? 0);
-  if ((options.rpcEndpoints ?? []).length > 0) return onHost(0);
-  const cells = info?.kind === "text" ? info.cells : undefined;
-  const need = memoryNeed(options.modelPath, options, freeBytes, cells);
-  if (need === undefined) return onHost(0);
-  const bytes = need.weights + need.cache + need.compute;
-  if (info?.kind === "text")
-    return info.placement === undefined ? onHost(bytes) : placedClaim(info.placement);
-  if ((options.backends ?? []).length === 0) return onHost(bytes);
-  const share = options.deviceLayers < 0 ? 1 : Math.min(1, options.deviceLayers / Math.max(1, need.layers));
-  const onCards = Math.min(Math.ceil(bytes * share), options.placement?.memoryBytes ?? Infinity);
-  return new Map(onHost(bytes - onCards)).set(CARDS, onCards);
-}
-
-/** What a loaded model has taken of devices and main memory. */
-function placedClaim({ devices }: ModelPlacement): Claim {
-  const taken = devices.map(
-    ({ weights_bytes, cache_bytes, compute_bytes }) => weights_bytes + cache_bytes + compute_bytes,
-  );
-  const ofMachine = taken.pop() ?? 0; // the CPU comes last
-  return new Map(onHost(ofMachine)).set(
-    CARDS,
-    taken.reduce((sum, bytes) => sum + bytes, 0),
-  );
-}
-
-/** A claim of main memory, with that of the engine's process. */
-function onHost(bytes: number): Claim {
-  return new Map([[HOST, ENGINE_PROCESS_BYTES + bytes]]);
+/** All memory of a need, bytes. */
+export function totalBytes({ weights, cache, compute }: MemoryNeed): number {
+  return weights + cache + compute;
 }
 
 /** Throws ServiceError(model_unavailable) with advice when the model needs more than `freeBytes`. */
@@ -133,7 +102,8 @@ export function checkMemory(options: EngineOptions, freeBytes: number): void {
   if (options.kind === "text") checkTextMemory(options, freeBytes); // a voice takes next to nothing
 }
 
-function imageBytes({ files }: ImageOptions): number {
+/** Weights of an image model, bytes. */
+export function imageBytes({ files }: ImageOptions): number {
   const sizes = Object.values(files).map(
     (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
   );
@@ -154,7 +124,7 @@ function checkTextMemory(options: TextOptions, freeBytes: number): void {
   if (options.modelPath === undefined || usesOtherMemory) return; // llama.cpp places the layers
   const need = memoryNeed(options.modelPath, options, freeBytes);
   if (need === undefined) return;
-  const total = need.weights + need.cache + need.compute;
+  const total = totalBytes(need);
   if (total <= freeBytes) return;
   const parts = `weights ${gigabytes(need.weights)}, ${need.cells} cache cells ${gigabytes(need.cache)}, compute buffers ${gigabytes(need.compute)}`;
   throw new ServiceError(
@@ -174,9 +144,17 @@ function advice(need: MemoryNeed, options: TextOptions): string {
   return `Use ${ways.join(", or ")}.`;
 }
 
-/** The draft model's file. */
-function draftPath({ speculative }: TextOptions): string | undefined {
-  return speculative?.type === "mtp" ? speculative.mtpModel : undefined;
+/** The draft model's file; undefined without one, or where it cannot be read. */
+function draftFile({
+  speculative,
+}: TextOptions): { readonly weights: number; readonly metadata: Metadata } | undefined {
+  const path = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
+  if (path === undefined) return undefined;
+  try {
+    return { weights: modelBytes(path), metadata: readGgufFile(path) };
+  } catch {
+    return undefined; // llama.cpp will say what is wrong with it
+  }
 }
 
 /**
@@ -202,12 +180,15 @@ function kvHeads(metadata: Metadata, of: (key: string) => number | undefined, he
   return (of("block_count") ?? 0) * (of("attention.head_count_kv") ?? heads);
 }
 
-function computeBytes(metadata: Metadata, { ubatch }: TextOptions): number {
+/** Bytes of a mask's entry for one row and one cell. */
+const MASK_BYTES = 2;
+
+function computeBytes(metadata: Metadata, { ubatch }: TextOptions, cells: number): number {
   const of = forArchitecture(metadata);
   const tokens = metadata.get("tokenizer.ggml.tokens");
   const vocabulary = tokens?.type === FIELD.array ? arrayLength(tokens) : 0;
   const width = vocabulary + (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
-  return ubatch * width * F32_BYTES;
+  return ubatch * (width * F32_BYTES + cells * MASK_BYTES);
 }
 
 function forArchitecture(metadata: Metadata): (key: string) => number | undefined {

@@ -33,7 +33,8 @@ export interface PlacesOptions {
 
 /** What a model wants that is to be loaded. */
 export interface Wish {
-  readonly claim: Claim;
+  /** Asked again while the model waits: the devices may be known by then. */
+  readonly claim: () => Claim;
   /** Whether others are unloaded for it; otherwise `take` rejects with NoRoom. */
   readonly mayEvict: () => boolean;
 }
@@ -57,8 +58,9 @@ export function measuredClaim(pid: number | undefined): Claim {
 /** There is no room for a model that may not have others unloaded. */
 export class NoRoom extends Error {}
 
-interface Waiting extends Wish {
+interface Waiting extends Pick<Wish, "mayEvict"> {
   readonly holder: Holder;
+  readonly claim: Claim;
   readonly turn: PromiseWithResolvers<number>;
 }
 
@@ -83,7 +85,14 @@ export class Places {
    */
   async take(holder: Holder, wish: Wish, signal: AbortSignal): Promise<number> {
     signal.throwIfAborted();
-    const waiting: Waiting = { holder, ...wish, turn: Promise.withResolvers() };
+    const waiting: Waiting = {
+      holder,
+      mayEvict: wish.mayEvict,
+      get claim() {
+        return wish.claim();
+      },
+      turn: Promise.withResolvers(),
+    };
     const abort = (): void => {
       this.leave(waiting, signal.reason);
       this.settle();

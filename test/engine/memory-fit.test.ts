@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
-import { CARDS, checkMemory, claimOf, memoryNeed } from "../../src/engine/memory-fit.ts";
-import { HOST } from "../../src/engine/places.ts";
-import type { TextInfo, TextOptions } from "../../src/engine/protocol.ts";
+import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
+import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const OPTIONS: TextOptions = {
@@ -62,7 +61,8 @@ describe("memory of a model", () => {
       layers: 10,
       cells: 1024,
       cache: 1024 * 10 * 2 * 128 * 2,
-      compute: 512 * (1000 + 512 + 1024) * 4,
+      compute: 512 * ((1000 + 512 + 1024) * 4 + 1024 * 2),
+      companions: 0,
     });
   });
 
@@ -106,7 +106,7 @@ describe("a model that does not fit", () => {
     const options = { ...OPTIONS, modelPath: model(), contextLen: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
-      /needs about 0\.5 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, compute buffers 5\.2 MB\), but only 0\.4 GB are free\. Use a smaller cache \(context_len, memory_mb or memory_fraction\), or /,
+      /needs about 0\.6 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, compute buffers 0\.1 GB\), but only 0\.4 GB are free\. Use a smaller cache \(context_len, memory_mb or memory_fraction\), or /,
     );
     expect(() => checkMemory(options, 4e8)).toThrow('cache_type = "q8_0"');
   });
@@ -114,60 +114,5 @@ describe("a model that does not fit", () => {
   test("the built-in model and unreadable files are not checked", () => {
     checkMemory(OPTIONS, 0);
     checkMemory({ ...OPTIONS, modelPath: "/nowhere.gguf" }, 0);
-  });
-});
-
-describe("claims of a model on cards", () => {
-  const backends = [{ name: "vulkan", path: "/b.so", needs: [] }];
-  const on = { ...OPTIONS, contextLen: 1024, deviceLayers: -1, backends };
-  const entry = (device: string, bytes: number) => ({
-    device,
-    description: "",
-    weights_bytes: bytes,
-    cache_bytes: 2 * bytes,
-    compute_bytes: 3 * bytes,
-    estimated_bytes: 0,
-  });
-  const loaded: TextInfo = {
-    kind: "text",
-    modelPath: "",
-    description: "",
-    architecture: "",
-    sizeBytes: 0,
-    vocabulary: 1,
-    trainedContext: 1,
-    contextTokens: 1,
-    cells: 1024,
-    maxSeqs: 1,
-    threads: 1,
-    generates: true,
-    embeds: false,
-    ranks: false,
-    fillsGaps: false,
-    thinks: false,
-    modalities: [],
-  };
-
-  test("before the load all of it, or as much as the settings allow, the rest in main memory", () => {
-    const file = model();
-    const need = memoryNeed(file, on, 1e12);
-    const all = (need?.weights ?? 0) + (need?.cache ?? 0) + (need?.compute ?? 0);
-    expect(claimOf({ ...on, modelPath: file }, 1e12).get(CARDS)).toBe(all);
-    const limited = claimOf({ ...on, modelPath: file, placement: { memoryBytes: 1000 } }, 1e12);
-    expect(limited.get(CARDS)).toBe(1000);
-  });
-
-  test("after it what each device has taken; nothing where the model is on the CPU", () => {
-    const options = { ...on, modelPath: model() };
-    const devices = [entry("CUDA0", 10), entry("CUDA1", 20), entry("CPU", 5)];
-    const placement = { layers: 7, device_layers: 5, divided_layers: 0, devices };
-    const placed = claimOf(options, 1e12, { ...loaded, placement });
-    const without = claimOf(options, 1e12, {
-      ...loaded,
-      placement: { ...placement, devices: [entry("CPU", 0)] },
-    });
-    expect(placed.get(CARDS)).toBe(180);
-    expect((placed.get(HOST) ?? 0) - (without.get(HOST) ?? 0)).toBe(30);
-    expect(claimOf(options, 1e12, loaded).get(CARDS)).toBeUndefined();
   });
 });

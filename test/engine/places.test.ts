@@ -45,7 +45,7 @@ class Model implements Holder {
 
   take(mayEvict = true, signal = NEVER): Promise<number> {
     this.isEvicted = false;
-    return this.places.take(this, { claim: this.claim, mayEvict: () => mayEvict }, signal);
+    return this.places.take(this, { claim: () => this.claim, mayEvict: () => mayEvict }, signal);
   }
 
   async load(mayEvict = true): Promise<number> {
@@ -102,6 +102,46 @@ describe("eviction", () => {
     await onCards.load();
     await new Model(places, new Map([["cards", 2]]), 3).load();
     expect([onHost.isEvicted, onCards.isEvicted]).toEqual([false, true]);
+  });
+
+  test("concerns models on the card that is short, not those on another one", async () => {
+    const places = new Places({ capacity: () => 10 });
+    const [first, second, both] = [
+      new Model(places, new Map([["CUDA0", 6]]), 1),
+      new Model(places, new Map([["CUDA1", 6]]), 2),
+      new Model(
+        places,
+        new Map([
+          ["CUDA0", 4],
+          ["CUDA1", 4],
+        ]),
+        3,
+      ),
+    ];
+    for (const model of [first, second, both]) await model.load();
+    await new Model(places, new Map([["CUDA1", 6]]), 4).load();
+    expect([first, second, both].map(({ isEvicted }) => isEvicted)).toEqual([false, true, false]);
+  });
+
+  test("asks a waiting model again what it takes: by then the cards are known", async () => {
+    const places = new Places({ capacity: (device) => (device === "CUDA0" ? 4 : 100) });
+    const first = new Model(places, 1, 1);
+    await first.take();
+    let claim: Claim = new Map([[HOST, 1]]);
+    const late = new Model(places, 0, 2);
+    const taking = places.take(late, { claim: () => claim, mayEvict: () => false }, NEVER);
+    claim = new Map([
+      [HOST, 1],
+      ["CUDA0", 3],
+    ]);
+    places.loaded(
+      first,
+      new Map([
+        [HOST, 1],
+        ["CUDA0", 3],
+      ]),
+    );
+    expect(await taking.catch((error: unknown) => error)).toBeInstanceOf(NoRoom);
   });
 
   test("is not worth it for a model that is too large for any: it is told what is left", async () => {
@@ -206,7 +246,7 @@ describe("200 requests over five models that do not fit together", () => {
           verbosity: 0,
           voice: { type: "flite", name: id },
         }),
-        claimOf: () => claim,
+        claimsOf: () => () => claim,
         checkMemory: (_, freeBytes = 0) => {
           if (bytes > freeBytes) throw new ServiceError("model_unavailable", "too large");
         },

@@ -71,15 +71,49 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     };
   }
 
-  test("a model that fits is on the device; the estimate is what it takes", async () => {
+  test("a model that fits is on the device", async () => {
     const loaded = await load(TINY_PATH, {});
     const { placement } = loaded.backend.info;
     expect(placement).toMatchObject({ layers: 7, device_layers: 7, divided_layers: 0 });
     expect(loaded.summary).toMatch(/^all 7 layers on Vulkan0/);
-    const [card] = placement?.devices ?? [];
-    const used = (card?.weights_bytes ?? 0) + (card?.cache_bytes ?? 0) + (card?.compute_bytes ?? 0);
-    expect(Math.abs((card?.estimated_bytes ?? 0) - used)).toBeLessThan(0.1 * used);
     loaded.backend.close();
+  });
+
+  const draft = {
+    speculative: { type: "mtp", mtpModel: TINY_PATH, mtpNPredict: 3, mtpDraftSampling: "greedy" },
+  } as const;
+  const wide = { ubatch: 512, batch: 2048, maxSeqs: 32 };
+  test.each<readonly [string, string, PlacementOptions, Partial<TextOptions>]>([
+    ["the whole model", "tiny", {}, {}],
+    ["a long context of q8_0", "tiny", {}, { contextLen: 8192, cacheType: "q8_0" }],
+    ["many sequences", "tiny", {}, { contextLen: 4096, ...wide }],
+    ["some layers", "tiny", {}, { deviceLayers: 2 }],
+    ["some layers, many sequences", "tiny", {}, { deviceLayers: 4, contextLen: 4096, ...wide }],
+    ["as many layers as fit", "tiny", { memoryBytes: 8 * MIB }, { contextLen: 4096 }],
+    ["experts on the CPU", "experts", { expertsOnCpu: "all" }, {}],
+    ["some layers of experts", "experts", {}, { deviceLayers: 2, contextLen: 4096 }],
+    ["a draft model", "tiny", {}, draft],
+    ["a draft model beside a divided model", "tiny", { memoryBytes: 20 * MIB }, draft],
+  ])("estimates what each device and the CPU take within 10 %: %s", async (_, file, placement, more) => {
+    const { backend } = await load(file === "tiny" ? TINY_PATH : tinyExperts(), placement, more);
+    const devices = backend.info.placement?.devices ?? [];
+    expect(devices.map(({ device }) => device)).toEqual(["Vulkan0", "CPU"]);
+    for (const { device, weights_bytes, cache_bytes, compute_bytes, estimated_bytes } of devices) {
+      const used = weights_bytes + cache_bytes + compute_bytes;
+      expect([device, estimated_bytes / used > 0.9, estimated_bytes / used < 1.1, used > 0]).toEqual([
+        device,
+        true,
+        true,
+        true,
+      ]);
+      expect(used).toBeLessThanOrEqual(device === "CPU" ? Infinity : (placement.memoryBytes ?? Infinity));
+    }
+    // Nothing is counted twice or left out: all weights of the model are somewhere.
+    const weights = devices.reduce((sum, { weights_bytes: bytes }) => sum + bytes, 0);
+    const files = backend.info.sizeBytes * ("speculative" in more ? 2 : 1);
+    expect(weights).toBeGreaterThanOrEqual(files * 0.99);
+    expect(weights).toBeLessThan(files * 1.2); // a tied embedding is copied
+    backend.close();
   });
 
   test("less memory, fewer layers; those on the CPU are computed by svc's own kernels", async () => {
