@@ -21,23 +21,29 @@ import { PROBE_ENGINE } from "./system.ts";
 
 type TrialOptions = Pick<ModelOptions, "cacheDir" | "verbosity" | "log">;
 
-/** Runs one command of `svc backend`; its output goes to stdout. Throws StartError for what the user can mend. */
-export async function runBackend(command: BackendCommand, options: TrialOptions): Promise<void> {
+interface BackendOptions extends TrialOptions {
+  /** Takes the output; stdout unless given. */
+  readonly print?: (text: string) => void;
+}
+
+/** Runs one command of `svc backend`. Throws StartError for what the user can mend. */
+export async function runBackend(command: BackendCommand, options: BackendOptions): Promise<void> {
+  const { print = console.log } = options;
   switch (command.action) {
     case "list":
-      return console.log(backendTable(listBackends(options.cacheDir)));
+      return print(backendTable(listBackends(options.cacheDir)));
     case "test":
-      return console.log(trialText(await testBackend(command.kind, options)));
+      return print(trialText(await testBackend(command.kind, options)));
     case "remove": {
       const { name } = command.kind;
       const was = uninstall(options.cacheDir, command.kind);
-      return console.log(was ? `${name} is removed.` : `${name} was not installed.`);
+      return print(was ? `${name} is removed.` : `${name} was not installed.`);
     }
     case "install": {
       const { kind, from } = command;
       options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
-      console.log(trialText(await installBackend(kind, from, options)));
-      return console.log(`${kind.name} is installed. Models use it when they are loaded the next time.`);
+      print(trialText(await installBackend(kind, from, options)));
+      return print(`${kind.name} is installed. Models use it when they are loaded the next time.`);
     }
     default:
       return unreachable(command);

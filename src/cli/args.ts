@@ -86,6 +86,12 @@ export function parseArgs(argv: readonly string[]): Invocation {
   return invocation ?? { command: "usage-error", text: program.helpInformation() };
 }
 
+interface DoctorFlags {
+  readonly json: boolean;
+  readonly fix: boolean;
+  readonly yes: boolean;
+}
+
 function addCommands(program: Command, choose: Choose): void {
   const fileText = "TOML file with settings";
 
@@ -115,8 +121,16 @@ function addCommands(program: Command, choose: Choose): void {
     .description("Check processor, memory, disk, models and port.")
     .argument("[config]", fileText);
   doctor.option("--json", "print the report as JSON", false);
-  withSettings(doctor).action((file: string | undefined, { json }: { json: boolean }) =>
-    choose({ command: "doctor", ...configFile(file), json, flags: flagsOf(doctor) }),
+  doctor.option("--fix", "offer to install what is missing for a graphics card", false);
+  doctor.option("--yes", "with --fix: install without asking", false);
+  withSettings(doctor).action((file: string | undefined, { json, fix, yes }: DoctorFlags) =>
+    choose({
+      command: "doctor",
+      ...configFile(file),
+      json,
+      ...(fix ? { fix: yes ? ("unasked" as const) : ("ask" as const) } : {}),
+      flags: flagsOf(doctor),
+    }),
   );
 
   const config = program.command("config").description("Inspect a configuration without starting anything.");

@@ -45,7 +45,12 @@ export type Invocation =
   | ({ readonly command: "from-config" } & ChatArgs & SettingsArgs)
   | ({ readonly command: "config-check" } & SettingsArgs)
   | ({ readonly command: "config-show" } & SettingsArgs)
-  | ({ readonly command: "doctor"; readonly json: boolean } & SettingsArgs)
+  | ({
+      readonly command: "doctor";
+      readonly json: boolean;
+      /** Installs what is missing for a graphics card; absent: only reports. */
+      readonly fix?: "ask" | "unasked";
+    } & SettingsArgs)
   | ({ readonly command: "bench" } & BenchArgs & SettingsArgs)
   | ({ readonly command: "tune"; readonly profile: TuneProfile; readonly json: boolean } & SettingsArgs)
   | ({

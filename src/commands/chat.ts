@@ -1,6 +1,7 @@
 // `svc run`: a chat in the terminal, answered by a server that runs, or by models that are loaded here.
 
 import { join } from "node:path";
+import { startHint } from "../app/backend-advice.ts";
 import { openChat } from "../app/chat.ts";
 import type { ChatArgs } from "../cli/invocation.ts";
 import { findServer, type ServerChat } from "../cli/server-chat.ts";
@@ -46,6 +47,9 @@ export async function chat(
       host.complain(
         "svc: no model is named: using the built-in toy, svc-tiny. Name a real one with -m MODEL.",
       );
+    const hint =
+      server === undefined && isTty && !isToy ? startHint(loaded.settings, options.cacheDir) : undefined;
+    if (hint !== undefined) host.complain(hint);
     const partner =
       server === undefined ? await openChat(options) : { ...server, close: () => Promise.resolve() };
     try {

@@ -3,8 +3,6 @@
 import { runBackend } from "../app/backends.ts";
 import { runRpcWorker } from "../app/rpc.ts";
 import type { AppOptions } from "../app/server.ts";
-import { runDoctor } from "../app/system.ts";
-import { doctorTable } from "../cli/doctor-table.ts";
 import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
 import { loadBar, progressBar } from "../cli/progress-bar.ts";
 import { serverCommand } from "../cli/server-commands.ts";
@@ -21,6 +19,7 @@ import { quantizeMain } from "../worker/quantize.ts";
 import { rpcDevicesMain } from "../worker/rpc-devices.ts";
 import { chat } from "./chat.ts";
 import { convertModel } from "./convert.ts";
+import { doctor } from "./doctor.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { runBench, runTune } from "./measure.ts";
@@ -62,7 +61,7 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "config-show":
       return withSettings(invocation, { host }, showConfig);
     case "doctor":
-      return withSettings(invocation, { host }, (loaded) => doctor(loaded, invocation.json, host));
+      return withSettings(invocation, { host }, (loaded) => doctor(invocation, hostOf(loaded, host)));
     case "bench":
       return withSettings(invocation, { host }, (loaded) =>
         runBench(loaded, invocation, hostOf(loaded, host)),
@@ -122,12 +121,6 @@ function configIsValid(): number {
 function showConfig(loaded: Loaded): number {
   process.stdout.write(showSettings(loaded));
   return EXIT.ok;
-}
-
-async function doctor(loaded: Loaded, isJson: boolean, host: Host): Promise<number> {
-  const report = await runDoctor(appOptions(loaded, host));
-  console.log(isJson ? JSON.stringify(report, null, 2) : doctorTable(report));
-  return report.ok ? EXIT.ok : EXIT.failure;
 }
 
 /** Loads the settings and calls `go`, or lists every problem. */

@@ -1,5 +1,6 @@
 // `svc serve`: the server from start to drain.
 
+import { startHint } from "../app/backend-advice.ts";
 import { type RunningServer, startServer } from "../app/server.ts";
 import { listeningLine, readyLines } from "../cli/banner.ts";
 import { rereadAtHangup } from "../cli/hangup.ts";
@@ -28,6 +29,8 @@ export async function serve(loaded: Loaded, reread: () => LoadResult, host: Comm
   const stopped = host.untilSignal();
   rereadAtHangup({ reread, apply: server.apply, say: complain });
   complain(listeningLine(loaded.settings, server));
+  const hint = startHint(loaded.settings, options.cacheDir);
+  if (hint !== undefined) complain(hint);
   const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
   if (outcome !== "stopped" && outcome !== "loaded") {
     complain(`svc: ${outcome}`);

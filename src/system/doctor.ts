@@ -2,8 +2,9 @@
 // empty file in the cache folder, which it removes.
 
 import { createServer } from "node:net";
-import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { CardDriver } from "../core/card-drivers.ts";
 import { DEVICE_PROFILES, profilePhrase } from "../core/device-profile.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
@@ -15,6 +16,8 @@ export interface DoctorDeps {
   /** Facts from an engine, or the reason why none could be started. */
   readonly host: () => Promise<EngineHost | { readonly failure: string }>;
   readonly models: readonly ModelFacts[];
+  /** Loaded drivers of graphics cards. */
+  readonly drivers: readonly CardDriver[];
   /** Checks of the RPC workers that the models use. */
   readonly rpcChecks: () => Promise<readonly DoctorCheck[]>;
   readonly cacheDir: string;
@@ -68,9 +71,7 @@ export async function examine(deps: DoctorDeps): Promise<DoctorReport> {
   const memory = readMemory();
   const checks = [
     engineCheck(found),
-    ...(host === undefined
-      ? []
-      : [cpuCheck(host), kernelsCheck(host), acceleratorCheck(host, loadedDrivers())]),
+    ...(host === undefined ? [] : [cpuCheck(host), kernelsCheck(host), acceleratorCheck(host, deps.drivers)]),
     memoryCheck(memory),
     ...cacheChecks(deps.cacheDir),
     ...(await Promise.all(deps.models.map((model) => modelChecks(model, memory)))).flat(),
@@ -121,16 +122,10 @@ function kernelsCheck({ kernels }: EngineHost): DoctorCheck {
   return pass("kernels", kernels.length === 0 ? "none: llama.cpp's own code" : kernels.join(", "));
 }
 
-/** A loaded driver of a graphics card, and the back end that suits it. */
-interface Driver {
-  readonly maker: string;
-  readonly backend: string;
-}
-
 /** `drivers`: those that are loaded. */
 export function acceleratorCheck(
   { devices, backend_failures }: EngineHost,
-  drivers: readonly Driver[],
+  drivers: readonly Pick<CardDriver, "maker" | "backend">[],
 ): DoctorCheck {
   const name = "accelerator";
   const gpus = devices.filter(({ type }) => type === "gpu");
@@ -164,16 +159,6 @@ function deviceText(
   number: number,
 ): string {
   return `${number}: ${description} (${name}), ${gib(memory_total)}, ${gib(memory_free)} free`;
-}
-
-function loadedDrivers(): readonly Driver[] {
-  const drivers = [
-    { maker: "NVIDIA", backend: "cuda", path: "/proc/driver/nvidia/version" },
-    { maker: "AMD", backend: "vulkan", path: "/dev/kfd" },
-    { maker: "Intel", backend: "vulkan", path: "/sys/module/xe" },
-    { maker: "Intel", backend: "vulkan", path: "/sys/module/i915" },
-  ];
-  return drivers.filter(({ path }) => existsSync(path));
 }
 
 function memoryCheck({ totalBytes, availableBytes, limitBytes }: Memory): DoctorCheck {

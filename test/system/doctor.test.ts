@@ -45,6 +45,7 @@ const MEMORY = { totalBytes: 2 ** 34, availableBytes: 2 ** 33, limitBytes: undef
 function deps(changes: Partial<DoctorDeps> = {}): DoctorDeps {
   return {
     host: async () => HOST,
+    drivers: [],
     rpcChecks: () => Promise.resolve([]),
     models: [{ id: "tiny", source: { type: "file", path: TINY_FILE }, isLoaded: false }],
     cacheDir: tempDir(),

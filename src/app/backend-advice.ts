@@ -1,0 +1,43 @@
+// Drivers of graphics cards without their back end: a line at the start, and what `svc doctor --fix` installs.
+
+import { BACKENDS, type BackendKind } from "../backends/catalog.ts";
+import { installedBackends } from "../backends/store.ts";
+import type { Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { type CardDriver, loadedDrivers, systemFolders } from "../core/card-drivers.ts";
+
+/** A back end to install, and whose driver is here. */
+export interface BackendAdvice {
+  readonly kind: BackendKind;
+  readonly maker: string;
+}
+
+/** Back ends for the loaded drivers, one for each; none where one is installed. */
+export function missingBackends(
+  cacheDir: string,
+  drivers: readonly CardDriver[] = loadedDrivers(systemFolders(processEnvironment())),
+): readonly BackendAdvice[] {
+  if (installedBackends(cacheDir).length > 0) return [];
+  const advice = drivers.flatMap(({ maker, backend }) => {
+    const kind = BACKENDS.find(({ name }) => name === backend);
+    return kind === undefined ? [] : [{ kind, maker }];
+  });
+  return advice.filter(({ kind }, index) => advice.findIndex((other) => other.kind === kind) === index);
+}
+
+/** The line at the start of a server or chat whose models could use a card; undefined where there is nothing to say. */
+export function startHint(
+  { models }: Pick<Settings, "models">,
+  cacheDir: string,
+  drivers: readonly CardDriver[] = loadedDrivers(systemFolders(processEnvironment())),
+): string | undefined {
+  const mayUse = models.some(
+    ({ kind, device }) => kind !== "upstream" && !device.cpu && device.device_layers !== 0,
+  );
+  const [first] = missingBackends(
+    cacheDir,
+    drivers.filter(({ isForCards }) => isForCards),
+  );
+  if (!mayUse || first === undefined) return undefined;
+  return `An ${first.maker} card and its driver are here; \`svc backend install ${first.kind.name}\` would use it.`;
+}

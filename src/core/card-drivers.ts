@@ -1,0 +1,38 @@
+// Drivers of graphics cards that this machine has loaded, by the files that they make, and the back ends that suit them.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+export interface CardDriver {
+  readonly maker: string;
+  /** The back end for it, as `svc backend` names it. */
+  readonly backend: string;
+  /** It is for cards; integrated graphics, too, have the others. */
+  readonly isForCards: boolean;
+}
+
+/** Where the system shows its drivers. Tests name other folders. */
+export interface SystemFolders {
+  readonly proc: string;
+  readonly dev: string;
+  readonly sys: string;
+}
+
+/** The folders of Linux, or those that SVC_PROC, SVC_DEV and SVC_SYS name. */
+export function systemFolders(environment: Readonly<Record<string, string | undefined>>): SystemFolders {
+  const { SVC_PROC: proc = "/proc", SVC_DEV: dev = "/dev", SVC_SYS: sys = "/sys" } = environment;
+  return { proc, dev, sys };
+}
+
+/** The drivers that are loaded, those of cards first. */
+export function loadedDrivers({ proc, dev, sys }: SystemFolders): readonly CardDriver[] {
+  const drivers = [
+    { maker: "NVIDIA", backend: "cuda", isForCards: true, path: join(proc, "driver/nvidia/version") },
+    { maker: "AMD", backend: "vulkan", isForCards: true, path: join(dev, "kfd") },
+    { maker: "Intel", backend: "vulkan", isForCards: true, path: join(sys, "module/xe") },
+    { maker: "Intel", backend: "vulkan", isForCards: false, path: join(sys, "module/i915") },
+  ];
+  return drivers
+    .filter(({ path }) => existsSync(path))
+    .map(({ maker, backend, isForCards }) => ({ maker, backend, isForCards }));
+}
