@@ -210,6 +210,22 @@ describeInBrowser("the models page", () => {
   );
 
   test(
+    "a model's card says where its layers are; one without a device has no such line",
+    async () => {
+      const page = await open();
+      const placement = "12 of 25 layers on CUDA0, the rest on the CPU";
+      const tiny = { id: "svc-tiny", status: "loaded", kind: "text", context_length: 4096 };
+      ui.route("/v1/models", () => Response.json({ data: [tiny, { ...tiny, id: "large", placement }] }));
+      await toModels(page);
+      const cards = page.locator("section.card").filter({ has: page.locator("header") });
+      await cards.filter({ hasText: "large" }).getByText(placement, { exact: true }).waitFor();
+      expect(await page.getByText(/layers on|on the CPU/).count()).toBe(1);
+      expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "a server that keeps its models says so",
     async () => {
       const page = await open();
