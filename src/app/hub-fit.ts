@@ -11,6 +11,7 @@ import { readFirstFields } from "../core/gguf.ts";
 import type { HubFit, HubMachine, HubModelChoice } from "../core/hub.ts";
 import type { HubId } from "../core/hub-id.ts";
 import { modelGroups } from "../core/model-files.ts";
+import type { Card } from "../engine/claims.ts";
 import { memoryEstimate, type Metadata } from "../engine/memory-fit.ts";
 import { firstBytes, type HubAccess } from "../hub/api.ts";
 import { REMOTE_HEADER_BYTES } from "../hub/limits.ts";
@@ -22,6 +23,8 @@ import { cacheBytes, diskFreeBytes, missingBytes } from "../hub/room.ts";
 export interface HubFitOptions {
   readonly settings: Settings;
   readonly cacheDir: string;
+  /** The accelerators; undefined until an engine has looked for them. */
+  readonly cards: () => readonly Card[] | undefined;
 }
 
 /** The room for models on this machine. */
@@ -62,7 +65,7 @@ export async function modelChoices(
       draft: plan.draft?.path ?? null,
       download_bytes: missingBytes(filesOf(plan), id.repo, cacheDir),
       memory_bytes: memory ?? null,
-      fit: fitOf(memory),
+      fit: fitOf(memory, options.cards() ?? []),
       is_default: group.name === usual,
       downloaded: missingBytes(plan.parts, id.repo, cacheDir) === 0,
     };
@@ -115,8 +118,10 @@ function estimate(plan: ModelPlan, metadata: Metadata, { settings, cacheDir }: H
   return memoryEstimate(metadata, bytesOf(filesOf(plan)), options, freeMemory());
 }
 
-function fitOf(memory: number | undefined): HubFit {
+/** Whether a model fits main memory and the cards together: what does not fit the cards runs on the CPU. */
+export function fitOf(memory: number | undefined, cards: readonly Card[]): HubFit {
   if (memory === undefined) return "unknown";
-  if (memory <= freeMemory()) return "fits";
-  return memory <= Math.min(totalmem(), memoryLimit()) ? "tight" : "too_large";
+  const onMachine = memory - cards.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (onMachine <= freeMemory()) return "fits";
+  return onMachine <= Math.min(totalmem(), memoryLimit()) ? "tight" : "too_large";
 }

@@ -29,6 +29,7 @@ import {
   newEdge,
   watchConnections,
 } from "./edge.ts";
+import { cardsOf } from "./device-capacity.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
 import { drain, listenAll, portsOf } from "./listen.ts";
@@ -140,7 +141,7 @@ function openResponses(state: State, converse: Converse, log: (line: string) => 
 function hubAccess(models: Models, options: AppOptions) {
   const { server } = options.settings;
   if (server.models_mutable === false) return { access: {}, stop: async () => undefined };
-  const hub = openHub({ ...options, models });
+  const hub = openHub({ ...options, models, cards: () => cardsOf(models.hosts()) });
   return { access: { hub: { hub, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { cardsOf, deviceCapacity } from "../../src/app/device-capacity.ts";
+import { fitOf } from "../../src/app/hub-fit.ts";
 import type { EngineHost } from "../../src/core/system.ts";
 import { type Card, claimsOf } from "../../src/engine/claims.ts";
 import { ENGINE_PROCESS_BYTES } from "../../src/engine/limits.ts";
@@ -195,4 +196,11 @@ describe("capacity", () => {
     expect(cardsOf([host([device("CPU", "cpu", 1)])])).toBeUndefined();
     expect(cardsOf([host([device("CPU", "cpu", 1)], ["back end cuda: no driver"])])).toEqual([]);
   });
+});
+
+test("a model of the hub fits where main memory and the cards together hold it", () => {
+  const beyond = 2 ** 50; // more than any main memory
+  expect(fitOf(undefined, [])).toBe("unknown");
+  expect([fitOf(beyond, []), fitOf(beyond, cards(beyond / 2))]).toEqual(["too_large", "too_large"]);
+  expect(fitOf(beyond, cards(beyond / 2, beyond / 2))).toBe("fits");
 });
