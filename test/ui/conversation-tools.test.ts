@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
 import { answer } from "../helpers/run-events.ts";
+import { PNG } from "../helpers/mcp-demo.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 import { until } from "../helpers/until.ts";
 
@@ -201,6 +202,29 @@ describeInBrowser("a conversation", () => {
       await page.getByRole("combobox", { name: "Search actions" }).fill("wha");
       await page.keyboard.press("Enter");
       await page.getByText("Well said").waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "shows all of its images in a dialog",
+    async () => {
+      answers();
+      const { page } = await visit(ui.url());
+      const buffer = Buffer.from(PNG, "base64");
+      await page
+        .locator("input[type=file]")
+        .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer });
+      await page.getByRole("list", { name: "Attachments" }).getByText("dot.png").waitFor();
+      await say(page, "What is it?");
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("images of this");
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog", { name: "Images of this conversation" });
+      await dialog.getByRole("img", { name: "dot.png" }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
     },
     SLOW_MS,
   );

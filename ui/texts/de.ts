@@ -104,6 +104,7 @@ export const de: Texts = {
     stop: "Aufnahme beenden",
   },
   chat: {
+    images: "Bilder dieser Unterhaltung",
     untitled: "Ohne Titel",
     new: "Neue Unterhaltung",
     settings: "Einstellungen der Unterhaltung",

@@ -109,6 +109,7 @@ export const en = {
     stop: "Stop the microphone",
   },
   chat: {
+    images: "Images of this conversation",
     untitled: "Untitled",
     new: "New conversation",
     settings: "Conversation settings",

@@ -9,6 +9,7 @@ import { SystemPage } from "../pages/system-page.tsx";
 import { current } from "../state/conversations.ts";
 import { route } from "../state/route.ts";
 import { ChatPage } from "./chat-page.tsx";
+import { ConversationGallery } from "./conversation-gallery.tsx";
 import { ConversationList } from "./conversation-list.tsx";
 import { HelpDialog } from "./help-dialog.tsx";
 import { Icon } from "./icon.tsx";
@@ -66,6 +67,7 @@ export function App() {
       <HelpDialog />
       <KeyDialog />
       <ShareDialog />
+      <ConversationGallery />
       <Palette />
     </div>
   );

@@ -8,6 +8,8 @@ import { ofKind } from "../state/model-card.ts";
 import { models } from "../state/models.ts";
 import { setPrefs } from "../state/prefs.ts";
 import { go, OTHER_PAGES } from "../state/route.ts";
+import { imagesOf } from "../state/conversation-images.ts";
+import { isGalleryOpen } from "./conversation-gallery.tsx";
 import { isHelpOpen, isPanelOpen } from "./layout.ts";
 import { sharedId } from "./share-dialog.tsx";
 import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
@@ -116,6 +118,9 @@ function entries(): readonly Entry[] {
                   change(conversation.id, (before) => ({ ...before, pinned: before.pinned !== true })),
                 ),
               ]),
+          ...(imagesOf(conversation).length === 0
+            ? []
+            : [action(t.chat.images, () => (isGalleryOpen.value = true))]),
           ...ofKind(models.value ?? [], "text").map(({ id: model }): Entry => ({
             group: t.palette.useModel,
             name: model,
