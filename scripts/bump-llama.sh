@@ -5,7 +5,8 @@
 #
 # Creates the branch llama-VERSION, pins the release, applies prebuilt/patches (by three-way merge where lines have moved), builds, runs
 # the native, zoo and template tests and the bench. Stops at the first patch with conflicts and names it. Results of tests and bench are
-# printed and do not stop it. Commits nothing: see docs/building.md for what to do with the result. About 40 minutes on two cores.
+# printed and do not stop it; their logs are BUILD_DIR/bump-*.log. Commits nothing: see docs/building.md for what to do with the result.
+# About 40 minutes on two cores. SVC_BUMP_SKIP="zoo bench" leaves out stages.
 set -eu
 
 version=${1:?usage: scripts/bump-llama.sh VERSION [BUILD_DIR]}
@@ -18,6 +19,23 @@ bun=$root/node_modules/.bin/bun
 cd "$root"
 
 stage() { printf '\n== %s\n' "$*"; }
+
+outcomes=
+# NAME COMMAND...: a stage whose failure stops nothing. Prints the last lines of its log.
+try() {
+    name=$1
+    shift
+    case " ${SVC_BUMP_SKIP:-} " in *" $name "*)
+        outcomes="$outcomes $name:skipped"
+        return
+        ;;
+    esac
+    stage "$name"
+    result=passed
+    "$@" >"$build/bump-$name.log" 2>&1 || result=FAILED
+    tail -n 15 "$build/bump-$name.log"
+    outcomes="$outcomes $name:$result"
+}
 
 # The names of architectures that a source tree knows.
 architectures() {
@@ -38,9 +56,12 @@ before=$(git -C "$source" rev-parse FETCH_HEAD)
 
 stage "release $version"
 git checkout --quiet -B "llama-$version"
-(cd "$packages" && npm install --save-exact "node-llama-cpp@$version" --ignore-scripts --no-audit --no-fund --loglevel=error)
+# The lock file names the binaries of all platforms, which are not downloaded here.
+(cd "$packages" && npm install --package-lock-only --save-exact "node-llama-cpp@$version" --ignore-scripts --no-audit --no-fund --loglevel=error)
+(cd "$packages" && npm install --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error)
 git -C "$source" fetch --quiet "$bundle" HEAD
 after=$(git -C "$source" rev-parse FETCH_HEAD)
+git -C "$source" diff --quiet "$before" "$after" && echo "the source of llama.cpp is that of $present"
 git -C "$source" diff --shortstat "$before" "$after"
 architectures "$source" "$before" >"$build/architectures.before"
 architectures "$source" "$after" >"$build/architectures.after"
@@ -80,22 +101,22 @@ stage "converter"
 "$bun" prebuilt/converter.ts "$source"
 
 stage "build"
-prebuilt/build.sh llama "$build"
-prebuilt/build.sh shim "$build"
+for what in llama shim; do
+    prebuilt/build.sh $what "$build" >"$build/bump-build.log" 2>&1 || {
+        grep -a -m 5 -A 3 'error:' "$build/bump-build.log" || tail -n 20 "$build/bump-build.log"
+        echo "fix ffi/ or the hooks, then run this again; the log is $build/bump-build.log" >&2
+        exit 1
+    }
+    echo "$what: built"
+done
 
-stage "native tests"
-test/native/run.sh fast "$build" || true
-"$bun" test --timeout 60000 test/ffi 2>&1 | tail -n 30 || true
-
-stage "zoo"
-npm run --silent test:zoo 2>&1 | tail -n 30 || true
-
-stage "templates"
-npm run --silent test:templates 2>&1 | tail -n 12 || true
-
-stage "bench"
-npm run --silent build
-npm run --silent bench || true
+try kernels test/native/run.sh fast "$build"
+try native "$bun" test --timeout 60000 test/ffi
+try zoo npm run --silent test:zoo
+try templates npm run --silent test:templates
+try executable npm run --silent build
+try bench npm run --silent bench
 
 stage "branch llama-$version; nothing is committed"
+echo "stages:$outcomes"
 git status --short
