@@ -6,9 +6,9 @@
 # stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
 # prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image.
 #
-#   prebuilt/build.sh [all|source|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
-# `source` only gets llama.cpp with its patches; `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
+# `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
 # dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter.
 # SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
@@ -204,10 +204,6 @@ llama)
     build_llama
     collect_llama
     ;;
-source)
-    get_source
-    exit
-    ;;
 shim) build_shim ;;
 grammar) build_grammar ;;
 speech) build_speech ;;
@@ -220,7 +216,7 @@ image-shim)
     what=image
     ;;
 *)
-    echo "usage: prebuilt/build.sh [all|source|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac
