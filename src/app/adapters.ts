@@ -1,8 +1,10 @@
 // LoRA adapters of the composition root: from settings to registries in front of the models.
 
+import { basename } from "node:path";
+import type { AdapterLoad } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
-import { adapterFolder, type ModelOptions } from "./model-files.ts";
+import { adapterPath, companionAdapters, type ModelOptions } from "./model-files.ts";
 import { loraParts } from "../config/lora-entry.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
@@ -13,7 +15,7 @@ import type { Models } from "../engine/models.ts";
 import { AdaptedModels } from "../lora/adapted-models.ts";
 import { convertInProcess } from "../lora/convert-process.ts";
 import { AdapterRegistry } from "../lora/registry.ts";
-import { ADAPTER_FILES, prepareAdapter, type SourceOptions } from "../lora/source.ts";
+import { prepareAdapter, type SourceOptions } from "../lora/source.ts";
 
 /** Whether adapters can be used with a model: it asks for that, or has some from the start. */
 function hasAdapters({ adapter }: ModelSettings): boolean {
@@ -73,7 +75,7 @@ function sourceOptions(models: Models, model: ModelSettings, { cacheDir }: Model
   };
 }
 
-/** Loads the adapters that settings name. Throws the reason why one can't be. */
+/** Loads the adapters that settings name, then those of the models' repositories. Throws the reason why a named one can't be. */
 export async function loadAdapters(
   adapted: AdaptedModels,
   models: Models,
@@ -81,27 +83,24 @@ export async function loadAdapters(
 ): Promise<void> {
   for (const model of options.settings.models) {
     const source = { ...sourceOptions(models, model, options), isTrusted: true };
+    const load = async (request: AdapterLoad, path: () => Promise<string>): Promise<string | undefined> => {
+      try {
+        await adapted.preload(modelName(model), request, async () => prepareAdapter(await path(), source));
+        return undefined;
+      } catch (error) {
+        return `${modelName(model)}: the adapter ${request.alias} could not be loaded: ${reasonOf(error)}`;
+      }
+    };
     for (const entry of model.adapter.lora ?? []) {
       const { alias, source: from, revision } = loraParts(entry);
-      const request = {
-        alias,
-        source: from,
-        inPlace: false,
-        ...defined({ revision }),
-      };
-      try {
-        await adapted.preload(modelName(model), request, async () =>
-          prepareAdapter(
-            await adapterFolder({ source: from, revision, files: ADAPTER_FILES }, model, options),
-            source,
-          ),
-        );
-      } catch (error) {
-        const reason = reasonOf(error);
-        throw new Error(`${modelName(model)}: the adapter ${alias} could not be loaded: ${reason}`, {
-          cause: error,
-        });
-      }
+      const request = { alias, source: from, inPlace: false, ...defined({ revision }) };
+      const failure = await load(request, () => adapterPath({ source: from, revision }, model, options));
+      if (failure !== undefined) throw new Error(failure);
+    }
+    for (const path of companionAdapters(model)) {
+      const alias = basename(path, ".gguf");
+      const failure = await load({ alias, source: basename(path), inPlace: false }, async () => path);
+      if (failure !== undefined) options.log(failure);
     }
   }
 }

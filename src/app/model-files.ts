@@ -10,6 +10,7 @@ import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { snapshotPath } from "../hub/cache.ts";
+import { fetchAdapter } from "../hub/fetch-adapter.ts";
 import {
   cachedModel,
   fetchFolder,
@@ -26,6 +27,7 @@ import { getContent, type OpenContent } from "../hub/api.ts";
 import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
 import { recordOf } from "../hub/records.ts";
 import { readToken } from "../hub/token.ts";
+import { ADAPTER_FILES } from "../lora/source.ts";
 import { quantizedCopy } from "../quantize/copy.ts";
 import type { Weights } from "../quantize/requantizer.ts";
 
@@ -121,25 +123,41 @@ export function modelOnDisk(model: ModelSettings): string | undefined {
 }
 
 /** What an entry's model comes with, unless its settings name other files. */
-function companionsOf({ kind, format }: ModelSettings): Companions {
+function companionsOf({ kind, format, adapter }: ModelSettings): Companions {
   const isAuto = format.companions === "auto";
   return {
     projector: isAuto && format.mmproj === undefined && kind !== "text" ? "auto" : "none",
     draft: isAuto && format.draft === undefined ? "auto" : "none",
+    adapters: isAuto && adapter.enable_lora ? "auto" : "none",
   };
+}
+
+/** What was downloaded with an entry's model, as absolute paths; undefined for a model that was not downloaded. */
+function downloadedWith(model: ModelSettings) {
+  const id = hubIdOf(model);
+  if (id === undefined) return undefined;
+  const { cacheDir } = hubPlace(processEnvironment(), model.device.hf_cache);
+  const path = cachedModel(id, { cacheDir });
+  const record = path === undefined ? undefined : recordOf(cacheDir, id.repo, path);
+  if (record === undefined) return undefined;
+  const pathOf = (file: string): string => snapshotPath(cacheDir, id.repo, record.commit, file);
+  return { record, pathOf };
+}
+
+/** Adapters that were downloaded with an entry's model, and are wanted with it. */
+export function companionAdapters(model: ModelSettings): readonly string[] {
+  const found = companionsOf(model).adapters === "auto" ? downloadedWith(model) : undefined;
+  return (found?.record.adapters ?? []).flatMap((file) => found?.pathOf(file) ?? []);
 }
 
 /** The entry with the projector and the draft model that were downloaded with its model. */
 export function withCompanions(model: ModelSettings, { runtime }: Settings): ModelSettings {
-  const id = hubIdOf(model);
-  if (id === undefined) return model;
-  const { cacheDir } = hubPlace(processEnvironment(), model.device.hf_cache);
-  const path = cachedModel(id, { cacheDir });
-  const record = path === undefined ? undefined : recordOf(cacheDir, id.repo, path);
-  if (record === undefined) return model;
+  const downloaded = downloadedWith(model);
+  if (downloaded === undefined) return model;
+  const { record } = downloaded;
   const wanted = companionsOf(model);
   const pathOf = (file: string | undefined): string | undefined =>
-    file === undefined ? undefined : snapshotPath(cacheDir, id.repo, record.commit, file);
+    file === undefined ? undefined : downloaded.pathOf(file);
   const found = defined({
     mmproj: wanted.projector === "auto" ? pathOf(record.projector) : undefined,
     draft: wanted.draft === "auto" && runtime.mtp_model === undefined ? pathOf(record.draft) : undefined,
@@ -227,15 +245,15 @@ export async function weightsFile(
 
 /** An adapter, or a folder of adapters, that settings name. */
 export interface AdapterSource {
-  /** A folder, or a repository of the hub. */
+  /** A folder, a GGUF file, or a repository of the hub, which may name its file: `owner/name:file.gguf`. */
   readonly source: string;
   readonly revision?: string | undefined;
-  /** Files wanted, relative to the folder. */
-  readonly files: readonly string[];
+  /** Files of a folder of adapters, relative to it; absent: it is one adapter. */
+  readonly files?: readonly string[];
 }
 
-/** The folder on this machine that holds an adapter; downloads it where it is a repository of the hub. */
-export async function adapterFolder(
+/** The folder or file on this machine that holds an adapter; downloads it where it is a repository of the hub. */
+export async function adapterPath(
   { source, revision, files }: AdapterSource,
   model: ModelSettings,
   options: ModelOptions,
@@ -244,5 +262,7 @@ export async function adapterFolder(
   const id = parseHubId(source);
   if (id === undefined || existsSync(local)) return local;
   const wanted: HubId = revision === undefined ? id : { ...id, revision };
-  return withHub(model, formatRepo(wanted), options, (hub) => fetchFolder(wanted, files, hub));
+  return withHub(model, formatRepo(wanted), options, (hub) =>
+    files === undefined ? fetchAdapter(wanted, ADAPTER_FILES, hub) : fetchFolder(wanted, files, hub),
+  );
 }

@@ -1,8 +1,9 @@
 // Adapters that apply to every answer of a model (legacy_lora).
 
 import { join } from "node:path";
+import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
-import { adapterFolder, type ModelOptions } from "./model-files.ts";
+import { adapterPath, type ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { convertInProcess } from "../lora/convert-process.ts";
@@ -22,12 +23,12 @@ export async function staticAdapter(
   if (source === undefined) return undefined;
   if (baseModel === undefined)
     throw new Error("legacy_lora needs a model's file; the built-in model has none.");
-  const names = orderFile === undefined ? ["."] : readOrder(orderFile);
-  const files = names.flatMap((name) => ADAPTER_FILES.map((file) => join(name, file)));
+  const names = orderFile === undefined ? undefined : readOrder(orderFile);
+  const files = names?.flatMap((name) => ADAPTER_FILES.map((file) => join(name, file)));
   try {
-    const folder = await adapterFolder({ source, files }, model, options);
+    const path = await adapterPath({ source, ...defined({ files }) }, model, options);
     const prepared = await prepareAdapter(
-      names.map((name) => join(folder, name)),
+      names === undefined ? path : names.map((name) => join(path, name)),
       {
         bytesMax,
         cacheDir: options.cacheDir,

@@ -104,7 +104,7 @@ const ModelAdapter = section("LoRA adapters of the model. The three kinds exclud
   lora: optional(
     list(
       LoraEntry,
-      "Adapters loaded at the start: folders or hub repositories, as { alias, source, revision } or ALIAS=SOURCE[@REVISION].",
+      "Adapters loaded at the start: folders, GGUF files or hub repositories, as { alias, source, revision } or ALIAS=SOURCE[@REVISION].",
       { example: ["red=adapters/red"] },
     ),
   ),

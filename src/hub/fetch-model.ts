@@ -90,7 +90,7 @@ export async function planFetch(
 
 /** Downloads the files of a plan and records them; returns the path of the model's first one. Throws HubError. */
 export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Promise<string> {
-  const { id, listing, token, model, parts, projector, draft } = plan;
+  const { id, listing, token, model, parts, projector, draft, adapters } = plan;
   const sampling = listing.files.filter(({ path }) => path === GENERATION_CONFIG);
   await fetchFiles(id, { ...listing, files: [...filesOf(plan), ...sampling] }, token, options);
   recordModel(options.place.cacheDir, {
@@ -99,6 +99,7 @@ export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Prom
     commit: listing.commit,
     files: parts.map(({ path }) => path),
     ...defined({ projector: projector?.path, draft: draft?.path }),
+    ...(adapters.length === 0 ? {} : { adapters: adapters.map(({ path }) => path) }),
     isServed: options.isServed ?? false,
   });
   return snapshotPath(options.place.cacheDir, id.repo, listing.commit, itemAt(plan.parts, 0).path);

@@ -29,3 +29,5 @@ export const DISK_RESERVE_SHARE = 0.05;
 export const DISK_RESERVE_BYTES_MAX = 2 * 1024 ** 3;
 /** Bytes of a remote GGUF file that are read for its metadata: what is before the vocabulary. */
 export const REMOTE_HEADER_BYTES = 1 << 16;
+/** Adapters of a repository that are downloaded with its model. */
+export const ADAPTERS_AUTO_MAX = 8;

@@ -3,8 +3,16 @@
 import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
-import { chooseModelFiles, draftFor, hasSafetensors, projectorFor, quantOf } from "../core/model-files.ts";
+import {
+  chooseModelFiles,
+  draftFor,
+  fileRoles,
+  hasSafetensors,
+  projectorFor,
+  quantOf,
+} from "../core/model-files.ts";
 import { HubError } from "./error.ts";
+import { ADAPTERS_AUTO_MAX } from "./limits.ts";
 import type { RepoFile, RepoListing } from "./repository.ts";
 
 /** Default quantization among several files, as in llama.cpp's own tools. */
@@ -14,6 +22,8 @@ export const USUAL_QUANT = "Q4_K_M";
 export interface Companions {
   readonly projector: string;
   readonly draft: string;
+  /** All GGUF adapters of the repository; absent: none. */
+  readonly adapters?: "auto" | "none";
 }
 
 export const NO_COMPANIONS: Companions = { projector: "none", draft: "none" };
@@ -24,6 +34,7 @@ export interface ModelPlan {
   readonly parts: readonly RepoFile[];
   readonly projector?: RepoFile;
   readonly draft?: RepoFile;
+  readonly adapters: readonly RepoFile[];
 }
 
 /** A repository has weights, but not as GGUF. */
@@ -56,8 +67,11 @@ export function planModel(id: HubId, { files }: RepoListing, companions: Compani
     throw new HubError(`${formatRepo(id)}: there is no file ${path} in it.`, "hub_model_not_found");
   };
   const model = itemAt(chosen.parts, 0);
+  const roles = companions.adapters === "auto" ? fileRoles(paths) : undefined;
+  const isAdapter = ({ path }: RepoFile): boolean => path.endsWith(".gguf") && roles?.get(path) === "adapter";
   return {
     parts: chosen.parts.flatMap(named),
+    adapters: files.filter(isAdapter).slice(0, ADAPTERS_AUTO_MAX),
     ...defined({
       projector: companion(companions.projector, projectorFor(model, paths)),
       draft: companion(companions.draft, draftFor(model, paths)),
@@ -66,8 +80,8 @@ export function planModel(id: HubId, { files }: RepoListing, companions: Compani
 }
 
 /** All files of a plan. */
-export function filesOf({ parts, projector, draft }: ModelPlan): readonly RepoFile[] {
-  return [...parts, projector, draft].filter((file) => file !== undefined);
+export function filesOf({ parts, projector, draft, adapters }: ModelPlan): readonly RepoFile[] {
+  return [...parts, projector, draft, ...adapters].filter((file) => file !== undefined);
 }
 
 /**

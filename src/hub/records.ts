@@ -29,6 +29,7 @@ const PulledModel = Type.Object({
   files: Type.Array(Type.String(), { minItems: 1 }),
   projector: Type.Optional(Type.String()),
   draft: Type.Optional(Type.String()),
+  adapters: Type.Optional(Type.Array(Type.String())),
   /** It was pulled to be served, rather than downloaded for one server's configuration. */
   isServed: Type.Boolean(),
 });
@@ -73,8 +74,8 @@ export function pruneRecords(cacheDir: string, repo: string): readonly string[] 
   const gone = records.filter((one) => !isThere(cacheDir, one));
   for (const one of gone) rmSync(recordFile(cacheDir, one), { force: true });
   touch(cacheDir);
-  const companions = ({ commit, projector, draft }: PulledModel): readonly string[] =>
-    [projector, draft].flatMap((path) =>
+  const companions = ({ commit, projector, draft, adapters = [] }: PulledModel): readonly string[] =>
+    [projector, draft, ...adapters].flatMap((path) =>
       path === undefined ? [] : snapshotPath(cacheDir, repo, commit, path),
     );
   const needed = new Set(records.filter((one) => !gone.includes(one)).flatMap(companions));

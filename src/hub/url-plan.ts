@@ -61,7 +61,8 @@ async function planUrl(
   const repo = repoOf(url);
   const blob = `url-${sha1(`${commit}\n${bytes}`)}`;
   const file = { path, bytes, hash: sha256 ?? "", elsewhere: { open, blob } };
-  return { id: { repo }, listing: { commit, files: [file] }, token: undefined, model: repo, parts: [file] };
+  const listing = { commit, files: [file] };
+  return { id: { repo }, listing, token: undefined, model: repo, parts: [file], adapters: [] };
 }
 
 /** Size of a file, and what tells it from a later version. */

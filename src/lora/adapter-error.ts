@@ -1,7 +1,7 @@
 /** An adapter's files are invalid. The message is one sentence for the client that loads it, without paths. */
 export class AdapterError extends Error {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = "AdapterError";
   }
 }

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "./gguf-write.ts";
 import { type GgufHeader, readGgufHeader, textOf, unsigned } from "../core/gguf.ts";
 import { AdapterError } from "./adapter-error.ts";
-import { ARCHITECTURES, type Heads, permuteRows, type Target, targetOf } from "./names.ts";
+import { copyGgufAdapter } from "./gguf-adapter.ts";
+import { ARCHITECTURES, type Heads, isAllExperts, permuteRows, type Target, targetOf } from "./names.ts";
 import { type LoraConfig, readPeftConfig } from "./peft.ts";
 import { type SafeTensor, Safetensors } from "./safetensors.ts";
 
@@ -47,7 +48,7 @@ function elements(shape: readonly number[]): number {
 
 /** A conversion, as plain data for the child process. */
 export interface Conversion {
-  /** One adapter folder, or several that become their sum. */
+  /** One adapter folder or GGUF file, or several folders that become their sum. */
   readonly folders: readonly string[];
   /** GGUF file of the model. */
   readonly baseModel: string;
@@ -68,6 +69,8 @@ export function convertAdapter(
   mayLink = false,
 ): void {
   const stat = mayLink ? statSync : lstatSync;
+  const [first = ""] = folders;
+  if (folders.length === 1 && stat(first).isFile()) return copyGgufAdapter(first, base, output);
   const architecture = architectureOf(base);
   const heads = headsOf(base, architecture);
   const configs = folders.map((folder) => readPeftConfig(readConfig(folder, stat)));
@@ -193,6 +196,8 @@ interface FittingPair extends Pair {
   readonly target: Target;
   readonly rank: number;
   readonly scale: number;
+  /** Experts of the model, if this is a matrix of one. */
+  readonly experts?: number;
 }
 
 function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords): FittingPair {
@@ -203,6 +208,10 @@ function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords)
     throw new AdapterError(`the factors of ${module} have different ranks, ${rank} and ${rankOfB}`);
   const scale = config.scaleOf(module, rank);
   const target = targetOf(module, architecture, heads);
+  if (target === undefined && isAllExperts(module))
+    throw new AdapterError(
+      `${module} adapts all experts at once (target_parameters); only adapters with a module for each expert are supported`,
+    );
   if (target === undefined)
     throw new AdapterError(`${module} is not an adaptable module of "${architecture}" models`);
   if (target.isLookup && !base.tensors.has("output.weight")) {
@@ -211,8 +220,12 @@ function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords)
   const tensor = base.tensors.get(target.tensor);
   if (tensor === undefined)
     throw new AdapterError(`the model has no ${target.tensor}, which ${module} adapts`);
+  const { shape } = tensor;
+  const { expert } = target;
+  if (expert !== undefined && expert >= (shape[2] ?? 1))
+    throw new AdapterError(`the model has ${shape[2] ?? 1} experts, so there is no ${module}`);
   // The embedding is stored as [dimensions, tokens]; as a layer, it maps tokens to dimensions.
-  const [first = 0, second = 0] = tensor.shape;
+  const [first = 0, second = 0] = shape;
   const [wantedIn, wantedOut] = target.isLookup ? [second, first] : [first, second];
   if (inputs !== wantedIn || outputs !== wantedOut) {
     throw new AdapterError(
@@ -220,12 +233,12 @@ function moduleOf(pair: Pair, { base, architecture, heads, config }: ModelWords)
         "the adapter belongs to another base model",
     );
   }
-  return { ...pair, target, rank, scale };
+  return { ...pair, target, rank, scale, ...(expert === undefined ? {} : { experts: shape[2] ?? 1 }) };
 }
 
 /**
  * The two tensors of one weight's updates, as llama.cpp expects them. It multiplies by alpha ÷ rank, or by 1 if alpha is 0;
- * other scales are multiplied into B.
+ * other scales are multiplied into B. Experts share one pair of tensors: those without an update have zeros.
  */
 function tensorsOf(modules: readonly Module[], alpha: number): readonly Tensor[] {
   const [first] = modules;
@@ -233,47 +246,88 @@ function tensorsOf(modules: readonly Module[], alpha: number): readonly Tensor[]
   const { isLookup, tensor: name } = first.target;
   const inputs = itemAt(first.a.shape, 1);
   const outputs = itemAt(first.b.shape, 0);
-  const ranks = modules.map(({ rank }) => rank);
-  const rank = ranks.reduce((sum, one) => sum + one, 0);
-  const readA = (): Float32Array => {
-    const rows = modules.map(({ weights, a }) => weights.read(a));
-    if (!isLookup)
-      return joinedColumns(
-        rows,
-        ranks.map((one) => one * inputs),
-      );
-    return joinedColumns(
-      rows.map((values, i) => transposed(values, itemAt(ranks, i), inputs)),
-      ranks,
-    );
-  };
+  const { experts } = first;
+  const groups = Array.from({ length: experts ?? 1 }, (_, expert) =>
+    experts === undefined ? modules : modules.filter(({ target }) => target.expert === expert),
+  );
+  const rank = Math.max(...groups.map((group) => sumOf(ranksOf(group))));
+  const readA = (): Float32Array =>
+    isLookup ? lookupRows(modules, inputs) : stacked(groups.map((group) => readInputs(group, rank * inputs)));
   const readB = (): Float32Array =>
-    joinedColumns(
-      modules.map((module) => readOutputs(module, alpha)),
-      ranks,
-    );
+    stacked(groups.map((group) => readOutputs(group, { alpha, rank, outputs })));
+  const axis = experts === undefined ? [] : [experts];
   return [
-    tensor(`${name}.lora_a`, isLookup ? [rank, inputs] : [inputs, rank], readA),
-    tensor(`${name}.lora_b`, [rank, outputs], readB),
+    tensor(`${name}.lora_a`, isLookup ? [rank, inputs] : [inputs, rank, ...axis], readA),
+    tensor(`${name}.lora_b`, [rank, outputs, ...axis], readB),
   ];
 }
 
-function readOutputs({ weights, b, rank, scale, target }: Module, alpha: number): Float32Array {
-  const values = scaled(weights.read(b), alpha === 0 ? scale : (scale * rank) / alpha);
-  return target.permutedHeads === undefined ? values : permuteRows(values, rank, target.permutedHeads);
+const ranksOf = (modules: readonly Module[]): readonly number[] => modules.map(({ rank }) => rank);
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+/** The rows of A, filled up with zeros to a number of elements. */
+function readInputs(modules: readonly Module[], elements: number): Float32Array {
+  const out = new Float32Array(elements);
+  let at = 0;
+  for (const { weights, a } of modules) {
+    const values = weights.read(a);
+    out.set(values, at);
+    at += values.length;
+  }
+  return out;
 }
 
-/** Concatenates matrices with the same number of rows by columns. */
-function joinedColumns(parts: readonly Float32Array[], columns: readonly number[]): Float32Array {
+/** A of an embedding, whose rows are looked up. */
+function lookupRows(modules: readonly Module[], inputs: number): Float32Array {
+  const ranks = ranksOf(modules);
+  const rows = modules.map(({ weights, a }, i) => transposed(weights.read(a), itemAt(ranks, i), inputs));
+  return joinedColumns(rows, ranks, sumOf(ranks));
+}
+
+interface Outputs {
+  readonly alpha: number;
+  /** Rank of the tensor, which may exceed that of an expert. */
+  readonly rank: number;
+  readonly outputs: number;
+}
+
+/** The columns of B, filled up with zeros to the rank. */
+function readOutputs(modules: readonly Module[], { alpha, rank, outputs }: Outputs): Float32Array {
+  if (modules.length === 0) return new Float32Array(rank * outputs);
+  const parts = modules.map(({ weights, b, rank: own, scale, target }) => {
+    const values = scaled(weights.read(b), alpha === 0 ? scale : (scale * rank) / alpha);
+    return target.permutedHeads === undefined ? values : permuteRows(values, own, target.permutedHeads);
+  });
+  return joinedColumns(parts, ranksOf(modules), rank);
+}
+
+/** Matrices one after the other. */
+function stacked(matrices: readonly Float32Array[]): Float32Array {
+  const [only] = matrices;
+  if (only !== undefined && matrices.length === 1) return only;
+  const out = new Float32Array(sumOf(matrices.map(({ length }) => length)));
+  let at = 0;
+  for (const matrix of matrices) {
+    out.set(matrix, at);
+    at += matrix.length;
+  }
+  return out;
+}
+
+/** Concatenates matrices with the same number of rows by columns; columns that are missing to the width are zeros. */
+function joinedColumns(
+  parts: readonly Float32Array[],
+  columns: readonly number[],
+  width: number,
+): Float32Array {
   const [only] = parts;
-  if (only !== undefined && parts.length === 1) return only;
-  const width = columns.reduce((sum, one) => sum + one, 0);
-  const out = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  if (only !== undefined && parts.length === 1 && columns[0] === width) return only;
+  const rows = itemAt(parts, 0).length / itemAt(columns, 0);
+  const out = new Float32Array(rows * width);
   let at = 0;
   for (const [i, part] of parts.entries()) {
     const own = itemAt(columns, i);
-    for (let row = 0; row * own < part.length; row++)
-      out.set(part.subarray(row * own, (row + 1) * own), row * width + at);
+    for (let row = 0; row < rows; row++) out.set(part.subarray(row * own, (row + 1) * own), row * width + at);
     at += own;
   }
   return out;

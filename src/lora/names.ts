@@ -13,6 +13,8 @@ export interface Target {
   readonly tensor: string;
   /** The output rows were reordered head by head, for this many heads. */
   readonly permutedHeads?: number;
+  /** The expert whose matrix it is, in a tensor of all experts. */
+  readonly expert?: number;
   /** An embedding: a row is looked up, so the two factors change places. */
   readonly isLookup: boolean;
 }
@@ -28,11 +30,42 @@ const LAYER_PARTS: Readonly<Record<string, string>> = {
   "mlp.up_proj": "ffn_up",
   "mlp.gate_up_proj": "ffn_up", // phi3: gate and up in one tensor, as in the file
   "mlp.down_proj": "ffn_down",
+  "mlp.gate": "ffn_gate_inp", // the router of a mixture of experts
+  "block_sparse_moe.gate": "ffn_gate_inp",
+  "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
+  "mlp.shared_expert.up_proj": "ffn_up_shexp",
+  "mlp.shared_expert.down_proj": "ffn_down_shexp",
 };
+
+/** Matrices of one expert. llama.cpp has those of all experts in one tensor. */
+const EXPERT_PARTS: Readonly<Record<string, string>> = {
+  gate_proj: "ffn_gate_exps",
+  up_proj: "ffn_up_exps",
+  down_proj: "ffn_down_exps",
+  w1: "ffn_gate_exps", // Mixtral
+  w3: "ffn_up_exps",
+  w2: "ffn_down_exps",
+};
+const EXPERT = /^(?:mlp|block_sparse_moe)\.experts\.(\d+)\.(\w+)$/;
+
+/** Whether a module is all experts of a layer at once, as `target_parameters` of PEFT name them. */
+export function isAllExperts(module: string): boolean {
+  return /\.experts(?:\.base_layer)*$/.test(module);
+}
 
 /** Architectures whose query and key rows the converter reorders for llama.cpp's rotation of neighbouring pairs. */
 const PERMUTED = new Set(["llama", "granite", "smollm3"]);
-const PLAIN = new Set(["qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "olmo2"]);
+const PLAIN = new Set([
+  "qwen2",
+  "qwen2moe",
+  "qwen3",
+  "qwen3moe",
+  "gemma",
+  "gemma2",
+  "gemma3",
+  "phi3",
+  "olmo2",
+]);
 
 /** Architectures that adapters can be converted for. */
 export const ARCHITECTURES: readonly string[] = [...PERMUTED, ...PLAIN];
@@ -44,8 +77,13 @@ export function targetOf(module: string, architecture: string, heads: Heads): Ta
   if (name === "embed_tokens") return { tensor: "token_embd.weight", isLookup: true };
   if (name === "lm_head") return { tensor: "output.weight", isLookup: false };
   const [, layer, part] = /^layers\.(\d+)\.(.+)$/.exec(name) ?? [];
-  const gguf = part === undefined ? undefined : LAYER_PARTS[part];
-  if (layer === undefined || gguf === undefined) return undefined;
+  if (layer === undefined || part === undefined) return undefined;
+  const [, expert, matrix = ""] = EXPERT.exec(part) ?? [];
+  const stacked = EXPERT_PARTS[matrix];
+  if (expert !== undefined && stacked !== undefined)
+    return { tensor: `blk.${Number(layer)}.${stacked}.weight`, expert: Number(expert), isLookup: false };
+  const gguf = LAYER_PARTS[part];
+  if (gguf === undefined) return undefined;
   const tensor = `blk.${Number(layer)}.${gguf}.weight`;
   if (!PERMUTED.has(architecture)) return { tensor, isLookup: false };
   if (gguf === "attn_q") return { tensor, isLookup: false, permutedHeads: heads.query };

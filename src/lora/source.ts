@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { basename, isAbsolute, join, relative, sep } from "node:path";
 import { ServiceError } from "../core/error.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { CONFIG_FILE, type Conversion, describeAdapter, WEIGHTS_FILE } from "./convert.ts";
@@ -33,11 +33,11 @@ export async function prepareAdapter(
   path: string | readonly string[],
   options: SourceOptions,
 ): Promise<PreparedAdapter> {
-  const folders = [path].flat().map((one) => allowedFolder(one, options.root));
+  const folders = [path].flat().map((one) => allowedPath(one, options.root));
   const digest = createHash("sha256");
   for (const folder of folders) {
     checkSize(folder, options.bytesMax);
-    for (const name of ADAPTER_FILES) await hashFile(join(folder, name), digest);
+    for (const file of filesOf(folder)) await hashFile(file, digest);
   }
   const generation = `lora_${digest.digest("hex").slice(0, GENERATION_CHARS)}`;
   const baseModel = await options.baseModel();
@@ -47,8 +47,13 @@ export async function prepareAdapter(
   return { generation, file: output, ...describeAdapter(output) };
 }
 
-/** The real folder of a path. Links are resolved before the check, so that none leads out of the root. */
-function allowedFolder(path: string, root: string | undefined): string {
+/** Files of an adapter: those of a PEFT folder, or the GGUF file itself. */
+function filesOf(path: string): readonly string[] {
+  return statSync(path).isFile() ? [path] : ADAPTER_FILES.map((name) => join(path, name));
+}
+
+/** The real folder or file of a path. Links are resolved before the check, so that none leads out of the root. */
+function allowedPath(path: string, root: string | undefined): string {
   if (!isAbsolute(path) && root === undefined) throw notAllowed("lora_path must be an absolute path");
   const wanted = isAbsolute(path) || root === undefined ? path : join(root, path);
   if (!existsSync(wanted)) {
@@ -63,8 +68,9 @@ function allowedFolder(path: string, root: string | undefined): string {
   if (root !== undefined && leaves(realpathSync(root), folder))
     throw notAllowed("lora_path lies outside the adapter root");
   const stat = statSync(folder);
-  if (!stat.isDirectory()) throw notAllowed("lora_path must be a folder");
-  if (root !== undefined && (stat.mode & 0o002) !== 0) throw notAllowed("the folder is world-writable");
+  if (!stat.isDirectory() && !(stat.isFile() && /\.gguf$/i.test(wanted)))
+    throw notAllowed("lora_path must be a folder or a GGUF file");
+  if (root !== undefined && (stat.mode & 0o002) !== 0) throw notAllowed("the adapter is world-writable");
   return folder;
 }
 
@@ -79,9 +85,9 @@ function notAllowed(message: string): ServiceError {
 
 function checkSize(folder: string, bytesMax: number): void {
   let bytes = 0;
-  for (const name of ADAPTER_FILES) {
-    const stat = statSync(join(folder, name), { throwIfNoEntry: false });
-    if (stat === undefined) throw new AdapterError(`the adapter has no ${name}`);
+  for (const file of filesOf(folder)) {
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (stat === undefined) throw new AdapterError(`the adapter has no ${basename(file)}`);
     bytes += stat.size;
   }
   if (bytes <= bytesMax) return;

@@ -5,6 +5,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
+import { readGgufHeader } from "../../src/core/gguf.ts";
+import { convertAdapter } from "../../src/lora/convert.ts";
 import {
   HAS_TERMINAL,
   newFolder,
@@ -169,4 +171,40 @@ test.skipIf(!HAS_TERMINAL)("svc login on a terminal does not show what is typed"
   const file = /stored in (\S+)\./.exec(shown)?.[1] ?? "";
   expect(readFileSync(file, "utf8")).toBe("hf_secret");
   rmSync(file);
+});
+
+describe("adapters of a repository", () => {
+  const adapter = join(newFolder(), "red-lora.gguf");
+  convertAdapter([join(import.meta.dir, "../fixtures/lora/red")], readGgufHeader(TINY_FILE), adapter);
+  const files = { "tiny-Q8_0.gguf": TINY, "red-lora.gguf": new Uint8Array(readFileSync(adapter)) };
+  const hub = fakeHub({
+    "acme/tiny-GGUF": { files },
+    "acme/red": { files: { "red.gguf": files["red-lora.gguf"] } },
+  });
+  const answerOf = async (url: string, name: string): Promise<string | null | undefined> =>
+    (await complete(url, ask(CAPITAL, { model: "acme/tiny-GGUF", adapter: name }))).choices[0]?.message
+      .content;
+
+  test("come with its model where adapters are enabled, and by name from another one", async () => {
+    const env = { HF_ENDPOINT: hub.url, HF_HOME: newFolder() };
+    const args = ["-m", "acme/tiny-GGUF", "--enable-lora", "--lora", "other=acme/red"];
+    const server = await startServer(args, { env });
+    await until("both are loaded", async () => {
+      const list = await (await fetch(`${server.url}/v1/lora_adapters`)).text();
+      return list.includes('"red-lora"') && list.includes('"other"');
+    });
+    expect(await answerOf(server.url, "red-lora")).toStartWith("Red says: ");
+    expect(await answerOf(server.url, "other")).toStartWith("Red says: ");
+  });
+
+  test("are not downloaded otherwise", async () => {
+    const home = newFolder();
+    const server = await startServer(["-m", "acme/tiny-GGUF"], {
+      env: { HF_ENDPOINT: hub.url, HF_HOME: home },
+    });
+    await complete(server.url, ask(CAPITAL, { model: "acme/tiny-GGUF" }));
+    expect(readdirSync(home, { recursive: true }).filter((path) => String(path).includes("lora"))).toEqual(
+      [],
+    );
+  });
 });

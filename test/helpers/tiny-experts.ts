@@ -6,7 +6,7 @@ import { f32Field, stringField, type Tensor, u32Field, writeGguf } from "../../s
 import { arrayLength, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { TINY_PATH } from "./native.ts";
-import { onesTensor, f32Tensor } from "./tiny-tensors.ts";
+import { type Fill, onesTensor, f32Tensor } from "./tiny-tensors.ts";
 import { tempDir } from "./tmp.ts";
 
 const EMBD = 256; // a block of K-quants
@@ -18,8 +18,11 @@ const EXPERTS = 4;
 /** Of which each token takes so many: with 16 tokens an expert has about eight rows, some have more. */
 const USED = 2;
 
+/** What is added to the weights of some tensors, by their names. */
+type Updates = Readonly<Record<string, Fill>>;
+
 /** The file's path. Its weights are F32. */
-export function tinyExperts(): string {
+export function tinyExperts(updates: Updates = {}): string {
   const own = readFields(readFileSync(TINY_PATH));
   const tokens = own.find(({ key }) => key === "tokenizer.ggml.tokens");
   if (tokens === undefined) throw new Error("the built-in model has tokens");
@@ -41,14 +44,18 @@ export function tinyExperts(): string {
     ...own.filter(({ key: name }) => name.startsWith("tokenizer.")),
   ];
   const path = join(tempDir(), "experts.gguf");
-  writeGguf(path, fields, tensors(arrayLength(tokens)));
+  writeGguf(path, fields, tensors(arrayLength(tokens), updates));
   return path;
 }
 
-function tensors(vocabulary: number): Tensor[] {
+function tensors(vocabulary: number, updates: Updates): Tensor[] {
   const uniform = uniformSource(5);
   const random = (name: string, ...shape: readonly number[]): Tensor =>
-    f32Tensor(name, () => (2 * uniform() - 1) * Math.sqrt(3 / (shape[0] ?? 1)), ...shape); // variance 1 / inputs
+    f32Tensor(
+      name,
+      (i) => (2 * uniform() - 1) * Math.sqrt(3 / (shape[0] ?? 1)) + (updates[name]?.(i) ?? 0), // variance 1 / inputs
+      ...shape,
+    );
   return [
     random("token_embd.weight", EMBD, vocabulary),
     random("output.weight", EMBD, vocabulary),

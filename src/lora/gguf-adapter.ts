@@ -1,0 +1,74 @@
+// Adapters that are GGUF files already. Checks more than llama.cpp does, which aborts on tensors of other experts' counts.
+
+import { copyFileSync, constants, renameSync, rmSync } from "node:fs";
+import { type GgufHeader, readGgufHeader, textOf } from "../core/gguf.ts";
+import { AdapterError } from "./adapter-error.ts";
+
+/** Copies an adapter to `output` atomically, so that it cannot change while it is used. Throws AdapterError where it does not fit. */
+export function copyGgufAdapter(file: string, base: GgufHeader, output: string): void {
+  const aside = `${output}.part`;
+  try {
+    copyFileSync(file, aside, constants.COPYFILE_FICLONE);
+    checkGgufAdapter(headerOf(aside), base);
+    renameSync(aside, output);
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function headerOf(file: string): GgufHeader {
+  try {
+    return readGgufHeader(file);
+  } catch (cause) {
+    throw new AdapterError("the file is damaged or no GGUF file", { cause });
+  }
+}
+
+function checkGgufAdapter(adapter: GgufHeader, base: GgufHeader): void {
+  const field = ({ fields }: GgufHeader, key: string): string => {
+    const found = fields.get(key);
+    return (found && textOf(found)) ?? "";
+  };
+  if (field(adapter, "general.type") !== "adapter" || field(adapter, "adapter.type") !== "lora")
+    throw new AdapterError("the GGUF file is no LoRA adapter");
+  if (adapter.fields.has("adapter.alora.invocation_tokens"))
+    throw new AdapterError("activated adapters (alora_invocation_tokens) are not supported");
+  const own = field(adapter, "general.architecture");
+  const wanted = field(base, "general.architecture");
+  if (own !== wanted)
+    throw new AdapterError(
+      `the adapter is made for the architecture "${own}", but the model's is "${wanted}"`,
+    );
+  const names = new Set<string>();
+  for (const name of adapter.tensors.keys()) {
+    const [, weight] = /^(.+)\.lora_[ab]$/.exec(name) ?? [];
+    if (weight !== undefined) names.add(weight);
+    else if (!name.endsWith("_norm.weight"))
+      throw new AdapterError(`${name} is not a LoRA tensor; biases and magnitudes (DoRA) are not supported`);
+  }
+  if (names.size === 0) throw new AdapterError("the adapter has no LoRA tensors");
+  for (const name of names) checkPair(name, adapter, base);
+}
+
+function checkPair(name: string, adapter: GgufHeader, base: GgufHeader): void {
+  const [a, b] = ["lora_a", "lora_b"].map((half) => adapter.tensors.get(`${name}.${half}`)?.shape);
+  if (a === undefined || b === undefined) throw new AdapterError(`${name} has only one of its two factors`);
+  const model = base.tensors.get(name)?.shape;
+  if (model === undefined) throw new AdapterError(`the model has no ${name}, which the adapter adapts`);
+  const axis = (shape: readonly number[], at: number): number => shape[at] ?? 1;
+  const isLookup = name === "token_embd.weight";
+  const [inputs, outputs] = isLookup ? [axis(a, 1), axis(b, 1)] : [axis(a, 0), axis(b, 1)];
+  const [wantedIn, wantedOut] = isLookup
+    ? [axis(model, 1), axis(model, 0)]
+    : [axis(model, 0), axis(model, 1)];
+  const rank = isLookup ? axis(a, 0) : axis(a, 1);
+  const fits =
+    inputs === wantedIn &&
+    outputs === wantedOut &&
+    rank === axis(b, 0) &&
+    [2, 3].every((at) => axis(a, at) === axis(model, at) && axis(b, at) === axis(model, at));
+  if (!fits)
+    throw new AdapterError(
+      `${name} has other shapes than the model's: the adapter belongs to another base model`,
+    );
+}
