@@ -89,7 +89,7 @@ function commandOf(side: Side, options: ServerOptions, port: number, peer: Peer)
     (text, [name, value]) => text.replaceAll(`{${name}}`, String(value)),
     template,
   );
-  return ["sh", "-c", `exec ${command}`];
+  return ["/bin/sh", "-c", `exec ${command}`];
 }
 
 function svcCommand(
