@@ -177,16 +177,17 @@ describe("adapters of a repository", () => {
   const adapter = join(newFolder(), "red-lora.gguf");
   convertAdapter([join(import.meta.dir, "../fixtures/lora/red")], readGgufHeader(TINY_FILE), adapter);
   const files = { "tiny-Q8_0.gguf": TINY, "red-lora.gguf": new Uint8Array(readFileSync(adapter)) };
-  const hub = fakeHub({
-    "acme/tiny-GGUF": { files },
-    "acme/red": { files: { "red.gguf": files["red-lora.gguf"] } },
-  });
+  const newHub = (): FakeHub =>
+    fakeHub({
+      "acme/tiny-GGUF": { files },
+      "acme/red": { files: { "red.gguf": files["red-lora.gguf"] } },
+    });
   const answerOf = async (url: string, name: string): Promise<string | null | undefined> =>
     (await complete(url, ask(CAPITAL, { model: "acme/tiny-GGUF", adapter: name }))).choices[0]?.message
       .content;
 
   test("come with its model where adapters are enabled, and by name from another one", async () => {
-    const env = { HF_ENDPOINT: hub.url, HF_HOME: newFolder() };
+    const env = { HF_ENDPOINT: newHub().url, HF_HOME: newFolder() };
     const args = ["-m", "acme/tiny-GGUF", "--enable-lora", "--lora", "other=acme/red"];
     const server = await startServer(args, { env });
     await until("both are loaded", async () => {
@@ -200,7 +201,7 @@ describe("adapters of a repository", () => {
   test("are not downloaded otherwise", async () => {
     const home = newFolder();
     const server = await startServer(["-m", "acme/tiny-GGUF"], {
-      env: { HF_ENDPOINT: hub.url, HF_HOME: home },
+      env: { HF_ENDPOINT: newHub().url, HF_HOME: home },
     });
     await complete(server.url, ask(CAPITAL, { model: "acme/tiny-GGUF" }));
     expect(readdirSync(home, { recursive: true }).filter((path) => String(path).includes("lora"))).toEqual(
