@@ -19,6 +19,16 @@ export interface Problem {
   readonly fix: string;
 }
 
+/** A problem of a value at its key or one below it. */
+export function problemOf(
+  { origin }: Pick<Problem, "origin">,
+  key: string,
+  what: string,
+  fix: string,
+): Problem {
+  return { origin, key, what, fix };
+}
+
 /** All problems as text for a terminal, one line each under a line that counts them. */
 export function formatProblems(problems: readonly Problem[]): string {
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;

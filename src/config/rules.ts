@@ -1,15 +1,11 @@
 // The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
 // origin that a problem names.
 
-import { isAbsolute } from "node:path";
-import { parseHubId } from "../core/hub-id.ts";
-import { type AliasEntry, aliasParts } from "./alias-entry.ts";
-import { type LoraEntry, loraParts } from "./lora-entry.ts";
 import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts";
-import { formatOrigin, type Problem } from "./problem.ts";
+import { nameProblems } from "./name-rules.ts";
+import { formatOrigin, type Problem, problemOf } from "./problem.ts";
 import { parseEndpoint } from "../core/endpoint.ts";
 import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
-import { SEARCH_MODEL_NAME } from "./settings.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
 import { upstreamProblems } from "./upstream-rules.ts";
@@ -79,24 +75,19 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...missingAdapter(values, entries),
     ...exclusive(values, entries),
     ...needs(values),
-    ...sameName(values, entries),
     ...differentCpu(values, entries),
-    ...defaultModel(values, entries),
     ...samePort(values),
-    ...searchModel(values, entries),
     ...searchProvider(values),
     ...steps(values),
     ...thinking(values),
-    ...reservedName(values, entries),
     ...voices(values, entries),
     ...tokenSource(values),
     ...rpcWorkers(values, entries),
-    ...sameAlias(values, entries),
     ...speculation(values),
     ...cacheDisk(values),
     ...determinism(values),
     ...otherKind(values, entries),
-    ...modelAliases(values, entries),
+    ...nameProblems(values, entries),
     ...upstreamProblems(values, entries),
   ];
 }
@@ -108,7 +99,7 @@ function missingModelIds(values: Values, entries: readonly string[]): readonly P
     // An unsound model_id is not among the values, but it is in the table that the file holds.
     const isWritten = typeof given.value === "object" && given.value !== null && "model_id" in given.value;
     if (isWritten) return [];
-    return [problem(given, `${entry}.model_id`, "missing", "Every [[models]] entry needs a model_id.")];
+    return [problemOf(given, `${entry}.model_id`, "missing", "Every [[models]] entry needs a model_id.")];
   });
 }
 
@@ -118,7 +109,7 @@ function missingProjector(values: Values, entries: readonly string[]): readonly 
     const kind = values.get(`${entry}.kind`);
     if (kind?.value !== "multimodal" || values.has(`${entry}.format.mmproj`)) return [];
     const fix = "Name the model's projector file, or leave kind out.";
-    return [problem(kind, kind.path, '"multimodal" needs format.mmproj', fix)];
+    return [problemOf(kind, kind.path, '"multimodal" needs format.mmproj', fix)];
   });
 }
 
@@ -126,7 +117,7 @@ function missingAdapter(values: Values, entries: readonly string[]): readonly Pr
   return entries.flatMap((entry) => {
     const order = values.get(`${entry}.adapter.legacy_lora_order`);
     if (order === undefined || values.has(`${entry}.adapter.legacy_lora`)) return [];
-    return [problem(order, order.path, "needs legacy_lora", "Name the folder that holds the adapters.")];
+    return [problemOf(order, order.path, "needs legacy_lora", "Name the folder that holds the adapters.")];
   });
 }
 
@@ -142,7 +133,7 @@ function exclusive(values: Values, entries: readonly string[]): readonly Problem
       const [first, ...others] = given;
       if (first === undefined) return [];
       const what = `excludes ${first.path} (${formatOrigin(first.origin)})`;
-      return others.map((other) => problem(other, other.path, what, "Keep one of them."));
+      return others.map((other) => problemOf(other, other.path, what, "Keep one of them."));
     });
   });
 }
@@ -155,25 +146,8 @@ function needs(values: Values): readonly Problem[] {
       prefix.endsWith("_") ? path.startsWith(prefix) : path === prefix,
     );
     return given.map((value) =>
-      problem(value, value.path, `needs ${switchPath} = true`, "Remove it or set both."),
+      problemOf(value, value.path, `needs ${switchPath} = true`, "Remove it or set both."),
     );
-  });
-}
-
-/** Clients choose a model by its name, so two entries cannot share one. */
-function sameName(values: Values, entries: readonly string[]): readonly Problem[] {
-  const seen = new Map<string, string>();
-  return entries.flatMap((entry) => {
-    const id = values.get(`${entry}.model_id`);
-    const name = nameOf(values, entry);
-    if (id === undefined || name === undefined) return [];
-    const earlier = seen.get(name);
-    if (earlier === undefined) {
-      seen.set(name, entry);
-      return [];
-    }
-    const what = `has the same name as ${earlier}, "${name}"`;
-    return [problem(id, entry, what, "Give one of them an alias of its own.")];
   });
 }
 
@@ -185,19 +159,8 @@ function differentCpu(values: Values, entries: readonly string[]): readonly Prob
     const given = values.get(`${entry}.device.cpu`) ?? values.get(entry);
     if (given === undefined || isCpu(entry) === isCpu(first)) return [];
     const what = `is ${isCpu(entry)} here and ${isCpu(first)} in ${first}`;
-    return [problem(given, `${entry}.device.cpu`, what, "Use the same value for all models.")];
+    return [problemOf(given, `${entry}.device.cpu`, what, "Use the same value for all models.")];
   });
-}
-
-function defaultModel(values: Values, entries: readonly string[]): readonly Problem[] {
-  const given = values.get("default_model_id");
-  if (typeof given?.value !== "string") return [];
-  const names = entries.flatMap((entry) => nameOf(values, entry) ?? []);
-  const ids = entries.map((entry) => values.get(`${entry}.model_id`)?.value);
-  if (names.length === 0 || [...names, ...ids].includes(given.value)) return [];
-  return [
-    problem(given, given.path, `no model is called "${given.value}"`, `Use one of: ${names.join(", ")}.`),
-  ];
 }
 
 /** Two listeners cannot share a port; 0 is never the same. */
@@ -205,16 +168,7 @@ function samePort(values: Values): readonly Problem[] {
   const mcp = values.get("server.mcp_port");
   const port = values.get("server.port")?.value ?? rowAt("server.port")?.defaultValue;
   if (typeof mcp?.value !== "number" || mcp.value !== port || port === 0) return [];
-  return [problem(mcp, mcp.path, `${port} is also server.port`, "Give each a port of its own.")];
-}
-
-/** The model that ranks search results; resolve.ts has added the entry of the one that needs none. */
-function searchModel(values: Values, entries: readonly string[]): readonly Problem[] {
-  const given = values.get("runtime.search_embedding_model");
-  const names = entries.flatMap((entry) => nameOf(values, entry) ?? []);
-  if (typeof given?.value !== "string" || names.includes(given.value)) return [];
-  const fix = `Use ${[SEARCH_MODEL_NAME, ...names].join(", ")}, or add it to [[models]].`;
-  return [problem(given, given.path, `no model is called "${given.value}"`, fix)];
+  return [problemOf(mcp, mcp.path, `${port} is also server.port`, "Give each a port of its own.")];
 }
 
 /** Blocks are read from disk into memory, and belong to kept prefixes. */
@@ -224,7 +178,7 @@ function cacheDisk(values: Values): readonly Problem[] {
   const off = ["runtime.cache_ram", "runtime.prefix_cache_n"].filter((path) => values.get(path)?.value === 0);
   if (values.get("runtime.no_kv_cache")?.value === true) off.push("runtime.no_kv_cache");
   return off.map((path) =>
-    problem(folder, folder.path, `has no effect with the value of ${path}`, "Remove one of them."),
+    problemOf(folder, folder.path, `has no effect with the value of ${path}`, "Remove one of them."),
   );
 }
 
@@ -233,7 +187,7 @@ function determinism(values: Values): readonly Problem[] {
   const wanted = values.get("runtime.determinism");
   if (wanted?.value !== "batch-invariant") return [];
   const excludes = (what: string, fix: string): Problem =>
-    problem(wanted, wanted.path, `"batch-invariant" excludes ${what}`, fix);
+    problemOf(wanted, wanted.path, `"batch-invariant" excludes ${what}`, fix);
   const cache = values.get("paged_attn.cache_type")?.value ?? "auto";
   const drafts = values.get("runtime.speculative")?.value ?? "auto";
   const isMtp = drafts === "mtp" || (drafts === "auto" && values.has("runtime.mtp_model"));
@@ -250,7 +204,7 @@ function searchProvider(values: Values): readonly Problem[] {
   const given = values.get("runtime.search_provider");
   const needed = given === undefined ? undefined : PROVIDER_NEEDS.get(given.value);
   if (given === undefined || needed === undefined || values.has(needed)) return [];
-  return [problem(given, given.path, `"${String(given.value)}" needs ${needed}`, "Set both.")];
+  return [problemOf(given, given.path, `"${String(given.value)}" needs ${needed}`, "Set both.")];
 }
 
 const PROVIDER_NEEDS: ReadonlyMap<unknown, string> = new Map([
@@ -264,7 +218,7 @@ function steps(values: Values): readonly Problem[] {
   // A default ubatch shrinks with the batch (resolve.ts); only a given one can contradict it.
   if (typeof ubatch?.value !== "number" || typeof batch !== "number" || ubatch.value <= batch) return [];
   const what = `${ubatch.value} is more than runtime.batch, ${batch}`;
-  return [problem(ubatch, ubatch.path, what, "A micro-batch cannot be larger than a step.")];
+  return [problemOf(ubatch, ubatch.path, what, "A micro-batch cannot be larger than a step.")];
 }
 
 function thinking(values: Values): readonly Problem[] {
@@ -273,56 +227,7 @@ function thinking(values: Values): readonly Problem[] {
   if (wanted === undefined || effort === undefined) return [];
   const isOff = effort.value === "off" || effort.value === "none";
   if (wanted !== isOff) return [];
-  return [problem(effort, effort.path, `contradicts thinking = ${String(wanted)}`, "Keep one of them.")];
-}
-
-function sameAlias(values: Values, entries: readonly string[]): readonly Problem[] {
-  return entries.flatMap((entry) => {
-    const given = values.get(`${entry}.adapter.lora`);
-    if (!Array.isArray(given?.value)) return [];
-    const aliases = (given.value as readonly LoraEntry[]).map((one) => loraParts(one).alias);
-    const twice = aliases.find((alias, index) => aliases.indexOf(alias) < index);
-    if (twice === undefined) return [];
-    const fix = "Give every adapter an alias of its own.";
-    return [problem(given, given.path, `two adapters have the alias "${twice}"`, fix)];
-  });
-}
-
-/** Other names of models: each given once, none a model's own, each for a model that there is. */
-function modelAliases(values: Values, entries: readonly string[]): readonly Problem[] {
-  const given = values.get("aliases");
-  if (!Array.isArray(given?.value)) return [];
-  const aliases = (given.value as readonly AliasEntry[]).map(aliasParts);
-  const ids = new Set(["default", ...entries.flatMap((entry) => ownNames(values, entry))]);
-  const canHaveAdapters = entries.some(
-    (entry) =>
-      values.has(`${entry}.adapter.lora`) || values.get(`${entry}.adapter.enable_lora`)?.value === true,
-  );
-  return aliases.flatMap(({ name, model, adapter }, index) => {
-    const say = (what: string, fix: string) => [problem(given, given.path, what, fix)];
-    if (adapter !== undefined && !canHaveAdapters) {
-      return say(
-        `the alias "${name}" has an adapter, and no model has any`,
-        "Set enable_lora or lora of the model.",
-      );
-    }
-    if (ids.has(name)) return say(`"${name}" is the name of a model`, "Give the alias another name.");
-    if (aliases.findIndex((other) => other.name === name) < index) {
-      return say(`two aliases have the name "${name}"`, "Keep one of them.");
-    }
-    if (ids.has(model) || canHaveAdapters) return [];
-    return say(
-      `the alias "${name}" is for "${model}", which is not served`,
-      `Use one of ${[...ids].join(", ")}.`,
-    );
-  });
-}
-
-/** The names under which requests may ask for an entry. */
-function ownNames(values: Values, entry: string): readonly string[] {
-  const id = values.get(`${entry}.model_id`)?.value;
-  const repo = typeof id === "string" && !isAbsolute(id) ? parseHubId(id)?.repo : undefined;
-  return [nameOf(values, entry), repo].filter((name) => name !== undefined);
+  return [problemOf(effort, effort.path, `contradicts thinking = ${String(wanted)}`, "Keep one of them.")];
 }
 
 /** Rules of speculative decoding. */
@@ -332,7 +237,7 @@ function speculation(values: Values): readonly Problem[] {
   const problems: Problem[] = [];
   if (model !== undefined && (speculative?.value === "off" || speculative?.value === "ngram")) {
     const what = `is not used with ${speculative.path} = "${speculative.value}" (${formatOrigin(speculative.origin)})`;
-    problems.push(problem(model, model.path, what, 'Remove it, or use speculative = "mtp".'));
+    problems.push(problemOf(model, model.path, what, 'Remove it, or use speculative = "mtp".'));
   }
   return problems;
 }
@@ -346,17 +251,8 @@ function otherKind(values: Values, entries: readonly string[]): readonly Problem
     return strange.flatMap((key) => {
       const given = values.get(`${entry}.${key}`);
       const isGiven = given !== undefined && given.value !== false;
-      return isGiven ? [problem(given, given.path, what, "Remove it, or set the kind.")] : [];
+      return isGiven ? [problemOf(given, given.path, what, "Remove it, or set the kind.")] : [];
     });
-  });
-}
-
-/** A model of this name could never be asked for. */
-function reservedName(values: Values, entries: readonly string[]): readonly Problem[] {
-  return entries.flatMap((entry) => {
-    const alias = values.get(`${entry}.alias`);
-    if (alias?.value !== "default") return [];
-    return [problem(alias, alias.path, "`default` means the default model", "Give it another alias.")];
   });
 }
 
@@ -369,18 +265,18 @@ function voices(values: Values, entries: readonly string[]): readonly Problem[] 
     if (typeof id?.value !== "string") return [];
     if (isBuiltinVoice(id.value)) {
       if (library !== undefined) {
-        return [problem(library, library.path, `"${id.value}" needs no library`, "Leave it out.")];
+        return [problemOf(library, library.path, `"${id.value}" needs no library`, "Leave it out.")];
       }
       if (kind === undefined || kind.value === "auto" || kind.value === "speech") return [];
-      return [problem(kind, kind.path, `"${id.value}" is a voice`, 'Use kind = "speech".')];
+      return [problemOf(kind, kind.path, `"${id.value}" is a voice`, 'Use kind = "speech".')];
     }
     if (kind?.value !== "speech") {
       if (library === undefined) return [];
-      return [problem(library, library.path, "only a speech model takes it", 'Add kind = "speech".')];
+      return [problemOf(library, library.path, "only a speech model takes it", 'Add kind = "speech".')];
     }
     if (library !== undefined) return [];
     const fix = `Use one of ${BUILTIN_VOICES.join(", ")}, or a VITS voice with format.speech_library; GGUF files cannot speak here.`;
-    return [problem(id, id.path, `no library is named for the voice "${id.value}"`, fix)];
+    return [problemOf(id, id.path, `no library is named for the voice "${id.value}"`, fix)];
   });
 }
 
@@ -390,7 +286,7 @@ function tokenSource(values: Values): readonly Problem[] {
   if (typeof given?.value !== "string" || HUB_TOKENS.has(given.value) || isSecretSource(given.value))
     return [];
   const fix = `Use cache, none, ${SECRET_FORMS}.`;
-  return [problem(given, given.path, "not a source of a token", fix)];
+  return [problemOf(given, given.path, "not a source of a token", fix)];
 }
 
 /** Addresses of RPC workers, and where their token comes from, whose value may be a secret. */
@@ -405,7 +301,7 @@ function rpcWorkers(values: Values, entries: readonly string[]): readonly Proble
       ...(workers === undefined
         ? []
         : wrong.map((text) =>
-            problem(
+            problemOf(
               workers,
               workers.path,
               `"${String(text)}" is not host:port`,
@@ -414,17 +310,7 @@ function rpcWorkers(values: Values, entries: readonly string[]): readonly Proble
           )),
       ...(token === undefined || isToken
         ? []
-        : [problem(token, token.path, "not a source of a token", `Use ${SECRET_FORMS}.`)]),
+        : [problemOf(token, token.path, "not a source of a token", `Use ${SECRET_FORMS}.`)]),
     ];
   });
-}
-
-/** The name clients use for an entry. */
-function nameOf(values: Values, entry: string): string | undefined {
-  const alias = values.get(`${entry}.alias`)?.value; // resolve.ts has named those that had none
-  return typeof alias === "string" ? alias : undefined;
-}
-
-function problem(value: RawValue, key: string, what: string, fix: string): Problem {
-  return { origin: value.origin, key, what, fix };
 }

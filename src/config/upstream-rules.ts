@@ -11,8 +11,6 @@ const UPSTREAM_KEYS =
   /^(?:model_id|alias|kind|serves|fallback|device\.(?:max_seq_len|cpu)|(?:multimodal|routing|upstreams)[.[].*|device|multimodal|routing)$/;
 /** Settings that only an upstream model has. */
 const OWN_KEYS = /^(?:serves|fallback|(?:routing|upstreams)[.[].*)$/;
-/** Source of a key. */
-
 /** Problems of upstream models. */
 export function upstreamProblems(values: Values, entries: readonly string[]): readonly Problem[] {
   return [...entries.flatMap((entry) => entryProblems(values, entry)), ...fallbackProblems(values, entries)];
