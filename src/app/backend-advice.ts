@@ -3,8 +3,7 @@
 import { BACKENDS, type BackendKind } from "../backends/catalog.ts";
 import { installedBackends } from "../backends/store.ts";
 import type { Settings } from "../config/settings.ts";
-import { processEnvironment } from "../config/sources.ts";
-import { type CardDriver, loadedDrivers, systemFolders } from "../core/card-drivers.ts";
+import { type CardDriver, loadedDrivers } from "../core/card-drivers.ts";
 
 /** A back end to install, and whose driver is here. */
 export interface BackendAdvice {
@@ -15,7 +14,7 @@ export interface BackendAdvice {
 /** Back ends for the loaded drivers, one for each; none where one is installed. */
 export function missingBackends(
   cacheDir: string,
-  drivers: readonly CardDriver[] = loadedDrivers(systemFolders(processEnvironment())),
+  drivers: readonly CardDriver[] = loadedDrivers(),
 ): readonly BackendAdvice[] {
   if (installedBackends(cacheDir).length > 0) return [];
   const advice = drivers.flatMap(({ maker, backend }) => {
@@ -29,7 +28,7 @@ export function missingBackends(
 export function startHint(
   { models }: Pick<Settings, "models">,
   cacheDir: string,
-  drivers: readonly CardDriver[] = loadedDrivers(systemFolders(processEnvironment())),
+  drivers: readonly CardDriver[] = loadedDrivers(),
 ): string | undefined {
   const mayUse = models.some(
     ({ kind, device }) => kind !== "upstream" && !device.cpu && device.device_layers !== 0,

@@ -8,7 +8,7 @@ import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { loadedDrivers, systemFolders } from "../core/card-drivers.ts";
+import { loadedDrivers } from "../core/card-drivers.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { DoctorReport, EngineHost } from "../core/system.ts";
 import { EngineClient } from "../engine/client.ts";
@@ -85,7 +85,7 @@ async function probeHost({
 function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly ModelInfo[]) {
   return {
     models: modelFacts(settings, served, log),
-    drivers: loadedDrivers(systemFolders(processEnvironment())),
+    drivers: loadedDrivers(),
     rpcChecks: () => rpcChecks(settings.models),
     cacheDir,
     hostname: settings.server.host,

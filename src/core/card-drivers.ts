@@ -12,20 +12,16 @@ export interface CardDriver {
 }
 
 /** Where the system shows its drivers. Tests name other folders. */
-export interface SystemFolders {
+interface SystemFolders {
   readonly proc: string;
   readonly dev: string;
   readonly sys: string;
 }
 
-/** The folders of Linux, or those that SVC_PROC, SVC_DEV and SVC_SYS name. */
-export function systemFolders(environment: Readonly<Record<string, string | undefined>>): SystemFolders {
-  const { SVC_PROC: proc = "/proc", SVC_DEV: dev = "/dev", SVC_SYS: sys = "/sys" } = environment;
-  return { proc, dev, sys };
-}
+const LINUX: SystemFolders = { proc: "/proc", dev: "/dev", sys: "/sys" };
 
 /** The drivers that are loaded, those of cards first. */
-export function loadedDrivers({ proc, dev, sys }: SystemFolders): readonly CardDriver[] {
+export function loadedDrivers({ proc, dev, sys } = LINUX): readonly CardDriver[] {
   const drivers = [
     { maker: "NVIDIA", backend: "cuda", isForCards: true, path: join(proc, "driver/nvidia/version") },
     { maker: "AMD", backend: "vulkan", isForCards: true, path: join(dev, "kfd") },
