@@ -3,6 +3,7 @@
 import { DEVICE_PROFILES, profileOf } from "../src/core/device-profile.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
+import { gigabytes } from "../src/core/model-bytes.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { Native } from "./library.ts";
 import {
@@ -28,7 +29,6 @@ import {
   freePlan,
   type LayerPlan,
   mayUseDevices,
-  gigabytes,
   placementText,
   planCpuBytes,
   planModel,

@@ -1,7 +1,7 @@
 // Divides a model between the CPU and the devices before it is loaded, and reports what it has taken of each afterwards.
 
 import { ServiceError } from "../src/core/error.ts";
-import { modelBytes } from "../src/core/model-bytes.ts";
+import { gigabytes, modelBytes } from "../src/core/model-bytes.ts";
 import { DEVICE_RESERVE_BYTES, type ModelPlacement, usableBytes } from "../src/core/placement.ts";
 import type { SplitMode, TextOptions } from "../src/engine/protocol.ts";
 import { driverOf } from "./devices.ts";
@@ -272,8 +272,4 @@ export function placementText({ report }: LayerPlan): string {
   return placed < layers
     ? `${placed} of ${layers} layers on ${names}${experts}, the rest on the CPU: ${used} of ${free} free${warning}`
     : `all ${layers} layers on ${names}${experts}: ${used} of ${free} free${warning}`;
-}
-
-export function gigabytes(bytes: number): string {
-  return bytes < 1e8 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }

@@ -1,4 +1,4 @@
-// Size of a model on disk.
+// Size of a model on disk, and sizes in messages.
 
 import { statSync } from "node:fs";
 import { partCount, partPath } from "./model-files.ts";
@@ -7,4 +7,9 @@ import { partCount, partPath } from "./model-files.ts";
 export function modelBytes(path: string): number {
   const parts = Array.from({ length: partCount(path) }, (_, i) => partPath(path, i + 1));
   return parts.reduce((sum, part) => sum + (statSync(part, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+/** Memory in a message: `1.5 GB`, `12.0 MB`. */
+export function gigabytes(bytes: number): string {
+  return bytes < 1e8 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }

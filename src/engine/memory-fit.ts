@@ -6,7 +6,7 @@ import { statSync } from "node:fs";
 import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
-import { modelBytes } from "../core/model-bytes.ts";
+import { gigabytes, modelBytes } from "../core/model-bytes.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** Memory by purpose, bytes. */
@@ -202,8 +202,4 @@ function forArchitecture(metadata: Metadata): (key: string) => number | undefine
 function architecture(metadata: Metadata): string {
   const field = metadata.get("general.architecture");
   return (field === undefined ? undefined : textOf(field)) ?? "";
-}
-
-function gigabytes(bytes: number): string {
-  return bytes < 1e8 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
