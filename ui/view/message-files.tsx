@@ -27,21 +27,12 @@ function FileView({ attachment }: { readonly attachment: Attachment }) {
       </li>
     );
   }
-  if (modality === "audio") {
+  if (modality === "audio" || modality === "video") {
+    const Player = modality;
     return (
-      <li class="audio">
+      <li class={modality}>
         <span class="chip-name faint">{attachment.name}</span>
-        {/* oxlint-disable-next-line jsx-a11y/media-has-caption -- the user's audio has none */}
-        <audio controls preload="metadata" src={attachment.data} aria-label={attachment.name} />
-      </li>
-    );
-  }
-  if (modality === "video") {
-    return (
-      <li class="video">
-        <span class="chip-name faint">{attachment.name}</span>
-        {/* oxlint-disable-next-line jsx-a11y/media-has-caption -- the user's video has none */}
-        <video controls preload="metadata" src={attachment.data} aria-label={attachment.name} />
+        <Player controls preload="metadata" src={attachment.data} aria-label={attachment.name} />
       </li>
     );
   }
