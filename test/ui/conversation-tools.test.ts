@@ -35,14 +35,20 @@ describeInBrowser("a conversation", () => {
       );
     });
 
+  /** A page with a conversation about whales, and a later one about sparrows. */
+  const twoConversations = async (): Promise<Page> => {
+    answers();
+    const { page } = await visit(ui.url());
+    await say(page, "Whales");
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await say(page, "Sparrows");
+    return page;
+  };
+
   test(
     "is pinned and tagged, and found by its tag",
     async () => {
-      answers();
-      const { page } = await visit(ui.url());
-      await say(page, "Whales");
-      await page.getByRole("button", { name: "New conversation" }).click();
-      await say(page, "Sparrows");
+      const page = await twoConversations();
       await page.getByLabel("Options for Whales").click();
       expect(await violations(page)).toEqual([]);
       await page.keyboard.press("ArrowDown");
@@ -66,11 +72,7 @@ describeInBrowser("a conversation", () => {
   test(
     "is put into a folder, which is folded, searched and left",
     async () => {
-      answers();
-      const { page } = await visit(ui.url());
-      await say(page, "Whales");
-      await page.getByRole("button", { name: "New conversation" }).click();
-      await say(page, "Sparrows");
+      const page = await twoConversations();
       await pick(page, "Options for Whales", "Folder");
       await page.getByLabel("Folder, empty for none").fill("Sea");
       await page.keyboard.press("Enter");
