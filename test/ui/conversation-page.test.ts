@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { append } from "../../ui/state/conversation.ts";
 import { emptyConversation, exportText } from "../../ui/state/transfer.ts";
-import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { describeInBrowser, overLan, say, violations, visit } from "../helpers/browser.ts";
 import { answer } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 import { until } from "../helpers/until.ts";
@@ -102,6 +102,63 @@ describeInBrowser("the conversation page", () => {
       expect(await typed(third)).toBe("From the second tab");
       await page.reload();
       expect(await typed(page)).toBe("From the first tab");
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "keeps the files of drafts until they are sent or removed, on plain HTTP in a local network",
+    async () => {
+      quickAnswers();
+      const { page, troubles } = await visit(overLan(ui.url()));
+      const attach = async (name: string, buffer: Buffer): Promise<void> => {
+        await page.getByLabel("Files to attach").setInputFiles({ name, mimeType: "text/plain", buffer });
+        await page.getByLabel(`Remove ${name}`).waitFor();
+      };
+      const names = (): Promise<readonly string[]> => page.locator(".composer .chip-name").allInnerTexts();
+      const storedFiles = (): Promise<number> =>
+        page.evaluate(
+          () =>
+            new Promise<number>((resolve, reject) => {
+              const opening = indexedDB.open("svc-drafts");
+              opening.onerror = () => reject(new Error("the database cannot be opened"));
+              opening.onsuccess = () => {
+                const counting = opening.result.transaction("drafts").objectStore("drafts").count();
+                counting.onsuccess = () => (opening.result.close(), resolve(counting.result));
+              };
+            }),
+        );
+      const reload = async (): Promise<void> => {
+        await page.reload();
+        await page.getByLabel("Message").waitFor();
+      };
+      await say(page, "First");
+      await attach("of-first.txt", Buffer.from("one"));
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await attach("of-new.txt", Buffer.from("two"));
+      await until("the drafts are stored", async () => (await storedFiles()) === 2);
+      await reload();
+      await page.getByLabel("Remove of-new.txt").waitFor();
+      expect(await names()).toEqual(["of-new.txt"]);
+      await attach("more.txt", Buffer.from("three"));
+      const other = await page.context().newPage();
+      await other.goto(`${overLan(ui.url())}/ui/`);
+      await other.getByText("Start a conversation").waitFor();
+      expect(await other.locator(".composer .chip-name").count()).toBe(0);
+      await page.getByRole("link", { name: "First" }).click();
+      await page.getByLabel("Remove of-first.txt").waitFor();
+      expect(await names()).toEqual(["of-first.txt"]);
+      await page.getByLabel("Remove of-first.txt").click();
+      await until("its files are deleted", async () => (await storedFiles()) === 1);
+      await page.getByRole("button", { name: "New conversation" }).click();
+      expect(await names()).toEqual(["of-new.txt", "more.txt"]);
+      await say(page, "Both");
+      expect(asked[0]).toContain("two");
+      expect(asked[0]).toContain("three");
+      await until("the files of the question are deleted", async () => (await storedFiles()) === 0);
+      await reload();
+      expect(await names()).toEqual([]);
+      expect(troubles).toEqual([]);
     },
     SLOW_MS,
   );

@@ -49,6 +49,12 @@ describeInBrowser("the language of the page", () => {
       const { page, troubles } = await visit(ui.url(), { locale: "de-AT" });
       await page.getByText(de.chat.start).waitFor();
       expect(await page.evaluate(() => document.documentElement.lang)).toBe("de");
+      await page.evaluate(() => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File(["Gutes"], "gut.txt", { type: "text/plain" }));
+        dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+      });
+      await page.getByLabel(de.common.removeNamed("gut.txt")).click();
       await page.getByLabel(de.composer.message).fill("Sag etwas Gutes");
       await page.keyboard.press("Enter");
       await page.getByLabel(de.answer.regenerate).waitFor();

@@ -32,6 +32,7 @@ const NO_TEXTS: readonly (readonly [file: RegExp, text: RegExp])[] = [
   [/./, /^(?:GET|POST|PUT|DELETE|Bearer )/],
   [/./, /^\.menu button/], // a selector
   [/^state\/attachments\.ts$/, /^no 2D canvas context$/], // caught there
+  [/^view\/composer\.tsx$/, /^Files$/], // a type of dropped data
   [/^app\.tsx$|^view\/app\.tsx$/, /^ · svc$/],
   [/^pages\/models-page\.tsx$/, /^models_mutable = true$/],
 ];

@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
 import { type Conversation, restored, type Settings } from "./conversation.ts";
 import { merged } from "./merge.ts";
-import { DRAFT, refreshQueued } from "./drafts.ts";
+import { DRAFT, dropDraft, refreshQueued } from "./drafts.ts";
 import { prefs, setPrefs } from "./prefs.ts";
 import { newId } from "./new-id.ts";
 import { go, route } from "./route.ts";
@@ -192,6 +192,7 @@ export async function remove(id: string): Promise<void> {
 /** Deletes a conversation in this browser. */
 export async function forget(id: string): Promise<void> {
   dropUnsaved(id);
+  dropDraft(id);
   removeOpen(id);
   await deleteConversation(id);
   notifyTabs(id);

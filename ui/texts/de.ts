@@ -43,6 +43,8 @@ export const de: Texts = {
     gone: "Der Server hat den Rest dieser Antwort nicht mehr: Er wurde neu gestartet, oder keine Seite las die Antwort einige Minuten lang.",
     notSaved: (why: string) => `Diese Unterhaltung konnte im Browser nicht gespeichert werden: ${why}`,
     imageNotSaved: (why: string) => `Dieses Bild konnte im Browser nicht gespeichert werden: ${why}`,
+    draftNotKept:
+      "Die angehängten Dateien bleiben nur, bis diese Seite geschlossen wird: Der Speicher des Browsers für sie ist voll. Senden oder entfernen Sie einige.",
     olderTabs:
       "Schließen Sie die anderen Tabs dieser Seite, oder laden Sie sie neu: Sie haben eine ältere Version.",
     newerTab: "Eine neuere Version dieser Seite ist in einem anderen Tab geöffnet. Laden Sie diesen Tab neu.",

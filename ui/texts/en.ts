@@ -50,6 +50,8 @@ export const en = {
     gone: "The server no longer has the rest of this answer: it was restarted, or no page read the answer for some minutes.",
     notSaved: (why: string) => `Could not save this conversation in the browser: ${why}`,
     imageNotSaved: (why: string) => `Could not save this image in the browser: ${why}`,
+    draftNotKept:
+      "The attached files stay only until this page is closed: the browser's storage for them is full. Send or remove some.",
     olderTabs: "Close or reload the other tabs of this page: they are of an older version.",
     newerTab: "A newer version of this page is open in another tab. Reload this tab.",
     notSynced: (why: string) => `A conversation stays in this browser only: ${why}`,

@@ -7,7 +7,7 @@ import { messageOf } from "../api/client.ts";
 import { isScan, readAttachment, withPageImages } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
 import { notifyTabs } from "../state/conversations.ts";
-import { draftOf, enqueue, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
+import { draftOf, enqueue, loadDraft, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
 import { mediaTypeOf } from "../state/media-types.ts";
 import { fileBudget, fileTexts } from "../state/text-files.ts";
 import { isRunning, stopAnswer } from "../state/running.ts";
@@ -24,6 +24,8 @@ import { t } from "../texts/texts.ts";
 /** Largest height of the text box, CSS pixels. */
 const HEIGHT_MAX = 260;
 export const COMPOSER_ID = "composer";
+/** Type of dropped files in a DataTransfer, in every language. */
+const DROPPED_FILES = "Files";
 
 /** Files that are being read. */
 const filesReading = signal(0);
@@ -43,6 +45,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
     else ask(id, text, attachments);
   };
   const notes = fileNotes(conversation, attachments, card);
+  useEffect(() => void loadDraft(id), [id]);
   useDrop(add);
   useFreshCard(attachments.length > 0, card);
   return (
@@ -280,7 +283,7 @@ function useDrop(add: (files: Iterable<File>) => void): void {
   latest.current = add;
   useEffect(() => {
     const hasFiles = (event: DragEvent): boolean =>
-      event.dataTransfer?.types.includes(t.files.title) ?? false;
+      event.dataTransfer?.types.includes(DROPPED_FILES) ?? false;
     const mark = (isOver: boolean): void => void document.body.classList.toggle("dropping", isOver);
     const over = (event: DragEvent): void => {
       if (!hasFiles(event)) return;
