@@ -16,11 +16,23 @@ const BODIES = Array.from({ length: 6 }, (_, i) => ({
   max_tokens: 24,
 }));
 
+const CAPS = { max_tokens: 8, temperature: 1.2, seed: 1 };
+const OPTIONS = { num_predict: 8, temperature: 1.2, seed: 1 };
+/** A request to each other route whose answers have fingerprints. */
+const OTHERS = [
+  { path: "/v1/completions", body: { prompt: SHARED, ...CAPS } },
+  { path: "/v1/messages", body: { messages: BODIES[0]?.messages, ...CAPS } },
+  { path: "/v1/responses", body: { input: SHARED, ...CAPS } },
+  { path: "/api/chat", body: { messages: BODIES[0]?.messages, options: OPTIONS, stream: false } },
+  { path: "/api/generate", body: { prompt: SHARED, options: OPTIONS, stream: false } },
+];
+
 interface Answered {
   readonly status: number;
   readonly header: string | null;
   readonly choices: readonly { readonly fingerprint?: string }[];
   readonly error?: { readonly message: string; readonly param: string };
+  readonly fingerprint?: string;
 }
 
 async function ask({ url }: Server, body: object, path = "/v1/chat/completions"): Promise<Answered> {
@@ -29,13 +41,14 @@ async function ask({ url }: Server, body: object, path = "/v1/chat/completions")
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
-  const { choices, error } = (await response.json()) as Partial<Answered>;
+  const { choices, error, fingerprint } = (await response.json()) as Partial<Answered>;
   const { status, headers } = response;
   return {
     status,
     header: headers.get("x-svc-fingerprint"),
     choices: choices ?? [],
     ...(error && { error }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
   };
 }
 
@@ -45,7 +58,10 @@ describe("batch-invariant", () => {
   test("fingerprints recorded one by one are found in a crowd, after a restart, and by svc replay", async () => {
     const file = join(newFolder(), "answers.jsonl");
     const requests = join(newFolder(), "requests.jsonl");
-    writeFileSync(requests, BODIES.map((body) => `${JSON.stringify({ body })}\n`).join(""));
+    writeFileSync(
+      requests,
+      [...BODIES.map((body) => ({ body })), ...OTHERS].map((line) => `${JSON.stringify(line)}\n`).join(""),
+    );
     const first = await startServer(INVARIANT);
     const written = await runBinary(["replay", requests, "--record", file, "--port", portOf(first)]);
     expect(written).toMatchObject({ exit: 0, err: "" });
@@ -59,12 +75,24 @@ describe("batch-invariant", () => {
     const crowd = await Promise.all(
       BODIES.map((body) => ask(second, { ...body, fingerprint: true, determinism: "batch-invariant" })),
     );
-    const wanted = recorded.map(({ choices }) => choices[0]?.fingerprint);
+    const wanted = recorded.slice(0, BODIES.length).map(({ choices }) => choices[0]?.fingerprint);
     expect(wanted.every((fingerprint) => /^[0-9a-f]{32}$/.test(fingerprint ?? ""))).toBe(true);
     expect(crowd.map(({ choices }) => choices[0]?.fingerprint)).toEqual(wanted);
     expect(crowd.map(({ header }) => header ?? undefined)).toEqual(wanted);
+    const others = await Promise.all(
+      OTHERS.map(({ body, path }) =>
+        ask(second, { ...body, fingerprint: true, determinism: "batch-invariant" }, path),
+      ),
+    );
+    for (const [i, answer] of others.entries()) {
+      const { choices, fingerprint } = recorded[BODIES.length + i] ?? { choices: undefined };
+      const one = choices?.[0]?.fingerprint ?? fingerprint;
+      expect(one).toMatch(/^[0-9a-f]{32}$/);
+      expect(answer.header).toBe(one ?? "");
+      expect(answer.choices[0]?.fingerprint ?? answer.fingerprint).toBe(one ?? "");
+    }
     const replayed = await runBinary(["replay", file, "--port", portOf(second)]);
-    expect(replayed).toEqual({ exit: 0, err: "", out: "6 of 6 answers have the recorded fingerprints\n" });
+    expect(replayed).toEqual({ exit: 0, err: "", out: "11 of 11 answers have the recorded fingerprints\n" });
   });
 
   test("svc replay says where an answer parts", async () => {
@@ -92,6 +120,11 @@ describe("batch-invariant", () => {
     const plain = await ask(server, { ...BODIES[0], determinism: "batch-invariant" });
     expect(plain).toMatchObject({ status: 400, error: { param: "determinism" } });
     expect(plain.error?.message).toContain("[runtime]");
+    for (const { path, body } of OTHERS) {
+      const { status, error } = await ask(server, { ...body, determinism: "batch-invariant" }, path);
+      expect(status).toBe(400);
+      expect(JSON.stringify(error)).toContain("[runtime]");
+    }
 
     const quantized = await runBinary(["serve", "--port", "0", ...INVARIANT, "--cache-type", "q8_0"]);
     expect(quantized.exit).toBe(2);

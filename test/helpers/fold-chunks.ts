@@ -9,6 +9,7 @@ interface Draft {
   readonly tokens: NonNullable<ChatCompletionResponse["choices"][number]["logprobs"]>["content"];
   readonly calls: { id: string; name: string; args: string }[];
   reason: string | null;
+  fingerprint?: string;
 }
 
 /**
@@ -39,7 +40,7 @@ export function foldChunks(
 
 function addDelta(
   drafts: Draft[],
-  { index, delta, logprobs, finish_reason }: ChatCompletionChunkResponse["choices"][number],
+  { index, delta, logprobs, finish_reason, fingerprint }: ChatCompletionChunkResponse["choices"][number],
 ) {
   if (delta.role !== undefined) {
     if (drafts[index] !== undefined) throw new Error("a choice begins twice");
@@ -58,6 +59,7 @@ function addDelta(
     if (made !== undefined) made.args += call.function.arguments;
   }
   draft.reason = finish_reason;
+  if (fingerprint !== undefined) draft.fingerprint = fingerprint;
 }
 
 function toChoice(
@@ -65,7 +67,7 @@ function toChoice(
   index: number,
   withLogprobs: boolean,
 ): ChatCompletionResponse["choices"][number] {
-  const { content, reasoning, tokens, calls, reason } = draft;
+  const { content, reasoning, tokens, calls, reason, fingerprint } = draft;
   if (reason !== "stop" && reason !== "length" && reason !== "tool_calls")
     throw new Error("no finish reason");
   return {
@@ -87,5 +89,6 @@ function toChoice(
     },
     logprobs: withLogprobs ? { content: tokens, refusal: null } : null,
     finish_reason: reason,
+    ...defined({ fingerprint }),
   };
 }

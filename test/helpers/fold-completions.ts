@@ -1,5 +1,6 @@
 // Puts a streamed completion together the way client libraries do, so that it can be compared with the body.
 
+import { defined } from "../../src/core/defined.ts";
 import type {
   CompletionChunkResponse,
   CompletionLogprobs,
@@ -10,6 +11,7 @@ interface Draft {
   text: string;
   readonly logprobs: CompletionLogprobs;
   reason: "stop" | "length" | null;
+  fingerprint?: string;
 }
 
 /** The body of so many choices that the chunks add up to. Throws when the chunks contradict each other. */
@@ -38,9 +40,10 @@ export function foldCompletionChunks(
     created,
     model,
     system_fingerprint,
-    choices: drafts.map(({ text, logprobs, reason }, index) => {
+    choices: drafts.map(({ text, logprobs, reason, fingerprint }, index) => {
       if (reason === null) throw new Error("a choice without its finish reason");
-      return { index, text, logprobs: withLogprobs ? logprobs : null, finish_reason: reason };
+      const end = { finish_reason: reason, ...defined({ fingerprint }) };
+      return { index, text, logprobs: withLogprobs ? logprobs : null, ...end };
     }),
     usage,
   };
@@ -59,6 +62,7 @@ function addPiece(draft: Draft | undefined, piece: CompletionChunkResponse["choi
   if (draft.reason !== null) throw new Error("a choice goes on after its finish reason");
   draft.text += piece.text;
   draft.reason = piece.finish_reason;
+  if (piece.fingerprint !== undefined) draft.fingerprint = piece.fingerprint;
   if (piece.logprobs === null) return;
   draft.logprobs.tokens.push(...piece.logprobs.tokens);
   draft.logprobs.token_logprobs.push(...piece.logprobs.token_logprobs);

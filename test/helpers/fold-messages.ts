@@ -77,10 +77,10 @@ class Fold {
 
   body(): MessagesResponse {
     if (this.start === undefined || this.end === undefined || !this.stopped) throw new Error("no end");
-    const { stop_reason, stop_sequence, session_id } = this.end.delta;
+    const { stop_reason, stop_sequence, session_id, fingerprint } = this.end.delta;
     const { usage } = this.end;
-    const session = defined({ session_id });
-    return { ...this.start, content: this.content, stop_reason, stop_sequence, usage, ...session };
+    const extensions = defined({ session_id, fingerprint });
+    return { ...this.start, content: this.content, stop_reason, stop_sequence, usage, ...extensions };
   }
 
   private begin({ index, content_block }: Extract<MessagesStreamEvent, { type: "content_block_start" }>) {

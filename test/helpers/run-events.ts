@@ -35,7 +35,7 @@ function token(piece: string, chance: number) {
 }
 
 /** The end of a choice. */
-export function end(reason: FinishReason = "stop", choice = 0): RunEvent {
+export function end(reason: FinishReason = "stop", choice = 0): Extract<RunEvent, { type: "choice_end" }> {
   return { type: "choice_end", choice, reason };
 }
 

@@ -100,6 +100,7 @@ export const SCRIPTS = {
       FINISH,
     ],
   },
+  fingerprint: { needs: [], events: [ACCEPTED, text("Hi"), { ...end(), fingerprint: "0a1b" }, FINISH] },
   failed: {
     needs: [],
     events: [

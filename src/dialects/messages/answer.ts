@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { FinishReason, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
+import { fingerprintProperties } from "../shared/sampling.ts";
 
 /**
  * Placeholder for Anthropic's signature of thinking blocks. Clients return blocks unchanged, and some drop blocks without
@@ -104,6 +105,7 @@ export const MessagesResponse = Type.Object(
     usage: MessagesUsage,
     session_id,
     files,
+    ...fingerprintProperties,
   },
   { $id: "MessagesMessageResponse", description: "A complete answer." },
 );
@@ -148,7 +150,7 @@ export const MessagesStreamEvent = Type.Union(
     Type.Object({ type: Type.Literal("content_block_stop"), index }),
     Type.Object({
       type: Type.Literal("message_delta"),
-      delta: Type.Object({ ...stopProperties, session_id }),
+      delta: Type.Object({ ...stopProperties, session_id, ...fingerprintProperties }),
       usage: MessagesUsage,
     }),
     Type.Object({ type: Type.Literal("message_stop") }),

@@ -16,7 +16,7 @@ import {
   schemaConstraint,
 } from "../shared/constraint.ts";
 import { refusePrefixConflicts, withAnswerPrefix } from "../shared/answer-prefix.ts";
-import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import type { ContentBlock } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
 import { MessagesRequest } from "./schema.ts";
@@ -84,6 +84,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
     stop: stopOf(body.stop_sequences),
     ...defined({ maxTokens }),
     choices: 1,
+    ...samenessOf(body),
     ...constrained,
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),

@@ -40,6 +40,7 @@ export class MessagesFold {
   private open = false;
   private readonly agent = new AgentFold();
   private stop: Stop | undefined;
+  private fingerprint: string | undefined;
   private usage: MessagesUsage | undefined;
 
   constructor(view: AnswerView) {
@@ -78,6 +79,7 @@ export class MessagesFold {
         return;
       case "choice_end":
         this.stop = stopBody(event.reason, event.stop);
+        this.fingerprint = event.fingerprint;
         return;
       case "finish":
         this.usage = usageBody(event.usage, this.view.countsCached);
@@ -102,7 +104,7 @@ export class MessagesFold {
       content: this.blocks.map((draft) => this.content(draft)),
       ...this.stop,
       usage: this.usage,
-      ...defined({ session_id: session }),
+      ...defined({ session_id: session, fingerprint: this.fingerprint }),
       ...(files.length === 0 ? {} : { files }),
     };
   }

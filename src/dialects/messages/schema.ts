@@ -9,7 +9,12 @@ import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
-import { samplingProperties, stopStrings, truncateProperties } from "../shared/sampling.ts";
+import {
+  samenessProperties,
+  samplingProperties,
+  stopStrings,
+  truncateProperties,
+} from "../shared/sampling.ts";
 import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
 import { cacheProperties, Message, System } from "./blocks.ts";
 import { thinkingProperties } from "./thinking.ts";
@@ -97,6 +102,7 @@ export const MessagesRequest = Type.Object(
     stop_sequences: orNull(stopStrings("Strings that end the answer. They are never part of the answer.")),
     stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),
     ...samplingProperties,
+    ...samenessProperties,
     logprobs: orNull(Type.Boolean({ description: "Without effect: answers have no such field." })),
     top_logprobs: orNull(
       Type.Integer({ minimum: 0, maximum: TOP_LOGPROBS_MAX, description: "Without effect." }),

@@ -54,6 +54,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   private blockCount = 0;
   private sessionId: string | undefined;
   private stop: Stop | undefined;
+  private fingerprint: string | undefined;
   private ended = false;
 
   constructor(meta: AnswerMeta, view: AnswerView) {
@@ -88,6 +89,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
         return this.block.head + JSON.stringify(event.delta) + DELTA_TAIL;
       case "choice_end":
         this.stop = stopBody(event.reason, event.stop);
+        this.fingerprint = event.fingerprint;
         return this.close();
       case "finish":
         this.ended = true;
@@ -151,10 +153,10 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
 
   private ending({ usage }: Extract<RunEvent, { type: "finish" }>): string {
     assert(this.stop !== undefined, "run finished before its choice ended");
-    const session = defined({ session_id: this.sessionId });
+    const extensions = defined({ session_id: this.sessionId, fingerprint: this.fingerprint });
     const delta = frame({
       type: "message_delta",
-      delta: { ...this.stop, ...session },
+      delta: { ...this.stop, ...extensions },
       usage: usageBody(usage, this.view.countsCached),
     });
     return delta + frame({ type: "message_stop" });

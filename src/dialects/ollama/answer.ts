@@ -1,9 +1,11 @@
 // Wire schemas of Ollama answers: bodies and lines. Durations are nanoseconds.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { defined } from "../../core/defined.ts";
 import { rfc3339 } from "../../core/time.ts";
 import type { FinishReason } from "../../core/run.ts";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
+import { fingerprintProperties } from "../shared/sampling.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import type { RunCost } from "../shared/usage.ts";
 
@@ -27,6 +29,7 @@ const lineProperties = {
   prompt_eval_duration: Type.Optional(nanoseconds("From arrival to the end of prefill")),
   eval_count: Type.Optional(count("Generated tokens.")),
   eval_duration: Type.Optional(nanoseconds("From the end of prefill to the last token")),
+  ...fingerprintProperties,
 };
 
 const OllamaAnswerCall = Type.Object(
@@ -103,8 +106,18 @@ export function headOf({ model, created }: OllamaMeta): {
   return { model, created_at: rfc3339(created) };
 }
 
+/** How an answer ended. */
+export interface EndedChoice {
+  readonly reason: FinishReason;
+  readonly fingerprint?: string;
+}
+
 /** Final fields of an answer. Tool calls are reported as `stop`. */
-export function endingOf({ loadSecs }: OllamaMeta, reason: FinishReason, { usage, timings }: RunCost) {
+export function endingOf(
+  { loadSecs }: OllamaMeta,
+  { reason, fingerprint }: EndedChoice,
+  { usage, timings }: RunCost,
+) {
   return {
     done: true,
     done_reason: reason === "length" ? ("length" as const) : ("stop" as const),
@@ -114,6 +127,7 @@ export function endingOf({ loadSecs }: OllamaMeta, reason: FinishReason, { usage
     prompt_eval_duration: nanosecondsOf(timings.promptSecs),
     eval_count: usage.completionTokens,
     eval_duration: nanosecondsOf(timings.completionSecs),
+    ...defined({ fingerprint }),
   };
 }
 

@@ -10,7 +10,7 @@ import { checker, isPresent, describeValue } from "../shared/check.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { namedMedia } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
-import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { sentTools, toolUseOf } from "../shared/tools.ts";
 import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
 import {
@@ -100,7 +100,10 @@ function callOf({ model, stream, keep_alive: field }: Body, work: OllamaWork): O
 /** The agent request of this dialect, which has no agent fields. */
 const NO_AGENT: AgentRequest = { python: false, files: [], interactive: false };
 
-type Generation = Pick<OllamaGenerateRequest, "model" | "options" | "format" | "logprobs" | "top_logprobs">;
+type Generation = Pick<
+  OllamaGenerateRequest,
+  "model" | "options" | "format" | "logprobs" | "top_logprobs" | "determinism" | "fingerprint"
+>;
 
 function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
   const options: OllamaOptions = body.options ?? {};
@@ -121,6 +124,7 @@ function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
     stop: stopOf(options.stop),
     ...(cap > 0 ? { maxTokens: capTokens(cap) } : {}),
     choices: 1,
+    ...samenessOf(body),
     ...defined({ logprobs }),
     ...formatOf(body.format),
     truncate: true, // as Ollama does

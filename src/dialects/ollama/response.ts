@@ -3,11 +3,12 @@
 import type { AnswerEvent } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { FinishReason, TokenLogprob } from "../../core/run.ts";
+import type { TokenLogprob } from "../../core/run.ts";
 import { isAgentEvent } from "../shared/agent-events.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import type { RunCost } from "../shared/usage.ts";
 import {
+  type EndedChoice,
   endingOf,
   headOf,
   type OllamaChatResponse,
@@ -24,7 +25,7 @@ export class OllamaFold {
   private readonly thinking: string[] = [];
   private readonly calls: OpenCall[] = [];
   private readonly tokens: TokenLogprob[] = [];
-  private reason: FinishReason = "stop";
+  private end: EndedChoice = { reason: "stop" };
   private runCost: RunCost | undefined;
 
   constructor(shape: OllamaShape) {
@@ -53,7 +54,7 @@ export class OllamaFold {
         this.calls.at(-1)?.add(event);
         return;
       case "choice_end":
-        this.reason = event.reason;
+        this.end = event;
         return;
       case "finish":
         this.runCost = { usage: event.usage, timings: event.timings };
@@ -70,7 +71,7 @@ export class OllamaFold {
     assert(this.runCost !== undefined, "body requested before the run finished");
     const thinking = this.thinking.length === 0 ? {} : { thinking: this.thinking.join("") };
     const logprobs = this.tokens.length === 0 ? {} : { logprobs: this.tokens.map(tokenLogprob) };
-    const ending = endingOf(meta, this.reason, this.runCost);
+    const ending = endingOf(meta, this.end, this.runCost);
     const text = this.text.join("");
     if (this.shape === "generate") {
       return { ...headOf(meta), response: text, ...thinking, ...logprobs, ...ending };

@@ -5,7 +5,7 @@ import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limi
 import { TOOLS_MAX } from "../../core/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { jsonObject } from "../shared/json-object.ts";
-import { samplingProperties, StopTokens } from "../shared/sampling.ts";
+import { samenessProperties, samplingProperties, StopTokens } from "../shared/sampling.ts";
 import { FUNCTION_TOOLS } from "../shared/tools.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -49,6 +49,7 @@ const common = { model, options: orNull(OllamaOptions), keep_alive: keepAlive };
 
 const generationProperties = {
   ...common,
+  ...samenessProperties,
   stream: orNull(Type.Boolean({ description: "Stream the answer as JSON lines. Default true." })),
   format: orNull(
     Type.Union([Type.String(), jsonObject("JSON Schema that the answer must satisfy.")], {

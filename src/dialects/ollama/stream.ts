@@ -5,11 +5,11 @@
 
 import type { AnswerEvent } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
-import type { FinishReason, TokenLogprob } from "../../core/run.ts";
+import type { TokenLogprob } from "../../core/run.ts";
 import { isAgentEvent } from "../shared/agent-events.ts";
 import type { StreamEncoder } from "../shared/frame.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
-import { endingOf, headOf, type OllamaMeta, type OllamaShape } from "./answer.ts";
+import { type EndedChoice, endingOf, headOf, type OllamaMeta, type OllamaShape } from "./answer.ts";
 import { OpenCall } from "./calls.ts";
 
 export class OllamaStream implements StreamEncoder<AnswerEvent> {
@@ -18,7 +18,7 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
   /** Text of a line before the delta. */
   private readonly head: string;
   private call: OpenCall | undefined;
-  private reason: FinishReason = "stop";
+  private end: EndedChoice = { reason: "stop" };
   private ended = false;
 
   constructor(meta: OllamaMeta, shape: OllamaShape) {
@@ -48,11 +48,11 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
         this.call?.add(event);
         return "";
       case "choice_end":
-        this.reason = event.reason;
+        this.end = event;
         return this.flush();
       case "finish": {
         this.ended = true;
-        const ending = JSON.stringify(endingOf(this.meta, this.reason, event)).slice(1);
+        const ending = JSON.stringify(endingOf(this.meta, this.end, event)).slice(1);
         return `${this.flush()}${this.head},${this.content("", "")},${ending}\n`;
       }
       case "error":

@@ -71,6 +71,8 @@ export class ResponseBuilder {
   private adapterGeneration: string | undefined;
   /** The model that accepted the run, where it is another than the head's: a fallback. */
   private answeredBy: string | undefined;
+  /** Of the choices, in their order, where asked for. */
+  private readonly fingerprints: string[] = [];
 
   constructor(options: BuilderOptions) {
     this.options = options;
@@ -127,6 +129,7 @@ export class ResponseBuilder {
         return this.emitter.delta(call, event.delta);
       }
       case "choice_end":
+        if (event.fingerprint !== undefined) this.fingerprints[event.choice] = event.fingerprint;
         return this.endChoice(event.choice, event.reason);
       case "finish":
         this.usage = event.usage;
@@ -160,6 +163,7 @@ export class ResponseBuilder {
       output: this.items.map((draft) => itemOf(draft)),
       usage: this.usage === undefined ? null : usageBody(this.usage),
       ...defined({ adapter_generation: this.adapterGeneration }),
+      ...(this.fingerprints.length === 0 ? {} : { fingerprint: this.fingerprints.join(", ") }),
       ...head.echo,
     };
   }

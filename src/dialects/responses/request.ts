@@ -18,7 +18,7 @@ import {
 } from "../shared/constraint.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
-import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
 import { type InputItem, type SentItem, withItemTypes } from "./input-items.ts";
@@ -153,6 +153,7 @@ function runOf(
     ...defined({ maxTokens }),
     choices: body.n ?? 1,
     ...defined({ logprobs }),
+    ...samenessOf(body),
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncation === "auto",

@@ -100,6 +100,12 @@ export const ResponseResource = Type.Object(
     output: Type.Array(OutputItem),
     usage: Type.Union([ResponseUsage, Type.Null()], { description: "Null until the answer is complete." }),
     ...adapterAnswerProperties,
+    fingerprint: Type.Optional(
+      Type.String({
+        description:
+          "Hash over what determines the answer, its tokens and their log probabilities, where asked for; of each choice, separated by a comma.",
+      }),
+    ),
     ...echoProperties,
   },
   { $id: "ResponseResource", description: "A finished or unfinished response." },

@@ -11,6 +11,7 @@ import { jsonObject } from "../shared/json-object.ts";
 import {
   choicesProperties,
   maxTokensProperties,
+  samenessProperties,
   samplingProperties,
   stopProperties,
 } from "../shared/sampling.ts";
@@ -89,6 +90,7 @@ export const ResponsesCreateRequest = Type.Object(
     ),
     ...maxTokensProperties,
     ...samplingProperties,
+    ...samenessProperties,
     ...stopProperties,
     ...choicesProperties,
     ...toolsProperties,

@@ -132,17 +132,22 @@ export function samenessOf(
   };
 }
 
-/** The end of a choice: the stop string, as in vLLM, and the fingerprint. */
-export const choiceEndProperties = {
-  stop_reason: Type.Optional(
-    Type.String({ description: "The stop string that ended the choice; absent for any other end." }),
-  ),
+/** The fingerprint of an answer. */
+export const fingerprintProperties = {
   fingerprint: Type.Optional(
     Type.String({
       description:
         "Hash over what determines the choice, its tokens and their log probabilities, where asked for.",
     }),
   ),
+};
+
+/** The end of a choice: the stop string, as in vLLM, and the fingerprint. */
+export const choiceEndProperties = {
+  stop_reason: Type.Optional(
+    Type.String({ description: "The stop string that ended the choice; absent for any other end." }),
+  ),
+  ...fingerprintProperties,
 };
 
 /** Properties for the cap on generated tokens. */

@@ -14,7 +14,7 @@ import { MessagesRequest } from "../../dialects/messages/schema.ts";
 import { withErrorTerms, MESSAGES_TERMS } from "../../dialects/shared/error-terms.ts";
 import { MessagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
 import { withMessagesPreset } from "../../dialects/shared/preset.ts";
-import { acceptedMeta, answerMeta } from "../answer.ts";
+import { acceptedMeta, answerMeta, fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readGeneration } from "../model-body.ts";
@@ -71,7 +71,8 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
   const started = await start();
   const fold = new MessagesFold(view);
   await foldRun(started, fold);
-  return Response.json(fold.body(metaOf(started.accepted)));
+  const body = fold.body(metaOf(started.accepted));
+  return Response.json(body, { headers: fingerprintHeader([body]) });
 }
 
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {

@@ -28,6 +28,7 @@ import {
 } from "../../dialects/ollama/schema.ts";
 import { OllamaStream } from "../../dialects/ollama/stream.ts";
 import type { EmbedResult } from "../../core/run.ts";
+import { fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { baseOf, readOllama } from "../ollama-model.ts";
@@ -99,7 +100,8 @@ async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Pro
   }
   const fold = new OllamaFold(shape);
   await foldRun(started, fold);
-  return Response.json(fold.body(meta));
+  const folded = fold.body(meta);
+  return Response.json(folded, { headers: fingerprintHeader([folded]) });
 }
 
 function startWork(deps: HttpDeps, work: Exclude<OllamaCall["work"], { type: "load" }>, client: AbortSignal) {

@@ -18,7 +18,7 @@ import { withErrorTerms, RESPONSES_TERMS } from "../../dialects/shared/error-ter
 import type { StreamEncoder } from "../../dialects/shared/frame.ts";
 import { ResponseStream } from "../../dialects/responses/stream.ts";
 import { withResponsesPreset } from "../../dialects/shared/preset.ts";
-import { answerMeta } from "../answer.ts";
+import { answerMeta, fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toErrorData } from "../errors.ts";
@@ -133,7 +133,8 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
   const fold = new ResponseFold(options);
   await foldRun(started, fold);
   if (call.store) deps.responses.keep(call, fold.builder);
-  return Response.json(fold.body());
+  const body = fold.body();
+  return Response.json(body, { headers: fingerprintHeader([body]) });
 }
 
 async function accepted(

@@ -261,7 +261,7 @@ export function checkRequest(
 ): void {
   if (batchInvariant === true && isInvariant !== true) {
     const message =
-      'determinism "batch-invariant" needs a server with determinism = "batch-invariant" in [runtime]. Omit the field, or ask for the setting.';
+      'determinism "batch-invariant" needs a server with determinism = "batch-invariant" in [runtime], since weights and cached prompts are computed for one mode. Omit the field, or send the request to such a server.';
     throw new ServiceError("invalid_request", message, { param: "determinism" });
   }
   const unknown = sampling.logitBias.find(({ token }) => token >= vocabulary);
