@@ -215,6 +215,7 @@ function managed(
         },
       }),
     queueMax: options.settings.runtime.max_seqs + queueMax, // places once it is loaded
+    onEvicted: (reason, bytes) => meter?.evicted(reason, bytes),
     log,
   });
 }

@@ -166,6 +166,10 @@ function addServerCommands(program: Command, choose: Choose): void {
   );
   const stop = add("stop <model>", "Unload a model of a running server.");
   stop.action((model: string) => choose({ command: "stop", model, flags: flagsOf(stop) }));
+  const pin = add("pin <model>", "Keep a model of a running server loaded, also when idle.");
+  pin.action((model: string) => choose({ command: "pin", isPinned: true, model, flags: flagsOf(pin) }));
+  const unpin = add("unpin <model>", "Let a pinned model be unloaded again.");
+  unpin.action((model: string) => choose({ command: "pin", isPinned: false, model, flags: flagsOf(unpin) }));
 }
 
 interface JsonOption {

@@ -14,6 +14,7 @@ export interface ServedModel {
   readonly id: string;
   readonly kind: string;
   readonly status: string;
+  readonly pinned?: boolean;
   readonly owned_by: string;
   readonly context_length?: number;
   readonly modalities?: readonly string[];

@@ -1,4 +1,4 @@
-// `svc ps`, `list`, `show` and `stop`: query the models of a running server and unload one.
+// `svc ps`, `list`, `show`, `stop`, `pin` and `unpin`: query the models of a running server, unload one, keep one loaded.
 
 import type { Settings } from "../config/settings.ts";
 import type { FilePart } from "./file-details.ts";
@@ -9,7 +9,8 @@ import { ServerClient, type ServedModel } from "./server-client.ts";
 export type ServerCommand =
   | { readonly command: "ps" | "list"; readonly json: boolean }
   | { readonly command: "show"; readonly model: string; readonly json: boolean; readonly part: FilePart }
-  | { readonly command: "stop"; readonly model: string };
+  | { readonly command: "stop"; readonly model: string }
+  | { readonly command: "pin"; readonly model: string; readonly isPinned: boolean };
 
 /** Carries a command out and returns what to print. Throws a sentence for people. */
 export async function serverCommand(invocation: ServerCommand, settings: Settings): Promise<string> {
@@ -34,6 +35,13 @@ export async function serverCommand(invocation: ServerCommand, settings: Setting
       await client.json("/v1/models/unload", { model_id: id });
       return `${id} is unloaded; the next request for it loads it again.\n`;
     }
+    case "pin": {
+      const { id } = named(models, invocation.model);
+      await client.json(`/v1/models/${invocation.isPinned ? "pin" : "unpin"}`, { model_id: id });
+      return invocation.isPinned
+        ? `${id} is pinned: it stays loaded until svc stop or the end of the server. pin = true in its [[models]] entry lasts.\n`
+        : `${id} is no longer pinned: it is unloaded when idle or for another model.\n`;
+    }
   }
 }
 
@@ -46,10 +54,10 @@ function named(models: readonly ServedModel[], name: string): ServedModel {
 }
 
 function modelTable(models: readonly ServedModel[]): string {
-  const rows = models.map(({ id, kind, status, context_length: context, root, parent }) => [
+  const rows = models.map(({ id, kind, status, pinned, context_length: context, root, parent }) => [
     id,
     parent === undefined ? kind : "adapter",
-    status,
+    statusText(status, pinned),
     context === undefined ? "" : String(context),
     parent ?? root ?? "",
   ]);
@@ -61,7 +69,7 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
   const rows: [string, string][] = [
     ["name", id],
     ["kind", rest.parent === undefined ? rest.kind : `adapter of ${rest.parent}`],
-    ["status", rest.status],
+    ["status", statusText(rest.status, rest.pinned)],
     ["context", rest.context_length === undefined ? "" : `${rest.context_length} tokens`],
     ["input", ["text", ...(modalities ?? [])].join(", ")],
     ["can", can.join(", ")],
@@ -74,6 +82,10 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["source", rest.root ?? ""],
   ];
   return columns(rows.filter(([, value]) => value !== ""));
+}
+
+function statusText(status: string, isPinned = false): string {
+  return isPinned ? `${status}, pinned` : status;
 }
 
 function asJson(value: unknown): string {

@@ -5,7 +5,7 @@ import { runRpcWorker } from "../app/rpc.ts";
 import type { AppOptions } from "../app/server.ts";
 import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
 import { loadBar, progressBar } from "../cli/progress-bar.ts";
-import { serverCommand } from "../cli/server-commands.ts";
+import { type ServerCommand, serverCommand } from "../cli/server-commands.ts";
 import { cacheFolder } from "../config/cache-folder.ts";
 import { formatProblems } from "../config/problem.ts";
 import { type Loaded, loadSettings, type LoadResult } from "../config/resolve.ts";
@@ -88,6 +88,7 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "list":
     case "show":
     case "stop":
+    case "pin":
     case "replay":
     case "verify":
       return withSettings(invocation, { host }, (loaded) => aboutModels(loaded, invocation, host));
@@ -160,7 +161,7 @@ function makeModel(
 
 function aboutModels(
   loaded: Loaded,
-  invocation: Extract<Invocation, { command: "ps" | "list" | "show" | "stop" | "verify" | "replay" }>,
+  invocation: Extract<Invocation, { command: ServerCommand["command"] | "verify" | "replay" }>,
   host: Host,
 ): Promise<number> {
   if (invocation.command === "show" || invocation.command === "verify")

@@ -31,6 +31,8 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: ModelStatus;
+  /** It is unloaded by commands only; absent: this server neither loads nor unloads it. */
+  readonly isPinned?: boolean;
   /** Input besides text; absent until the model has been loaded once. */
   readonly modalities?: readonly Modality[];
   /** Longest sequence, prompt and answer together, tokens; absent until it has been loaded once. */
@@ -62,6 +64,8 @@ export interface ModelState {
   readonly status: ModelStatus;
   /** Why loading failed; public, so without details of this machine. */
   readonly error?: string;
+  /** It is unloaded by commands only; absent: this server neither loads nor unloads it. */
+  readonly isPinned?: boolean;
   /** Time until it is unloaded without a request, milliseconds; absent: it stays loaded. */
   readonly idleLeftMs?: number;
 }
@@ -90,6 +94,8 @@ export interface ModelControl {
   status(name: string): ModelState;
   /** Says how long it stays without requests, milliseconds; undefined: as configured, infinity: until it is unloaded. */
   keep(name: string, idleMs: number | undefined): void;
+  /** Pins it, or ends that. Neither loads nor unloads it. */
+  pin(name: string, isPinned: boolean): ModelState;
   /** Resolves when it is loaded; waits as a request does. */
   ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState>;
   /** Resolves when running requests have ended and the memory is free. */

@@ -73,6 +73,8 @@ export interface ModelRuntime {
   readonly idle: IdleControl;
   /** It is unloaded by commands only. */
   readonly isPinned?: boolean;
+  /** Pins it, or ends that. Absent: this server neither loads nor unloads it. */
+  pin?(isPinned: boolean): void;
   /** Bytes that are counted for it on all devices; undefined while it is not loaded. */
   readonly memoryBytes?: number | undefined;
   /** Waits until the model is loaded; throws ServiceError. */

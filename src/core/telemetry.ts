@@ -152,8 +152,17 @@ export interface ImageMeter {
   ended(): void;
 }
 
+/**
+ * Why a model was unloaded without a command: another one needed its memory, or its place among max_loaded_models, or it was
+ * idle for too long.
+ */
+export const EVICTION_REASONS = ["memory", "count", "idle"] as const;
+export type EvictionReason = (typeof EVICTION_REASONS)[number];
+
 /** Receiver of the metrics of one model's engine, across restarts. */
 export interface EngineMeter {
+  /** The model was unloaded without a command, which frees this much memory of all devices. */
+  evicted(reason: EvictionReason, bytes: number): void;
   /** The newest numbers of the present process. */
   report(stats: EngineStats): void;
   /** The process has gone. `restarts`: another one follows. */

@@ -4,24 +4,30 @@ import { TIMER_MS_MAX } from "../core/limits.ts";
 
 export class IdleTimer {
   private readonly configuredMs: number | undefined;
-  private readonly isFixed: boolean;
   private readonly onIdle: (idleMs: number) => void;
   private idleMs: number | undefined;
+  private isHeld = false;
   private isRunning = false;
   private endsAt: number | undefined; // monotonic milliseconds; undefined while stopped or without limit
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `configured`: milliseconds, or undefined for no limit until one is set; `none` for no limit ever. */
-  constructor(configured: number | "none" | undefined, onIdle: (idleMs: number) => void) {
-    this.isFixed = configured === "none";
-    this.configuredMs = configured === "none" ? undefined : configured;
-    this.idleMs = this.configuredMs;
+  /** `configured`: milliseconds, or undefined for no limit until one is set. */
+  constructor(configured: number | undefined, onIdle: (idleMs: number) => void) {
+    this.configuredMs = configured;
+    this.idleMs = configured;
     this.onIdle = onIdle;
+  }
+
+  /** While held there is no limit, and none can be set; afterwards it is as configured. Restarts a running timer. */
+  hold(isHeld: boolean): void {
+    this.isHeld = isHeld;
+    this.idleMs = isHeld ? undefined : this.configuredMs;
+    if (this.isRunning) this.start();
   }
 
   /** Sets the limit, milliseconds; undefined: as configured, Infinity: none. Restarts a running timer. */
   set(idleMs: number | undefined): void {
-    if (this.isFixed) return;
+    if (this.isHeld) return;
     const wanted = idleMs ?? this.configuredMs;
     this.idleMs = wanted === undefined || wanted > TIMER_MS_MAX ? undefined : wanted;
     if (this.isRunning) this.start();

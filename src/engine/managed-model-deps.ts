@@ -1,5 +1,6 @@
 // Dependencies of a model's life cycle, which src/app makes of its settings.
 
+import type { EvictionReason } from "../core/telemetry.ts";
 import type { EngineClient } from "./client.ts";
 import type { Claim, Places } from "./places.ts";
 import type { EngineInfo, EngineOptions } from "./protocol.ts";
@@ -18,7 +19,9 @@ export interface ManagedModelDeps {
   readonly queueMax: number;
   /** Idle time after which it is unloaded, milliseconds; absent: never. */
   readonly idleMs?: number;
-  /** It stays loaded until it is unloaded by a command. */
+  /** It stays loaded until it is unloaded by a command; `pin` changes that. */
   readonly isPinned?: boolean;
+  /** Told of each unloading that no command has asked for, and of the memory that it frees. */
+  readonly onEvicted?: (reason: EvictionReason, bytes: number) => void;
   readonly log: (line: string) => void;
 }

@@ -18,6 +18,7 @@ import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
+import type { EvictionReason } from "../core/telemetry.ts";
 import type { EngineClient } from "./client.ts";
 import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
@@ -52,12 +53,14 @@ export class ManagedModel implements Holder, ModelRuntime {
   private ended = Promise.withResolvers<void>(); // resolved when a request ends
   private failure: { readonly at: number } | undefined; // of the last load
   readonly idle: IdleTimer;
+  isPinned: boolean;
 
   constructor(deps: ManagedModelDeps) {
     this.deps = deps;
     this.share = new FairShare(() => deps.queueMax);
-    const limit = this.isPinned ? "none" : deps.idleMs;
-    this.idle = new IdleTimer(limit, (idleMs) => this.unloadIdle(idleMs));
+    this.isPinned = deps.isPinned ?? false;
+    this.idle = new IdleTimer(deps.idleMs, (idleMs) => this.unloadIdle(idleMs));
+    this.idle.hold(this.isPinned);
   }
 
   get status(): ModelStatus {
@@ -89,8 +92,11 @@ export class ManagedModel implements Holder, ModelRuntime {
     return this.running > 0;
   }
 
-  get isPinned(): boolean {
-    return this.deps.isPinned ?? false;
+  /** Pins it, or ends that: then it is idle for the configured time at most, and may leave for other models. */
+  pin(isPinned: boolean): void {
+    this.isPinned = isPinned;
+    this.idle.hold(isPinned);
+    this.deps.places.reconsider();
   }
 
   get privateBytes(): number {
@@ -177,8 +183,9 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   /** Unloads it because another model needs its memory or place. */
-  evict(): void {
+  evict(reason: EvictionReason): void {
     this.deps.log("unloading it for another model");
+    this.deps.onEvicted?.(reason, this.memoryBytes ?? 0);
     void this.unload();
   }
 
@@ -339,6 +346,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   private unloadIdle(idleMs: number): void {
     if (this.state.type !== "loaded" || this.running > 0) return;
     this.deps.log(`idle for ${idleMs / 1000} s; unloading`);
+    this.deps.onEvicted?.("idle", this.memoryBytes ?? 0);
     void this.unload();
   }
 

@@ -77,6 +77,11 @@ function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   };
 }
 
+/** Whether a model is pinned, where this server loads it. */
+function pinOf(model: ModelRuntime): { readonly isPinned?: boolean } {
+  return model.pin === undefined ? {} : { isPinned: model.isPinned ?? false };
+}
+
 /** Where the layers of a loaded model are, on its card. */
 function placeOf(info: RuntimeFacts | undefined): Pick<ModelInfo, "placement"> {
   if (info?.kind !== "text") return {};
@@ -133,6 +138,7 @@ export class Models implements ModelControl {
       created: this.created,
       ownedBy: "svc",
       status: model.status,
+      ...pinOf(model),
       ...textFacts(model.known),
       ...placeOf(model.info),
       ...defined({ root, file }),
@@ -249,6 +255,7 @@ export class Models implements ModelControl {
     return {
       id,
       status,
+      ...pinOf(model),
       ...(model.hasFailed && status === "unloaded" ? { error: NOT_LOADED } : {}),
       ...defined({ idleLeftMs }),
     };
@@ -256,6 +263,16 @@ export class Models implements ModelControl {
 
   keep(name: string, idleMs: number | undefined): void {
     this.resolve(name).model.idle.set(idleMs);
+  }
+
+  pin(name: string, isPinned: boolean): ModelState {
+    const { id, model } = this.resolve(name, "model_id");
+    if (model.pin === undefined) {
+      const message = `${id} is run by upstream servers, which load and unload it themselves; only models of this machine can be pinned`;
+      throw new ServiceError("unsupported_capability", message, { param: "model_id" });
+    }
+    model.pin(isPinned);
+    return this.status(name);
   }
 
   async ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState> {

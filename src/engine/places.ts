@@ -3,6 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { processMemory } from "../core/process-memory.ts";
+import type { EvictionReason } from "../core/telemetry.ts";
 
 /** The main memory of this machine. */
 export const HOST = "host";
@@ -21,7 +22,7 @@ export interface Holder {
   /** Private memory of its process, bytes: part of its claim that the system counts as used; 0 where that is unknown. */
   readonly privateBytes: number;
   /** Unloads it for another one, when its requests have ended, and releases its place. */
-  evict(): void;
+  evict(reason: EvictionReason): void;
 }
 
 export interface PlacesOptions {
@@ -114,6 +115,11 @@ export class Places {
     this.settle();
   }
 
+  /** A holder is pinned or no longer: others may have to leave now. */
+  reconsider(): void {
+    this.settle();
+  }
+
   /** Gives the place back. */
   release(holder: Holder): void {
     this.loading.delete(holder);
@@ -155,9 +161,10 @@ export class Places {
       this.leave(waiting, new NoRoom());
       return false;
     }
+    const reason = staying.length + ahead.length >= this.max ? "count" : "memory";
     for (const victim of victims) {
       this.unloading.add(victim);
-      victim.evict();
+      victim.evict(reason);
     }
     return true;
   }

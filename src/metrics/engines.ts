@@ -6,6 +6,8 @@ import {
   type DeviceStats,
   type EngineMeter,
   type EngineStats,
+  EVICTION_REASONS,
+  type EvictionReason,
   ROWS_BUCKETS,
   STEP_BUCKETS,
 } from "../core/telemetry.ts";
@@ -85,6 +87,8 @@ class Meter implements EngineMeter {
   private readonly past: EngineStats[] = []; // one entry: what ended processes have counted, if any
   restarts = 0;
   hangs = 0;
+  /** Evictions and their bytes. */
+  readonly evictions = new Map<EvictionReason, { count: number; bytes: number }>();
 
   report(stats: EngineStats): void {
     this.current = stats;
@@ -100,6 +104,11 @@ class Meter implements EngineMeter {
 
   hung(): void {
     this.hangs++;
+  }
+
+  evicted(reason: EvictionReason, evicted: number): void {
+    const { count, bytes } = this.evictions.get(reason) ?? { count: 0, bytes: 0 };
+    this.evictions.set(reason, { count: count + 1, bytes: bytes + evicted });
   }
 
   /** Of the present process alone. */
@@ -138,6 +147,7 @@ export class EngineMetrics {
       help: "Engine processes killed because they hung.",
       read: single(() => sum(meters.map(({ hangs }) => hangs))),
     });
+    addEvictions(registry, meters);
     for (const [field, name, help] of GAUGES) {
       addGauge(registry, { name, help, read: single(() => sum(meters.map((meter) => meter.gauge(field)))) });
     }
@@ -168,6 +178,27 @@ export class EngineMetrics {
     this.meters.push(meter);
     return meter;
   }
+}
+
+function addEvictions(registry: Registry, meters: readonly Meter[]): void {
+  const labelNames = ["reason"];
+  const read = (value: "count" | "bytes") => () =>
+    EVICTION_REASONS.map((reason): Labeled<number> => [
+      { reason },
+      sum(meters.map(({ evictions }) => evictions.get(reason)?.[value] ?? 0)),
+    ]);
+  addCounter(registry, {
+    name: "svc_model_evictions_total",
+    help: "Models unloaded without a command: for the memory or the place of another one (memory, count), or because they were idle.",
+    labelNames,
+    read: read("count"),
+  });
+  addCounter(registry, {
+    name: "svc_model_evicted_bytes_total",
+    help: "Memory that these models took of all devices.",
+    labelNames,
+    read: read("bytes"),
+  });
 }
 
 /** One series for each device: engines of several models see the same ones. */

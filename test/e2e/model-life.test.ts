@@ -57,7 +57,7 @@ test("unload frees the memory, the next request loads the model again", async ()
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
   expect(await command(server, "unload", "svc-tiny")).toEqual({
     status: 200,
-    body: { model_id: "svc-tiny", status: "unloaded" },
+    body: { model_id: "svc-tiny", status: "unloaded", pinned: false },
   });
   expect(server.enginePids()).toEqual([]);
   const before = treeRssBytes(server.pid);
@@ -66,6 +66,7 @@ test("unload frees the memory, the next request loads the model again", async ()
     expect((await command(server, "status", "default")).body).toEqual({
       model_id: "svc-tiny",
       status: "loaded",
+      pinned: false,
     });
     expect(treeRssBytes(server.pid) - before).toBeGreaterThan(30e6);
     await command(server, "unload", "svc-tiny");
@@ -216,7 +217,11 @@ describe("a model whose file is gone", () => {
     expect((await command(server, "reload", "a")).status).toBe(503);
     expect(server.stderr()).toContain("a: could not be loaded: ");
     copyFileSync(TINY_FILE, join(cwd, "a.gguf"));
-    expect((await command(server, "reload", "a")).body).toEqual({ model_id: "a", status: "loaded" });
+    expect((await command(server, "reload", "a")).body).toEqual({
+      model_id: "a",
+      status: "loaded",
+      pinned: false,
+    });
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
   });
 });

@@ -12,7 +12,7 @@ function address(): readonly string[] {
 
 const ask = (...words: readonly string[]) => runBinary([...words, ...address()]);
 
-test("ps, list and show name the model; stop unloads it, and a request loads it again", async () => {
+test("ps, list and show name the model; pin keeps it; stop unloads it, and a request loads it again", async () => {
   await server().says("Ready.");
   for (const command of ["ps", "list", "ls"]) {
     const { exit, out } = await ask(command);
@@ -24,6 +24,10 @@ test("ps, list and show name the model; stop unloads it, and a request loads it 
   const shown = await ask("show", "small", "--json");
   expect(JSON.parse(shown.out)).toMatchObject({ id: "small", kind: "text", status: "loaded" });
   expect((await ask("show", "default")).out).toMatch(/^name +small\n/);
+  expect((await ask("pin", "small")).out).toContain("small is pinned");
+  expect((await ask("ps")).out).toContain("loaded, pinned");
+  expect((await ask("unpin", "small")).out).toContain("small is no longer pinned");
+  expect((await ask("ps")).out).not.toContain("pinned");
   expect((await ask("stop", "small")).out).toContain("small is unloaded");
   expect((await ask("ps")).out).toContain("No model is loaded");
 });

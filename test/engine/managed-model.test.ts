@@ -320,6 +320,21 @@ describe("unloading", () => {
     expect(await ask(model)).toMatchObject({ type: "finish" });
     await model.stop();
   });
+
+  test("does not happen to a pinned model, and does once it is no longer pinned", async () => {
+    const evicted: string[] = [];
+    const { model } = setup({ idleMs: 60_000, onEvicted: (reason) => evicted.push(reason) }, true);
+    model.pin(true);
+    await model.load();
+    model.idle.set(1);
+    expect([model.isPinned, model.idle.leftMs]).toEqual([true, undefined]);
+    model.pin(false);
+    expect(model.idle.leftMs).toBeGreaterThan(1000);
+    model.idle.set(1);
+    await until("it is unloaded", () => model.status === "unloaded");
+    expect(evicted).toEqual(["idle"]);
+    await model.stop();
+  });
 });
 
 test("an endless chat template is a load failure with a reason", async () => {
@@ -408,7 +423,7 @@ describe("a hung engine", () => {
     const engines = fakeEngines();
     const log: string[] = [];
     let hangs = 0;
-    const meter = { report: () => {}, ended: () => {}, hung: () => hangs++ };
+    const meter = { report: () => {}, ended: () => {}, hung: () => hangs++, evicted: () => {} };
     const { model } = setup({
       startEngine: (options) =>
         new EngineClient({
@@ -534,12 +549,15 @@ describe("models by name", () => {
 
   test("commands answer with the status; the reason of a failure is in the log only", async () => {
     const { models, log } = two();
-    expect(models.status("a")).toEqual({ id: "a", status: "unloaded" });
-    expect(await models.reload("a")).toEqual({ id: "a", status: "loaded" });
-    expect(await models.unload("a")).toEqual({ id: "a", status: "unloaded" });
+    const isPinned = false;
+    expect(models.status("a")).toEqual({ id: "a", status: "unloaded", isPinned });
+    expect(await models.reload("a")).toEqual({ id: "a", status: "loaded", isPinned });
+    expect(models.pin("a", true)).toEqual({ id: "a", status: "loaded", isPinned: true });
+    models.pin("a", false);
+    expect(await models.unload("a")).toEqual({ id: "a", status: "unloaded", isPinned });
     const message = await failure(models.reload("default"));
     expect(message).toBe("The model could not be loaded. The server's log says why.");
-    expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message });
+    expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message, isPinned });
     expect(log).toEqual(["b: could not be loaded: /secret is gone"]);
     expect(await failure(models.unload("zzz"))).toContain('No model is named "zzz"');
   });

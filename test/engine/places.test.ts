@@ -28,6 +28,7 @@ class Model implements Holder {
   isPinned = false;
   privateBytes = 0;
   isEvicted = false;
+  evictedFor: string | undefined;
   usedAt: number;
   private readonly places: Places;
   private readonly claim: Claim;
@@ -38,8 +39,9 @@ class Model implements Holder {
     this.usedAt = usedAt;
   }
 
-  evict(): void {
+  evict(reason: string): void {
     this.isEvicted = true;
+    this.evictedFor = reason;
     if (!this.isBusy) queueMicrotask(() => this.places.release(this));
   }
 
@@ -69,6 +71,32 @@ describe("eviction", () => {
     expect(await new Model(places, 4, 4).load()).toBe(4);
     // The small one was unused for longest, but unloading it as well would have been in vain.
     expect([small, medium, large].map(({ isEvicted }) => isEvicted)).toEqual([false, true, false]);
+  });
+
+  test("says whether bytes or the number of models were the reason", async () => {
+    const places = of(10, { max: 2 });
+    const [first, second, third] = [
+      new Model(places, 4, 1),
+      new Model(places, 4, 2),
+      new Model(places, 1, 3),
+    ];
+    for (const model of [first, second, third]) await model.load();
+    expect([first.evictedFor, second.evictedFor]).toEqual(["count", undefined]);
+    places.release(third);
+    await new Model(places, 8, 4).load();
+    expect(second.evictedFor).toBe("memory");
+  });
+
+  test("happens for a waiting model as soon as another one is no longer pinned", async () => {
+    const places = of(10, { max: 1 });
+    const [busy, next] = [new Model(places, 1), new Model(places, 1)];
+    await busy.take();
+    busy.isPinned = true;
+    const loading = next.load();
+    busy.isPinned = false;
+    places.loaded(busy, new Map([[HOST, 1]]));
+    await loading;
+    expect(busy.evictedFor).toBe("count");
   });
 
   test("leaves pinned models alone, and prefers idle ones to busy ones", async () => {

@@ -8,6 +8,7 @@ import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
 import type { Adapters } from "../../src/core/adapter.ts";
+import type { Hub } from "../../src/core/hub.ts";
 import type { Draw, ImageStore } from "../../src/core/image.ts";
 import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate, Rank } from "../../src/core/run.ts";
@@ -17,6 +18,7 @@ import type { ReadVideo } from "../../src/core/video.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
+import type { HubAccess } from "../../src/http/hub.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { PageMcpServers } from "../../src/mcp/page-servers.ts";
@@ -78,10 +80,11 @@ const TEST_SYSTEM: System = {
 /** One model that does as it is told. */
 function obedientModel(): ModelControl {
   let status: ModelStatus = "loaded";
+  let pin: Pick<ModelState, "isPinned"> = {};
   const state = (name: string): ModelState => {
     if (name !== "tiny")
       throw new ServiceError("model_not_found", `no ${name.slice(0, 200)}`, { param: "model_id" });
-    return { id: "tiny", status };
+    return { id: "tiny", status, ...pin };
   };
   const become = async (name: string, next: ModelStatus): Promise<ModelState> => {
     state(name);
@@ -91,6 +94,11 @@ function obedientModel(): ModelControl {
   return {
     status: state,
     keep: () => undefined,
+    pin: (name, isPinned) => {
+      state(name);
+      pin = { isPinned };
+      return state(name);
+    },
     ensureLoaded: (name) => become(name, "loaded"),
     unload: (name) => become(name, "unloaded"),
     reload: (name) => become(name, "loaded"),
@@ -99,6 +107,27 @@ function obedientModel(): ModelControl {
 
 function noRuntime(): never {
   throw new ServiceError("lora_runtime_unavailable", "no dynamic LoRA runtime");
+}
+
+function noHub(): never {
+  throw new ServiceError("hub_unavailable", "no hub");
+}
+
+/** A hub that is not reached; these clients may change models. */
+export function absentHub(isAllowed: () => boolean = () => true): HubAccess {
+  const hub: Hub = {
+    search: noHub,
+    repository: noHub,
+    installed: noHub,
+    remove: noHub,
+    pull: noHub,
+    pulls: () => [],
+    pullOf: noHub,
+    pause: noHub,
+    leave: noHub,
+    discard: noHub,
+  };
+  return { hub, isAllowed };
 }
 
 /** Of a server whose models have no adapters. */

@@ -2,7 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
-import { testApp } from "../helpers/app.ts";
+import { absentHub, testApp } from "../helpers/app.ts";
+
+const TINY = { id: "tiny", created: 1, kind: "text", ownedBy: "svc", status: "loaded" } as const;
 
 test("a card names the model, its state and its public source", async () => {
   const { request } = testApp(undefined, {
@@ -71,6 +73,7 @@ describe("commands", () => {
       control: {
         status: () => ({ id: "tiny", status: "unloaded", error: "it could not be loaded" }),
         keep: () => undefined,
+        pin: () => ({ id: "tiny", status: "unloaded" }),
         ensureLoaded: async () => ({ id: "tiny", status: "loaded" }),
         unload: async () => ({ id: "tiny", status: "unloaded" }),
         reload: () => Promise.reject(new ServiceError("model_unavailable", "no", { retryAfterSecs: 5 })),
@@ -105,6 +108,33 @@ describe("commands", () => {
       expect((await post(path, [])).status).toBe(400);
     },
   );
+
+  test("pin and unpin: the state and the card say it", async () => {
+    const { post, request } = testApp(undefined, {
+      hub: absentHub(),
+      models: () => [{ ...TINY, isPinned: true }],
+    });
+    for (const [command, pinned] of [
+      ["pin", true],
+      ["status", true],
+      ["unpin", false],
+    ]) {
+      const response = await post(`/v1/models/${command}`, { model_id: "tiny" });
+      expect(await response.json()).toEqual({ model_id: "tiny", status: "loaded", pinned });
+    }
+    expect((await (await request("/v1/models")).json()).data[0]).toMatchObject({ pinned: true });
+    expect((await post("/v1/models/pin", { model_id: "absent" })).status).toBe(404);
+    expect(await (await post("/v1/models/pin", {})).json()).toMatchObject({ error: { param: "model_id" } });
+  });
+
+  test.each([
+    ["for clients that may not change models", absentHub(() => false), 404, "route_not_found"],
+    ["on a server whose models nobody may change", undefined, 405, "method_not_allowed"],
+  ])("pin is absent %s", async (_, hub, status, code) => {
+    const { post } = testApp(undefined, { ...(hub && { hub }) });
+    const response = await post("/v1/models/pin", { model_id: "tiny" });
+    expect([response.status, await response.json()]).toMatchObject([status, { error: { code } }]);
+  });
 
   test("a server that stops loads nothing any more", async () => {
     const { post } = testApp(undefined, { draining: () => true });

@@ -118,6 +118,7 @@ function noted(): { readonly control: ModelControl; readonly told: unknown[] } {
   const control: ModelControl = {
     status: (id) => ({ id, status: "loaded", idleLeftMs: 60_000 }),
     keep: (id, ms) => void told.push(["keep", id, ms]),
+    pin: (id) => ({ id, status: "loaded" }),
     ensureLoaded: (id) => state("load", id),
     unload: (id) => state("unload", id),
     reload: (id) => state("reload", id),

@@ -8,7 +8,15 @@ import { testApp } from "../helpers/app.ts";
 function control(state: Partial<ModelState>): ModelControl {
   const here = { id: "tiny", status: "loaded", ...state } as const;
   const later = async () => here;
-  return { status: () => here, keep: () => undefined, ensureLoaded: later, unload: later, reload: later };
+  const pin = () => here;
+  return {
+    status: () => here,
+    keep: () => undefined,
+    pin,
+    ensureLoaded: later,
+    unload: later,
+    reload: later,
+  };
 }
 
 test.each([

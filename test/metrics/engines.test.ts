@@ -39,6 +39,24 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
   return { ...levels, ...meter.counted(), ...gauges };
 }
 
+test("evictions by reason, with the memory that they free", async () => {
+  const metrics = new Metrics();
+  const [first, second] = [metrics.newEngine(), metrics.newEngine()];
+  first.evicted("memory", 100);
+  second.evicted("memory", 50);
+  second.evicted("idle", 7);
+  const text = await metrics.text();
+  expectSound(text);
+  expect(text.match(/^svc_model_evict.*/gm)).toEqual([
+    'svc_model_evictions_total{reason="memory"} 2',
+    'svc_model_evictions_total{reason="count"} 0',
+    'svc_model_evictions_total{reason="idle"} 1',
+    'svc_model_evicted_bytes_total{reason="memory"} 150',
+    'svc_model_evicted_bytes_total{reason="count"} 0',
+    'svc_model_evicted_bytes_total{reason="idle"} 7',
+  ]);
+});
+
 test("devices: one series each, of the engine that has seen it last; utilization where the driver tells", async () => {
   const metrics = new Metrics();
   const [first, second] = [metrics.newEngine(), metrics.newEngine()];

@@ -1,4 +1,4 @@
-// GET /v1/models: one card per served model. POST /v1/models/status, /unload, /reload: status and life cycle.
+// GET /v1/models: one card per served model. POST /v1/models/status, /unload, /reload, /pin, /unpin: status and life cycle.
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
@@ -12,12 +12,13 @@ import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { DEEP_PATH } from "../route-table.ts";
+import { hubFor } from "../hub.ts";
 import { cardOf, isServed } from "../model-name.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const MODELS_PATH = "/v1/models/";
 /** Last segments of POST routes; a GET of one is the wrong method, not an unknown model. */
-const OPERATIONS = new Set(["status", "unload", "reload", "tune"]);
+const OPERATIONS = new Set(["status", "unload", "reload", "pin", "unpin", "tune"]);
 
 const ModelStatus = Type.Union(
   [Type.Literal("loaded"), Type.Literal("unloaded"), Type.Literal("reloading")],
@@ -32,6 +33,14 @@ const ModelKind = Type.Union([Type.Literal("text"), Type.Literal("image"), Type.
   $id: "ModelKind",
   description: "Kind of output, which determines the endpoints it serves.",
 });
+
+const pinned = () =>
+  Type.Optional(
+    Type.Boolean({
+      description:
+        "It is unloaded neither for another model nor when idle; absent where this server does not load it.",
+    }),
+  );
 
 const can = (description: string) => Type.Boolean({ description });
 const ModelCapabilities = Type.Object(
@@ -71,6 +80,7 @@ const ModelObject = Type.Object(
     owned_by: Type.String(),
     kind: ModelKind,
     status: ModelStatus,
+    pinned: pinned(),
     modalities: Type.Optional(
       Type.Array(Type.Union([Type.Literal("image"), Type.Literal("audio")]), {
         description: "Input besides text; absent until the model has been loaded once.",
@@ -140,6 +150,7 @@ const ModelStatusResponse = Type.Object(
     model_id: Type.String({ description: "Id of the model's card." }),
     status: ModelStatus,
     error: orNull(Type.String({ description: "Error of the last attempt to load it, if it failed." })),
+    pinned: pinned(),
     requantizing: Type.Optional(
       Type.Object(
         {
@@ -162,30 +173,9 @@ const checkOperation = checker(ModelOperationRequest);
 
 /** Model routes. */
 export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
-  const { control, requantizing } = deps;
-  const stateAnswer = ({ id, status, error }: ModelState): Response => {
-    const progress = requantizing.progress(id);
-    const body: ModelStatusResponse = {
-      model_id: id,
-      status,
-      ...defined({ error }),
-      ...(progress === undefined
-        ? {}
-        : { requantizing: { ggml_type: progress.type, progress: progress.permille / 1000 } }),
-    };
-    return Response.json(body);
-  };
-  const operation = (operationId: string, summary: string) => ({
-    parse: "none" as const, // body.ts reads it
-    detail: {
-      operationId,
-      tags: ["Models"],
-      summary,
-      requestBody: components.body(ModelOperationRequest),
-      responses: components.answers("The model's status after the operation.", ModelStatusResponse),
-    },
-  });
-  return new Elysia()
+  const app = new Elysia();
+  if (deps.hub !== undefined) app.use(pinRoutes(deps, components));
+  return app
     .get("/v1/models", () => Response.json({ object: "list", data: modelCards(deps) }), {
       detail: {
         operationId: "list_models",
@@ -203,24 +193,75 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
       },
     })
     .get(`${MODELS_PATH}*`, ({ request }) => findModel(deps, request), { detail: { hide: true } })
+    .use(operationRoutes(deps, components));
+}
+
+function operationRoutes(deps: HttpDeps, components: ApiComponents) {
+  const { control } = deps;
+  return new Elysia()
     .post(
       "/v1/models/status",
-      async ({ request }) => stateAnswer(control.status(await modelId(request))),
-      operation("get_model_status", "Get the status of a model"),
+      async ({ request }) => stateAnswer(deps, control.status(await modelId(request))),
+      operation(components, "get_model_status", "Get the status of a model"),
     )
     .post(
       "/v1/models/unload",
-      async ({ request }) => stateAnswer(await control.unload(await modelId(request))),
-      operation("unload_model", "Unload a model after its running requests"),
+      async ({ request }) => stateAnswer(deps, await control.unload(await modelId(request))),
+      operation(components, "unload_model", "Unload a model after its running requests"),
     )
     .post(
       "/v1/models/reload",
       async ({ request }) => {
         refuseWhileDraining(deps);
-        return stateAnswer(await control.reload(await modelId(request)));
+        return stateAnswer(deps, await control.reload(await modelId(request)));
       },
-      operation("reload_model", "Reload a model after its running requests"),
+      operation(components, "reload_model", "Reload a model after its running requests"),
     );
+}
+
+function pinRoutes(deps: HttpDeps, components: ApiComponents) {
+  const pin = async (request: Request, isPinned: boolean): Promise<Response> => {
+    hubFor(deps, request); // throws for clients that may not change the models of this server
+    return stateAnswer(deps, deps.control.pin(await modelId(request), isPinned));
+  };
+  const unload = "when it is idle, or for another model";
+  return new Elysia()
+    .post(
+      "/v1/models/pin",
+      ({ request }) => pin(request, true),
+      operation(components, "pin_model", `Never unload a model ${unload}, until the server ends`),
+    )
+    .post(
+      "/v1/models/unpin",
+      ({ request }) => pin(request, false),
+      operation(components, "unpin_model", `Unload a pinned model again ${unload}`),
+    );
+}
+
+function operation(components: ApiComponents, operationId: string, summary: string) {
+  return {
+    parse: "none" as const, // body.ts reads it
+    detail: {
+      operationId,
+      tags: ["Models"],
+      summary,
+      requestBody: components.body(ModelOperationRequest),
+      responses: components.answers("The model's status after the operation.", ModelStatusResponse),
+    },
+  };
+}
+
+function stateAnswer({ requantizing }: HttpDeps, { id, status, error, isPinned }: ModelState): Response {
+  const progress = requantizing.progress(id);
+  const body: ModelStatusResponse = {
+    model_id: id,
+    status,
+    ...defined({ error, pinned: isPinned }),
+    ...(progress === undefined
+      ? {}
+      : { requantizing: { ggml_type: progress.type, progress: progress.permille / 1000 } }),
+  };
+  return Response.json(body);
 }
 
 async function modelId(request: Request): Promise<string> {
@@ -311,7 +352,7 @@ function fileCard(file: ModelFileFacts | undefined): Partial<ModelObject> {
 
 function modelCard(model: ModelInfo): ModelObject {
   const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
-  const { contextTokens, abilities, placement } = model;
+  const { contextTokens, abilities, placement, isPinned } = model;
   return {
     id,
     object: "model",
@@ -319,6 +360,7 @@ function modelCard(model: ModelInfo): ModelObject {
     owned_by: ownedBy,
     kind,
     status,
+    ...defined({ pinned: isPinned }),
     ...(modalities === undefined ? {} : { modalities: [...modalities] }),
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
     ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
