@@ -183,6 +183,55 @@ describeInBrowser("a conversation", () => {
   );
 
   test(
+    "is asked by saved prompts, which are inserted by name and exported",
+    async () => {
+      answers();
+      const { page, troubles } = await visit(ui.url());
+      const box = page.getByLabel("Message", { exact: true });
+      const selected = (): Promise<string> =>
+        box.evaluate((area: HTMLTextAreaElement) => area.value.slice(area.selectionStart, area.selectionEnd));
+      const save = async (name: string, text: string): Promise<void> => {
+        await page.getByLabel("Text of the prompt").fill(text);
+        await page.getByLabel("Name of the prompt").fill(name);
+        await page.getByRole("button", { name: "Save the prompt" }).click();
+        await page.getByRole("button", { name, exact: true }).waitFor();
+      };
+      await page.getByLabel("Conversation settings").first().click();
+      await save("translate", "Translate into {{language}}: {{text}}");
+      await save("tidy", "Tidy this up:");
+      expect(await violations(page)).toEqual([]);
+      await page.reload();
+      await box.fill("/t");
+      const options = page.getByRole("listbox", { name: "Prompts" }).getByRole("option");
+      expect(await options.count()).toBe(2);
+      expect(await violations(page)).toEqual([]);
+      await box.press("Escape");
+      expect(await options.count()).toBe(0);
+      await box.fill("/T");
+      await box.press("ArrowDown");
+      expect(await options.last().getAttribute("aria-selected")).toBe("true");
+      await box.press("Enter");
+      await until("the first blank is selected", async () => (await selected()) === "{{language}}");
+      await page.keyboard.type("German");
+      expect(await box.inputValue()).toBe("Translate into German: {{text}}");
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("insert prompt tidy");
+      await page.keyboard.press("Enter");
+      await until("it is added", async () => (await box.inputValue()).endsWith("{{text}}\n\nTidy this up:"));
+      await box.fill("/nothing of this name");
+      await box.press("Enter");
+      await page.getByText("Well said").waitFor();
+      expect(asked).toEqual(["user: /nothing of this name"]);
+      const exporting = page.waitForEvent("download");
+      await page.getByLabel("Export everything").click();
+      const text = readFileSync(await (await exporting).path(), "utf8");
+      expect(JSON.parse(text)).toMatchObject({ prompts: [{ name: "tidy" }, { name: "translate" }] });
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "and every page and action are reached by the palette",
     async () => {
       answers();

@@ -15,9 +15,10 @@ import {
 } from "../../ui/state/conversation.ts";
 import { forked, withEditedAnswer, withMessagesOf, withoutMessage } from "../../ui/state/edits.ts";
 import { merged } from "../../ui/state/merge.ts";
+import { promptsFor, promptsIn, selectionIn } from "../../ui/state/prompt.ts";
 import { chatRequest } from "../../ui/state/request.ts";
 import { fileNameOf, markdownOf } from "../../ui/state/share.ts";
-import { emptyConversation, exportText, importedAssistants, importText } from "../../ui/state/transfer.ts";
+import { emptyConversation, exportText, importedPart, importText } from "../../ui/state/transfer.ts";
 
 const question = (id: string, parent: string | null, text = `Question ${id}`): UserMessage => ({
   id,
@@ -138,11 +139,24 @@ test("Markdown has the questions, files and answers of the thread", () => {
   expect(fileNameOf("??")).toBe("conversation");
 });
 
+test("a slash and a part of a name find prompts, and the first blank of one is selected", () => {
+  const prompts = ["review", "Translate", "rest"].map((name) => ({ id: name, name, text: name }));
+  const named = (typed: string) => promptsFor(typed, prompts).map(({ name }) => name);
+  expect(named("/")).toEqual(["review", "Translate", "rest"]);
+  expect(named("/RE")).toEqual(["review", "rest"]);
+  expect(named("/sla")).toEqual(["Translate"]);
+  expect([named("re"), named("/re\n"), named("/usr/bin")]).toEqual([[], [], []]);
+  expect(selectionIn("To {{language}}: {{text}}")).toEqual([3, 15]);
+  expect(selectionIn("Plain")).toEqual([5, 5]);
+  const text = exportText([], { prompts: [...prompts, { id: "x", name: "", text: "no name" }] });
+  expect(promptsIn(importedPart(text, "prompts"))).toEqual(prompts);
+});
+
 test("assistants, pins, tags and cuts survive an export; invalid assistants are left out", () => {
   const assistant = { id: "x", name: "Poet", model: "", settings: { ...DEFAULT_SETTINGS, system: "Rhyme." } };
   const marked = { ...whole, pinned: true, tags: ["work"], cut: { from: "q2", at: "a2", summary: "" } };
-  const text = exportText([marked], [assistant, { id: "y" }]);
+  const text = exportText([marked], { assistants: [assistant, { id: "y" }] });
   expect(importText(text)).toEqual([marked]);
-  expect(importedAssistants(text)).toEqual([assistant]);
+  expect(assistantsIn(importedPart(text, "assistants"))).toEqual([assistant]);
   expect(assistantsIn([{ ...assistant, settings: { system: "Old" } }])[0]?.settings.system).toBe("Old");
 });

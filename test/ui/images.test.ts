@@ -79,6 +79,19 @@ describeInBrowser("image page", () => {
       await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
       await page.getByLabel("Reuse prompt: A red dot").first().click();
       expect(await page.getByLabel("Prompt", { exact: true }).inputValue()).toBe("A red dot");
+      const exporting = page.waitForEvent("download");
+      await page.getByLabel("Export everything").click();
+      const buffer = Buffer.from(await Bun.file(await (await exporting).path()).bytes());
+      for (const left of [1, 0]) {
+        await page.getByLabel("Delete A red dot").first().click();
+        await until("it is deleted", async () => (await page.locator(".gallery-item").count()) === left);
+      }
+      const chooser = page.waitForEvent("filechooser");
+      await page.getByLabel("Import conversations").click();
+      await (await chooser).setFiles({ name: "all.json", mimeType: "application/json", buffer });
+      await page.getByText("Imported 0 conversations and 2 images.").waitFor();
+      await page.reload();
+      await page.getByLabel("Enlarge A red dot").nth(1).waitFor();
       expect(troubles).toEqual([]);
     },
     SLOW_MS,

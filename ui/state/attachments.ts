@@ -94,7 +94,8 @@ async function asWav(file: File): Promise<Blob> {
   return wavFile([new Uint8Array(samples.buffer)], AUDIO_RATE);
 }
 
-async function dataUrl(blob: Blob, mime: string, name: string): Promise<string> {
+/** A data URL of a file. Throws an Error with a message for display. */
+export async function dataUrl(blob: Blob, mime: string, name: string): Promise<string> {
   const reader = new FileReader();
   return new Promise((resolve, reject) => {
     reader.addEventListener("load", () => {

@@ -18,7 +18,7 @@ import {
   summaryOf,
 } from "./storage.ts";
 import { notify } from "./toasts.ts";
-import { emptyConversation, exportText, importText } from "./transfer.ts";
+import { emptyConversation, type ExportParts, exportText, importText } from "./transfer.ts";
 import { dropUnsaved, keepUnsaved, unsaved } from "./unsaved.ts";
 import { t } from "../texts/texts.ts";
 
@@ -208,14 +208,11 @@ export async function receive(theirs: Conversation, isChangedHere: boolean): Pro
   await refresh({ id, changed });
 }
 
-/** Text of an export file with these conversations, and with assistants. */
-export async function exportedText(
-  ids: readonly string[],
-  assistants: readonly unknown[] = [],
-): Promise<string> {
+/** Text of an export file with these conversations. */
+export async function exportedText(ids: readonly string[], parts: ExportParts = {}): Promise<string> {
   for (const id of ids) await openConversation(id);
   const found = ids.map((id) => open.value.get(id)).filter((one) => one !== undefined);
-  return exportText(found, assistants);
+  return exportText(found, parts);
 }
 
 /** Imports the conversations of an export file. Conversations that already exist are added as copies. */

@@ -74,6 +74,14 @@ export async function removeImage(image: StoredImage): Promise<void> {
   await deleteImage(image.id);
 }
 
+/** Adds images of an export file; those of the same id are replaced. */
+export async function addImages(added: readonly StoredImage[]): Promise<void> {
+  await openImages();
+  const ids = new Set(added.map(({ id }) => id));
+  images.value = images.value.filter(({ id }) => !ids.has(id));
+  for (const image of added) await add(image);
+}
+
 async function generate(request: Omit<GenerateRequest, "count">, stopped: AbortSignal): Promise<StoredImage> {
   const { model, ...body } = request;
   const startMs = performance.now();

@@ -84,6 +84,6 @@ function decode(attachment: Attachment): string | undefined {
 }
 
 /** The content of a file. */
-export function bytesOf({ data }: Attachment): Uint8Array<ArrayBuffer> {
+export function bytesOf({ data }: Pick<Attachment, "data">): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(data.slice(data.indexOf(",") + 1)), (character) => character.charCodeAt(0));
 }

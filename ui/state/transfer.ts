@@ -2,7 +2,6 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { append, type Attachment, Conversation, DEFAULT_SETTINGS, imported } from "./conversation.ts";
-import { type Assistant, assistantsIn } from "./assistant.ts";
 import { mimeOfBase64 } from "./media-types.ts";
 import type { Modality } from "./model-card.ts";
 import { t } from "../texts/texts.ts";
@@ -11,18 +10,18 @@ import { t } from "../texts/texts.ts";
 const FORMAT = "svc-conversations";
 const FORMAT_VERSION = 1;
 
+/** What an export file can have besides conversations: lists by their names. */
+export type ExportParts = Readonly<Partial<Record<"assistants" | "prompts" | "images", readonly unknown[]>>>;
+
 /** Text of an export file. */
-export function exportText(
-  conversations: readonly Conversation[],
-  assistants: readonly unknown[] = [],
-): string {
-  const others = assistants.length === 0 ? {} : { assistants };
+export function exportText(conversations: readonly Conversation[], parts: ExportParts = {}): string {
+  const others = Object.fromEntries(Object.entries(parts).filter(([, list]) => list.length > 0));
   return JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, conversations, ...others }, null, 2);
 }
 
-/** The valid assistants of an export file. */
-export function importedAssistants(text: string): readonly Assistant[] {
-  return assistantsIn(parsed(text)["assistants"]);
+/** A list of an export file, unchecked; undefined if it has none. */
+export function importedPart(text: string, name: keyof ExportParts): unknown {
+  return parsed(text)[name];
 }
 
 /** The conversations of an export file. Throws an Error with a message for display if the file is invalid. */

@@ -282,8 +282,7 @@ export const de: Texts = {
     tagsLabel: "Schlagwörter, durch Kommas getrennt",
     tagsHint: "Arbeit, Rezepte",
     theme: (name: string) => `Farben: ${name}`,
-    imported: (conversations: number, assistants: number) =>
-      `${many(conversations, "Unterhaltung", "Unterhaltungen")}${assistants === 0 ? "" : ` und ${many(assistants, "Assistent", "Assistenten")}`} importiert.`,
+    imported: (what: string) => `${what} importiert.`,
   },
   palette: {
     title: "Befehlspalette",
@@ -295,6 +294,7 @@ export const de: Texts = {
     pin: "Unterhaltung anheften",
     useModel: "Modell verwenden",
     useAssistant: "Assistenten verwenden",
+    insertPrompt: "Prompt einfügen",
     page: "Seite",
   },
   keys: {
@@ -374,6 +374,15 @@ export const de: Texts = {
     what: "Ein Name für diese Einstellungen: Modell, System-Prompt, Sampling und Werkzeuge.",
     remove: (name: string) => `Assistenten ${name} löschen`,
     name: "Name des Assistenten",
+  },
+  prompts: {
+    title: "Prompts",
+    what: "Texte zum Einfügen: Tippen Sie / und den Namen ins Eingabefeld. {{Lücken}} sind zum Ausfüllen markiert.",
+    text: "Text des Prompts",
+    name: "Name des Prompts",
+    save: "Prompt speichern",
+    saved: (name: string) => `Der Prompt „${name}“ wurde gespeichert. Mit /${name} wird er eingefügt.`,
+    remove: (name: string) => `Prompt ${name} löschen`,
   },
   mcp: {
     title: "MCP-Server",
@@ -620,6 +629,10 @@ export const de: Texts = {
     },
   },
   count: {
+    conversation: (count: number) => many(count, "Unterhaltung", "Unterhaltungen"),
+    assistant: (count: number) => many(count, "Assistent", "Assistenten"),
+    prompt: (count: number) => many(count, "Prompt", "Prompts"),
+    image: (count: number) => many(count, "Bild", "Bilder"),
     file: (count: number) => many(count, "Datei", "Dateien"),
     page: (count: number) => many(count, "Seite", "Seiten"),
     character: (count: number) => many(count, "Zeichen", "Zeichen"),

@@ -286,8 +286,7 @@ export const en = {
     tagsLabel: "Tags, with commas between them",
     tagsHint: "work, recipes",
     theme: (name: string) => `Theme: ${name}`,
-    imported: (conversations: number, assistants: number) =>
-      `Imported ${many(conversations, "conversation")}${assistants === 0 ? "" : ` and ${many(assistants, "assistant")}`}.`,
+    imported: (what: string) => `Imported ${what}.`,
   },
   palette: {
     title: "Command palette",
@@ -299,6 +298,7 @@ export const en = {
     pin: "Pin conversation",
     useModel: "Use model",
     useAssistant: "Use assistant",
+    insertPrompt: "Insert prompt",
     page: "Page",
   },
   keys: {
@@ -379,6 +379,15 @@ export const en = {
     what: "A name for these settings: model, system prompt, sampling and tools.",
     remove: (name: string) => `Delete assistant ${name}`,
     name: "Name of the assistant",
+  },
+  prompts: {
+    title: "Prompts",
+    what: "Texts to insert: type / and the name in the message box. {{Blanks}} are selected to be filled.",
+    text: "Text of the prompt",
+    name: "Name of the prompt",
+    save: "Save the prompt",
+    saved: (name: string) => `Saved the prompt “${name}”. Type /${name} to insert it.`,
+    remove: (name: string) => `Delete prompt ${name}`,
   },
   mcp: {
     title: "MCP servers",
@@ -588,6 +597,10 @@ export const en = {
   },
   /** Numbers of things. */
   count: {
+    conversation: (count: number) => many(count, "conversation"),
+    assistant: (count: number) => many(count, "assistant"),
+    prompt: (count: number) => many(count, "prompt"),
+    image: (count: number) => many(count, "image"),
     file: (count: number) => many(count, "file"),
     page: (count: number) => many(count, "page"),
     character: (count: number) => many(count, "character"),

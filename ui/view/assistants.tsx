@@ -1,12 +1,12 @@
 // Assistants: cards of an empty conversation, and the section of the settings panel that saves and deletes them.
 
-import { Bot, X } from "lucide";
+import { Bot } from "lucide";
 import { useState } from "preact/hooks";
 import type { Assistant } from "../state/assistant.ts";
 import { applyAssistant, assistants, removeAssistant, saveAssistant } from "../state/assistants.ts";
 import type { Conversation } from "../state/conversation.ts";
 import { notify } from "../state/toasts.ts";
-import { Icon } from "./icon.tsx";
+import { NamedItems } from "./named-items.tsx";
 import { t } from "../texts/texts.ts";
 
 /** Whether a conversation has the settings of an assistant. */
@@ -16,21 +16,14 @@ function fits({ model, settings }: Conversation, assistant: Assistant): boolean 
 
 /** Buttons that give a conversation the settings of an assistant. */
 export function AssistantCards({ conversation }: { readonly conversation: Conversation }) {
-  if (assistants.value.length === 0) return null;
   return (
-    <ul class="assistants" aria-label={t.assistants.title}>
-      {assistants.value.map((assistant) => (
-        <li key={assistant.id}>
-          <button
-            type="button"
-            aria-pressed={fits(conversation, assistant)}
-            onClick={() => applyAssistant(conversation.id, assistant)}
-          >
-            <Icon node={Bot} size={16} /> {assistant.name}
-          </button>
-        </li>
-      ))}
-    </ul>
+    <NamedItems
+      label={t.assistants.title}
+      items={assistants.value}
+      icon={Bot}
+      isPicked={(assistant) => fits(conversation, assistant)}
+      onPick={(assistant) => applyAssistant(conversation.id, assistant)}
+    />
   );
 }
 
@@ -45,29 +38,14 @@ export function AssistantSettings({ conversation }: { readonly conversation: Con
     <fieldset>
       <legend>{t.assistants.title}</legend>
       <p class="faint">{t.assistants.what}</p>
-      {assistants.value.length > 0 && (
-        <ul class="assistants">
-          {assistants.value.map((assistant) => (
-            <li key={assistant.id}>
-              <button
-                type="button"
-                aria-pressed={fits(conversation, assistant)}
-                onClick={() => applyAssistant(conversation.id, assistant)}
-              >
-                <Icon node={Bot} size={16} /> {assistant.name}
-              </button>
-              <button
-                type="button"
-                class="ghost"
-                aria-label={t.assistants.remove(assistant.name)}
-                onClick={() => removeAssistant(assistant.id)}
-              >
-                <Icon node={X} size={14} />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <NamedItems
+        label={t.assistants.title}
+        items={assistants.value}
+        icon={Bot}
+        isPicked={(assistant) => fits(conversation, assistant)}
+        onPick={(assistant) => applyAssistant(conversation.id, assistant)}
+        remove={{ label: t.assistants.remove, run: removeAssistant }}
+      />
       <form
         class="row"
         onSubmit={(event) => {

@@ -18,12 +18,13 @@ import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { ContextMeter } from "./context-meter.tsx";
 import { Icon } from "./icon.tsx";
+import { COMPOSER_ID } from "./layout.ts";
 import { MicrophoneButton } from "./microphone.tsx";
+import { menuAttributes, PromptMenuView, usePromptMenu } from "./prompt-menu.tsx";
 import { t } from "../texts/texts.ts";
 
 /** Largest height of the text box, CSS pixels. */
 const HEIGHT_MAX = 260;
-export const COMPOSER_ID = "composer";
 /** Type of dropped files in a DataTransfer, in every language. */
 const DROPPED_FILES = "Files";
 
@@ -143,7 +144,9 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) area.current?.focus(); // on a phone, focus would open the keyboard
   }, []);
+  const menu = usePromptMenu(conversation.id, text);
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (menu.onKeyDown(event)) return;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       submit();
@@ -151,22 +154,26 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
     if (event.key === "ArrowUp" && text === "") setText(lastQuestion(conversation));
   };
   return (
-    <textarea
-      id={COMPOSER_ID}
-      ref={area}
-      rows={1}
-      placeholder={t.composer.hint}
-      aria-label={t.composer.message}
-      value={text}
-      onInput={({ currentTarget }) => setText(currentTarget.value)}
-      onKeyDown={onKeyDown}
-      onPaste={(event) => {
-        const files = [...(event.clipboardData?.files ?? [])];
-        if (files.length === 0) return;
-        event.preventDefault();
-        add(files);
-      }}
-    />
+    <>
+      <PromptMenuView menu={menu} />
+      <textarea
+        id={COMPOSER_ID}
+        ref={area}
+        rows={1}
+        placeholder={t.composer.hint}
+        aria-label={t.composer.message}
+        {...menuAttributes(menu)}
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+        onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          const files = [...(event.clipboardData?.files ?? [])];
+          if (files.length === 0) return;
+          event.preventDefault();
+          add(files);
+        }}
+      />
+    </>
   );
 }
 

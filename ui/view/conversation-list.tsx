@@ -17,17 +17,15 @@ import {
   Volume2,
 } from "lucide";
 import { useEffect, useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
 import { chooseFile, saveFile } from "../save-file.ts";
 import { hasImages, hasSpeech } from "../state/capabilities.ts";
-import { addAssistants, assistants } from "../state/assistants.ts";
-import { exportedText, importAll, summaries } from "../state/conversations.ts";
+import { summaries } from "../state/conversations.ts";
+import { type Counts, exportEverything, importEverything } from "../state/everything.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
 import { snippetOf } from "../state/search.ts";
 import { findConversations, foldersOf, type Summary } from "../state/storage.ts";
-import { notify } from "../state/toasts.ts";
-import { importedAssistants } from "../state/transfer.ts";
+import { notify, notifyOf } from "../state/toasts.ts";
 import { ConversationItem } from "./conversation-item.tsx";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow, isHelpOpen, isListOpen } from "./layout.ts";
@@ -204,8 +202,8 @@ function Pages() {
       ))}
       <div class="tools">
         <ThemeButton />
-        <SmallButton label={t.list.export} icon={Download} onClick={() => void exportAll()} />
-        <SmallButton label={t.list.import} icon={Upload} onClick={() => void importFile()} />
+        <SmallButton label={t.list.export} icon={Download} onClick={() => void notifyOf(exportAll)} />
+        <SmallButton label={t.list.import} icon={Upload} onClick={() => void notifyOf(importFile)} />
         <SmallButton label={t.keys.title} icon={Keyboard} onClick={() => (isHelpOpen.value = true)} />
       </div>
     </div>
@@ -244,22 +242,25 @@ function pinnedFirst(a: Summary, b: Summary): number {
 }
 
 async function exportAll(): Promise<void> {
-  const ids = summaries.value.map(({ id }) => id);
-  if (ids.length === 0 && assistants.value.length === 0) return notify(t.list.nothingToExport);
-  saveFile("svc-conversations.json", [await exportedText(ids, assistants.value)]);
+  const text = await exportEverything();
+  if (text === undefined) return notify(t.list.nothingToExport);
+  saveFile("svc-conversations.json", [text]);
 }
 
 async function importFile(): Promise<void> {
-  try {
-    const file = await chooseFile(".json,application/json");
-    const text = await file.text();
-    const added = importAll(text);
-    const presets = importedAssistants(text);
-    addAssistants(presets);
-    notify(t.list.imported(added, presets.length));
-  } catch (error) {
-    notify(messageOf(error));
-  }
+  const file = await chooseFile(".json,application/json");
+  notify(t.list.imported(listOf(await importEverything(await file.text()))));
+}
+
+/** What was imported; conversations are named even if there are none. */
+function listOf({ conversations, assistants, prompts, images }: Counts): string {
+  const parts = [
+    t.count.conversation(conversations),
+    ...(assistants === 0 ? [] : [t.count.assistant(assistants)]),
+    ...(prompts === 0 ? [] : [t.count.prompt(prompts)]),
+    ...(images === 0 ? [] : [t.count.image(images)]),
+  ];
+  return new Intl.ListFormat(t.locale.numbers).format(parts);
 }
 
 const AGES = ["pinned", "today", "yesterday", "lastWeek", "earlier"] as const;

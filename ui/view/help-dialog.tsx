@@ -5,10 +5,9 @@ import { current } from "../state/conversations.ts";
 import { imageJob, stopImageJob } from "../state/images.ts";
 import { go, route } from "../state/route.ts";
 import { isSpeaking, stopSpeaking } from "../state/speech.ts";
-import { COMPOSER_ID } from "./composer.tsx";
 import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
-import { isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
+import { COMPOSER_ID, isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
 import { isPaletteOpen } from "./palette.tsx";
 import { t } from "../texts/texts.ts";
 

@@ -2,6 +2,9 @@
 
 import { signal } from "@preact/signals";
 
+/** Id of the message box. */
+export const COMPOSER_ID = "composer";
+
 /** The conversation list: initially open on wide screens, closed on narrow ones. */
 export const isListOpen = signal(isWide());
 export const isPanelOpen = signal(false);

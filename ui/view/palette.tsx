@@ -1,4 +1,4 @@
-// Command palette: actions, conversations, models and assistants by a few letters.
+// Command palette: actions, conversations, models, assistants and saved prompts by a few letters.
 
 import { signal } from "@preact/signals";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -7,10 +7,12 @@ import { change, current, summaries } from "../state/conversations.ts";
 import { ofKind } from "../state/model-card.ts";
 import { models } from "../state/models.ts";
 import { setPrefs } from "../state/prefs.ts";
+import { prompts } from "../state/prompts.ts";
 import { go, OTHER_PAGES } from "../state/route.ts";
 import { imagesOf } from "../state/conversation-images.ts";
 import { isGalleryOpen } from "./conversation-gallery.tsx";
 import { isHelpOpen, isPanelOpen } from "./layout.ts";
+import { insertPrompt } from "./prompts.tsx";
 import { sharedId } from "./share-dialog.tsx";
 import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
 
@@ -128,6 +130,11 @@ function entries(): readonly Entry[] {
               change(conversation.id, (before) => ({ ...before, model }));
               setPrefs({ model });
             },
+          })),
+          ...prompts.value.map((prompt): Entry => ({
+            group: t.palette.insertPrompt,
+            name: prompt.name,
+            run: () => insertPrompt(conversation.id, prompt, "add"),
           })),
           ...assistants.value.map((assistant): Entry => ({
             group: t.palette.useAssistant,

@@ -8,6 +8,7 @@ import { AssistantSettings } from "./assistants.tsx";
 import { Icon } from "./icon.tsx";
 import { isPanelOpen } from "./layout.ts";
 import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
+import { PromptSettings } from "./prompts.tsx";
 import { McpSettings } from "./mcp-settings.tsx";
 import { SessionSettings } from "./session-settings.tsx";
 import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
@@ -33,6 +34,7 @@ export function SettingsPanel() {
         <Fields conversation={conversation} />
         <McpSettings conversation={conversation} />
         <AssistantSettings conversation={conversation} />
+        <PromptSettings />
         <SessionSettings conversation={conversation} />
         <PageSettings />
       </div>
