@@ -3,8 +3,19 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { BACKENDS, RELEASE } from "../../src/backends/catalog.ts";
+import { loadedDrivers } from "../../src/core/card-drivers.ts";
 import { VERSION } from "../../src/core/version.ts";
-import { newFolder, runBinary, TINY_FILE } from "../helpers/binary.ts";
+import {
+  HAS_TERMINAL,
+  newFolder,
+  openTerminal,
+  runBinary,
+  runShell,
+  type Terminal,
+  TINY_FILE,
+} from "../helpers/binary.ts";
+import { serveRegistry } from "../helpers/fake-registry.ts";
 
 describe("words", () => {
   test("--version and --help print on stdout and return 0", async () => {
@@ -117,4 +128,61 @@ test("a port in use: one clear line, 1, and no model is loaded for it", async ()
   } finally {
     await taken.stop(true);
   }
+});
+
+/** As on a machine that has loaded Intel's driver. */
+const WITH_DRIVER = "bwrap --dev-bind / / --tmpfs /sys/module --dir /sys/module/xe";
+const canFakeDrivers = Bun.spawnSync(["sh", "-c", `${WITH_DRIVER} true`]).success;
+if (!canFakeDrivers) console.warn("SKIPPED: the driver of a card, which needs bubblewrap and its namespaces");
+
+describe.skipIf(!canFakeDrivers)("a machine with the driver of a card and without its back end", () => {
+  const [VULKAN] = BACKENDS;
+  if (VULKAN === undefined) throw new Error("the catalog is empty");
+  const OFFER = "Intel's driver is here: install back end vulkan from @node-llama-cpp/linux-x64-vulkan?";
+  const REFUSAL = /libggml-vulkan\.so is not .* \(SHA-256 [^)]*\)\. Use the file of exactly that release/s;
+
+  test("svc doctor --fix offers it, and says how to install it without a terminal", async () => {
+    const { out, err } = await runShell(`${WITH_DRIVER} "$0" doctor --fix`);
+    expect(err).toContain(`${OFFER} Without a terminal, svc doctor --fix --yes installs it.`);
+    expect(out).toMatch(/accelerator/);
+    const bare = await runBinary(["doctor", "--fix"]);
+    if (loadedDrivers().length === 0)
+      expect(bare.err).toContain("There is nothing to install for a graphics card.");
+  });
+
+  test("what is downloaded is refused where it is another release, and the report follows", async () => {
+    const { name: kind, package: name, path } = VULKAN;
+    const registry = serveRegistry({ name, version: RELEASE, files: { [path]: "another release" } });
+    try {
+      const env = { NPM_CONFIG_REGISTRY: registry.url };
+      const { exit, out, err } = await runShell(`${WITH_DRIVER} "$0" doctor --fix --yes`, { env });
+      expect([exit, err]).toEqual([1, expect.stringMatching(REFUSAL)]);
+      expect(out).toMatch(/accelerator/);
+      if (!HAS_TERMINAL) return;
+      const cwd = newFolder();
+      const ask = (): Terminal =>
+        openTerminal("doctor --fix", cwd, `NPM_CONFIG_REGISTRY=${registry.url} ${WITH_DRIVER}`);
+      const refused = ask();
+      await refused.shows(/\[y\/N\]/);
+      refused.type("\r");
+      expect(await refused.shows(/accelerator/)).not.toMatch(REFUSAL);
+      const wanted = ask();
+      await wanted.shows(/\[y\/N\]/);
+      wanted.type("y\r");
+      await wanted.shows(REFUSAL);
+      expect((await runBinary(["backend", "list"])).out).toMatch(
+        new RegExp(`^${kind}\\s+not installed`, "m"),
+      );
+    } finally {
+      await registry.stop();
+    }
+  });
+});
+
+test("svc backend install cuda says what is missing before it downloads anything", async () => {
+  const { exit, err } = await runBinary(["backend", "install", "cuda", "--from", "/nowhere/libggml-cuda.so"]);
+  expect([exit, err]).toEqual([
+    1,
+    expect.stringMatching(/libcuda\.so\.1 is missing.*NVIDIA's driver|--index URL|cannot be copied/),
+  ]);
 });
