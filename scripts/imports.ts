@@ -186,7 +186,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "swagger-ui-dist": ["src/http/"],
   "@fastify/busboy": ["src/http/"],
   yaml: ["src/skills/"],
-  yauzl: ["src/skills/"],
+  yauzl: ["src/skills/", "src/backends/"],
   "@sinclair/typebox": [
     ...rooms(
       "agent",

@@ -16,6 +16,7 @@ import type { EngineHost } from "../core/system.ts";
 import { EngineClient } from "../engine/client.ts";
 import { spawnEngine } from "../engine/host.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
+import { installRuntime } from "./backend-runtime.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { PROBE_ENGINE } from "./system.ts";
 
@@ -40,7 +41,8 @@ export async function runBackend(command: BackendCommand, options: BackendOption
       return print(was ? `${name} is removed.` : `${name} was not installed.`);
     }
     case "install": {
-      const { kind, from } = command;
+      const { kind, from, index } = command;
+      await installRuntime(kind, index, options);
       options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
       print(trialText(await installBackend(kind, from, options)));
       return print(`${kind.name} is installed. Models use it when they are loaded the next time.`);

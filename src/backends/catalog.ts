@@ -5,6 +5,19 @@
 /** The package release that the embedded llama.cpp comes from; test/backends compares it with prebuilt/source. */
 export const RELEASE = "3.22.1";
 
+/** A Python wheel with libraries of a vendor, its content pinned. */
+export interface Wheel {
+  readonly project: string;
+  readonly version: string;
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Bytes of its libraries. */
+  readonly unpackedBytes: number;
+  /** Paths of the libraries within the wheel. */
+  readonly libraries: readonly string[];
+}
+
 export interface BackendKind {
   readonly name: string;
   /** npm package with the library, at RELEASE. */
@@ -16,6 +29,8 @@ export interface BackendKind {
   readonly file: string;
   /** Shared libraries of the system that it needs, in load order, one of their symbols, and the packages that bring them. */
   readonly needs: readonly { readonly library: string; readonly symbol: string; readonly from: string }[];
+  /** Where those of them come from that the system may lack. */
+  readonly wheels: readonly Wheel[];
 }
 
 /** Folders with vendors' libraries outside the loader's search path. */
@@ -40,6 +55,7 @@ export const BACKENDS: readonly BackendKind[] = [
         from: "the Vulkan loader (Debian: libvulkan1)",
       },
     ],
+    wheels: [],
   },
   {
     name: "cuda",
@@ -50,7 +66,29 @@ export const BACKENDS: readonly BackendKind[] = [
     needs: [
       { library: "libcuda.so.1", symbol: "cuInit", from: "NVIDIA's driver" },
       { library: "libcudart.so.13", symbol: "cudaGetDeviceCount", from: "CUDA 13 (NVIDIA: cuda-cudart-13)" },
+      // libcublas needs it by name; it is found there only when it is loaded already.
+      { library: "libcublasLt.so.13", symbol: "cublasLtCreate", from: "CUDA 13 (NVIDIA: libcublas-13)" },
       { library: "libcublas.so.13", symbol: "cublasCreate_v2", from: "CUDA 13 (NVIDIA: libcublas-13)" },
+    ],
+    wheels: [
+      {
+        project: "nvidia-cuda-runtime",
+        version: "13.0.96",
+        file: "nvidia_cuda_runtime-13.0.96-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+        bytes: 2_243_632,
+        sha256: "7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548",
+        unpackedBytes: 704_288,
+        libraries: ["nvidia/cu13/lib/libcudart.so.13"],
+      },
+      {
+        project: "nvidia-cublas",
+        version: "13.1.0.3",
+        file: "nvidia_cublas-13.1.0.3-py3-none-manylinux_2_27_x86_64.whl",
+        bytes: 423_133_236,
+        sha256: "ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171",
+        unpackedBytes: 595_773_576,
+        libraries: ["nvidia/cu13/lib/libcublasLt.so.13", "nvidia/cu13/lib/libcublas.so.13"],
+      },
     ],
   },
 ];

@@ -8,21 +8,20 @@ import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
+import { uninstallWheel, wheelFolder } from "./wheels.ts";
 
 function folderOf(cacheDir: string, kind: BackendKind): string {
   return join(cacheDir, "backends", `${kind.name}-${RELEASE}`);
 }
 
 /** The library as engines load it from `folder`. */
-function libraryOf(kind: BackendKind, folder: string): BackendLibrary {
+function libraryOf(cacheDir: string, kind: BackendKind, folder: string): BackendLibrary {
+  const folders = [...VENDOR_FOLDERS, ...kind.wheels.map((wheel) => wheelFolder(cacheDir, wheel))];
   return {
     name: kind.name,
     path: join(folder, kind.file),
     needs: kind.needs.map(({ library, symbol, from }) => ({
-      paths: [
-        library,
-        ...VENDOR_FOLDERS.map((vendor) => join(vendor, library)).filter((path) => existsSync(path)),
-      ],
+      paths: [library, ...folders.map((vendor) => join(vendor, library)).filter((path) => existsSync(path))],
       symbol,
       from,
     })),
@@ -31,7 +30,7 @@ function libraryOf(kind: BackendKind, folder: string): BackendLibrary {
 
 /** The back ends installed for this release. */
 export function installedBackends(cacheDir: string): readonly BackendLibrary[] {
-  return BACKENDS.map((kind) => libraryOf(kind, folderOf(cacheDir, kind))).filter(({ path }) =>
+  return BACKENDS.map((kind) => libraryOf(cacheDir, kind, folderOf(cacheDir, kind))).filter(({ path }) =>
     existsSync(path),
   );
 }
@@ -44,7 +43,7 @@ export async function stage(cacheDir: string, kind: BackendKind, file: string): 
   const folder = `${folderOf(cacheDir, kind)}.${randomBytes(6).toString("hex")}`;
   privateFolder(join(cacheDir, "backends"));
   privateFolder(folder);
-  const library = libraryOf(kind, folder);
+  const library = libraryOf(cacheDir, kind, folder);
   try {
     copyFileSync(file, library.path);
   } catch (error) {
@@ -77,6 +76,7 @@ export function uninstall(cacheDir: string, kind: BackendKind): boolean {
   const folder = folderOf(cacheDir, kind);
   const isInstalled = existsSync(folder);
   discard(folder);
+  for (const wheel of kind.wheels) uninstallWheel(cacheDir, wheel);
   return isInstalled;
 }
 

@@ -22,12 +22,16 @@ export function addBackendCommands(program: Command, choose: Choose): void {
     .description("Download a back end from npm, try it, and install it.")
     .addArgument(name())
     .option("--from <file>", "the back end's library, instead of a download")
-    .action((chosen: string, { from }: { from?: string }) =>
+    .option(
+      "--index <url>",
+      "Python package index for the vendor's run-time libraries that the system lacks (default: PIP_INDEX_URL)",
+    )
+    .action((chosen: string, { from, index }: { from?: string; index?: string }) =>
       choose({
         command: "backend",
         action: "install",
         kind: kindOf(chosen),
-        ...defined({ from }),
+        ...defined({ from, index }),
       }),
     );
   for (const [action, description] of [

@@ -29,6 +29,12 @@ export function processEnvironment(): Environment {
   return process.env;
 }
 
+/** The Python package index that pip is configured to use; undefined without one. */
+export function pipIndex(environment: Environment): string | undefined {
+  const { PIP_INDEX_URL: url = "" } = environment;
+  return url === "" ? undefined : url;
+}
+
 /** Values of a TOML file, named relative to `folder`, or the one problem that keeps it from being read. */
 export function readFile(file: string, folder: string): readonly RawValue[] | Problem {
   const origin: Origin = { type: "file", file };

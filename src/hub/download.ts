@@ -26,6 +26,8 @@ export interface Download {
   readonly bytes: number;
   /** SHA-256 of the content, or SHA-1 as git computes it; in hexadecimal; empty where it is unknown. */
   readonly hash: string;
+  /** Names the server in errors; absent: the hub. */
+  readonly server?: string;
   /** Its final path. The incomplete file is beside it, with a suffix. */
   readonly file: string;
 }
@@ -101,7 +103,9 @@ async function attempt(what: Download, options: DownloadOptions, file: FileHandl
   await file.truncate(0);
   // A resumed file may have been damaged before; a file from one attempt is wrong at the hub.
   if (resumed > 0) throw new Interrupted("the content does not match its checksum");
-  throw new HubError("the file from the hub does not match its checksum and was deleted. Try again later.");
+  throw new HubError(
+    `the file from ${serverOf(what)} does not match its checksum and was deleted. Try again later.`,
+  );
 }
 
 /** Bytes of an earlier attempt to resume from. */
@@ -134,7 +138,7 @@ async function fetchRest(what: Download, options: DownloadOptions, writing: Writ
     for await (const chunk of response.body ?? []) {
       timer.refresh();
       if (at + chunk.byteLength > what.bytes)
-        throw new HubError("the hub sent more bytes than it announced. Try again later.");
+        throw new HubError(`${serverOf(what)} sent more bytes than it announced. Try again later.`);
       await write(writing.file, chunk, at);
       hasher.update(chunk);
       at += chunk.byteLength;
@@ -177,11 +181,15 @@ async function request(
   await response.body?.cancel();
   const isPassing = response.status >= 500 || [206, 408, 416, 425, 429].includes(response.status);
   if (isPassing) {
-    const interrupted = new Interrupted(`the hub answered with status ${response.status}`);
+    const interrupted = new Interrupted(`${serverOf(what)} answered with status ${response.status}`);
     interrupted.afterMs = retryAfterMs(response.headers);
     throw interrupted;
   }
   throw refusal(response.status);
+}
+
+function serverOf({ server = "the hub" }: Download): string {
+  return server;
 }
 
 function newHasher({ hash, bytes }: Download): Hash {
