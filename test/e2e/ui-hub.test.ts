@@ -32,6 +32,9 @@ describeInBrowser("a model of the hub", () => {
       await say(page, CAPITAL.content);
       expect(await page.locator(".answer .markdown").innerText()).toBe(CAPITAL.answer);
       await page.getByRole("link", { name: "Models", exact: true }).click();
+      await page.getByRole("button", { name: `Pin ${ID}` }).click();
+      await page.getByRole("button", { name: `Pin ${ID}`, pressed: true }).click();
+      await page.getByRole("button", { name: `Pin ${ID}`, pressed: false }).waitFor();
       await page.getByLabel(`Delete ${ID}`).click();
       await page.getByRole("button", { name: /^Delete \d/ }).click();
       const card = page.getByRole("region", { name: ID });

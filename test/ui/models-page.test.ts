@@ -226,6 +226,58 @@ describeInBrowser("the models page", () => {
   );
 
   test(
+    "a model of this machine is pinned and unpinned, its defaults are shown",
+    async () => {
+      const page = await open();
+      let pinned = false;
+      const sent: string[] = [];
+      const cards = () => [
+        {
+          id: "svc-tiny",
+          status: "loaded",
+          kind: "text",
+          pinned,
+          quantization: "Q8_0",
+          size_bytes: GIB,
+          defaults: { temperature: 0.7, top_k: 20, stop: ["a"], system: true, thinking: false },
+        },
+        { id: "remote", status: "loaded", kind: "text" },
+      ];
+      ui.route("/v1/models", () => Response.json({ data: cards() }));
+      for (const name of ["pin", "unpin"]) {
+        ui.route(`/v1/models/${name}`, async (request) => {
+          sent.push(`${name} ${await request.text()}`);
+          pinned = name === "pin";
+          return Response.json({ model_id: "svc-tiny", status: "loaded", pinned });
+        });
+      }
+      await toModels(page);
+      const card = page.getByRole("region", { name: "svc-tiny" });
+      await card.getByText("Q8_0").waitFor();
+      const defaults = "Defaults: System prompt · Temperature 0.7 · Top k 20 · 1 stop string · reasoning off";
+      await card.getByText(defaults, { exact: true }).waitFor();
+      const button = page.getByRole("button", { name: "Pin svc-tiny" });
+      await button.click();
+      await page.getByRole("button", { name: "Pin svc-tiny", pressed: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await button.click();
+      await page.getByRole("button", { name: "Pin svc-tiny", pressed: false }).waitFor();
+      expect(sent).toEqual(['pin {"model_id":"svc-tiny"}', 'unpin {"model_id":"svc-tiny"}']);
+      expect(await page.getByRole("button", { name: "Pin remote" }).count()).toBe(0);
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await page.getByLabel("Conversation settings").first().click();
+      const hint = (label: string) => page.getByLabel(label, { exact: true }).getAttribute("placeholder");
+      expect(await Promise.all(["Temperature", "Top k", "Top p", "System prompt"].map(hint))).toEqual([
+        "0.7",
+        "20",
+        "1",
+        "Empty: the model's own instructions",
+      ]);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "a server that keeps its models says so",
     async () => {
       const page = await open();

@@ -1,6 +1,6 @@
 // Models page: the served models with their adapters and upstream servers, downloads, models on this machine, search of the hub.
 
-import { RefreshCw } from "lucide";
+import { Pin, RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import type { HubInstalledModel, HubMachine } from "../../src/core/hub.ts";
 import { messageOf, sendForJson } from "../api/client.ts";
@@ -8,11 +8,12 @@ import { formatBytes, formatTokens } from "../format.ts";
 import { deleteModel, installed, loadHub, pulls } from "../state/hub.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
 import { hasOnlyDemoModel, loadModels, models, modelsError } from "../state/models.ts";
-import { notify } from "../state/toasts.ts";
+import { notify, notifyOf } from "../state/toasts.ts";
 import { loadUpstreams, upstreams } from "../state/upstreams.ts";
 import { Icon } from "../view/icon.tsx";
 import { Adapters } from "./adapters.tsx";
 import { HubSearch } from "./hub-search.tsx";
+import { ModelDefaults } from "./model-defaults.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { Proposals } from "./proposals.tsx";
@@ -117,6 +118,8 @@ function DeleteButton({ model }: { readonly model: HubInstalledModel }) {
 /** What a model can do and how large it is, as badges. */
 function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubInstalledModel | undefined }) {
   const { capabilities, context_length: context } = card;
+  const quantization = file?.quantization ?? card.quantization;
+  const size = file?.size_bytes ?? card.size_bytes;
   const names = ["tools", "vision", "audio", "reasoning", "embeddings"] as const;
   return (
     <p class="badges">
@@ -128,8 +131,8 @@ function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubIn
           </span>
         ))}
       {context ? <span class="badge">{t.models.context(formatTokens(context))}</span> : null}
-      {file?.quantization ? <span class="badge">{file.quantization}</span> : null}
-      {file !== undefined && <span class="badge">{formatBytes(file.size_bytes)}</span>}
+      {quantization ? <span class="badge">{quantization}</span> : null}
+      {size ? <span class="badge">{formatBytes(size)}</span> : null}
     </p>
   );
 }
@@ -138,6 +141,32 @@ function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubIn
 function stateName(status: string): string {
   const names: Readonly<Record<string, string>> = t.models.states;
   return names[status] ?? status;
+}
+
+/** Keeps a model loaded, until the server ends. Shown where the server lets this page change models. */
+function PinButton({ card: { id, pinned } }: { readonly card: ModelCard }) {
+  if (typeof pinned !== "boolean" || !installed.value) return null;
+  const toggle = (): Promise<void> =>
+    notifyOf(async () => {
+      const path = pinned ? "unpin" : "pin";
+      const { error } = await sendForJson<{ error?: string }>(`v1/models/${path}`, {
+        method: "POST",
+        body: { model_id: id },
+      });
+      if (error !== undefined) notify(error);
+      await loadModels();
+    });
+  return (
+    <button
+      type="button"
+      aria-pressed={pinned}
+      aria-label={t.models.pinNamed(id)}
+      title={t.models.pinWhat}
+      onClick={() => void toggle()}
+    >
+      <Icon node={Pin} size={15} /> {t.models.pin}
+    </button>
+  );
 }
 
 interface Operation {
@@ -184,6 +213,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         <span class={`badge ${shown}`}>{stateName(shown)}</span>
         {kind && kind !== "text" ? <span class="badge">{t.models.kinds[kind]}</span> : null}
         <span class="grow" />
+        <PinButton card={card} />
         {file !== undefined && <DeleteButton model={file} />}
         {operations.map((operation) => (
           <button type="button" onClick={() => void operate(operation)}>
@@ -194,6 +224,7 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       </header>
       {root && root !== id && <p class="faint">{root}</p>}
       <Badges card={card} file={file} />
+      <ModelDefaults card={card} />
       {placement && <p class="faint">{placement}</p>}
       {tools ? <p class="faint">{t.count.mcpTool(tools)}</p> : null}
       {servers !== undefined && <Upstreams servers={servers} />}

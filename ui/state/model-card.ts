@@ -21,6 +21,26 @@ export interface ModelCard {
     readonly reasoning: boolean;
     readonly embeddings: boolean;
   };
+  /** Whether it stays loaded; absent for models on upstream servers, and on older servers. */
+  readonly pinned?: boolean | null;
+  readonly quantization?: string | null;
+  /** Of its file, bytes. */
+  readonly size_bytes?: number | null;
+  /** What requests get where they do not say. */
+  readonly defaults?: {
+    readonly temperature?: number;
+    readonly top_p?: number;
+    readonly top_k?: number;
+    readonly min_p?: number;
+    readonly presence_penalty?: number;
+    readonly frequency_penalty?: number;
+    readonly repetition_penalty?: number;
+    readonly max_tokens?: number;
+    readonly stop?: readonly string[];
+    /** Whether it has instructions. */
+    readonly system?: boolean;
+    readonly thinking?: boolean;
+  };
   /** Where its layers are computed; absent on the CPU and on older servers. */
   readonly placement?: string | null;
   /** Input modalities besides text; absent if unknown. */

@@ -8,11 +8,22 @@ interface FieldProps<T> {
   readonly onChange: (value: T) => void;
 }
 
-export function TextField({ label, value, onChange, rows }: FieldProps<string> & { readonly rows: number }) {
+interface TextFieldProps extends FieldProps<string> {
+  readonly rows: number;
+  /** Shown when empty. */
+  readonly hint?: string;
+}
+
+export function TextField({ label, value, onChange, rows, hint }: TextFieldProps) {
   return (
     <label class="field">
       <span>{label}</span>
-      <textarea rows={rows} value={value} onInput={({ currentTarget }) => onChange(currentTarget.value)} />
+      <textarea
+        rows={rows}
+        placeholder={hint}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
     </label>
   );
 }

@@ -3,6 +3,8 @@
 import { X } from "lucide";
 import type { Conversation, Settings } from "../state/conversation.ts";
 import { DEFAULT_SETTINGS } from "../state/conversation.ts";
+import { cardOf } from "../state/model-card.ts";
+import { models } from "../state/models.ts";
 import { current, setSettings } from "../state/conversations.ts";
 import { AssistantSettings } from "./assistants.tsx";
 import { Icon } from "./icon.tsx";
@@ -83,7 +85,23 @@ const permissions = () =>
     ["deny", t.settings.never],
   ] as const;
 
-function Fields({ conversation: { id, settings } }: { readonly conversation: Conversation }) {
+/** Number fields of sampling: what is sent where they are empty and the model has no default, and their range. */
+const numbers = () =>
+  [
+    ["temperature", t.settings.temperature, "1", { min: 0, max: 2, step: 0.1 }],
+    ["top_p", t.settings.topP, "1", { min: 0.01, max: 1, step: 0.01 }],
+    ["top_k", t.settings.topK, "0", { min: 0, step: 1 }],
+    ["min_p", t.settings.minP, "0", { min: 0, max: 1, step: 0.01 }],
+    ["max_tokens", t.settings.maxTokens, t.settings.noCap, { min: 1, step: 1 }],
+    ["seed", t.settings.seed, t.settings.random, { step: 1 }],
+    ["presence_penalty", t.settings.presence, "0", { min: -2, max: 2, step: 0.1 }],
+    ["frequency_penalty", t.settings.frequency, "0", { min: -2, max: 2, step: 0.1 }],
+    ["repetition_penalty", t.settings.repetition, "1", { min: 0.01, step: 0.05 }],
+  ] as const;
+
+function Fields({ conversation: { id, settings, model } }: { readonly conversation: Conversation }) {
+  const { system = false, ...defaults } = cardOf(models.value ?? [], model)?.defaults ?? {};
+  const hints: Readonly<Record<string, number | boolean | readonly string[]>> = defaults;
   const set = (part: Partial<Settings>): void => setSettings(id, { ...settings, ...part });
   const field = (name: keyof Settings) => ({
     value: settings[name] as never,
@@ -91,54 +109,25 @@ function Fields({ conversation: { id, settings } }: { readonly conversation: Con
   });
   return (
     <>
-      <TextField label={t.settings.system} rows={4} {...field("system")} />
+      <TextField
+        label={t.settings.system}
+        rows={4}
+        hint={system ? t.settings.ownSystem : ""}
+        {...field("system")}
+      />
       <SelectField label={t.answer.reasoning} options={efforts()} {...field("reasoning")} />
       <fieldset>
         <legend>{t.settings.sampling}</legend>
         <p class="faint">{t.settings.emptyFields}</p>
         <div class="pairs">
-          <NumberField
-            label={t.settings.temperature}
-            hint="1"
-            min={0}
-            max={2}
-            step={0.1}
-            {...field("temperature")}
-          />
-          <NumberField label={t.settings.topP} hint="1" min={0.01} max={1} step={0.01} {...field("top_p")} />
-          <NumberField label={t.settings.topK} hint="0" min={0} step={1} {...field("top_k")} />
-          <NumberField label={t.settings.minP} hint="0" min={0} max={1} step={0.01} {...field("min_p")} />
-          <NumberField
-            label={t.settings.maxTokens}
-            hint={t.settings.noCap}
-            min={1}
-            step={1}
-            {...field("max_tokens")}
-          />
-          <NumberField label={t.settings.seed} hint={t.settings.random} step={1} {...field("seed")} />
-          <NumberField
-            label={t.settings.presence}
-            hint="0"
-            min={-2}
-            max={2}
-            step={0.1}
-            {...field("presence_penalty")}
-          />
-          <NumberField
-            label={t.settings.frequency}
-            hint="0"
-            min={-2}
-            max={2}
-            step={0.1}
-            {...field("frequency_penalty")}
-          />
-          <NumberField
-            label={t.settings.repetition}
-            hint="1"
-            min={0.01}
-            step={0.05}
-            {...field("repetition_penalty")}
-          />
+          {numbers().map(([name, label, hint, range]) => (
+            <NumberField
+              key={name}
+              {...{ label, ...range }}
+              hint={String(hints[name] ?? hint)}
+              {...field(name)}
+            />
+          ))}
         </div>
         <TextField label={t.settings.stop} rows={2} {...field("stop")} />
       </fieldset>
