@@ -25,7 +25,7 @@ import { blobOf, discardPartial, heldBytes } from "../hub/room.ts";
 import { searchHub } from "../hub/search.ts";
 import { readToken } from "../hub/token.ts";
 import { planSource } from "../hub/url-plan.ts";
-import type { OpenContent } from "../hub/api.ts";
+import { type OpenContent, rangeHeaders } from "../hub/api.ts";
 import { FetchError, publicOpen } from "../net/public-fetch.ts";
 import { toErrorData } from "../http/errors.ts";
 import { type HubFitOptions, hubMachine, modelChoices } from "./hub-fit.ts";
@@ -130,8 +130,8 @@ const openPublicUrl = publicOpen();
 
 /** Opens a URL that a client names: public addresses only. */
 function openPublic(url: string): OpenContent {
-  return (range, signal) =>
-    openPublicUrl(url, range, signal).catch((error: unknown) => {
+  return (part, signal) =>
+    openPublicUrl(url, part === undefined ? {} : rangeHeaders(part), signal).catch((error: unknown) => {
       // A server that does not answer may do so later; what is wrong with the URL stays wrong.
       if (error instanceof FetchError && error.cause === undefined)
         throw new HubError(`the URL cannot be used: ${error.message}`, "invalid_request");
@@ -161,6 +161,7 @@ function pullWork(plan: FetchPlan, { place, pulls }: Server, options: FetchOptio
     files: files.map((file) => ({
       path: file.path,
       bytes: file.bytes,
+      ...(file.hash.length === 64 ? { sha256: file.hash } : {}),
       doneBytes: heldBytes(blobOf(place.cacheDir, repo, file)),
     })),
     run: async (onFile, signal) => {

@@ -96,7 +96,7 @@ export async function urlFile(
   fileOptions: FileOptions,
 ): Promise<string> {
   const openUrl = (address: string): OpenContent => {
-    return (range, signal) => getContent(address, { token: undefined, range, signal });
+    return (part, signal) => getContent(address, { token: undefined, part, signal });
   };
   return withHub(model, url, options, async (hub) => {
     const wanted = { source: url, companions: fileOptions.companions ?? NO_COMPANIONS };

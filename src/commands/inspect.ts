@@ -11,8 +11,8 @@ import { serverCommand } from "../cli/server-commands.ts";
 import { findModelFile } from "../config/model-file.ts";
 import { defaultModel, type Loaded } from "../config/resolve.ts";
 import type { ModelSettings } from "../config/settings.ts";
-import { textOf } from "../core/gguf.ts";
-import { ggufFacts, metadataLines, rangeProblem, tensorGroups } from "../core/gguf-facts.ts";
+import { type GgufHeader, textOf } from "../core/gguf.ts";
+import { ggufFacts, metadataLines, rangeProblem, tensorGroups, unknownTensors } from "../core/gguf-facts.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { hubPlace } from "../hub/place.ts";
 import { megabytes } from "../hub/progress.ts";
@@ -103,7 +103,7 @@ async function verify(
     let isSound = true;
     for (const part of modelParts(path)) {
       const problem = rangeProblem(part.header, part.bytes) ?? (await hashProblem(part.path, hashes, signal));
-      const sound = `${megabytes(part.bytes)}, ${part.header.tensors.size} tensors in range, ${hashes.origin}`;
+      const sound = soundText(part.header, part.bytes, hashes.of(part.path) && hashes.origin);
       console.log(`${basename(part.path)}: ${problem ?? sound}`);
       isSound &&= problem === undefined;
     }
@@ -114,9 +114,16 @@ async function verify(
   }
 }
 
+function soundText(header: GgufHeader, bytes: number, origin: string | undefined): string {
+  const unknown = unknownTensors(header);
+  const unchecked = unknown === 0 ? "" : ` (${unknown} of a type that this version does not know)`;
+  return `${megabytes(bytes)}, ${header.tensors.size} tensors in range${unchecked}, ${origin ?? "no hash is known"}`;
+}
+
 interface Hashes {
   /** Hash by size and file name; undefined: by the name of the content in the cache. */
   readonly of: (file: string) => string | undefined;
+  /** Where these hashes are from, in a few words. */
   readonly origin: string;
 }
 
@@ -128,8 +135,7 @@ async function statedHashes(
   signal: AbortSignal,
 ): Promise<Hashes> {
   const id = parseHubId(name);
-  if (id === undefined || existsSync(resolve(name)))
-    return { of: () => undefined, origin: "no hash is known" };
+  if (id === undefined || existsSync(resolve(name))) return { of: () => undefined, origin: "" };
   const place = hubPlace(environment);
   const kept: Hashes = {
     of: (file) => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.exec(basename(realpathSync(file)))?.[0],

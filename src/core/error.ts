@@ -72,6 +72,11 @@ export const ERROR_TABLE = {
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
+/** Whether a code of an error body is one of this server's. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_TABLE, code);
+}
+
 /** The body of every error answer; `param` names the offending field where there is one. */
 export interface ErrorBody {
   readonly error: {

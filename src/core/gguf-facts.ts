@@ -43,6 +43,17 @@ const TENSOR_TYPES: Readonly<Record<number, readonly [string, number, number]>> 
   34: ["TQ1_0", 256, 54],
   35: ["TQ2_0", 256, 66],
   39: ["MXFP4", 32, 17],
+  40: ["NVFP4", 64, 36],
+  41: ["Q1_0", 128, 18],
+  42: ["Q2_0", 64, 18],
+};
+
+/** Types that files come in and `svc quantize` does not make (llama.h: enum llama_ftype). */
+const OTHER_FILE_TYPES: Readonly<Record<number, string>> = {
+  38: "MXFP4",
+  39: "NVFP4",
+  40: "Q1_0",
+  41: "Q2_0",
 };
 
 /** Facts of a model's file. */
@@ -81,7 +92,7 @@ export function ggufFacts(headers: readonly GgufHeader[]): GgufFacts {
     architecture,
     name: text("general.name"),
     license: text("general.license"),
-    quantization: type === undefined ? undefined : fileTypeOfNumber(type),
+    quantization: type === undefined ? undefined : (fileTypeOfNumber(type) ?? OTHER_FILE_TYPES[type]),
     contextTokens: number(`${architecture}.context_length`),
     parameters: headers.flatMap(tensorsOf).reduce((sum, { shape }) => sum + elementsOf(shape), 0),
   };
@@ -99,12 +110,19 @@ export function tensorGroups(headers: readonly GgufHeader[]): readonly TensorGro
     .toSorted((a, b) => b.bytes - a.bytes);
 }
 
-/** What is wrong with the tensors of a file of this size; undefined where all lie within it. */
+/** Tensors of types that this version does not know: their size is unknown. */
+export function unknownTensors({ tensors }: GgufHeader): number {
+  return [...tensors.values()].filter((tensor) => tensorBytes(tensor) === undefined).length;
+}
+
+/**
+ * What is wrong with the tensors of a file of this size; undefined where all lie within it. Tensors of unknown types must begin
+ * within it.
+ */
 export function rangeProblem({ tensors }: GgufHeader, fileBytes: number): string | undefined {
   for (const tensor of tensors.values()) {
     const name = JSON.stringify(tensor.name.slice(0, 64));
-    const bytes = tensorBytes(tensor);
-    if (bytes === undefined) return `the tensor ${name} has the unknown type ${tensor.type}`;
+    const bytes = tensorBytes(tensor) ?? 1;
     if (tensor.offset + bytes > fileBytes)
       return `the tensor ${name} ends ${tensor.offset + bytes - fileBytes} bytes behind the end of the file`;
   }

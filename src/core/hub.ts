@@ -205,7 +205,12 @@ export const PULL_STATUSES = ["queued", "downloading", "paused", "completed", "f
 export type PullStatus = (typeof PULL_STATUSES)[number];
 
 const PullFile = Type.Object(
-  { path: Type.String(), size_bytes: bytes("Size"), completed_bytes: bytes("Downloaded so far") },
+  {
+    path: Type.String(),
+    size_bytes: bytes("Size"),
+    completed_bytes: bytes("Downloaded so far"),
+    sha256: Type.Optional(Type.String({ description: "Hash of the content, where it is known before." })),
+  },
   { $id: "HubPullFile" },
 );
 

@@ -1,6 +1,7 @@
 // Requests to the hub's API: the token goes to the hub's own origin alone, every request has a timeout, and the hub's rate limit
 // is respected.
 
+import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { reasonOf } from "../core/reason.ts";
 import { DOWNLOAD_REDIRECTS_MAX, HUB_ANSWER_MS, HUB_TRIES, RETRY_AFTER_MS_MAX, RETRY_MS } from "./limits.ts";
@@ -77,28 +78,47 @@ export function unreachable(error: unknown, subject: string, endpoint: string): 
   );
 }
 
-/** Opens a content. `range`: value of the Range header. */
-export type OpenContent = (range: string | undefined, signal: AbortSignal) => Promise<Response>;
+/** Which part of a content is requested. */
+export interface ContentRange {
+  /** Value of the Range header. */
+  readonly range: string;
+  /** Value of If-Range: a server whose content has changed since sends all of it. */
+  readonly ifRange?: string | undefined;
+}
+
+/** Opens a content. `part`: undefined for the whole. */
+export type OpenContent = (part: ContentRange | undefined, signal: AbortSignal) => Promise<Response>;
+
+/** The headers of a request for a part. */
+export function rangeHeaders({ range, ifRange }: ContentRange): Record<string, string> {
+  return { range, ...defined({ "if-range": ifRange }) };
+}
+
+/** What If-Range can tell a version of a content by: a strong ETag, else the date; undefined without either. */
+export function validatorOf(headers: Headers): string | undefined {
+  const etag = headers.get("etag");
+  if (etag !== null && !etag.startsWith("W/")) return etag;
+  return headers.get("last-modified") ?? undefined;
+}
 
 interface ContentRequest {
   /** Sent to the origin of the URL only; other origins get signed addresses. */
   readonly token: string | undefined;
-  /** Value of the Range header. */
-  readonly range: string | undefined;
+  /** Absent: the whole. */
+  readonly part?: ContentRange | undefined;
   readonly signal: AbortSignal;
 }
 
 /** GETs a file. Follows redirects itself, so that only the hub gets the token. */
 export async function getContent(
   address: string,
-  { token, range, signal }: ContentRequest,
+  { token, part, signal }: ContentRequest,
 ): Promise<Response> {
   let url = new URL(address);
   const { origin } = url;
   for (let hops = 0; hops <= DOWNLOAD_REDIRECTS_MAX; hops++) {
-    const headers = new Headers({ "accept-encoding": "identity" });
+    const headers = new Headers({ "accept-encoding": "identity", ...(part && rangeHeaders(part)) });
     if (token !== undefined && url.origin === origin) headers.set("authorization", `Bearer ${token}`);
-    if (range !== undefined) headers.set("range", range);
     const response = await fetch(url, { headers, signal, redirect: "manual" });
     const location = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || location === null) return response;
@@ -117,7 +137,11 @@ export async function firstBytes(
   const limit = AbortSignal.timeout(HUB_ANSWER_MS);
   const signal = access.signal === undefined ? limit : AbortSignal.any([access.signal, limit]);
   try {
-    const response = await getContent(url, { token: access.token, range: `bytes=0-${bytes - 1}`, signal });
+    const response = await getContent(url, {
+      token: access.token,
+      part: { range: `bytes=0-${bytes - 1}` },
+      signal,
+    });
     if (!response.ok) return undefined;
     const pieces: Uint8Array[] = [];
     let size = 0;

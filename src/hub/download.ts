@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { reasonOf } from "../core/reason.ts";
-import { getContent, type OpenContent, pause, retryAfterMs } from "./api.ts";
+import { type ContentRange, getContent, type OpenContent, pause, retryAfterMs, validatorOf } from "./api.ts";
 import {
   DOWNLOAD_RETRY_MS,
   DOWNLOAD_RETRY_MS_MAX,
@@ -28,6 +28,8 @@ export interface Download {
   readonly hash: string;
   /** Names the server in errors; absent: the hub. */
   readonly server?: string;
+  /** Tells this version of a content without a hash from another one, as `validatorOf` reads it. */
+  readonly version?: string | undefined;
   /** Its final path. The incomplete file is beside it, with a suffix. */
   readonly file: string;
 }
@@ -40,6 +42,13 @@ export interface DownloadOptions {
   readonly signal?: AbortSignal | undefined;
   /** First delay after a failure, milliseconds. */
   readonly retryMs?: number | undefined;
+}
+
+/** The content has changed since the download was planned. */
+export class ContentChanged extends HubError {
+  constructor() {
+    super("the file has changed during its download. Start the download again.");
+  }
 }
 
 /** A failure that a retry may overcome. */
@@ -108,10 +117,11 @@ async function attempt(what: Download, options: DownloadOptions, file: FileHandl
   );
 }
 
-/** Bytes of an earlier attempt to resume from. */
-async function resumable({ bytes }: Download, file: FileHandle): Promise<number> {
+/** Bytes of an earlier attempt to resume from. What neither a hash nor a version identifies is not resumed: it may have changed. */
+async function resumable({ bytes, hash, version }: Download, file: FileHandle): Promise<number> {
   const { size } = await file.stat();
-  if (size <= bytes) return size;
+  const isIdentified = hash !== "" || version !== undefined;
+  if (size <= bytes && isIdentified) return size;
   await file.truncate(0);
   return 0;
 }
@@ -130,6 +140,11 @@ async function fetchRest(what: Download, options: DownloadOptions, writing: Writ
   const either = signal === undefined ? stall.signal : AbortSignal.any([signal, stall.signal]);
   try {
     const response = await request(what, options, writing.resumed, either);
+    if (hasChanged(what, response)) {
+      await response.body?.cancel();
+      await writing.file.truncate(0);
+      throw new ContentChanged();
+    }
     let { hasher, resumed: at } = writing;
     if (response.status !== 206 && at > 0) {
       await writing.file.truncate(0); // the server sends the whole file
@@ -154,6 +169,12 @@ async function fetchRest(what: Download, options: DownloadOptions, writing: Writ
   }
 }
 
+/** A hash finds a change by itself, at the end. */
+function hasChanged({ hash, version }: Download, { headers }: Response): boolean {
+  const found = validatorOf(headers);
+  return hash === "" && version !== undefined && found !== undefined && found !== version;
+}
+
 /** A write error, such as a full disk, is not retried. */
 async function write(file: FileHandle, chunk: Uint8Array, at: number): Promise<void> {
   try {
@@ -172,10 +193,11 @@ async function request(
   from: number,
   signal: AbortSignal,
 ): Promise<Response> {
-  const range = from > 0 ? `bytes=${from}-` : undefined;
+  const part: ContentRange | undefined =
+    from > 0 ? { range: `bytes=${from}-`, ifRange: what.version } : undefined;
   const open =
-    what.open ?? ((bytes, ends) => getContent(what.url, { token: what.token, range: bytes, signal: ends }));
-  const response = await open(range, signal);
+    what.open ?? ((wanted, ends) => getContent(what.url, { token: what.token, part: wanted, signal: ends }));
+  const response = await open(part, signal);
   const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
   if (response.status === 200 || (response.status === 206 && Number(start) === from)) return response;
   await response.body?.cancel();

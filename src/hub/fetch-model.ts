@@ -8,7 +8,7 @@ import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { chooseModelFiles, modelGroups } from "../core/model-files.ts";
 import { type HubAccess, refusal } from "./api.ts";
 import { cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
-import { download } from "./download.ts";
+import { ContentChanged, download } from "./download.ts";
 import { HubError } from "./error.ts";
 import { GENERATION_CONFIG } from "./generation-config.ts";
 import { withLock } from "./lock.ts";
@@ -63,6 +63,8 @@ export interface FetchPlan extends ModelPlan {
   readonly token: string | undefined;
   /** Name of the model: `owner/name:Q4_K_M`. */
   readonly model: string;
+  /** Of a plain URL: plans it again, after its content has changed. */
+  readonly again?: () => Promise<FetchPlan>;
 }
 
 /** Absolute path of the model's file, the first one of a split model. Throws HubError. */
@@ -92,7 +94,14 @@ export async function planFetch(
 export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Promise<string> {
   const { id, listing, token, model, parts, projector, draft, adapters } = plan;
   const sampling = listing.files.filter(({ path }) => path === GENERATION_CONFIG);
-  await fetchFiles(id, { ...listing, files: [...filesOf(plan), ...sampling] }, token, options);
+  try {
+    await fetchFiles(id, { ...listing, files: [...filesOf(plan), ...sampling] }, token, options);
+  } catch (error) {
+    if (!(error instanceof ContentChanged) || plan.again === undefined) throw error;
+    const { again: _, ...fresh } = await plan.again(); // once: a file that changes all the time is never complete
+    options.log(`${model}: the file has changed; beginning anew`);
+    return fetchPlanned(fresh, options);
+  }
   recordModel(options.place.cacheDir, {
     id: model,
     repo: id.repo,
@@ -234,7 +243,7 @@ async function fetchFile(
   const fetchIt = async (): Promise<void> => {
     if (existsSync(blob)) return; // another process was faster
     await download(
-      { url, token, bytes, hash, file: blob, open: file.elsewhere?.open },
+      { url, token, bytes, hash, file: blob, open: file.elsewhere?.open, version: file.elsewhere?.version },
       {
         onProgress: onBytes,
         refusal: (status) => refusal(status, id, { endpoint: place.endpoint, token }),
@@ -242,7 +251,7 @@ async function fetchFile(
         retryMs,
       },
     ).catch((error: unknown) => {
-      if (!(error instanceof HubError)) throw error;
+      if (!(error instanceof HubError) || error instanceof ContentChanged) throw error;
       throw new HubError(`${formatRepo(id)}: ${error.message}`, error.code, error.retryAfterSecs);
     });
   };

@@ -1,6 +1,7 @@
 // Downloads of a server: a bounded number at a time, each with a state that clients watch, pause and resume. Knows no HTTP and not
 // what is downloaded.
 
+import { defined } from "../core/defined.ts";
 import type { ErrorData } from "../core/error.ts";
 import { ServiceError } from "../core/error.ts";
 import type { HubPull, PullStatus, WatchedPull } from "../core/hub.ts";
@@ -22,6 +23,8 @@ export interface PullWork {
 export interface PullWorkFile {
   readonly path: string;
   readonly bytes: number;
+  /** SHA-256 of the content; absent where it is unknown. */
+  readonly sha256?: string;
   /** What is on this machine before the start. */
   readonly doneBytes: number;
 }
@@ -197,10 +200,11 @@ export class Pull implements WatchedPull {
       completed_bytes: completed,
       bytes_per_second: speed,
       seconds_left: speed > 0 ? Math.ceil((total - completed) / speed) : null,
-      files: work.files.map(({ path, bytes }) => ({
+      files: work.files.map(({ path, bytes, sha256 }) => ({
         path,
         size_bytes: bytes,
         completed_bytes: done.get(path) ?? 0,
+        ...defined({ sha256 }),
       })),
       created_at: this.createdSecs,
       error: error === undefined ? null : { code: error.code, message: error.message },

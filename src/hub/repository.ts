@@ -13,8 +13,17 @@ export interface RepoFile {
   readonly bytes: number;
   /** Content hash, hexadecimal: SHA-256, or git's SHA-1 for small files. */
   readonly hash: string;
-  /** Of a URL: how it is opened, and the name of its content where the hash is unknown. */
-  readonly elsewhere?: { readonly open: OpenContent; readonly blob: string };
+  /** Of a URL. */
+  readonly elsewhere?: Elsewhere;
+}
+
+/** A content that is not on the hub. */
+export interface Elsewhere {
+  readonly open: OpenContent;
+  /** Name of the content where its hash is unknown. */
+  readonly blob: string;
+  /** Of this version of the content, as `validatorOf` reads it. */
+  readonly version: string | undefined;
 }
 
 export interface RepoListing {

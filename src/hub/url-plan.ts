@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { hubAddress, parseHubId } from "../core/hub-id.ts";
 import { partCount } from "../core/model-files.ts";
-import type { OpenContent } from "./api.ts";
+import { type OpenContent, validatorOf } from "./api.ts";
 import { HubError } from "./error.ts";
 import { type FetchOptions, type FetchPlan, planFetch } from "./fetch-model.ts";
 import { HUB_ANSWER_MS } from "./limits.ts";
@@ -40,9 +40,10 @@ export async function planSource(
 async function planUrl(
   address: string,
   sha256: string | undefined,
-  { place, signal }: FetchOptions,
+  options: FetchOptions,
   open: OpenContent,
 ): Promise<FetchPlan> {
+  const { place, signal } = options;
   if (place.offline) throw new HubError("HF_HUB_OFFLINE forbids the download. Unset it.");
   const url = URL.parse(address);
   const path = plain(url?.pathname.split("/").at(-1) ?? "");
@@ -56,22 +57,32 @@ async function planUrl(
       "split files can be pulled from the hub only; merge them with llama-gguf-split.",
       "invalid_request",
     );
-  const { bytes, version } = await look(open, signal);
+  const { bytes, version, validator } = await look(open, signal);
   const commit = sha1(`${address}\n${version}`);
   const repo = repoOf(url);
   const blob = `url-${sha1(`${commit}\n${bytes}`)}`;
-  const file = { path, bytes, hash: sha256 ?? "", elsewhere: { open, blob } };
-  const listing = { commit, files: [file] };
-  return { id: { repo }, listing, token: undefined, model: repo, parts: [file], adapters: [] };
+  const file = { path, bytes, hash: sha256 ?? "", elsewhere: { open, blob, version: validator } };
+  return {
+    id: { repo },
+    listing: { commit, files: [file] },
+    token: undefined,
+    model: repo,
+    parts: [file],
+    adapters: [],
+    again: () => planUrl(address, sha256, options, open),
+  };
 }
 
 /** Size of a file, and what tells it from a later version. */
 async function look(
   open: OpenContent,
   signal: AbortSignal | undefined,
-): Promise<{ readonly bytes: number; readonly version: string }> {
+): Promise<{ readonly bytes: number; readonly version: string; readonly validator: string | undefined }> {
   const limit = AbortSignal.timeout(HUB_ANSWER_MS);
-  const response = await open("bytes=0-3", signal === undefined ? limit : AbortSignal.any([signal, limit]));
+  const response = await open(
+    { range: "bytes=0-3" },
+    signal === undefined ? limit : AbortSignal.any([signal, limit]),
+  );
   const { status, headers } = response;
   if (status !== 200 && status !== 206) {
     await response.body?.cancel();
@@ -84,7 +95,8 @@ async function look(
   const bytes = Number(status === 206 ? range : headers.get("content-length"));
   if (!Number.isSafeInteger(bytes) || bytes < 4)
     throw new HubError("the server of the URL does not say how large the file is.", "invalid_request");
-  return { bytes, version: headers.get("etag") ?? headers.get("last-modified") ?? "" };
+  const version = headers.get("etag") ?? headers.get("last-modified") ?? "";
+  return { bytes, version, validator: validatorOf(headers) };
 }
 
 async function firstFour({ body }: Response): Promise<string> {

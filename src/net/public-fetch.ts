@@ -52,14 +52,17 @@ export interface PublicFetchOptions {
   readonly resolve?: (host: string) => Promise<readonly Address[]>;
 }
 
-/** GETs a URL and returns the response as it comes, with any status. `range`: value of the Range header. Throws FetchError. */
-export type PublicOpen = (url: string, range: string | undefined, signal: AbortSignal) => Promise<Response>;
+/** GETs a URL and returns the response as it comes, with any status. Throws FetchError. */
+export type PublicOpen = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) => Promise<Response>;
 
 /** The same for downloads, which take as long as they take: no timeout. */
 export function publicOpen(options: PublicFetchOptions = {}): PublicOpen {
   const addressesOf = addressCheck(options);
-  return async (url, range, signal) => {
-    const headers = defined({ range });
+  return async (url, headers, signal) => {
     try {
       const { response } = await unlessAborted(follow(url, { addressesOf, headers, signal }), signal);
       return responseOf(response);

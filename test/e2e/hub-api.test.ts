@@ -2,6 +2,7 @@
 
 import { describe, expect, onTestFinished, test } from "bun:test";
 import { Ollama } from "ollama";
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HubInstalledResponse, HubPull, HubRepositoryDetails } from "../../src/core/hub.ts";
@@ -313,9 +314,15 @@ test("Ollama's client pulls with progress, chats, and deletes", async () => {
   const client = new Ollama({ host: url });
   const model = `hf.co/${ID}`;
   const lines = await Array.fromAsync(await client.pull({ model, stream: true }));
-  expect(lines[0]?.status).toBe("pulling manifest");
-  expect(lines.at(-1)?.status).toBe("success");
-  const sizes = lines.filter(({ digest }) => digest !== undefined);
+  const sha256 = createHash("sha256").update(TINY).digest("hex");
+  expect([...new Set(lines.map(({ status }) => status))]).toEqual([
+    "pulling manifest",
+    `pulling ${sha256.slice(0, 12)}`,
+    "verifying sha256 digest",
+    "writing manifest",
+    "success",
+  ]);
+  const sizes = lines.filter(({ digest }) => digest === `sha256:${sha256}`);
   expect(sizes.at(-1)).toMatchObject({ total: TINY.byteLength, completed: TINY.byteLength });
   const { models } = await client.list();
   expect(models.map(({ name }) => name)).toContain(ID);
@@ -324,6 +331,11 @@ test("Ollama's client pulls with progress, chats, and deletes", async () => {
   expect(answer.message.content).toBe(CAPITAL.answer);
   await client.delete({ model });
   expect((await client.list()).models.map(({ name }) => name)).not.toContain(ID);
+  const whole = await post(url, "/api/pull", { model, stream: false });
+  expect([whole.headers.get("content-type"), await whole.text()]).toEqual([
+    expect.stringContaining("application/json"),
+    '{"status":"success"}',
+  ]);
   expect(client.pull({ model: "llama3.2" })).rejects.toThrow("Hugging Face hub");
   expect(client.delete({ model: "acme/none" })).rejects.toThrow("there is no model");
 

@@ -15,7 +15,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parseHubId } from "../../src/core/hub-id.ts";
-import { planSource } from "../../src/hub/url-plan.ts";
+import { rangeHeaders } from "../../src/hub/api.ts";
+import { type OpenUrl, planSource } from "../../src/hub/url-plan.ts";
 import { AUTO_COMPANIONS, NO_COMPANIONS } from "../../src/hub/plan.ts";
 import { pruneRecords, recordedModels, recordOf } from "../../src/hub/records.ts";
 import { cacheBytes } from "../../src/hub/room.ts";
@@ -300,6 +301,65 @@ describe("room", () => {
   });
 });
 
+const openPlainly: OpenUrl = (url) => (part, signal) =>
+  fetch(url, { signal, headers: part === undefined ? {} : rangeHeaders(part) });
+
+/** A server of one file that changes once its first download has broken off. */
+function changingServer({ knowsIfRange, hasTag }: { knowsIfRange: boolean; hasTag: boolean }) {
+  const versions = [5000, 6000].map((length, seed) =>
+    Buffer.concat([Buffer.from("GGUF"), content(length, seed + 1)]),
+  );
+  const seen: string[] = [];
+  let version = 0;
+  const server = Bun.serve({
+    port: 0,
+    fetch: ({ headers }) => {
+      const [range, ifRange] = [headers.get("range"), headers.get("if-range")];
+      seen.push([range, ifRange].filter((value) => value !== null).join(" ") || "whole");
+      const isFirst = range === null && version === 0;
+      const body = versions[version] ?? Buffer.of();
+      const tag = `"${version}"`;
+      const isWhole = range === null || (knowsIfRange && ifRange !== null && ifRange !== tag);
+      const from = isWhole ? 0 : Number(/bytes=(\d+)-/.exec(range)?.[1] ?? 0);
+      if (isFirst) version = 1;
+      const stated: Record<string, string> = hasTag ? { etag: tag } : {};
+      if (!isWhole) stated["content-range"] = `bytes ${from}-${body.length - 1}/${body.length}`;
+      const sent = new Uint8Array(body.subarray(from, isFirst ? 1000 : body.length));
+      return new Response(sent, { status: isWhole ? 200 : 206, headers: stated });
+    },
+  });
+  onTestFinished(() => server.stop(true));
+  return { source: `${server.url}m.gguf`, seen, newest: versions[1] ?? Buffer.of() };
+}
+
+describe("a file at a plain URL that changes while it is downloaded is begun anew, never mixed", () => {
+  test.each([
+    ["by a server that knows If-Range", { knowsIfRange: true, hasTag: true }],
+    ["by a server that ignores If-Range", { knowsIfRange: false, hasTag: true }],
+  ])("%s", async (_, kind) => {
+    const { source, seen, newest } = changingServer(kind);
+    const place = hubPlace({ HF_HUB_CACHE: tempDir() });
+    const lines: string[] = [];
+    const onProgress = () => undefined;
+    const log = (line: string) => void lines.push(line);
+    const options = { place, token: () => undefined, onProgress, log, retryMs: 1 };
+    const plan = await planSource({ source, companions: NO_COMPANIONS }, options, openPlainly);
+    expect(readFileSync(await fetchPlanned(plan, options)).equals(newest)).toBe(true);
+    expect(seen).toEqual(["bytes=0-3", "whole", 'bytes=1000- "0"', "bytes=0-3", "whole"]);
+    expect(lines.at(-1)).toContain("the file has changed; beginning anew");
+  });
+
+  test("by a server that names no version", async () => {
+    const { source, seen } = changingServer({ knowsIfRange: false, hasTag: false });
+    const place = hubPlace({ HF_HUB_CACHE: tempDir() });
+    const options = { place, token: () => undefined, onProgress: () => {}, log: () => {}, retryMs: 1 };
+    const plan = await planSource({ source, companions: NO_COMPANIONS }, options, openPlainly);
+    // It is longer now; without a version only the next pull can know that.
+    expect(await failure(fetchPlanned(plan, options))).toContain("more bytes than it announced");
+    expect(seen).toEqual(["bytes=0-3", "whole", "whole"]);
+  });
+});
+
 test("a plain URL is resumed, and held to the hash that was named", async () => {
   const place = hubPlace({ HF_HUB_CACHE: tempDir() });
   const gguf = new Uint8Array([...Buffer.from("GGUF"), ...content(5000, 7)]);
@@ -327,8 +387,6 @@ test("a plain URL is resumed, and held to the hash that was named", async () => 
     log: () => undefined,
     retryMs: 1,
   };
-  const open = (url: string) => (range: string | undefined, signal: AbortSignal) =>
-    fetch(url, { signal, headers: range === undefined ? {} : { range } });
   const plan = (sha?: string) =>
     planSource(
       {
@@ -337,7 +395,7 @@ test("a plain URL is resumed, and held to the hash that was named", async () => 
         ...(sha === undefined ? {} : { sha256: sha }),
       },
       options,
-      open,
+      openPlainly,
     );
   const file = await fetchPlanned(await plan(), options);
   expect(readFileSync(file).equals(gguf)).toBe(true);

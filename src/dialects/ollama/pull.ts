@@ -13,9 +13,15 @@ export const OllamaPullProgress = Type.Object(
       description:
         "`pulling manifest`, `pulling` with the digest, `verifying sha256 digest`, `writing manifest`, `success`.",
     }),
-    digest: Type.Optional(Type.String({ description: "Names the file; not a hash of its content." })),
+    digest: Type.Optional(
+      Type.String({
+        description: "`sha256:` and the hash of the content, or of its name where that is unknown.",
+      }),
+    ),
     total: Type.Optional(Type.Integer({ minimum: 0, description: "Size of the file, bytes." })),
-    completed: Type.Optional(Type.Integer({ minimum: 0, description: "Downloaded so far, bytes." })),
+    completed: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Downloaded so far, bytes; absent before the first ones." }),
+    ),
   },
   { $id: "OllamaPullProgress" },
 );
@@ -43,6 +49,9 @@ function named({ model, name }: { readonly model?: string | null; readonly name?
   return said;
 }
 
+/** The last line of a pull: all that clients get who do not stream. */
+export const OLLAMA_PULL_END: OllamaPullProgress = { status: "success" };
+
 /** States of a pull as lines: one for each file that has grown. */
 export class OllamaPullLines {
   private readonly completed = new Map<string, number>(); // bytes by path
@@ -52,11 +61,12 @@ export class OllamaPullLines {
     const lines: (OllamaPullProgress | { readonly error: string })[] = [];
     if (this.isFirst) lines.push({ status: "pulling manifest" });
     this.isFirst = false;
-    for (const { path, size_bytes: total, completed_bytes: completed } of pull.files) {
+    for (const { path, sha256, size_bytes: total, completed_bytes: completed } of pull.files) {
       if (this.completed.get(path) === completed) continue;
       this.completed.set(path, completed);
-      const digest = textDigest(path);
-      lines.push({ status: `pulling ${digest.slice(0, 12)}`, digest: `sha256:${digest}`, total, completed });
+      const digest = sha256 ?? textDigest(path);
+      const line = { status: `pulling ${digest.slice(0, 12)}`, digest: `sha256:${digest}`, total };
+      lines.push(completed === 0 ? line : { ...line, completed });
     }
     lines.push(...endingOf(pull));
     return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
@@ -66,7 +76,7 @@ export class OllamaPullLines {
 function endingOf({ status, error }: HubPull): readonly (OllamaPullProgress | { readonly error: string })[] {
   switch (status) {
     case "completed":
-      return ["verifying sha256 digest", "writing manifest", "success"].map((done) => ({ status: done }));
+      return [{ status: "verifying sha256 digest" }, { status: "writing manifest" }, OLLAMA_PULL_END];
     case "failed":
       return [{ error: error?.message ?? "the download failed" }];
     case "paused":

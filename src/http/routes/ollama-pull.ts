@@ -1,9 +1,10 @@
 // Ollama's way to download and delete models: /api/pull, /api/delete. Absent as the routes below /v1/hub are.
 
 import { Elysia } from "elysia";
-import { ServiceError } from "../../core/error.ts";
-import type { Hub, WatchedPull } from "../../core/hub.ts";
+import { isErrorCode, ServiceError } from "../../core/error.ts";
+import type { Hub, HubPull, WatchedPull } from "../../core/hub.ts";
 import {
+  OLLAMA_PULL_END,
   OllamaPullLines,
   OllamaPullProgress,
   parseOllamaDelete,
@@ -69,13 +70,17 @@ async function pull(deps: HttpDeps, request: Request): Promise<Response> {
 
 async function whole(watched: WatchedPull, signal: AbortSignal): Promise<Response> {
   for await (const state of watched.states(signal)) {
-    if (state.status === "completed") return Response.json({ status: "success" });
-    if (state.status === "failed")
-      throw new ServiceError("hub_unavailable", state.error?.message ?? "the download failed");
+    if (state.status === "completed") return Response.json(OLLAMA_PULL_END);
+    if (state.status === "failed") throw failureOf(state);
     if (state.status === "paused")
       throw new ServiceError("hub_unavailable", "the download was paused; pull the model again to resume");
   }
   throw cancelled();
+}
+
+function failureOf({ error }: HubPull): ServiceError {
+  const { code = "hub_unavailable", message = "the download failed" } = error ?? {};
+  return new ServiceError(isErrorCode(code) ? code : "hub_unavailable", message);
 }
 
 /** Names of Ollama's own library have no owner, or the owner `library`. */
