@@ -192,6 +192,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
       "agent",
       "cli",
       "config",
+      "convert",
       "core",
       "dialects",
       "exec",

@@ -6,6 +6,7 @@ import { installWheel, isInstalled, roomFor, type WheelDownload } from "../backe
 import type { PackageIndex } from "../backends/package-index.ts";
 import { pipIndex, processEnvironment } from "../config/sources.ts";
 import { StartError } from "../core/start-error.ts";
+import { type OpenContent, rangeHeaders } from "../hub/api.ts";
 import { download } from "../hub/download.ts";
 import { HubError } from "../hub/error.ts";
 import { megabytes, ProgressLog } from "../hub/progress.ts";
@@ -80,12 +81,12 @@ function withoutIndex({ name, needs }: BackendKind, missing: readonly Wheel[]): 
 async function fetchWheel(what: WheelDownload, log: (line: string) => void): Promise<void> {
   const { url, authorization, bytes, sha256: hash, file } = what;
   const meter = new ProgressLog(log);
-  const open = (range: string | undefined, signal: AbortSignal): Promise<Response> =>
+  const open: OpenContent = (part, signal) =>
     fetch(url, {
       signal,
       headers: {
         "accept-encoding": "identity",
-        ...(range === undefined ? {} : { range }),
+        ...(part && rangeHeaders(part)),
         ...(authorization === undefined ? {} : { authorization }),
       },
     });

@@ -1,14 +1,18 @@
 // Conversion of safetensors in the composition root: scripts, Python environment and sandbox.
 
 import { readdirSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
+import type { FileType } from "../core/quantization.ts";
 import { hasSafetensors } from "../core/model-files.ts";
+import { convertedBytes } from "../convert/estimate.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
 import { openEnvironment } from "../convert/environment.ts";
 import { CONVERT_CPU_SECS, CONVERT_MEMORY_MB, CONVERT_PROCS } from "../convert/limits.ts";
 import { closedFile, convert, CONVERTER_TYPES, type ConverterType } from "../convert/run.ts";
 import { unpackConverter } from "../convert/scripts.ts";
+import { checkConvertedRoom } from "../hub/converted.ts";
+import type { ProgressMeter } from "../hub/progress.ts";
 import { openConfined } from "./confined.ts";
 
 /** Python of Linux distributions, which has their python3-torch: another one may come first in PATH. */
@@ -24,6 +28,18 @@ export interface ConvertOptions {
   /** Whether PyTorch may be downloaded. */
   readonly installsTorch: boolean;
   readonly signal: AbortSignal;
+  /** Throws where there is no room for a file of about this size; absent: as the disk of the output has it. */
+  readonly checkRoom?: (bytes: number) => void;
+  readonly meter: ProgressMeter;
+  /** A file of this type is made of it on the same disk afterwards. */
+  readonly quantized?: FileType | undefined;
+}
+
+/** About what a quantized file takes: a bit more than its type's bits a weight. */
+function quantizedBytes(source: string, type: FileType | undefined): number {
+  if (type === undefined) return 0;
+  const bits = /F(\d+)$/.exec(type)?.[1] ?? Number(/\d/.exec(type)?.[0]) + 1;
+  return Math.ceil((convertedBytes(source, "f32") * Number(bits)) / 32);
 }
 
 /** Whether a folder holds a model in safetensors. */
@@ -41,8 +57,9 @@ export async function convertFolder(
   source: string,
   type: ConverterType,
   output: string,
-  { python, cacheDir, signal, log, installsTorch }: ConvertOptions,
+  options: ConvertOptions,
 ): Promise<void> {
+  const { python, cacheDir, signal, log, installsTorch, meter } = options;
   const unknown = unknownArchitecture(source);
   if (unknown !== undefined)
     throw new Error(
@@ -50,11 +67,20 @@ export async function convertFolder(
     );
   const closed = closedFile(source);
   if (closed !== undefined) throw new Error(closed);
+  const totalBytes = convertedBytes(source, type);
+  const { checkRoom = (bytes) => checkConvertedRoom(bytes, dirname(output)) } = options;
+  checkRoom(totalBytes + quantizedBytes(source, options.quantized));
   const sandbox = await openConfined("the converter", LIMITS, { bytes: Infinity, entries: Infinity });
   const scripts = unpackConverter(cacheDir);
   const { version } = scripts;
   const pythons = python === PYTHON_BY_DEFAULT ? ([python, SYSTEM_PYTHON] as const) : ([python] as const);
   const environment = await openEnvironment({ pythons, cacheDir, version, installsTorch, signal, log });
   log(`converting ${basename(source)}`);
-  await convert({ source, type, output }, { sandbox, environment, scripts }, signal);
+  const onProgress = (percent: number): void =>
+    meter.update({ doneBytes: Math.round((totalBytes * percent) / 100), totalBytes });
+  try {
+    await convert({ source, type, output, onProgress }, { sandbox, environment, scripts }, signal);
+  } finally {
+    meter.stop();
+  }
 }

@@ -9,7 +9,7 @@ import type { Models } from "../engine/models.ts";
 import { type CachedFile, deleteFiles, listCache } from "../hub/cache.ts";
 import type { HubPlace } from "../hub/place.ts";
 import { modelId } from "../hub/plan.ts";
-import { forgetModel, type PulledModel, recordedModels, touch } from "../hub/records.ts";
+import { filesBeside, forgetModel, type PulledModel, recordedModels, touch } from "../hub/records.ts";
 import { configuredFiles } from "./configured-files.ts";
 
 interface Owner {
@@ -76,7 +76,7 @@ export async function removeModels(name: string, owner: Owner): Promise<HubDelet
   const files = new Set([...meant.flatMap((one) => one.files.map(keyOf)), ...companions]);
   const freed = deleteFiles(
     cacheDir,
-    listCache(cacheDir).filter((file) => files.has(keyOf(file))),
+    listCache(cacheDir, true).filter((file) => files.has(keyOf(file))),
   );
   touch(cacheDir);
   return { id: name, object: "hub.model", deleted: true, freed_bytes: freed };
@@ -143,8 +143,9 @@ function whyKept(
   return runs === 0 ? undefined : "answers requests; try again once they have ended";
 }
 
-function companionsOf({ repo, commit, projector, draft }: PulledModel): readonly string[] {
-  return [projector, draft].flatMap((path) => (path === undefined ? [] : [keyOf({ repo, commit, path })]));
+function companionsOf(record: PulledModel): readonly string[] {
+  const { repo, commit } = record;
+  return filesBeside(record).map((path) => keyOf({ repo, commit, path }));
 }
 
 function keyOf({ repo, commit, path }: Pick<CachedFile, "repo" | "commit" | "path">): string {

@@ -1,15 +1,18 @@
 // Files of the models and adapters that settings name: local, or downloaded from the hub.
 
-import { existsSync, mkdirSync } from "node:fs";
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { isAbsolute, resolve } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
+import { ggufFacts } from "../core/gguf-facts.ts";
+import { readGgufHeader } from "../core/gguf.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { snapshotPath } from "../hub/cache.ts";
+import { checkConvertedRoom, convertedFile } from "../hub/converted.ts";
 import { fetchAdapter } from "../hub/fetch-adapter.ts";
 import {
   cachedModel,
@@ -76,15 +79,13 @@ export async function modelFile(
     throw new Error(`${modelName(model)} is a speech model; this requires a text model`);
   const id = hubIdOf(model);
   if (id === undefined) return model.model_id;
-  const converted = convertedPath(id, options.cacheDir);
   const isConverting =
     options.settings.global.auto_convert && id.quant === undefined && id.file === undefined;
-  if (isConverting && fileOptions.refresh !== true && existsSync(converted)) return converted;
   try {
     return await withHub(model, formatRepo(id), options, (hub) => fetchModel(id, { ...hub, ...fileOptions }));
   } catch (error) {
     if (!(error instanceof SafetensorsOnly) || !isConverting) throw error;
-    return convertedModel(id, converted, model, options, fileOptions.signal);
+    return convertedModel(id, model, options, fileOptions);
   }
 }
 
@@ -165,27 +166,37 @@ export function withCompanions(model: ModelSettings, { runtime }: Settings): Mod
   return { ...model, format: { ...model.format, ...found } };
 }
 
-/** Where auto_convert keeps the GGUF file of a repository. */
-function convertedPath({ repo, revision = "main" }: HubId, cacheDir: string): string {
-  const name = `${repo}@${revision}`.replaceAll("/", "--");
-  return join(cacheDir, "convert", "models", `${name}.gguf`);
-}
-
-/** Converts the repository of an entry; returns `output`. */
+/** Converts the repository of an entry; returns the path of the GGUF file beside its sources. */
 async function convertedModel(
   id: HubId,
-  output: string,
   model: ModelSettings,
   options: ModelOptions,
-  signal: AbortSignal,
+  { signal, isServed = false }: FileOptions,
 ): Promise<string> {
   const source = await safetensorsFolder(id, model, options, signal);
-  mkdirSync(dirname(output), { recursive: true });
+  const { cacheDir: hubDir } = hubPlace(processEnvironment(), model.device.hf_cache);
   const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
-  const python = options.settings.runtime.code_exec_python;
-  const { cacheDir } = options;
-  await convertFolder(source, "auto", output, { python, cacheDir, signal, log, installsTorch: false });
-  return output;
+  const { settings, cacheDir } = options;
+  const { models_max_bytes: maxBytes } = settings.server;
+  const limit = maxBytes === undefined ? undefined : { cacheDir: hubDir, maxBytes };
+  const how = {
+    python: settings.runtime.code_exec_python,
+    cacheDir,
+    signal,
+    log,
+    installsTorch: false,
+    checkRoom: (bytes: number) => checkConvertedRoom(bytes, hubDir, limit),
+    meter: options.progress?.(formatRepo(id)) ?? new ProgressLog(log, { verb: "converting" }),
+  };
+  return convertedFile({
+    cacheDir: hubDir,
+    id,
+    write: (output) => convertFolder(source, "auto", output, how),
+    typeOf: (file) => ggufFacts([readGgufHeader(file)]).quantization,
+    isServed,
+    onWait: () => log("another process is converting it; waiting"),
+    signal,
+  });
 }
 
 /** Folder of a repository with safetensors; downloads it where it has to. */

@@ -11,6 +11,7 @@ import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
+import { ProgressLog } from "../hub/progress.ts";
 import { quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 
@@ -43,7 +44,9 @@ export async function convertModel(
   const first = quantized === undefined ? target : `${target}.${process.pid}`;
   try {
     const folder = await folderOf(source, settings, host, signal);
-    await convertFolder(folder, direct, first, { python, cacheDir, signal, log, installsTorch });
+    const meter = host.options.progress?.(name) ?? new ProgressLog(log, { verb: "converting" });
+    const how = { python, cacheDir, signal, log, installsTorch, meter, quantized };
+    await convertFolder(folder, direct, first, how);
     if (quantized !== undefined) {
       const threads = availableParallelism();
       await quantize({ input: first, output: target, type: quantized, threads, cacheDir }, () => {}, signal);

@@ -91,11 +91,11 @@ function deleteModel({ settings }: Loaded, name: string, host: CommandHost): num
   const place = hubOf(host, settings);
   const deleted = id === undefined ? undefined : deleteCached(place.cacheDir, id);
   if (deleted === undefined || deleted.files.length === 0) {
-    host.complain(`svc: no GGUF model ${name} in ${place.cacheDir}. svc cache list shows what is there.`);
+    host.complain(`svc: no model ${name} in ${place.cacheDir}. svc cache list shows what is there.`);
     return EXIT.failure;
   }
   const companions = new Set(id === undefined ? [] : pruneRecords(place.cacheDir, id.repo));
-  const files = listCache(place.cacheDir).filter(({ link }) => companions.has(link));
+  const files = listCache(place.cacheDir, true).filter(({ link }) => companions.has(link));
   const freed = deleteFiles(place.cacheDir, files);
   process.stdout.write(
     deletedText({ files: [...deleted.files, ...files], freedBytes: deleted.freedBytes + freed }),

@@ -21,6 +21,8 @@ export interface Conversion {
   readonly type: ConverterType;
   /** File to write; it does not exist. */
   readonly output: string;
+  /** Told which share of the file is written, percent. */
+  readonly onProgress?: (percent: number) => void;
 }
 
 export interface ConverterParts {
@@ -31,7 +33,7 @@ export interface ConverterParts {
 
 /** Writes the file. Throws the converter's reason. */
 export async function convert(
-  { source, type, output }: Conversion,
+  { source, type, output, onProgress }: Conversion,
   { sandbox, environment, scripts }: ConverterParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -57,7 +59,11 @@ export async function convert(
     signal.addEventListener("abort", stop, { once: true });
     run.stdout.resume();
     let said = "";
-    for await (const part of run.stderr) said = (said + String(part)).slice(-CONVERT_OUTPUT_CHARS);
+    for await (const part of run.stderr) {
+      said = (said + String(part)).slice(-CONVERT_OUTPUT_CHARS);
+      const percent = writtenPercent(said);
+      if (percent !== undefined) onProgress?.(percent);
+    }
     const { code, limit } = await run.ended;
     signal.removeEventListener("abort", stop);
     signal.throwIfAborted();
@@ -70,6 +76,12 @@ export async function convert(
   } finally {
     await sandbox.removeWorkdir(workdir);
   }
+}
+
+/** The share that is written by what the converter has printed last; undefined before it writes. */
+export function writtenPercent(said: string): number | undefined {
+  const last = [...said.matchAll(/Writing:\s+(\d{1,3})%/g)].at(-1)?.[1];
+  return last === undefined ? undefined : Math.min(100, Number(last));
 }
 
 /** Why the converter could not read the files: where svc is root, it runs as another user. */

@@ -106,23 +106,23 @@ export function writeRef(cacheDir: string, id: HubId, commit: string): void {
   renameSync(aside, file);
 }
 
-/** All GGUF files in the cache, by repository, commit and path. */
-export function listCache(cacheDir: string): readonly CachedFile[] {
+/** All GGUF files in the cache, by repository, commit and path; with `isAll`, all files. */
+export function listCache(cacheDir: string, isAll = false): readonly CachedFile[] {
   if (!existsSync(cacheDir)) return [];
   const folders = readdirSync(cacheDir).filter((name) => name.startsWith("models--"));
   return folders
     .sort()
-    .flatMap((name) => listRepo(cacheDir, name.slice("models--".length).replace("--", "/")));
+    .flatMap((name) => listRepo(cacheDir, name.slice("models--".length).replace("--", "/"), isAll));
 }
 
-function listRepo(cacheDir: string, repo: string): readonly CachedFile[] {
+function listRepo(cacheDir: string, repo: string, isAll = false): readonly CachedFile[] {
   const folder = repoFolder(cacheDir, repo);
   const snapshots = join(folder, "snapshots");
   if (!existsSync(snapshots)) return [];
   const refs = readRefs(join(folder, "refs"));
   return readdirSync(snapshots).flatMap((commit) =>
     snapshotFiles(cacheDir, repo, commit)
-      .filter((path) => /\.gguf$/i.test(path))
+      .filter((path) => isAll || /\.gguf$/i.test(path))
       .sort()
       .map((path) => {
         const link = snapshotPath(cacheDir, repo, commit, path);
@@ -144,6 +144,9 @@ function readRefs(folder: string): readonly { readonly name: string; readonly co
     });
 }
 
+/** Files that are worth a line in the report of a deletion. */
+const WEIGHTS = /\.(?:gguf|safetensors)$/i;
+
 /** Result of a deletion. */
 export interface Deleted {
   readonly files: readonly CachedFile[];
@@ -160,8 +163,9 @@ export function deleteCached(cacheDir: string, id: HubId): Deleted {
   const isWhole = id.revision === undefined && id.file === undefined && id.quant === undefined;
   const files = isWhole ? all : all.filter((file) => isMeant(file, id, all));
   if (isWhole) {
+    const weights = listRepo(cacheDir, id.repo, true).filter(({ path }) => WEIGHTS.test(path));
     rmSync(repoFolder(cacheDir, id.repo), { recursive: true, force: true });
-    return { files, freedBytes: bytesOf(files) };
+    return { files: weights, freedBytes: bytesOf(weights) };
   }
   return { files, freedBytes: deleteFiles(cacheDir, files) };
 }
@@ -169,7 +173,7 @@ export function deleteCached(cacheDir: string, id: HubId): Deleted {
 /** Deletes files and their contents, unless another snapshot uses them; returns the bytes of deleted contents. */
 export function deleteFiles(cacheDir: string, files: readonly CachedFile[]): number {
   for (const { link } of files) rmSync(link, { force: true });
-  const kept = new Set(listCache(cacheDir).map(({ blob }) => blob));
+  const kept = new Set(listCache(cacheDir, true).map(({ blob }) => blob));
   const freed = files.filter(({ blob }) => !kept.has(blob));
   for (const { blob } of freed) rmSync(blob, { force: true });
   for (const repo of new Set(files.map((file) => file.repo))) removeEmptyRepo(cacheDir, repo);

@@ -99,7 +99,7 @@ export async function fetchPlanned(plan: FetchPlan, options: FetchOptions): Prom
   } catch (error) {
     if (!(error instanceof ContentChanged) || plan.again === undefined) throw error;
     const { again: _, ...fresh } = await plan.again(); // once: a file that changes all the time is never complete
-    options.log(`${model}: the file has changed; beginning anew`);
+    options.log(`${model}: the file has changed; starting again`);
     return fetchPlanned(fresh, options);
   }
   recordModel(options.place.cacheDir, {
@@ -140,7 +140,7 @@ export async function fetchFolder(
 }
 
 /** Files of a repository that a conversion reads. */
-const CONVERTED = /^[^/]+\.(?:safetensors|json|txt|jinja|model|tiktoken)$/;
+export const CONVERTED = /^[^/]+\.(?:safetensors|json|txt|jinja|model|tiktoken)$/;
 
 /** Folder of a repository with weights in safetensors, its configuration and its tokenizer. Throws HubError. */
 export async function fetchSafetensors(id: HubId, options: FetchOptions): Promise<string> {

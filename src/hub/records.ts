@@ -30,6 +30,8 @@ const PulledModel = Type.Object({
   projector: Type.Optional(Type.String()),
   draft: Type.Optional(Type.String()),
   adapters: Type.Optional(Type.Array(Type.String())),
+  /** What it was converted from. */
+  sources: Type.Optional(Type.Array(Type.String())),
   /** It was pulled to be served, rather than downloaded for one server's configuration. */
   isServed: Type.Boolean(),
 });
@@ -74,12 +76,20 @@ export function pruneRecords(cacheDir: string, repo: string): readonly string[] 
   const gone = records.filter((one) => !isThere(cacheDir, one));
   for (const one of gone) rmSync(recordFile(cacheDir, one), { force: true });
   touch(cacheDir);
-  const companions = ({ commit, projector, draft, adapters = [] }: PulledModel): readonly string[] =>
-    [projector, draft, ...adapters].flatMap((path) =>
-      path === undefined ? [] : snapshotPath(cacheDir, repo, commit, path),
-    );
+  const companions = (one: PulledModel): readonly string[] =>
+    filesBeside(one).map((path) => snapshotPath(cacheDir, repo, one.commit, path));
   const needed = new Set(records.filter((one) => !gone.includes(one)).flatMap(companions));
   return gone.flatMap(companions).filter((path) => !needed.has(path));
+}
+
+/** Files of the repository that are kept for a model only: companions, and what it was converted from. */
+export function filesBeside({
+  projector,
+  draft,
+  adapters = [],
+  sources = [],
+}: PulledModel): readonly string[] {
+  return [projector, draft, ...adapters, ...sources].filter((path) => path !== undefined);
 }
 
 function isThere(cacheDir: string, { repo, commit, files }: PulledModel): boolean {

@@ -4,6 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unknownArchitecture } from "../../src/convert/architectures.ts";
+import { convertedBytes } from "../../src/convert/estimate.ts";
+import { writtenPercent } from "../../src/convert/run.ts";
 import { openEnvironment } from "../../src/convert/environment.ts";
 import { readConverter, STARTER, unpackConverter } from "../../src/convert/scripts.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -71,6 +73,35 @@ describe("unknownArchitecture", () => {
   test("leaves a configuration without one to the converter, and refuses one that is no JSON", () => {
     expect(of('{"model_type": "mamba"}')).toBeUndefined();
     expect(() => of("{")).toThrow("config.json is not valid JSON");
+  });
+});
+
+describe("before and while the converter writes", () => {
+  test("the size of its file is estimated from the headers of the safetensors", () => {
+    const folder = tempDir();
+    const entry = (dtype: string, shape: number[], bytes: number) => ({
+      dtype,
+      shape,
+      data_offsets: [0, bytes],
+    });
+    const header = JSON.stringify({
+      __metadata__: { format: "pt" },
+      a: entry("F32", [10, 100], 4000),
+      b: entry("F8_E4M3", [1000], 1000),
+      packed: entry("U8", [500], 500),
+    });
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    writeFileSync(join(folder, "model.safetensors"), Buffer.concat([length, Buffer.from(header)]));
+    expect(convertedBytes(folder, "auto")).toBe(2000 * 2 + 500);
+    expect(convertedBytes(folder, "f32")).toBe(2000 * 4 + 500);
+    writeFileSync(join(folder, "model.safetensors"), "damaged");
+    expect(convertedBytes(folder, "auto")).toBe(7);
+  });
+
+  test("its progress is read from what it prints", () => {
+    expect(writtenPercent("INFO:gguf.gguf_writer:model.gguf: n_tensors = 3")).toBeUndefined();
+    expect(writtenPercent("\rWriting:   0%|    | 0.00/2.68G\rWriting:  45%|####  | 1.21G/2.68G")).toBe(45);
   });
 });
 

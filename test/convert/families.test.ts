@@ -2,7 +2,7 @@
 // a Python with transformers and sentencepiece, whose base has PyTorch; the converter's own environment needs a package index once.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, readdirSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { fakeHub } from "../helpers/fake-hub.ts";
@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
       const output = join(folder, "llama-q8.gguf");
       const words = ["convert", join(folder, "llama"), "Q4_0", "-o", output, "--python", PYTHON];
       const { exit, err } = await runBinary(words, { limitMs: CONVERT_MS });
-      expect([exit, err]).toEqual([0, expect.any(String)]);
+      expect([exit, err]).toEqual([0, expect.stringContaining("converting: 100 % of")]);
       expect(readdirSync(folder).filter((name) => name.startsWith("llama-q8"))).toEqual(["llama-q8.gguf"]);
     },
     CONVERT_MS,
@@ -101,6 +101,11 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
       const hub = fakeHub({ "acme/weights": { files } });
       const PATH = `${dirname(Bun.which(PYTHON) ?? "")}:${process.env["PATH"] ?? ""}`;
       const env = { HF_ENDPOINT: hub.url, HF_HOME: newFolder(), PATH };
+      const short = await startServer(
+        ["-m", "acme/weights", "--auto-convert", "--models-max-bytes", "200k"],
+        { env },
+      );
+      await short.says("models_max_bytes");
       const words = ["-m", "acme/weights", "--auto-convert"];
       const expected = families.get("llama");
       if (expected === undefined) throw new Error("there is no llama");
@@ -112,6 +117,14 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
       const again = await startServer(words, { env });
       expect(await logprobsOf(again.url, expected)).toEqual(first);
       expect(hub.requests).toHaveLength(requests);
+      const [card] = (await (await fetch(`${again.url}/v1/models`)).json()).data;
+      expect(card).toMatchObject({ family: "llama", quantization: "BF16", size_bytes: expect.any(Number) });
+      expect((await runBinary(["show", "acme/weights"], { env })).out).toMatch(/quantization +BF16\n/);
+      expect((await runBinary(["cache", "list"], { env })).out).toContain("weights-BF16.gguf");
+      expect((await runBinary(["rm", "acme/weights"], { env })).out).toContain(
+        "deleted acme/weights weights-BF16.gguf",
+      );
+      expect(existsSync(join(env.HF_HOME, "hub/models--acme--weights"))).toBe(false);
     },
     CONVERT_MS,
   );

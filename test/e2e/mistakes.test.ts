@@ -26,7 +26,7 @@ test.each([
   ["run -m m.gguf --image notes.txt Hi", 2, "notes.txt", "PNG"],
   ["run -m m.gguf", 2, "no prompt", "-i"],
   ["ps --port 9", 1, "No server answers at http://127.0.0.1:9", "svc serve"],
-  ["rm owner/name", 1, "no GGUF model owner/name", "svc cache list"],
+  ["rm owner/name", 1, "no model owner/name", "svc cache list"],
   ["quantize m.gguf Q9", 2, '"Q9" is not a type', "Q4_K_M"],
   ["quantize m.gguf IQ2_XXS", 2, "needs an importance matrix", "--imatrix"],
   ["quantize m.gguf Q8_0 -o m.gguf", 2, "m.gguf exists", "--output"],

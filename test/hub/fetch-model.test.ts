@@ -332,7 +332,7 @@ function changingServer({ knowsIfRange, hasTag }: { knowsIfRange: boolean; hasTa
   return { source: `${server.url}m.gguf`, seen, newest: versions[1] ?? Buffer.of() };
 }
 
-describe("a file at a plain URL that changes while it is downloaded is begun anew, never mixed", () => {
+describe("a file at a plain URL that changes while it is downloaded starts again, never mixed", () => {
   test.each([
     ["by a server that knows If-Range", { knowsIfRange: true, hasTag: true }],
     ["by a server that ignores If-Range", { knowsIfRange: false, hasTag: true }],
@@ -346,7 +346,7 @@ describe("a file at a plain URL that changes while it is downloaded is begun ane
     const plan = await planSource({ source, companions: NO_COMPANIONS }, options, openPlainly);
     expect(readFileSync(await fetchPlanned(plan, options)).equals(newest)).toBe(true);
     expect(seen).toEqual(["bytes=0-3", "whole", 'bytes=1000- "0"', "bytes=0-3", "whole"]);
-    expect(lines.at(-1)).toContain("the file has changed; beginning anew");
+    expect(lines.at(-1)).toContain("the file has changed; starting again");
   });
 
   test("by a server that names no version", async () => {
