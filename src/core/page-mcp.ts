@@ -25,6 +25,13 @@ export const PageMcpRequest = Type.Object(
 );
 export type PageMcpRequest = Static<typeof PageMcpRequest>;
 
+/** A new token of a server. */
+export const PageMcpToken = Type.Object(
+  { bearer_token: Type.String(HEADER) },
+  { additionalProperties: false },
+);
+export type PageMcpToken = Static<typeof PageMcpToken>;
+
 /** A server as the web interface shows it: without its path, token and headers. */
 export interface PageMcpServer {
   readonly id: string;
@@ -35,6 +42,8 @@ export interface PageMcpServer {
   readonly status: "connecting" | "connected" | "failed";
   /** Why it is not connected. */
   readonly problem?: string;
+  /** Whether it refuses access for lack of a valid token. */
+  readonly needs_token?: true;
   readonly tools: readonly { readonly name: string; readonly description: string }[];
 }
 
@@ -44,6 +53,8 @@ export interface PageMcp {
   list(own: boolean): readonly PageMcpServer[];
   /** Adds one and starts to connect. Throws `invalid_request`, `state_full`, `capability_disabled`. */
   add(server: PageMcpRequest): PageMcpServer;
+  /** Gives one another token, and connects again. Throws `mcp_server_not_found`. */
+  setToken(id: string, token: PageMcpToken): PageMcpServer;
   /** Throws `mcp_server_not_found`. */
   remove(id: string): void;
 }

@@ -120,7 +120,7 @@ async function open(transport: Transport, server: McpServerConfig, deps: Connect
       ? timeoutText(MCP_CONNECT_MS)
       : (exitReasonOf(transport) ?? reasonOf(cause, MCP_CONNECT_MS));
     await transport.close().catch(() => {}); // it may not be open
-    throw new McpFailure(why, { cause });
+    throw new McpFailure(why, { cause, needsToken: isUnauthorized(cause) });
   }
   return connectionOf(client, transport, server, closed.promise);
 }
@@ -190,9 +190,14 @@ function exitReasonOf(transport: Transport): string | undefined {
   return transport instanceof StdioTransport ? transport.exitReason : undefined;
 }
 
+function isUnauthorized(cause: unknown): boolean {
+  return cause instanceof SdkHttpError && cause.status === 401;
+}
+
 /** Reason of a failure, without URL, header or token. */
 function reasonOf(error: unknown, timeoutMs: number): string {
   if (error instanceof McpFailure) return error.message;
+  if (isUnauthorized(error)) return "it needs a valid token (HTTP status 401)";
   if (error instanceof SdkHttpError) return `it responded with HTTP status ${error.status}`;
   if (error instanceof ProtocolError) return error.message; // the server's message
   if (error instanceof SdkError) {

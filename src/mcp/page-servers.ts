@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { McpSelection } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
-import type { PageMcp, PageMcpRequest, PageMcpServer } from "../core/page-mcp.ts";
+import type { PageMcp, PageMcpRequest, PageMcpServer, PageMcpToken } from "../core/page-mcp.ts";
 import type { Records, State } from "../core/state.ts";
 import { MCP_PAGE_CALLS_MAX, MCP_PAGE_SERVERS_MAX, MCP_PAGE_SERVERS_OF_CALLER_MAX } from "./limits.ts";
 import { type McpServerState, McpServers, type McpServersDeps } from "./servers.ts";
@@ -66,11 +66,18 @@ export class PageMcpServers implements PageMcp {
     return shown(this.stateOf(kept), "page");
   }
 
+  setToken(id: string, { bearer_token: token }: PageMcpToken): PageMcpServer {
+    const before = this.records?.get(id);
+    if (before === undefined) throw notFound();
+    const kept = { ...before, bearer_token: token };
+    this.records?.put(id, kept);
+    this.disconnect(id);
+    return shown(this.stateOf(kept), "page");
+  }
+
   remove(id: string): void {
-    if (this.records?.delete(id) !== true)
-      throw new ServiceError("mcp_server_not_found", "there is no MCP server with this id; list them again");
-    void this.open.get(id)?.close();
-    this.open.delete(id);
+    if (this.records?.delete(id) !== true) throw notFound();
+    this.disconnect(id);
   }
 
   /** Tools of a conversation; of two tools with one name the first is kept, those of the configuration come first. */
@@ -92,6 +99,11 @@ export class PageMcpServers implements PageMcp {
 
   async close(): Promise<void> {
     await Promise.all([...this.open.values()].map((servers) => servers.close()));
+  }
+
+  private disconnect(id: string): void {
+    void this.open.get(id)?.close();
+    this.open.delete(id);
   }
 
   private states(): readonly McpServerState[] {
@@ -122,8 +134,12 @@ export class PageMcpServers implements PageMcp {
   }
 }
 
+function notFound(): ServiceError {
+  return new ServiceError("mcp_server_not_found", "there is no MCP server with this id; list them again");
+}
+
 function shown(state: McpServerState, origin: PageMcpServer["origin"]): PageMcpServer {
-  const { id, label, host, isConnected, problem, tools } = state;
+  const { id, label, host, isConnected, problem, needsToken, tools } = state;
   return {
     id,
     name: label,
@@ -131,6 +147,7 @@ function shown(state: McpServerState, origin: PageMcpServer["origin"]): PageMcpS
     ...(host === undefined ? {} : { host }),
     status: isConnected ? "connected" : problem === undefined ? "connecting" : "failed",
     ...(problem === undefined ? {} : { problem }),
+    ...(needsToken && { needs_token: true }),
     tools: tools.map(({ name, description }) => ({ name, description })),
   };
 }

@@ -21,6 +21,8 @@ export class McpServer {
   tools: readonly ListedTool[] = [];
   /** Why it is not connected; undefined while it is, and before the first attempt has ended. */
   problem: string | undefined;
+  /** Whether it is not connected for lack of a valid token. */
+  needsToken = false;
   private readonly deps: McpServerDeps;
   private readonly closing = new AbortController();
   private readonly lifetime: Promise<void>;
@@ -102,6 +104,7 @@ export class McpServer {
       this.tools = this.usable(await connection.listTools());
       this.connection = connection;
       this.problem = undefined;
+      this.needsToken = false;
       this.logOnce(`connected, ${this.tools.length} tools`);
       this.attemptEnded();
       if (this.isStale) void this.refresh();
@@ -110,6 +113,7 @@ export class McpServer {
     } catch (error) {
       void connection?.close();
       this.problem = error instanceof McpFailure ? error.message : `internal error: ${String(error)}`;
+      this.needsToken = error instanceof McpFailure && error.needsToken;
       this.attemptEnded();
       return this.problem;
     } finally {

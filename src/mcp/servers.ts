@@ -26,6 +26,8 @@ export interface McpServerState {
   readonly isConnected: boolean;
   /** Why it is not connected; undefined before the first attempt has ended. */
   readonly problem: string | undefined;
+  /** Whether it refuses access for lack of a valid token. */
+  readonly needsToken: boolean;
   readonly tools: readonly McpTool[];
 }
 
@@ -75,12 +77,13 @@ export class McpServers {
   /** State of each server, in the order of the configuration. */
   states(): readonly McpServerState[] {
     const tools = this.tools();
-    return this.servers.map(({ config: { id, label, source }, isConnected, problem }) => ({
+    return this.servers.map(({ config: { id, label, source }, isConnected, problem, needsToken }) => ({
       id,
       label,
       ...hostOf(source),
       isConnected,
       problem,
+      needsToken,
       tools: tools.filter(({ server }) => server === id),
     }));
   }

@@ -11,6 +11,7 @@ const PATHS = [
   "/ui/day/metrics",
   "/ui/mcp",
   "/ui/mcp/a",
+  "/ui/mcp/a/token",
 ];
 
 test.each(PATHS)("%s needs the header of the web interface", async (path) => {

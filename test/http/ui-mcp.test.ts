@@ -44,7 +44,13 @@ test("a server is added, listed without its secrets, and deleted", async () => {
   const list = await send("GET", "/ui/mcp");
   expect(list.body).toMatchObject({ can_add: true, servers: [{ id: added.body.id, name: "wiki" }] });
   expect(JSON.stringify([added, list])).not.toContain("hunter2");
+  const token = await send("PUT", `/ui/mcp/${added.body.id}/token`, { bearer_token: "hunter3" });
+  expect([token.status, token.body.id]).toEqual([200, added.body.id]);
+  expect(JSON.stringify(token)).not.toContain("hunter");
+  const refused = await send("PUT", `/ui/mcp/${added.body.id}/token`, { bearer_token: 3 });
+  expect([refused.status, refused.body.error.param]).toEqual([400, "bearer_token"]);
   expect((await send("DELETE", `/ui/mcp/${added.body.id}`)).status).toBe(204);
+  expect((await send("PUT", "/ui/mcp/x/token", { bearer_token: "t" })).status).toBe(404);
   expect((await send("DELETE", `/ui/mcp/${added.body.id}`)).body.error.code).toBe("mcp_server_not_found");
 });
 
@@ -68,6 +74,7 @@ test("a client that may not add servers sees and uses none of them", async () =>
   expect([refused.status, refused.body.error.code]).toEqual([400, "capability_disabled"]);
   expect(refused.body.error.message).toContain("--ui-mcp");
   expect((await send("DELETE", "/ui/mcp/x")).status).toBe(400);
+  expect((await send("PUT", "/ui/mcp/x/token", { bearer_token: "t" })).status).toBe(400);
   await chat(send, "%5B%5D");
   expect(asked).toEqual([{ off: [], own: false }]);
 });

@@ -96,6 +96,23 @@ test("a server belongs to the key that added it, and is there after a restart", 
   as("second", () => after.add({ name: "wiki", url })); // its name is free for another key
 });
 
+test("a server that refuses its token says so, and connects with another one", async () => {
+  const demo = httpDemo({ only: ["echo"] });
+  demo.status = 401;
+  const servers = pageServers();
+  const { id } = servers.add({ name: "wiki", url: demo.url, headers: { "x-key": "k" } });
+  await servers.tried(ALL);
+  expect(servers.list(true)).toMatchObject([{ status: "failed", needs_token: true }]);
+  demo.status = undefined;
+  const { needs_token: needsToken } = servers.setToken(id, { bearer_token: "t" });
+  expect(needsToken).toBeUndefined();
+  await servers.tried(ALL);
+  expect(servers.list(true)).toMatchObject([{ id, status: "connected", tools: [{ name: "wiki_echo" }] }]);
+  expect(demo.seen.at(-1)?.get("authorization")).toBe("Bearer t");
+  expect(demo.seen.at(-1)?.get("x-key")).toBe("k");
+  expect(() => servers.setToken("x", { bearer_token: "t" })).toThrow("no MCP server with this id");
+});
+
 test("what is wrong with a server is said", async () => {
   const servers = pageServers();
   servers.add({ name: "away", url: "http://127.0.0.1:1/mcp?key=hunter2" });

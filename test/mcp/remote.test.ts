@@ -74,7 +74,9 @@ test("HTTP: a rejected token is logged without the token, and other servers keep
   ]);
   expect(servers.connected).toBe(1);
   expect(textOf(await servers.ask("ok_echo", { text: "here" }))).toBe("here");
-  expect(servers.logged).toContain("MCP server closed: it responded with HTTP status 401; reconnecting");
+  expect(servers.logged).toContain(
+    "MCP server closed: it needs a valid token (HTTP status 401); reconnecting",
+  );
   expect(servers.logged.find((line) => line.includes("nowhere"))).toContain("it could not be reached");
   expect(servers.logged.join("\n")).not.toContain(TOKEN);
 });

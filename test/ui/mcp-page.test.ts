@@ -60,6 +60,28 @@ describeInBrowser("MCP servers", () => {
   );
 
   test(
+    "that refuse access take another token",
+    async () => {
+      const demo = httpDemo({ only: ["echo"] });
+      demo.status = 401;
+      const { id } = servers.add({ name: "locked", url: demo.url });
+      const { page } = await visit(ui.url());
+      await page.getByLabel("Conversation settings").first().click();
+      await page.getByText("Not connected: it needs a valid token").waitFor();
+      expect(await violations(page)).toEqual([]);
+      demo.status = undefined;
+      const form = page.getByRole("form", { name: "Token of locked" });
+      await form.locator("input").fill("t");
+      await form.getByRole("button", { name: "Save" }).click();
+      await page.getByText("1 tool", { exact: false }).waitFor();
+      expect(await form.count()).toBe(0);
+      expect(demo.seen.at(-1)?.get("authorization")).toBe("Bearer t");
+      servers.remove(id);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "that cannot be reached say so",
     async () => {
       servers.add({ name: "away", url: "http://127.0.0.1:1/mcp" });

@@ -1,15 +1,17 @@
 // Screenshots of the web interface: every state on a desktop and on a phone, light and dark. `npm run screenshots` writes them to
-// screenshots/, with a page to leaf through; without it nothing runs.
+// screenshots/, with a page to leaf through, and looks for violations of accessibility and for what is wider than the screen; without
+// it nothing runs.
 
-import { afterAll, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { append, type Conversation, type Part } from "../../ui/state/conversation.ts";
-import { emptyConversation, exportText } from "../../ui/state/transfer.ts";
-import { describeInBrowser, visit } from "../helpers/browser.ts";
+import type { Conversation } from "../../ui/state/conversation.ts";
+import { exportText } from "../../ui/state/transfer.ts";
+import { describeInBrowser, violations, visit } from "../helpers/browser.ts";
 import { pdfOf } from "../helpers/documents.ts";
 import { answer } from "../helpers/run-events.ts";
+import { ALL, choice, machine, repository, talk } from "../helpers/screenshot-data.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 
 const FOLDER = join(import.meta.dir, "../../screenshots");
@@ -32,129 +34,6 @@ const VIEWS: Readonly<Record<string, BrowserContextOptions>> = {
     isMobile: true,
   },
 };
-
-const TEXT = `The difference is one of **growth**. A linear search looks at each element, a binary search halves what is left:
-
-| Elements | Linear | Binary |
-|---:|---:|---:|
-| 1,000 | 1,000 | 10 |
-| 1,000,000 | 1,000,000 | 20 |
-
-It needs $\\lceil \\log_2 n \\rceil$ steps, and a sorted list:
-
-\`\`\`python
-def find(items, wanted):
-    low, high = 0, len(items) - 1
-    while low <= high:
-        middle = (low + high) // 2
-        if items[middle] == wanted:
-            return middle
-        if items[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle - 1
-    return None
-\`\`\`
-
-- Sorting costs $O(n \\log n)$, so it pays off from the second search on.
-- For a few dozen elements, a linear search is just as quick.
-`;
-
-const CHART = `\`\`\`mermaid
-graph LR
-  Question --> Search
-  Search --> Passages
-  Passages --> Answer
-\`\`\`
-`;
-
-const figures = {
-  promptTokens: 412,
-  cachedTokens: 380,
-  completionTokens: 286,
-  reasoningTokens: 90,
-  speed: 41.2,
-  totalSecs: 7.1,
-};
-
-function conversation(
-  id: string,
-  title: string,
-  turns: readonly (readonly [string, readonly Part[]])[],
-): Conversation {
-  let made: Conversation = { ...emptyConversation(id, Date.now()), title };
-  turns.forEach(([text, parts], i) => {
-    const question = { id: `${id}q${i}`, parent: made.leaf, role: "user" as const, text, attachments: [] };
-    made = append(made, question);
-    const said = { id: `${id}a${i}`, parent: question.id, role: "assistant" as const, model: "Qwen3-8B" };
-    made = append(made, { ...said, parts: [...parts], state: "done", figures, firstTokenMs: 210 });
-  });
-  return made;
-}
-
-const text = (content: string): Part => ({ type: "text", text: content });
-const talk = conversation("talk", "Linear and binary search", [
-  ["When is a binary search worth it?", [{ type: "reasoning", text: "They ask about costs." }, text(TEXT)]],
-]);
-const tools = conversation("tools", "Rainfall of last year", [
-  [
-    "Plot the rainfall in rain.csv.",
-    [
-      {
-        type: "tool",
-        round: 1,
-        name: "code_interpreter",
-        input: {
-          tool_type: "code_execution",
-          code: "import csv\nrows = list(csv.reader(open('rain.csv')))\nprint(len(rows))",
-        },
-        output: { tool_type: "code_execution", stdout: "366\n", execution_time_ms: 12 },
-      },
-      text("The file has a row for each day. The wettest month was **November**, with 143 mm."),
-    ],
-  ],
-]);
-const chart = conversation("chart", "How passages are found", [["Draw how search works.", [text(CHART)]]]);
-const others = ["Packing list for the Alps", "Letter to the landlord", "Names for a cat"].map((title, i) =>
-  conversation(`other${i}`, title, [[title, [text("…")]]]),
-);
-const ALL: readonly Conversation[] = [
-  { ...talk, pinned: true, tags: ["work"] },
-  tools,
-  chart,
-  ...others.map((one, index) => ({ ...one, tags: ["home"], ...(index < 2 ? { folder: "Household" } : {}) })),
-];
-
-const machine = {
-  memory_total_bytes: 32 * GIB,
-  memory_free_bytes: 21 * GIB,
-  disk_free_bytes: 210 * GIB,
-  models_bytes: 12 * GIB,
-  models_max_bytes: null,
-};
-const repository = (id: string, parameters: number, downloads: number) => ({
-  id,
-  access: "public",
-  downloads,
-  license: "apache-2.0",
-  architecture: "qwen3",
-  parameters,
-  context_length: 40_960,
-  downloaded: false,
-});
-const choice = (quantization: string, gib: number, fit: string) => ({
-  id: `Qwen/Qwen3-14B-GGUF:${quantization}`,
-  quantization,
-  files: [],
-  size_bytes: gib * GIB,
-  projector: null,
-  draft: null,
-  download_bytes: gib * GIB,
-  memory_bytes: (gib + 1.6) * GIB,
-  fit,
-  is_default: quantization === "Q4_K_M",
-  downloaded: false,
-});
 
 interface Shot {
   readonly name: string;
@@ -295,16 +174,78 @@ const SHOTS: readonly Shot[] = [
   {
     name: "18-german",
     act: async (page) => {
-      await page.getByLabel("Conversation settings").first().click();
-      await page.getByLabel("Language").selectOption("de");
-      await page.getByRole("button", { name: "Einstellungen schließen" }).click();
+      await inGerman(page);
       const show = page.getByLabel("Unterhaltungen einblenden");
       if ((await show.count()) > 0) await show.click();
       await page.getByRole("link", { name: /Linear and binary search/ }).click();
       await page.locator("math").last().waitFor();
     },
   },
+  {
+    name: "19-german-settings",
+    act: async (page) => {
+      await inGerman(page);
+      await page.getByLabel("Einstellungen der Unterhaltung").first().click();
+      await page.locator(".panel").waitFor();
+    },
+  },
+  {
+    name: "20-german-models",
+    act: async (page) => {
+      await inGerman(page);
+      await go(page, "models");
+    },
+  },
+  {
+    name: "21-german-system",
+    act: async (page) => {
+      await inGerman(page);
+      await go(page, "system");
+    },
+  },
+  {
+    name: "22-prompt-menu",
+    act: async (page) => {
+      await savePrompts(page);
+      await page.getByRole("button", { name: "Close settings" }).click();
+      await page.getByLabel("Message", { exact: true }).fill("/t");
+      await page.getByRole("option").first().waitFor();
+    },
+  },
+  {
+    name: "23-settings-end",
+    act: async (page) => {
+      await savePrompts(page);
+      await page.getByLabel("Theme", { exact: true }).scrollIntoViewIfNeeded();
+    },
+  },
+  { name: "24-failed", act: (page) => open(page, "A failed answer") },
+  { name: "25-metrics", act: (page) => go(page, "metrics") },
+  { name: "26-images", act: (page) => go(page, "images") },
+  { name: "27-speech", act: (page) => go(page, "speech") },
 ];
+
+/** Chooses German, as the settings do. */
+async function inGerman(page: Page): Promise<void> {
+  await page.getByLabel("Conversation settings").first().click();
+  await page.getByLabel("Language").selectOption("de");
+  await page.getByRole("button", { name: "Einstellungen schließen" }).click();
+}
+
+/** Saves two prompts in the settings, which stay open. */
+async function savePrompts(page: Page): Promise<void> {
+  await page.getByLabel("Conversation settings").first().click();
+  for (const [name, text] of [
+    ["translate", "Translate into {{language}}: {{text}}"],
+    ["tidy", "Tidy up this text, and keep its tone and its facts:"],
+  ] as const) {
+    await page.getByLabel("Text of the prompt").fill(text);
+    await page.getByLabel("Name of the prompt").fill(name);
+    await page.getByRole("button", { name: "Save the prompt" }).click();
+  }
+  await page.getByLabel("Dismiss").first().click();
+  await page.getByLabel("Dismiss").first().click();
+}
 
 async function importAll(page: Page, conversations: readonly Conversation[]): Promise<void> {
   if (conversations.length === 0) return;
@@ -339,8 +280,19 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
       const cards = isNew
         ? [{ id: "svc-tiny", status: "loaded", kind: "text", context_length: 4096 }]
         : [
-            { ...served, modalities: [], capabilities },
-            { ...sees, modalities: ["image"], capabilities: { ...capabilities, vision: true } },
+            {
+              ...served,
+              modalities: [],
+              capabilities,
+              pinned: true,
+              defaults: { temperature: 0.6, top_k: 20 },
+            },
+            {
+              ...sees,
+              pinned: false,
+              modalities: ["image"],
+              capabilities: { ...capabilities, vision: true },
+            },
           ];
       route("/v1/models", { data: cards });
       const tool = (name: string, description: string) => ({ name, description });
@@ -401,12 +353,14 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
           `${name} ${view}`,
           async () => {
             serve(isNew);
-            const { page } = await visit(ui.url(), options);
+            const { page } = await visit(ui.url(), { ...options, bypassCSP: true }); // axe is a script
             await page.getByLabel("Message").waitFor();
             await importAll(page, conversations);
             await act(page);
             mkdirSync(FOLDER, { recursive: true });
             await page.screenshot({ path: join(FOLDER, `${name}-${view}.png`), animations: "disabled" });
+            expect(await violations(page)).toEqual([]);
+            expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
           },
           SLOW_MS,
         );

@@ -26,6 +26,12 @@ export async function addMcp(server: PageMcpRequest): Promise<void> {
   mcpServers.value = [...mcpServers.value, added];
 }
 
+/** Gives a server another token. Throws ApiError. */
+export async function setMcpToken(id: string, token: string): Promise<void> {
+  await send(`ui/mcp/${id}/token`, { method: "PUT", body: { bearer_token: token } });
+  await loadMcp();
+}
+
 export async function removeMcp(id: string): Promise<void> {
   await notifyOf(async () => {
     await send(`ui/mcp/${id}`, { method: "DELETE" });

@@ -392,6 +392,9 @@ export const de: Texts = {
     connecting: "verbindet …",
     address: "Adresse",
     token: "Token, falls nötig",
+    tokenOf: (name: string) => `Token von ${name}`,
+    needsToken:
+      "Erzeugen Sie in den Einstellungen dieses Dienstes ein Zugriffstoken, und geben Sie es hier ein. Eine Anmeldung im Browser (OAuth) wird nicht unterstützt.",
     trust:
       "Das Modell kann seine Werkzeuge aufrufen, und was sie antworten, wird Teil der Unterhaltung. Fügen Sie nur Server hinzu, denen Sie vertrauen.",
     notConnected: (why: string) => `Nicht verbunden: ${why}`,

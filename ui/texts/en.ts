@@ -397,6 +397,9 @@ export const en = {
     connecting: "connecting…",
     address: "Address",
     token: "Token, if it needs one",
+    tokenOf: (name: string) => `Token of ${name}`,
+    needsToken:
+      "Create an access token in the settings of that service, and enter it here. A login in the browser (OAuth) is not supported.",
     trust:
       "The model can call its tools, and what they answer becomes part of the conversation. Add only servers that you trust.",
     notConnected: (why: string) => `Not connected: ${why}`,

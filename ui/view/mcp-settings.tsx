@@ -7,7 +7,8 @@ import { messageOf } from "../api/client.ts";
 import { usePolling } from "../pages/use-polling.ts";
 import type { Conversation } from "../state/conversation.ts";
 import { setSettings } from "../state/conversations.ts";
-import { addMcp, canAddMcp, loadMcp, mcpServers, removeMcp } from "../state/mcp.ts";
+import { addMcp, canAddMcp, loadMcp, mcpServers, removeMcp, setMcpToken } from "../state/mcp.ts";
+import { notifyOf } from "../state/toasts.ts";
 import { LineField, SwitchField } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
 import { t } from "../texts/texts.ts";
@@ -50,6 +51,7 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
               )}
             </div>
             <ServerState server={server} />
+            {server.needs_token === true && server.origin === "page" && <TokenForm server={server} />}
           </li>
         ))}
       </ul>
@@ -80,6 +82,39 @@ function ServerState({ server: { status, problem, host, tools } }: { readonly se
         ))}
       </ul>
     </details>
+  );
+}
+
+/** Offered where a server refuses access. */
+function TokenForm({ server: { id, name } }: { readonly server: PageMcpServer }) {
+  const [token, setToken] = useState("");
+  const submit = (): Promise<void> =>
+    notifyOf(async () => {
+      await setMcpToken(id, token.trim());
+      setToken("");
+    });
+  return (
+    <form
+      aria-label={t.mcp.tokenOf(name)}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (token.trim() !== "") void submit();
+      }}
+    >
+      <p class="faint">{t.mcp.needsToken}</p>
+      <div class="row">
+        <input
+          class="grow"
+          type="password"
+          autocomplete="off"
+          aria-label={t.mcp.tokenOf(name)}
+          placeholder={t.mcp.token}
+          value={token}
+          onInput={({ currentTarget }) => setToken(currentTarget.value)}
+        />
+        <button type="submit">{t.common.save}</button>
+      </div>
+    </form>
   );
 }
 

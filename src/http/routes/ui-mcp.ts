@@ -4,7 +4,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { ChatCall } from "../../dialects/chat/request.ts";
 import { ServiceError } from "../../core/error.ts";
-import { PageMcpRequest } from "../../core/page-mcp.ts";
+import { PageMcpRequest, PageMcpToken } from "../../core/page-mcp.ts";
 import { checker } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -17,6 +17,7 @@ const HIDDEN = { detail: { hide: true } };
 const RAW = { ...HIDDEN, parse: "none" } as const; // body.ts reads it
 
 const checkServer = checker(PageMcpRequest);
+const checkToken = checker(PageMcpToken);
 const checkOff = checker(
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 512 }),
   OFF_HEADER,
@@ -39,6 +40,14 @@ export function uiMcpRoutes(deps: HttpDeps) {
       async ({ request }) => {
         refuseOthers(deps, request);
         return Response.json(servers.add(checkServer(await readJsonObject(request))), { status: 201 });
+      },
+      RAW,
+    )
+    .put(
+      "/ui/mcp/:id/token",
+      async ({ request, params }) => {
+        refuseOthers(deps, request);
+        return Response.json(servers.setToken(params.id, checkToken(await readJsonObject(request))));
       },
       RAW,
     )
