@@ -215,6 +215,17 @@ describeInBrowser("the web interface with a scripted server", () => {
       await say(page, "Hello");
       expect(await page.getByRole("alert").innerText()).toBe("the engine died");
       expect(await page.getByText("Half an").count()).toBe(1);
+      ui.play(async function* () {
+        yield ACCEPTED;
+        yield { type: "error", error: { code: "model_unavailable", message: "the model does not load" } };
+      });
+      await say(page, "Again");
+      await page.getByRole("link", { name: "See the models of this server" }).waitFor();
+      ui.play(async function* () {
+        yield* answer("At last");
+      });
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByText("At last").waitFor();
     },
     SLOW_MS,
   );

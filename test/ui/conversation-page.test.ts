@@ -263,9 +263,11 @@ describeInBrowser("the conversation page", () => {
     "goes on after a question that was too long, without it",
     async () => {
       const message = "The prompt has 9000 tokens, and the context 4096.";
-      ui.play(async function* () {
-        yield { type: "error", error: { code: "context_length_exceeded", message } };
-      });
+      const refuse = (): void =>
+        ui.play(async function* () {
+          yield { type: "error", error: { code: "context_length_exceeded", message } };
+        });
+      refuse();
       const { page } = await visit(ui.url());
       await say(page, "Very long");
       expect(await page.getByRole("alert").innerText()).toContain(
@@ -274,6 +276,12 @@ describeInBrowser("the conversation page", () => {
       quickAnswers();
       await say(page, "Short");
       expect(asked).toEqual(["Short"]);
+      refuse();
+      await say(page, "Long again");
+      quickAnswers();
+      await page.getByRole("button", { name: "Leave out the oldest and try again" }).last().click();
+      await until("it is asked without the others", () => asked.join() === "Long again");
+      await page.getByText("The model does not get the messages above.").waitFor();
     },
     SLOW_MS,
   );

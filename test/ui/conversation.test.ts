@@ -310,7 +310,7 @@ describe("export files", () => {
 
   test.each([
     ["not JSON", "hello", "not valid JSON"],
-    ["other JSON", '{"a":1}', "not a conversation export"],
+    ["other JSON", '{"a":1}', "not an export of svc"],
     ["of a newer version", exportText([]).replace('"version": 1', '"version": 9'), "version 9"],
     ["damaged", exportText([conversation]).replace('"role": "user"', '"role": "king"'), "Conversation 1"],
   ])("that are %s are refused", (_, text, message) => {

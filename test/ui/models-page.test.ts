@@ -63,6 +63,7 @@ describeInBrowser("the models page", () => {
   const ui = scriptedUi();
   let pulls: HubPull[] = [];
   let isThere = false;
+  let isHubAway = false;
   const asked: string[] = [];
 
   const pullState = (status: HubPull["status"], completed: number): HubPull => ({
@@ -110,6 +111,7 @@ describeInBrowser("the models page", () => {
     );
     ui.route("/v1/hub/pulls", () => Response.json({ object: "list", data: pulls }));
     ui.route("/v1/hub/search", ({ url }) => {
+      if (isHubAway) return Response.json({ error: { message: "the hub is away" } }, { status: 502 });
       asked.push(new URL(url).search);
       return Response.json({ object: "list", data: [repository] });
     });
@@ -151,7 +153,11 @@ describeInBrowser("the models page", () => {
     async () => {
       const page = await open();
       await toModels(page);
+      isHubAway = true;
       await page.getByLabel("Search the hub").fill("tiny");
+      await page.getByText("the hub is away").waitFor();
+      isHubAway = false;
+      await page.getByRole("button", { name: "Try again" }).click();
       await page.getByRole("button", { name: "acme/tiny-GGUF" }).click();
       await page.getByText("600M parameters · llama · context 40K · 1,234 downloads · mit").waitFor();
       expect(asked).toEqual(["?q=tiny&sort=downloads"]);

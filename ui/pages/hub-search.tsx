@@ -24,7 +24,7 @@ const sorts = () =>
 export function HubSearch() {
   const [words, setWords] = useState("");
   const [sort, setSort] = useState("downloads");
-  const { found, problem, isBusy } = useSearch(words.trim(), sort);
+  const { found, problem, isBusy, retry } = useSearch(words.trim(), sort);
   return (
     <section class="card" aria-label={t.models.find}>
       <header>
@@ -56,7 +56,7 @@ export function HubSearch() {
           ))}
         </select>
       </form>
-      {problem !== undefined && <Problem text={problem} />}
+      {problem !== undefined && <Problem text={problem} onRetry={retry} />}
       {found?.length === 0 && <p class="faint">{t.models.noRepository}</p>}
       <ul class="repositories">
         {found?.map((repository) => (
@@ -72,6 +72,7 @@ function useSearch(words: string, sort: string) {
   const [found, setFound] = useState<readonly HubRepository[]>();
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     if (words === "") return setFound(undefined);
     const abort = new AbortController();
@@ -91,8 +92,8 @@ function useSearch(words: string, sort: string) {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [words, sort]);
-  return { found, problem, isBusy };
+  }, [words, sort, attempt]);
+  return { found, problem, isBusy, retry: () => setAttempt((before) => before + 1) };
 }
 
 function Repository({ repository }: { readonly repository: HubRepository }) {
@@ -124,10 +125,12 @@ function Choices({ id }: { readonly id: string }) {
   const [details, setDetails] = useState<HubRepositoryDetails>();
   const [problem, setProblem] = useState<string>();
   const isEnded = pulls.value.filter(({ status }) => status === "completed").length;
-  useEffect(() => {
+  const load = (): void => {
+    setProblem(undefined);
     loadRepository(id).then(setDetails, (error: unknown) => setProblem(messageOf(error)));
-  }, [id, isEnded]);
-  if (problem !== undefined) return <Problem text={problem} />;
+  };
+  useEffect(load, [id, isEnded]);
+  if (problem !== undefined) return <Problem text={problem} onRetry={load} />;
   if (details === undefined)
     return (
       <p class="faint" role="status">

@@ -27,6 +27,7 @@ import { excerptsFor, needsPassages } from "./passages.ts";
 import { chatRequest } from "./request.ts";
 import { isFollowed, isRunning, markEnded, markLost, markRunning } from "./running.ts";
 import { fileBudget } from "./text-files.ts";
+import { dropOldest } from "./ways-out.ts";
 import { t } from "../texts/texts.ts";
 
 /** Interval at which coalesced events are rendered, milliseconds. */
@@ -73,6 +74,13 @@ export function answerQuestion(conversationId: string): void {
 export function regenerate(conversationId: string, message: AssistantMessage): void {
   change(conversationId, (conversation) => ({ ...withUpdateTime(conversation), leaf: message.parent }));
   void answer(conversationId);
+}
+
+/** Leaves out the oldest messages, and requests the answer that was refused because the conversation was too long. */
+export function askShorter(conversationId: string, message: AssistantMessage): void {
+  change(conversationId, (conversation) => ({ ...conversation, leaf: message.parent }));
+  if (dropOldest(conversationId)) void answer(conversationId);
+  else change(conversationId, (conversation) => ({ ...conversation, leaf: message.id }));
 }
 
 /** Sends the user's decision on an approval to the server. Throws ApiError. */

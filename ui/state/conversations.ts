@@ -2,6 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import { messageOf } from "../api/client.ts";
+import { saveFile } from "../save-file.ts";
 import { type Conversation, restored, type Settings } from "./conversation.ts";
 import { merged } from "./merge.ts";
 import { DRAFT, dropDraft, refreshQueued } from "./drafts.ts";
@@ -161,7 +162,10 @@ export async function save(id: string): Promise<void> {
     notifyTabs(id, changed);
     onStored(id, false);
   } catch (error) {
-    notify(t.errors.notSaved(messageOf(error)));
+    notify(t.errors.notSaved(messageOf(error)), {
+      label: t.errors.saveAsFile,
+      run: () => saveFile("svc-conversation.json", [exportText([conversation])]),
+    });
   }
 }
 

@@ -31,15 +31,19 @@ const INSTRUCTION =
 /** Conversation that is being summarized. */
 export const summarizing = signal<string | undefined>(undefined);
 
-/** Stops sending the oldest messages. They stay in the conversation. */
-export function dropOldest(id: string): void {
+/** Stops sending the oldest messages, which stay in the conversation. False with a notice if there are none. */
+export function dropOldest(id: string): boolean {
   const conversation = conversationOf(id);
   const from = conversation && cutAt(conversation, cardFor(conversation), KEPT_SHARE);
-  if (from === undefined) return notify(t.context.nothingToDrop);
+  if (from === undefined) {
+    notify(t.context.nothingToDrop);
+    return false;
+  }
   change(id, (before) => ({
     ...before,
     cut: { from: from.id, at: before.leaf, summary: before.cut?.summary ?? "" },
   }));
+  return true;
 }
 
 /** Sends all messages again. */

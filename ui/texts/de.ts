@@ -22,6 +22,7 @@ export const de: Texts = {
     download: "Herunterladen",
     name: "Name",
     add: "Hinzufügen",
+    again: "Noch einmal versuchen",
     model: "Modell",
     default: "Standard",
     defaultIs: (model: string) => `Standard: ${model}`,
@@ -36,37 +37,48 @@ export const de: Texts = {
   errors: {
     lost: "Die Verbindung zum Server ging verloren, und der Server war nicht wieder zu erreichen.",
     unreachable: "Der Server ist nicht erreichbar. Prüfen Sie, ob svc läuft.",
-    status: (status: number) => `Der Server antwortete mit Status ${status}.`,
-    noImage: "Die Antwort des Servers enthält kein Bild.",
-    noAudio: "Die Antwort des Servers enthält keinen Ton.",
+    status: (status: number) =>
+      `Der Server antwortete mit Status ${status}. Versuchen Sie es noch einmal; hilft das nicht, steht mehr im Log von svc oder des Proxys davor.`,
+    noImage:
+      "Die Antwort des Servers enthält kein Bild. Versuchen Sie es noch einmal, oder wählen Sie ein anderes Modell.",
+    noAudio:
+      "Die Antwort des Servers enthält keinen Ton. Versuchen Sie es noch einmal, oder wählen Sie eine andere Stimme.",
     cut: "Die Verbindung zum Server ging verloren, bevor die Antwort vollständig war.",
     gone: "Der Server hat den Rest dieser Antwort nicht mehr: Er wurde neu gestartet, oder keine Seite las die Antwort einige Minuten lang.",
-    notSaved: (why: string) => `Diese Unterhaltung konnte im Browser nicht gespeichert werden: ${why}`,
-    imageNotSaved: (why: string) => `Dieses Bild konnte im Browser nicht gespeichert werden: ${why}`,
+    notSaved: (why: string) =>
+      `Diese Unterhaltung konnte im Browser nicht gespeichert werden (${why}). Speichern Sie sie als Datei, oder löschen Sie Unterhaltungen und Bilder, um Platz zu schaffen.`,
+    saveAsFile: "Als Datei speichern",
+    imageNotSaved: (why: string) =>
+      `Dieses Bild konnte im Browser nicht gespeichert werden (${why}). Laden Sie es herunter, oder löschen Sie Bilder, um Platz zu schaffen.`,
     draftNotKept:
       "Die angehängten Dateien bleiben nur, bis diese Seite geschlossen wird: Der Speicher des Browsers für sie ist voll. Senden oder entfernen Sie einige.",
     olderTabs:
       "Schließen Sie die anderen Tabs dieser Seite, oder laden Sie sie neu: Sie haben eine ältere Version.",
     newerTab: "Eine neuere Version dieser Seite ist in einem anderen Tab geöffnet. Laden Sie diesen Tab neu.",
     notSynced: (why: string) => `Eine Unterhaltung bleibt nur in diesem Browser: ${why}`,
-    notAnExport: "Diese Datei ist kein Export von Unterhaltungen aus svc.",
+    notAnExport:
+      "Diese Datei ist kein Export aus svc. Wählen Sie eine JSON-Datei, die diese Seite gespeichert hat.",
     exportVersion: (version: string, known: number) =>
-      `Dieser Export hat Version ${version}; nur Version ${known} wird unterstützt.`,
+      `Dieser Export hat Version ${version}, und diese Seite unterstützt Version ${known}. Aktualisieren Sie svc auf diesem Server.`,
     invalidInExport: (index: number, where: string) =>
-      `Unterhaltung ${index} der Datei ist ungültig bei ${where}.`,
+      `Unterhaltung ${index} der Datei ist ungültig bei ${where}. Nichts wurde importiert; exportieren Sie sie noch einmal.`,
     topLevel: "der obersten Ebene",
-    notJson: "Diese Datei ist kein gültiges JSON.",
+    notJson:
+      "Diese Datei ist kein gültiges JSON. Wählen Sie eine JSON-Datei, die diese Seite gespeichert hat.",
     notRead: (why: string) => `Vorlesen ist fehlgeschlagen: ${why}`,
     notDecided: (why: string) => `Die Entscheidung konnte nicht gesendet werden: ${why}`,
     notDownloaded: (name: string, why: string) => `${name} konnte nicht heruntergeladen werden: ${why}`,
   },
   files: {
     title: "Dateien",
-    tooLarge: (name: string, size: string) => `${name} ist zu groß; die Grenze ist ${size}.`,
+    tooLarge: (name: string, size: string) =>
+      `${name} ist zu groß; die Grenze ist ${size}. Hängen Sie einen Teil davon an.`,
     tooLargeConverted: (name: string, size: string) =>
-      `${name} ist nach der Umwandlung in WAV oder JPEG zu groß; die Grenze ist ${size}.`,
-    unreadable: (name: string, why: string) => `${name} konnte nicht gelesen werden: ${why}.`,
-    unreadablePlain: (name: string) => `${name} konnte nicht gelesen werden.`,
+      `${name} ist nach der Umwandlung in WAV oder JPEG zu groß; die Grenze ist ${size}. Hängen Sie einen Teil davon an.`,
+    unreadable: (name: string, why: string) =>
+      `${name} konnte nicht gelesen werden: ${why}. Speichern Sie die Datei in einem anderen Format, zum Beispiel als PDF oder Text, und hängen Sie das an.`,
+    unreadablePlain: (name: string) =>
+      `${name} konnte nicht gelesen werden. Prüfen Sie, ob es die Datei noch gibt, und hängen Sie sie noch einmal an.`,
     unknownKind: (ending: string) => `es ist kein Dokument einer bekannten Art (${ending})`,
     tooLargeUnpacked: "sie ist entpackt zu groß",
     damaged: "sie ist beschädigt oder durch ein Kennwort gesperrt",
@@ -113,7 +125,7 @@ export const de: Texts = {
     searchingFiles: "Die Dateien werden durchsucht.",
     answering: "Das Modell antwortet.",
     complete: "Die Antwort ist vollständig.",
-    notFound: "Diese Unterhaltung wurde in diesem Browser nicht gefunden.",
+    notFound: "Diese Unterhaltung ist nicht in diesem Browser: Sie wurde gelöscht, oder ein anderer hat sie.",
     conversation: "Unterhaltung",
     toEnd: "Zum Ende",
     newBelow: "Weiter unten steht neuer Text",
@@ -147,6 +159,8 @@ export const de: Texts = {
     edited: "Bearbeitet",
     fetchRest: "Den Rest abrufen",
     goOn: "Antwort fortsetzen",
+    shorter: "Die ältesten weglassen und noch einmal versuchen",
+    seeModels: "Die Modelle dieses Servers ansehen",
     tooLong:
       " Spätere Fragen werden ohne diese gesendet. Kürzen Sie sie, oder beginnen Sie eine neue Unterhaltung.",
     stopped: "Gestoppt.",
@@ -424,12 +438,14 @@ export const de: Texts = {
     byTrend: "Im Trend",
     byLikes: "Am beliebtesten",
     byDate: "Neueste",
-    noRepository: "Kein Repository mit GGUF-Dateien hat diese Wörter im Namen.",
+    noRepository:
+      "Kein Repository mit GGUF-Dateien hat diese Wörter im Namen. Versuchen Sie es mit weniger Wörtern.",
     parameters: (count: string) => `${count} Parameter`,
     context: (tokens: string) => `Kontext ${tokens}`,
     downloaded: "heruntergeladen",
     loadingFiles: "Die Dateien werden geladen …",
-    nothingToRun: "Dieses Repository hat kein Modell, das svc ausführen kann.",
+    nothingToRun:
+      "Dieses Repository hat kein Modell, das svc ausführen kann. Suchen Sie eines mit GGUF-Dateien.",
     fits: "passt",
     fitsWhy: "Passt in den Speicher, der jetzt frei ist.",
     tight: "knapp",
@@ -556,7 +572,8 @@ export const de: Texts = {
     fiveMinutes: "5 Minuten",
     hour: "1 Stunde",
     day: "1 Tag",
-    unavailable: "Messwerte sind auf diesem Server nicht verfügbar oder abgeschaltet.",
+    unavailable:
+      "Dieser Server stellt keine Messwerte bereit. Starten Sie svc ohne --disable-metrics, um sie zu sehen.",
     period: "Zeitraum",
     collecting: "Daten werden gesammelt …",
     throughput: "Token-Durchsatz",
@@ -581,7 +598,7 @@ export const de: Texts = {
     server: "Server",
   },
   system: {
-    unavailable: "Angaben zum System sind auf diesem Server nicht verfügbar.",
+    unavailable: "Dieser Server hat keine Systemdaten: Er ist kein svc, oder eine ältere Version.",
     log: "Protokoll des letzten Tages",
     logLabel: "Protokoll",
     refresh: "Aktualisieren",

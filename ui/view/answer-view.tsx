@@ -1,13 +1,15 @@
 // One answer: text, reasoning, tool calls, files and figures.
 
 import { RefreshCw, TriangleAlert } from "lucide";
-import { continueAnswer, fetchAgain, regenerate } from "../state/chat.ts";
+import { askShorter, continueAnswer, fetchAgain, regenerate } from "../state/chat.ts";
 import { CONNECTION_LOST } from "../api/read-events.ts";
 import { isLost, isRunning } from "../state/running.ts";
 import { useState } from "preact/hooks";
 import { change } from "../state/conversations.ts";
 import { withEditedAnswer } from "../state/edits.ts";
 import { newId } from "../state/new-id.ts";
+import { addressOf } from "../state/route.ts";
+import { continueElsewhere } from "../state/ways-out.ts";
 import {
   type AssistantMessage,
   type Conversation,
@@ -127,11 +129,45 @@ function WaysOn({ conversation, message }: AnswerProps) {
       </button>
     );
   }
-  if (!isCut(message)) return null;
+  if (isCut(message)) {
+    return (
+      <button type="button" onClick={() => continueAnswer(conversation.id, message)}>
+        {t.answer.goOn}
+      </button>
+    );
+  }
+  if (message.state !== "failed") return null;
+  return isTooLong(message) ? (
+    <WaysOutOfLength {...{ conversation, message }} />
+  ) : (
+    <p class="row">
+      <button type="button" onClick={() => regenerate(conversation.id, message)}>
+        {t.common.again}
+      </button>
+      {MODEL_CODES.has(message.code ?? "") && (
+        <a href={addressOf({ page: "models" })}>{t.answer.seeModels}</a>
+      )}
+    </p>
+  );
+}
+
+/** Codes of errors that another model or a loaded one would not have. */
+const MODEL_CODES: ReadonlySet<string> = new Set([
+  "model_not_found",
+  "model_unavailable",
+  "adapter_not_found",
+]);
+
+function WaysOutOfLength({ conversation: { id }, message }: AnswerProps) {
   return (
-    <button type="button" onClick={() => continueAnswer(conversation.id, message)}>
-      {t.answer.goOn}
-    </button>
+    <p class="row">
+      <button type="button" onClick={() => askShorter(id, message)}>
+        {t.answer.shorter}
+      </button>
+      <button type="button" onClick={() => void continueElsewhere(id)}>
+        {t.context.elsewhere}
+      </button>
+    </p>
   );
 }
 
