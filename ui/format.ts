@@ -14,7 +14,9 @@ export function formatBytes(bytes: number): string {
 export function formatSecs(secs: number): string {
   if (secs < 0.001) return t.units.underMs;
   if (secs < 1) return `${Math.round(secs * 1000)} ms`;
-  return secs < 60 ? `${fixed(secs, 1)} s` : `${Math.floor(secs / 60)} min ${Math.round(secs % 60)} s`;
+  if (secs < 60) return `${fixed(secs, 1)} s`;
+  const whole = Math.round(secs);
+  return whole % 60 === 0 ? `${whole / 60} min` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 /** Three significant digits below 100, else an integer: 0.123, 4.56, 78.9, 1,234. */

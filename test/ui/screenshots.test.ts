@@ -209,7 +209,7 @@ const SHOTS: readonly Shot[] = [
       await savePrompts(page);
       await page.getByRole("button", { name: "Close settings" }).click();
       await page.getByLabel("Message", { exact: true }).fill("/t");
-      await page.getByRole("option").first().waitFor();
+      await page.getByRole("listbox", { name: "Prompts" }).waitFor();
     },
   },
   {
@@ -295,6 +295,13 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
             },
           ];
       route("/v1/models", { data: cards });
+      const now = Date.now() / 1000;
+      const at = Array.from({ length: 60 }, (_, i) => now - (59 - i) * 5);
+      const wave = (size: number) => at.map((_, i) => Math.round(size * (1 + Math.sin(i / 7))));
+      const series = { svc_running_sequences: wave(4), svc_waiting_sequences: wave(1) };
+      route("/ui/day/metrics", { at, series });
+      ui.route("/metrics", () => new Response("svc_running_sequences 3\n"));
+      route("/ui/day/log", { lines: [{ at: now, text: "the model is loaded" }] });
       const tool = (name: string, description: string) => ({ name, description });
       route("/ui/mcp", {
         can_add: true,
@@ -313,7 +320,8 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
             origin: "page",
             host: "tickets.example.com",
             status: "failed",
-            problem: "it responded with HTTP status 401",
+            problem: "it needs a valid token (HTTP status 401)",
+            needs_token: true,
             tools: [],
           },
         ],

@@ -212,15 +212,16 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         <h2>{id}</h2>
         <span class={`badge ${shown}`}>{stateName(shown)}</span>
         {kind && kind !== "text" ? <span class="badge">{t.models.kinds[kind]}</span> : null}
-        <span class="grow" />
-        <PinButton card={card} />
-        {file !== undefined && <DeleteButton model={file} />}
-        {operations.map((operation) => (
-          <button type="button" onClick={() => void operate(operation)}>
-            {operation.label}
-          </button>
-        ))}
-        {operating !== undefined && <Icon node={RefreshCw} />}
+        <span class="row operations">
+          <PinButton card={card} />
+          {file !== undefined && <DeleteButton model={file} />}
+          {operations.map((operation) => (
+            <button type="button" onClick={() => void operate(operation)}>
+              {operation.label}
+            </button>
+          ))}
+          {operating !== undefined && <Icon node={RefreshCw} />}
+        </span>
       </header>
       {root && root !== id && <p class="faint">{root}</p>}
       <Badges card={card} file={file} />

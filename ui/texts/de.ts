@@ -11,7 +11,7 @@ export const de: Texts = {
     dates: "de",
   },
   units: { underMs: "unter 1 ms" },
-  themes: { system: "System", light: "hell", dark: "dunkel" },
+  themes: { system: "System", light: "Hell", dark: "Dunkel" },
   common: {
     save: "Speichern",
     cancel: "Abbrechen",

@@ -18,7 +18,7 @@ export const en = {
     dates: "en-GB",
   },
   units: { underMs: "under 1 ms" },
-  themes: { system: "system", light: "light", dark: "dark" },
+  themes: { system: "System", light: "Light", dark: "Dark" },
   common: {
     save: "Save",
     cancel: "Cancel",

@@ -134,7 +134,6 @@ function AddForm({ onDone }: { readonly onDone: () => void }) {
   };
   return (
     <form
-      class="mcp-form"
       aria-label={t.mcp.add}
       onSubmit={(event) => {
         event.preventDefault();
