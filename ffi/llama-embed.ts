@@ -5,6 +5,7 @@ import { ServiceError } from "../src/core/error.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/text/backend.ts";
 import type { EmbedBackend, EmbedInput, Pooling } from "../src/worker/text/embed-backend.ts";
 import type { Native } from "./library.ts";
+import { requireInvariantVectors } from "./llama-invariance.ts";
 import type { LlamaTemplates } from "./llama-chat.ts";
 import { type Handle, nativeText } from "./text.ts";
 
@@ -44,6 +45,12 @@ export interface EmbedModel {
   readonly has_decoder: boolean;
 }
 
+export interface EmbedOptions {
+  readonly threads: number;
+  /** Whether the server promises the same bits in every batch. */
+  readonly isInvariant: boolean;
+}
+
 /** The pooling of the model; undefined if it gives no embeddings. */
 function poolingOf({ pooling, has_encoder, has_decoder }: EmbedModel): Pooling | undefined {
   return has_encoder && has_decoder ? undefined : POOLINGS[pooling];
@@ -73,8 +80,14 @@ export class LlamaEmbedder implements EmbedBackend {
   readonly context: Handle;
   private readonly templates: LlamaTemplates;
 
-  /** Throws ServiceError when the model gives neither embeddings nor scores, or memory is short. */
-  constructor(native: Native, model: Handle, templates: LlamaTemplates, info: EmbedModel, threads: number) {
+  /** Throws ServiceError when the model gives neither embeddings nor scores, or not the same in every batch, or memory is short. */
+  constructor(
+    native: Native,
+    model: Handle,
+    templates: LlamaTemplates,
+    info: EmbedModel,
+    { threads, isInvariant }: EmbedOptions,
+  ) {
     this.ranks = canRank(info);
     this.scoresAreChances = RANKS_LAST.has(info.architecture);
     const pooling = this.ranks ? (this.scoresAreChances ? "last" : "cls") : poolingOf(info);
@@ -102,6 +115,7 @@ export class LlamaEmbedder implements EmbedBackend {
     );
     const context = native.svc_context_new(model, params, params.length);
     if (context === null) throw new ServiceError("model_unavailable", nativeText(native.svc_last_error()));
+    if (isInvariant) requireInvariantVectors(native, context);
     this.native = native;
     this.context = context;
     this.templates = templates;

@@ -13,6 +13,15 @@ export function requireInvariance(native: Native, context: Handle, hasMedia: boo
   throw new ServiceError("model_unavailable", message);
 }
 
+/** Throws ServiceError(unsupported_capability) where vectors or scores would depend on other requests; frees the context then. */
+export function requireInvariantVectors(native: Native, context: Handle): void {
+  const variance = varianceOf(native, context);
+  if (variance === "") return;
+  native.svc_context_free(context);
+  const message = `On this server, with determinism = "batch-invariant", this model computes no vectors or scores: they would depend on other requests because of ${variance}. Use another model, or a server with determinism = "off".`;
+  throw new ServiceError("unsupported_capability", message, { param: "model" });
+}
+
 function varianceOf(native: Native, context: Handle): string {
   if (!describeHost(native).kernels.includes("attention"))
     return "attention kernels that need AVX2 and are not switched off by SVC_KERNELS";

@@ -368,8 +368,9 @@ export class LlamaBackend implements Backend {
   /** The model's context for embeddings or scores, created at the first call. Throws ServiceError if the model has none. */
   embedder(): LlamaEmbedder {
     if (this.embedding !== undefined) return this.embedding;
-    const { native, model, templates, meta, info } = this;
-    this.embedding = new LlamaEmbedder(native, model, templates, meta, info.threads);
+    const { native, model, templates, meta, info, isInvariant } = this;
+    const { threads } = info;
+    this.embedding = new LlamaEmbedder(native, model, templates, meta, { threads, isInvariant });
     this.adapters.applyTo(this.embedding.context);
     return this.embedding;
   }

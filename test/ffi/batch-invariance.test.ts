@@ -7,13 +7,16 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
+import { u32Field } from "../../src/lora/gguf-write.ts";
 import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
+import { Embedder, type EmbedOutcome } from "../../src/worker/text/embedder.ts";
 import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
 import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { ARCHITECTURE_NAMES } from "../helpers/architectures.ts";
 import { alone, difference, mixed, Mixer, randomAsks } from "../helpers/mixes.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { POOLING, tinyPooled, tinyWith } from "../helpers/tiny-models.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { random } from "../helpers/world.ts";
 
@@ -30,12 +33,37 @@ const ENVIRONMENT = { SVC_BATCH_INVARIANT: "1", GOMP_SPINCOUNT: "500" };
 const CPUINFO = "/proc/cpuinfo";
 const flags = existsSync(CPUINFO) ? readFileSync(CPUINFO, "utf8") : "";
 
+const TEXTS = [
+  "a",
+  "the capital of france is paris",
+  "the quick brown fox ".repeat(20),
+  "cats",
+  "one two three",
+];
+
 if (process.env.SVC_BATCH_INVARIANT === "1") {
   describe.each(NAMES)("%s", invariant);
   test("a model that gives no answers is not refused", async () => {
     const bert = await tinyBackend({ batchInvariant: true }, architectureModel("bert"));
     expect(bert.info).toMatchObject({ generates: false, embeds: true });
     bert.close();
+  });
+  test.each([
+    ["embeddings", tinyPooled("mean"), TEXTS.map((input) => [input]), { inputs: TEXTS }],
+    ["scores", causalRanker(), TEXTS.map((text) => [text]), { query: "a cat", documents: TEXTS }],
+  ] as const)("%s are the same alone and among others, bit for bit", async (_, path, ones, all) => {
+    const backend = await tinyBackend({ batchInvariant: true }, path);
+    const alone = ones.map((texts) =>
+      vectorsOf(backend, "inputs" in all ? { inputs: texts } : { ...all, documents: texts }),
+    );
+    expect(vectorsOf(backend, all)).toEqual(alone.flat());
+    expect(new Set(alone.flat().map(([first]) => first)).size).toBe(TEXTS.length);
+    backend.close();
+  });
+  test("an encoder, whose attention has no order, is refused for embeddings with the reason", async () => {
+    const backend = await tinyBackend({ batchInvariant: true }, architectureModel("bert"));
+    expect(() => backend.embedder()).toThrow(/batch-invariant.*attention whose cells have no order/);
+    backend.close();
   });
   test("a model whose graph depends on the batch is refused", async () => {
     expect(await openOrRefused({}, architectureModel("grok"))).toBeUndefined();
@@ -55,6 +83,31 @@ if (process.env.SVC_BATCH_INVARIANT === "1") {
       },
       3_600_000,
     );
+
+/** A reranker as Qwen3's are: causal, with a head over the last token. */
+function causalRanker(): string {
+  const pooling = u32Field("qwen3.pooling_type", POOLING.rank);
+  return tinyWith("causal-ranker", [pooling], architectureModel("qwen3"));
+}
+
+/** The vectors of all inputs, or the scores of all documents, of one request. */
+function vectorsOf(
+  backend: LlamaBackend,
+  request:
+    | { readonly inputs: readonly string[] }
+    | { readonly query: string; readonly documents: readonly string[] },
+): readonly Float32Array[] {
+  const results: EmbedOutcome["result"][] = [];
+  const embedder = new Embedder(
+    () => backend.embedder(),
+    ({ result }) => results.push(result),
+  );
+  embedder.add(1, { model: "default", truncate: false, ...request });
+  while (embedder.step(5));
+  const [result] = results;
+  if (result === undefined || !("vectors" in result)) throw new Error("no vectors", { cause: result });
+  return result.vectors;
+}
 
 /** An architecture whose graphs depend on the batch is refused. */
 async function openOrRefused(sizes: object, path: string): Promise<LlamaBackend | undefined> {
