@@ -1,72 +1,81 @@
-// What determinism = "batch-invariant" costs, and how far answers differ without it: `bun bench/sameness.ts`. Runs itself once
-// for each mode, since the native libraries read the switch once. The model is random, of the shape of a small Qwen3.
+// What determinism = "batch-invariant" costs in tokens/s: `bun bench/sameness.ts`. Both modes take turns, each in a process of its
+// own, since the native libraries read the switch once. The model is random, of the shape of a small Qwen3. How far answers
+// differ: sameness-mixes.ts.
 
 import { join } from "node:path";
-import { alone, type Difference, difference, mixed, Mixer, randomAsks } from "../test/helpers/mixes.ts";
+import { Mixer } from "../test/helpers/mixes.ts";
 import { tinyBackend, TINY_PATH } from "../test/helpers/native.ts";
 import { tempDir } from "../test/helpers/tmp.ts";
 import { random } from "../test/helpers/world.ts";
 import { writeModel } from "./model.ts";
+import { median } from "./stats.ts";
 
-const ASKS = 200;
+/** Turns of each mode. */
+const ROUNDS = 3;
 /** Prompt tokens and streams of each measurement of decode. */
 const DECODES = [
   { context: 64, streams: 1 },
   { context: 64, streams: 16 },
-  { context: 4096, streams: 1 },
-  { context: 1024, streams: 16 },
+  { context: 2048, streams: 1 },
+  { context: 512, streams: 16 },
 ] as const;
 const DECODE_TOKENS = 48;
 const PREFILL_TOKENS = 2048;
+/** Streams that share a beginning, which the invariant mode reads for each of them. */
+const SHARED = { context: 2048, streams: 8 };
 
-interface Measured {
-  /** Tokens per second. */
-  readonly speeds: Readonly<Record<string, number>>;
-  readonly difference: Difference;
-}
+/** Tokens per second. */
+type Speeds = Readonly<Record<string, number>>;
 
-async function measure(): Promise<Measured> {
+async function measure(): Promise<Speeds> {
   const path = join(tempDir(), "sameness.gguf");
   const shape = { embd: 512, layers: 8, heads: 8, kvHeads: 4, headDim: 128, ffn: 1536, contextTokens: 8192 };
   writeModel(path, "sameness", { arch: "qwen3", ...shape, vocab: "", template: "", tied: true }, TINY_PATH);
-  const sizes = { contextLen: 24_576, maxSeqs: 32, prefixCacheN: 4, batch: 512, ubatch: 256 };
+  const sizes = { contextLen: 12_288, maxSeqs: 16, prefixCacheN: 4, batch: 512, ubatch: 256 };
   const backend = await tinyBackend({ ...sizes, threads: 2 }, path);
-  const one = await tinyBackend({ ...sizes, maxSeqs: 1, threads: 1 }, path);
   const chance = random(3);
-  const below = (n: number): number => Math.floor(chance() * n);
-  const words = (n: number): number[] => Array.from({ length: n }, () => 3 + below(2000));
-  const speeds: Record<string, number> = {};
-  const timed = async (prompts: readonly number[][], maxTokens: number): Promise<number> => {
-    const mixer = new Mixer(backend);
-    for (const prompt of prompts) mixer.add({ prompt, maxTokens, temperature: 0, seed: 1 });
+  const words = (n: number): number[] => Array.from({ length: n }, () => 3 + Math.floor(chance() * 2000));
+  const timed = async (
+    prompts: readonly number[][],
+    maxTokens: number,
+    opening?: readonly number[],
+  ): Promise<number> => {
+    const mixer = new Mixer(backend, { prefixCacheN: 4 });
+    if (opening !== undefined) {
+      mixer.add({ prompt: opening, maxTokens: 1, temperature: 0, seed: 1 });
+      await mixer.drain();
+    }
     const startMs = performance.now();
+    for (const prompt of prompts) mixer.add({ prompt, maxTokens, temperature: 0, seed: 1 });
     await mixer.drain();
     mixer.engine.close();
     return (performance.now() - startMs) / 1000;
   };
+  /** Tokens per second of decode: without the time of the same prompts. */
+  const decode = async (prompts: readonly number[][], opening?: readonly number[]): Promise<number> => {
+    const seconds = (await timed(prompts, 1 + DECODE_TOKENS, opening)) - (await timed(prompts, 1, opening));
+    return (DECODE_TOKENS * prompts.length) / seconds;
+  };
   await timed([words(100)], 8);
+  const speeds: Record<string, number> = {};
   speeds[`prompt of ${PREFILL_TOKENS} tokens`] = PREFILL_TOKENS / (await timed([words(PREFILL_TOKENS)], 1));
-  for (const { context, streams } of DECODES) {
-    const prompts = Array.from({ length: streams }, () => words(context));
-    const seconds = (await timed(prompts, 1 + DECODE_TOKENS)) - (await timed(prompts, 1));
-    speeds[`${streams} streams after ${context} tokens`] = (DECODE_TOKENS * streams) / seconds;
-  }
-  const asks = randomAsks(ASKS, below, { promptMax: 400, answerMax: 12 });
-  const found = await mixed(
-    new Mixer(backend, { prefixCacheN: 4, drafts: true, multiStepMs: 1 }),
-    asks,
-    below,
-  );
-  return { speeds, difference: difference(found, await alone(one, asks)) };
+  for (const { context, streams } of DECODES)
+    speeds[`${streams} streams after ${context} tokens`] = await decode(
+      Array.from({ length: streams }, () => words(context)),
+    );
+  const opening = words(SHARED.context);
+  const sharing = Array.from({ length: SHARED.streams }, () => [...opening, ...words(8)]);
+  speeds[`${SHARED.streams} streams after ${SHARED.context} common tokens`] = await decode(sharing, opening);
+  return speeds;
 }
 
-async function inMode(environment: Readonly<Record<string, string>>): Promise<Measured> {
+async function inMode(invariant: "0" | "1"): Promise<Speeds> {
   const child = Bun.spawn([process.execPath, import.meta.path, "measure"], {
-    env: { ...process.env, ...environment },
+    env: { ...process.env, SVC_BATCH_INVARIANT: invariant },
     stdout: "pipe",
     stderr: "inherit",
   });
-  const measured: Measured = JSON.parse(await new Response(child.stdout).text());
+  const measured: Speeds = JSON.parse(await new Response(child.stdout).text());
   return measured;
 }
 
@@ -74,18 +83,15 @@ if (process.argv[2] === "measure") {
   process.stdout.write(JSON.stringify(await measure()));
   process.exit(0);
 }
-const off = await inMode({});
-const invariant = await inMode({ SVC_BATCH_INVARIANT: "1" });
-console.log("| tokens/s | off | batch-invariant | price |\n|---|---|---|---|");
-for (const [name, speed] of Object.entries(off.speeds)) {
-  const other = invariant.speeds[name] ?? 0;
+const rounds: { readonly off: Speeds; readonly invariant: Speeds }[] = [];
+for (let i = 0; i < ROUNDS; i++) rounds.push({ off: await inMode("0"), invariant: await inMode("1") });
+console.log("| tokens/s, median | off | batch-invariant | price (of each round) |\n|---|--:|--:|--:|");
+for (const name of Object.keys(rounds[0]?.off ?? {})) {
+  const speed = (mode: "off" | "invariant") => rounds.map((round) => round[mode][name] ?? Number.NaN);
+  const [off, invariant] = [speed("off"), speed("invariant")];
+  const prices = off.map((fast, i) => 100 * (1 - (invariant[i] ?? Number.NaN) / fast));
+  const all = prices.map((price) => price.toFixed(0)).join(", ");
   console.log(
-    `| ${name} | ${speed.toFixed(0)} | ${other.toFixed(0)} | ${((1 - other / speed) * 100).toFixed(0)} % |`,
-  );
-}
-for (const [mode, { difference: found }] of Object.entries({ off, "batch-invariant": invariant })) {
-  const { answers, tokens, logprobs, largest } = found;
-  console.log(
-    `${mode}: of ${answers} answers in a mix, ${tokens} have other tokens and ${logprobs} other log probabilities than alone; largest difference ${largest.toPrecision(2)}`,
+    `| ${name} | ${median(off).toFixed(0)} | ${median(invariant).toFixed(0)} | ${median(prices).toFixed(0)} % (${all}) |`,
   );
 }
