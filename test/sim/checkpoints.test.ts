@@ -42,6 +42,20 @@ describe.each(["alone", "with cells"] as const)("states %s", (states) => {
     world.expectEmpty();
   });
 
+  test("turns that begin with the last answer compute only what is new", () => {
+    const world = new World({ ...options, contextTokens: 2048 });
+    const tokens = words(200, 3);
+    for (let turn = 0; turn < 20; turn++) {
+      const before = world.backend.computedTokens;
+      ask(world, turn, tokens, 40);
+      const { text } = expectedText(world.backend, tokens, 40);
+      // The last token of an answer is not computed with it.
+      if (turn > 0) expect(world.backend.computedTokens - before).toBe(1 + 12 + 39);
+      tokens.push(...Buffer.from(text, "latin1"), ...words(12, turn));
+    }
+    world.expectEmpty();
+  });
+
   test("what opens the answer is left out where markup tells", () => {
     const world = new World(options);
     const opening = [16, 5, 7]; // markup, and what follows it

@@ -105,6 +105,85 @@ describe("memory", () => {
     expect(restored.computed).toBeLessThan(800 + 32 * restored.preemptions);
   });
 
+  const LONG = { ...SMALL, cells: 3000, contextTokens: 2000, eogOneIn: 1e9 };
+
+  test("a long prefix is restored in pieces, one a step, and other answers go on", () => {
+    const world = new World(LONG, { prefixCacheN: 2, tiers: inMemory(1 << 22) });
+    const chance = random(11);
+    const [stream, user, ...others] = Array.from({ length: 5 }, () => words(1200, chance)) as [
+      number[],
+      number[],
+    ];
+    ask(world, 0, user, 4);
+    for (const [i, prompt] of others.entries()) ask(world, 1 + i, prompt, 4); // evict it
+    world.add(10, request(stream.slice(0, 40), { maxTokens: 300 }));
+    while (world.engine.runningCount === 0) world.engine.step(0);
+    for (let i = 0; i < 10; i++) world.engine.step(0);
+    world.add(11, request([...user, 1, 2, 3], { maxTokens: 8 }));
+    const before = world.engine.stats();
+    let steps = 0;
+    for (let last = before; world.engine.runningCount < 2; steps++) {
+      world.engine.step(0);
+      const now = world.engine.stats();
+      expect(now.tierTokens - last.tierTokens).toBeLessThanOrEqual(128);
+      expect(now.decodeTokens).toBeGreaterThan(last.decodeTokens);
+      last = now;
+    }
+    expect(steps).toBeGreaterThanOrEqual(9);
+    world.drain();
+    const { tierTokens, prefillTokens } = world.engine.stats();
+    expect(tierTokens - before.tierTokens).toBeGreaterThanOrEqual(1152);
+    expect(prefillTokens - before.prefillTokens).toBeLessThan(64);
+    expect(world.witness(11).text).toBe(expectedText(world.backend, [...user, 1, 2, 3], 8).text);
+    world.expectEmpty();
+  });
+
+  test("a sequence that ends while it is restored leaves nothing behind", () => {
+    const world = new World(LONG, { prefixCacheN: 2, tiers: inMemory(1 << 22) });
+    const chance = random(12);
+    const users = Array.from({ length: 4 }, () => words(1200, chance));
+    users.forEach((prompt, id) => ask(world, id, prompt, 4));
+    world.add(10, request([...(users[0] ?? []), 1], { maxTokens: 8 }));
+    for (let i = 0; i < 4; i++) world.engine.step(0);
+    expect(world.engine.stats().tierTokens).toBeGreaterThan(0);
+    world.abort(10);
+    ask(world, 11, [...(users[1] ?? []), 1]);
+    world.expectEmpty();
+  });
+
+  for (const seed of [1, 2])
+    test(`seed ${seed}: under random traffic of long prefixes every run says what it would say alone`, () => {
+      const chance = random(40 + seed);
+      const world = new World(
+        { ...LONG, cells: seed === 1 ? 2100 : 4000, eogOneIn: 200 },
+        { prefixCacheN: 3, tiers: inMemory(1 << 23) },
+      );
+      const openings = Array.from({ length: 5 }, (_, i) => words(400 + 220 * i, chance));
+      const asked = new Map<number, { prompt: number[]; maxTokens: number }>();
+      for (let id = 0; id < 50;) {
+        if (chance() < 0.06) {
+          const opening = openings[Math.floor(chance() * openings.length)] ?? [];
+          const run = {
+            prompt: [...opening, ...words(1 + Math.floor(chance() * 80), chance)],
+            maxTokens: 1 + Math.floor(chance() * 200),
+          };
+          asked.set(id, run);
+          world.add(id++, request(run.prompt, { maxTokens: run.maxTokens }));
+        }
+        if (id > 0 && chance() < 0.01) {
+          const victim = Math.floor(chance() * id);
+          if (world.witness(victim).ended === undefined) world.abort(victim);
+        }
+        world.engine.step(0);
+      }
+      world.drain();
+      for (const [id, { prompt, maxTokens }] of asked)
+        if (!world.witness(id).aborted)
+          expect(world.witness(id).text).toBe(expectedText(world.backend, prompt, maxTokens).text);
+      expect(world.engine.stats().tierTokens).toBeGreaterThan(2000);
+      world.expectEmpty();
+    });
+
   test("copies that fail are computed instead", () => {
     const world = new World(
       { ...SMALL, copies: (what, count) => what === "save" || count % 5 !== 4 },

@@ -25,7 +25,8 @@ export interface CandidateSearch extends QueueView {
 
 /**
  * The first waiting sequences with their prefix hits, except those that should wait for a prefix, those whose blocks are
- * being read and those whose media are not encoded yet. The search stops at a sequence of another adapter: it must find room when its adapter is scheduled.
+ * being read or restored and those whose media are not encoded yet. The search stops at a sequence of another adapter: it must find
+ * room when its adapter is scheduled.
  */
 export function findCandidates(search: CandidateSearch): readonly Candidate<EngineSequence>[] {
   const { waiting, running, kv, media, adapter } = search;
@@ -35,14 +36,18 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
   const max = Math.min(CANDIDATES_MAX, search.max);
   for (const sequence of waiting) {
     if (candidates.length >= max) break;
-    if (kv.isReading(sequence)) continue;
+    if (kv.isHeld(sequence, running)) continue;
     const isOther = sequence.adapter !== adapter;
     if (isOther && sequence.media.length === 0) break;
-    const { shared, sharedPinned, wait, divergence } = kv.match(sequence, running, ahead);
+    const match = kv.match(sequence, running, ahead);
+    const { shared, sharedPinned, wait, divergence } = match;
     divergence?.from.addBoundary(divergence.at);
     const encoded = wait || media.has(sequence, shared);
     if (isOther && encoded) break;
     if (isOther || wait || !encoded) continue;
+    const restored = kv.restoreFirst(sequence, match, running);
+    if (restored === "full") break;
+    if (restored === "later") continue;
     kv.prepare(sequence, shared, running);
     candidates.push({ sequence, shared, sharedPinned });
     ahead.push(sequence);

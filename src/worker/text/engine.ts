@@ -155,6 +155,7 @@ export class Engine {
       // A pass that was not computed preempts or fails sequences: the rest of the plan no longer holds.
       if (isDone) for (const planned of separate) this.decode(this.mediaModes, [planned]);
       if (this.tiers !== undefined) this.tiers.prefillTokenMs = this.context.cost.prefillTokenMs;
+      this.kv.restorePiece(runningSet.running);
       this.kv.writeBlock();
       return "worked";
     }
@@ -163,6 +164,7 @@ export class Engine {
       this.takeEncodings(waitMs);
       return "rendering";
     }
+    if (this.kv.restorePiece(runningSet.running)) return "worked";
     const isReading = runningSet.waiting.every((sequence) => this.kv.isReading(sequence));
     assert(isReading, "a waiting sequence is admitted when none runs");
     if (this.kv.writeBlock()) return "worked";

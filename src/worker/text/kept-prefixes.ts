@@ -4,6 +4,7 @@ import type { AdapterId } from "../../core/adapter.ts";
 import type { SlotId } from "./backend.ts";
 import type { Partition } from "./partition.ts";
 import type { Holder } from "./state-sharing.ts";
+import { BLOCK_TOKENS } from "./tiers/block.ts";
 import type { BlockRun } from "./tiers/tiers.ts";
 
 /**
@@ -52,6 +53,23 @@ export class KeptPrefixes {
 
   remove(kept: Kept): void {
     this.list = this.list.filter((other) => other !== kept);
+  }
+
+  /** Its slot was cut to its first `length` tokens, a multiple of a block. */
+  shorten(kept: Kept, length: number): void {
+    const { run } = kept;
+    const blocks = length / BLOCK_TOKENS;
+    const shorter: Kept = {
+      ...kept,
+      tokens: kept.tokens.subarray(0, length),
+      run: run && {
+        ...run,
+        tokens: run.tokens.subarray(0, length),
+        keys: run.keys?.slice(0, blocks),
+        saved: Math.min(run.saved, blocks),
+      },
+    };
+    this.list = this.list.map((other) => (other === kept ? shorter : other));
   }
 
   /** It has just been used. */

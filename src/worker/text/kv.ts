@@ -9,10 +9,12 @@
 import type { AdapterId } from "../../core/adapter.ts";
 import { assert } from "../../core/assert.ts";
 import type { Backend, SlotId } from "./backend.ts";
-import { CellBook } from "./cells.ts";
 import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkpoints.ts";
-import { type Kept, KeptPrefixes } from "./kept-prefixes.ts";
+import type { CellBook } from "./cells.ts";
+import type { KeptPrefixes } from "./kept-prefixes.ts";
+import { Restoring, type RestoreState } from "./restoring.ts";
 import type { Sequence } from "./sequence.ts";
+import { SlotPool } from "./slot-pool.ts";
 import { BLOCK_TOKENS } from "./tiers/block.ts";
 import { type CacheTiers, NO_TIERS, type TierCounts } from "./tiers/tiers.ts";
 import { type Holder, type Divergence, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
@@ -47,16 +49,20 @@ export interface KvStores {
   readonly tiers?: CacheTiers | undefined;
 }
 
+/** As the scheduler leaves free for each running sequence. */
+const HEADROOM_CELLS = 16;
+
 const NO_HIT: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
 
 export class KvCache {
   private readonly backend: Backend;
   private readonly book: CellBook;
   private readonly keptMax: number;
-  private readonly freeSlots: SlotId[];
-  private readonly kept = new KeptPrefixes();
+  private readonly pool: SlotPool;
+  private readonly kept: KeptPrefixes;
   private readonly sharing: StateSharing | undefined;
   private readonly tiers: CacheTiers | undefined;
+  private readonly restoring: Restoring | undefined;
 
   /** `keptMax`: finished prefixes to keep; 0 disables sharing. */
   constructor(backend: Backend, keptMax: number, { checkpointBytes = 0, tiers }: KvStores = {}) {
@@ -66,10 +72,16 @@ export class KvCache {
     this.tiers = saves || (keptMax > 0 && states === undefined) ? tiers : undefined;
     const everyTokens = this.tiers === undefined ? 1 : BLOCK_TOKENS;
     this.sharing = saves ? new StateSharing(states, { bytesMax: checkpointBytes, everyTokens }) : undefined;
-    this.book = new CellBook(backend.cells, backend.slots);
-    this.keptMax = Math.min(keptMax, backend.slots);
-    // Highest first, so that pop() hands out slot 0 first.
-    this.freeSlots = Array.from({ length: backend.slots }, (_, i) => (backend.slots - 1 - i) as SlotId);
+    this.pool = new SlotPool(backend, keptMax, this.tiers);
+    this.book = this.pool.book;
+    this.kept = this.pool.kept;
+    this.keptMax = this.pool.keptMax;
+    const share = (source: SlotId, target: SlotId, sequence: Sequence, length: number): void => {
+      backend.shareSlot(source, target, sequence.positionOf(length));
+      this.book.share(source, target, length);
+    };
+    const isPieceable = this.tiers !== undefined && this.sharing === undefined && backend.reuse === "prefix";
+    if (isPieceable) this.restoring = new Restoring({ pool: this.pool, tiers: this.tiers, share });
   }
 
   /** Cells that running sequences do not hold. */
@@ -94,7 +106,7 @@ export class KvCache {
 
   /** Slots without a running sequence. */
   get availableSlots(): number {
-    return this.freeSlots.length + this.kept.count;
+    return this.pool.available;
   }
 
   /** Checkpoints held, their bytes, and how many were restored. */
@@ -117,19 +129,48 @@ export class KvCache {
 
   /** A sequence has ended, admitted or not. */
   ended(sequence: Sequence): void {
+    this.restoring?.release(sequence);
     this.tiers?.release(sequence);
   }
 
-  /** Whether a sequence's blocks are being read; it must not be admitted yet. */
+  /** Whether a sequence's blocks are being read or restored; it must not be admitted yet. */
   isReading(sequence: Sequence): boolean {
-    return this.tiers?.isReading(sequence) === true;
+    return this.tiers?.isReading(sequence) === true || this.restoring?.has(sequence) === true;
   }
 
-  /** Copies one block of a finished prefix to disk, latest prefix first. False: none is left, or the disk is busy. */
+  /** The same; begins to restore what has been read so far. */
+  isHeld(sequence: Sequence, running: readonly Sequence[]): boolean {
+    if (!this.isReading(sequence)) return false;
+    if (this.restoring === undefined || this.restoring.has(sequence)) return true;
+    const match = this.match(sequence, running, []);
+    if (!match.wait) this.restoreFirst(sequence, match, running);
+    return true;
+  }
+
+  /** Restores the hit of a waiting sequence piece by piece before it is admitted, if it is long. */
+  restoreFirst(sequence: Sequence, match: Match, running: readonly Sequence[]): RestoreState {
+    if (this.restoring === undefined) return "now";
+    const headroom = HEADROOM_CELLS * (running.length + 1);
+    const cells = sequence.known - match.sharedPinned + (running.length === 0 ? 0 : headroom);
+    return this.restoring.begin(sequence, match, cells, running.length === 0);
+  }
+
+  /** Restores the next piece for a waiting sequence. False: it is still being read, or nothing is restored. */
+  restorePiece(running: readonly Sequence[]): boolean {
+    return this.restoring?.step(running.length === 0) === true;
+  }
+
+  /**
+   * Copies one block of a finished prefix to disk, latest prefix first; without a disk, of the one that will be evicted next. False:
+   * none is left, or the disk is busy.
+   */
   writeBlock(): boolean {
     const { tiers } = this;
     if (tiers === undefined) return false;
-    const kept = this.kept.all.findLast(({ run }) => run !== undefined && tiers.mayWrite(run));
+    const next = this.kept.count < this.keptMax ? undefined : this.kept.all[0];
+    const kept = this.kept.all.findLast(
+      (one) => one.run !== undefined && tiers.mayWrite(one.run, one === next),
+    );
     return kept?.run !== undefined && tiers.save(kept.run, kept.slot);
   }
 
@@ -261,7 +302,7 @@ export class KvCache {
   /** A slot with the cells before a state of `length` tokens, or fewer: `pooled` of them from `source`, the others from a tier. */
   private takeCells(sequence: Sequence, source: SlotId | undefined, pooled: number, length: number): SlotId {
     const kept = this.kept.find(source);
-    const isLast = kept !== undefined && this.freeSlots.length === 0 && this.kept.count === 1;
+    const isLast = kept !== undefined && this.pool.free === 0 && this.kept.count === 1;
     if (isLast && pooled === length && source !== undefined) {
       this.kept.remove(kept);
       this.book.truncate(source, length); // its cells are cut once it has the state
@@ -282,7 +323,7 @@ export class KvCache {
 
   /** Evicts kept prefixes until `count` cells are free. Running sequences must leave that many. */
   makeRoom(count: number): void {
-    while (this.book.free < count && this.kept.count > 0) this.evictOldest();
+    this.pool.makeRoom(count);
   }
 
   /** `count` more tokens of a sequence were computed. */
@@ -316,6 +357,8 @@ export class KvCache {
     const { slot, partition } = sequence;
     if (slot === undefined) return;
     this.settle(sequence);
+    const state = keep ? this.sharing?.ended(sequence) : undefined;
+    if (state !== undefined) this.tiers?.writeState(sequence, state);
     const usable = sequence.wholeChunks(sequence.computed);
     const isUsable = usable === sequence.computed || (keep && this.cutBack(sequence, slot, usable));
     const tokens = sequence.firstTokens(isUsable ? usable : 0);
@@ -328,21 +371,21 @@ export class KvCache {
       tokens.length >= PREFIX_TOKENS_MIN &&
       !this.kept.covers(tokens, partition)
     ) {
-      for (const covered of this.kept.coveredBy(tokens, partition)) this.drop(covered);
+      for (const covered of this.kept.coveredBy(tokens, partition)) this.pool.drop(covered);
       const own = tokens.slice();
-      this.kept.add({ slot, partition, tokens: own, run: this.tiers?.runOf(own, partition) });
-      if (this.kept.count > this.keptMax) this.evictOldest();
-      for (const short of this.kept.excessShort()) this.evict(short);
+      this.pool.keep({ slot, partition, tokens: own, run: this.tiers?.runOf(own, partition) });
+      for (const short of this.kept.excessShort()) this.pool.evict(short);
     } else {
-      this.clear(slot);
+      this.pool.clear(slot);
     }
   }
 
-  /** Releases the slot of a sequence that will be admitted again; the tiers keep what it has computed. */
+  /** Releases the slot of a sequence that will be admitted again. Where there are tiers, it is kept until its cells are needed. */
   preempt(sequence: Sequence): void {
+    const { tiers, restoring, keptMax } = this;
     this.settle(sequence);
-    if (sequence.slot !== undefined) this.tiers?.suspend(sequence, sequence.slot, sequence.computed);
-    this.release(sequence, false);
+    if (restoring !== undefined && sequence.slot !== undefined) tiers?.suspend(sequence, sequence.computed);
+    this.release(sequence, restoring !== undefined && keptMax > 0);
   }
 
   /** Drops the computed part of an incomplete media chunk. False: this memory cannot be truncated there. */
@@ -354,7 +397,7 @@ export class KvCache {
 
   /** Drops the kept prefixes and checkpoints of an adapter. */
   dropAdapter(adapter: AdapterId): void {
-    for (const kept of this.kept.ofAdapter(adapter)) this.drop(kept);
+    for (const kept of this.kept.ofAdapter(adapter)) this.pool.drop(kept);
     this.sharing?.checkpoints.dropAdapter(adapter);
     this.tiers?.forgetAdapter(adapter);
   }
@@ -362,12 +405,11 @@ export class KvCache {
   /** Drops all kept prefixes and checkpoints. */
   dropAll(): void {
     this.sharing?.checkpoints.dropAll();
-    for (const kept of this.kept.all) this.drop(kept);
+    for (const kept of this.kept.all) this.pool.drop(kept);
   }
 
   private takeFreeSlot(): SlotId {
-    if (this.freeSlots.length === 0) this.evictOldest();
-    const slot = this.freeSlots.pop();
+    const slot = this.pool.take();
     assert(slot !== undefined, "admissions are limited by available slots");
     return slot;
   }
@@ -379,7 +421,7 @@ export class KvCache {
   private takePrefix(source: SlotId, shared: number, positions: number): SlotId {
     const kept = this.kept.find(source);
     const isWhole = kept !== undefined && kept.tokens.length === shared;
-    const isLast = this.freeSlots.length === 0 && this.kept.count === 1;
+    const isLast = this.pool.free === 0 && this.kept.count === 1;
     if (kept !== undefined && (isWhole || isLast || this.backend.reuse !== "prefix")) {
       this.kept.remove(kept);
       if (isWhole || this.backend.cutSlot(source, positions)) {
@@ -395,27 +437,5 @@ export class KvCache {
     this.backend.shareSlot(source, slot, positions);
     this.book.share(source, slot, shared);
     return slot;
-  }
-
-  private evictOldest(): void {
-    const [oldest] = this.kept.all;
-    if (oldest !== undefined) this.evict(oldest);
-  }
-
-  /** Drops a kept prefix once the tiers have a copy. */
-  private evict(kept: Kept): void {
-    if (kept.run !== undefined) while (this.tiers?.save(kept.run, kept.slot) === true);
-    this.drop(kept);
-  }
-
-  private drop(kept: Kept): void {
-    this.kept.remove(kept);
-    this.clear(kept.slot);
-  }
-
-  private clear(slot: SlotId): void {
-    this.backend.cutSlot(slot, 0);
-    this.book.truncate(slot, 0);
-    this.freeSlots.push(slot);
   }
 }

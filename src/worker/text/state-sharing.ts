@@ -11,6 +11,9 @@ export const PREFIX_TOKENS_MIN = 16;
 /** Within a prompt, a state is saved at each multiple of this many tokens. */
 const CHECKPOINT_EVERY_TOKENS = 4096;
 
+/** Shorter answers are computed again rather than saved, tokens. */
+const ANSWER_TOKENS_MIN = 32;
+
 /** A slot and the tokens of its cells. */
 export interface Holder {
   readonly slot: SlotId;
@@ -113,6 +116,21 @@ export class StateSharing {
     const { slot, computed } = sequence;
     if (slot === undefined || sequence.draft.length > 0 || !sequence.isAtBoundary) return undefined;
     if (this.checkpoints.has(sequence, computed)) return undefined;
+    const state = this.states.save(slot);
+    if (state !== undefined) this.checkpoints.add(sequence, computed, state);
+    return state;
+  }
+
+  /**
+   * Saves the state at the end of an answer, so that a next turn that begins with the answer computes only what is new; undefined
+   * where none was saved. States with cells need none: they are kept in their slots.
+   */
+  ended(sequence: Sequence): Uint8Array | undefined {
+    const { slot, computed } = sequence;
+    if (slot === undefined || !this.states.alone || sequence.wholeChunks(computed) < computed)
+      return undefined;
+    const last = this.checkpoints.find(sequence, computed)?.tokens.length ?? 0;
+    if (computed - last < ANSWER_TOKENS_MIN) return undefined;
     const state = this.states.save(slot);
     if (state !== undefined) this.checkpoints.add(sequence, computed, state);
     return state;

@@ -21,6 +21,9 @@ const LOOKUPS_AT_ONCE = 16;
 const READ_SHARE = 0.5;
 /** Where restoring has been slower than computing, one of this many prompts tries it again. */
 const RETRY_EVERY = 16;
+/** Tokens of the first piece, whose time is unknown, and the most of one. */
+const FIRST_PIECE_TOKENS = 4 * BLOCK_TOKENS;
+const PIECE_TOKENS_MAX = 4096;
 /** Weight of a new measurement. */
 const COST_WEIGHT = 0.3;
 
@@ -34,7 +37,7 @@ export interface TierDeps {
   readonly cells?: CellBackend | undefined;
   readonly memory: MemoryTier;
   readonly disk?: DiskTier | undefined;
-  /** A sequence's blocks have been read: it may be admitted. */
+  /** Some of a sequence's blocks have been read: they can be restored, or, after the last ones, it may be admitted. */
   readonly onRead: () => void;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -145,22 +148,18 @@ export class CacheTiers {
       disk.write(stateKey(last), keys.length - 1, state);
   }
 
-  /**
-   * Copies the first `computed` tokens of a sequence that is preempted, as far as they are whole blocks, to memory; from there they
-   * are restored when it is admitted again.
-   */
-  suspend(sequence: Sequence, slot: SlotId, computed: number): void {
-    const { memory, cells, disk } = this.deps;
-    if (cells === undefined || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
+  /** A sequence is preempted: when it is admitted again, what the cache has lost of it by then is restored. */
+  suspend(sequence: Sequence, computed: number): void {
+    if (sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
     const keys = this.keysOf(sequence.firstTokens(computed), sequence.partition);
-    for (const [i, key] of keys.entries()) {
-      if (memory.has(key)) continue;
-      const copy = cells.save(slot, i * BLOCK_TOKENS, (i + 1) * BLOCK_TOKENS);
-      if (copy === undefined) break;
-      memory.add(key, copy);
-      disk?.write(key, i, copy);
-    }
     this.wanted.set(sequence, { keys, isReading: false, isDropped: false });
+  }
+
+  /** Tokens that are restored in `ms` milliseconds: whole blocks, at least one. */
+  pieceTokens(ms: number): number {
+    const { tokenMs } = this.restoring;
+    const tokens = tokenMs === 0 ? FIRST_PIECE_TOKENS : Math.min(ms / tokenMs, PIECE_TOKENS_MAX);
+    return Math.max(1, Math.floor(tokens / BLOCK_TOKENS)) * BLOCK_TOKENS;
   }
 
   /** Whether a sequence's blocks are being read. */
@@ -211,31 +210,44 @@ export class CacheTiers {
     return { tokens, partition, keys: undefined, saved: 0 };
   }
 
-  /** Whether a finished prefix has blocks to write through. */
-  mayWrite(run: BlockRun): boolean {
+  /** Whether a finished prefix has blocks to copy. `isNext`: it will be evicted next; others are only written through to disk. */
+  mayWrite(run: BlockRun, isNext: boolean): boolean {
     const { disk, cells } = this.deps;
-    return cells !== undefined && disk !== undefined && !disk.isBusy && run.saved < this.keysIn(run).length;
+    if (cells === undefined || (disk === undefined ? !isNext : disk.isBusy)) return false;
+    return run.saved < this.keysIn(run).length;
+  }
+
+  /** Copies the blocks from token `from` on of a finished prefix that lies in a slot. */
+  saveFrom(run: BlockRun, slot: SlotId, from: number): void {
+    const keys = this.keysIn(run);
+    for (let depth = Math.max(run.saved, from / BLOCK_TOKENS); depth < keys.length; depth++)
+      if (!this.copy(keys[depth], depth, slot)) return;
   }
 
   /** Copies the next block of a finished prefix that lies in a slot. False: all are copied. */
   save(run: BlockRun, slot: SlotId): boolean {
-    const { memory, disk, cells } = this.deps;
-    if (cells === undefined) return false;
+    const { memory } = this.deps;
     const keys = this.keysIn(run);
     while (run.saved < keys.length) {
       const depth = run.saved++;
       const key = keys[depth];
       if (key === undefined || memory.has(key)) continue; // written when it came to memory
-      const copy = cells.save(slot, depth * BLOCK_TOKENS, (depth + 1) * BLOCK_TOKENS);
-      if (copy === undefined) {
-        run.saved = keys.length;
-        return false;
-      }
-      memory.add(key, copy);
-      disk?.write(key, depth, copy);
-      return true;
+      if (this.copy(key, depth, slot)) return true;
+      run.saved = keys.length;
     }
     return false;
+  }
+
+  /** Copies a block to memory and disk, unless memory has it. False: that has failed. */
+  private copy(key: BlockKey | undefined, depth: number, slot: SlotId): boolean {
+    const { memory, disk, cells } = this.deps;
+    if (key === undefined || cells === undefined) return false;
+    if (memory.has(key)) return true;
+    const copy = cells.save(slot, depth * BLOCK_TOKENS, (depth + 1) * BLOCK_TOKENS);
+    if (copy === undefined) return false;
+    memory.add(key, copy);
+    disk?.write(key, depth, copy);
+    return true;
   }
 
   /** An adapter was unloaded; another one may get its id. */
@@ -276,7 +288,7 @@ export class CacheTiers {
 
   /** Reads blocks [from, end) that are not in memory; returns their number. */
   private async readBlocks(wanted: Wanted, from: number, end: number, disk: DiskTier): Promise<number> {
-    const { memory, now } = this.deps;
+    const { memory, now, onRead } = this.deps;
     const startMs = now();
     let bytes = 0;
     let read = 0;
@@ -294,6 +306,7 @@ export class CacheTiers {
         read++;
       }
       isMore &&= !wanted.isDropped && now() - startMs < TIER_READ_MS_MAX;
+      onRead();
     }
     return read;
   }
@@ -332,7 +345,8 @@ export class CacheTiers {
 
 /** Running average of milliseconds a token. */
 class Cost {
-  private tokenMs = 0;
+  /** 0 while unknown. */
+  tokenMs = 0;
   private tries = 0;
 
   add(ms: number, tokens: number): void {

@@ -1,0 +1,104 @@
+// Restores the blocks of one waiting sequence at a time into a slot of its own, a piece in each step, so that other answers go on.
+// What is restored is kept like a finished prefix; the sequence finds it there when it is admitted.
+
+import type { SlotId } from "./backend.ts";
+import type { Match } from "./kv.ts";
+import type { Sequence } from "./sequence.ts";
+import type { SlotPool } from "./slot-pool.ts";
+import type { CacheTiers } from "./tiers/tiers.ts";
+
+/** Longest piece beside running sequences, and without any, milliseconds. */
+const PIECE_MS = 8;
+const PIECE_ALONE_MS = 50;
+/** Fewer tokens are restored at once, at the admission. */
+const TOKENS_MIN = 256;
+
+/**
+ * later: it is being restored, or will be once another one is. full: running sequences leave no room; none may overtake it.
+ * now: it can be admitted as it is.
+ */
+export type RestoreState = "later" | "full" | "now";
+
+export interface RestoringDeps {
+  readonly pool: SlotPool;
+  readonly tiers: CacheTiers;
+  /** Makes an empty slot share the first tokens of another one. */
+  readonly share: (source: SlotId, target: SlotId, sequence: Sequence, length: number) => void;
+}
+
+interface Current {
+  readonly sequence: Sequence;
+  readonly slot: SlotId;
+}
+
+export class Restoring {
+  private readonly deps: RestoringDeps;
+  private current: Current | undefined;
+
+  constructor(deps: RestoringDeps) {
+    this.deps = deps;
+  }
+
+  /** Whether a sequence is being restored. */
+  has(sequence: Sequence): boolean {
+    return this.active?.sequence === sequence;
+  }
+
+  /** Begins to restore a waiting sequence's hit if that is long. `cells`: all that it needs to be admitted. */
+  begin(sequence: Sequence, match: Match, cells: number, isAlone: boolean): RestoreState {
+    const { shared, pooled = shared, source } = match;
+    const { pool, share } = this.deps;
+    if (shared - pooled < TOKENS_MIN) return "now";
+    if (this.active !== undefined) return "later";
+    const kept = pool.kept.find(source);
+    if (kept !== undefined) pool.kept.use(kept);
+    const isLast = pool.free === 0 && pool.kept.count <= (kept === undefined ? 0 : 1);
+    if (isLast) return "now"; // the slot that it shares is the only one
+    if (pool.book.available < cells) return isAlone ? "now" : "full";
+    const slot = pool.take();
+    if (slot === undefined) return "now";
+    if (source !== undefined && pooled > 0) share(source, slot, sequence, pooled);
+    pool.restoring = slot;
+    this.current = { sequence, slot };
+    return "later";
+  }
+
+  /** Restores the next piece. False: it is still being read, or nothing is restored. */
+  step(isAlone: boolean): boolean {
+    const { active } = this;
+    if (active === undefined) return false;
+    const { pool, tiers } = this.deps;
+    const { sequence, slot } = active;
+    const from = pool.book.length(slot);
+    const held = Math.max(from, tiers.restorable(sequence, from)); // more, while blocks are read
+    const end = Math.min(held, from + tiers.pieceTokens(isAlone ? PIECE_ALONE_MS : PIECE_MS));
+    if (end === from && tiers.isReading(sequence)) return false;
+    pool.makeRoom(end - from);
+    if (this.active === undefined) return true;
+    const restored = tiers.restore(sequence, slot, from, Math.min(end, from + pool.book.free));
+    pool.book.append(slot, restored - from);
+    if (restored < end || (end === held && !tiers.isReading(sequence))) this.finish(active, restored);
+    return true;
+  }
+
+  /** A sequence has ended, or been admitted. */
+  release(sequence: Sequence): void {
+    if (this.has(sequence)) this.deps.pool.dropRestoring();
+  }
+
+  /** Undefined also if its slot was needed by others. */
+  private get active(): Current | undefined {
+    if (this.current?.slot !== this.deps.pool.restoring) this.current = undefined;
+    return this.current;
+  }
+
+  private finish({ sequence, slot }: Current, length: number): void {
+    const { pool, tiers } = this.deps;
+    const tokens = sequence.firstTokens(length).slice();
+    const { partition } = sequence;
+    pool.restoring = undefined;
+    this.current = undefined;
+    tiers.release(sequence); // if it is evicted before the admission, it is computed
+    pool.keep({ slot, partition, tokens, run: tiers.runOf(tokens, partition) });
+  }
+}
