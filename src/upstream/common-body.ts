@@ -20,8 +20,15 @@ export function commonFields(request: Request, engine: EngineName): Body {
     ...extensionFields(request, engine),
     ...(choices === 1 ? {} : { n: choices }),
     ...(truncate ? truncation(engine) : {}),
-    ...(request.batchInvariant === true ? { determinism: "batch-invariant" } : {}),
-    ...defined({ fingerprint: request.fingerprint }),
+    ...samenessFields(request),
+  };
+}
+
+/** The same bits in every batch, and a fingerprint of them. */
+export function samenessFields({ batchInvariant, fingerprint }: Request): Body {
+  return {
+    ...(batchInvariant === true ? { determinism: "batch-invariant" } : {}),
+    ...defined({ fingerprint }),
   };
 }
 

@@ -68,10 +68,12 @@ const VLLM_AND_SGLANG: readonly Field[] = [
   "top_k",
 ];
 
-/** svc's sampling fields and constraints, which all of its APIs have. */
+/** svc's sampling fields, constraints and fingerprints, which all of its APIs have. */
 const OF_SVC: readonly Field[] = [
   ...PENALTIES,
+  "determinism",
   "dry_multiplier",
+  "fingerprint",
   "grammar",
   "logit_bias",
   "min_p",
@@ -106,9 +108,7 @@ const CHAT: Honoured = {
     ...COMMON,
     ...OF_SVC,
     "continue_final_message",
-    "determinism",
     "echo",
-    "fingerprint",
     "logprobs",
     "max_tokens_per_doc",
     "n",

@@ -10,6 +10,7 @@ import {
   constraintFields,
   extensionFields,
   neutralFields,
+  samenessFields,
   templateFields,
 } from "./common-body.ts";
 import { estimatedTokens } from "./estimate.ts";
@@ -27,6 +28,7 @@ export function messagesBody(request: ChatRequest, model: string, facts: ServerF
     ...promptFields(prompt, facts),
     ...neutralFields(sampling),
     ...extensionFields({ ...request, stop: [] }, facts.engine),
+    ...samenessFields(request),
     ...(stop.length === 0 ? {} : { stop_sequences: stop }),
     ...formatFields(request, facts),
     ...thinkingFields(prompt, maxTokens, facts),

@@ -85,6 +85,7 @@ export class MessagesEvents {
               {
                 finish_reason: REASONS.get(reason) ?? "stop",
                 stop_reason: delta?.stop_sequence,
+                fingerprint: delta?.fingerprint ?? null,
               },
             ],
           }),

@@ -11,6 +11,7 @@ import {
   constraintFields,
   extensionFields,
   neutralFields,
+  samenessFields,
   templateFields,
 } from "./common-body.ts";
 import type { ServerFacts } from "./facts.ts";
@@ -28,6 +29,7 @@ export function responsesBody(request: ChatRequest, model: string, facts: Server
     ...(maxTokens === undefined ? {} : { max_output_tokens: Math.max(min, maxTokens) }),
     ...neutralFields(sampling),
     ...extensionFields(request, facts.engine),
+    ...samenessFields(request),
     ...(logprobs === undefined
       ? {}
       : { include: ["message.output_text.logprobs"], top_logprobs: logprobs.top }),

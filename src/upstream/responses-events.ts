@@ -63,7 +63,7 @@ export class ResponsesEvents {
     const usage = response?.usage ?? {};
     const reason = type === "response.incomplete" ? "length" : this.hasCalls ? "tool_calls" : "stop";
     return {
-      choices: [{ finish_reason: reason }],
+      choices: [{ finish_reason: reason, fingerprint: response?.fingerprint ?? null }],
       usage:
         usage.input_tokens === undefined || usage.input_tokens === null
           ? null

@@ -139,6 +139,8 @@ const MessagesEvent = Type.Object(
           partial_json: maybe(Type.String()),
           stop_reason: maybe(Type.String()),
           stop_sequence: maybe(Type.String()),
+          /** svc. */
+          fingerprint: maybe(Type.String()),
         },
         OPEN,
       ),
@@ -172,6 +174,8 @@ const ResponsesEvent = Type.Object(
       Type.Object(
         {
           error: maybe(Type.Unknown()),
+          /** svc. */
+          fingerprint: maybe(Type.String()),
           usage: maybe(
             Type.Object(
               {

@@ -170,12 +170,12 @@ test("numbers have the form of the language", () => {
     "0",
     "0.123",
   ]);
-  expect([formatBytes(1536), formatBytes(1000), formatSecs(0.5), formatSecs(2.25), formatSecs(61), formatSecs(239.7)]).toEqual([
-    "1.5 KiB",
-    "1000 B",
-    "500 ms",
-    "2.3 s",
-    "1 min 1 s",
-    "4 min",
-  ]);
+  expect([
+    formatBytes(1536),
+    formatBytes(1000),
+    formatSecs(0.5),
+    formatSecs(2.25),
+    formatSecs(61),
+    formatSecs(239.7),
+  ]).toEqual(["1.5 KiB", "1000 B", "500 ms", "2.3 s", "1 min 1 s", "4 min"]);
 });

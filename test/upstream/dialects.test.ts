@@ -405,6 +405,23 @@ describe("fields beyond the two APIs reach the servers that have them", () => {
     expect(await bodyOf(dialect, chat({}, SCHEMA), owner)).toMatchObject(fields);
   });
 
+  test("a fingerprint and its request by both to svc", async () => {
+    const same = { fingerprint: true, batchInvariant: true } as const;
+    const ends = {
+      messages: { type: "message_delta", delta: { stop_reason: "end_turn", fingerprint: "0a1b" } },
+      responses: { type: "response.completed", response: { status: "completed", fingerprint: "0a1b" } },
+    };
+    for (const [dialect, last] of Object.entries(ends)) {
+      const chunks =
+        dialect === "messages"
+          ? [...MESSAGE.slice(0, 9), last, MESSAGE.at(-1) ?? {}]
+          : [...RESPONSE.slice(0, 5), last];
+      const { events, seen } = await ask(dialect as UpstreamDialect, chat({}, same), chunks, "svc");
+      expect(seen?.body).toMatchObject({ fingerprint: true, determinism: "batch-invariant" });
+      expect(events.find(({ type }) => type === "choice_end")).toMatchObject({ fingerprint: "0a1b" });
+    }
+  });
+
   test("a regex to vLLM and svc", async () => {
     const regex = { constraint: { type: "regex", pattern: "a+" }, constraintParam: "grammar" } as const;
     const expected = { vllm: { structured_outputs: { regex: "a+" } }, svc: { grammar: { value: "a+" } } };
