@@ -1,6 +1,11 @@
 // Backend of a chat in the terminal: conversations without a server.
 
+import { aliasParts } from "../config/alias-entry.ts";
+import type { Settings } from "../config/settings.ts";
 import type { ChatModel } from "../core/model-info.ts";
+import type { Preset } from "../core/preset.ts";
+import { cardOf, isServed, targetOf } from "../http/model-name.ts";
+import { modelPresets } from "./presets.ts";
 import { defined } from "../core/defined.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
 import type { ModelInfo } from "../core/model-info.ts";
@@ -39,10 +44,7 @@ export async function openChat(options: ConversationOptions): Promise<ChatBacken
     const cards = adapters.cards().filter(({ kind }) => kind === "text");
     return {
       model: firstModel(cards, options.settings.adapter),
-      cards: cards.map(({ id, contextTokens, modalities, abilities }) => ({
-        id,
-        ...defined({ contextTokens, modalities, thinks: abilities?.thinks }),
-      })),
+      cards: chatModels(cards, options.settings),
       converse: core.converse,
       answerApproval: core.answerApproval,
       tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
@@ -53,6 +55,23 @@ export async function openChat(options: ConversationOptions): Promise<ChatBacken
     await close();
     throw error;
   }
+}
+
+/** Models and aliases with their defaults. Of an alias with the name of a model, the model counts; patterns name nothing. */
+function chatModels(cards: readonly ModelInfo[], settings: Settings): readonly ChatModel[] {
+  const presetOf = modelPresets(settings);
+  const chatModel = (card: ModelInfo, defaults: Preset = {}): ChatModel => {
+    const { id, contextTokens, modalities, abilities, parent } = card;
+    const preset = { ...presetOf(parent ?? id), ...defaults };
+    return { id, ...defined({ contextTokens, modalities, thinks: abilities?.thinks }), preset };
+  };
+  const aliases = (settings.aliases ?? []).map(aliasParts).flatMap((alias): readonly ChatModel[] => {
+    const { name, defaults } = alias;
+    const card = cardOf(cards, targetOf(cards, alias));
+    if (/[*?]/.test(name) || isServed(cards, name) || card === undefined) return [];
+    return [{ ...chatModel(card, defaults), id: name, target: card.id }];
+  });
+  return [...cards.map((card) => chatModel(card)), ...aliases];
 }
 
 /** A search that nothing restricts. */

@@ -57,9 +57,18 @@ export async function findServer(settings: Settings, isModelNamed: boolean): Pro
   };
 }
 
-function chatModel({ id, context_length: contextTokens, modalities, capabilities }: ServedModel): ChatModel {
+/** The server fills in the rest of the defaults: instructions, stops, caps, penalties. */
+function chatModel({
+  id,
+  context_length: contextTokens,
+  modalities,
+  capabilities,
+  defaults = {},
+}: ServedModel): ChatModel {
+  const { temperature, top_k, top_p, thinking } = defaults;
   return {
     id,
+    preset: defined({ temperature, top_k, top_p, thinking }),
     ...defined({
       contextTokens,
       modalities: modalities as ModelInfo["modalities"],

@@ -2,6 +2,7 @@
 
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
+import type { Preset } from "../core/preset.ts";
 
 /** Settings that say where the server is. */
 export const SERVER_FLAGS = ["server.host", "server.port", "server.api_keys"] as const;
@@ -25,6 +26,7 @@ export interface ServedModel {
   readonly license?: string;
   readonly size_bytes?: number;
   readonly memory_bytes?: number;
+  readonly defaults?: Omit<Preset, "system">;
   readonly root?: string;
   readonly parent?: string;
 }

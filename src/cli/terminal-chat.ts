@@ -41,7 +41,7 @@ export interface TerminalChatOptions {
   readonly prompt?: string;
   /** Attached to the first question. */
   readonly files?: readonly Attachment[];
-  /** On unless given; thinkingOf makes it from settings. */
+  /** As the model's defaults say unless given, else on; thinkingOf makes it from settings. */
   readonly thinking?: Thinking;
   /** Server tools. */
   readonly tools?: ChatTools;
@@ -85,6 +85,11 @@ export function thinkingOf(settings: ThinkingSettings): Thinking | undefined {
   return effort === undefined ? { enabled: true } : { enabled: true, effort };
 }
 
+/** The card of the model that a chat begins with. */
+function cardOf({ model, cards = [] }: TerminalChatOptions): ChatModel {
+  return cards.find(({ id }) => id === model) ?? { id: model };
+}
+
 /** One conversation and the output of its answers. */
 class Chat {
   readonly state: ChatState;
@@ -102,7 +107,7 @@ class Chat {
     this.options = options;
     this.screen = { output, isTty, colors };
     this.paint = painter(colors);
-    this.state = new ChatState(options.model, options.thinking ?? { enabled: true });
+    this.state = new ChatState(cardOf(options), options.thinking);
   }
 
   /** Text of a question that failed, for the next input line. */
@@ -227,7 +232,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     interrupt.end();
     return isAnswered;
   };
-  const card = cards.find(({ id }) => id === options.model) ?? { id: options.model };
+  const card = cardOf(options);
   output.write(modelNote(card, options.url));
   if (options.toolLine !== undefined) output.write(`Tools: ${options.toolLine}.\n`);
   while (!interrupt.hasLeft) {

@@ -1,4 +1,5 @@
 import type { Modality } from "./message.ts";
+import type { Preset } from "./preset.ts";
 import type { TuneProfile, TuneReport } from "./measure.ts";
 
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
@@ -56,6 +57,10 @@ export interface ModelInfo {
 export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "modalities"> {
   /** Whether it can reason before it answers. */
   readonly thinks?: boolean;
+  /** Name that requests send for it; absent: its id. */
+  readonly target?: string;
+  /** Defaults of its requests. A server's own are filled in by the server: only those that a chat sends count. */
+  readonly preset?: Preset;
 }
 
 /** Load state of a model. */

@@ -1,5 +1,8 @@
 // How the next token is drawn. Values are validated by the dialects' schemas; ranges are repeated there.
 
+import { defined } from "./defined.ts";
+import type { Preset } from "./preset.ts";
+
 /** Don't Repeat Yourself: punishes tokens that would lengthen a repetition of what is already there. */
 export interface DryParams {
   /** Strength; 0 switches it off. */
@@ -46,6 +49,19 @@ export const DEFAULT_DRY: DryParams = {
   allowedLength: 2,
   sequenceBreakers: ["\n", ":", '"', "*"],
 };
+
+/** The sampling that a preset asks for; absent keys are left to others. */
+export function presetSampling(preset: Preset): Partial<SamplingParams> {
+  return defined({
+    temperature: preset.temperature,
+    topP: preset.top_p,
+    topK: preset.top_k,
+    minP: preset.min_p,
+    presencePenalty: preset.presence_penalty,
+    frequencyPenalty: preset.frequency_penalty,
+    repetitionPenalty: preset.repetition_penalty,
+  });
+}
 
 export const DEFAULT_SAMPLING: SamplingParams = {
   logitBias: [],

@@ -23,6 +23,11 @@ export async function readModelRequest(deps: HttpDeps, request: Request): Promis
   return withModel(deps, await readJsonObject(request), false);
 }
 
+/** The same for a body that did not come over HTTP. */
+export function generationBody(deps: HttpDeps, body: Body, fill: FillBody): Body {
+  return withModel(deps, body, true, fill);
+}
+
 function withModel(deps: HttpDeps, body: Body, withPatterns: boolean, fill?: FillBody): Body {
   const { model } = body;
   if (typeof model !== "string") return fill === undefined ? body : filled(deps, body, "default", {}, fill);

@@ -45,7 +45,7 @@ export function cardOf(models: readonly ModelInfo[], name: string): ModelInfo | 
 }
 
 /** The model of an alias, or the card of its adapter; a name that is not served where that is not loaded. */
-function targetOf(models: readonly ModelInfo[], { model, adapter }: ModelAlias): string {
+export function targetOf(models: readonly ModelInfo[], { model, adapter }: ModelAlias): string {
   if (adapter === undefined) return model;
   const base = cardOf(models, model);
   const card = models.find(({ parent, root }) => parent === base?.id && root === adapter);

@@ -93,6 +93,28 @@ describe("one shot", () => {
     expect(requests[0]?.agent.interactive).toBe(false);
   });
 
+  test("the defaults of a model or an alias apply where the person has said nothing", async () => {
+    const { converse, requests } = fake(() => say("arr"));
+    const preset = {
+      temperature: 0.25,
+      min_p: 0.05,
+      max_tokens: 9,
+      stop: ["END"],
+      system: "You are a pirate.",
+      thinking: false,
+    };
+    const cards = [{ id: "m" }, { id: "pirate", target: "m", preset }];
+    await once({ converse, cards, model: "pirate", prompt: "Hi" });
+    await once({ converse, cards, model: "pirate", prompt: "Hi", thinking: { enabled: true } });
+    await once({ converse, cards, prompt: "Hi" });
+    const [own, chosen, plain] = requests.map(({ run }) => run);
+    expect(transcript(requests[0])).toEqual(["system: You are a pirate.", "user: Hi"]);
+    expect(own).toMatchObject({ model: "m", maxTokens: 9, stop: ["END"] });
+    expect(own?.sampling).toMatchObject({ temperature: 0.25, minP: 0.05, topK: 0 });
+    expect([own, chosen, plain].map((run) => run?.prompt.thinking.enabled)).toEqual([false, true, true]);
+    expect([plain?.sampling.temperature, plain?.maxTokens]).toEqual([1, undefined]);
+  });
+
   test("piped input is the prompt, also when a letter is cut in two", async () => {
     const bytes = Buffer.from("grüß dich");
     const { converse, requests } = fake(() => say("hallo\n"));

@@ -35,6 +35,17 @@ describe("one answer", () => {
     expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
   });
 
+  test("the defaults of the model apply", async () => {
+    writeFileSync(
+      join(cwd, "short.toml"),
+      '[global]\nseed = 1\n[[models]]\nmodel_id = "svc-tiny"\n[models.defaults]\nmax_tokens = 2\nthinking = false\n',
+    );
+    const { exit, out } = await runBinary(["run", "short.toml", "-i", CAPITAL.content], { cwd });
+    expect(exit).toBe(0);
+    expect(CAPITAL.answer).toStartWith(out.trim());
+    expect(out.trim().length).toBeLessThan(CAPITAL.answer.length);
+  });
+
   test("no text at all is a mistake, 2", async () => {
     const answer = await runBinary(["run", "chat.toml"], { cwd, stdin: "" });
     expect([answer.exit, answer.out]).toEqual([2, ""]);

@@ -6,6 +6,7 @@ import { defined } from "../../src/core/defined.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createMcp } from "../../src/http/mcp/server.ts";
+import { modelAliases } from "../../src/http/model-alias.ts";
 import { listen } from "../../src/http/server.ts";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
 import { calling, fakeTool, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
@@ -106,6 +107,23 @@ test("chat answers, and takes whatever a body of chat completions may have", asy
     model: "default",
     maxTokens: 5,
     sampling: { temperature: 0, topK: 3 },
+  });
+});
+
+test("chat takes the name of an alias, with its defaults and those of its model", async () => {
+  const { generate, requests } = playing(answer("Arr"));
+  const { call } = testMcp(generate, {
+    presetOf: (id) => (id === "tiny" ? { top_k: 5, max_tokens: 40 } : {}),
+    aliases: modelAliases([
+      { name: "pirate", model: "tiny", defaults: { temperature: 0.3, system: "You are a pirate." } },
+    ]),
+  });
+  await call("tools/call", { name: "chat", arguments: { messages: HELLO, model: "pirate", max_tokens: 7 } });
+  expect(requests[0]).toMatchObject({
+    model: "tiny",
+    maxTokens: 7,
+    sampling: { temperature: 0.3, topK: 5 },
+    prompt: { messages: [{ role: "system" }, { role: "user" }] },
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
+import { modelAliases } from "../../src/http/model-alias.ts";
 import { absentHub, testApp } from "../helpers/app.ts";
 
 const TINY = { id: "tiny", created: 1, kind: "text", ownedBy: "svc", status: "loaded" } as const;
@@ -66,6 +67,14 @@ describe("commands", () => {
       const response = await post(`/v1/models/${command}`, { model_id: "tiny", unknown: true });
       expect([response.status, await response.json()]).toEqual([200, { model_id: "tiny", status }]);
     }
+  });
+
+  test("take the name of an alias", async () => {
+    const { post } = testApp(undefined, {
+      aliases: modelAliases([{ name: "pirate", model: "tiny", defaults: { temperature: 0.3 } }]),
+    });
+    const response = await post("/v1/models/unload", { model_id: "pirate" });
+    expect(await response.json()).toEqual({ model_id: "tiny", status: "unloaded" });
   });
 
   test("a failed load shows in the state, and is a 503 for who asked for it", async () => {

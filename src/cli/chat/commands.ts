@@ -195,7 +195,7 @@ function context(_: string, { state, stats, cards }: CommandContext): string {
 }
 
 function setSystem(text: string, { state }: CommandContext): string {
-  state.system = text === "" ? undefined : text;
+  state.chosenSystem = text === "" ? undefined : text;
   return text === "" ? "No system prompt.\n" : "The system prompt is set.\n";
 }
 
@@ -224,10 +224,11 @@ function getFile(argument: string, { made }: CommandContext): string {
 
 function chooseModel(name: string, { state, cards }: CommandContext): string {
   const models = cards.map(({ id }) => id);
+  const card = cards.find(({ id }) => id === name);
   if (name === "") return models.map((model) => `${model === state.model ? "*" : " "} ${model}\n`).join("");
-  if (!models.includes(name))
+  if (card === undefined)
     return `No model ${name}. Models: ${models.join(", ")}. Start svc with -m to add one.\n`;
-  state.model = name;
+  state.card = card;
   return `The model is ${name}.\n`;
 }
 
@@ -236,7 +237,7 @@ function setThinking(level: string, { state }: CommandContext): string {
     const effort = LEVELS.find((one) => one === level);
     if (effort === undefined && level !== "on" && level !== "off")
       throw new Error(`LEVEL must be on, off, ${LEVELS.join(", ")}`);
-    state.thinking = effort === undefined ? { enabled: level === "on" } : { enabled: true, effort };
+    state.chosenThinking = effort === undefined ? { enabled: level === "on" } : { enabled: true, effort };
   }
   const { enabled, effort } = state.thinking;
   return `Thinking is ${enabled ? (effort ?? "on") : "off"}.\n`;
@@ -244,7 +245,7 @@ function setThinking(level: string, { state }: CommandContext): string {
 
 function setTemperature(text: string, { state }: CommandContext): string {
   const temperature = numberOf(text, state.sampling.temperature, (n) => n >= 0 && n <= 2, "from 0 to 2");
-  state.sampling = { ...state.sampling, temperature };
+  state.chosen = { ...state.chosen, temperature };
   return `The temperature is ${temperature}.\n`;
 }
 
@@ -255,13 +256,13 @@ function setTopK(text: string, { state }: CommandContext): string {
     (n) => Number.isInteger(n) && n >= 0 && n < 2 ** 31,
     "whole, 0 or more",
   );
-  state.sampling = { ...state.sampling, topK };
+  state.chosen = { ...state.chosen, topK };
   return topK === 0 ? "top-k is off.\n" : `top-k is ${topK}.\n`;
 }
 
 function setTopP(text: string, { state }: CommandContext): string {
   const topP = numberOf(text, state.sampling.topP, (n) => n > 0 && n <= 1, "above 0, at most 1");
-  state.sampling = { ...state.sampling, topP };
+  state.chosen = { ...state.chosen, topP };
   return topP === 1 ? "top-p is off.\n" : `top-p is ${topP}.\n`;
 }
 
@@ -284,7 +285,7 @@ function load(argument: string, { state }: CommandContext): string {
   if (argument === "") throw new Error("name a FILE");
   const { system, messages } = loadChat(typedPath(argument));
   state.clear();
-  state.system = system;
+  state.chosenSystem = system;
   state.messages = messages;
   return `${messages.length} messages${system === undefined ? "" : ", and a system prompt,"} are loaded.\n`;
 }

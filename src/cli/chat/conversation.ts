@@ -3,7 +3,8 @@
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import type { Thinking } from "../../core/run.ts";
-import { DEFAULT_SAMPLING, type SamplingParams } from "../../core/sampling.ts";
+import type { ChatModel } from "../../core/model-info.ts";
+import { DEFAULT_SAMPLING, presetSampling, type SamplingParams } from "../../core/sampling.ts";
 import type { Attached } from "./attachments.ts";
 
 /** Server tools of this chat. */
@@ -11,19 +12,37 @@ export type ChatTools = Partial<Pick<AgentRequest, "python" | "shell" | "webSear
 
 /** One chat. Its commands change the fields; a question joins it once it has an answer. */
 export class ChatState {
-  model: string;
-  thinking: Thinking;
-  system: string | undefined;
-  sampling: SamplingParams = DEFAULT_SAMPLING;
+  /** What answers; `card` has its defaults. */
+  card: ChatModel;
+  /** What the person has set; the rest is as the model's defaults say. */
+  chosen: Partial<SamplingParams> = {};
+  chosenThinking: Thinking | undefined;
+  chosenSystem: string | undefined;
   messages: readonly InputMessage[] = [];
   /** Session of the tools: later questions find its variables and files. */
   sessionId: string | undefined;
   /** Files, images and audio that go with the next question. */
   attached: readonly Attached[] = [];
 
-  constructor(model: string, thinking: Thinking) {
-    this.model = model;
-    this.thinking = thinking;
+  constructor(card: ChatModel, thinking?: Thinking) {
+    this.card = card;
+    this.chosenThinking = thinking;
+  }
+
+  get model(): string {
+    return this.card.id;
+  }
+
+  get system(): string | undefined {
+    return this.chosenSystem ?? this.card.preset?.system;
+  }
+
+  get thinking(): Thinking {
+    return this.chosenThinking ?? { enabled: this.card.preset?.thinking ?? true };
+  }
+
+  get sampling(): SamplingParams {
+    return { ...DEFAULT_SAMPLING, ...presetSampling(this.card.preset ?? {}), ...this.chosen };
   }
 
   /** The next question, with the files that were attached since the last one. */
@@ -69,9 +88,10 @@ export class ChatState {
   request(question: InputMessage, tools: ChatTools, interactive: boolean): Conversation {
     const system: readonly InputMessage[] =
       this.system === undefined ? [] : [{ role: "system", content: [{ type: "text", text: this.system }] }];
+    const { target = this.model, preset = {} } = this.card;
     return {
       run: {
-        model: this.model,
+        model: target,
         prompt: {
           type: "chat",
           messages: [...system, ...this.messages, question],
@@ -80,7 +100,8 @@ export class ChatState {
           thinking: this.thinking,
         },
         sampling: this.sampling,
-        stop: [],
+        stop: preset.stop ?? [],
+        ...defined({ maxTokens: preset.max_tokens }),
         choices: 1,
         truncate: true,
       },

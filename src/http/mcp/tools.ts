@@ -4,9 +4,11 @@ import { ServiceError } from "../../core/error.ts";
 import { parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
 import type { ChatCompletionResponseMessage } from "../../dialects/chat/schema.ts";
+import { withChatPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
+import { generationBody } from "../model-body.ts";
 import { foldRun, refuseWhileDraining, startRun } from "../run.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -58,7 +60,10 @@ export const OFFERED_TOOLS: readonly OfferedTool[] = [CHAT];
 /** No client reads events here, so an action that needs an approval is denied. */
 async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string> {
   refuseWhileDraining(deps);
-  const { run, agent, stream } = parseChatRequest(args, requestCompat(deps));
+  const { run, agent, stream } = parseChatRequest(
+    generationBody(deps, args, withChatPreset),
+    requestCompat(deps),
+  );
   if (stream) {
     const message = "stream must be false or absent: MCP tools do not stream";
     throw new ServiceError("unsupported_value", message, { param: "stream" });

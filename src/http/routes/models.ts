@@ -13,7 +13,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { DEEP_PATH } from "../route-table.ts";
 import { hubFor } from "../hub.ts";
-import { cardOf, isServed } from "../model-name.ts";
+import { cardOf, isServed, resolvedName } from "../model-name.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const MODELS_PATH = "/v1/models/";
@@ -201,19 +201,19 @@ function operationRoutes(deps: HttpDeps, components: ApiComponents) {
   return new Elysia()
     .post(
       "/v1/models/status",
-      async ({ request }) => stateAnswer(deps, control.status(await modelId(request))),
+      async ({ request }) => stateAnswer(deps, control.status(await modelId(deps, request))),
       operation(components, "get_model_status", "Get the status of a model"),
     )
     .post(
       "/v1/models/unload",
-      async ({ request }) => stateAnswer(deps, await control.unload(await modelId(request))),
+      async ({ request }) => stateAnswer(deps, await control.unload(await modelId(deps, request))),
       operation(components, "unload_model", "Unload a model after its running requests"),
     )
     .post(
       "/v1/models/reload",
       async ({ request }) => {
         refuseWhileDraining(deps);
-        return stateAnswer(deps, await control.reload(await modelId(request)));
+        return stateAnswer(deps, await control.reload(await modelId(deps, request)));
       },
       operation(components, "reload_model", "Reload a model after its running requests"),
     );
@@ -222,7 +222,7 @@ function operationRoutes(deps: HttpDeps, components: ApiComponents) {
 function pinRoutes(deps: HttpDeps, components: ApiComponents) {
   const pin = async (request: Request, isPinned: boolean): Promise<Response> => {
     hubFor(deps, request); // throws for clients that may not change the models of this server
-    return stateAnswer(deps, deps.control.pin(await modelId(request), isPinned));
+    return stateAnswer(deps, deps.control.pin(await modelId(deps, request), isPinned));
   };
   const unload = "when it is idle, or for another model";
   return new Elysia()
@@ -264,8 +264,11 @@ function stateAnswer({ requantizing }: HttpDeps, { id, status, error, isPinned }
   return Response.json(body);
 }
 
-async function modelId(request: Request): Promise<string> {
-  return checkOperation(await readJsonObject(request)).model_id;
+/** The model that a command is about: of an alias its base model. */
+async function modelId(deps: HttpDeps, request: Request): Promise<string> {
+  const { model_id: name } = checkOperation(await readJsonObject(request));
+  const resolved = resolvedName(deps, name, false);
+  return resolved === name ? name : (cardOf(deps.models(), resolved)?.parent ?? resolved);
 }
 
 /**
