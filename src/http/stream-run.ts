@@ -19,6 +19,8 @@ export interface StreamedRun<E extends AnswerEvent> {
   readonly encoderOf: (accepted: Accepted) => StreamEncoder<E>;
   /** As in SseOptions. */
   readonly idleFrame?: string;
+  /** Sends the frames; absent: as server-sent events. */
+  readonly respond?: (source: FrameSource, abort: AbortController) => Response;
 }
 
 /** What is known of a run that is not accepted. */
@@ -27,7 +29,7 @@ const NOT_ACCEPTED: Accepted = { type: "accepted", promptTokens: 0 };
 /** The stream's response. Throws the ServiceError of a run that is refused before the stream has begun. */
 export async function streamRun<E extends AnswerEvent>(
   deps: Pick<HttpDeps, "log" | "keepAliveMs">,
-  { start, encoderOf, idleFrame }: StreamedRun<E>,
+  { start, encoderOf, idleFrame, respond }: StreamedRun<E>,
 ): Promise<Response> {
   const abort = new AbortController();
   const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;
@@ -38,10 +40,11 @@ export async function streamRun<E extends AnswerEvent>(
     () => true,
   );
   const isStarted = await Promise.race([settled, loading.begun, after(keepAliveMs, settled)]);
-  const sse = { abort, keepAliveMs, ...defined({ idleFrame }) };
+  const send =
+    respond ?? ((source) => sseResponse(source, { abort, keepAliveMs, ...defined({ idleFrame }) }));
   const framesOfStarted = (started: StartedRun<E>): FrameSource =>
     framesOf(started, encoderOf(started.accepted), deps.log);
-  if (isStarted) return sseResponse(framesOfStarted(await starting), sse); // refused: its status says so
+  if (isStarted) return send(framesOfStarted(await starting), abort); // refused: its status says so
   const frames = starting.then(framesOfStarted, (thrown: unknown) => {
     const error = toErrorData(thrown, deps.log);
     observed()?.streamFailed(error.code);
@@ -52,7 +55,7 @@ export async function streamRun<E extends AnswerEvent>(
     next: async () => (await loading.next(settled)) ?? (await frames).next(),
     close: async () => (await frames).close(),
   };
-  return sseResponse(source, sse);
+  return send(source, abort);
 }
 
 /** False after some time, unless `settled` comes first. */

@@ -40,6 +40,13 @@ interface Choice {
   reasoningPieces: number;
 }
 
+/** Progress of the prompt in a chunk; that of the model's load comes before the answer (attempt.ts). */
+function progressEvents({ prompt_progress: at }: WireChunk, request: RunRequest): RunEvent[] {
+  if (request.progress !== true || at === undefined || at === null) return [];
+  const { total, cache: cached, processed, time_ms: ms } = at;
+  return [{ type: "prompt_progress", total, cached, processed, ms }];
+}
+
 /** The answer to one request. */
 export class Answer {
   private readonly request: RunRequest;
@@ -65,7 +72,7 @@ export class Answer {
   /** Events of a chunk, in order. A chunk that names a choice that was not asked for has none. */
   take(chunk: WireChunk): readonly RunEvent[] {
     if (chunk.usage !== undefined && chunk.usage !== null) this.usage = chunk.usage;
-    const events: RunEvent[] = [];
+    const events: RunEvent[] = progressEvents(chunk, this.request);
     for (const wire of chunk.choices ?? []) {
       const index = wire.index ?? 0;
       const choice = this.choices[index];

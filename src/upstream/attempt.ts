@@ -93,8 +93,27 @@ class Call {
     clearTimeout(this.timer);
     const [first] = chunks;
     if (first?.error !== undefined && first.error !== null) return this.failedAtOnce(first);
+    try {
+      yield* this.loading(events, chunks);
+    } catch (thrown) {
+      return this.signal.aborted ? undefined : this.fail(this.failureOf(thrown));
+    }
+    const [next] = chunks;
+    if (next?.error !== undefined && next.error !== null) return this.failedAtOnce(next);
     yield* this.answer(response, events, chunks);
     return undefined;
+  }
+
+  /** Takes reports on the load of the upstream's model from the chunks; one other chunk is left at least, unless the stream ends. */
+  private async *loading(events: EventReader, chunks: WireChunk[]): AsyncGenerator<RunEvent> {
+    if (this.options.request.progress !== true) return;
+    for (;;) {
+      const load = chunks[0]?.load_progress;
+      if (load === undefined || load === null) return;
+      chunks.shift();
+      yield { type: "load_progress", permille: Math.round(load.progress * 1000) };
+      if (!(await this.more(events, chunks))) return;
+    }
   }
 
   /** Everything from the first chunk on. */

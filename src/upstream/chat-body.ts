@@ -14,6 +14,9 @@ import { allowedTools, forcedTool, takesToolNames } from "./tool-choice.ts";
 
 export type ChatRequest = RunRequest<ChatPrompt>;
 
+/** Servers that tell how much of a prompt is computed; others refuse or ignore the field. */
+const TELLS_PROGRESS: ReadonlySet<EngineName> = new Set(["svc", "llama-server"]);
+
 /** The body that asks a server for a streamed answer. */
 export function chatBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
   const { prompt, logprobs, maxTokens } = request;
@@ -28,6 +31,7 @@ export function chatBody(request: ChatRequest, model: string, facts: ServerFacts
     ...constraintFields(request, facts),
     ...thinkingFields(prompt.thinking, facts),
     ...prefixFields(prompt, facts),
+    ...(request.progress === true && TELLS_PROGRESS.has(facts.engine) ? { return_progress: true } : {}),
     stream: true,
     stream_options: { include_usage: true },
   };

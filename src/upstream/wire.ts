@@ -92,7 +92,17 @@ export type WireUsage = Static<typeof Usage>;
 
 /** One `data:` of a stream. `error` stands alone. */
 const Chunk = Type.Object(
-  { choices: maybe(Type.Array(Choice)), usage: maybe(Usage), error: maybe(Type.Unknown()) },
+  {
+    choices: maybe(Type.Array(Choice)),
+    usage: maybe(Usage),
+    error: maybe(Type.Unknown()),
+    /** svc and llama-server. */
+    prompt_progress: maybe(
+      Type.Object({ total: Count, cache: Count, processed: Count, time_ms: Type.Number() }, OPEN),
+    ),
+    /** svc. */
+    load_progress: maybe(Type.Object({ progress: Type.Number({ minimum: 0, maximum: 1 }) }, OPEN)),
+  },
   OPEN,
 );
 export type WireChunk = Static<typeof Chunk>;

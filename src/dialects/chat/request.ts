@@ -17,6 +17,7 @@ import {
 } from "../shared/answer-prefix.ts";
 import { isOmitted } from "../shared/compat.ts";
 import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
+import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
@@ -68,7 +69,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     ...adapterOf(body),
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),
-    ...(stream && body.return_progress === true ? { progress: true } : {}),
+    ...progressOf(body, stream),
     ...samenessOf(body),
   };
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };

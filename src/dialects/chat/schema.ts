@@ -9,6 +9,7 @@ import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
+import { progressEventProperties, progressProperties } from "../shared/progress.ts";
 import {
   choiceEndProperties,
   choicesProperties,
@@ -214,11 +215,7 @@ export const ChatCompletionRequest = Type.Object(
     web_search_options: orNull(WebSearchOptions),
     ...adapterProperties,
     ...streamProperties,
-    return_progress: orNull(
-      Type.Boolean({
-        description: "With `stream`: chunks tell how much of the model is loaded and of the prompt computed.",
-      }),
-    ),
+    ...progressProperties,
     ...truncateProperties,
     ...keepAliveProperties,
     ...samenessProperties,
@@ -344,32 +341,13 @@ const ChatCompletionChunkChoice = Type.Object(
   { $id: "ChatCompletionChunkChoice" },
 );
 
-const LoadProgress = Type.Object(
-  {
-    model: Type.String({ description: "Id of the model that is loaded." }),
-    progress: Type.Number({ minimum: 0, maximum: 1, description: "Part of it that is loaded." }),
-  },
-  { $id: "LoadProgress", description: "With `return_progress`, while the request waits for its model." },
-);
-
-const PromptProgress = Type.Object(
-  {
-    total: Type.Integer({ minimum: 0, description: "Tokens of the prompt." }),
-    cache: Type.Integer({ minimum: 0, description: "Tokens taken from the cache." }),
-    processed: Type.Integer({ minimum: 0, description: "Tokens computed or taken from the cache." }),
-    time_ms: Type.Integer({ minimum: 0, description: "Milliseconds since the prompt was begun." }),
-  },
-  { $id: "PromptProgress", description: "With `return_progress`, while the prompt is computed." },
-);
-
 export const ChatCompletionChunkResponse = Type.Object(
   {
     ...answerProperties,
     object: Type.Literal("chat.completion.chunk"),
     choices: Type.Array(ChatCompletionChunkChoice),
     session_id: agentAnswerProperties.session_id,
-    load_progress: Type.Optional(LoadProgress),
-    prompt_progress: Type.Optional(PromptProgress),
+    ...progressEventProperties,
     usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
   },
   { $id: "ChatCompletionChunkResponse", description: "One `data:` line of a stream." },

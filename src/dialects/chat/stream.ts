@@ -1,6 +1,7 @@
 // Encodes RunEvents as chat-completion chunks. Guarantees: every choice starts with the role and ends with its finish
 // reason, and the stream has exactly one end.
 
+import { progressBody } from "../shared/progress.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
 import type { TokenLogprob } from "../../core/run.ts";
@@ -46,11 +47,8 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
     }
     switch (event.type) {
       case "load_progress":
-        return this.writer.note({ load_progress: { model: this.model, progress: event.permille / 1000 } });
-      case "prompt_progress": {
-        const { total, cached: cache, processed, ms } = event;
-        return this.writer.note({ prompt_progress: { total, cache, processed, time_ms: Math.round(ms) } });
-      }
+      case "prompt_progress":
+        return this.writer.note(progressBody(event, this.model));
       case "accepted":
         return this.opening();
       case "text": {

@@ -1,5 +1,6 @@
 // Wire schemas of answers: the body, and the stream events that fold into it.
 
+import { progressEventProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import type { FinishReason, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
@@ -154,7 +155,7 @@ export const MessagesStreamEvent = Type.Union(
       usage: MessagesUsage,
     }),
     Type.Object({ type: Type.Literal("message_stop") }),
-    Type.Object({ type: Type.Literal("ping") }),
+    Type.Object({ type: Type.Literal("ping"), ...progressEventProperties }),
     Type.Object({
       type: Type.Literal("error"),
       error: Type.Object({ type: Type.String(), message: Type.String(), code: Type.String() }),

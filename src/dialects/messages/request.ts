@@ -5,6 +5,7 @@ import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import {
@@ -88,6 +89,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
     ...constrained,
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),
+    ...progressOf(body, stream),
   };
   return { run, agent };
 }

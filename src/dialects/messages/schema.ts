@@ -9,6 +9,7 @@ import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
+import { progressProperties } from "../shared/progress.ts";
 import {
   samenessProperties,
   samplingProperties,
@@ -118,6 +119,7 @@ export const MessagesRequest = Type.Object(
     web_search_options: orNull(WebSearchOptions),
     ...truncateProperties,
     ...keepAliveProperties,
+    ...progressProperties,
     ...cacheProperties,
     metadata: orNull(jsonObject("Accepted without effect.")),
   },

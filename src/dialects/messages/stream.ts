@@ -12,6 +12,7 @@ import type { RunEvent } from "../../core/run.ts";
 import { agentFrame, isAgentEvent } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { eventFrame, type StreamEncoder } from "../shared/frame.ts";
+import { progressBody } from "../shared/progress.ts";
 import {
   type MessagesStreamEvent,
   type ResponseContentBlock,
@@ -73,7 +74,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
     switch (event.type) {
       case "load_progress":
       case "prompt_progress":
-        return "";
+        return frame({ type: "ping", ...progressBody(event, this.meta.model) });
       case "accepted":
         return this.opening(event.promptTokens);
       case "text":

@@ -1,5 +1,6 @@
 // Converts chat and generate bodies to conversations and runs. Pure: knows neither HTTP nor the engine.
 
+import { progressOf } from "../shared/progress.ts";
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
@@ -102,7 +103,15 @@ const NO_AGENT: AgentRequest = { python: false, files: [], interactive: false };
 
 type Generation = Pick<
   OllamaGenerateRequest,
-  "model" | "options" | "format" | "logprobs" | "top_logprobs" | "determinism" | "fingerprint"
+  | "model"
+  | "options"
+  | "format"
+  | "logprobs"
+  | "top_logprobs"
+  | "determinism"
+  | "fingerprint"
+  | "stream"
+  | "return_progress"
 >;
 
 function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
@@ -125,6 +134,7 @@ function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
     ...(cap > 0 ? { maxTokens: capTokens(cap) } : {}),
     choices: 1,
     ...samenessOf(body),
+    ...progressOf(body, body.stream ?? true),
     ...defined({ logprobs }),
     ...formatOf(body.format),
     truncate: true, // as Ollama does

@@ -1,5 +1,6 @@
 // Wire schemas of Ollama requests. Unknown fields and options are accepted without effect, as Ollama does.
 
+import { progressProperties } from "../shared/progress.ts";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { TOOLS_MAX } from "../../core/limits.ts";
@@ -50,6 +51,7 @@ const common = { model, options: orNull(OllamaOptions), keep_alive: keepAlive };
 const generationProperties = {
   ...common,
   ...samenessProperties,
+  ...progressProperties,
   stream: orNull(Type.Boolean({ description: "Stream the answer as JSON lines. Default true." })),
   format: orNull(
     Type.Union([Type.String(), jsonObject("JSON Schema that the answer must satisfy.")], {

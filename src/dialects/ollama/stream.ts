@@ -7,6 +7,7 @@ import type { AnswerEvent } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { isAgentEvent } from "../shared/agent-events.ts";
+import { progressBody } from "../shared/progress.ts";
 import type { StreamEncoder } from "../shared/frame.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import { type EndedChoice, endingOf, headOf, type OllamaMeta, type OllamaShape } from "./answer.ts";
@@ -32,9 +33,12 @@ export class OllamaStream implements StreamEncoder<AnswerEvent> {
     if (this.ended || isAgentEvent(event)) return "";
     switch (event.type) {
       case "accepted":
-      case "load_progress":
-      case "prompt_progress":
         return "";
+      case "load_progress":
+      case "prompt_progress": {
+        const field = JSON.stringify(progressBody(event, this.meta.model)).slice(1, -1);
+        return this.line(`${this.content("", "")},${field}`);
+      }
       case "text":
         return this.flush() + this.line(this.content(event.text, ""), event.logprobs);
       case "reasoning":

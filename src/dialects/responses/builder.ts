@@ -4,6 +4,7 @@
 // Each choice has at most one open item, which receives its deltas; a delta of another type closes it. With several
 // choices the output has the items of all choices, in order of their start.
 
+import { promptProgress } from "../shared/progress.ts";
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
@@ -108,8 +109,9 @@ export class ResponseBuilder {
     if (isAgentEvent(event)) return this.addAgentEvent(event);
     switch (event.type) {
       case "load_progress":
+        return; // there is no response yet
       case "prompt_progress":
-        return;
+        return this.emitter.progress(promptProgress(event), () => this.resource());
       case "accepted":
         this.adapterGeneration = event.adapterGeneration;
         this.answeredBy = event.answeredBy;

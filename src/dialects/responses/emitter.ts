@@ -1,6 +1,7 @@
 // Converts the updates of a ResponseBuilder to wire events. Event bodies are built only if there is a listener.
 
 import type { AgentEvent } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import type { ErrorData } from "../../core/error.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
@@ -41,6 +42,17 @@ export class ResponseEmitter {
 
   lifecycle(type: Lifecycle, resource: () => ResponseResource): void {
     this.listener?.event(type, () => ({ response: resource() }));
+  }
+
+  /** The prompt is computed: one more event of this type, which clients take as the first one. */
+  progress(
+    prompt_progress: EventFields<"response.in_progress">["prompt_progress"],
+    resource: () => ResponseResource,
+  ): void {
+    this.listener?.event("response.in_progress", () => ({
+      response: resource(),
+      ...defined({ prompt_progress }),
+    }));
   }
 
   delta(draft: GeneratedDraft, text: string, logprobs?: readonly TokenLogprob[]): void {

@@ -1,6 +1,7 @@
 // Schemas of the stream events of this dialect. A stream also has the agent events common to all dialects.
 
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { PromptProgress } from "../shared/progress.ts";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
 import { ContentPart, FileCitation, OutputItem } from "./output-items.ts";
 import { ResponseError, ResponseResource } from "./resource.ts";
@@ -19,7 +20,7 @@ const logprobs = { logprobs: Type.Array(TokenLogprobBody) };
 const FIELDS = {
   "response.created": Type.Object(response),
   "response.queued": Type.Object(response),
-  "response.in_progress": Type.Object(response),
+  "response.in_progress": Type.Object({ ...response, prompt_progress: Type.Optional(PromptProgress) }),
   "response.completed": Type.Object(response),
   "response.incomplete": Type.Object(response),
   "response.failed": Type.Object(response),

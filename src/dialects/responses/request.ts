@@ -16,6 +16,7 @@ import {
   jsonObjectConstraint,
   schemaConstraint,
 } from "../shared/constraint.ts";
+import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -158,6 +159,7 @@ function runOf(
     ...adapterOf(body),
     truncate: body.truncation === "auto",
     ...runKeepAlive(body),
+    ...progressOf(body, body.stream === true && body.background !== true),
   };
 }
 

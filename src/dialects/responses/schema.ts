@@ -1,6 +1,7 @@
 // Wire schema of a Responses request. The schema is the validator, the static type and the OpenAPI component of the same
 // name. Unknown fields are accepted everywhere.
 
+import { progressProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
@@ -91,6 +92,7 @@ export const ResponsesCreateRequest = Type.Object(
     ...maxTokensProperties,
     ...samplingProperties,
     ...samenessProperties,
+    ...progressProperties,
     ...stopProperties,
     ...choicesProperties,
     ...toolsProperties,

@@ -6,6 +6,7 @@
 import type { AgentEvent, AnswerEvent } from "../../core/agent.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { agentFrame } from "../shared/agent-events.ts";
+import { progressBody } from "../shared/progress.ts";
 import { eventFrame, type StreamEncoder } from "../shared/frame.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import { type BuilderOptions, ResponseBuilder } from "./builder.ts";
@@ -28,17 +29,21 @@ const DELTA_EVENTS = {
 /** The event encoder of one response. */
 export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListener {
   readonly builder: ResponseBuilder;
+  private readonly model: string;
   private sequence = 0;
   private frames: NumberedFrame[] = [];
   /** Text of an item's delta events before the sequence number. */
   private readonly heads = new WeakMap<GeneratedDraft, string>();
 
   constructor(options: Omit<BuilderOptions, "listener">) {
+    this.model = options.head.model;
     this.builder = new ResponseBuilder({ ...options, listener: this });
   }
 
   /** Frames of one event; "" if it has none and for all events after the end. */
   encode(event: AnswerEvent): string {
+    // Clients expect response.created first, so what comes before it is a comment.
+    if (event.type === "load_progress") return `: ${JSON.stringify(progressBody(event, this.model))}\n\n`;
     this.builder.add(event);
     return this.take()
       .map(({ text }) => text)

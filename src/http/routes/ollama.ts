@@ -1,5 +1,6 @@
 // Ollama's dialect under /api: body → conversation or run → body or lines of JSON. Each step is a function of another module.
 
+import type { AnswerEvent } from "../../core/agent.ts";
 import { Elysia } from "elysia";
 import {
   loadedBody,
@@ -33,7 +34,15 @@ import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { baseOf, readOllama } from "../ollama-model.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { foldRun, framesOf, refuseWhileDraining, startRun, untilClientLeaves } from "../run.ts";
+import {
+  foldRun,
+  framesOf,
+  refuseWhileDraining,
+  type StartOptions,
+  startRun,
+  untilClientLeaves,
+} from "../run.ts";
+import { streamRun } from "../stream-run.ts";
 import { ndjsonResponse } from "../sse.ts";
 
 const TAGS = ["Ollama"];
@@ -92,21 +101,33 @@ async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Pro
   if (call.work.type === "load") return loadOrUnload(deps, call, shape, request.signal);
   const { id, status } = baseOf(deps, call.model);
   const startMs = performance.now();
-  const started = await startWork(deps, call.work, request.signal);
-  deps.control.keep(id, call.keepAlive); // now that it is held, it cannot leave before the answer
-  const meta = metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs));
-  if (call.stream) {
-    return ndjsonResponse(framesOf(started, new OllamaStream(meta, shape), deps.log), started.abort);
-  }
+  const work = call.work;
+  const start = async (options?: StartOptions) => {
+    const started = await startWork(deps, work, request.signal, options);
+    deps.control.keep(id, call.keepAlive); // now that it is held, it cannot leave before the answer
+    return started;
+  };
+  const encoderOf = () =>
+    new OllamaStream(metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs)), shape);
+  if (call.stream && tellsProgress(work))
+    return streamRun<AnswerEvent>(deps, { start, encoderOf, respond: ndjsonResponse });
+  const started = await start();
+  if (call.stream) return ndjsonResponse(framesOf(started, encoderOf(), deps.log), started.abort);
   const fold = new OllamaFold(shape);
   await foldRun(started, fold);
-  const folded = fold.body(meta);
+  const folded = fold.body(metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs)));
   return Response.json(folded, { headers: fingerprintHeader([folded]) });
 }
 
-function startWork(deps: HttpDeps, work: Exclude<OllamaCall["work"], { type: "load" }>, client: AbortSignal) {
-  if (work.type === "converse") return startRun(deps.converse, work.conversation, client);
-  return startRun(deps.generate, work.run, client);
+type Work = Exclude<OllamaCall["work"], { type: "load" }>;
+
+function tellsProgress(work: Work): boolean {
+  return (work.type === "converse" ? work.conversation.run : work.run).progress === true;
+}
+
+function startWork(deps: HttpDeps, work: Work, client: AbortSignal, options?: StartOptions) {
+  if (work.type === "converse") return startRun(deps.converse, work.conversation, client, options);
+  return startRun(deps.generate, work.run, client, options);
 }
 
 async function loadOrUnload(
