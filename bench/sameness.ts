@@ -1,4 +1,4 @@
-// What determinism = "batch-invariant" costs in tokens/s: `bun bench/sameness.ts`. Both modes take turns, each in a process of its
+// What determinism = "batch-invariant" costs in tokens/s: `bun bench/sameness.ts [ROUNDS]`. Both modes take turns, each in a process of its
 // own, since the native libraries read the switch once. The model is random, of the shape of a small Qwen3. How far answers
 // differ: sameness-mixes.ts.
 
@@ -11,7 +11,7 @@ import { writeModel } from "./model.ts";
 import { median } from "./stats.ts";
 
 /** Turns of each mode. */
-const ROUNDS = 3;
+const ROUNDS = Number(process.argv[2] ?? 3);
 /** Prompt tokens and streams of each measurement of decode. */
 const DECODES = [
   { context: 64, streams: 1 },
@@ -84,7 +84,11 @@ if (process.argv[2] === "measure") {
   process.exit(0);
 }
 const rounds: { readonly off: Speeds; readonly invariant: Speeds }[] = [];
-for (let i = 0; i < ROUNDS; i++) rounds.push({ off: await inMode("0"), invariant: await inMode("1") });
+for (let i = 0; i < ROUNDS; i++) {
+  const round = { off: await inMode("0"), invariant: await inMode("1") };
+  console.error(`bench: ${JSON.stringify(round)}`);
+  rounds.push(round);
+}
 console.log("| tokens/s, median | off | batch-invariant | price (of each round) |\n|---|--:|--:|--:|");
 for (const name of Object.keys(rounds[0]?.off ?? {})) {
   const speed = (mode: "off" | "invariant") => rounds.map((round) => round[mode][name] ?? Number.NaN);

@@ -305,6 +305,53 @@ describe.each(["alone", "with cells"] as const)("states %s", (states) => {
   let readTokens = 0; // under random traffic, in all seeds
   afterAll(() => expect(readTokens).toBeGreaterThan(0));
 
+  test("a sequence that is preempted is restored, its answer too", async () => {
+    const folder = tempDir();
+    const run = async (tiers: object): Promise<{ computed: number; preemptions: number }> => {
+      const world = new World({ ...options, cells: 400 }, { prefixCacheN: 2, ...tiers });
+      const chance = random(3);
+      const prompts = Array.from({ length: 8 }, () => words(100, chance));
+      prompts.forEach((prompt, id) => world.add(id, request(prompt, { maxTokens: 200 })));
+      await settle(world);
+      prompts.forEach((prompt, id) =>
+        expect(world.witness(id).text).toBe(expectedText(world.backend, prompt, 200).text),
+      );
+      world.expectEmpty();
+      const { prefillTokens: computed, preemptions } = world.engine.stats();
+      return { computed, preemptions };
+    };
+    const [without, restored] = [await run({}), await run({ tiers: onDisk(folder) })];
+    expect(Math.min(without.preemptions, restored.preemptions)).toBeGreaterThan(0);
+    expect(restored.computed).toBeLessThan(isAlone ? without.computed : 0.8 * without.computed);
+  });
+
+  if (!isAlone)
+    test("a long prefix is restored in pieces, and other answers go on", () => {
+      const sizes = { ...options, cells: 3000, contextTokens: 2000 };
+      const world = new World(sizes, { prefixCacheN: 2, tiers: inMemory(1 << 22) });
+      const chance = random(11);
+      const users = Array.from({ length: 4 }, () => words(1200, chance));
+      users.forEach((prompt, id) => ask(world, id, prompt, 4));
+      world.add(10, request(words(40, chance), { maxTokens: 300 }));
+      for (let i = 0; i < 10; i++) world.engine.step(0);
+      const next = [...(users[0] ?? []), 1, 2, 3];
+      world.add(11, request(next, { maxTokens: 8 }));
+      const before = world.engine.stats();
+      for (let last = before; world.engine.runningCount < 2;) {
+        world.engine.step(0);
+        const now = world.engine.stats();
+        expect(now.tierTokens - last.tierTokens).toBeLessThanOrEqual(128);
+        expect(now.decodeTokens).toBeGreaterThan(last.decodeTokens);
+        last = now;
+      }
+      world.drain();
+      const { tierTokens, prefillTokens } = world.engine.stats();
+      expect(tierTokens - before.tierTokens).toBeGreaterThanOrEqual(1152);
+      expect(prefillTokens - before.prefillTokens).toBeLessThan(64);
+      expect(world.witness(11).text).toBe(expectedText(world.backend, next, 8).text);
+      world.expectEmpty();
+    });
+
   const inPool = "a prefix that left the cache is restored at its checkpoint";
   if (!isAlone)
     test(inPool, () => {

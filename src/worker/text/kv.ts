@@ -80,8 +80,10 @@ export class KvCache {
       backend.shareSlot(source, target, sequence.positionOf(length));
       this.book.share(source, target, length);
     };
-    const isPieceable = this.tiers !== undefined && this.sharing === undefined && backend.reuse === "prefix";
-    if (isPieceable) this.restoring = new Restoring({ pool: this.pool, tiers: this.tiers, share });
+    const restoreState = (slot: SlotId, checkpoint: Checkpoint, sequence: Sequence): boolean =>
+      this.sharing?.restore(slot, checkpoint, sequence.positionOf(checkpoint.tokens.length)) === true;
+    if (this.tiers !== undefined && backend.cellCopies !== undefined && this.keptMax > 0)
+      this.restoring = new Restoring({ pool: this.pool, tiers: this.tiers, share, restoreState });
   }
 
   /** Cells that running sequences do not hold. */
@@ -141,7 +143,8 @@ export class KvCache {
   /** The same; begins to restore what has been read so far. */
   isHeld(sequence: Sequence, running: readonly Sequence[]): boolean {
     if (!this.isReading(sequence)) return false;
-    if (this.restoring === undefined || this.restoring.has(sequence)) return true;
+    // The state that all blocks lead to decides how many are restored.
+    if (this.sharing !== undefined || this.restoring?.has(sequence) !== false) return true;
     const match = this.match(sequence, running, []);
     if (!match.wait) this.restoreFirst(sequence, match, running);
     return true;
@@ -382,10 +385,9 @@ export class KvCache {
 
   /** Releases the slot of a sequence that will be admitted again. Where there are tiers, it is kept until its cells are needed. */
   preempt(sequence: Sequence): void {
-    const { tiers, restoring, keptMax } = this;
     this.settle(sequence);
-    if (restoring !== undefined && sequence.slot !== undefined) tiers?.suspend(sequence, sequence.computed);
-    this.release(sequence, restoring !== undefined && keptMax > 0);
+    if (sequence.slot !== undefined) this.tiers?.suspend(sequence, sequence.computed);
+    this.release(sequence, this.tiers !== undefined);
   }
 
   /** Drops the computed part of an incomplete media chunk. False: this memory cannot be truncated there. */

@@ -2,6 +2,7 @@
 // What is restored is kept like a finished prefix; the sequence finds it there when it is admitted.
 
 import type { SlotId } from "./backend.ts";
+import type { Checkpoint } from "./checkpoints.ts";
 import type { Match } from "./kv.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SlotPool } from "./slot-pool.ts";
@@ -24,11 +25,15 @@ export interface RestoringDeps {
   readonly tiers: CacheTiers;
   /** Makes an empty slot share the first tokens of another one. */
   readonly share: (source: SlotId, target: SlotId, sequence: Sequence, length: number) => void;
+  /** Restores a state into a slot that has the cells before it. False: the slot must be cleared. */
+  readonly restoreState: (slot: SlotId, checkpoint: Checkpoint, sequence: Sequence) => boolean;
 }
 
 interface Current {
   readonly sequence: Sequence;
   readonly slot: SlotId;
+  /** The state that the blocks lead to, where there are states. */
+  readonly checkpoint: Checkpoint | undefined;
 }
 
 export class Restoring {
@@ -46,7 +51,7 @@ export class Restoring {
 
   /** Begins to restore a waiting sequence's hit if that is long. `cells`: all that it needs to be admitted. */
   begin(sequence: Sequence, match: Match, cells: number, isAlone: boolean): RestoreState {
-    const { shared, pooled = shared, source } = match;
+    const { shared, pooled = shared, source, checkpoint } = match;
     const { pool, share } = this.deps;
     if (shared - pooled < TOKENS_MIN) return "now";
     if (this.active !== undefined) return "later";
@@ -59,7 +64,7 @@ export class Restoring {
     if (slot === undefined) return "now";
     if (source !== undefined && pooled > 0) share(source, slot, sequence, pooled);
     pool.restoring = slot;
-    this.current = { sequence, slot };
+    this.current = { sequence, slot, checkpoint };
     return "later";
   }
 
@@ -68,9 +73,10 @@ export class Restoring {
     const { active } = this;
     if (active === undefined) return false;
     const { pool, tiers } = this.deps;
-    const { sequence, slot } = active;
+    const { sequence, slot, checkpoint } = active;
     const from = pool.book.length(slot);
-    const held = Math.max(from, tiers.restorable(sequence, from)); // more, while blocks are read
+    const { length: to } = checkpoint?.tokens ?? { length: Infinity };
+    const held = Math.max(from, Math.min(to, tiers.restorable(sequence, from))); // more, while blocks are read
     const end = Math.min(held, from + tiers.pieceTokens(isAlone ? PIECE_ALONE_MS : PIECE_MS));
     if (end === from && tiers.isReading(sequence)) return false;
     pool.makeRoom(end - from);
@@ -92,13 +98,17 @@ export class Restoring {
     return this.current;
   }
 
-  private finish({ sequence, slot }: Current, length: number): void {
-    const { pool, tiers } = this.deps;
+  private finish({ sequence, slot, checkpoint }: Current, length: number): void {
+    const { pool, tiers, restoreState } = this.deps;
+    const isComplete =
+      checkpoint === undefined ||
+      (length === checkpoint.tokens.length && restoreState(slot, checkpoint, sequence));
     const tokens = sequence.firstTokens(length).slice();
     const { partition } = sequence;
     pool.restoring = undefined;
     this.current = undefined;
     tiers.release(sequence); // if it is evicted before the admission, it is computed
+    if (!isComplete) return pool.clear(slot);
     pool.keep({ slot, partition, tokens, run: tiers.runOf(tokens, partition) });
   }
 }
