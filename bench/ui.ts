@@ -1,5 +1,6 @@
 // `bun bench/ui.ts`: processor time of the web interface in Chromium, and the sizes of its files. A conversation of 1,000 messages
-// is opened, and a message typed in it; five times each, the median is printed.
+// is opened, and a message typed in it; five times each, the median is printed. Then it is scrolled to its beginning, which renders all of
+// it, and a message typed again.
 
 import { basename } from "node:path";
 import { type CDPSession, chromium, type Page } from "playwright-core";
@@ -101,6 +102,17 @@ async function measureTyping(page: Page, session: CDPSession): Promise<number> {
   return ((await cpuMs(session)) - before) / TYPED.length;
 }
 
+/** Scrolls to the first message: each step renders earlier ones. */
+async function renderAll(page: Page): Promise<number> {
+  const first = page.getByText("Question 0", { exact: true }).last();
+  for (let step = 0; step < MESSAGES && (await page.locator(".question").count()) < MESSAGES / 2; step++) {
+    await page.locator(".thread").evaluate((box) => (box.scrollTop = 0));
+    await settled(page);
+  }
+  await first.waitFor();
+  return page.locator(".question, .answer").count();
+}
+
 function median(values: readonly number[]): string {
   return (values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN).toFixed(1);
 }
@@ -121,9 +133,13 @@ try {
     opening.push(await measureOpening(page, session));
     typing.push(await measureTyping(page, session));
   }
+  const rendered = await renderAll(page);
+  const typingInAll: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) typingInAll.push(await measureTyping(page, session));
   console.log(`| Measured (processor time, median of ${ROUNDS}) | ms |\n|---|---:|`);
   console.log(`| open a conversation of ${MESSAGES} messages | ${median(opening)} |`);
   console.log(`| type a letter in it | ${median(typing)} |`);
+  console.log(`| type a letter with all ${rendered} messages rendered | ${median(typingInAll)} |`);
   console.log("\n| File | KB | KB, gzip |\n|---|---:|---:|");
   for (const file of outputs.toSorted((a, b) => b.size - a.size)) {
     if (/\.woff2?$/.test(file.path)) continue;

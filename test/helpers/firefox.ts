@@ -1,23 +1,15 @@
 // Firefox over WebDriver BiDi, for what a browser of another make must do, too. playwright-core sends Debian's Firefox commands that it
 // does not have, so this is a client of the few that a test needs.
 
-import axe from "axe-core";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type DrivenPage, keyActions } from "./driven-page.ts";
 import { until } from "./until.ts";
 
 export const FIREFOX = process.env["FIREFOX"] ?? Bun.which("firefox-esr") ?? Bun.which("firefox");
 
 const START_MS = 60_000;
-
-export interface FirefoxPage {
-  /** Value of an expression, which may be a promise of a string, number or boolean. Throws what it throws. */
-  evaluate(expression: string): Promise<unknown>;
-  /** Types text into the focused element; "\uE007" is Enter. */
-  type(text: string): Promise<void>;
-  close(): Promise<void>;
-}
 
 interface Reply {
   readonly id?: number;
@@ -26,17 +18,8 @@ interface Reply {
   readonly result?: Readonly<Record<string, unknown>>;
 }
 
-/** Accessibility violations of a page, found by axe. */
-export async function firefoxViolations({ evaluate }: FirefoxPage): Promise<readonly string[]> {
-  await evaluate(`${axe.source}; undefined`);
-  const found = await evaluate(
-    "axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`)))",
-  );
-  return JSON.parse(String(found)) as readonly string[];
-}
-
 /** Opens a page in a fresh profile. */
-export async function openInFirefox(address: string): Promise<FirefoxPage> {
+export async function openInFirefox(address: string): Promise<DrivenPage> {
   const profile = mkdtempSync(join(tmpdir(), "svc-firefox-"));
   const flags = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"];
   const env = { ...process.env, HOME: profile };
@@ -55,24 +38,17 @@ export async function openInFirefox(address: string): Promise<FirefoxPage> {
     await send("session.new", { capabilities: {} });
     const { context } = await send("browsingContext.create", { type: "tab" });
     await send("browsingContext.navigate", { context, url: address, wait: "complete" });
+    const evaluate = async (expression: string): Promise<unknown> => {
+      const target = { context };
+      const options = { expression, target, awaitPromise: true, resultOwnership: "none" };
+      const { type, result, exceptionDetails } = await send("script.evaluate", options);
+      if (type === "exception") throw new Error(JSON.stringify(exceptionDetails));
+      return (result as { readonly value?: unknown }).value;
+    };
     return {
-      evaluate: async (expression) => {
-        const target = { context };
-        const options = { expression, target, awaitPromise: true, resultOwnership: "none" };
-        const { type, result, exceptionDetails } = await send("script.evaluate", options);
-        if (type === "exception") throw new Error(JSON.stringify(exceptionDetails));
-        return (result as { readonly value?: unknown }).value;
-      },
-      type: async (text) => {
-        const keys = text.split("").flatMap((value) => [
-          { type: "keyDown", value },
-          { type: "keyUp", value },
-        ]);
-        await send("input.performActions", {
-          context,
-          actions: [{ type: "key", id: "keys", actions: keys }],
-        });
-      },
+      evaluate,
+      run: async (statements) => void (await evaluate(`${statements}; undefined`)),
+      type: async (text) => void (await send("input.performActions", { context, actions: keyActions(text) })),
       close: stop,
     };
   } catch (error) {

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { describeInBrowser, overLan, say, violations, visit } from "../helpers/browser.ts";
 import { answer } from "../helpers/run-events.ts";
 import { PNG } from "../helpers/mcp-demo.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
@@ -36,9 +36,9 @@ describeInBrowser("a conversation", () => {
     });
 
   /** A page with a conversation about whales, and a later one about sparrows. */
-  const twoConversations = async (): Promise<Page> => {
+  const twoConversations = async (url = ui.url()): Promise<Page> => {
     answers();
-    const { page } = await visit(ui.url());
+    const { page } = await visit(url);
     await say(page, "Whales");
     await page.getByRole("button", { name: "New conversation" }).click();
     await say(page, "Sparrows");
@@ -70,9 +70,9 @@ describeInBrowser("a conversation", () => {
   );
 
   test(
-    "is put into a folder, which is folded, searched and left",
+    "is put into a folder, which is folded, searched and left, on plain HTTP in a local network",
     async () => {
-      const page = await twoConversations();
+      const page = await twoConversations(overLan(ui.url()));
       await pick(page, "Options for Whales", "Folder");
       await page.getByLabel("Folder, empty for none").fill("Sea");
       await page.keyboard.press("Enter");

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { de } from "../../ui/texts/de.ts";
 import { en } from "../../ui/texts/en.ts";
-import { describeInBrowser, violations, visit } from "../helpers/browser.ts";
+import { describeInBrowser, overLan, violations, visit } from "../helpers/browser.ts";
 import { answer } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 import { until } from "../helpers/until.ts";
@@ -46,7 +46,8 @@ describeInBrowser("the language of the page", () => {
       ui.play(async function* () {
         yield* answer("Gut gesagt");
       });
-      const { page, troubles } = await visit(ui.url(), { locale: "de-AT" });
+      const { page, troubles } = await visit(overLan(ui.url()), { locale: "de-AT" }); // no secure context
+      expect(await page.evaluate(() => isSecureContext)).toBe(false);
       await page.getByText(de.chat.start).waitFor();
       expect(await page.evaluate(() => document.documentElement.lang)).toBe("de");
       await page.evaluate(() => {
@@ -60,6 +61,7 @@ describeInBrowser("the language of the page", () => {
       await page.getByLabel(de.answer.regenerate).waitFor();
       await page.getByLabel(de.chat.settings).first().click();
       await page.getByText(de.settings.sampling).first().waitFor();
+      await page.getByText(de.settings.insecure).waitFor();
       expect(await englishOf(page)).toEqual([]);
       expect(await violations(page)).toEqual([]);
       for (const name of ["images", "speech", "models", "metrics", "system"] as const) {

@@ -1,8 +1,9 @@
 // Text and page images of a PDF, by pdf.js in a worker of its own. Loaded with the first PDF.
 
-import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy } from "pdfjs-dist";
+import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy, type PDFPageProxy } from "pdfjs-dist";
 // oxlint-disable-next-line import/default -- the bundler's: the address of the file
 import workerFile from "pdfjs-dist/build/pdf.worker.min.mjs" with { type: "file" };
+import type { TextContent } from "pdfjs-dist/types/src/display/api";
 import type { DocumentText } from "./document.ts";
 import { workerFrom } from "./worker.ts";
 import { t } from "../texts/texts.ts";
@@ -19,15 +20,25 @@ export async function pdfText(bytes: Uint8Array): Promise<DocumentText> {
     const pages: string[] = [];
     for (let number = 1; number <= pdf.numPages; number++) {
       const page = await pdf.getPage(number);
-      const { items } = await page.getTextContent();
-      const text = items.map((item) => ("str" in item ? item.str + (item.hasEOL ? "\n" : "") : "")).join("");
-      pages.push(text.trim());
+      pages.push((await textOf(page)).trim());
       page.cleanup();
     }
     const isScan = pages.every((text) => text === "");
     const text = isScan ? "" : pages.map((page, i) => `[page ${i + 1}]\n${page}`).join("\n\n");
     return { text, pages: pdf.numPages };
   });
+}
+
+/** Text of a page. By a reader: WebKit cannot iterate over streams, as the library's own function does. */
+async function textOf(page: PDFPageProxy): Promise<string> {
+  const stream: ReadableStream<TextContent> = page.streamTextContent();
+  const reader = stream.getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    for (const item of value.items) if ("str" in item) text += item.str + (item.hasEOL ? "\n" : "");
+  }
 }
 
 /** The first pages as JPEG data URLs. */

@@ -341,6 +341,8 @@ export const de: Texts = {
     theme: "Farben",
     language: "Sprache",
     browserLanguage: "Die des Browsers",
+    insecure:
+      "Über einfaches http erlauben Browser weder das Mikrofon noch die Installation dieser Seite als App. Ein Proxy mit HTTPS vor svc erlaubt beides.",
     languageIs: (name: string) => `Sprache: ${name}`,
     title: "Einstellungen",
     close: "Einstellungen schließen",

@@ -342,6 +342,8 @@ export const en = {
     theme: "Theme",
     language: "Language",
     browserLanguage: "That of the browser",
+    insecure:
+      "Over plain http, browsers allow neither the microphone nor the installation of this page as an app. A proxy with HTTPS in front of svc allows both.",
     languageIs: (name: string) => `Language: ${name}`,
     title: "Settings",
     close: "Close settings",

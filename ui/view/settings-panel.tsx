@@ -63,6 +63,7 @@ function PageSettings() {
         options={themes}
         onChange={(theme) => setPrefs({ theme: theme as Prefs["theme"] })}
       />
+      {!isSecureContext && <p class="faint">{t.settings.insecure}</p>}
     </fieldset>
   );
 }
