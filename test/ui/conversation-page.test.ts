@@ -158,6 +158,22 @@ describeInBrowser("the conversation page", () => {
       await until("the files of the question are deleted", async () => (await storedFiles()) === 0);
       await reload();
       expect(await names()).toEqual([]);
+      await page.evaluate(
+        () =>
+          new Promise<void>((resolve) => {
+            const opening = indexedDB.open("svc-drafts");
+            opening.onsuccess = () => {
+              const writing = opening.result.transaction("drafts", "readwrite");
+              for (let i = 0; i < 25; i++) {
+                const changed = Date.now() - (i < 3 ? 31 * 86_400_000 : 1000 * i);
+                writing.objectStore("drafts").put({ id: `other${i}`, changed, bytes: 1, attachments: [] });
+              }
+              writing.oncomplete = () => (opening.result.close(), resolve());
+            };
+          }),
+      );
+      await attach("last.txt", Buffer.from("four"));
+      await until("old drafts make room", async () => (await storedFiles()) === 20);
       expect(troubles).toEqual([]);
     },
     SLOW_MS,

@@ -173,6 +173,26 @@ describeInBrowser("stored conversations", () => {
   );
 
   test(
+    "that cannot be stored are saved as a file",
+    async () => {
+      quickAnswers();
+      const { page } = await visit(ui.url());
+      await page.evaluate(() => {
+        IDBObjectStore.prototype.put = () => {
+          throw new DOMException("the storage is full", "QuotaExceededError");
+        };
+      });
+      await say(page, "Not to be lost");
+      await page.getByText("Could not save this conversation in the browser (the storage is full)").waitFor();
+      const saving = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Save as a file" }).click();
+      const saved = JSON.parse(await Bun.file(await (await saving).path()).text());
+      expect(saved.conversations[0].title).toBe("Not to be lost");
+    },
+    SLOW_MS,
+  );
+
+  test(
     "are written message by message, and read so by other tabs",
     async () => {
       quickAnswers();

@@ -52,6 +52,8 @@ interface News {
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 /** Saves of each conversation that have begun and not ended. */
 const saving = new Map<string, number>();
+/** Conversations that could not be stored. */
+const unstored = new Set<string>();
 const channel = new BroadcastChannel("svc");
 
 /** Loads the list and the conversations with running answers, and subscribes to changes of other tabs. */
@@ -158,15 +160,25 @@ export async function save(id: string): Promise<void> {
   try {
     const { stored, changed } = await saveConversation(conversation).finally(() => endSaving(id));
     dropUnsaved(id);
+    unstored.delete(id);
     join(stored);
     notifyTabs(id, changed);
     onStored(id, false);
   } catch (error) {
-    notify(t.errors.notSaved(messageOf(error)), {
-      label: t.errors.saveAsFile,
-      run: () => saveFile("svc-conversation.json", [exportText([conversation])]),
-    });
+    tellUnstored(id, error);
   }
+}
+
+/** Offers an open conversation as a file, once until it can be stored again. */
+function tellUnstored(id: string, error: unknown): void {
+  if (unstored.has(id)) return;
+  unstored.add(id);
+  const saveIt = (): void => {
+    const left = open.value.get(id);
+    if (left !== undefined) saveFile("svc-conversation.json", [exportText([left])]);
+  };
+  const action = { label: t.errors.saveAsFile, run: saveIt };
+  notify(t.errors.notSaved(messageOf(error)), action, { stays: true });
 }
 
 function endSaving(id: string): void {

@@ -14,10 +14,11 @@ export interface Toast {
 export const toasts = signal<readonly Toast[]>([]);
 let lastKey = 0;
 
-export function notify(text: string, action?: Toast["action"]): void {
+/** `stays`: until it is dismissed. */
+export function notify(text: string, action?: Toast["action"], { stays = false } = {}): void {
   const key = ++lastKey;
   toasts.value = [...toasts.value, { key, text, ...(action === undefined ? {} : { action }) }];
-  setTimeout(() => dismiss(key), STAY_MS);
+  if (!stays) setTimeout(() => dismiss(key), STAY_MS);
 }
 
 /** Does something; its error becomes a notice. */
