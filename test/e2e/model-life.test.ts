@@ -15,6 +15,7 @@ import {
   openStream,
   postChat,
 } from "../helpers/chat-client.ts";
+import { valueOf } from "../helpers/prometheus.ts";
 import { treeRssBytes } from "../helpers/processes.ts";
 import { until } from "../helpers/until.ts";
 
@@ -163,6 +164,11 @@ test(
     console.log(`unloaded for another model: ${left.join(" ")}`);
     expect(left).not.toContain("a");
     expect(new Set(left).size).toBeGreaterThan(2);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    const evicted = (name: string, reason: string) => valueOf(metrics, name, { reason });
+    expect(evicted("svc_model_evictions_total", "memory")).toBe(left.length);
+    expect(evicted("svc_model_evictions_total", "count")).toBe(0);
+    expect(evicted("svc_model_evicted_bytes_total", "memory")).toBeGreaterThan(left.length * 30e6);
     expect(server.enginePids().length).toBe(2);
   },
   LOADS_MS_MAX,

@@ -13,7 +13,7 @@ import {
 } from "../../src/lora/gguf-write.ts";
 
 /** The size of an encoder. */
-interface Encoder {
+export interface Encoder {
   readonly width: number;
   readonly ffn: number;
   readonly heads: number;
@@ -37,11 +37,11 @@ export interface Projector {
   readonly sounds?: Encoder;
 }
 
-const SOUND = { mels: 80, frames: 1500 } as const;
+export const SOUND = { mels: 80, frames: 1500 } as const;
 /** Tokens of each begun half minute of a recording: it is padded with silence. */
 export const SOUND_TOKENS = SOUND.frames / 2;
 
-function f32sField(key: string, values: readonly number[]): Field {
+export function f32sField(key: string, values: readonly number[]): Field {
   const head = Buffer.alloc(12);
   head.writeUInt32LE(FIELD.f32);
   head.writeBigUInt64LE(BigInt(values.length), 4);
@@ -49,7 +49,7 @@ function f32sField(key: string, values: readonly number[]): Field {
   return { key, type: FIELD.array, raw: Buffer.concat([head, bytes]) };
 }
 
-function encoderFields(kind: "vision" | "audio", encoder: Encoder, modelWidth: number): Field[] {
+export function encoderFields(kind: "vision" | "audio", encoder: Encoder, modelWidth: number): Field[] {
   const key = (suffix: string): string => `clip.${kind}.${suffix}`;
   return [
     u32Field(key("embedding_length"), encoder.width),
@@ -84,34 +84,34 @@ function soundFields(encoder: Encoder, modelWidth: number): Field[] {
 
 let uniform = uniformSource(0);
 
-function tensor(name: string, shape: readonly number[], value: () => number): Tensor {
+export function tensor(name: string, shape: readonly number[], value: () => number): Tensor {
   const elements = shape.reduce((product, length) => product * length, 1);
   const values = Float32Array.from({ length: elements }, value);
   return { name, shape, type: TENSOR.f32, chunks: () => [new Uint8Array(values.buffer)] };
 }
 
 /** Weights that keep what goes through them at its size. */
-function random(name: string, ...shape: readonly number[]): Tensor {
+export function random(name: string, ...shape: readonly number[]): Tensor {
   const inputs = shape.slice(0, -1).reduce((product, length) => product * length, 1);
   return tensor(name, shape, () => (2 * uniform() - 1) * Math.sqrt(3 / inputs));
 }
 
-function norm(name: string, width: number): Tensor[] {
+export function norm(name: string, width: number): Tensor[] {
   return [tensor(`${name}.weight`, [width], () => 1), tensor(`${name}.bias`, [width], () => 0)];
 }
 
-function linear(name: string, inputs: number, outputs: number): Tensor[] {
+export function linear(name: string, inputs: number, outputs: number): Tensor[] {
   return [random(`${name}.weight`, inputs, outputs), tensor(`${name}.bias`, [outputs], () => 0)];
 }
 
-function half({ name, shape, chunks }: Tensor): Tensor {
+export function half({ name, shape, chunks }: Tensor): Tensor {
   const halved = (bytes: Uint8Array): Uint8Array =>
     new Uint8Array(new Float16Array(new Float32Array(bytes.buffer as ArrayBuffer)).buffer);
   return { name, shape, type: TENSOR.f16, chunks: () => [...chunks()].map(halved) };
 }
 
 /** The layers of an encoder, each called `prefix` and its number. */
-function blocks(
+export function blocks(
   prefix: string,
   { width, ffn, layers }: Encoder,
   [up, down]: readonly [string, string],

@@ -1,0 +1,95 @@
+// Loads a projector of each type with random weights beside a tiny text model and sends it its kind of media through the executable:
+// the answer has to end cleanly, and media of another kind has to be refused. `--write` renews the table in docs/models.md, `--only NAMES`
+// picks types. npm run test:projectors
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { launchServer } from "../helpers/binary.ts";
+import { checkered, tone } from "../helpers/drawn-media.ts";
+import { tinyWidePositions } from "../helpers/tiny-models.ts";
+import { type Medium, NOT_BUILT, PROJECTOR_TYPES, type ProjectorType, writeProjectorType } from "./types.ts";
+
+const DOCUMENT = new URL("../../docs/models.md", import.meta.url);
+const [BEGIN, END] = [
+  "<!-- projectors (npm run test:projectors -- --write) -->\n",
+  "<!-- end of projectors -->",
+];
+
+function part(medium: Medium): object {
+  if (medium === "image")
+    return {
+      type: "image_url",
+      image_url: { url: `data:image/png;base64,${checkered(8, 48, 48).toString("base64")}` },
+    };
+  return { type: "input_audio", input_audio: { data: tone(440, 1).toString("base64"), format: "wav" } };
+}
+
+async function ask(url: string, medium: Medium): Promise<{ readonly status: number; readonly text: string }> {
+  const messages = [{ role: "user", content: [{ type: "text", text: "What is it?" }, part(medium)] }];
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ messages, max_tokens: 4, temperature: 0, enable_thinking: false }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** What went wrong with a type; undefined where nothing did. */
+async function problemOf(type: ProjectorType, folder: string): Promise<string | undefined> {
+  const file = join(folder, `mmproj-${type.type}.gguf`);
+  writeProjectorType(file, type);
+  const model = type.isWide === true ? tinyWidePositions() : "svc-tiny";
+  const server = await launchServer(["-m", model, "--mmproj", file, "--max-seq-len", "8192"]);
+  try {
+    const own = await ask(server.url, type.medium);
+    if (own.status !== 200)
+      return `${own.status} ${own.text} ${server
+        .stderr()
+        .split("\n")
+        .filter((line) => !/^\s*(model|Serve)/.test(line))
+        .slice(-14)
+        .join(" | ")}`;
+    if (!/"finish_reason":"(?:stop|length)"/.test(own.text)) return own.text;
+    const other = await ask(server.url, type.medium === "image" ? "audio" : "image");
+    if (other.status !== 400) return `the other kind of media: ${other.status} ${other.text}`;
+    const again = await ask(server.url, type.medium);
+    return again.status === 200 ? undefined : `again: ${again.status} ${again.text}`;
+  } catch (error) {
+    return `${String(error)} ${server.stderr().slice(-400)}`;
+  } finally {
+    await server.stop();
+  }
+}
+
+const only = process.argv.indexOf("--only");
+const names = only < 0 ? undefined : process.argv.slice(only + 1).flatMap((word) => word.split(","));
+const folder = mkdtempSync(join(tmpdir(), "svc-projectors-"));
+const rows: string[] = [];
+let failures = 0;
+for (const type of PROJECTOR_TYPES) {
+  if (names !== undefined && !names.includes(type.type)) continue;
+  const problem = await problemOf(type, folder);
+  const isExpected = (problem !== undefined) === (type.fails !== undefined);
+  if (!isExpected) failures++;
+  console.log(`${type.type}: ${problem ?? "ok"}${isExpected ? "" : " (NOT EXPECTED)"}`);
+  const result =
+    problem === undefined ? "answers; refuses other media" : `fails: ${type.fails ?? "see the run"}`;
+  rows.push(`| \`${type.type}\` | ${type.medium} | ${type.of} | ${result} |`);
+}
+if (process.argv.includes("--write") && names === undefined) {
+  const table = ["| Projector | Input | Models | With random weights |", "|---|---|---|---|", ...rows].join(
+    "\n",
+  );
+  const others = Object.entries(NOT_BUILT).map(
+    ([why, types]) => `- ${types.map((type) => `\`${type}\``).join(", ")}: ${why}.`,
+  );
+  const text = readFileSync(DOCUMENT, "utf8");
+  const [before = "", rest = ""] = text.split(BEGIN);
+  writeFileSync(
+    DOCUMENT,
+    `${before}${BEGIN}\n${table}\n\nNot tested:\n\n${others.join("\n")}\n\n${END}${rest.split(END)[1] ?? ""}`,
+  );
+}
+rmSync(folder, { recursive: true });
+process.exitCode = failures === 0 ? 0 : 1;
