@@ -59,10 +59,12 @@ export async function convert(
     signal.addEventListener("abort", stop, { once: true });
     run.stdout.resume();
     let said = "";
+    let told: number | undefined;
     for await (const part of run.stderr) {
       said = (said + String(part)).slice(-CONVERT_OUTPUT_CHARS);
       const percent = writtenPercent(said);
-      if (percent !== undefined) onProgress?.(percent);
+      if (percent !== undefined && percent !== told) onProgress?.(percent);
+      told = percent;
     }
     const { code, limit } = await run.ended;
     signal.removeEventListener("abort", stop);

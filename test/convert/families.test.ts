@@ -102,7 +102,7 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
       const PATH = `${dirname(Bun.which(PYTHON) ?? "")}:${process.env["PATH"] ?? ""}`;
       const env = { HF_ENDPOINT: hub.url, HF_HOME: newFolder(), PATH };
       const short = await startServer(
-        ["-m", "acme/weights", "--auto-convert", "--models-max-bytes", "200k"],
+        ["-m", "acme/weights", "--auto-convert", "--models-max-bytes", "200000"],
         { env },
       );
       await short.says("models_max_bytes");

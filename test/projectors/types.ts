@@ -2,7 +2,14 @@
 // tensors as clip.cpp of the locked release reads them. What is not built has its reason.
 
 import type { Field } from "../../src/core/gguf.ts";
-import { boolField, stringField, type Tensor, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
+import {
+  boolField,
+  int32sField,
+  stringField,
+  type Tensor,
+  u32Field,
+  writeGguf,
+} from "../../src/lora/gguf-write.ts";
 import {
   blocks,
   encoderFields,
@@ -33,6 +40,8 @@ export interface ProjectorType {
   readonly of: string;
   /** Needs a text model with positions in several dimensions. */
   readonly isWide?: boolean;
+  /** Side of its images, pixels; absent: EDGE. */
+  readonly edge?: number;
   readonly fields?: readonly Field[];
   /** Why it cannot pass with a tiny text model, or in this release of llama.cpp. */
   readonly fails?: string;
@@ -79,6 +88,10 @@ function whisper(): readonly Tensor[] {
     ...norm("a.post_ln", W),
   ];
 }
+
+/** Gates of the layers' feed-forward parts. */
+const gates = (): readonly Tensor[] =>
+  [0, 1].flatMap((layer) => linear(`v.blk.${layer}.ffn_gate`, W, ENCODER.ffn));
 
 /** Layers with one matrix for queries, keys and values. */
 function fused(tensors: readonly Tensor[]): readonly Tensor[] {
@@ -200,7 +213,7 @@ const IMAGE_TYPES: readonly Omit<ProjectorType, "medium">[] = [
     tensors: () => [
       ...without(encoder({ positions: 0 }), /patch_embd\.bias|(?:ln1|ln2|post_ln)\.bias/),
       second(),
-      ...[0, 1].flatMap((layer) => linear(`v.blk.${layer}.ffn_gate`, W, ENCODER.ffn)),
+      ...gates(),
       ...twoLinear("mm.0", "mm.2", 4 * W, 4 * W),
     ],
   },
@@ -209,6 +222,192 @@ const IMAGE_TYPES: readonly Omit<ProjectorType, "medium">[] = [
     of: "Qwen3-VL",
     isWide: true,
     tensors: () => [...fused(encoder()), second(), ...twoLinear("mm.0", "mm.2", 4 * W, 4 * W)],
+  },
+  {
+    type: "ldpv2",
+    of: "MobileVLM 2",
+    edge: 24 * PATCH, // its pooling takes 24 by 24 patches
+    tensors: () => [
+      ...without(encoder({ positions: 24 * 24 }), /patch_embd\.bias|post_ln/),
+      ...linear("mm.model.mlp.0", W, M),
+      ...linear("mm.model.mlp.2", M, M),
+      half(weight("mm.model.peg.0", 3, 3, 1, M)),
+      tensor("mm.model.peg.0.bias", [M], () => 0),
+    ],
+  },
+  {
+    type: "adapter",
+    of: "GLM-Edge-V",
+    tensors: () => [
+      ...encoder(),
+      weight("adapter.conv", 2, 2, W, W),
+      tensor("adapter.conv.bias", [W], () => 0),
+      weight("adapter.linear.linear", W, M),
+      ...norm("adapter.linear.norm1", M),
+      weight("adapter.linear.dense_h_to_4h", M, H),
+      weight("adapter.linear.gate", M, H),
+      weight("adapter.linear.dense_4h_to_h", H, M),
+      random("adapter.boi", M),
+      random("adapter.eoi", M),
+    ],
+  },
+  {
+    type: "nemotron_v2_vl",
+    of: "Nemotron Nano 2 VL",
+    fields: [merge(2)],
+    tensors: () => [
+      ...encoder(),
+      random("v.class_embd", W, 2),
+      tensor("mm.model.mlp.0.weight", [4 * W], () => 1),
+      weight("mm.model.mlp.1", 4 * W, H),
+      weight("mm.model.mlp.3", H, M),
+    ],
+  },
+  {
+    type: "dots_ocr",
+    of: "dots.ocr",
+    fields: [merge(2), ...pixels],
+    tensors: () => [
+      ...without(encoder({ positions: 0 }), /post_ln/),
+      ...norm("mm.input_norm", W),
+      ...twoLinear("mm.0", "mm.2", 4 * W, 4 * W),
+      tensor("mm.post_norm.weight", [W], () => 1),
+    ],
+  },
+  {
+    type: "youtuvl",
+    of: "Youtu-VL",
+    fields: [vision("window_size", EDGE), int32sField("clip.vision.wa_layer_indexes", [1])],
+    tensors: () => [
+      ...without(encoder({ positions: 0 }), /patch_embd\.weight/),
+      weight("v.patch_embd", 3 * PATCH * PATCH, W),
+      tensor("mm.input_norm.weight", [W], () => 1),
+      ...twoLinear("mm.0", "mm.2", 4 * W, 4 * W),
+    ],
+  },
+  {
+    type: "exaone4_5",
+    of: "EXAONE 4.5",
+    isWide: true,
+    fields: [vision("attention.head_count_kv", ENCODER.heads), ...pixels],
+    tensors: () => [
+      ...without(fused(encoder({ positions: 0 })), /patch_embd\.bias/),
+      second(),
+      ...gates(),
+      ...twoLinear("mm.0", "mm.2", 4 * W, 4 * W),
+    ],
+  },
+  {
+    type: "minimax_m3",
+    of: "MiniMax M3",
+    tensors: () => [
+      ...without(encoder({ positions: 0 }), /patch_embd\.bias/),
+      second(),
+      ...linear("mm.1", W, H),
+      ...linear("mm.2", H, H),
+      ...twoLinear("mm.merger.fc1", "mm.merger.fc2", 4 * H, H),
+    ],
+  },
+  {
+    type: "cogvlm",
+    of: "CogVLM",
+    tensors: () => [
+      ...without(fused(encoder({ positions: PATCHES + 1, isClass: true })), /post_ln/),
+      weight("mm.model.fc", W, M),
+      ...norm("mm.post_fc_norm", M),
+      weight("mm.up", M, H),
+      weight("mm.gate", M, H),
+      weight("mm.down", H, M),
+      random("v.boi", M),
+      random("v.eoi", M),
+    ],
+  },
+  {
+    type: "glm4v",
+    of: "GLM-4.5V, GLM-OCR",
+    isWide: true,
+    tensors: () => [
+      ...encoder(),
+      second(),
+      tensor("v.norm_embd.weight", [W], () => 1),
+      weight("mm.patch_merger", 2, 2, W, W),
+      tensor("mm.patch_merger.bias", [W], () => 0),
+      weight("mm.model.fc", W, M),
+      ...norm("mm.post_norm", M),
+      weight("mm.up", M, H),
+      weight("mm.gate", M, H),
+      weight("mm.down", H, M),
+    ],
+  },
+  {
+    type: "muse-glimmer",
+    of: "Muse Glimmer",
+    tensors: () => [...encoder(), weight("mm.0", 4 * W, H), weight("mm.1", H, H), weight("mm.2", H, M)],
+  },
+  {
+    type: "gemma4uv",
+    of: "Gemma 4, unified",
+    fields: [merge(1)],
+    tensors: () => [
+      weight("v.position_embd", W, 64, 2),
+      weight("v.patch_embd", 3 * PATCH * PATCH, W),
+      tensor("v.patch_embd.bias", [W], () => 0),
+      ...blocks("v.blk", ENCODER, ["ffn_up", "ffn_down"]),
+      ...norm("v.patch_norm.1", 3 * PATCH * PATCH),
+      ...norm("v.patch_norm.2", W),
+      ...norm("v.patch_norm.3", W),
+      weight("mm.input_projection", W, M),
+    ],
+  },
+  {
+    type: "gemma4v",
+    of: "Gemma 4",
+    fields: [merge(2)],
+    tensors: () => [
+      ...without(encoder({ positions: 0 }), /patch_embd\.bias|post_ln|\.bias$/),
+      weight("v.position_embd", W, 64, 2),
+      ...gates().filter(({ name }) => name.endsWith("weight")),
+      weight("mm.input_projection", W, M),
+    ],
+  },
+  {
+    type: "hunyuanvl",
+    of: "HunyuanVL, HunyuanOCR",
+    isWide: true,
+    tensors: () => [
+      ...encoder(),
+      weight("mm.0", 2, 2, W, H),
+      tensor("mm.0.bias", [H], () => 0),
+      weight("mm.2", 1, 1, H, H),
+      tensor("mm.2.bias", [H], () => 0),
+      ...linear("mm.model.fc", H, M),
+      tensor("mm.pre_norm.weight", [W], () => 1),
+      tensor("mm.post_norm.weight", [M], () => 1),
+      random("mm.image_begin", M),
+      random("mm.image_end", M),
+      random("v.image_newline", H),
+    ],
+  },
+  {
+    type: "ldp",
+    of: "MobileVLM",
+    edge: 24 * PATCH,
+    tensors: () => [
+      ...without(encoder({ positions: 24 * 24 }), /patch_embd\.bias|post_ln/),
+      ...linear("mm.model.mlp.1", W, M),
+      ...linear("mm.model.mlp.3", M, M),
+      ...[1, 2].flatMap((block) => {
+        const name = `mm.model.mb_block.${block}.block`;
+        return [
+          half(weight(`${name}.0.0`, 3, 3, 1, M)),
+          ...norm(`${name}.0.1`, M),
+          ...linear(`${name}.1.fc1`, M, H),
+          ...linear(`${name}.1.fc2`, H, M),
+          weight(`${name}.2.0`, M, M),
+          ...norm(`${name}.2.1`, M),
+        ];
+      }),
+    ],
   },
 ];
 
@@ -272,6 +471,19 @@ const AUDIO_TYPES: readonly Omit<ProjectorType, "medium">[] = [
     of: "Music Flamingo",
     tensors: () => [...whisper(), ...twoLinear("mm.a.mlp.1", "mm.a.mlp.2", W, H)],
   },
+  {
+    type: "qwen3a",
+    of: "Qwen3-ASR, Qwen3-Omni",
+    tensors: () => [
+      ...without(whisper(), /conv1d/),
+      weight("a.conv2d.1", 3, 3, 1, W),
+      weight("a.conv2d.2", 3, 3, W, W),
+      weight("a.conv2d.3", 3, 3, W, W),
+      ...[1, 2, 3].map((layer) => tensor(`a.conv2d.${layer}.bias`, [W], () => 0)),
+      weight("a.conv_out", (SOUND.mels / 8) * W, W),
+      ...twoLinear("mm.a.mlp.1", "mm.a.mlp.2", W, H),
+    ],
+  },
 ];
 
 export const PROJECTOR_TYPES: readonly ProjectorType[] = [
@@ -282,41 +494,26 @@ export const PROJECTOR_TYPES: readonly ProjectorType[] = [
 /** Why the other types of clip-impl.h have no file here. */
 export const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   "no tiny form has been written yet": [
-    "ldp",
-    "ldpv2",
-    "resampler",
-    "adapter",
+    "minicpmv4_6",
     "step3vl",
     "gemma3nv",
     "gemma3na",
-    "gemma4v",
     "gemma4a",
-    "gemma4uv",
     "gemma4ua",
-    "qwen3a",
-    "cogvlm",
-    "dots_ocr",
     "dots3note_v",
     "dots3note_a",
     "deepseekocr",
     "deepseekocr2",
     "deepseek4v",
     "lfm2a",
-    "glm4v",
-    "youtuvl",
     "yasa2",
-    "nemotron_v2_vl",
-    "exaone4_5",
-    "hunyuanvl",
-    "minicpmv4_6",
     "granite_speech",
     "mimovl",
-    "minimax_m3",
     "granite4_vision",
     "mimo_audio",
     "parakeet",
-    "muse-glimmer",
   ],
+  "its width is that of a large model (2,304 and more), by its version": ["resampler"],
   "a name of the two of Qwen2.5-Omni's encoders, qwen2.5vl_merger and qwen2a": ["qwen2.5o"],
   "it encodes or makes voices for speech, not input of a text model": [
     "qwen3tts_spkenc",
@@ -329,13 +526,13 @@ export const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
 /** Writes the file of a type. */
 export function writeProjectorType(
   path: string,
-  { type, medium, fields = [], tensors }: ProjectorType,
+  { type, medium, edge = EDGE, fields = [], tensors }: ProjectorType,
 ): void {
   const kind = medium === "image" ? "vision" : "audio";
   const own: readonly Field[] =
     medium === "image"
       ? [
-          vision("image_size", EDGE),
+          vision("image_size", edge),
           vision("patch_size", PATCH),
           f32sField("clip.vision.image_mean", [0.5, 0.5, 0.5]),
           f32sField("clip.vision.image_std", [0.5, 0.5, 0.5]),
