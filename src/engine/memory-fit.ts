@@ -3,10 +3,11 @@
 // large.
 
 import { statSync } from "node:fs";
-import { cacheCells, cellBytes, type CacheShape } from "../core/cache-size.ts";
+import { cacheCells, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
-import { arrayLength, type Field, int32Array, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
+import { arrayLength, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { gigabytes, modelBytes } from "../core/model-bytes.ts";
+import { cacheBytes, type CacheLayers, cacheLayers, type Metadata } from "./cache-layers.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** Memory by purpose, bytes. */
@@ -23,9 +24,6 @@ export interface MemoryNeed {
   readonly layers: number;
 }
 
-/** Metadata of a GGUF file by key. */
-export type Metadata = ReadonlyMap<string, Field>;
-
 /** Cache of a model in estimates for people, where no size is configured, tokens. */
 const ESTIMATED_TOKENS = 8192;
 
@@ -39,13 +37,14 @@ export function memoryEstimate(
   options: TextOptions,
   freeBytes: number,
 ): number {
-  const shape = cacheShape(metadata);
+  const layers = cacheLayers(metadata);
+  const shape = shapeOf(metadata, layers);
   const usual = Math.min(options.maxSeqLen ?? ESTIMATED_TOKENS, shape.trainedContext, ESTIMATED_TOKENS);
   const cells = isCacheChosen(options)
-    ? cacheCells(options, shape, Math.max(0, freeBytes - weightBytes))
+    ? chosenCells(options, shape, Math.max(0, freeBytes - weightBytes))
     : usual;
   return Math.ceil(
-    weightBytes + cells * cellBytes(shape, options.cacheType) + computeBytes(metadata, options, cells),
+    weightBytes + cacheBytes(layers, { ...options, cells }) + computeBytes(metadata, options, cells),
   );
 }
 
@@ -74,18 +73,18 @@ export function memoryNeed(
   const projector = options.mmprojPath === undefined ? 0 : modelBytes(options.mmprojPath);
   const draft = draftFile(options);
   const weights = modelBytes(modelPath) + projector + (draft?.weights ?? 0);
-  const shape = cacheShape(metadata);
+  const layers = cacheLayers(metadata);
   // A cache of default size shrinks to the memory that is left.
-  const cells =
-    loadedCells ?? cacheCells(options, shape, isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0);
-  const draftCache =
-    draft === undefined ? 0 : cells * cellBytes(cacheShape(draft.metadata), options.cacheType);
+  const left = isCacheChosen(options) ? Math.max(0, freeBytes - weights) : 0;
+  const cells = loadedCells ?? chosenCells(options, shapeOf(metadata, layers), left);
+  const sizes = { ...options, cells };
+  const draftCache = draft === undefined ? 0 : cacheBytes(cacheLayers(draft.metadata), sizes);
   const draftCompute = draft === undefined ? 0 : computeBytes(draft.metadata, options, cells);
   return {
     weights,
     cells,
     layers: forArchitecture(metadata)("block_count") ?? 0,
-    cache: cells * cellBytes(shape, options.cacheType) + draftCache,
+    cache: cacheBytes(layers, sizes) + draftCache,
     compute: computeBytes(metadata, options, cells) + draftCompute,
     companions: projector + (draft?.weights ?? 0) + draftCache + draftCompute,
   };
@@ -157,27 +156,18 @@ function draftFile({
   }
 }
 
-/**
- * Cache elements of a token, where all layers are alike. Models that keep less (sliding windows, recurrent states, compressed
- * keys) count as nothing.
- */
-function cacheShape(metadata: Metadata): CacheShape {
-  const of = forArchitecture(metadata);
-  const trainedContext = of("context_length") ?? 0;
-  const heads = of("attention.head_count");
-  const keepsLess = ["attention.sliding_window", "attention.kv_lora_rank", "ssm.state_size", "wkv.head_size"];
-  if (heads === undefined || keepsLess.some((key) => (of(key) ?? 0) > 0))
-    return { elements: 0, trainedContext };
-  const headDim = Math.floor((of("embedding_length") ?? 0) / Math.max(1, heads));
-  const perHead = (of("attention.key_length") ?? headDim) + (of("attention.value_length") ?? headDim);
-  return { elements: kvHeads(metadata, of, heads) * perHead, trainedContext };
+/** The engine chooses the number of cells as if windows kept all tokens. */
+function shapeOf(metadata: Metadata, { full, windowed }: CacheLayers): CacheShape {
+  return {
+    elements: full + windowed,
+    trainedContext: forArchitecture(metadata)("context_length") ?? 0,
+  };
 }
 
-/** Key-value heads of all layers; a file has one number for all layers or one for each. */
-function kvHeads(metadata: Metadata, of: (key: string) => number | undefined, heads: number): number {
-  const field = metadata.get(`${architecture(metadata)}.attention.head_count_kv`);
-  if (field?.type === FIELD.array) return int32Array(field).reduce((sum, count) => sum + count, 0);
-  return (of("block_count") ?? 0) * (of("attention.head_count_kv") ?? heads);
+/** Where a token takes nothing, a size in bytes says nothing of cells. */
+function chosenCells(options: TextOptions, shape: CacheShape, freeBytes: number): number {
+  const cells = cacheCells(options, shape, freeBytes);
+  return shape.elements > 0 ? cells : Math.min(cells, shape.trainedContext * options.maxSeqs);
 }
 
 /** Bytes of a mask's entry for one row and one cell. */

@@ -80,14 +80,24 @@ describe("memory of a model", () => {
     expect(memoryNeed(file, { ...OPTIONS, contextLen: 256 }, 1e9)?.cache).toBe(256 * 4 * 128 * 2);
   });
 
-  test.each(["attention.sliding_window", "ssm.state_size", "attention.kv_lora_rank"])(
-    "a model with %s keeps less than one could tell: nothing is claimed",
+  test.each(["attention.sliding_window", "ssm.state_size"])(
+    "an architecture that is not known, with %s, keeps less than one could tell: nothing is claimed",
     (key) => {
-      expect(memoryNeed(model(u32Field(`toy.${key}`, 16)), { ...OPTIONS, contextLen: 256 }, 1e9)?.cache).toBe(
-        256,
-      );
+      const file = model(u32Field(`toy.${key}`, 16));
+      expect(memoryNeed(file, { ...OPTIONS, contextLen: 256 }, 1e9)?.cache).toBe(0);
+      // A size in bytes says nothing of cells then.
+      expect(memoryNeed(file, { ...OPTIONS, memoryBytes: 1e9 }, 1e9)?.cells).toBe(4 * 4096);
     },
   );
+
+  test("compressed keys contain the values", () => {
+    const file = model(
+      u32Field("toy.attention.key_length", 100),
+      u32Field("toy.attention.key_length_mla", 30),
+      u32Field("toy.attention.head_count_kv", 1),
+    );
+    expect(memoryNeed(file, { ...OPTIONS, contextLen: 256 }, 1e9)?.cache).toBe(256 * 10 * 100 * 2);
+  });
 
   test("all parts of a split file count; a file without metadata has no need", () => {
     const file = model();
