@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds a release from this checkout: scripts/release.sh [FOLDER]      (default: dist)
+# Builds a release from this checkout: scripts/release.sh [--with vulkan[=FILE]] [FOLDER]      (default: dist)
 # Holds, for every platform of prebuilt/: svc-VERSION-PLATFORM.tar.gz, a .deb (Linux), the
-# CycloneDX bill of materials; then install.sh, the Homebrew formula, NOTES.md of the changelog, SHA256SUMS and its signature.
+# CycloneDX bill of materials; with `--with vulkan` also svc-VERSION-linux-x64-vulkan.tar.gz, whose executable contains that back end
+# (from its npm package, or FILE); then install.sh, the Homebrew formula, NOTES.md of the changelog, SHA256SUMS and its signature.
 #
 #   SVC_SIGNING_KEY   private key that signs, PEM; make one with
 #                     openssl ecparam -name prime256v1 -genkey -noout -out release-key.pem
@@ -12,6 +13,11 @@ cd "$(dirname "$0")/.."
 fail() { echo "release.sh: $*" >&2; exit 1; }
 say() { echo "release.sh: $*"; }
 
+with=
+if [ "${1:-}" = --with ]; then
+    with=${2:?--with names a back end: vulkan}
+    shift 2
+fi
 out=${1:-dist}
 [ -n "${SVC_SIGNING_KEY:-}" ] || fail 'SVC_SIGNING_KEY names no key; see the head of this script'
 [ -r "$SVC_SIGNING_KEY" ] || fail "cannot read SVC_SIGNING_KEY, $SVC_SIGNING_KEY"
@@ -41,10 +47,12 @@ npm_licenses() {
     done
 }
 
-tree() { # PLATFORM: what an archive holds, in $work/svc-VERSION-PLATFORM
-    local folder=$work/svc-$version-$1
+tree() { # PLATFORM [BACKEND]: what an archive holds, in $work/svc-VERSION-PLATFORM[-BACKEND]
+    local folder=$work/svc-$version-$1${2:+-${2%%=*}}
     mkdir -p "$folder"/{LICENSES,completions,man,systemd,launchd}
-    if [ "$1" = "$own" ]; then
+    if [ -n "${2:-}" ]; then
+        node_modules/.bin/bun src/build.ts --platform "$1" --with "$2" "$folder/svc"
+    elif [ "$1" = "$own" ]; then
         install -m 755 svc "$folder/svc"
     else
         node_modules/.bin/bun src/build.ts --platform "$1" "$folder/svc"
@@ -61,7 +69,7 @@ tree() { # PLATFORM: what an archive holds, in $work/svc-VERSION-PLATFORM
     install -m 644 packaging/launchd/svc.plist "$folder/launchd/"
 }
 
-archive() { # PLATFORM
+archive() { # PLATFORM[-BACKEND]
     # Owners, times and order are fixed, so that the same sources make the same bytes.
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "svc-$version-$1" |
         gzip -n -6 >"$out/svc-$version-$1.tar.gz"
@@ -102,6 +110,7 @@ formula() {
     for file in "$out"/svc-*.tar.gz; do
         platform=${file##*"$version"-}
         platform=${platform%.tar.gz}
+        case $platform in *-*-*) continue ;; esac # with a back end inside
         case $platform in darwin-*) system=macos ;; *) system=linux ;; esac
         case $platform in *-arm64) cpu=arm ;; *) cpu=intel ;; esac
         blocks+="  on_$system do"$'\n'"    on_$cpu do"$'\n'"      url \"${SVC_RELEASE_URL:-file://$out}/${file##*/}\""$'\n'
@@ -132,6 +141,12 @@ for manifest in prebuilt/*/manifest.json; do
     debian "$platform"
     node_modules/.bin/bun scripts/sbom.ts "$platform" >"$out/svc-$version-$platform.cdx.json"
 done
+
+if [ -n "$with" ]; then
+    say "svc $version for linux-x64 with ${with%%=*}"
+    tree linux-x64 "$with"
+    archive "linux-x64-${with%%=*}"
+fi
 
 formula
 (cd "$out" && sha256sum -- * >SHA256SUMS && openssl dgst -sha256 -sign "$SVC_SIGNING_KEY" -out SHA256SUMS.sig SHA256SUMS)

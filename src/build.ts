@@ -1,16 +1,21 @@
-// Builds the executable:  bun src/build.ts [--platform linux-arm64] [OUTFILE]
+// Builds the executable:  bun src/build.ts [--platform linux-arm64] [--with vulkan[=FILE]] [OUTFILE]
+// --with puts a back end for graphics cards inside, from its npm package or a file; Linux on x86-64 only.
 // The platform is this machine's unless named; prebuilt/ must hold its libraries. The runtime of another one comes from npm. Bun's
 // autoloading of .env and bunfig.toml from the working directory is off: it would run code of that directory's owner.
 
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { librariesDir, PLATFORM } from "../prebuilt/inputs.ts";
+import { BACKENDS, RELEASE } from "./backends/catalog.ts";
+import { fetchPackage } from "./backends/fetch.ts";
 import { UI_FOLDER, uiBundle } from "./http/ui-bundle.ts";
 
 const ROOT = join(import.meta.dir, "..");
+/** Empty files in the place of back ends. */
+const BUNDLE = join(import.meta.dir, "backends/bundle");
 
 /** A runtime for another platform than this machine's. */
 interface Runtime {
@@ -33,6 +38,8 @@ interface Target {
   readonly libraries: string;
   /** The runtime that the executable contains; undefined for the one that runs this. */
   readonly runtime: Runtime | undefined;
+  /** Packed back ends to embed, by name. */
+  readonly backends: ReadonlyMap<string, string>;
 }
 
 /** The part of package-lock.json that this reads. */
@@ -42,7 +49,10 @@ interface Lock {
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
-    options: { platform: { type: "string", default: PLATFORM } },
+    options: {
+      platform: { type: "string", default: PLATFORM },
+      with: { type: "string", multiple: true, default: [] },
+    },
     allowPositionals: true,
   });
   const libraries = librariesDir(values.platform);
@@ -56,8 +66,10 @@ async function main(): Promise<number> {
   try {
     const runtime = values.platform === PLATFORM ? undefined : runtimeOf(values.platform, folder);
     await Bun.build({ ...uiBundle(), outdir: join(folder, UI_FOLDER) });
+    if (values.with.length > 0 && values.platform !== "linux-x64")
+      throw new Error("back ends for graphics cards are published for linux-x64 only");
     const target = {
-      platform: values.platform,
+      backends: await packBackends(values.with, folder),
       outfile: positionals[0] ?? join(ROOT, "svc"),
       libraries,
       runtime,
@@ -66,6 +78,26 @@ async function main(): Promise<number> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Checks and compresses the libraries of back ends, each `NAME` or `NAME=FILE`. */
+async function packBackends(words: readonly string[], folder: string): Promise<ReadonlyMap<string, string>> {
+  const packed = new Map<string, string>();
+  for (const word of words) {
+    const [name = "", file] = word.split("=");
+    const kind = BACKENDS.find((one) => one.name === name);
+    const target = join(folder, `${name}.zst`);
+    if (kind === undefined || !existsSync(join(BUNDLE, basename(target))))
+      throw new Error(`--with ${word}: the back end to embed is vulkan`);
+    const fetched = file === undefined ? await fetchPackage(kind, process.env) : { library: file };
+    const library = readFileSync(fetched.library);
+    if ("folder" in fetched) rmSync(fetched.folder, { recursive: true, force: true });
+    if (createHash("sha256").update(library).digest("hex") !== kind.sha256)
+      throw new Error(`--with ${word}: this is not ${kind.file} of ${kind.package} ${RELEASE}`);
+    writeFileSync(target, Bun.zstdCompressSync(library, { level: 19 }));
+    packed.set(basename(target), target);
+  }
+  return packed;
 }
 
 /** Downloads Bun for another platform, as its npm package of the locked version, and checks it against the lock file. */
@@ -92,7 +124,7 @@ function output(command: string[], cwd: string): string {
 }
 
 /** `assets` is a folder that is embedded under its name. */
-async function compile({ outfile, libraries, runtime }: Target, assets: string): Promise<boolean> {
+async function compile({ outfile, libraries, runtime, backends }: Target, assets: string): Promise<boolean> {
   const aside = `${outfile}.building`; // a running svc keeps its file; the new one takes the name at the end
   const { success, logs } = await Bun.build({
     entrypoints: [join(ROOT, "src/entry.ts")],
@@ -101,7 +133,7 @@ async function compile({ outfile, libraries, runtime }: Target, assets: string):
     splitting: true, // what entry.ts loads later costs nothing before
     minify: { syntax: true },
     bytecode: true, // parsing the sources took more than half of the time to the first answer
-    plugins: [librariesFrom(libraries)],
+    plugins: [librariesFrom(libraries), backendsFrom(backends)],
     compile: {
       outfile: aside,
       assets: [assets],
@@ -125,6 +157,18 @@ function librariesFrom(dir: string): Bun.BunPlugin {
     setup(build) {
       build.onResolve({ filter: /prebuilt\/linux-x64\// }, ({ path }) => ({
         path: join(dir, basename(path)),
+      }));
+    },
+  };
+}
+
+/** Embeds back ends in the place of the empty files that the sources name. */
+function backendsFrom(files: ReadonlyMap<string, string>): Bun.BunPlugin {
+  return {
+    name: "back ends inside the executable",
+    setup(build) {
+      build.onResolve({ filter: /\/bundle\/\w+\.zst$/ }, ({ path }) => ({
+        path: files.get(basename(path)) ?? join(BUNDLE, basename(path)),
       }));
     },
   };

@@ -3,6 +3,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { BACKENDS, type BackendKind, RELEASE } from "../backends/catalog.ts";
+import { isBundled } from "../backends/bundled.ts";
 import { fetchPackage } from "../backends/fetch.ts";
 import type { BackendCommand } from "../backends/command.ts";
 import { type BackendRow, backendTable, type TrialReport, trialText } from "../backends/report.ts";
@@ -37,6 +38,10 @@ export async function runBackend(command: BackendCommand, options: BackendOption
       return print(trialText(await testBackend(command.kind, options)));
     case "remove": {
       const { name } = command.kind;
+      if (isBundled(command.kind))
+        throw new StartError(
+          `${name} is a part of this executable. Models stay on the CPU with cpu = true (--cpu).`,
+        );
       const was = uninstall(options.cacheDir, command.kind);
       return print(was ? `${name} is removed.` : `${name} was not installed.`);
     }

@@ -8,6 +8,7 @@ import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
+import { unpackBundled } from "./bundled.ts";
 import { uninstallWheel, wheelFolder } from "./wheels.ts";
 
 function folderOf(cacheDir: string, kind: BackendKind): string {
@@ -28,8 +29,9 @@ function libraryOf(cacheDir: string, kind: BackendKind, folder: string): Backend
   };
 }
 
-/** The back ends installed for this release. */
+/** The back ends installed for this release, with those inside the executable, which are unpacked first. */
 export function installedBackends(cacheDir: string): readonly BackendLibrary[] {
+  for (const kind of BACKENDS) unpackBundled(cacheDir, kind, folderOf(cacheDir, kind));
   return BACKENDS.map((kind) => libraryOf(cacheDir, kind, folderOf(cacheDir, kind))).filter(({ path }) =>
     existsSync(path),
   );
