@@ -1,9 +1,9 @@
 // One model over two workers: the same answers as alone, and a lost worker is an error of its own.
 
-import { expect, onTestFinished, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, runBinary, spawnBinary, startServer } from "../helpers/binary.ts";
+import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import {
   ask,
   completeText,
@@ -13,29 +13,8 @@ import {
   openStream,
   postChat,
 } from "../helpers/chat-client.ts";
+import { startRpcWorker, WORKER_ENV as ENV } from "../helpers/rpc-worker.ts";
 import { until, within } from "../helpers/until.ts";
-
-const ENV = { SVC_TEST_TOKEN: "between machines" };
-
-/** Starts a worker for one test; returns its port. */
-async function startRpcWorker(
-  port = 0,
-): Promise<{ readonly port: number; readonly kill: () => Promise<unknown> }> {
-  const words = ["--listen", `127.0.0.1:${port}`, "--token-source", "env:SVC_TEST_TOKEN", "--threads", "1"];
-  const child = spawnBinary(["rpc-worker", ...words], { env: ENV });
-  onTestFinished(() => child.kill("SIGKILL"));
-  const kill = (): Promise<unknown> => {
-    child.kill("SIGKILL");
-    return child.exited;
-  };
-  let heard = "";
-  for await (const piece of child.stderr) {
-    heard += new TextDecoder().decode(piece);
-    const found = /127\.0\.0\.1:(\d+)\. Press/.exec(heard);
-    if (found !== null) return { port: Number(found[1]), kill };
-  }
-  throw new Error(`the worker did not start: ${heard}`);
-}
 
 test("a model over two workers answers as it does alone; a lost worker is named, and the model comes back", async () => {
   const [one, two] = await Promise.all([startRpcWorker(), startRpcWorker()]);
