@@ -6,16 +6,13 @@ import { defined } from "../core/defined.ts";
 import type { ContentPart, MediaPart, Message } from "../core/message.ts";
 import { messageText } from "../core/message.ts";
 import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
-import { type Body, commonFields, constraintFields, templateFields } from "./common-body.ts";
+import { type Body, commonFields, constraintFields, progressFields, templateFields } from "./common-body.ts";
 import type { EngineName } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
 import { audioFormat, imageUrl } from "./media.ts";
 import { allowedTools, forcedTool, takesToolNames } from "./tool-choice.ts";
 
 export type ChatRequest = RunRequest<ChatPrompt>;
-
-/** Servers that tell how much of a prompt is computed; others refuse or ignore the field. */
-const TELLS_PROGRESS: ReadonlySet<EngineName> = new Set(["svc", "llama-server"]);
 
 /** The body that asks a server for a streamed answer. */
 export function chatBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
@@ -31,7 +28,7 @@ export function chatBody(request: ChatRequest, model: string, facts: ServerFacts
     ...constraintFields(request, facts),
     ...thinkingFields(prompt.thinking, facts),
     ...prefixFields(prompt, facts),
-    ...(request.progress === true && TELLS_PROGRESS.has(facts.engine) ? { return_progress: true } : {}),
+    ...progressFields(request, facts.engine),
     stream: true,
     stream_options: { include_usage: true },
   };

@@ -117,3 +117,9 @@ function grammarOf(constraint: Constraint): Body {
       };
   }
 }
+
+/** Asks for progress where the server tells it: llama-server in chat completions; others refuse or ignore the field. */
+export function progressFields({ progress }: Request, engine: EngineName, isChat = true): Body {
+  const tells = engine === "svc" || (engine === "llama-server" && isChat);
+  return progress === true && tells ? { return_progress: true } : {};
+}

@@ -9,6 +9,7 @@ import {
   type Body,
   constraintFields,
   extensionFields,
+  progressFields,
   neutralFields,
   samenessFields,
   templateFields,
@@ -32,6 +33,7 @@ export function messagesBody(request: ChatRequest, model: string, facts: ServerF
     ...(stop.length === 0 ? {} : { stop_sequences: stop }),
     ...formatFields(request, facts),
     ...thinkingFields(prompt, maxTokens, facts),
+    ...progressFields(request, facts.engine, false),
     stream: true,
   };
 }

@@ -6,6 +6,7 @@ import {
   END,
   type EventReading,
   type MessagesEvent,
+  progressChunk,
   readMessagesEvent,
   type WireChunk,
   type WireDelta,
@@ -32,6 +33,8 @@ export class MessagesEvents {
     switch (event.type) {
       case "error":
         return { error: event.error ?? {} };
+      case "ping":
+        return progressChunk(event);
       case "message_start":
         this.usage = event.message?.usage ?? {};
         return undefined;

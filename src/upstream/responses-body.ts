@@ -10,6 +10,7 @@ import {
   type Body,
   constraintFields,
   extensionFields,
+  progressFields,
   neutralFields,
   samenessFields,
   templateFields,
@@ -37,6 +38,7 @@ export function responsesBody(request: ChatRequest, model: string, facts: Server
     ...thinkingFields(prompt.thinking, facts),
     ...(truncate ? { truncation: "auto" } : {}),
     store: false,
+    ...progressFields(request, facts.engine, false),
     stream: true,
   };
 }

@@ -4,6 +4,7 @@
 import { StreamError } from "./sse.ts";
 import {
   type EventReading,
+  progressChunk,
   readResponsesEvent,
   type ResponsesEvent,
   type WireChunk,
@@ -22,6 +23,8 @@ export class ResponsesEvents {
     switch (event.type) {
       case "error":
         return { error: event.error ?? { code: event.code, message: event.message } };
+      case "response.in_progress":
+        return progressChunk(event);
       case "response.failed":
         return { error: event.response?.error ?? {} };
       case "response.completed":

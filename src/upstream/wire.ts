@@ -90,22 +90,35 @@ const Usage = Type.Object(
 );
 export type WireUsage = Static<typeof Usage>;
 
+const progress = {
+  /** svc and llama-server. */
+  prompt_progress: maybe(
+    Type.Object({ total: Count, cache: Count, processed: Count, time_ms: Type.Number() }, OPEN),
+  ),
+  /** svc. */
+  load_progress: maybe(Type.Object({ progress: Type.Number({ minimum: 0, maximum: 1 }) }, OPEN)),
+};
+
 /** One `data:` of a stream. `error` stands alone. */
 const Chunk = Type.Object(
   {
     choices: maybe(Type.Array(Choice)),
     usage: maybe(Usage),
     error: maybe(Type.Unknown()),
-    /** svc and llama-server. */
-    prompt_progress: maybe(
-      Type.Object({ total: Count, cache: Count, processed: Count, time_ms: Type.Number() }, OPEN),
-    ),
-    /** svc. */
-    load_progress: maybe(Type.Object({ progress: Type.Number({ minimum: 0, maximum: 1 }) }, OPEN)),
+    ...progress,
   },
   OPEN,
 );
 export type WireChunk = Static<typeof Chunk>;
+
+/** The chunk of an event that tells progress; undefined for another one. */
+export function progressChunk({
+  prompt_progress,
+  load_progress,
+}: Pick<WireChunk, "prompt_progress" | "load_progress">): WireChunk | undefined {
+  const told = { ...(prompt_progress && { prompt_progress }), ...(load_progress && { load_progress }) };
+  return Object.keys(told).length === 0 ? undefined : told;
+}
 
 /** The last event of an answer. */
 export const END = Symbol("end of the answer");
@@ -127,6 +140,7 @@ const MessagesUsage = Type.Object(
 const MessagesEvent = Type.Object(
   {
     type: Type.String(),
+    ...progress,
     index: maybe(Count),
     message: maybe(Type.Object({ usage: maybe(MessagesUsage) }, OPEN)),
     content_block: maybe(
@@ -166,6 +180,7 @@ export type MessagesEvent = Static<typeof MessagesEvent>;
 const ResponsesEvent = Type.Object(
   {
     type: Type.String(),
+    ...progress,
     output_index: maybe(Count),
     delta: maybe(Type.String()),
     logprobs: maybe(Type.Array(TokenLogprob)),

@@ -108,40 +108,45 @@ test.each([
   },
 );
 
-test("a server in front of another one passes it on", async () => {
-  const front = new UpstreamModel({
-    name: "big",
-    kind: "text",
-    upstreams: [{ url: server.baseUrl(), model: "tiny", dialect: "chat", weight: 1 }],
-    routing: { policy: "round_robin", firstTokenMs: 5000, retries: 0, cooldownMs: 60_000, queueMax: 16 },
-    connections: new Connections(200),
-    fallbacks: () => [],
-    log: () => undefined,
-  });
-  onTestFinished(() => front.stop());
-  const request = (progress: boolean): RunRequest => ({
-    model: "big",
-    prompt: {
-      type: "chat",
-      messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
-      tools: [],
-      toolChoice: { type: "auto" },
-      thinking: { enabled: true, unsaid: true },
-    },
-    sampling: DEFAULT_SAMPLING,
-    stop: [],
-    choices: 1,
-    truncate: false,
-    ...(progress ? { progress } : {}),
-  });
-  const never = new AbortController().signal;
-  const told = await Array.fromAsync(front.generate(request(true), never));
-  expect(told.slice(0, 3)).toMatchObject([
-    { type: "load_progress", permille: 420 },
-    { type: "accepted" },
-    { ...PROMPT, ms: 12 },
-  ]);
-  expect(told.at(-1)?.type).toBe("finish");
-  const quiet = await Array.fromAsync(front.generate(request(false), never));
-  expect(quiet.map(({ type }) => type)).not.toContain("prompt_progress");
-});
+test.each(["chat", "messages", "responses"] as const)(
+  "a server in front of another one passes it on: %s",
+  async (dialect) => {
+    const front = new UpstreamModel({
+      name: "big",
+      kind: "text",
+      upstreams: [{ url: server.baseUrl(), model: "tiny", dialect, weight: 1 }],
+      routing: { policy: "round_robin", firstTokenMs: 5000, retries: 0, cooldownMs: 60_000, queueMax: 16 },
+      connections: new Connections(200),
+      fallbacks: () => [],
+      log: () => undefined,
+    });
+    onTestFinished(() => front.stop());
+    const request = (progress: boolean): RunRequest => ({
+      model: "big",
+      prompt: {
+        type: "chat",
+        messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
+        tools: [],
+        toolChoice: { type: "auto" },
+        thinking: { enabled: true, unsaid: true },
+      },
+      sampling: DEFAULT_SAMPLING,
+      stop: [],
+      choices: 1,
+      truncate: false,
+      ...(progress ? { progress } : {}),
+    });
+    const never = new AbortController().signal;
+    const told = await Array.fromAsync(front.generate(request(true), never));
+    const load = { type: "load_progress", permille: 420 } as const;
+    // In Responses it is a comment, which is not read.
+    expect(told.slice(0, dialect === "responses" ? 2 : 3)).toMatchObject([
+      ...(dialect === "responses" ? [] : [load]),
+      { type: "accepted" },
+      { ...PROMPT, ms: 12 },
+    ]);
+    expect(told.at(-1)?.type).toBe("finish");
+    const quiet = await Array.fromAsync(front.generate(request(false), never));
+    expect(quiet.map(({ type }) => type)).not.toContain("prompt_progress");
+  },
+);
