@@ -31,6 +31,8 @@ export interface ConvertOptions {
   /** Throws where there is no room for a file of about this size; absent: as the disk of the output has it. */
   readonly checkRoom?: (bytes: number) => void;
   readonly meter: ProgressMeter;
+  /** Name of the model; absent: its folder's. */
+  readonly name?: string;
   /** A file of this type is made of it on the same disk afterwards. */
   readonly quantized?: FileType | undefined;
 }
@@ -59,12 +61,10 @@ export async function convertFolder(
   output: string,
   options: ConvertOptions,
 ): Promise<void> {
-  const { python, cacheDir, signal, log, installsTorch, meter } = options;
+  const { python, cacheDir, signal, log, installsTorch, meter, name = basename(source) } = options;
   const unknown = unknownArchitecture(source);
   if (unknown !== undefined)
-    throw new Error(
-      `llama.cpp's converter does not support the architecture ${unknown} of ${basename(source)}`,
-    );
+    throw new Error(`llama.cpp's converter does not support the architecture ${unknown} of ${name}`);
   const closed = closedFile(source);
   if (closed !== undefined) throw new Error(closed);
   const totalBytes = convertedBytes(source, type);
@@ -75,11 +75,11 @@ export async function convertFolder(
   const { version } = scripts;
   const pythons = python === PYTHON_BY_DEFAULT ? ([python, SYSTEM_PYTHON] as const) : ([python] as const);
   const environment = await openEnvironment({ pythons, cacheDir, version, installsTorch, signal, log });
-  log(`converting ${basename(source)}`);
+  log(`converting ${name}`);
   const onProgress = (percent: number): void =>
     meter.update({ doneBytes: Math.round((totalBytes * percent) / 100), totalBytes });
   try {
-    await convert({ source, type, output, onProgress }, { sandbox, environment, scripts }, signal);
+    await convert({ source, name, type, output, onProgress }, { sandbox, environment, scripts }, signal);
   } finally {
     meter.stop();
   }

@@ -1,7 +1,7 @@
 // Files of the models and adapters that settings name: local, or downloaded from the hub.
 
 import { existsSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
+import { basename, isAbsolute, resolve } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -185,6 +185,7 @@ async function convertedModel(
     signal,
     log,
     installsTorch: false,
+    name: basename(id.repo),
     checkRoom: (bytes: number) => checkConvertedRoom(bytes, hubDir, limit),
     meter: options.progress?.(formatRepo(id)) ?? new ProgressLog(log, { verb: "converting" }),
   };

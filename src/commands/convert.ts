@@ -45,7 +45,7 @@ export async function convertModel(
   try {
     const folder = await folderOf(source, settings, host, signal);
     const meter = host.options.progress?.(name) ?? new ProgressLog(log, { verb: "converting" });
-    const how = { python, cacheDir, signal, log, installsTorch, meter, quantized };
+    const how = { python, cacheDir, signal, log, installsTorch, meter, quantized, name };
     await convertFolder(folder, direct, first, how);
     if (quantized !== undefined) {
       const threads = availableParallelism();

@@ -18,6 +18,8 @@ const OTHERS_READ = 0o004;
 export interface Conversion {
   /** Folder with config.json, the tokenizer and the safetensors. */
   readonly source: string;
+  /** Name of the model in its metadata. */
+  readonly name: string;
   readonly type: ConverterType;
   /** File to write; it does not exist. */
   readonly output: string;
@@ -33,7 +35,7 @@ export interface ConverterParts {
 
 /** Writes the file. Throws the converter's reason. */
 export async function convert(
-  { source, type, output, onProgress }: Conversion,
+  { source, name, type, output, onProgress }: Conversion,
   { sandbox, environment, scripts }: ConverterParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -50,6 +52,8 @@ export async function convert(
         made,
         "--outtype",
         type,
+        "--model-name",
+        name,
       ],
       workdir,
       env: { PYTHONDONTWRITEBYTECODE: "1", HF_HUB_OFFLINE: "1", TRANSFORMERS_VERBOSITY: "error" },
