@@ -42,9 +42,11 @@ export async function openChat(options: ConversationOptions): Promise<ChatBacken
     await models.load("default");
     await loadAdapters(adapters, models, options);
     const cards = adapters.cards().filter(({ kind }) => kind === "text");
+    const all = chatModels(cards, options.settings);
+    const { assistant, adapter } = options.settings;
     return {
-      model: firstModel(cards, options.settings.adapter),
-      cards: chatModels(cards, options.settings),
+      model: assistant === undefined ? firstModel(cards, adapter) : chosenAlias(all, assistant),
+      cards: all,
       converse: core.converse,
       answerApproval: core.answerApproval,
       tools: { ...switchedOn(tools), ...(web === undefined ? {} : { webSearch: ANY_SEARCH }) },
@@ -72,6 +74,14 @@ function chatModels(cards: readonly ModelInfo[], settings: Settings): readonly C
     return [{ ...chatModel(card, defaults), id: name, target: card.id }];
   });
   return [...cards.map((card) => chatModel(card)), ...aliases];
+}
+
+/** The alias of that name. Throws a sentence for people. */
+function chosenAlias(cards: readonly ChatModel[], name: string): string {
+  const known = cards.flatMap(({ id, target }) => (target === undefined ? [] : [id]));
+  if (known.includes(name)) return name;
+  const are = known.length === 0 ? "there are none; [[aliases]] add some" : `there are ${known.join(", ")}`;
+  throw new Error(`no alias is named ${name}: ${are}`);
 }
 
 /** A search that nothing restricts. */

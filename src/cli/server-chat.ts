@@ -39,10 +39,12 @@ export async function findServer(settings: Settings, isModelNamed: boolean): Pro
   const names = new Set([modelName(wanted), wanted.model_id]);
   const model = isModelNamed ? served.find(({ id, root }) => names.has(id) || names.has(root ?? "")) : first;
   if (model === undefined) return undefined;
+  const { assistant } = settings;
+  if (assistant !== undefined && !served.some(({ id }) => id === assistant)) return undefined;
   const adapter = served.find(({ parent, root }) => parent === model.id && root === settings.adapter);
   return {
     url: client.url,
-    model: (settings.adapter === undefined ? undefined : adapter?.id) ?? model.id,
+    model: assistant ?? (settings.adapter === undefined ? undefined : adapter?.id) ?? model.id,
     cards: served.map(chatModel),
     converse: conversing(client),
     answerApproval: (id, decision) => {

@@ -18,7 +18,7 @@ function mayColor(isTty: boolean, environment: Environment): boolean {
 
 /** Settings of flags or a file with which a running server can answer: its address, the model, the thinking. */
 const OF_SERVER_CHATS =
-  /^(?:command|thinking|reasoning_effort|adapter|server\.(?:host|port|api_keys)|models\[0\](?:\.model_id)?)$/;
+  /^(?:command|thinking|reasoning_effort|adapter|assistant|server\.(?:host|port|api_keys)|models\[0\](?:\.model_id)?)$/;
 
 /** The server that can answer a chat. One with settings of its own, or with `--local`, loads its model here. */
 function serverFor({ settings, origins }: Loaded, isLocal: boolean): Promise<ServerChat | undefined> {

@@ -313,6 +313,11 @@ export const Settings = Type.Object({
     }),
   ),
   adapter: optional(text("Terminal chat: alias of the adapter to begin with.", { example: "red" })),
+  assistant: optional(
+    text("Terminal chat: name of the alias (`aliases`) to begin with, with its defaults.", {
+      example: "pirate",
+    }),
+  ),
   server: Server,
   runtime: Runtime,
   paged_attn: PagedAttn,

@@ -35,7 +35,7 @@ describe("one answer", () => {
     expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
   });
 
-  test("the defaults of the model apply", async () => {
+  test("the defaults of the model apply, or those of an alias", async () => {
     writeFileSync(
       join(cwd, "short.toml"),
       '[global]\nseed = 1\n[[models]]\nmodel_id = "svc-tiny"\n[models.defaults]\nmax_tokens = 2\nthinking = false\n',
@@ -44,6 +44,19 @@ describe("one answer", () => {
     expect(exit).toBe(0);
     expect(CAPITAL.answer).toStartWith(out.trim());
     expect(out.trim().length).toBeLessThan(CAPITAL.answer.length);
+    writeFileSync(
+      join(cwd, "aliases.toml"),
+      '[[models]]\nmodel_id = "svc-tiny"\n[[aliases]]\nname = "brief"\nmodel = "default"\ndefaults = { max_tokens = 2, thinking = false }\n',
+    );
+    const brief = await runBinary(["run", "aliases.toml", "--assistant", "brief", "-i", CAPITAL.content], {
+      cwd,
+    });
+    expect([brief.exit, brief.out]).toEqual([0, out]);
+    const absent = await runBinary(["run", "aliases.toml", "--assistant", "long", "-i", "Hi"], { cwd });
+    expect([absent.exit, absent.err]).toEqual([
+      1,
+      expect.stringContaining("no alias is named long: there are brief"),
+    ]);
   });
 
   test("no text at all is a mistake, 2", async () => {
