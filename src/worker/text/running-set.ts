@@ -6,8 +6,9 @@ import { requestEncodings, findCandidates, type QueueView } from "./candidates.t
 import type { EngineSequence } from "./choice.ts";
 import type { KvCache } from "./kv.ts";
 import type { MediaStore } from "./media.ts";
-import { type Plan, plan, type PlannedRows } from "./scheduler.ts";
-import { prefillChunk, shouldDecodeAlone, type StepCost } from "./step-cost.ts";
+import { Newcomers } from "./newcomers.ts";
+import { type Candidate, type Plan, plan, type PlannedRows } from "./scheduler.ts";
+import { PREFILL_SHARE, prefillChunk, shouldDecodeAlone, type StepCost } from "./step-cost.ts";
 import type { StepMeter } from "./step-meter.ts";
 import { AdapterScheduler } from "./adapter-scheduler.ts";
 
@@ -37,6 +38,7 @@ export class RunningSet {
   private queue: EngineSequence[] = []; // oldest first
   private slots: EngineSequence[] = []; // in order of admission
   private readonly adapters = new AdapterScheduler();
+  private readonly newcomers = new Newcomers<EngineSequence>();
   /** Steps in which sequences decoded. */
   private decodeSteps = 0;
   /** The adapter selected in the backend. */
@@ -65,6 +67,7 @@ export class RunningSet {
   /** Queues a new sequence. */
   add(sequence: EngineSequence): void {
     this.queue.push(sequence);
+    this.newcomers.add(sequence);
     this.deps.kv.arrived(sequence, this.slots);
   }
 
@@ -79,7 +82,7 @@ export class RunningSet {
     if (this.deps.noKvCache) this.preempt(this.slots.filter(isContinued).toReversed()); // reversed: the queue keeps its order
     requestEncodings(this.view());
     for (const adapter of this.adapters.order(this.wanting(), nowMs)) {
-      const rows = this.scheduleFor(adapter, cost);
+      const rows = this.scheduleFor(adapter, cost, nowMs);
       if (rows.rows.length === 0 && rows.separate.length === 0) continue;
       this.adapters.take(adapter, nowMs);
       this.select(adapter);
@@ -135,15 +138,10 @@ export class RunningSet {
   }
 
   /** Plans a step of one adapter, and admits and preempts as planned. */
-  private scheduleFor(adapter: AdapterId, cost: StepCost): Rows {
+  private scheduleFor(adapter: AdapterId, cost: StepCost, nowMs: number): Rows {
     const isEligible = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
     const candidates = findCandidates({ ...this.view(), adapter, max: this.freeRuns() });
     const served = this.slots.filter(isEligible);
-    const decoding = served.filter(({ gap }) => gap === 1).length;
-    const prefilling = served.length - decoding + candidates.length;
-    const { prefillShare } = this.deps;
-    const isAlone = prefillShare < 1 && shouldDecodeAlone(cost, decoding, this.decodeSteps);
-    if (decoding > 0) this.decodeSteps++;
     const planned = plan<EngineSequence>({
       running: this.slots,
       isEligible,
@@ -152,9 +150,7 @@ export class RunningSet {
       freeCells: this.deps.kv.availableCells,
       exclusiveCells: (sequence) => this.deps.kv.exclusiveCells(sequence),
       budget: this.deps.budget,
-      chunk: isAlone
-        ? 0
-        : prefillChunk(cost, this.deps.backend.ubatch, { decoding, prefilling, prefillShare }),
+      chunk: this.chunk(served, candidates, cost, nowMs),
     });
     if (planned.preempted.length > 0) this.preempt(planned.preempted);
     this.deps.meter.preempted(planned.preempted.length);
@@ -167,6 +163,32 @@ export class RunningSet {
         : [planned.rows.filter(holds), planned.separate.filter(holds)];
     this.deps.kv.makeRoom([...rows, ...separate].reduce((sum, { count }) => sum + count, 0));
     return { rows, separate };
+  }
+
+  /** Prompt tokens of a step in which some of `served` decode. */
+  private chunk(
+    served: readonly EngineSequence[],
+    candidates: readonly Candidate<EngineSequence>[],
+    cost: StepCost,
+    nowMs: number,
+  ): number {
+    const { ubatch } = this.deps.backend;
+    const { prefillShare } = this.deps;
+    const decoding = served.filter(({ gap }) => gap === 1);
+    const prefilling = [
+      ...served.filter(({ gap }) => gap > 1).map((sequence) => ({ sequence, gap: sequence.gap })),
+      ...candidates.map(({ sequence, shared }) => ({ sequence, gap: sequence.known - shared })),
+    ];
+    const firm =
+      prefillShare < PREFILL_SHARE
+        ? { decoding: decoding.length, tokens: 0 }
+        : this.newcomers.yielding({ decoding, prefilling, cost, ubatch, nowMs });
+    const isAlone =
+      firm.tokens === 0 && prefillShare < 1 && shouldDecodeAlone(cost, decoding.length, this.decodeSteps);
+    if (decoding.length > 0) this.decodeSteps++;
+    if (isAlone) return 0;
+    const load = { decoding: firm.decoding, prefilling: prefilling.length, prefillShare };
+    return Math.max(prefillChunk(cost, ubatch, load), Math.min(ubatch, firm.tokens));
   }
 
   /**
