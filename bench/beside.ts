@@ -1,13 +1,13 @@
-// ITL of running streams beside other load:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3]
+// ITL of running streams beside other load:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3] [--words 1700] [--shares 0.1,0.5,1]
 // Four streams alone, during the prefill of a fifth with about 4,000 tokens, and with 200 queued clients. svc and llama-server
-// in alternation.
+// in alternation; with --shares svc with each of these values of prefill_share, without the clients.
 
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { postStream } from "./http-stream.ts";
 import { machineLine, THREADS } from "./machine.ts";
 import { ensureModel, MODELS } from "./model.ts";
-import { ensurePeer } from "./peer.ts";
+import { ensurePeer, type Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
 import { uniformSource } from "./random.ts";
 import { type RunningServer, type Side, SIDES, startServer } from "./servers.ts";
@@ -18,14 +18,17 @@ const STREAMS = 4;
 const IDLE_CLIENTS = 200;
 /** Tokens of each stream in a phase without another end. */
 const PHASE_TOKENS = 60;
-/** About 4,000 tokens. */
-const LONG_WORDS = 1700;
 const CELLS = 32_768;
 /** More tokens than a stream generates in all phases. */
 const ANSWER_TOKENS_MAX = 4000;
 
 const { values } = parseArgs({
-  options: { model: { type: "string", default: "qwen3-0.6b" }, pairs: { type: "string", default: "3" } },
+  options: {
+    model: { type: "string", default: "qwen3-0.6b" },
+    pairs: { type: "string", default: "3" },
+    words: { type: "string", default: "1700" }, // about 4,000 tokens
+    shares: { type: "string" },
+  },
 });
 
 function body(seed: number, words: number, maxTokens: number): string {
@@ -87,15 +90,30 @@ interface Measured {
   readonly promptMs: number;
 }
 
-async function measure(server: RunningServer, seed: number): Promise<Measured> {
-  const streams = new Streams(server);
-  const cut = (): void => {}; // open streams end with the server
+const cut = (): void => {}; // open streams end with the server
+
+/** The phases with a prompt. */
+async function measurePrompt(
+  streams: Streams,
+  seed: number,
+): Promise<Pick<Measured["gaps"], "alone" | "prompt"> & Pick<Measured, "promptMs">> {
   for (let i = 0; i < STREAMS; i++) streams.start(body(seed + i, 40, ANSWER_TOKENS_MAX)).catch(cut);
   await streams.more(10);
   const begin = performance.now();
   await streams.more(PHASE_TOKENS);
   const sent = performance.now();
-  await streams.start(body(seed + 100, LONG_WORDS, 1));
+  await streams.start(body(seed + 100, Number(values.words), 1));
+  const answered = performance.now();
+  return {
+    alone: streams.gaps(begin, sent),
+    prompt: streams.gaps(sent, answered),
+    promptMs: answered - sent,
+  };
+}
+
+async function measure(server: RunningServer, seed: number): Promise<Measured> {
+  const streams = new Streams(server);
+  const { promptMs, ...first } = await measurePrompt(streams, seed);
   const answered = performance.now();
   await streams.more(PHASE_TOKENS);
   const again = performance.now();
@@ -110,13 +128,12 @@ async function measure(server: RunningServer, seed: number): Promise<Measured> {
   const settled = performance.now();
   await streams.more(PHASE_TOKENS);
   const gaps = {
-    alone: streams.gaps(begin, sent),
-    prompt: streams.gaps(sent, answered),
+    ...first,
     after: streams.gaps(answered, again),
     five: streams.gaps(five, crowd),
     idle: streams.gaps(settled, performance.now()),
   };
-  return { gaps, promptMs: answered - sent };
+  return { gaps, promptMs };
 }
 
 const ms = (value: number): string => value.toFixed(1);
@@ -155,6 +172,30 @@ const COLUMNS = [
   "p50 relative to without",
 ];
 
+/** First token of the prompt against gaps between tokens of the answers, for each value of prefill_share. */
+async function printCurve(shares: readonly string[], modelPath: string, peer: Peer): Promise<void> {
+  const rows = new Map(shares.map((share) => [share, [] as Awaited<ReturnType<typeof measurePrompt>>[]]));
+  for (let pair = 0; pair < Number(values.pairs); pair++) {
+    for (const [share, runs] of rows) {
+      const flags = ["--prefill-share", share];
+      const options = { modelPath, threads: THREADS, sequences: STREAMS + 1, cells: CELLS, flags };
+      const server = await startServer("svc", options, peer);
+      runs.push(await measurePrompt(new Streams(server), 1 + pair * 10_000));
+      await server.stop();
+    }
+  }
+  console.log(
+    "| prefill_share | TTFT of the prompt, s | ITL beside it, ms, p50 / p95 | p50 relative to alone |",
+  );
+  console.log("| --: | --: | --: | --: |");
+  for (const [share, runs] of rows) {
+    const gap = (p: number): string => ms(median(runs.map(({ prompt }) => quantile(prompt, p))));
+    const times = median(runs.map(({ prompt, alone }) => quantile(prompt, 0.5) / quantile(alone, 0.5)));
+    const seconds = median(runs.map(({ promptMs }) => promptMs)) / 1000;
+    console.log(`| ${share} | ${seconds.toFixed(1)} | ${gap(0.5)} / ${gap(0.95)} | ${times.toFixed(2)} |`);
+  }
+}
+
 async function main(): Promise<void> {
   process.on("exit", killRunning);
   const model = MODELS.find((name) => name === values.model);
@@ -162,6 +203,7 @@ async function main(): Promise<void> {
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
   console.log(`${await machineLine(peer.release, THREADS)}\n`);
+  if (values.shares !== undefined) return printCurve(values.shares.split(","), modelPath, peer);
   const runs = new Map<Side, Measured[]>(SIDES.map((side) => [side, []]));
   for (let pair = 0; pair < Number(values.pairs); pair++) {
     for (const side of SIDES) {

@@ -139,3 +139,24 @@ test("the queue is bounded while the model is still loading, too", async () => {
   expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
 });
+
+/** Steps of more than 256 rows while a long prompt is computed beside an answer. */
+async function largeSteps(share: string): Promise<number> {
+  const server = await startServer(["--prefill-share", share, "--threads", "1", "--max-seqs", "2"]);
+  const running = await openStream(server.url, ask(ENDLESS));
+  await running.readTo(FIRST_TEXT);
+  const content = "one two three four ".repeat(400);
+  const { usage } = await complete(server.url, ask({ content }, { max_tokens: 1 }));
+  expect(usage.prompt_tokens).toBeGreaterThan(3 * 512);
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  running.abort();
+  const upTo = (bound: string): number =>
+    Number(new RegExp(`^svc_step_rows_bucket{[^}]*le="${bound}"[^}]*} (\\d+)`, "m").exec(metrics)?.[1]);
+  return upTo("\\+Inf") - upTo("256");
+}
+
+test("prefill_share 1 computes a prompt in whole micro-batches beside an answer, a small share in small parts", async () => {
+  const whole = await largeSteps("1");
+  expect(whole).toBeGreaterThanOrEqual(3);
+  expect(await largeSteps("0.1")).toBeLessThan(whole);
+});
