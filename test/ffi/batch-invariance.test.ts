@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
-import { u32Field } from "../../src/lora/gguf-write.ts";
+import { stringsField, u32Field } from "../../src/lora/gguf-write.ts";
 import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
 import { Embedder, type EmbedOutcome } from "../../src/worker/text/embedder.ts";
 import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
@@ -16,7 +16,7 @@ import { architectureModel } from "../helpers/architecture-models.ts";
 import { ARCHITECTURE_NAMES } from "../helpers/architectures.ts";
 import { alone, difference, mixed, Mixer, randomAsks } from "../helpers/mixes.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
-import { POOLING, tinyPooled, tinyWith } from "../helpers/tiny-models.ts";
+import { POOLING, tinyPooled } from "../helpers/tiny-models.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { random } from "../helpers/world.ts";
 
@@ -84,10 +84,13 @@ if (process.env.SVC_BATCH_INVARIANT === "1") {
       3_600_000,
     );
 
-/** A reranker as Qwen3's are: causal, with a head over the last token. */
+/** A reranker as Qwen3's are: causal, with a head over the last token whose two labels' shares are the scores. */
 function causalRanker(): string {
-  const pooling = u32Field("qwen3.pooling_type", POOLING.rank);
-  return tinyWith("causal-ranker", [pooling], architectureModel("qwen3"));
+  const fields = [
+    u32Field("qwen3.pooling_type", POOLING.rank),
+    stringsField("qwen3.classifier.output_labels", ["yes", "no"]),
+  ];
+  return architectureModel("qwen3", join(tempDir(), "ranker"), fields);
 }
 
 /** The vectors of all inputs, or the scores of all documents, of one request. */

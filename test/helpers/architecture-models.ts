@@ -100,12 +100,15 @@ function fill({ name, shape }: WantedTensor, tied: boolean, gain: number): Fill 
   return () => scale * next();
 }
 
-/** Writes the model and returns its path; once a process for each name. Throws with llama.cpp's refusal. */
-export function architectureModel(name: string, dir = tempDir()): string {
+/**
+ * Writes the model, with further metadata fields, and returns its path; once for each folder and name. Throws with llama.cpp's
+ * refusal.
+ */
+export function architectureModel(name: string, dir = tempDir(), extra: readonly Field[] = []): string {
   const path = join(dir, `${name}.gguf`);
   if (existsSync(path)) return path;
   mkdirSync(dir, { recursive: true });
-  const fields = fieldsOf(name);
+  const fields = [...fieldsOf(name), ...extra];
   const described = join(dir, `${name}.metadata`);
   writeGguf(described, fields, []);
   const { omit, gain } = architecture(name);

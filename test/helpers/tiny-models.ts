@@ -48,8 +48,8 @@ function tensorsEnd(file: Buffer, from: number): number {
 }
 
 /** The built-in model with further metadata fields, as a file; a field that it has is replaced. */
-export function tinyWith(name: string, extra: readonly Field[], source = TINY): string {
-  const file = readFileSync(source);
+export function tinyWith(name: string, extra: readonly Field[]): string {
+  const file = readFileSync(TINY);
   const own = readFields(file);
   const fieldsEnd = HEAD_BYTES + fieldBytes(own).length;
   const dataDescribed = tensorsEnd(file, fieldsEnd);
