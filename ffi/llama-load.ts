@@ -29,10 +29,12 @@ import {
   freePlan,
   type LayerPlan,
   mayUseDevices,
+  type PlanInput,
   placementText,
   planCpuBytes,
   planModel,
 } from "./llama-placement.ts";
+import { planProjector, type ProjectorPlan } from "./llama-projector.ts";
 import { physicalCores } from "./physical-cores.ts";
 import { type Handle, takeText } from "./text.ts";
 
@@ -102,14 +104,15 @@ async function planDevices(
   const draft = draftFile === undefined ? undefined : await headerOf(native, draftFile);
   const limits = graphLimits(meta);
   const options = lowered(asked, limits);
-  const plan = planContext(meta, limits, options, deviceMemory(native, options, meta), draft);
+  const projector = planProjector(native, options);
+  const weights = meta.size_bytes + (draft?.size_bytes ?? 0);
+  const plan = planContext(meta, limits, options, deviceMemory(native, options, weights, projector), draft);
   const context = contextColumns(options, plan, threadsFor(meta, options, undefined));
   const layers = await planModel(
     native,
-    { path: file.path, options, context, withHead: file.withHead, weights: meta.size_bytes },
-    draft === undefined || draftFile === undefined
-      ? undefined
-      : { path: draftFile.path, weights: draft.size_bytes },
+    { ...sizesOf(file.path, meta), options, context, withHead: file.withHead },
+    draft === undefined || draftFile === undefined ? undefined : sizesOf(draftFile.path, draft),
+    projector,
   );
   const needed = planCpuBytes(layers);
   if (needed <= freeMemory()) return { plan, layers };
@@ -118,6 +121,13 @@ async function planDevices(
     "model_unavailable",
     `${placementText(layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(freeMemory())} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
   );
+}
+
+function sizesOf(
+  path: string,
+  { size_bytes: weights, n_layer_nextn: headLayers }: ModelInfo,
+): Pick<PlanInput, "path" | "weights" | "headLayers"> {
+  return { path, weights, headLayers };
 }
 
 async function headerOf(native: Native, file: NamedFile): Promise<ModelInfo> {
@@ -136,8 +146,13 @@ function machineMemory(): CacheMemory {
 }
 
 /** That of the devices beside the weights; that of the machine where they cannot hold them. */
-function deviceMemory(native: Native, options: TextOptions, { size_bytes: weights }: ModelInfo): CacheMemory {
-  const freeBytes = cacheMemory(native, options, weights);
+function deviceMemory(
+  native: Native,
+  options: TextOptions,
+  weights: number,
+  projector: ProjectorPlan | undefined,
+): CacheMemory {
+  const freeBytes = cacheMemory(native, options, weights, projector);
   return freeBytes > 0 ? { freeBytes, share: DEVICE_PROFILES.device.cacheShare } : machineMemory();
 }
 

@@ -13,9 +13,15 @@ const CHUNK_NUMBERS = 6;
 
 export interface MediaOptions {
   readonly threads: number;
-  readonly gpu: boolean;
+  /** Index in svc_system_info; -1: the CPU. */
+  readonly device: number;
   /** Maximum tokens of one pass. */
   readonly ubatch: number;
+}
+
+/** Columns of svc_media_open. */
+export function mediaColumns({ threads, device, ubatch }: MediaOptions): Int32Array {
+  return Int32Array.of(threads, device, -1, -1, PICTURE_PIXELS_MAX, AUDIO_SECONDS_MAX, ubatch);
 }
 
 /** For native calls in this folder only. */
@@ -51,8 +57,7 @@ export class LlamaMedia {
 
   /** Throws ServiceError(model_unavailable) when the file cannot be read or does not fit the model. */
   static open(native: Native, model: Handle, path: string, options: MediaOptions): LlamaMedia {
-    const { threads, gpu, ubatch } = options;
-    const params = Int32Array.of(threads, gpu ? 1 : 0, -1, -1, PICTURE_PIXELS_MAX, AUDIO_SECONDS_MAX, ubatch);
+    const params = mediaColumns(options);
     const handle = native.svc_media_open(model, cText(path), params, params.length);
     if (handle === null) {
       const reason = nativeText(native.svc_last_error());

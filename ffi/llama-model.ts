@@ -47,6 +47,8 @@ export interface ModelInfo extends EmbedModel {
   readonly head_dim_v: number;
   readonly n_head_kv: number;
   readonly n_layer: number;
+  /** Layers of a head that predicts several tokens. */
+  readonly n_layer_nextn: number;
   readonly n_swa: number;
   readonly recurrent: boolean;
   readonly hybrid: boolean;

@@ -1,18 +1,17 @@
 // Divides a model between the CPU and the devices before it is loaded, and reports what it has taken of each afterwards.
 
 import { ServiceError } from "../src/core/error.ts";
-import { gigabytes, modelBytes } from "../src/core/model-bytes.ts";
+import { gigabytes } from "../src/core/model-bytes.ts";
 import { DEVICE_RESERVE_BYTES, type ModelPlacement, usableBytes } from "../src/core/placement.ts";
 import type { SplitMode, TextOptions } from "../src/engine/protocol.ts";
 import { driverOf } from "./devices.ts";
 import { describeHost } from "./host.ts";
 import type { Native } from "./library.ts";
+import { type ProjectorPlan, projectorOnCpu } from "./llama-projector.ts";
 import { copiedEmbeddingBytes } from "./tied-embedding.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 const MIB = 2 ** 20;
-/** Encoders of images need about this share of their file for activations. */
-const PROJECTOR_ACTIVATIONS = 0.25;
 /** Interval at which the thread that places is polled, milliseconds. */
 const POLL_MS = 20;
 /** llama.h: enum llama_split_mode */
@@ -44,8 +43,7 @@ export interface LayerPlan {
   readonly report: Report;
   /** That of its draft model, on the first of its devices. */
   readonly draft?: LayerPlan | undefined;
-  /** What the projector takes of the first device, bytes; 0 where it is on the CPU or absent. */
-  readonly projector: number;
+  readonly projector?: ProjectorPlan | undefined;
 }
 
 /** Whether a model with these options may use a device that the process has found. */
@@ -53,24 +51,19 @@ export function mayUseDevices(native: Native, { deviceLayers }: TextOptions): bo
   return deviceLayers !== 0 && describeHost(native).devices.some(({ type }) => type === "gpu");
 }
 
-/** What the devices have free for a cache beside the weights, bytes; 0 where they cannot hold them. */
-export function cacheMemory(native: Native, options: TextOptions, weights: number): number {
+/** What the devices have free for a cache beside all weights, bytes; 0 where they cannot hold them. */
+export function cacheMemory(
+  native: Native,
+  options: TextOptions,
+  weights: number,
+  projector: ProjectorPlan | undefined,
+): number {
   const { memoryBytes: most = Infinity } = options.placement ?? {};
   const cards = describeHost(native).devices.filter(({ type }) => type === "gpu");
-  const usable = cards.map((card) => Math.min(usableBytes(card), most));
-  return Math.max(0, usable.reduce((sum, bytes) => sum + bytes, 0) - weights - otherBytes(options));
-}
-
-/** Weights that go to the first device as a whole: projector and draft model. */
-function otherBytes(options: TextOptions): number {
-  const { speculative } = options;
-  const draft = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
-  return projectorBytes(options) + (draft === undefined ? 0 : modelBytes(draft));
-}
-
-/** What a projector takes: its file, and about a quarter of that for a pass. */
-function projectorBytes({ mmprojPath }: TextOptions): number {
-  return mmprojPath === undefined ? 0 : Math.ceil(modelBytes(mmprojPath) * (1 + PROJECTOR_ACTIVATIONS));
+  const usable = cards.map(
+    (card) => Math.min(usableBytes(card), most) - (projector?.bytes.get(card.name) ?? 0),
+  );
+  return Math.max(0, usable.reduce((sum, bytes) => sum + bytes, 0) - weights);
 }
 
 /** What a placement is made from. */
@@ -82,29 +75,38 @@ export interface PlanInput {
   readonly withHead: boolean;
   /** Weights of the file, bytes. */
   readonly weights: number;
+  /** Layers of the head in the file. */
+  readonly headLayers: number;
 }
 
-/** Plans a model with its draft model, which is placed first. Throws ServiceError(model_unavailable) with the reason. */
+/** Bytes that other files take, by the name of a device. */
+type OtherBytes = ReadonlyMap<string, number>;
+
+/**
+ * Plans a model beside its projector and its draft model, which is placed before it. Throws ServiceError(model_unavailable) with
+ * the reason.
+ */
 export async function planModel(
   native: Native,
   input: PlanInput,
-  draftFile: Pick<PlanInput, "path" | "weights"> | undefined,
+  draftFile: Pick<PlanInput, "path" | "weights" | "headLayers"> | undefined,
+  projector: ProjectorPlan | undefined,
 ): Promise<LayerPlan> {
+  const taken = projector?.bytes ?? new Map<string, number>();
   const draft =
     draftFile === undefined
       ? undefined
       : await planLayers(
           native,
           { ...input, ...draftFile, options: ofDraft(input.options), withHead: true },
-          0,
+          taken,
+          input.path,
         );
-  const projector = projectorBytes(input.options);
   try {
-    const [first] = draft?.report.devices.slice(0, -1) ?? [];
-    const plan = await planLayers(native, input, projector + (first === undefined ? 0 : total(first)));
+    const plan = await planLayers(native, input, withBytes(taken, draft));
     if (plan.report.device_layers > 0) return { ...plan, draft, projector };
     freePlan(native, draft); // a draft model is not faster than its model
-    return plan;
+    return { ...plan, projector: projector && projectorOnCpu(native, input.options) };
   } catch (error) {
     freePlan(native, draft);
     throw error;
@@ -122,6 +124,13 @@ function ofDraft(options: TextOptions): TextOptions {
   return { ...options, deviceLayers: -1, placement };
 }
 
+function withBytes(others: OtherBytes, plan: LayerPlan | undefined): OtherBytes {
+  const sums = new Map(others);
+  for (const device of plan?.report.devices ?? [])
+    sums.set(device.name, (sums.get(device.name) ?? 0) + total(device));
+  return sums;
+}
+
 /** Frees a plan with that of its draft model. */
 export function freePlan(native: Native, plan: LayerPlan | undefined): void {
   if (plan === undefined) return;
@@ -129,9 +138,15 @@ export function freePlan(native: Native, plan: LayerPlan | undefined): void {
   native.svc_place_free(plan.handle);
 }
 
-/** Places one file beside `others` bytes on the first device. */
-async function planLayers(native: Native, input: PlanInput, others: number): Promise<LayerPlan> {
-  const { path, options, context, withHead } = input;
+/** Places one file beside others. `base`: the file of the model that it drafts for. */
+async function planLayers(
+  native: Native,
+  input: PlanInput,
+  others: OtherBytes,
+  base?: string,
+): Promise<LayerPlan> {
+  const { path, options, context, withHead, headLayers } = input;
+  const drafts = options.speculative?.type === "mtp" && (base !== undefined || (withHead && headLayers > 0));
   const { splitMode, mainGpu, tensorSplit = [], expertsOnCpu = 0, memoryBytes = 0 } = options.placement ?? {};
   const mode = splitMode ?? (mainGpu === undefined ? "layer" : "none");
   const place = Int32Array.of(
@@ -142,7 +157,9 @@ async function planLayers(native: Native, input: PlanInput, others: number): Pro
     withHead ? 1 : 0,
     DEVICE_RESERVE_BYTES / MIB,
     Math.ceil(memoryBytes / MIB),
-    Math.ceil(others / MIB),
+    drafts ? options.speculative.mtpNPredict : 0,
+    headLayers > 0 ? 1 : 0,
+    ...describeHost(native).devices.map(({ name }) => Math.ceil((others.get(name) ?? 0) / MIB)),
   );
   const split = Float32Array.from(tensorSplit);
   const handle = native.svc_place_begin(
@@ -153,6 +170,7 @@ async function planLayers(native: Native, input: PlanInput, others: number): Pro
     split.length,
     context,
     context.length,
+    base === undefined ? null : cText(base),
   );
   if (handle === null) throw unplaced(native);
   for (;;) {
@@ -166,7 +184,7 @@ async function planLayers(native: Native, input: PlanInput, others: number): Pro
     await Bun.sleep(POLL_MS);
   }
   const report: Report = JSON.parse(takeText(native, native.svc_place_report(handle)));
-  return { handle, report: withAllWeights(report, input), projector: 0 };
+  return { handle, report: withAllWeights(report, input) };
 }
 
 /** The library leaves out weights that the CPU's kernels pack; all that are not on devices are on the CPU. */
@@ -187,9 +205,10 @@ function total({ weights, cache, compute }: Pick<DeviceBytes, "weights" | "cache
 }
 
 /** Main memory that a planned model takes, bytes. */
-export function planCpuBytes({ report, draft }: LayerPlan): number {
+export function planCpuBytes({ report, draft, projector }: LayerPlan): number {
   const own = report.devices.at(-1);
-  return (own === undefined ? 0 : total(own)) + (draft === undefined ? 0 : planCpuBytes(draft));
+  if (own === undefined) return 0;
+  return total(own) + (projector?.bytes.get(own.name) ?? 0) + (draft === undefined ? 0 : planCpuBytes(draft));
 }
 
 function unplaced(native: Native): ServiceError {
@@ -208,20 +227,21 @@ export function placementOf(native: Native, context: Handle, plan: LayerPlan): M
     layers: report.layers,
     device_layers: report.device_layers,
     divided_layers: report.divided_layers,
-    devices: report.devices.map((planned, index) => {
+    devices: report.devices.map((planned) => {
       const { name, description } = planned;
       const own = buffers.filter((buffer) => buffer.name === name);
       const sum = (of: (bytes: DeviceBytes) => number): number =>
         own.reduce((bytes, one) => bytes + of(one), 0);
       const ofDraft = draft?.report.devices.find((device) => device.name === name);
       const weights = planned.weights + (ofDraft?.weights ?? 0);
-      const media = index === 0 ? projector : 0; // nothing measures it
+      const media = projector?.bytes.get(name) ?? 0; // the library measures a projector before it is loaded only
+      const mediaWeights = projector?.home === name ? Math.min(projector.weights, media) : 0;
       return {
         device: name,
         description,
-        weights_bytes: mappedOnce(own, weights) + media,
+        weights_bytes: mappedOnce(own, weights) + mediaWeights,
         cache_bytes: sum(({ cache }) => cache),
-        compute_bytes: sum(({ compute }) => compute),
+        compute_bytes: sum(({ compute }) => compute) + media - mediaWeights,
         estimated_bytes: total(planned) + (ofDraft === undefined ? 0 : total(ofDraft)) + media,
       };
     }),

@@ -33,6 +33,7 @@ import type { ContextPlan } from "./llama-context.ts";
 import { type OpenedModel, openModel } from "./llama-load.ts";
 import type { LoadHooks, ModelInfo } from "./llama-model.ts";
 import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf } from "./llama-placement.ts";
+import { CPU } from "./llama-projector.ts";
 import { LlamaStates } from "./llama-states.ts";
 import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
@@ -212,7 +213,7 @@ export class LlamaBackend implements Backend {
 
   private openMedia({ mmprojPath }: TextOptions, threads: number): LlamaMedia | undefined {
     if (mmprojPath === undefined) return undefined;
-    const options = { threads, gpu: (this.layers?.report.device_layers ?? 0) > 0, ubatch: this.ubatch };
+    const options = { threads, device: this.layers?.projector?.device ?? CPU, ubatch: this.ubatch };
     return LlamaMedia.open(this.native, this.model, mmprojPath, options);
   }
 

@@ -123,6 +123,17 @@ void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos f
 
 const llama_context * draft_context_of(const context & c) { return c.drafter == nullptr ? nullptr : c.drafter->ctx.get(); }
 
+llama_context_params draft_params(llama_context_params of_model, bool is_head, int32_t n_max) {
+    llama_context_params p = of_model;
+    p.n_batch = std::max<uint32_t>(p.n_batch, p.n_seq_max * (n_max + 1));  // several heads read all draft tokens
+    p.n_outputs_max = p.n_seq_max;
+    p.n_rs_seq = 0;
+    p.ctx_type = is_head ? LLAMA_CONTEXT_TYPE_MTP : LLAMA_CONTEXT_TYPE_DEFAULT;
+    p.cb_eval = nullptr;  // statistics are those of the model itself
+    p.cb_eval_user_data = nullptr;
+    return p;
+}
+
 void draft_clear(draft & d) { llama_memory_clear(d.memory(), false); }
 
 void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch) {
@@ -158,15 +169,10 @@ svc::draft & draft_of(void * context) {
 }
 
 llama_context_ptr draft_context(const svc::context & c, llama_model * model, bool is_head, int32_t n_max) {
-    llama_context_params p = c.params;
+    llama_context_params p = svc::draft_params(c.params, is_head, n_max);
     p.n_ctx = llama_n_ctx(c.ctx);
-    p.n_batch = std::max<uint32_t>(llama_n_batch(c.ctx), p.n_seq_max * (n_max + 1));  // several heads read all draft tokens
-    p.n_outputs_max = p.n_seq_max;
-    p.n_rs_seq = 0;
-    p.ctx_type = is_head ? LLAMA_CONTEXT_TYPE_MTP : LLAMA_CONTEXT_TYPE_DEFAULT;
+    p.n_batch = std::max<uint32_t>(p.n_batch, llama_n_batch(c.ctx));
     p.ctx_other = c.ctx;
-    p.cb_eval = nullptr;  // statistics are those of the model itself
-    p.cb_eval_user_data = nullptr;
     llama_context_ptr ctx(llama_init_from_model(model, p));
     if (ctx == nullptr) throw std::runtime_error("the draft model's context could not be created: too little memory, or a setting that does not fit it");
     if (llama_get_memory(ctx.get()) == nullptr) throw std::invalid_argument("the draft model does not generate text");

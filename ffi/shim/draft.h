@@ -13,6 +13,8 @@ void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos f
 void draft_clear(draft & d);
 // The context of its model; NULL without one.
 const llama_context * draft_context_of(const context & c);
+// Parameters of its context, from those of the context it drafts for. is_head: it is a head that predicts several tokens.
+llama_context_params draft_params(llama_context_params of_model, bool is_head, int32_t n_max);
 void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch);
 
 }  // namespace svc

@@ -66,6 +66,20 @@ std::string name_of(const media_item & item, int32_t index) {
 
 }  // namespace
 
+mtmd_context_params projector_params(const int32_t * params, int32_t n) {
+    mtmd_helper_log_set(log_callback(), nullptr);
+    mtmd_context_params p = mtmd_context_params_default();
+    p.print_timings = false;
+    p.n_threads = column(params, n, 0, 1);
+    const int32_t device = column(params, n, 1, -1);
+    if (device >= (int32_t) ggml_backend_dev_count()) throw std::invalid_argument("there is no such device");
+    p.use_gpu = device >= 0;
+    p.device = device < 0 ? nullptr : ggml_backend_dev_get(device);
+    p.image_min_tokens = column(params, n, 2, -1);
+    p.image_max_tokens = column(params, n, 3, -1);
+    return p;
+}
+
 struct media::piece {
     std::vector<llama_token> text;
     int32_t item = -1;
@@ -81,13 +95,7 @@ struct media::placed {
 
 media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) : renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)), place(text_place(vocab)),
                                                                                                 embd(llama_model_n_embd_inp(model)) {
-    mtmd_helper_log_set(log_callback(), nullptr);
-    mtmd_context_params p = mtmd_context_params_default();
-    p.print_timings = false;
-    p.n_threads = column(params, n, 0, 1);
-    p.use_gpu = column(params, n, 1, 0) != 0;
-    p.image_min_tokens = column(params, n, 2, -1);
-    p.image_max_tokens = column(params, n, 3, -1);
+    const mtmd_context_params p = projector_params(params, n);
     limits.pixels_max = column(params, n, 4, 1);
     limits.seconds_max = column(params, n, 5, 1);
     whole_max = column(params, n, 6, 1);
@@ -321,6 +329,25 @@ using media_handle = std::shared_ptr<media>;
 void * svc_media_open(void * model, const char * path, const int32_t * params, int32_t n) {
     return guard<void *>(nullptr, [&]() -> void * {
         return new svc::media_handle(std::make_shared<svc::media>(&need<llama_model>(model, "model"), path, params, n));
+    });
+}
+
+int32_t svc_media_memory(const char * path, const int32_t * params, int32_t n_params, int32_t n, int64_t * memory) {
+    return guard<int32_t>(-1, [&]() -> int32_t {
+        if (path == nullptr) throw std::invalid_argument("no path was given");
+        const mtmd_context_params p = svc::projector_params(params, n_params);
+        svc::take_log_error();
+        const auto usage = mtmd_get_memory_usage(path, p);
+        if (usage.empty()) {
+            const std::string reason = svc::take_log_error();
+            throw std::runtime_error(reason.empty() ? "the projector file could not be read" : reason);
+        }
+        const int32_t count = ggml_backend_dev_count();
+        for (int32_t i = 0; i < std::min(n, count); i++) {
+            const auto found = usage.find(ggml_backend_dev_get(i));
+            memory[i] = found == usage.end() ? 0 : found->second;
+        }
+        return count;
     });
 }
 

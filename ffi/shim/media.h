@@ -63,6 +63,9 @@ struct media_prompt {
     std::vector<media_chunk> chunks;
 };
 
+// The library's parameters, from the columns of svc_media_open.
+mtmd_context_params projector_params(const int32_t * params, int32_t n_params);
+
 // A projector file that is open for a model.
 class media : public std::enable_shared_from_this<media> {
   public:

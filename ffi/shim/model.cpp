@@ -255,6 +255,7 @@ char * svc_model_info(void * handle) {
         out["n_ctx_train"] = llama_model_n_ctx_train(model);
         out["n_embd"] = llama_model_n_embd_out(model);
         out["n_layer"] = llama_model_n_layer(model);
+        out["n_layer_nextn"] = llama_model_n_layer_nextn(model);
         out["n_head"] = llama_model_n_head(model);
         out["n_head_kv"] = llama_model_n_head_kv(model);
         const int32_t head = llama_model_n_embd(model) / std::max(1, llama_model_n_head(model));

@@ -11,6 +11,7 @@
 #include "common.h"
 #include "fit.h"
 #include "json.h"
+#include "llama-cpp.h"
 
 #include "ggml-backend.h"
 
@@ -29,13 +30,18 @@ constexpr int64_t RESERVE_SHARE = 8;
 
 bool is_used(const llama_model_tensor_buft_override & rule) { return rule.pattern != nullptr; }
 
+common_device_memory_data_vec measured(const std::string & path, const llama_model_params & model, const llama_context_params & context,
+    std::vector<ggml_backend_dev_t> & devices, uint32_t & n_layers, uint32_t & n_trained, uint32_t & n_experts) {
+    return common_get_device_memory_data(path.c_str(), &model, &context, devices, n_layers, n_trained, n_experts, GGML_LOG_LEVEL_ERROR);
+}
+
 }  // namespace
 
 namespace svc {
 
 placement::placement(const char * path, const int32_t * place, int32_t n_place, const float * shares,
-    int32_t n_shares, const llama_context_params & context_params)
-    : path(path), context(context_params) {
+    int32_t n_shares, const llama_context_params & context_params, const char * base)
+    : path(path), base(base == nullptr ? "" : base), context(context_params) {
     params = load_params(nullptr, 0);
     layers = column(place, n_place, 0, -1);
     params.split_mode = (llama_split_mode) column(place, n_place, 1, LLAMA_SPLIT_MODE_LAYER);
@@ -43,7 +49,9 @@ placement::placement(const char * path, const int32_t * place, int32_t n_place, 
     params.load_mtp = column(place, n_place, 4, 0) != 0;
     reserve = column(place, n_place, 5, 1024) * MIB;
     most = column(place, n_place, 6, 0) * MIB;
-    others = column(place, n_place, 7, 0) * MIB;
+    n_draft = column(place, n_place, 7, 0);
+    is_head = column(place, n_place, 8, 0) != 0;
+    for (size_t i = 0; i < ggml_backend_dev_count(); i++) others.push_back(column(place, n_place, 9 + i, 0) * MIB);
     split.assign(llama_max_devices(), 0.0f);
     if (n_shares > (int32_t) split.size()) throw std::invalid_argument("tensor_split has more entries than llama.cpp has devices");
     std::copy_n(shares, shares == nullptr ? 0 : n_shares, split.begin());
@@ -68,18 +76,47 @@ void placement::keep_experts(int32_t n) {
 void placement::measure() {
     take_log_error();
     try {
-        needs = common_get_device_memory_data(path.c_str(), &params, &context, devices, n_layers, n_trained, n_experts,
-            GGML_LOG_LEVEL_ERROR);
+        if (!base.empty()) return measure_draft();
+        needs = measured(path, params, context, devices, n_layers, n_trained, n_experts);
+        if (n_draft > 0) measure_head();
     } catch (const std::exception & e) {
         const std::string reason = take_log_error();
         throw std::runtime_error(reason.empty() ? e.what() : reason);
     }
 }
 
+// Adds the context of the head in the file. Its weights are those of the model's last layers.
+void placement::measure_head() {
+    const llama_context_params of_head = draft_params(context, true, n_draft);
+    std::vector<ggml_backend_dev_t> same;
+    uint32_t layers_of, trained, experts_of;
+    const auto head = measured(path, params, of_head, same, layers_of, trained, experts_of);
+    for (size_t i = 0; i < needs.size(); i++) {
+        needs[i].context += head[i].context;
+        needs[i].compute += head[i].compute;
+    }
+}
+
+// Some draft models read the context of their model.
+void placement::measure_draft() {
+    llama_model_params on_cpu = load_params(nullptr, 0);
+    on_cpu.n_gpu_layers = 0;
+    on_cpu.no_alloc = true;
+    on_cpu.load_mode = LLAMA_LOAD_MODE_NONE;
+    const llama_model_ptr model(llama_model_load_from_file(base.c_str(), on_cpu));
+    const llama_context_ptr other(model == nullptr ? nullptr : llama_init_from_model(model.get(), context));
+    if (other == nullptr) throw std::runtime_error("the model that it drafts for could not be measured");
+    llama_context_params of_draft = draft_params(context, is_head, n_draft);
+    of_draft.ctx_other = other.get();
+    needs = measured(path, params, of_draft, devices, n_layers, n_trained, n_experts);
+}
+
 int64_t placement::limit(size_t device) const {
     const auto & memory = needs[device];
     const int64_t left = memory.free - std::min(reserve, memory.total / RESERVE_SHARE);
-    return (most > 0 ? std::min(left, most) : left) - (device == 0 ? others : 0);
+    int64_t taken = 0;
+    for (size_t i = 0; i < others.size(); i++) taken += ggml_backend_dev_get(i) == devices[device] ? others[i] : 0;
+    return (most > 0 ? std::min(left, most) : left) - taken;
 }
 
 bool placement::fits() const {
@@ -108,9 +145,11 @@ bool placement::fit() {
     std::vector<size_t> margins;
     for (size_t i = 0; i < devices.size(); i++) margins.push_back(std::max<int64_t>(0, needs[i].free - limit(i)));
     llama_model_params result = params;
-    llama_context_params same = context;
-    const auto status = common_fit_params(path.c_str(), &result, &same, split.data(), rules.data(), margins.data(), UINT32_MAX, nullptr,
-        GGML_LOG_LEVEL_ERROR);
+    llama_context_params same = context, of_head = draft_params(context, true, n_draft);
+    llama_model_params with_head = params;
+    const common_fit_extra_model head = {path.c_str(), &with_head, &of_head, true};
+    const auto status = common_fit_params(path.c_str(), &result, &same, split.data(), rules.data(), margins.data(), UINT32_MAX,
+        n_draft > 0 ? &head : nullptr, GGML_LOG_LEVEL_ERROR);
     take_log_error();
     if (status != COMMON_PARAMS_FIT_STATUS_SUCCESS) {
         std::fill(split.begin(), split.end(), 0.0f);
@@ -208,10 +247,11 @@ void add_context(buffers & sums, const llama_context * ctx, bool with_weights) {
 }  // namespace
 
 void * svc_place_begin(const char * path, const int32_t * place, int32_t n_place, const float * split, int32_t n_split,
-    const int32_t * context, int32_t n_context) {
+    const int32_t * context, int32_t n_context, const char * base) {
     return guard<void *>(nullptr, [&]() -> void * {
         if (path == nullptr) throw std::invalid_argument("no path was given");
-        auto placement = std::make_unique<svc::placement>(path, place, n_place, split, n_split, svc::context_params(context, n_context));
+        const llama_context_params params = svc::context_params(context, n_context);
+        auto placement = std::make_unique<svc::placement>(path, place, n_place, split, n_split, params, base);
         svc::placement * raw = placement.get();
         raw->thread = std::thread([raw] { raw->run(); });
         return placement.release();

@@ -28,7 +28,7 @@ struct placement {
     bool fitted = false;
 
     placement(const char * path, const int32_t * place, int32_t n_place, const float * shares, int32_t n_shares,
-        const llama_context_params & context_params);
+        const llama_context_params & context_params, const char * base);
     void run();
     // Layers on devices, with the output layer as one.
     int32_t device_layers() const;
@@ -36,13 +36,15 @@ struct placement {
     int32_t divided_layers() const;
 
   private:
-    std::string path;
+    std::string path, base;  // base: the file of the model that this one drafts for; empty if it drafts for none
     llama_context_params context;
+    int32_t n_draft;  // most draft tokens of a draft model, or of the head in the file; 0 without either
+    bool is_head;  // draft tokens are a head's
     int32_t layers;  // wanted on devices; -1: as many as fit
     int32_t experts;  // layers whose experts stay on the CPU; -1: all
     int32_t n_shares;
     int64_t reserve, most;  // bytes of each device: left free, held at most (0: all)
-    int64_t others;  // bytes of other files on the first device
+    std::vector<int64_t> others;  // bytes of other files on each of the library's devices
     std::vector<float> split;  // [llama_max_devices()]
     std::vector<llama_model_tensor_buft_override> rules;  // ended by an empty one
     std::vector<std::string> patterns;
@@ -50,6 +52,8 @@ struct placement {
     void keep_experts(int32_t n);
     void place();
     void measure();
+    void measure_head();
+    void measure_draft();
     int64_t limit(size_t device) const;
     bool fits() const;
     bool fit();

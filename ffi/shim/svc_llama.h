@@ -52,7 +52,7 @@ SVC_API int32_t svc_load_state(void * load);
 SVC_API void * svc_load_finish(void * load);
 // Every context, chat handle and rendered prompt of the model must have been freed before.
 SVC_API void svc_model_free(void * model);
-// JSON {description, architecture, name, size_bytes, n_params, n_ctx_train, n_embd, n_layer, n_head_kv, n_vocab, n_swa, head_dim_k, head_dim_v,
+// JSON {description, architecture, name, size_bytes, n_params, n_ctx_train, n_embd, n_layer, n_layer_nextn, n_head_kv, n_vocab, n_swa, head_dim_k, head_dim_v,
 //  n_head, has_encoder, has_decoder, causal, pooling (-1 unknown, 0 none, 1 mean, 2 cls, 3 last, 4 rank), recurrent, hybrid,
 //  has_chat_template, add_bos, bos, eos}.
 SVC_API char * svc_model_info(void * model);
@@ -71,10 +71,12 @@ SVC_API int32_t svc_token_bytes(void * model, int32_t token, int32_t special, ui
 // its own. place: int32 columns, in order:
 //   0 layers on devices, the output layer is one (-1: as many as fit), 1 split mode (0 one device, 1 layers, 2 rows), 2 device of
 //   mode 0, 3 layers from the first one whose experts stay on the CPU (-1: all), 4 load_mtp, 5 MiB left free on each device,
-//   6 MiB held of each device (0: all), 7 MiB of other files on the first device.
-// split[n_split]: shares of the devices; by free memory without any. context: columns of svc_context_new.
+//   6 MiB held of each device (0: all), 7 most draft tokens of the head in the file, or of a draft model (0: without either), 8
+//   whether they are a head's, 9 + i MiB of other files on device i of svc_system_info.
+// split[n_split]: shares of the devices; by free memory without any. context: columns of svc_context_new. base: the file of the
+// model that this one drafts for, with that model's context; NULL if it drafts for none.
 SVC_API void * svc_place_begin(const char * path, const int32_t * place, int32_t n_place, const float * split, int32_t n_split,
-    const int32_t * context, int32_t n_context);
+    const int32_t * context, int32_t n_context, const char * base);
 // Waits up to wait_ms. 1 placed, 0 still working, -1 failed.
 SVC_API int32_t svc_place_wait(void * placement, int32_t wait_ms);
 // JSON {layers, device_layers, divided_layers (with experts on the CPU), fits, devices:[{name, description, free, total, weights, cache,
@@ -160,10 +162,13 @@ SVC_API int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_rig
 // ---- images and audio (libmtmd) ----------------------------------------------------------------------------------
 
 // Opens the projector file at `path` for the model, with threads of its own. params: int32 columns, in order:
-//   0 n_threads, 1 use_gpu, 2 fewest and 3 most tokens of an image (-1: what the file says), 4 most pixels of an image,
+//   0 n_threads, 1 device of svc_system_info (-1: the CPU), 2 fewest and 3 most tokens of an image (-1: what the file says), 4 most pixels of an image,
 //   5 most seconds of an audio clip, 6 tokens that can be computed at once (n_ubatch).
 // NULL when the file cannot be read or does not fit the model.
 SVC_API void * svc_media_open(void * model, const char * path, const int32_t * params, int32_t n_params);
+// What that would take of each device of svc_system_info, bytes, into memory[n]: weights and the buffers of its largest pass.
+// Allocates both for a moment, so the device must have room for the file. Returns the number of devices; -1: the file cannot be read.
+SVC_API int32_t svc_media_memory(const char * path, const int32_t * params, int32_t n_params, int32_t n, int64_t * memory);
 // Every prompt, encoding and chat handle it was used with must have been freed before.
 SVC_API void svc_media_free(void * media);
 // Bit 0: accepts images, bit 1: accepts audio. -1 failed.

@@ -1,9 +1,13 @@
-// Makes a Vulkan driver fail on demand, for tests. Loaded before everything else (LD_PRELOAD); SVC_TEST_FAULT names a file, whose
+// Makes a Vulkan driver fail on demand and counts the memory that it hands out, for tests. Loaded before everything else (LD_PRELOAD).
+// SVC_TEST_MEMORY names a file for the bytes that are allocated now. SVC_TEST_FAULT names a file, whose
 // first word is read at each call that may fail: "lost" the device is lost, "memory" it is out of memory, "hang" a submission never
 // returns, "crash" the driver crashes. Any other word, or no file: the driver works.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +20,38 @@ typedef void (*function)(void);
 typedef function (*lookup)(void *, const char *);
 typedef int (*submit)(void *, unsigned, const void *, void *);
 typedef int (*allocate)(void *, const void *, const void *, void *);
+typedef void (*release)(void *, void *, const void *);
 
 static lookup real_instance, real_device;
 static submit real_submit;
 static allocate real_allocate;
+static release real_free;
+
+#define ALLOCATIONS_MAX 4096
+static struct { void * memory; uint64_t bytes; } allocations[ALLOCATIONS_MAX];
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+
+// Replaces an entry of `allocations` and writes the sum. Without an empty entry the test fails.
+static void count(void * old, void * memory, uint64_t bytes) {
+    const char * path = getenv("SVC_TEST_MEMORY");
+    if (path == NULL) return;
+    pthread_mutex_lock(&counting);
+    uint64_t sum = 0;
+    for (int i = 0, is_done = 0; i < ALLOCATIONS_MAX; i++) {
+        if (!is_done && allocations[i].memory == old) {
+            allocations[i].memory = memory;
+            allocations[i].bytes = bytes;
+            is_done = 1;
+        }
+        sum += allocations[i].bytes;
+    }
+    char text[32];
+    const int length = snprintf(text, sizeof text, "%020llu", (unsigned long long) sum);
+    const int file = open(path, O_WRONLY | O_CREAT, 0600);
+    if (file < 0 || pwrite(file, text, length, 0) != length) abort();
+    close(file);
+    pthread_mutex_unlock(&counting);
+}
 
 static int is_now(const char * fault) {
     char word[16] = "";
@@ -40,7 +72,15 @@ static int queue_submit(void * queue, unsigned count, const void * batches, void
 
 static int allocate_memory(void * device, const void * info, const void * allocator, void * memory) {
     if (is_now("memory")) return OUT_OF_DEVICE_MEMORY;
-    return real_allocate(device, info, allocator, memory);
+    const int result = real_allocate(device, info, allocator, memory);
+    // VkMemoryAllocateInfo: type and pNext, 16 bytes, then the size
+    if (result == 0) count(NULL, *(void **) memory, *(const uint64_t *) ((const char *) info + 16));
+    return result;
+}
+
+static void free_memory(void * device, void * memory, const void * allocator) {
+    if (memory != NULL) count(memory, NULL, 0);
+    real_free(device, memory, allocator);
 }
 
 static function device_function(void * device, const char * name);
@@ -54,6 +94,10 @@ static function replaced(function found, const char * name) {
     if (strcmp(name, "vkAllocateMemory") == 0) {
         real_allocate = (allocate) found;
         return (function) allocate_memory;
+    }
+    if (strcmp(name, "vkFreeMemory") == 0) {
+        real_free = (release) found;
+        return (function) free_memory;
     }
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         real_device = (lookup) found;

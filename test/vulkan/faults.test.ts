@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { newFolder, runBinary, type RunOptions, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, postChat } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
-import { devicesOf, installVulkan, IS_WANTED, OPTIONS, systemOf } from "./device.ts";
+import { devicesOf, installVulkan, IS_WANTED, OPTIONS, preloadLibrary, systemOf } from "./device.ts";
 
 const LIMIT_MS = 120_000;
 
@@ -27,16 +27,11 @@ async function answerAfterAll(server: Server): Promise<string> {
 }
 
 describe.skipIf(!IS_WANTED)("faults of a device", () => {
-  const folder = newFolder();
-  const library = join(folder, "faults.so");
+  let library = "";
 
   beforeAll(async () => {
     await installVulkan();
-    const compiler = Bun.which("cc");
-    if (compiler === null) throw new Error("a C compiler is missing (Debian: gcc)");
-    const source = join(import.meta.dir, "faults.c");
-    const { success, stderr } = Bun.spawnSync([compiler, "-shared", "-fPIC", "-O1", "-o", library, source]);
-    if (!success) throw new Error(`faults.c could not be compiled: ${stderr.toString()}`);
+    library = preloadLibrary();
   }, 180_000);
 
   /** A server whose driver works until `inject` is called. */

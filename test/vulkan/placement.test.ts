@@ -5,9 +5,12 @@ import { unpackLibraries } from "../../ffi/embedded.ts";
 import { type Native, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
 import { RELEASE } from "../../src/backends/catalog.ts";
+import { modelBytes } from "../../src/core/model-bytes.ts";
 import type { PlacementOptions, TextOptions } from "../../src/engine/protocol.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { tinyExperts } from "../helpers/tiny-experts.ts";
+import { tinyHybrid } from "../helpers/tiny-heads.ts";
+import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
 import { join } from "node:path";
 import { installVulkan, IS_WANTED, OPTIONS } from "./device.ts";
 
@@ -82,8 +85,14 @@ describe.skipIf(!IS_WANTED)("placement", () => {
   const draft = {
     speculative: { type: "mtp", mtpModel: TINY_PATH, mtpNPredict: 3, mtpDraftSampling: "greedy" },
   } as const;
+  const head = { speculative: { type: "mtp", mtpNPredict: 3, mtpDraftSampling: "greedy" } } as const;
   const wide = { ubatch: 512, batch: 2048, maxSeqs: 32 };
-  test.each<readonly [string, string, PlacementOptions, Partial<TextOptions>]>([
+  const files = {
+    tiny: () => TINY_PATH,
+    experts: tinyExperts,
+    hybrid: () => tinyHybrid({ silent: false, head: true }),
+  };
+  test.each<readonly [string, keyof typeof files, PlacementOptions, Partial<TextOptions>]>([
     ["the whole model", "tiny", {}, {}],
     ["a long context of q8_0", "tiny", {}, { contextLen: 8192, cacheType: "q8_0" }],
     ["many sequences", "tiny", {}, { contextLen: 4096, ...wide }],
@@ -94,8 +103,13 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     ["some layers of experts", "experts", {}, { deviceLayers: 2, contextLen: 4096 }],
     ["a draft model", "tiny", {}, draft],
     ["a draft model beside a divided model", "tiny", { memoryBytes: 20 * MIB }, draft],
+    ["a head in the model's file", "hybrid", {}, head],
+    ["a head in the file of a divided model", "hybrid", { memoryBytes: 4 * MIB }, head],
+    ["a projector", "tiny", {}, { mmprojPath: tinyMmproj() }],
+    ["a projector beside a divided model", "tiny", { memoryBytes: 12 * MIB }, { mmprojPath: tinyMmproj() }],
   ])("estimates what each device and the CPU take within 10 %: %s", async (_, file, placement, more) => {
-    const { backend } = await load(file === "tiny" ? TINY_PATH : tinyExperts(), placement, more);
+    const path = files[file]();
+    const { backend } = await load(path, placement, more);
     const devices = backend.info.placement?.devices ?? [];
     expect(devices.map(({ device }) => device)).toEqual(["Vulkan0", "CPU"]);
     for (const { device, weights_bytes, cache_bytes, compute_bytes, estimated_bytes } of devices) {
@@ -110,9 +124,12 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     }
     // Nothing is counted twice or left out: all weights of the model are somewhere.
     const weights = devices.reduce((sum, { weights_bytes: bytes }) => sum + bytes, 0);
-    const files = backend.info.sizeBytes * ("speculative" in more ? 2 : 1);
-    expect(weights).toBeGreaterThanOrEqual(files * 0.99);
-    expect(weights).toBeLessThan(files * 1.2); // a tied embedding is copied
+    const { mmprojPath, speculative } = more;
+    const others = [mmprojPath, speculative?.type === "mtp" ? speculative.mtpModel : undefined];
+    const sizes = others.map((other) => (other === undefined ? 0 : modelBytes(other)));
+    const all = sizes.reduce((sum, bytes) => sum + bytes, backend.info.sizeBytes);
+    expect(weights).toBeGreaterThanOrEqual(all * 0.99);
+    expect(weights).toBeLessThan(all * 1.2); // a tied embedding is copied
     backend.close();
   });
 

@@ -1,9 +1,21 @@
 // The Vulkan back end through the executable, on Mesa's software device. test/vulkan.sh prepares the machine.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { runBinary, type Server, startServer } from "../helpers/binary.ts";
-import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
-import { devicesOf, installVulkan, IS_WANTED, killEngine, OPTIONS, systemOf } from "./device.ts";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
+import { ask, CAPITAL, completeText, postChat } from "../helpers/chat-client.ts";
+import { plain } from "../helpers/drawn-media.ts";
+import { writeProjector } from "../helpers/write-projector.ts";
+import {
+  devicesOf,
+  installVulkan,
+  IS_WANTED,
+  killEngine,
+  OPTIONS,
+  preloadLibrary,
+  systemOf,
+} from "./device.ts";
 
 const QUESTIONS = ["What is 12 + 30?", "What is the capital of France?"];
 
@@ -67,6 +79,38 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
     expect(metrics).toMatch(/^svc_device_memory_total_bytes\{device="Vulkan0"\} [1-9]/m);
     expect(metrics).toMatch(/^svc_device_memory_free_bytes\{device="Vulkan0"\} [1-9]/m);
   }, 120_000);
+
+  test("a projector takes what was estimated, of the driver's own count, also after an image", async () => {
+    const file = join(newFolder(), "mmproj.gguf");
+    writeProjector(file, {
+      modelWidth: 256,
+      images: { width: 512, ffn: 1024, heads: 8, layers: 4, edge: 224, patch: 14 },
+    });
+    const library = preloadLibrary();
+    const measured = async (flags: readonly string[], content?: readonly unknown[]) => {
+      const memory = join(newFolder(), "bytes");
+      const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_MEMORY: memory };
+      const server = await startServer(flags, { ...OPTIONS, env });
+      if (content !== undefined)
+        expect(
+          (await postChat(server.url, { messages: [{ role: "user", content }], max_tokens: 1 })).status,
+        ).toBe(200);
+      const [card] = (await systemOf(server)).models[0]?.placement?.devices ?? [];
+      const used = Number(readFileSync(memory, "utf8"));
+      await server.stop();
+      return { used, estimated: card?.estimated_bytes ?? 0 };
+    };
+    const url = `data:image/png;base64,${Buffer.from(plain(255, 0, 0)).toString("base64")}`;
+    const bare = await measured([]);
+    const loaded = await measured(["--mmproj", file]);
+    const asked = await measured(["--mmproj", file], [{ type: "image_url", image_url: { url } }]);
+    const estimated = loaded.estimated - bare.estimated;
+    expect(estimated).toBeGreaterThan(statSync(file).size);
+    for (const { used } of [loaded, asked]) {
+      const ratio = estimated / (used - bare.used);
+      expect([ratio > 0.9, ratio < 1.1, ratio]).toEqual([true, true, ratio]);
+    }
+  }, 180_000);
 
   test("a device that does not exist, and shares for more devices than there are, are refused by name", async () => {
     const number = await runBinary(["serve", "--port", "0", "--main-gpu", "3"], OPTIONS);
