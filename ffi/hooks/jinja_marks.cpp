@@ -127,7 +127,8 @@ value split(const func_args & args, const value & result) {
 }
 
 marked replace(const func_args & args) {
-    const marked input = args.get_pos(0)->as_string(), inserted = args.get_pos(2)->as_string();
+    marked input = args.get_pos(0)->as_string();
+    const marked inserted = args.get_pos(2)->as_string();
     const std::string text = input.str(), old = args.get_pos(1)->as_string().str();
     if (old == inserted.str()) return input;
     marked out;
@@ -163,7 +164,7 @@ marked format(const func_args & args) {
 
 // As upstream's: a negative place counts from the end, but -1 is the place before the first byte when the step is negative.
 marked slice(const func_args & args) {
-    const marked input = args.get_pos(0)->as_string();
+    marked input = args.get_pos(0)->as_string();
     if (args.count() < 4) return input;
     const int64_t size = (int64_t) input.length(), step = args.get_pos(3)->as_int();
     const int64_t least = step < 0 ? -1 : 0, most = step < 0 ? size - 1 : size;
@@ -285,7 +286,7 @@ svc::jinja_function svc::marked_builtin(const std::string & name, jinja_function
     static const std::map<std::string, function> of_strings = {
         {"replace", replace}, {"format", format}, {"slice", slice}, {"indent", indent}};
     return [name, upstream = std::move(upstream)](const func_args & args) -> value {
-        const value result = upstream(args);
+        value result = upstream(args);
         const value & input = args.get_args().at(0);
         const auto with_marks = [&](const marked & own) { return mk_val<value_string>(checked(own, result->as_string().str())); };
         if (is_val<value_array>(input) && name == "join") return with_marks(join(args));

@@ -7,7 +7,6 @@
 
 #include <memory>
 
-using svc::column;
 using svc::guard;
 using svc::need;
 

@@ -8,6 +8,7 @@
 #include "ggml-backend.h"
 #include "ggml.h"
 
+#include <numeric>
 #include <string>
 
 using svc::guard;
@@ -98,8 +99,8 @@ char * svc_context_variance(void * context) {
         svc::inspect_nodes(*c.stats, &variance);
         for (const int rows : PASS_ROWS) {
             const std::vector<int32_t> tokens(rows, 0), sequences(rows, 0);
-            std::vector<int32_t> positions;
-            for (int i = 0; i < rows; i++) positions.push_back(i);
+            std::vector<int32_t> positions(rows);
+            std::iota(positions.begin(), positions.end(), 0);
             const std::vector<int8_t> outputs(rows, 1);
             const int32_t result = svc_decode(context, rows, tokens.data(), positions.data(), sequences.data(), outputs.data());
             svc_memory_clear(context);

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <chrono>
 
-using svc::column;
 using svc::guard;
 using svc::need;
 
