@@ -16,8 +16,8 @@
 #include <functional>
 #include <limits>
 
-// One compilation a CPU generation, chosen when the library is loaded.
-#if defined(__x86_64__)
+// One compilation a CPU generation, chosen when the library is loaded: by glibc's loader, others cannot.
+#if defined(__x86_64__) && defined(__GLIBC__)
 #define SVC_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define SVC_CLONES

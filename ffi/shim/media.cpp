@@ -93,7 +93,7 @@ struct media::placed {
     std::vector<llama_token> text;
 };
 
-media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) : renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), model(model), vocab(llama_model_get_vocab(model)), place(text_place(vocab)),
+media::media(const llama_model * model, const char * path, const int32_t * params, int32_t n) : renderer(RENDERER_NICENESS), encoder(ENCODER_NICENESS), vocab(llama_model_get_vocab(model)), place(text_place(vocab)),
                                                                                                 embd(llama_model_n_embd_inp(model)) {
     const mtmd_context_params p = projector_params(params, n);
     limits.pixels_max = column(params, n, 4, 1);

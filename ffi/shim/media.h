@@ -97,7 +97,6 @@ class media : public std::enable_shared_from_this<media> {
     struct piece;  // of a prompt's text, or the place of an item
     struct placed;  // tokens or a media chunk, and whose it is
 
-    const llama_model * model;
     const llama_vocab * vocab;
     const llama_token place;  // stands for a text of a prompt
     mtmd::context_ptr ctx;

@@ -25,7 +25,8 @@ void on_log(ggml_log_level level, const char * text, void * user_data) {
     p.line += text;
     int done = 0, total = 0;
     if (p.fd >= 0 && sscanf(p.line.c_str(), "[%d/%d]", &done, &total) == 2) {
-        dprintf(p.fd, "%d %d\n", done, total);
+        const std::string report = std::to_string(done) + ' ' + std::to_string(total) + '\n';
+        [[maybe_unused]] const auto written = write(p.fd, report.data(), (unsigned) report.size());
         p.line = " ";  // the rest of this line says nothing
     }
     if (text[0] != '\0' && text[strlen(text) - 1] == '\n') p.line.clear();

@@ -190,7 +190,7 @@ int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_
                 token[i] = -1;
             }
         };
-        const int32_t threads = std::min(n, c.n_threads);
+        [[maybe_unused]] const int32_t threads = std::min(n, c.n_threads);  // without OpenMP there is one
 // A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if ((int64_t) n * n_vocab > 65536 && threads > 1)
         for (int32_t i = 0; i < n; i++) draw(i);

@@ -17,7 +17,7 @@
 #include <set>
 #include <vector>
 
-#ifdef __linux__
+#if defined(__linux__) && defined(_OPENMP)
 
 #include <dirent.h>
 #include <omp.h>
