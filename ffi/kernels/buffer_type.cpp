@@ -68,20 +68,13 @@ bool is_product(const ggml_tensor * op) { return op->op == GGML_OP_MUL_MAT || op
 
 bool is_packed(const ggml_tensor * weights) { return weights->buffer != nullptr && weights->buffer->buft == buffer_type(); }
 
-// Values per block of a packed type; 0 if an operation cannot use the type.
-int block_values(const ggml_tensor * op) {
-    const ggml_type type = op->src[0]->type;
-    if (type == GGML_TYPE_F16) return op->op == GGML_OP_MUL_MAT ? 16 : 0;
-    return svc_packed_is_quantized(type) ? ggml_blck_size(type) : 0;
-}
-
 struct kernels_buffer_type final : ggml::cpu::extra_buffer_type {
     bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
         if (!packed_gemm_enabled() || !is_product(op)) return false;
         const ggml_tensor * weights = op->src[0];
         const ggml_tensor * input = op->src[1];
         const int matrix_dims = op->op == GGML_OP_MUL_MAT ? 2 : 3;  // one matrix, or one per expert
-        const int values = block_values(op);
+        const int values = svc_packed_block_values(weights->type);
         return is_packed(weights) && ggml_is_contiguous(weights) && ggml_n_dims(weights) <= matrix_dims && values != 0 &&
             weights->ne[0] % values == 0 && op->ne[0] % 32 == 0 && input->type == GGML_TYPE_F32 && input->nb[0] == sizeof(float) &&
             (input->buffer == nullptr || ggml_backend_buft_is_host(input->buffer->buft));
@@ -102,7 +95,7 @@ void memset_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, uint8_t value, s
 }
 
 void set_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, const void * data, size_t offset, size_t size) {
-    if (svc_packed_is_quantized(tensor->type) || tensor->type == GGML_TYPE_F16) {
+    if (svc_packed_block_values(tensor->type) != 0) {
         svc_packed_convert(tensor, data, offset, size);
     } else {
         memcpy((char *) tensor->data + offset, data, size);

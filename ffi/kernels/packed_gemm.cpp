@@ -2,6 +2,7 @@
 
 #if defined(SVC_PACKED_GEMM)
 
+#include "packed_floats.h"
 #include "packed_kernels.h"
 
 #if defined(GGML_USE_OPENMP)
@@ -34,38 +35,15 @@ void parallel_for(int n, const F & f) {
 #endif
 }
 
-// Packs F16 weights as {N / 16, K, 16}.
-void pack_f16(ggml_fp16_t * RESTRICT to, const ggml_fp16_t * RESTRICT from, int N, int K) {
-    parallel_for(N / COLUMNS, [&](int begin, int end) {
-        for (int n = begin; n < end; ++n) {
-            for (int j = 0; j < COLUMNS; ++j) {
-                for (int k = 0; k < K; ++k) {
-                    to[((size_t) n * K + k) * COLUMNS + j] = from[((size_t) n * COLUMNS + j) * K + k];
-                }
-            }
-        }
-    });
-}
-
 }  // namespace
 
-bool svc_packed_is_quantized(enum ggml_type type) {
-    switch (type) {
-        case GGML_TYPE_Q4_0:
-        case GGML_TYPE_Q4_1:
-        case GGML_TYPE_Q8_0:
-        case GGML_TYPE_Q4_K:
-        case GGML_TYPE_Q5_K:
-        case GGML_TYPE_Q6_K:
-        case GGML_TYPE_IQ4_XS:
-            return true;
-        default:
-            return false;
-    }
+int svc_packed_block_values(enum ggml_type type) {
+    return dispatch(
+        type, [](auto tag) { return packed<typename decltype(tag)::type>::values; }, [] { return 0; });
 }
 
 size_t svc_packed_alloc_size(const struct ggml_tensor * tensor) {
-    if (!svc_packed_is_quantized(tensor->type)) {
+    if (svc_packed_block_values(tensor->type) == 0) {
         return ggml_nbytes(tensor);
     }
     return dispatch(tensor->type, [&](auto tag) {
@@ -80,10 +58,6 @@ void svc_packed_convert(struct ggml_tensor * tensor, const void * data, size_t o
     const int K = tensor->ne[0];  // ne0: in_features
     const int N = tensor->ne[1] * tensor->ne[2];  // ne1: out_features, ne2: experts, one after the other
 
-    if (tensor->type == GGML_TYPE_F16) {
-        pack_f16((ggml_fp16_t *) tensor->data, (const ggml_fp16_t *) data, N, K);
-        return;
-    }
     dispatch(tensor->type, [&](auto tag) {
         using type = typename decltype(tag)::type;
         const int KB = K / packed<type>::values;
@@ -91,7 +65,9 @@ void svc_packed_convert(struct ggml_tensor * tensor, const void * data, size_t o
             for (int n = begin; n < end; ++n) {
                 for (int k = 0; k < KB; ++k) {
                     char * to = (char *) tensor->data + ((size_t) n * KB + k) * packed<type>::size;
-                    pack_block(to, (const type *) data + (size_t) n * COLUMNS * KB + k, KB);
+                    const type * from = (const type *) data + (size_t) n * COLUMNS * KB + k;
+                    if constexpr (is_float<type>) pack_floats(to, from, KB);
+                    else pack_block(to, from, KB);
                 }
             }
         });
@@ -154,39 +130,97 @@ struct expert_rows {
     }
 };
 
+// Bytes of the activations of a group of at most ROWS_MAX rows in the form that the kernel of a type reads; 0 if it reads them as they are.
+template <typename TB>
+size_t group_size(int K) {
+    if constexpr (!is_float<TB>) return K / packed<TB>::values * sizeof(activation_block<TB>);
+    else return rounds_input<TB> ? (size_t) K * ROWS_MAX * sizeof(uint16_t) : 0;
+}
+
+// Converts the activations of `groups` groups of rows(group) rows; row(group, r) is a row. Each thread converts its share.
+template <typename TB, typename Rows, typename Row>
+void convert_activations(const ggml_compute_params * params, char * A, int K, int groups, const Rows & rows, const Row & row) {
+    if (group_size<TB>(K) == 0) return;
+    constexpr int values = packed<TB>::values;
+    const int KB = K / values;
+    for_thread_share(params, groups * KB, [&](int begin, int end) {
+        const float * x[ROWS_MAX] = {};
+        for (int idx = begin, known = -1; idx < end; ++idx) {
+            const int group = idx / KB, k = idx % KB, n = rows(group);
+            if (group != known) {
+                for (int r = 0; r < n; ++r) x[r] = row(group, r);
+                known = group;
+            }
+            char * to = A + group * group_size<TB>(K);
+            for (int r = 0; r < n; ++r) {
+                if constexpr (is_float<TB>) round_16(x[r] + k * values, (uint16_t *) to + (size_t) r * K + k * values);
+                else quantize_row_block<TB>(x[r] + k * values, (activation_block<TB> *) to + k, r);
+            }
+        }
+    });
+}
+
+// C[rows][16 * columns] = a group of rows * B. `A`: the group's converted activations; row(r) is a row.
+template <typename TB, typename Row>
+void multiply_group(const char * A, int K, int rows, const Row & row, int columns, const char * B, float * C, int ldc) {
+    if constexpr (is_float<TB>) {
+        using input = typename packed<TB>::input;
+        for (int from = 0; from < rows; from += ROWS_MAX_FLOATS) {
+            const int n = std::min(ROWS_MAX_FLOATS, rows - from);
+            const input * at[ROWS_MAX_FLOATS];
+            for (int r = 0; r < n; ++r) {
+                if constexpr (rounds_input<TB>) at[r] = (const input *) A + (size_t) (from + r) * K;
+                else at[r] = row(from + r);
+            }
+            gemm_floats<TB>(n, columns, K, at, B, C + (size_t) from * ldc, ldc);
+        }
+    } else {
+        const int KB = K / packed<TB>::values;
+        for (int j = 0; j < columns; ++j) {
+            gemm<TB>(rows, KB, (const activation_block<TB> *) A, B + (size_t) j * KB * packed<TB>::size, C + j * COLUMNS, ldc);
+        }
+    }
+}
+
+// Columns of a chunk that stays in the cache of a core while all rows are computed; at most `per_thread`.
+int chunk_columns(size_t column_size, int per_thread) {
+    return std::min(per_thread, (int) std::max<size_t>(1, 512 * 1024 / column_size));
+}
+
 }  // namespace
 
 size_t svc_packed_work_size(const struct ggml_tensor * dst) {
     const struct ggml_tensor * src0 = dst->src[0];
-    if (src0->type == GGML_TYPE_F16) {
-        return 0;
-    }
     return dispatch(src0->type, [&](auto tag) {
-        using type = typename decltype(tag)::type;
-        const size_t group_size = src0->ne[0] / packed<type>::values * sizeof(activation_block<type>);
+        const size_t size = group_size<typename decltype(tag)::type>(src0->ne[0]);
         if (dst->op == GGML_OP_MUL_MAT_ID) {
             const expert_rows sorted(dst, NULL);
-            return sorted.ints() + sorted.groups_max() * group_size;
+            return sorted.ints() + sorted.groups_max() * size;
         }
-        return div_up<int64_t>(ggml_nrows(dst), ROWS_MAX) * group_size;
+        return div_up<int64_t>(ggml_nrows(dst), ROWS_MAX) * size;
     });
 }
 
 void svc_packed_mul_mat(const ggml_compute_params * params, struct ggml_tensor * dst) {
     const struct ggml_tensor * src0 = dst->src[0];
     const struct ggml_tensor * src1 = dst->src[1];
+    const int M = ggml_nrows(dst), N = dst->ne[0], K = src0->ne[0];
+    const int groups = div_up(M, ROWS_MAX);
+    const auto rows = [&](int group) { return std::min(ROWS_MAX, M - group * ROWS_MAX); };
+    const auto row = [&](int group, int r) { return row_of(src1, (int64_t) group * ROWS_MAX + r); };
 
-    const int M = ggml_nrows(dst);
-    const int N = dst->ne[0];
-    const int K = src0->ne[0];
+    if (params->wsize < svc_packed_work_size(dst)) {
+        GGML_ABORT("insufficient work space size");
+    }
+    dispatch(src0->type, [&](auto tag) {
+        using type = typename decltype(tag)::type;
+        char * A = (char *) params->wdata;
+        convert_activations<type>(params, A, K, groups, rows, row);
 
-    // A chunk of columns stays in the cache of a core while all rows are computed. More chunks than threads: some threads share a
-    // core with other processes.
-    const int columns = N / COLUMNS;
-    auto for_each_chunk = [&](size_t column_size, int rows, const auto & compute) {
-        const int per_thread = div_up(columns, params->nth * 4);
-        const int per_cache = (int) std::max<size_t>(1, 512 * 1024 / column_size);
-        const int chunk = std::min(per_thread, per_cache);
+        // More chunks than threads: some threads share a core with other processes.
+        const size_t column_size = (size_t) K / packed<type>::values * packed<type>::size;
+        const int columns = N / COLUMNS;
+        const int chunk = chunk_columns(column_size, div_up(columns, params->nth * 4));
         const int chunks = div_up(columns, chunk);
 
         if (params->ith == 0) {
@@ -198,57 +232,19 @@ void svc_packed_mul_mat(const ggml_compute_params * params, struct ggml_tensor *
             const int first = c * chunk;
             const char * B = (const char *) src0->data + first * column_size;
             float * C = (float *) dst->data + first * COLUMNS;
-            for (int m = 0; m < M; m += rows) {
-                compute(m, std::min(rows, M - m), std::min(chunk, columns - first), B, C + (size_t) m * N);
+            for (int group = 0; group < groups; ++group) {
+                multiply_group<type>(
+                    A + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); },
+                    std::min(chunk, columns - first), B, C + (size_t) group * ROWS_MAX * N, N);
             }
         }
-    };
-
-    if (src0->type == GGML_TYPE_F16) {
-        for_each_chunk((size_t) K * COLUMNS * sizeof(ggml_fp16_t), ROWS_MAX_F16, [&](int m, int rows, int n, const char * B, float * C) {
-            const int lda = src1->nb[1] / sizeof(float);
-            const float * A = row_of(src1, m);
-            if (row_of(src1, m + rows - 1) == A + (rows - 1) * (ptrdiff_t) lda) {
-                gemm_f16(rows, n, K, A, lda, (const ggml_fp16_t *) B, C, N);
-                return;
-            }
-            for (int r = 0; r < rows; ++r) {  // rows of two planes
-                gemm_f16(1, n, K, row_of(src1, m + r), lda, (const ggml_fp16_t *) B, C + (size_t) r * N, N);
-            }
-        });
-        return;
-    }
-
-    dispatch(src0->type, [&](auto tag) {
-        using type = typename decltype(tag)::type;
-        constexpr int values = packed<type>::values;
-        const int KB = K / values;
-        const size_t column_size = (size_t) KB * packed<type>::size;
-        activation_block<type> * blocks = (activation_block<type> *) params->wdata;
-        if (params->wsize < svc_packed_work_size(dst)) {
-            GGML_ABORT("insufficient work space size");
-        }
-
-        for_thread_share(params, div_up(M, ROWS_MAX) * KB, [&](int begin, int end) {
-            for (int idx = begin; idx < end; ++idx) {
-                for (int m = idx / KB * ROWS_MAX, r = 0; r < ROWS_MAX && m + r < M; ++r) {
-                    quantize_row_block<type>(row_of(src1, m + r) + idx % KB * values, blocks + idx, r);
-                }
-            }
-        });
-
-        for_each_chunk(column_size, ROWS_MAX, [&](int m, int rows, int n, const char * B, float * C) {
-            for (int j = 0; j < n; ++j) {
-                gemm<type>(rows, KB, blocks + m / ROWS_MAX * KB, B + j * column_size, C + j * COLUMNS, N);
-            }
-        });
     });
 }
 
 void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tensor * dst) {
     const struct ggml_tensor * src0 = dst->src[0];
     const struct ggml_tensor * src1 = dst->src[1];
-    const int choices = dst->src[2]->ne[0];
+    const int choices = dst->src[2]->ne[0], K = src0->ne[0];
 
     expert_rows sorted(dst, params->wdata);
     if (params->wsize < svc_packed_work_size(dst)) {
@@ -259,38 +255,30 @@ void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tenso
     }
     ggml_barrier(params->threadpool);
 
+    const auto rows = [&](int group) { return sorted.first[group + 1] - sorted.first[group]; };
+    const auto row = [&](int group, int r) {
+        const int at = sorted.rows[sorted.first[group] + r], choice = at % choices, token = at / choices;
+        return (const float *) ((const char *) src1->data + choice % src1->ne[1] * src1->nb[1] + token * src1->nb[2]);
+    };
     dispatch(src0->type, [&](auto tag) {
         using type = typename decltype(tag)::type;
-        constexpr int values = packed<type>::values;
-        const int KB = src0->ne[0] / values;
+        char * A = sorted.blocks;
+        convert_activations<type>(params, A, K, sorted.groups(), rows, row);
+
+        // Work unit: a chunk of an expert's columns.
+        const size_t column_size = (size_t) K / packed<type>::values * packed<type>::size;
         const int columns = dst->ne[0] / COLUMNS;
-        const size_t column_size = (size_t) KB * packed<type>::size;
-        activation_block<type> * blocks = (activation_block<type> *) sorted.blocks;
-
-        for_thread_share(params, sorted.groups() * KB, [&](int begin, int end) {
-            for (int idx = begin; idx < end; ++idx) {
-                const int group = idx / KB;
-                for (int at = sorted.first[group]; at < sorted.first[group + 1]; ++at) {
-                    const int choice = sorted.rows[at] % choices, token = sorted.rows[at] / choices;
-                    const char * row = (const char *) src1->data + choice % src1->ne[1] * src1->nb[1] + token * src1->nb[2];
-                    quantize_row_block<type>((const float *) row + idx % KB * values, blocks + idx, at - sorted.first[group]);
-                }
-            }
-        });
-
-        // Work unit: a chunk of an expert's columns, which stays in the cache of a core while all rows of the expert are computed.
         int experts = 0;
         for (int group = 0; group < sorted.groups(); ++group) experts += group == 0 || sorted.expert[group] != sorted.expert[group - 1];
-        const int per_thread = div_up(columns, div_up(params->nth * 4, std::max(1, experts)));
-        const int per_cache = (int) std::max<size_t>(1, 512 * 1024 / column_size);
-        const int chunk = std::min(per_thread, per_cache);
+        const int chunk = chunk_columns(column_size, div_up(columns, div_up(params->nth * 4, std::max(1, experts))));
         const int chunks = div_up(columns, chunk);
 
         if (params->ith == 0) {
             ggml_threadpool_chunk_set(params->threadpool, params->nth);
         }
-        ggml_barrier(params->threadpool);  // blocks are ready as well
+        ggml_barrier(params->threadpool);  // A is ready as well
 
+        constexpr int STRIP = 4;  // columns whose results are scattered to the rows of `dst` at once
         int unit = 0, mine = params->ith;
         for (int from = 0, to; from < sorted.groups(); from = to) {
             for (to = from + 1; to < sorted.groups() && sorted.expert[to] == sorted.expert[from]; ++to) {}
@@ -298,15 +286,18 @@ void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tenso
                 if (unit != mine) continue;
                 mine = ggml_threadpool_chunk_add(params->threadpool, 1);
                 const char * B = (const char *) src0->data + sorted.expert[from] * column_size * columns;
+                const int end = std::min((c + 1) * chunk, columns);
                 for (int group = from; group < to; ++group) {
-                    const int32_t * rows = sorted.rows + sorted.first[group];
-                    const int n = sorted.first[group + 1] - sorted.first[group];
-                    for (int j = c * chunk; j < std::min((c + 1) * chunk, columns); ++j) {
-                        float C[ROWS_MAX * COLUMNS];
-                        gemm<type>(n, KB, blocks + (size_t) group * KB, B + j * column_size, C, COLUMNS);
-                        for (int r = 0; r < n; ++r) {
-                            char * row = (char *) dst->data + rows[r] % choices * dst->nb[1] + rows[r] / choices * dst->nb[2];
-                            memcpy((float *) row + j * COLUMNS, C + r * COLUMNS, sizeof(float) * COLUMNS);
+                    const int32_t * at = sorted.rows + sorted.first[group];
+                    for (int j = c * chunk; j < end; j += STRIP) {
+                        const int n = std::min(STRIP, end - j);
+                        float C[ROWS_MAX * STRIP * COLUMNS];
+                        multiply_group<type>(
+                            A + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); }, n,
+                            B + j * column_size, C, STRIP * COLUMNS);
+                        for (int r = 0; r < rows(group); ++r) {
+                            char * result = (char *) dst->data + at[r] % choices * dst->nb[1] + at[r] / choices * dst->nb[2];
+                            memcpy((float *) result + j * COLUMNS, C + r * STRIP * COLUMNS, sizeof(float) * COLUMNS * n);
                         }
                     }
                 }

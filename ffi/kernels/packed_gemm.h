@@ -1,7 +1,7 @@
 // Kernel packed-gemm: row-count-invariant GEMM with packed weights, for AVX2, AVX-VNNI and AVX512-VNNI.
 //
 // Contract: dst = src1 * src0^T with src0 packed by svc_packed_convert, src1 and dst F32. Activations are quantized to 8 bits per
-// block as upstream does (F16 weights: activations stay F32). A row's result depends on that row and the weights only: not on the
+// block as upstream does (F16 and BF16 weights: packed_floats.h). A row's result depends on that row and the weights only: not on the
 // number of rows, on the other rows, or on the number of threads; it is the same bit for bit in every batch.
 //
 // Up to eight rows share each byte of weights that is loaded and unpacked. Decoding is bound by memory bandwidth, so eight rows cost
@@ -17,8 +17,8 @@
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
 #define SVC_PACKED_GEMM
 
-// Whether a quantized type has a packed layout. F16 is packed as well, for one matrix.
-bool svc_packed_is_quantized(enum ggml_type type);
+// Values in a block of a type that has a packed layout: rows are a multiple of it. 0 for other types.
+int svc_packed_block_values(enum ggml_type type);
 
 // Bytes of a packed tensor.
 size_t svc_packed_alloc_size(const struct ggml_tensor * tensor);

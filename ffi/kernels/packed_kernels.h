@@ -2,7 +2,7 @@
 // packed_gemm.cpp only.
 #pragma once
 
-#include "packed_layout.h"
+#include "packed_layout_k.h"
 
 namespace {
 
@@ -10,9 +10,9 @@ namespace {
 template <typename TB>
 struct activation_block {
     float d[ROWS_MAX];
-    float s[ROWS_MAX];  // d * (sum of the values), for Q4_1
+    float s[ROWS_MAX];  // d * (sum of the values), if the block has a minimum
     int32_t offs[packed<TB>::groups][ROWS_MAX];  // initial value of a group's sum: -offset * (sum of its values)
-    int32_t sums[4][ROWS_MAX];  // for Q4_K and Q5_K: sums of 32 values, two of 16 bits each
+    int32_t sums[has_mins<TB> ? packed<TB>::groups / 2 : 1][ROWS_MAX];  // if groups have minima: sums of two, 16 bits each
     int32_t qs[packed<TB>::values / 4][ROWS_MAX];  // four bytes each
 };
 
@@ -115,7 +115,7 @@ void gemm_kernel(int KB, const activation_block<TB> * RESTRICT A, const char * R
             for (int r = 0; r < R; ++r) {
                 vc[h][r] = mul_add(acc[h][r], mul(d, broadcast(A[i].d[r])), vc[h][r]);
             }
-            if constexpr (std::is_same<TB, block_q4_1>::value) {
+            if constexpr (has_min<TB>) {
                 const floats min = column::min(b, h);
                 for (int r = 0; r < R; ++r) {
                     vc[h][r] = mul_add(min, broadcast(A[i].s[r]), vc[h][r]);
@@ -126,7 +126,7 @@ void gemm_kernel(int KB, const activation_block<TB> * RESTRICT A, const char * R
                 for (int r = 0; r < R; ++r) {
                     sum[r] = broadcast(0);
                 }
-                for (int k = 0; k < 4; ++k) {
+                for (int k = 0; k < column::groups / 2; ++k) {
                     const ints mins = column::min_pairs(b, k, h);
                     for (int r = 0; r < R; ++r) {
                         sum[r] = dot2_add(sum[r], mins, broadcast(A[i].sums[k][r]));
@@ -201,74 +201,11 @@ void quantize_row_block(const float * RESTRICT x, activation_block<TB> * RESTRIC
     }
     constexpr int per_group = n / 16 / packed<TB>::groups;
     for (int g = 0; g < packed<TB>::groups; ++g) {
-        y->offs[g][r] = -offset_of<TB> * (per_group == 1 ? sums[g] : sums[2 * g] + sums[2 * g + 1]);
-    }
-    if constexpr (has_mins<TB>) {
-        for (int j = 0; j < 8; ++j) {
-            reinterpret_cast<int16_t *>(&y->sums[j / 2][r])[j % 2] = sums[2 * j] + sums[2 * j + 1];
-        }
+        const int group = per_group == 1 ? sums[g] : sums[2 * g] + sums[2 * g + 1];
+        y->offs[g][r] = -offset_of<TB> * group;
+        if constexpr (has_mins<TB>) reinterpret_cast<int16_t *>(&y->sums[g / 2][r])[g % 2] = group;
     }
     y->s[r] = y->d[r] * sum;
-}
-
-// C[R][16 * COLS] = A[R][K] * B[COLS][K][16]. Each sum is a dependency chain; several chains hide its latency.
-template <int R, int COLS>
-void gemm_f16_kernel(int K, const float * RESTRICT A, int lda, const ggml_fp16_t * RESTRICT B, float * RESTRICT C, int ldc) {
-    floats vc[COLS][HALVES][R];
-    for (int c = 0; c < COLS; ++c) {
-        for (int h = 0; h < HALVES; ++h) {
-            for (int r = 0; r < R; ++r) {
-                vc[c][h][r] = broadcast(0.0f);
-            }
-        }
-    }
-    for (int k = 0; k < K; ++k) {
-        floats w[COLS][HALVES];
-        for (int c = 0; c < COLS; ++c) {
-            const ggml_fp16_t * b = B + ((size_t) c * K + k) * COLUMNS;
-            _mm_prefetch((const char *) b + PREFETCH_BYTES / COLS, _MM_HINT_T0);
-            for (int h = 0; h < HALVES; ++h) {
-                w[c][h] = halves_to_floats(b + h * LANES);
-            }
-        }
-        for (int r = 0; r < R; ++r) {
-            const floats a = broadcast(A[(size_t) r * lda + k]);
-            for (int c = 0; c < COLS; ++c) {
-                for (int h = 0; h < HALVES; ++h) {
-                    vc[c][h][r] = mul_add(w[c][h], a, vc[c][h][r]);
-                }
-            }
-        }
-    }
-    for (int c = 0; c < COLS; ++c) {
-        for (int h = 0; h < HALVES; ++h) {
-            for (int r = 0; r < R; ++r) {
-                store(C + r * ldc + c * COLUMNS + h * LANES, vc[c][h][r]);
-            }
-        }
-    }
-}
-
-constexpr int ROWS_MAX_F16 = ROWS_MAX / HALVES;  // so that all sums stay in registers
-
-template <int R = ROWS_MAX_F16>
-ALWAYS_INLINE void gemm_f16(
-    int rows, int columns, int K, const float * A, int lda, const ggml_fp16_t * B, float * C, int ldc) {
-    if constexpr (R > 0) {
-        if (rows != R) {
-            gemm_f16<R - 1>(rows, columns, K, A, lda, B, C, ldc);
-            return;
-        }
-        constexpr int sums = R * HALVES, COLS = sums <= 2 ? 4 : sums <= 4 ? 2
-                                                                          : 1;
-        int n = 0;
-        for (; n + COLS <= columns; n += COLS) {
-            gemm_f16_kernel<R, COLS>(K, A, lda, B + (size_t) n * K * COLUMNS, C + n * COLUMNS, ldc);
-        }
-        for (; n < columns; ++n) {
-            gemm_f16_kernel<R, 1>(K, A, lda, B + (size_t) n * K * COLUMNS, C + n * COLUMNS, ldc);
-        }
-    }
 }
 
 }  // namespace

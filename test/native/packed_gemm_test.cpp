@@ -21,6 +21,7 @@ struct weights {
         std::generate(values.begin(), values.end(), random_float);
         std::vector<char> rounded(packed.memory.size());
         if (type == GGML_TYPE_F16) ggml_fp32_to_fp16_row(values.data(), (ggml_fp16_t *) rounded.data(), values.size());
+        else if (type == GGML_TYPE_BF16) ggml_fp32_to_bf16_row(values.data(), (ggml_bf16_t *) rounded.data(), values.size());
         else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, nullptr);
         if (type == GGML_TYPE_Q8_0) ((block_q8_0 *) rounded.data())->qs[3] = -128;
         ggml_get_type_traits(type)->to_float(rounded.data(), values.data(), values.size());
@@ -31,6 +32,13 @@ struct weights {
 
     const float * row(int expert, int n) const { return values.data() + ((size_t) expert * N + n) * K; }
 };
+
+// Activations that eight bits represent exactly, so that an error is one of the weights or of their product.
+void fill_exactly(tensor & a) {
+    a.each_row([](float * row) {
+        for (int k = 0; k < K; ++k) row[k] = k % 32 == 0 ? 127 : random_int(-127, 126);
+    });
+}
 
 double largest;
 
@@ -50,10 +58,11 @@ void run(tensor & dst, int threads, void (*multiply)(const ggml_compute_params *
     run_threads(threads, svc_packed_work_size(&dst.t), [&](const ggml_compute_params * params) { multiply(params, &dst.t); });
 }
 
-void one_matrix(ggml_type type, int rows, int planes, int64_t gap) {
+void one_matrix(ggml_type type, int rows, int planes, int64_t gap, bool exact = false) {
     weights w(type, 1);
     tensor a(GGML_TYPE_F32, K, rows, planes, 1, gap), c(GGML_TYPE_F32, N, rows, planes);
-    a.fill();
+    if (exact) fill_exactly(a);
+    else a.fill();
     c.t.op = GGML_OP_MUL_MAT;
     c.t.src[0] = &w.packed.t;
     c.t.src[1] = &a.t;
@@ -86,6 +95,20 @@ void experts(ggml_type type, int tokens, bool shared, int64_t gap) {
     }
 }
 
+// Every scale of MXFP4, the two denormal ones as well.
+bool exponents_are_right() {
+    for (int e = 0; e < 256; e += LANES) {
+        uint8_t bytes[LANES];
+        float found[LANES];
+        for (int i = 0; i < LANES; ++i) bytes[i] = e + i;
+        store(found, exponents_to_floats(bytes));
+        for (int i = 0; i < LANES; ++i) {
+            if (found[i] != ggml_e8m0_to_fp32_half(bytes[i])) return false;
+        }
+    }
+    return true;
+}
+
 // Rows alone, and as part of batches: the same bits.
 bool is_row_invariant(ggml_type type) {
     weights w(type, 1);
@@ -110,21 +133,24 @@ bool is_row_invariant(ggml_type type) {
 }  // namespace
 
 int main() {
-    const ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q8_0, GGML_TYPE_Q4_K,
-        GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_F16};
-    bool right = true;
+    const ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0, GGML_TYPE_IQ4_NL,
+        GGML_TYPE_MXFP4, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_F16,
+        GGML_TYPE_BF16};
+    bool right = report("scales of MXFP4", exponents_are_right() ? 0 : NAN, 0);
     for (const ggml_type type : types) {
         largest = 0;
         for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 21}) {
             one_matrix(type, rows, 1, 0);
             one_matrix(type, rows, 3, 64);
-            if (type == GGML_TYPE_F16) continue;  // matrices of experts are packed in quantized types only
             experts(type, rows, true, 0);
             experts(type, rows, false, 64);
         }
         char what[80];
         snprintf(what, sizeof(what), "packed GEMM, %d lanes%s, %s", LANES, VNNI ? " VNNI" : "", ggml_type_name(type));
         right &= report(what, largest, 1e-3);
+        largest = 0;
+        one_matrix(type, 9, 1, 0, true);
+        right &= report("  with activations of eight bits", largest, 1e-8);
         if (!is_row_invariant(type)) right = report("a row's result depends on the batch", NAN, 0);
     }
     return right ? 0 : 1;
