@@ -1,5 +1,6 @@
 // Process start, model loading and the tokenizer.
 
+#include "file_pages.h"
 #include "guard.h"
 #include "model.h"
 #include "placement.h"
@@ -65,6 +66,8 @@ struct load_task {
             if (model == nullptr) {
                 const std::string reason = svc::take_log_error();
                 error = reason.empty() ? "the model file could not be loaded" : reason;
+            } else {
+                svc::release_file_pages(model);
             }
         } catch (const std::exception & e) {
             error = e.what();

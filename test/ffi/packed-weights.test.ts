@@ -2,11 +2,13 @@
 // what the model makes of them. On processors without AVX2 the library's other ways are tested in the same manner.
 
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { quantizeFile } from "../../ffi/quantize.ts";
 import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
 import type { RowLogprobs } from "../../src/worker/text/backend.ts";
+import { takeText } from "../../ffi/text.ts";
 import { native, TINY_PATH, tinyBackend } from "../helpers/native.ts";
 import { tinyExperts } from "../helpers/tiny-experts.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -94,4 +96,38 @@ describe.each([
       }
     },
   );
+});
+
+/** Mapped and resident kilobytes of a file in this process. */
+function mapped(path: string): { readonly size: number; readonly resident: number } {
+  let [isFile, size, resident] = [false, 0, 0];
+  for (const line of readFileSync("/proc/self/smaps", "utf8").split("\n")) {
+    const [, field, kilobytes] = /^(\w+): +(\d+) kB/.exec(line) ?? [];
+    if (field === undefined && /^[0-9a-f]+-/.test(line)) isFile = line.endsWith(path);
+    if (isFile && field === "Size") size += Number(kilobytes);
+    if (isFile && field === "Rss") resident += Number(kilobytes);
+  }
+  return { size, resident };
+}
+
+const { kernels } = JSON.parse(takeText(native(), native().svc_system_info()));
+const packs = process.platform === "linux" && (kernels as string[]).includes("packed-gemm");
+
+test.skipIf(!packs)("the file's pages of packed weights are released after loading", async () => {
+  const path = join(tempDir(), "released.gguf");
+  const call = {
+    input: TINY_PATH,
+    type: fileTypeNumber("F16"),
+    threads: 1,
+    quiet: true,
+    importance: undefined,
+  };
+  expect(quantizeFile(native(), { ...call, output: path })).toBeUndefined();
+  const backend = await tinyBackend({}, path);
+  const { size, resident } = mapped(path);
+  expect(size).toBeGreaterThan(4000);
+  expect(resident).toBeLessThan(size / 4); // the token table is used in place
+  const row = afterEach(backend, TOKENS).at(-1);
+  expect(row?.top).toHaveLength(TOP);
+  backend.close();
 });
