@@ -44,17 +44,38 @@ bool has_input(const marked & text) {
 
 // `text` with the marks of `own`, which is the same text if nothing has changed upstream.
 marked checked(const marked & own, const std::string & text) {
-    return own.str() == text ? own : marked(text, has_input(own));
+    size_t at = 0;
+    for (const auto & part : own.parts) {
+        if (text.compare(at, part.val.size(), part.val) != 0) return marked(text, has_input(own));
+        at += part.val.size();
+    }
+    return at == text.size() ? own : marked(text, has_input(own));
 }
 
 // ---- texts of values -----------------------------------------------------------------------------------------------
 
+// As value_to_json writes it, without its stream for each string: requests have thousands of them.
+std::string json_escaped(const std::string & text) {
+    static const std::string named = "\"\\\b\f\n\r\t", names = "\"\\bfnrt", digits = "0123456789abcdef";
+    std::string out;
+    out.reserve(text.size());
+    for (const char c : text) {
+        const size_t name = named.find(c);
+        if (name != std::string::npos) {
+            out += {'\\', names[name]};
+        } else if ((unsigned char) c < 0x20) {
+            out += {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
 void append_json_string(marked & out, const marked & text) {
     append(out, "\"", false);
     for (const auto & part : text.parts) {
-        // Each part has whole bytes: what is escaped is a byte of its own.
-        const std::string quoted = jinja::value_to_json(mk_val<value_string>(part.val));
-        append(out, quoted.substr(1, quoted.size() - 2), part.is_input);
+        append(out, json_escaped(part.val), part.is_input);
     }
     append(out, "\"", false);
 }
@@ -271,13 +292,15 @@ jinja::string svc::marked_json(const value & value, const std::string & text, in
     return checked(json_of(value, {indent, item_separator, key_separator}), text);
 }
 
+svc::marked_stream::marked_stream() : out(std::make_shared<jinja::string>()) {}
+
 svc::marked_stream & svc::marked_stream::operator<<(const jinja::string & text) {
-    append(out, text);
+    append(*out, text);
     return *this;
 }
 
 svc::marked_stream & svc::marked_stream::operator<<(const char * text) {
-    append(out, text, false);
+    append(*out, text, false);
     return *this;
 }
 

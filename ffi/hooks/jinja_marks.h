@@ -4,13 +4,14 @@
 // still; these functions add the marks. Where they cannot reproduce the text of upstream, they mark all of it.
 #pragma once
 
-#include "jinja/string.h"
+#include "shared_parts.h"
 
 #include <functional>
 #include <memory>
 #include <string>
 
 namespace jinja {
+struct string;  // its header includes this one
 struct value_t;
 struct func_args;
 }  // namespace jinja
@@ -29,12 +30,13 @@ jinja::string marked_repr(const jinja_value & val);
 // Takes the place of std::ostringstream where the text of a list or an object is put together.
 class marked_stream {
   public:
+    marked_stream();
     marked_stream & operator<<(const jinja::string & text);
     marked_stream & operator<<(const char * text);
-    const jinja::string & str() const { return out; }
+    const jinja::string & str() const { return *out; }
 
   private:
-    jinja::string out;
+    std::shared_ptr<jinja::string> out;
 };
 
 // The JSON text of a value.

@@ -56,7 +56,7 @@ svc::renderings::renderings() : outer(current) { current = this; }
 
 svc::renderings::~renderings() { current = outer; }
 
-void svc::set_globals(jinja::context & ctx, common_json variables, bool mark_input) {
+void svc::set_globals(jinja::context & ctx, common_json & variables, bool mark_input) {
     if (current != nullptr && !current->says_thinking) variables.erase("enable_thinking");
     jinja::global_from_json(ctx, variables, mark_input);
     if (mark_input) {

@@ -34,8 +34,9 @@ class renderings {
     renderings * const outer;
 };
 
-// Sets the variables of a template. Strings of the request are marked, those of which templates build control tokens are not.
-void set_globals(jinja::context & ctx, common_json variables, bool mark_input);
+// Sets the variables of a template, and removes those that it must not get. Strings of the request are marked, those of which templates
+// build control tokens are not.
+void set_globals(jinja::context & ctx, common_json & variables, bool mark_input);
 
 // Keeps the marks of a text; `used` is the part of it that is used, which lacks the beginning `cut` if the text begins so.
 const std::string & keep_marks(const jinja::string & text, const std::string & used, const std::string & cut);

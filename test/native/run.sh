@@ -55,9 +55,17 @@ property_tests() {
     done
 }
 
+shared_parts_test() { # FLAGS...
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -g "$@" $warnings -I "$root/ffi/hooks" "$root/test/native/shared_parts_test.cpp" -o "$temporary/shared_parts"
+    "$temporary/shared_parts"
+}
+
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
+    stage "property test of strings in templates"
+    shared_parts_test -O1
     stage "the drivers of the shim compile"
     for driver in fuzz threads; do
         # shellcheck disable=SC2086
@@ -70,6 +78,8 @@ sanitizers="-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-saniti
 stage "property tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer"
 # shellcheck disable=SC2086
 property_tests $sanitizers
+# shellcheck disable=SC2086
+shared_parts_test $sanitizers
 
 shim_program() { # DRIVER OUTPUT FLAGS...: the shim, the code that llama.cpp's hooks call, and a driver as one program
     driver=$1

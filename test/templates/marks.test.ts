@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isGeneric } from "../../ffi/generic-tools.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Thinking } from "../../src/core/run.ts";
+import { randomOf } from "../helpers/faults.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { type BenchOptions, TemplateBench } from "../helpers/template-bench.ts";
 import { says, WEATHER } from "../helpers/template-cases.ts";
@@ -101,6 +102,53 @@ describe("operations of templates", () => {
     );
     expect(markupIn(opened)).toEqual(["<think>"]);
   });
+});
+
+/** A text as markup of the template and content of the request, in order. */
+type Marked = readonly ("<|im_start|>" | "<|im_end|>" | "content")[];
+
+const VARIABLES = ["a", "b", "c", "d"];
+const PROGRAMS = 12;
+const STATEMENTS = 40;
+const PARTS_MAX = 64;
+
+/** A random template that joins texts, and what it writes. Variables share texts, and each of them may grow afterwards. */
+function program(random: () => number): { readonly source: string; readonly written: Marked } {
+  const pick = <T>(list: readonly [T, ...T[]] | readonly T[]): T =>
+    list[Math.floor(random() * list.length)] as T;
+  const held = new Map<string, Marked>(VARIABLES.map((name) => [name, []]));
+  const lines = [`{% set ns = namespace(${VARIABLES.map((name) => `${name}=""`).join(", ")}) %}`];
+  const add: readonly (readonly [string, Marked])[] = [
+    ['"<|im_start|>"', ["<|im_start|>"]],
+    ['"<|im_end|>"', ["<|im_end|>"]],
+    ["messages[0].content", ["content"]],
+    ["(messages[0].content | trim)", ["content"]],
+  ];
+  for (let statement = 0; statement < STATEMENTS; statement++) {
+    const [target, from, other] = [pick(VARIABLES), pick(VARIABLES), pick(VARIABLES)];
+    const before = held.get(from) ?? [];
+    const [code, more] = random() < 0.3 ? ([`ns.${other}`, held.get(other) ?? []] as const) : pick(add);
+    const whole = random() < 0.2 ? before : [...before, ...more];
+    if (whole.length > PARTS_MAX) continue;
+    const expression = whole === before ? `ns.${from}` : `ns.${from} ${pick(["+", "~"])} ${code}`;
+    lines.push(`{% set ns.${target} = ${expression} %}`);
+    held.set(target, whole);
+  }
+  lines.push(...VARIABLES.map((name) => `{{ ns.${name} }}`));
+  return { source: lines.join(""), written: VARIABLES.flatMap((name) => held.get(name) ?? []) };
+}
+
+test("texts that variables share keep their own parts and marks", () => {
+  const random = randomOf(1);
+  for (let run = 0; run < PROGRAMS; run++) {
+    const { source, written } = program(random);
+    const opened = bench(CALLS + source);
+    const { text, tokens } = opened.render("it", { messages: [says("user", CONTENT)], tools: [TOOL] });
+    expect(text).toBe(written.map((part) => (part === "content" ? CONTENT : part)).join(""));
+    expect(opened.markup(tokens).filter((word) => word !== "<|endoftext|>")).toEqual(
+      written.filter((part) => part !== "content"),
+    );
+  }
 });
 
 describe("content_tokens", () => {
