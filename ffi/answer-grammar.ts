@@ -63,11 +63,6 @@ export function callGrammar(format: AnswerFormat, rules: AnswerRules): AnswerCon
   return written(format, rules, pieces, "");
 }
 
-/** Whether the format has tool calls. */
-export function hasCalls(peg: string): boolean {
-  return peg.includes('"tool-name"');
-}
-
 function written(
   format: AnswerFormat,
   rules: AnswerRules,

@@ -4,12 +4,15 @@ import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/worker/text/backend.ts";
 import type { AnswerConstraint, AnswerSource } from "../src/worker/text/constraint-backend.ts";
-import { answerGrammar, callGrammar, hasCalls } from "./answer-grammar.ts";
+import { answerGrammar, callGrammar } from "./answer-grammar.ts";
 import type { Markup } from "./markup.ts";
 import { framesContent, readPeg } from "./peg.ts";
 import { mustCall, offeredTools } from "./render-request.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
+
+/** Plans kept of one template; the parsers of as many prompts are kept by ffi/shim. */
+const RECENT_PLANS_MAX = 8;
 
 /** svc_render_info */
 export interface RenderInfo {
@@ -23,8 +26,10 @@ export interface RenderInfo {
   readonly thinks: boolean;
   /** Tools are offered. */
   readonly calls: boolean;
-  /** llama.cpp's parser of the answer, as JSON. */
-  readonly parser: string;
+  /** Number of the parser of the answer; of one template, equal numbers mean equal parsers. 0: none. */
+  readonly parser: number;
+  /** The parser recognizes calls. */
+  readonly writes_calls: boolean;
   readonly has_grammar: boolean;
   readonly grammar_triggers: readonly {
     readonly type: number;
@@ -47,8 +52,8 @@ export function opensReasoning({
 export type AnswerPlanner = (content: JsonSchemaConstraint | undefined) => AnswerPlan | undefined;
 
 /** Whether tools are offered and the template has no format for calls. */
-export function lacksCalls({ calls, parser }: RenderInfo): boolean {
-  return calls && !hasCalls(parser);
+export function lacksCalls({ calls, writes_calls: writes }: RenderInfo): boolean {
+  return calls && !writes;
 }
 
 function contentSource({ schema, strict }: JsonSchemaConstraint): AnswerSource {
@@ -67,14 +72,41 @@ function checked(constraint: AnswerConstraint): AnswerConstraint {
   throw new ServiceError("invalid_request", message, { param: "tools" });
 }
 
+/** What planners read of a model and a rendered prompt. */
+export interface PlanSource {
+  /** llama.cpp's parser of the answer, as JSON. */
+  peg(): string;
+  markup(): Markup;
+  /** Plans of recent prompts of the template. */
+  readonly plans: PlanCache;
+}
+
+/**
+ * Plans of calls of recent prompts, by all that they are made from. With a thousand tools one takes 100 ms and its key 3 ms.
+ */
+export class PlanCache {
+  private readonly plans = new Map<string, AnswerPlan>(); // the latest last
+
+  get(key: string, make: () => AnswerPlan): AnswerPlan {
+    const plan = this.plans.get(key) ?? make();
+    this.plans.delete(key);
+    this.plans.set(key, plan);
+    const [oldest = ""] = this.plans.keys();
+    if (this.plans.size > RECENT_PLANS_MAX) this.plans.delete(oldest);
+    return plan;
+  }
+}
+
 /** The planner of a prompt without tools: a schema applies where content begins, which may be after markup. */
-export function contentPlanner(info: RenderInfo, markup: () => Markup): AnswerPlanner {
-  const { parser: peg, generation_prompt: prefix } = info;
+export function contentPlanner(info: RenderInfo, source: PlanSource): AnswerPlanner {
+  const { parser, generation_prompt: prefix } = info;
   return (content) => {
-    if (content === undefined || peg === "" || !framesContent(readPeg(peg), prefix)) return undefined;
+    if (content === undefined || parser === 0) return undefined;
+    const peg = source.peg();
+    if (!framesContent(readPeg(peg), prefix)) return undefined;
     const rules = { tools: [], required: false, single: false, reasons: reasonsFirst(info) };
     const held = { ...rules, content: contentSource(content) };
-    return { from: "start", constraint: answerGrammar({ peg, prefix, markup: markup() }, held) };
+    return { from: "start", constraint: answerGrammar({ peg, prefix, markup: source.markup() }, held) };
   };
 }
 
@@ -87,20 +119,24 @@ export function answerPlanner(
   prompt: ChatPrompt,
   info: RenderInfo,
   { toolMarkers }: OutputFormat,
-  markup: () => Markup,
+  source: PlanSource,
 ): AnswerPlanner {
-  const { parser: peg, generation_prompt: prefix } = info;
+  const { parser, generation_prompt: prefix } = info;
   const reasons = reasonsFirst(info);
   const rules = { tools: offeredTools(prompt), single: prompt.singleCall === true, reasons };
   const required = mustCall(prompt);
   const marked = info.grammar_triggers.length > 0 && toolMarkers.length > 0;
-  return (content) => {
-    const format = { peg, prefix, markup: markup() };
+  const plan = (content: JsonSchemaConstraint | undefined): AnswerPlan => {
+    const format = { peg: source.peg(), prefix, markup: source.markup() };
     if (required || content !== undefined || (info.has_grammar && !marked)) {
       const held = content === undefined ? {} : { content: contentSource(content) };
       return { from: "start", constraint: checked(answerGrammar(format, { ...rules, required, ...held })) };
     }
     const constraint = checked(callGrammar(format, { ...rules, required: true }));
     return { from: marked ? "marker" : "name", constraint };
+  };
+  return (content) => {
+    const key = JSON.stringify([parser, prefix, required, marked, info.has_grammar, rules, content]);
+    return source.plans.get(key, () => plan(content));
   };
 }

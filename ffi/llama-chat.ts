@@ -5,7 +5,15 @@ import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/text/backend.ts";
-import { answerPlanner, contentPlanner, lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
+import {
+  answerPlanner,
+  contentPlanner,
+  lacksCalls,
+  opensReasoning,
+  PlanCache,
+  type PlanSource,
+  type RenderInfo,
+} from "./answer-plan.ts";
 import { type Markup, readMarkup } from "./markup.ts";
 import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
@@ -101,6 +109,7 @@ export class LlamaTemplates {
   private shortIds = false; // the template accepts only call ids of nine letters and digits
   private generic = false; // the template does not support tools
   private typed = false; // the template requires a type in every schema
+  private readonly plans = new PlanCache();
   private markup: Markup | undefined; // read for the first grammar that names control tokens
 
   /** Throws ServiceError(model_unavailable) when it does not parse. */
@@ -244,13 +253,13 @@ export class LlamaTemplates {
     const format = this.format(handle, prompt, info);
     const { answerPrefix } = prompt;
     if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
-    const markup = (): Markup => this.controlTokens();
-    const planner = info.calls ? answerPlanner(prompt, info, format, markup) : contentPlanner(info, markup);
+    const source: PlanSource = {
+      peg: () => takeText(this.native, this.native.svc_render_parser(handle)),
+      markup: () => (this.markup ??= readMarkup(this.native, this.model)),
+      plans: this.plans,
+    };
+    const planner = info.calls ? answerPlanner(prompt, info, format, source) : contentPlanner(info, source);
     return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
-  }
-
-  private controlTokens(): Markup {
-    return (this.markup ??= readMarkup(this.native, this.model));
   }
 
   /** A prompt with the beginning of the answer. Reasoning that the template opens is closed before it. */

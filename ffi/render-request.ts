@@ -81,27 +81,22 @@ function wireTool({ name, description }: ToolSpec, parameters: object): Record<s
   return { type: "function", function: { name, description: description ?? "", parameters } };
 }
 
-/** Tools for the template, and for llama.cpp's parser of calls. */
-interface TemplateTools {
-  readonly fields: Record<string, unknown>;
-  readonly kwargs: Record<string, unknown>;
-}
-
 /**
- * llama.cpp rejects schemas that it cannot turn into a grammar, although svc uses none of its grammars. So its parsers get
- * only what they need, and the template gets the original schemas.
+ * Fields of the request: tools for llama.cpp's parser of calls, and for the template. llama.cpp rejects schemas that it cannot turn
+ * into a grammar, although svc uses none of its grammars. So its parsers get only what they need, and the template gets the original
+ * schemas.
  */
-function templateTools(prompt: ChatPrompt, { generic, typed: isTyped }: RenderOptions): TemplateTools {
+function templateTools(prompt: ChatPrompt, { generic, typed: isTyped }: RenderOptions): object {
   const offered = offeredTools(prompt);
-  if (offered.length === 0) return { fields: {}, kwargs: {} };
+  if (offered.length === 0) return {};
   const known = offered.map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));
   const options = {
     tool_choice: mustCall(prompt) ? "required" : "auto",
     parallel_tool_calls: prompt.singleCall !== true,
   };
-  if (generic) return { fields: { generic_tools: known, ...options }, kwargs: {} };
+  if (generic) return { generic_tools: known, ...options };
   const tools = offered.map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
-  return { fields: { tools: known, ...options }, kwargs: { tools } };
+  return { tools: JSON.stringify(known), template_tools: JSON.stringify(tools), ...options };
 }
 
 /** The JSON that svc_render_begin and svc_render_media_begin take. */
@@ -123,8 +118,8 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   return JSON.stringify({
     messages: messages.map((message) => toTemplateMessage(message, options)),
     ...(templateDecides ? {} : { enable_thinking: enabled }),
-    kwargs: { ...efforts, ...tools.kwargs },
-    ...tools.fields,
+    kwargs: efforts,
+    ...tools,
     ...options.files?.described(),
   });
 }

@@ -69,6 +69,25 @@ void svc_spell_special(const Vocab & vocab, std::vector<llama_token> & tokens) {
     tokens = std::move(spelled);
 }
 
+// Tokens of a text that touches a span and has no more special tokens.
+template <class Vocab>
+std::vector<llama_token> svc_fragment_tokens(const Vocab & vocab, const std::string & text) {
+    svc::fragment_cache * const cache = svc::fragment_cache::takes(text.size()) ? svc_marks->cache : nullptr;
+    std::vector<llama_token> tokens;
+    if (cache != nullptr && cache->find(text, tokens)) return tokens;
+    struct fragment {
+        fragment() { svc_is_fragment = true; }
+        ~fragment() { svc_is_fragment = false; }
+    };
+    {
+        const fragment whole;
+        tokens = vocab.tokenize(text, false, true);
+    }
+    svc_spell_special(vocab, tokens);
+    if (cache != nullptr) cache->keep(text, tokens);
+    return tokens;
+}
+
 // Divides a text at special tokens; fragments that touch a marked span become their tokens.
 template <class Vocab, class Fragment>
 void svc_partition(const Vocab & vocab, std::forward_list<Fragment> & buffer, bool parse_special) {
@@ -81,16 +100,7 @@ void svc_partition(const Vocab & vocab, std::forward_list<Fragment> & buffer, bo
             before = it;
             continue;
         }
-        svc_is_fragment = true;
-        std::vector<llama_token> tokens;
-        try {
-            tokens = vocab.tokenize(it->raw_text.substr(it->offset, it->length), false, true);
-        } catch (...) {
-            svc_is_fragment = false;
-            throw;
-        }
-        svc_is_fragment = false;
-        svc_spell_special(vocab, tokens);
+        const std::vector<llama_token> tokens = svc_fragment_tokens(vocab, it->raw_text.substr(it->offset, it->length));
         buffer.erase_after(before);
         for (const llama_token token : tokens) before = buffer.emplace_after(before, token);
     }

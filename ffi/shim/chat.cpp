@@ -8,6 +8,7 @@
 #include "svc_llama.h"
 #include "text_marks.h"
 #include "text_prompt.h"
+#include "tool_lists.h"
 
 #include "chat.h"
 #include "common.h"
@@ -24,6 +25,12 @@ using svc::need;
 
 namespace {
 
+// The parser of an answer. Equal numbers within a template set mean equal parsers; 0: the answer has none.
+struct known_parser {
+    std::shared_ptr<const common_chat_parser_params> params = std::make_shared<common_chat_parser_params>();
+    uint64_t id = 0;
+};
+
 // One prompt on its way through a renderer's thread, and the parser of the answer to it.
 struct rendered {
     std::string request;
@@ -31,15 +38,18 @@ struct rendered {
     std::vector<llama_token> tokens;
     std::shared_ptr<svc::media_prompt> media;  // none: text alone
     common_chat_params params;
-    std::shared_ptr<const common_chat_parser_params> parser = std::make_shared<common_chat_parser_params>();
+    known_parser parser;
     bool thinks = true;  // value given to the template
     svc::outcome done;
 };
 
-common_chat_templates_inputs read_request(const common_json & request) {
+common_chat_templates_inputs read_request(const common_json & request, svc::tool_lists & lists) {
     common_chat_templates_inputs in;
     in.messages = common_chat_msgs_parse_oaicompat(request.at("messages"));
-    if (request.contains("tools")) in.tools = common_chat_tools_parse_oaicompat(request.at("tools"));
+    if (request.contains("tools")) {
+        const common_json & tools = request.at("tools");
+        in.tools = tools.is_string() ? lists.read(tools.get<std::string>()) : common_chat_tools_parse_oaicompat(tools);
+    }
     in.tool_choice = common_chat_tool_choice_parse_oaicompat(request.value("tool_choice", "auto"));
     in.parallel_tool_calls = request.value("parallel_tool_calls", true);
     in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
@@ -48,6 +58,7 @@ common_chat_templates_inputs read_request(const common_json & request) {
             in.chat_template_kwargs[key] = value.dump();
         }
     }
+    if (request.contains("template_tools")) in.chat_template_kwargs["tools"] = request.at("template_tools").get<std::string>();
     return in;
 }
 
@@ -91,7 +102,7 @@ class template_set {
         }
         svc::marked_text prompt = format(request, out);
         if (out.media == nullptr) {
-            out.tokens = svc::tokenize_marked(vocab, prompt, content, true);
+            out.tokens = svc::tokenize_marked(vocab, prompt, content, true, &fragments);
         } else {
             out.media->prompt = std::move(prompt);
             out.media->content = content;
@@ -109,17 +120,20 @@ class template_set {
     const llama_model * model;
     const llama_vocab * vocab;
     const std::vector<uint8_t> content;
+    svc::fragment_cache fragments;
     std::mutex mutex;  // of all below
     common_chat_templates_ptr templates;
     std::optional<bool> unasked;  // see thinks_unasked
     svc::history history;
+    svc::tool_lists lists;
     // With what each was made from, the latest first.
-    std::deque<std::pair<std::string, std::shared_ptr<const common_chat_parser_params>>> recent_parsers;
+    std::deque<std::pair<std::string, known_parser>> recent_parsers;
+    uint64_t parsers_made = 0;
 
     // The prompt's text; how its answer is parsed goes to `out`.
     svc::marked_text format(const common_json & request, rendered & out) {
-        common_chat_templates_inputs in = read_request(request);
         std::lock_guard<std::mutex> lock(mutex);
+        common_chat_templates_inputs in = read_request(request, lists);
         in.messages = history.shown(std::move(in.messages), !in.tools.empty());
         in.enable_thinking = out.thinks =
             request.contains("enable_thinking") ? request.at("enable_thinking").get<bool>() : thinks_unasked();
@@ -171,20 +185,19 @@ class template_set {
     }
 
     // The parser of answers, made once for the requests of a conversation: with a thousand tools that takes 200 ms.
-    std::shared_ptr<const common_chat_parser_params> parser_for(const common_chat_params & params,
-        common_reasoning_format reasoning_format, bool calls) {
+    known_parser parser_for(const common_chat_params & params, common_reasoning_format reasoning_format, bool calls) {
         constexpr size_t recent_max = 8;
         auto made = std::make_shared<common_chat_parser_params>(params);
         made->reasoning_format = reasoning_format;
         made->parse_tool_calls = calls;
-        if (params.parser.empty()) return made;
+        if (params.parser.empty()) return {made, 0};
         for (const auto & [source, recent] : recent_parsers) {
-            if (source == params.parser && same_options(*recent, *made)) return recent;
+            if (source == params.parser && same_options(*recent.params, *made)) return recent;
         }
         made->parser.load(with_optional_arguments(params.parser));
-        recent_parsers.emplace_front(params.parser, made);
+        recent_parsers.push_front({params.parser, {made, ++parsers_made}});
         if (recent_parsers.size() > recent_max) recent_parsers.pop_back();
-        return made;
+        return recent_parsers.front().second;
     }
 
     // The same parser, for which a call may have no arguments: formats that write each argument apart want one, also of tools
@@ -338,12 +351,17 @@ char * svc_render_info(void * handle) {
         out["preserved_tokens"] = p.preserved_tokens;
         out["has_grammar"] = !p.grammar.empty();
         out["grammar_lazy"] = p.grammar_lazy;
-        out["calls"] = r.parser->parse_tool_calls;
-        out["parser"] = p.parser;
+        out["calls"] = r.parser.params->parse_tool_calls;
+        out["parser"] = r.parser.id;
+        out["writes_calls"] = p.parser.find("\"tool-name\"") != std::string::npos;
         out["thinks"] = r.thinks;
         out["grammar_triggers"] = triggers_json(p.grammar_triggers);
         return svc::copy_text(out.dump_safe());
     });
+}
+
+char * svc_render_parser(void * handle) {
+    return guard<char *>(nullptr, [&] { return svc::copy_text(need_prompt(handle).params.parser); });
 }
 
 char * svc_render_prompt(void * handle) {
@@ -363,7 +381,7 @@ int32_t svc_render_tokens(void * handle, int32_t * out, int32_t capacity) {
 char * svc_render_parse(void * handle, const char * text, int32_t len, int32_t partial) {
     return guard<char *>(nullptr, [&] {
         const rendered & r = need_prompt(handle);
-        const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, *r.parser);
+        const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, *r.parser.params);
         return svc::copy_text(message.to_json_oaicompat().dump_safe());
     });
 }

@@ -266,9 +266,9 @@ SVC_API int32_t svc_chat_tokenize(void * chat, const char * text, int32_t len, i
 // a slow template never holds up a decode step. request: JSON. Plain text: {prompt: text}. A gap: {prompt: text before, suffix:
 // text after, files?: [{name, text}], room?: tokens into which it must fit}. A pair to rank: {prompt: query, document,
 // document_room?, room?: tokens likewise}. A
-// conversation in chat-completions form, {messages, tools?, tool_choice?, parallel_tool_calls?, enable_thinking?,
-// kwargs?: {name: value}}; without enable_thinking the template decides. NULL only when memory is short; what is wrong
-// with the request, wait tells.
+// conversation in chat-completions form, {messages, tools?, template_tools?, tool_choice?, parallel_tool_calls?, enable_thinking?,
+// kwargs?: {name: value}}; tools are a list or its JSON text, template_tools the JSON text of the list for the template if it differs;
+// without enable_thinking the template decides. NULL only when memory is short; what is wrong with the request, wait tells.
 // long_prompt: on a second such thread, which gives way to others.
 SVC_API void * svc_render_begin(void * chat, const char * request, int32_t long_prompt);
 // The same for a conversation with n images and audio clips, on the projector's thread, so that other prompts do not wait
@@ -283,9 +283,12 @@ SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
 // May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
-//  calls (tools are offered), parser (then: llama.cpp's parser of the answer, as JSON), has_grammar, grammar_lazy,
+//  calls (tools are offered), parser (number of the parser of the answer; prompts of one chat handle with equal numbers have equal
+//  parsers and formats; 0: none), writes_calls (whether it knows calls), has_grammar, grammar_lazy,
 //  grammar_triggers:[{type, value, token}], thinks (value given to the template)}.
 SVC_API char * svc_render_info(void * rendered);
+// llama.cpp's parser of the answer, as JSON; empty: none.
+SVC_API char * svc_render_parser(void * rendered);
 // The prompt's text, for logs and tests.
 SVC_API char * svc_render_prompt(void * rendered);
 // Token ids of the prompt into out. Returns the count, or -needed when `capacity` is too small (nothing is written).

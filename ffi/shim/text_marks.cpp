@@ -3,7 +3,6 @@
 #include "text_marks.h"
 
 #include "common.h"
-#include "token_marks.h"
 
 #include <algorithm>
 #include <limits>
@@ -129,7 +128,7 @@ svc::marked_text svc::mark_prompt(const std::string & prompt, const std::vector<
 }
 
 std::vector<llama_token> svc::tokenize_marked(const llama_vocab * vocab, const marked_text & prompt,
-    const std::vector<uint8_t> & content, bool add_special) {
+    const std::vector<uint8_t> & content, bool add_special, fragment_cache * cache) {
     std::vector<size_t> edges;
     edges.reserve(2 * prompt.spans.size());
     for (const auto & [begin, end] : prompt.spans) {
@@ -138,7 +137,7 @@ std::vector<llama_token> svc::tokenize_marked(const llama_vocab * vocab, const m
     }
     if (prompt.text.size() > (size_t) std::numeric_limits<int32_t>::max()) throw std::invalid_argument("the prompt is too long");
     std::vector<llama_token> tokens(prompt.text.size() + 2);
-    const svc_token_marks marks = {edges.data(), prompt.spans.size(), content.data()};
+    const svc_token_marks marks = {edges.data(), prompt.spans.size(), content.data(), cache};
     const auto tokenize = [&] {
         struct marking {
             explicit marking(const svc_token_marks & marks) { svc_set_token_marks(&marks); }

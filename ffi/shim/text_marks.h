@@ -4,6 +4,7 @@
 #include "chat.h"
 #include "llama.h"
 #include "template_marks.h"
+#include "token_marks.h"
 
 #include <cstdint>
 #include <string>
@@ -31,8 +32,9 @@ std::vector<uint8_t> content_tokens(const llama_vocab * vocab, const std::vector
 marked_text mark_prompt(const std::string & prompt, const std::vector<rendered_text> & rendered,
     const common_chat_msg & continued);
 
-// Tokens of a prompt; control and user-defined tokens only where they are outside its spans, or flagged in `content`.
+// Tokens of a prompt; control and user-defined tokens only where they are outside its spans, or flagged in `content`. `cache`, if any, is
+// of this vocabulary and `content`.
 std::vector<llama_token> tokenize_marked(const llama_vocab * vocab, const marked_text & prompt,
-    const std::vector<uint8_t> & content, bool add_special);
+    const std::vector<uint8_t> & content, bool add_special, fragment_cache * cache = nullptr);
 
 }  // namespace svc

@@ -102,12 +102,12 @@ export class TemplateUnderTest {
     // Content is all that follows the reasoning: the engine holds it to the schema from there on.
     if (plan === undefined) return row === "format" ? "" : "no plan";
     const { handle } = prompt as RenderedPrompt & { readonly handle: bigint };
-    const info = JSON.parse(takeText(native(), native().svc_render_info(handle)));
+    const peg = takeText(native(), native().svc_render_parser(handle));
     const matcher = compile(grammars, plan.constraint);
     const left = new Set(
       [...plan.constraint.unenforced, ...matcher.unenforced].map((at) => at.split("/")[0]),
     );
-    const walked = walkAnswer(matcher, vocabulary, markupOf(info.parser), randomBelow(seed));
+    const walked = walkAnswer(matcher, vocabulary, markupOf(peg), randomBelow(seed));
     if (walked === undefined) return "cut";
     const text = withoutStop(walked, prompt.format.stops);
     const [close = ""] = prompt.format.thinkingEnds;
