@@ -7,12 +7,10 @@ import type { AnswerConstraint, AnswerSource } from "../src/worker/text/constrai
 import { answerGrammar, callGrammar } from "./answer-grammar.ts";
 import type { Markup } from "./markup.ts";
 import { framesContent, readPeg } from "./peg.ts";
+import type { Recent } from "./recent.ts";
 import { mustCall, offeredTools } from "./render-request.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
-
-/** Plans kept of one template; the parsers of as many prompts are kept by ffi/shim. */
-const RECENT_PLANS_MAX = 8;
 
 /** svc_render_info */
 export interface RenderInfo {
@@ -77,24 +75,8 @@ export interface PlanSource {
   /** llama.cpp's parser of the answer, as JSON. */
   peg(): string;
   markup(): Markup;
-  /** Plans of recent prompts of the template. */
-  readonly plans: PlanCache;
-}
-
-/**
- * Plans of calls of recent prompts, by all that they are made from. With a thousand tools one takes 100 ms and its key 3 ms.
- */
-export class PlanCache {
-  private readonly plans = new Map<string, AnswerPlan>(); // the latest last
-
-  get(key: string, make: () => AnswerPlan): AnswerPlan {
-    const plan = this.plans.get(key) ?? make();
-    this.plans.delete(key);
-    this.plans.set(key, plan);
-    const [oldest = ""] = this.plans.keys();
-    if (this.plans.size > RECENT_PLANS_MAX) this.plans.delete(oldest);
-    return plan;
-  }
+  /** Plans of recent prompts of the template, by all that they are made from: with 1,000 tools one takes 100 ms, its key 3 ms. */
+  readonly plans: Recent<AnswerPlan>;
 }
 
 /** The planner of a prompt without tools: a schema applies where content begins, which may be after markup. */

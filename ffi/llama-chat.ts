@@ -4,13 +4,12 @@ import { ServiceError } from "../src/core/error.ts";
 import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
-import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/text/backend.ts";
+import type { AnswerPlan, OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/text/backend.ts";
 import {
   answerPlanner,
   contentPlanner,
   lacksCalls,
   opensReasoning,
-  PlanCache,
   type PlanSource,
   type RenderInfo,
 } from "./answer-plan.ts";
@@ -19,6 +18,7 @@ import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
+import { Recent } from "./recent.ts";
 import {
   mustCall,
   type NativePrompt,
@@ -26,6 +26,7 @@ import {
   type PairPrompt,
   type RenderOptions,
   renderRequest,
+  type ToolTexts,
 } from "./render-request.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -43,6 +44,9 @@ interface Rendering {
 
 /** A request longer than this takes over 100 ms to render and tokenize, characters. */
 const LONG_REQUEST_BYTES = 128 * 1024;
+
+/** Kept plans and tool lists of a template; ffi/shim keeps as many parsers. */
+const RECENT_MAX = 8;
 
 /** Longest wait for a template trial, milliseconds. */
 const PROBE_WAIT_MS = 2000;
@@ -109,7 +113,8 @@ export class LlamaTemplates {
   private shortIds = false; // the template accepts only call ids of nine letters and digits
   private generic = false; // the template does not support tools
   private typed = false; // the template requires a type in every schema
-  private readonly plans = new PlanCache();
+  private readonly plans = new Recent<AnswerPlan>(RECENT_MAX);
+  private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
   private markup: Markup | undefined; // read for the first grammar that names control tokens
 
   /** Throws ServiceError(model_unavailable) when it does not parse. */
@@ -215,8 +220,9 @@ export class LlamaTemplates {
 
   private begin(prompt: NativePrompt, limits: TemplateLimits): Rendering {
     const files = hasMedia(prompt) ? new MediaFiles() : undefined;
-    const { contextTokens, thinkingDefault } = this;
-    const request = cText(renderRequest(prompt, { ...limits, files, contextTokens, thinkingDefault }));
+    const { contextTokens, thinkingDefault, toolTexts } = this;
+    const options = { ...limits, files, contextTokens, thinkingDefault, toolTexts };
+    const request = cText(renderRequest(prompt, options));
     const long = request.length > LONG_REQUEST_BYTES;
     const handle =
       files === undefined

@@ -7,6 +7,7 @@ import type { Message, ToolSpec } from "../src/core/message.ts";
 import type { GapPrompt, Prompt } from "../src/core/run.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
+import type { Recent } from "./recent.ts";
 import { parserSchema, Schema, typed } from "./schema-shapes.ts";
 
 /** A document and its query; see EmbedBackend. */
@@ -38,6 +39,14 @@ export interface RenderOptions {
   readonly contextTokens: number;
   /** Default for requests that do not say whether the model thinks. */
   readonly thinkingDefault: "on" | "template";
+  /** Texts of recent lists of tools. */
+  readonly toolTexts: Recent<ToolTexts>;
+}
+
+/** JSON of a list of tools, for llama.cpp's parser of calls and for the template. */
+export interface ToolTexts {
+  readonly tools: string;
+  readonly template_tools: string;
 }
 
 /** An id of nine letters and digits, the only form that some Mistral templates accept. */
@@ -82,21 +91,26 @@ function wireTool({ name, description }: ToolSpec, parameters: object): Record<s
 }
 
 /**
- * Fields of the request: tools for llama.cpp's parser of calls, and for the template. llama.cpp rejects schemas that it cannot turn
- * into a grammar, although svc uses none of its grammars. So its parsers get only what they need, and the template gets the original
- * schemas.
+ * Fields of the request about tools. llama.cpp rejects schemas that it cannot turn into a grammar, although svc uses none of its
+ * grammars. So its parsers get only what they need, and the template gets the original schemas.
  */
-function templateTools(prompt: ChatPrompt, { generic, typed: isTyped }: RenderOptions): object {
+function toolFields(prompt: ChatPrompt, { generic, typed: isTyped, toolTexts }: RenderOptions): object {
   const offered = offeredTools(prompt);
   if (offered.length === 0) return {};
-  const known = offered.map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));
   const options = {
     tool_choice: mustCall(prompt) ? "required" : "auto",
     parallel_tool_calls: prompt.singleCall !== true,
   };
-  if (generic) return { generic_tools: known, ...options };
-  const tools = offered.map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
-  return { tools: JSON.stringify(known), template_tools: JSON.stringify(tools), ...options };
+  const known = (): object[] =>
+    offered.map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));
+  if (generic) return { generic_tools: known(), ...options };
+  const shown = (): object[] =>
+    offered.map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
+  const texts = toolTexts.get(JSON.stringify([isTyped, offered]), () => ({
+    tools: JSON.stringify(known()),
+    template_tools: JSON.stringify(shown()),
+  }));
+  return { ...texts, ...options };
 }
 
 /** The JSON that svc_render_begin and svc_render_media_begin take. */
@@ -113,7 +127,7 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   const templateDecides = unsaid === true && options.thinkingDefault === "template";
   // Templates use one of two names for the effort; both are set. Spec: Reasoning rules, 4.
   const efforts = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
-  const tools = templateTools(prompt, options);
+  const tools = toolFields(prompt, options);
   const messages = options.generic ? genericMessages(prompt.messages, offeredTools(prompt)) : prompt.messages;
   return JSON.stringify({
     messages: messages.map((message) => toTemplateMessage(message, options)),
