@@ -4,6 +4,7 @@ import { dlopen } from "bun:ffi";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
+import { upstream } from "./names.ts";
 import type { BackendLibrary, NeededLibrary } from "../src/engine/protocol.ts";
 
 /**
@@ -28,10 +29,10 @@ function loadBackend(dir: string, { name, path, needs }: BackendLibrary): void {
   for (const library of needs) loadNeeded(library);
   const folder = join(dir, "backends", name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  link(join(dir, "libggml-base.so.0"), join(folder, "libggml-base.so"));
+  link(join(dir, upstream("ggml-base")), join(folder, "libggml-base.so"));
   const linked = join(folder, basename(path));
   link(path, linked);
-  const { symbols: ggml } = dlopen(join(dir, "libggml.so.0"), {
+  const { symbols: ggml } = dlopen(join(dir, upstream("ggml")), {
     ggml_backend_load: { args: ["buffer"], returns: "ptr" },
   });
   if (ggml.ggml_backend_load(Buffer.from(`${linked}\0`)) === null)

@@ -1,8 +1,10 @@
 // Opens the native libraries. The only place that calls dlopen.
 
 import { dlopen, type Library as BunLibrary } from "bun:ffi";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { loadBackends } from "./backends.ts";
+import { own, upstream } from "./names.ts";
 import { nativeText } from "./text.ts";
 import type { BackendLibrary } from "../src/engine/protocol.ts";
 import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./grammar-symbols.ts";
@@ -22,14 +24,16 @@ export type ImageNative = BunLibrary<typeof IMAGE_SYMBOLS>["symbols"];
 /** The speech library's entry points, typed from ffi/speech-symbols.ts. */
 export type SpeechNative = BunLibrary<typeof SPEECH_SYMBOLS>["symbols"];
 
-// Dependency order: ld.so then resolves each NEEDED entry by SONAME among the loaded libraries.
+const OPENMP = "libgomp.so.1";
+
+// Dependency order: the loader then finds what each needs by name among the loaded libraries.
 const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
-  ["libgomp.so.1", "omp_get_max_threads"],
-  ["libggml-base.so.0", "ggml_version"],
-  ["libggml.so.0", "ggml_backend_reg_count"],
-  ["libllama.so.0", "llama_backend_init"],
-  ["libllama-common.so.0", "_Z16llama_build_infov"],
-  ["libmtmd.so.0", "mtmd_default_marker"],
+  [OPENMP, "omp_get_max_threads"],
+  [upstream("ggml-base"), "ggml_version"],
+  [upstream("ggml"), "ggml_backend_reg_count"],
+  [upstream("llama"), "llama_backend_init"],
+  [upstream("llama-common"), "_Z16llama_build_infov"],
+  [upstream("mtmd"), "mtmd_default_marker"],
 ];
 const IMAGE_LOAD_ORDER = LOAD_ORDER.slice(0, 3);
 
@@ -51,8 +55,8 @@ export function openNative(
   onFailure: (failure: string) => void = () => {},
 ): Native {
   loadInOrder(dir, LOAD_ORDER);
-  const { symbols: native } = dlopen(join(dir, "libsvc_llama.so"), SYMBOLS);
-  checkAbi("libsvc_llama.so", nativeText(native.svc_abi_hash()), ABI_HASH, "shim");
+  const { symbols: native } = dlopen(join(dir, own("svc_llama")), SYMBOLS);
+  checkAbi(own("svc_llama"), nativeText(native.svc_abi_hash()), ABI_HASH, "shim");
   if (native.svc_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
     throw new Error(nativeText(native.svc_last_error()));
   }
@@ -69,8 +73,8 @@ function explained(error: unknown): unknown {
 
 /** Loads the grammar library in `dir`. Throws like openNative. */
 export function openGrammar(dir: string): GrammarNative {
-  const { symbols: native } = dlopen(join(dir, "libsvc_grammar.so"), GRAMMAR_SYMBOLS);
-  checkAbi("libsvc_grammar.so", nativeText(native.svc_grammar_abi_hash()), GRAMMAR_ABI_HASH, "grammar");
+  const { symbols: native } = dlopen(join(dir, own("svc_grammar")), GRAMMAR_SYMBOLS);
+  checkAbi(own("svc_grammar"), nativeText(native.svc_grammar_abi_hash()), GRAMMAR_ABI_HASH, "grammar");
   return native;
 }
 
@@ -80,8 +84,8 @@ export function openGrammar(dir: string): GrammarNative {
  */
 export function openImage(dir: string, verbosity: number): ImageNative {
   loadInOrder(dir, IMAGE_LOAD_ORDER);
-  const { symbols: native } = dlopen(join(dir, "libsvc_image.so"), IMAGE_SYMBOLS);
-  checkAbi("libsvc_image.so", nativeText(native.svc_image_abi_hash()), IMAGE_ABI_HASH, "image-shim");
+  const { symbols: native } = dlopen(join(dir, own("svc_image")), IMAGE_SYMBOLS);
+  checkAbi(own("svc_image"), nativeText(native.svc_image_abi_hash()), IMAGE_ABI_HASH, "image-shim");
   if (native.svc_image_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
     throw new Error(nativeText(native.svc_image_last_error()));
   }
@@ -91,6 +95,7 @@ export function openImage(dir: string, verbosity: number): ImageNative {
 function loadInOrder(dir: string, files: typeof LOAD_ORDER): void {
   try {
     for (const [file, symbol] of files) {
+      if (file === OPENMP && !existsSync(join(dir, file))) continue; // built with llama.cpp's own threads
       dlopen(join(dir, file), { [symbol]: { args: [], returns: "ptr" } });
     }
   } catch (error) {
@@ -100,8 +105,8 @@ function loadInOrder(dir: string, files: typeof LOAD_ORDER): void {
 
 /** Loads the speech library in `dir`. Throws like openNative. */
 export function openSpeech(dir: string): SpeechNative {
-  const { symbols: native } = dlopen(join(dir, "libsvc_speech.so"), SPEECH_SYMBOLS);
-  checkAbi("libsvc_speech.so", nativeText(native.svc_speech_abi_hash()), SPEECH_ABI_HASH, "speech");
+  const { symbols: native } = dlopen(join(dir, own("svc_speech")), SPEECH_SYMBOLS);
+  checkAbi(own("svc_speech"), nativeText(native.svc_speech_abi_hash()), SPEECH_ABI_HASH, "speech");
   return native;
 }
 

@@ -3,12 +3,13 @@
 
 import { CFunction, dlopen, type Pointer } from "bun:ffi";
 import { join } from "node:path";
+import { upstream } from "./names.ts";
 
 /** ggml-backend.h: enum ggml_backend_dev_type. */
 const DEVICE_CPU = 0;
 
 function openGgml(dir: string) {
-  return dlopen(join(dir, "libggml.so.0"), {
+  return dlopen(join(dir, upstream("ggml")), {
     ggml_backend_reg_by_name: { args: ["buffer"], returns: "ptr" },
     ggml_backend_register: { args: ["ptr"], returns: "void" },
     ggml_backend_dev_count: { args: [], returns: "u64" },
@@ -17,7 +18,7 @@ function openGgml(dir: string) {
 }
 
 function openBase(dir: string) {
-  return dlopen(join(dir, "libggml-base.so.0"), {
+  return dlopen(join(dir, upstream("ggml-base")), {
     ggml_backend_reg_get_proc_address: { args: ["ptr", "buffer"], returns: "ptr" },
     ggml_backend_dev_type: { args: ["ptr"], returns: "i32" },
   }).symbols;

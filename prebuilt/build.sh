@@ -11,6 +11,7 @@
 # `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
 # dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter.
+# SVC_CPU_VARIANTS=OFF builds one CPU variant, of AVX2 or armv8, in a tenth of the time.
 # SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
 # About 8 minutes on 2 cores, and 15 more for images.
@@ -20,7 +21,7 @@ what=${1:-all}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 build=${2:-$here/.build}
-platform=$(uname -s | tr 'A-Z' 'a-z')-$(uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
+platform=${SVC_PLATFORM:-$(uname -s | tr 'A-Z' 'a-z' | sed 's/darwin/macos/')-$(uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')}
 source=$build/llama.cpp
 bin=$build/llama/bin
 out=$build/out
@@ -31,6 +32,35 @@ bun=$root/node_modules/.bin/bun
 # A compiler cache makes a second build short. It changes no output.
 launcher=
 ! command -v ccache >/dev/null || launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+
+# What differs between systems in names and linking of shared libraries.
+system_of() {
+    lib=lib so=.so openmp=ON
+    link="-fPIC -shared -Wl,--no-undefined"
+    case $1 in
+    windows-*) lib='' so=.dll openmp=OFF link="-shared" ;;
+    macos-*) so=.dylib openmp=OFF link="-fPIC -dynamiclib" ;;
+    linux-*-musl) openmp=OFF ;;
+    esac
+}
+system_of "$platform"
+
+# FILE…: removes what no loader needs.
+strip_libraries() {
+    case $platform in
+    macos-*) strip -x "$@" ;;
+    *) strip --strip-unneeded "$@" ;;
+    esac
+}
+
+# LIBRARY: the name that others ask for.
+shared_name() {
+    case $platform in
+    windows-*) echo "$1.dll" ;;
+    macos-*) echo "lib$1.0.dylib" ;;
+    *) readelf -d "$bin/lib$1.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p' ;;
+    esac
+}
 
 # Must match abiHash() in ffi/generate.ts: the header without comments and white space.
 abi_hash() {
@@ -63,7 +93,7 @@ build_llama() {
         "-DCMAKE_PROJECT_ggml_INCLUDE=$root/ffi/kernels/kernels.cmake" \
         "-DCMAKE_PROJECT_llama.cpp_INCLUDE=$root/ffi/hooks/hooks.cmake" \
         -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map" "-DCMAKE_CXX_FLAGS=$map" \
-        -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DGGML_OPENMP=ON -DGGML_RPC=ON \
+        -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON "-DGGML_CPU_ALL_VARIANTS=${SVC_CPU_VARIANTS:-ON}" -DGGML_OPENMP=$openmp -DGGML_RPC=ON \
         -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF
     variants=$(ninja -C "$build/llama" -t targets all | sed -n 's/^\(ggml-cpu-[a-z0-9]*\):.*/\1/p' | sort -u)
     # shellcheck disable=SC2086
@@ -73,16 +103,23 @@ build_llama() {
 build_shim() {
     get_source
     # Without a build of llama.cpp: the committed one, whose interface is the same.
-    [ -e "$bin/libllama.so" ] || "$bun" "$here/unpack.ts" "$platform_dir" llama "$bin"
-    g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -fopenmp -fPIC -shared -fvisibility=hidden \
+    [ -e "$bin/${lib}llama$so" ] || "$bun" "$here/unpack.ts" "$platform_dir" llama "$bin"
+    name=${lib}svc_llama$so
+    case $platform in
+    linux-*) link="$link -Wl,-soname,$name" ;;
+    macos-*) link="$link -Wl,-install_name,@loader_path/$name" ;;
+    esac
+    [ $openmp = OFF ] || link="$link -fopenmp"
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -fvisibility=hidden \
         -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" "-ffile-prefix-map=$source=llama.cpp" \
         -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/shim/svc_llama.h")\"" \
         -DLLAMA_SHARED -DGGML_SHARED -DGGML_BACKEND_SHARED \
         -isystem "$source/common" -isystem "$source/include" -isystem "$source/ggml/include" -isystem "$source/vendor" \
         -isystem "$source/tools/mtmd" \
-        -I "$root/ffi/kernels" -I "$root/ffi/hooks" "$root"/ffi/shim/*.cpp -o "$out/libsvc_llama.so" -Wl,-soname,libsvc_llama.so -Wl,--no-undefined \
+        -I "$root/ffi/kernels" -I "$root/ffi/hooks" "$root"/ffi/shim/*.cpp -o "$out/$name" $link \
         -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base
-    strip --strip-unneeded "$out/libsvc_llama.so"
+    strip_libraries "$out/$name"
 }
 
 build_grammar() {
@@ -173,14 +210,13 @@ build_speech() {
 }
 
 collect_llama() {
-    # Under their SONAMEs, so that the loader finds each by the name the others ask for.
-    for lib in ggml-base ggml llama llama-common mtmd; do
-        soname=$(readelf -d "$bin/lib$lib.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
-        cp -L "$bin/lib$lib.so" "$out/$soname"
-    done
-    cp "$bin"/libggml-cpu-*.so "$bin/libggml-rpc.so" "$out/"
-    cp -L "$(g++ -print-file-name=libgomp.so.1)" "$out/libgomp.so.1"
-    for file in "$out"/*.so*; do strip --strip-unneeded "$file"; done
+    # Under the names by which they ask for each other.
+    for name in ggml-base ggml llama llama-common mtmd; do cp -L "$bin/$lib$name$so" "$out/$(shared_name $name)"; done
+    modules=$so
+    [ $so != .dylib ] || modules=.so # CMake's name of what is only opened, on macOS too
+    cp "$bin/$lib"ggml-cpu*$modules "$bin/${lib}ggml-rpc$modules" "$out/"
+    [ $openmp = OFF ] || cp -L "$(g++ -print-file-name=libgomp.so.1)" "$out/libgomp.so.1"
+    for file in "$out"/*.*; do strip_libraries "$file"; done
     cp "$source/LICENSE" "$here/LICENSES/llama.cpp.txt"
     for extra in jsonhpp linenoise httplib; do
         if [ -f "$source/licenses/LICENSE-$extra" ]; then

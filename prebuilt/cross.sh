@@ -1,23 +1,39 @@
 #!/bin/sh
 # Builds the native libraries for another platform on Linux x86-64, into prebuilt/.local/<platform>/:
 #
-#   prebuilt/cross.sh linux-arm64 [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#   prebuilt/cross.sh PLATFORM [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#
+# PLATFORM: linux-arm64, or with llama and shim only: linux-x64-musl, windows-x64, macos-arm64
 #
 # build.sh does the work and knows nothing of cross compilation: it calls g++, strip and other tools by their plain names. This
 # script puts a folder before it in PATH that has the cross tools under these names.
-# Needs what build.sh needs, Debian's g++-aarch64-linux-gnu, and the Rust standard library for that platform
-# (`rustup target add aarch64-unknown-linux-gnu`, or Debian's libstd-rust-web-dev:arm64).
+# Needs what build.sh needs, and for linux-arm64 Debian's g++-aarch64-linux-gnu and the Rust standard library for that platform
+# (`rustup target add aarch64-unknown-linux-gnu`, or Debian's libstd-rust-web-dev:arm64); for the others zig, which brings their
+# C and C++ libraries (`pip install ziglang==0.17.1`; SVC_ZIG names the program). It has no OpenMP: llama.cpp's own threads do.
 set -eu
 
 platform=${1:-}
 what=${2:-all}
 here=$(cd "$(dirname "$0")" && pwd)
-[ "$platform" = linux-arm64 ] || {
-    echo "usage: prebuilt/cross.sh linux-arm64 [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
+zig_target=
+case $platform in
+linux-arm64) system=Linux machine=aarch64 ;;
+linux-x64-musl) system=Linux machine=x86_64 zig_target=x86_64-linux-musl ;;
+windows-x64) system=Windows machine=x86_64 zig_target=x86_64-windows-gnu ;;
+macos-arm64) system=Darwin machine=arm64 zig_target=aarch64-macos.13.0 ;;
+*)
+    echo "usage: prebuilt/cross.sh linux-arm64|linux-x64-musl|windows-x64|macos-arm64 [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
     exit 2
-}
+    ;;
+esac
+case $zig_target:$what in
+:* | *:llama | *:shim) ;;
+*)
+    echo "prebuilt/cross.sh: $what cannot be built for $platform, only llama and shim" >&2
+    exit 2
+    ;;
+esac
 triple=aarch64-linux-gnu
-machine=aarch64
 debian=arm64
 rust_target=aarch64-unknown-linux-gnu
 
@@ -27,45 +43,80 @@ tools=$build/cross-tools
 rm -rf "$tools"
 mkdir -p "$tools"
 
-for tool in gcc g++ ld strip readelf; do
-    path=$(command -v "$triple-$tool") || {
-        echo "prebuilt/cross.sh: $triple-$tool is missing; Debian: apt install g++-$triple" >&2
-        exit 1
-    }
-    ln -s "$path" "$tools/$tool"
-done
-
 # A command of this machine, called with other arguments or another environment.
 shadow() {
     printf '#!/bin/sh\nset -eu\n%s\n' "$2" >"$tools/$1"
     chmod +x "$tools/$1"
 }
 
-shadow uname "case \"\$*\" in -m) echo $machine ;; *) exec $(command -v uname) \"\$@\" ;; esac"
+debian_tools() {
+    for tool in gcc g++ ld strip readelf; do
+        path=$(command -v "$triple-$tool") || {
+            echo "prebuilt/cross.sh: $triple-$tool is missing; Debian: apt install g++-$triple" >&2
+            exit 1
+        }
+        ln -s "$path" "$tools/$tool"
+    done
 
-# Cargo writes to a folder named after the target if one is named; build.sh reads the one without.
-cargo=$(command -v cargo || true)
-[ -z "$cargo" ] || shadow cargo "
+    # Cargo writes to a folder named after the target if one is named; build.sh reads the one without.
+    cargo=$(command -v cargo || true)
+    [ -z "$cargo" ] || shadow cargo "
 [ \"\$1\" = build ] || exec $cargo \"\$@\"
 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$triple-gcc $cargo \"\$@\" --target $rust_target
 cp -r '$build/grammar/$rust_target/release' '$build/grammar/'"
 
-# Packages of the other architecture, from lists of their own: the configuration of this machine stays as it is.
-apt=$(command -v apt-get || true)
-[ -z "$apt" ] || shadow apt-get "
+    # Packages of the other architecture, from lists of their own: the configuration of this machine stays as it is.
+    apt=$(command -v apt-get || true)
+    [ -z "$apt" ] || shadow apt-get "
 mkdir -p '$build/apt/lists/partial'
 run() { $apt -qq -o 'Dir::State::Lists=$build/apt/lists' -o APT::Architecture=$debian -o APT::Architectures=$debian \"\$@\"; }
 [ -e '$build/apt/updated' ] || { run update && touch '$build/apt/updated'; }
 run \"\$@\""
+}
 
-cat >"$tools/toolchain.cmake" <<CMAKE
-set(CMAKE_SYSTEM_NAME Linux)
+zig_tools() {
+    zig=$(command -v "${SVC_ZIG:-zig}") || {
+        echo "prebuilt/cross.sh: zig is missing: pip install ziglang, and set SVC_ZIG to its file ziglang/zig" >&2
+        exit 1
+    }
+    # musl's threads have small stacks unless a library asks for more. zig checks for undefined behaviour unless it is told not to.
+    flags="-target $zig_target -fno-sanitize=undefined -Wno-unused-command-line-argument -Wno-unknown-pragmas"
+    stack=
+    [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608"
+    shadow gcc "exec $zig cc $flags $stack -s \"\$@\""
+    shadow g++ "[ \"\$*\" != --version ] || { echo \"zig \$($zig version)\"; exit; }
+exec $zig c++ $flags $stack -s \"\$@\""
+    shadow ld "echo 'ld of zig'"
+    shadow strip : # the linker has done it
+    for tool in ar ranlib rc; do shadow $tool "exec $zig $tool \"\$@\""; done
+    shadow install_name_tool :
+}
+
+if [ -n "$zig_target" ]; then zig_tools; else debian_tools; fi
+shadow uname "case \"\$*\" in -m) echo $machine ;; *) exec $(command -v uname) \"\$@\" ;; esac"
+
+{
+    cat <<CMAKE
+set(CMAKE_SYSTEM_NAME $system)
 set(CMAKE_SYSTEM_PROCESSOR $machine)
-set(CMAKE_C_COMPILER $triple-gcc)
-set(CMAKE_CXX_COMPILER $triple-g++)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 CMAKE
+    if [ -z "$zig_target" ]; then
+        printf 'set(CMAKE_%s_COMPILER %s)\n' C $triple-gcc CXX $triple-g++
+    else
+        printf 'set(CMAKE_%s %s)\n' C_COMPILER "$tools/gcc" CXX_COMPILER "$tools/g++" AR "$tools/ar" RANLIB "$tools/ranlib" \
+            RC_COMPILER "$tools/rc" INSTALL_NAME_TOOL "$tools/install_name_tool" FIND_ROOT_PATH "$tools"
+    fi
+    # Metal and Accelerate need Apple's SDK. Libraries find each other in the folder they are in.
+    [ $system != Darwin ] || cat <<CMAKE
+set(CMAKE_INSTALL_NAME_DIR @loader_path)
+set(CMAKE_BUILD_WITH_INSTALL_NAME_DIR ON)
+set(GGML_METAL OFF CACHE BOOL "")
+set(GGML_ACCELERATE OFF CACHE BOOL "")
+set(GGML_BLAS OFF CACHE BOOL "")
+CMAKE
+} >"$tools/toolchain.cmake"
 
-PATH=$tools:$PATH CMAKE_TOOLCHAIN_FILE=$tools/toolchain.cmake exec "$here/build.sh" "$what" "$build"
+PATH=$tools:$PATH CMAKE_TOOLCHAIN_FILE=$tools/toolchain.cmake SVC_PLATFORM=$platform exec "$here/build.sh" "$what" "$build"

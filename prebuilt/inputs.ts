@@ -7,7 +7,7 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Manifest } from "../ffi/extract.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -27,12 +27,15 @@ const LLAMA: Inputs = {
     "prebuilt/source/package.json",
     "prebuilt/source/package-lock.json",
   ],
-  script: ["get_source", "build_llama", "collect_llama"],
+  script: ["system_of", "shared_name", "strip_libraries", "get_source", "build_llama", "collect_llama"],
 };
 
 const INPUTS: Readonly<Record<string, Inputs>> = {
   llama: LLAMA,
-  shim: { files: ["ffi/shim/*", ...LLAMA.files], script: ["get_source", "abi_hash", "build_shim"] },
+  shim: {
+    files: ["ffi/shim/*", ...LLAMA.files],
+    script: ["system_of", "strip_libraries", "get_source", "abi_hash", "build_shim"],
+  },
   grammar: {
     files: ["ffi/constraint/src/**/*.rs", "ffi/constraint/Cargo.*", "ffi/constraint/*.h"],
     script: ["abi_hash", "build_grammar"],
@@ -75,8 +78,16 @@ function partOf(script: string, name: string): string {
   return found[0];
 }
 
+const SYSTEMS: Readonly<Record<string, string>> = { darwin: "macos", win32: "windows" };
+
 /** Name of this machine's platform in prebuilt/ and in releases. */
-export const PLATFORM = `${process.platform}-${process.arch}`;
+export const PLATFORM = `${SYSTEMS[process.platform] ?? process.platform}-${process.arch}`;
+
+/** The archives of a platform: those that zig cross-builds lack what needs other toolchains (prebuilt/cross.sh). */
+export function groupsOf(platform: string): readonly string[] {
+  const isPartial = /musl$|^windows|^macos/.test(platform);
+  return isPartial ? ["llama", "shim"] : Object.keys(INPUTS);
+}
 
 /** Platforms with committed archives. */
 export function committedPlatforms(): readonly string[] {
@@ -99,7 +110,7 @@ export function readManifest(dir: string): Manifest | undefined {
 /** Archives of a folder that were built from other sources than the present ones. */
 function staleArchives(dir: string): readonly string[] {
   const manifest = readManifest(dir);
-  return Object.keys(INPUTS).filter(
+  return groupsOf(basename(dir)).filter(
     (group) => manifest?.archives[`${group}.zst`]?.inputs !== inputsHash(group),
   );
 }

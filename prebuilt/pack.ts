@@ -11,12 +11,12 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { basename, join } from "node:path";
 import type { Archive, Manifest } from "../ffi/extract.ts";
 import { abiHash } from "../ffi/generate.ts";
-import { committedDir, inputsHash, readManifest } from "./inputs.ts";
+import { committedDir, groupsOf, inputsHash, readManifest } from "./inputs.ts";
 
-const SHIM = "libsvc_llama.so";
-const GRAMMAR = "libsvc_grammar.so";
+const SHIM = "svc_llama";
+const GRAMMAR = "svc_grammar";
 const IMAGE_DIR = "image"; // its ggml has the file names of llama.cpp's
-const SPEECH = "libsvc_speech.so";
+const SPEECH = "svc_speech";
 const OURS = new Set([SHIM, GRAMMAR, SPEECH]);
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
 
@@ -93,6 +93,11 @@ function existing(group: string, platformDir: string): Archive | undefined {
   return committed ?? own;
 }
 
+/** Name of a library of ours, without what a platform adds to it. */
+function plainName(file: string): string {
+  return file.replace(/^(lib)?(.*)\.\w+$/, "$2");
+}
+
 function main(): void {
   const [what, builtDir, platformDir] = process.argv.slice(2);
   if (what === undefined || builtDir === undefined || platformDir === undefined) {
@@ -107,21 +112,29 @@ function main(): void {
   };
   const libraries = (): readonly string[] =>
     readdirSync(builtDir)
-      .filter((name) => name.includes(".so") && !OURS.has(name))
+      .filter((file) => /\.(so|dll|dylib)/.test(file) && !OURS.has(plainName(file)))
       .sort();
+  const own = (name: string) => (): readonly string[] =>
+    readdirSync(builtDir).filter((file) => plainName(file) === name);
+  const groups: Readonly<Record<string, () => Archive>> = {
+    llama: () => archive("llama", libraries, llamaRelease()),
+    shim: () => archive("shim", own(SHIM), "ffi/shim"),
+    grammar: () => archive("grammar", own(GRAMMAR), llguidanceRelease()),
+    image: () => archive("image", () => readdirSync(join(builtDir, IMAGE_DIR)).sort(), diffusionRelease()),
+    speech: () => archive("speech", own(SPEECH), fliteRelease()),
+  };
   const manifest: Manifest = {
     abi: abiOf("shim/svc_llama.h"),
     grammarAbi: abiOf("constraint/svc_grammar.h"),
     imageAbi: abiOf("image/svc_image.h"),
     speechAbi: abiOf("speech/svc_speech.h"),
     flags: LLAMA_FLAGS,
-    archives: {
-      "llama.zst": archive("llama", libraries, llamaRelease()),
-      "shim.zst": archive("shim", () => [SHIM], "ffi/shim"),
-      "grammar.zst": archive("grammar", () => [GRAMMAR], llguidanceRelease()),
-      "image.zst": archive("image", () => readdirSync(join(builtDir, IMAGE_DIR)).sort(), diffusionRelease()),
-      "speech.zst": archive("speech", () => [SPEECH], fliteRelease()),
-    },
+    archives: Object.fromEntries(
+      groupsOf(basename(platformDir)).flatMap((group) => {
+        const made = groups[group]?.();
+        return made === undefined ? [] : [[`${group}.zst`, made]];
+      }),
+    ),
   };
   writeFileSync(join(platformDir, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [name, { files, bytes }] of Object.entries(manifest.archives)) {

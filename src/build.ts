@@ -29,6 +29,9 @@ const RUNTIMES: Readonly<Record<string, { readonly npm: string; readonly target:
   {
     "linux-x64": { npm: "@oven/bun-linux-x64", target: "bun-linux-x64" },
     "linux-arm64": { npm: "@oven/bun-linux-aarch64", target: "bun-linux-arm64" },
+    "linux-x64-musl": { npm: "@oven/bun-linux-x64-musl", target: "bun-linux-x64-musl" },
+    "windows-x64": { npm: "@oven/bun-windows-x64", target: "bun-windows-x64" },
+    "macos-arm64": { npm: "@oven/bun-darwin-aarch64", target: "bun-darwin-arm64" },
   };
 
 /** What to build and from which files. */
@@ -108,13 +111,14 @@ function runtimeOf(platform: string, folder: string): Runtime {
   const lock: Lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
   const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
   if (integrity === undefined) throw new Error(`package-lock.json has no ${name}`);
-  const [file = ""] = output(["npm", "pack", "--silent", `${name}@${version}`], folder).split("\n");
+  const [archive = ""] = output(["npm", "pack", "--silent", `${name}@${version}`], folder).split("\n");
   const digest = createHash("sha512")
-    .update(readFileSync(join(folder, file)))
+    .update(readFileSync(join(folder, archive)))
     .digest("base64");
   if (`sha512-${digest}` !== integrity) throw new Error(`${name} is not the package of package-lock.json`);
-  output(["tar", "-xzf", file], folder);
-  return { executable: join(folder, "package/bin/bun"), target };
+  output(["tar", "-xzf", archive], folder);
+  const file = platform.startsWith("windows") ? "bun.exe" : "bun";
+  return { executable: join(folder, "package/bin", file), target };
 }
 
 function output(command: string[], cwd: string): string {
@@ -133,7 +137,7 @@ async function compile({ outfile, libraries, runtime, backends }: Target, assets
     splitting: true, // what entry.ts loads later costs nothing before
     minify: { syntax: true },
     bytecode: true, // parsing the sources took more than half of the time to the first answer
-    plugins: [librariesFrom(libraries), backendsFrom(backends)],
+    plugins: [librariesFrom(libraries, assets), backendsFrom(backends)],
     compile: {
       outfile: aside,
       assets: [assets],
@@ -149,15 +153,18 @@ async function compile({ outfile, libraries, runtime, backends }: Target, assets
   return true;
 }
 
-/** Embeds the archives of a folder; the sources name those of linux-x64. */
-function librariesFrom(dir: string): Bun.BunPlugin {
+/** Embeds the archives of a folder; the sources name those of linux-x64. One that the platform lacks is empty. */
+function librariesFrom(dir: string, temporary: string): Bun.BunPlugin {
   console.log(`embeds the libraries of ${relative(ROOT, dir)}`);
+  const empty = join(temporary, "../empty.zst");
+  writeFileSync(empty, "");
   return {
     name: "libraries of a platform",
     setup(build) {
-      build.onResolve({ filter: /prebuilt\/linux-x64\// }, ({ path }) => ({
-        path: join(dir, basename(path)),
-      }));
+      build.onResolve({ filter: /prebuilt\/linux-x64\// }, ({ path }) => {
+        const archive = join(dir, basename(path));
+        return { path: existsSync(archive) ? archive : empty };
+      });
     },
   };
 }
