@@ -44,9 +44,11 @@ architectures() {
     git -C "$1" show "$2:src/llama-arch.cpp" | sed -n 's/.*{ *LLM_ARCH_[A-Z0-9_]*, *"\([^"]*\)".*/\1/p' | sort -u
 }
 
+without_comments() { sed 's:/\*[^*]*\*/::g; s://.*::'; }
+
 # All names in the headers of list $build/headers, without their comments.
 names() {
-    while read -r header; do git -C "$source" show "$1:$header" 2>/dev/null | sed 's://.*::'; done <"$build/headers" |
+    while read -r header; do git -C "$source" show "$1:$header" 2>/dev/null | without_comments; done <"$build/headers" |
         grep -oE '[A-Za-z_][A-Za-z0-9_]+' | sort -u
 }
 
@@ -64,7 +66,7 @@ changed_interfaces() {
     names "$after" >"$build/names.after"
     comm -23 "$build/names.before" "$build/names.after" >"$build/names.lost"
     for file in $ours; do
-        sed 's://.*::' "$file" | grep -owFf "$build/names.lost" | sort -u | sed "s:.*:no header has & any more, which is a name in $file:"
+        without_comments <"$file" | grep -owFf "$build/names.lost" | sort -u | sed "s:.*:no header has & any more, which is a name in $file:"
     done
 }
 
