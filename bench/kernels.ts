@@ -5,6 +5,7 @@
 // Tokens/s of a prompt of 512 tokens and of 64 tokens one after the other, straight from the native library. A variant is the ending of
 // libggml-cpu-*.so; each measurement is a process of its own, in which the library is the only one.
 
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { execText } from "./exec.ts";
 import { median } from "./stats.ts";
@@ -27,7 +28,7 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
-const [model] = positionals;
+const [model] = positionals.map((path) => resolve(path));
 if (model === undefined)
   throw new Error("usage: bun bench/kernels.ts MODEL.gguf [--variants LIST] [--rounds N]");
 
