@@ -60,7 +60,7 @@ export async function openModel(
   native: Native,
   path: string,
   asked: TextOptions,
-  { onProgress, onPlaced }: LoadHooks,
+  { onProgress, onPlaced, freeBytes = freeMemory }: LoadHooks,
 ): Promise<OpenedModel> {
   const { speculative } = asked;
   const draftPath = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
@@ -68,7 +68,7 @@ export async function openModel(
   const draftFile =
     draftPath === undefined ? undefined : { path: draftPath, withHead: true, name: "mtp_model" };
   const planned = mayUseDevices(native, asked)
-    ? await planDevices(native, asked, file, draftFile)
+    ? await planDevices(native, asked, { file, draftFile, freeBytes })
     : undefined;
   if (planned !== undefined) onPlaced?.(placementText(planned.layers), deviceNames(native, planned.layers));
   const layers = planned?.layers;
@@ -93,12 +93,17 @@ function placeOf(plan: LayerPlan | undefined): ModelFile["place"] {
 
 type NamedFile = Omit<ModelFile, "place">;
 
+interface DeviceLoad {
+  readonly file: NamedFile;
+  readonly draftFile: NamedFile | undefined;
+  readonly freeBytes: () => number;
+}
+
 /** Plans context and layers from the headers of the files. */
 async function planDevices(
   native: Native,
   asked: TextOptions,
-  file: NamedFile,
-  draftFile: NamedFile | undefined,
+  { file, draftFile, freeBytes }: DeviceLoad,
 ): Promise<{ readonly plan: ContextPlan; readonly layers: LayerPlan }> {
   const meta = await headerOf(native, file);
   const draft = draftFile === undefined ? undefined : await headerOf(native, draftFile);
@@ -114,12 +119,12 @@ async function planDevices(
     draft === undefined || draftFile === undefined ? undefined : sizesOf(draftFile.path, draft),
     projector,
   );
-  const needed = planCpuBytes(layers);
-  if (needed <= freeMemory()) return { plan, layers };
+  const [needed, free] = [planCpuBytes(layers), freeBytes()];
+  if (needed <= free) return { plan, layers };
   freePlan(native, layers);
   throw new ServiceError(
     "model_unavailable",
-    `${placementText(layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(freeMemory())} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
+    `${placementText(layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(free)} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
   );
 }
 

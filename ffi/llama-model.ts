@@ -15,6 +15,8 @@ export interface LoadHooks {
   readonly onProgress?: (permille: number) => void;
   /** Where the layers go, for the operator, and the devices that get some; before the weights are read. */
   readonly onPlaced?: (summary: string, devices: string) => void;
+  /** Free main memory, bytes; that of the machine unless given. */
+  readonly freeBytes?: () => number;
   /** The chat template is about to run for the first time, and may loop. */
   readonly onTemplate?: () => void;
 }

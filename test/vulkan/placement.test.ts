@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { unpackLibraries } from "../../ffi/embedded.ts";
 import { type Native, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
+import type { LoadHooks } from "../../ffi/llama-model.ts";
 import { RELEASE } from "../../src/backends/catalog.ts";
 import { modelBytes } from "../../src/core/model-bytes.ts";
 import type { PlacementOptions, TextOptions } from "../../src/engine/protocol.ts";
@@ -39,6 +40,7 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     path: string,
     placement: PlacementOptions,
     more: Partial<TextOptions> = {},
+    hooks: LoadHooks = {},
   ): Promise<Loaded> {
     let summary = "";
     const options: TextOptions = {
@@ -58,7 +60,7 @@ describe.skipIf(!IS_WANTED)("placement", () => {
       ...more,
     };
     const onPlaced = (text: string): void => void (summary = text);
-    return { backend: await LlamaBackend.load(native, path, options, { onPlaced }), summary };
+    return { backend: await LlamaBackend.load(native, path, options, { onPlaced, ...hooks }), summary };
   }
 
   /** Bytes of weights by the kind of buffer that holds them. */
@@ -145,6 +147,21 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     }
     expect(layers.toSorted((a, b) => b - a)).toEqual(layers);
     expect(new Set(layers).size).toBe(3);
+  });
+
+  test("a part on the CPU that main memory cannot hold is refused with the figures", async () => {
+    const free = (bytes: number) => ({ freeBytes: () => bytes });
+    const refused = load(TINY_PATH, {}, { deviceLayers: 3 }, free(2 * MIB));
+    expect(refused).rejects.toThrow(
+      /^3 of 7 layers on Vulkan0 .*The part on the CPU needs about .* of memory, but only .* are free\. Use /s,
+    );
+    const beside = { deviceLayers: 3, mmprojPath: tinyMmproj() };
+    const { backend } = await load(TINY_PATH, { memoryBytes: MIB }, beside, free(1024 * MIB));
+    const [, own] = backend.info.placement?.devices ?? [];
+    const needed = own?.estimated_bytes ?? 0; // the projector is on the CPU here
+    backend.close();
+    expect(load(TINY_PATH, { memoryBytes: MIB }, beside, free(needed - 1))).rejects.toThrow("only");
+    (await load(TINY_PATH, { memoryBytes: MIB }, beside, free(needed))).backend.close();
   });
 
   test("a model of which nothing fits takes nothing of the device", async () => {

@@ -91,6 +91,7 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
       const memory = join(newFolder(), "bytes");
       const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_MEMORY: memory };
       const server = await startServer(flags, { ...OPTIONS, env });
+      await completeText(server.url, ask(CAPITAL)); // it is loaded then
       if (content !== undefined)
         expect(
           (await postChat(server.url, { messages: [{ role: "user", content }], max_tokens: 1 })).status,
