@@ -66,7 +66,7 @@ std::string svc::generation_prompt(const common_chat_template & tmpl, const auto
     if (!inputs.add_generation_prompt) return common_chat_template_generation_prompt(tmpl, inputs);
     autoparser::generation_params other = inputs;
     if (keep_first(other.tools) + keep_first(other.extra_context, "tools") > 0) {
-        const std::string found = added_to(common_chat_template_direct_apply(tmpl, other), tmpl, other);
+        std::string found = added_to(common_chat_template_direct_apply(tmpl, other), tmpl, other);
         const bool ends = found.size() < prompt.size() && prompt.compare(prompt.size() - found.size(), found.size(), found) == 0;
         if (ends && !found.empty()) return found;
         other = inputs;
