@@ -3,7 +3,7 @@
 interface Names {
   /** A library of llama.cpp, by the name under which others need it. */
   readonly upstream: (name: string) => string;
-  /** A library of ours. */
+  /** A library of svc itself. */
   readonly own: (name: string) => string;
 }
 

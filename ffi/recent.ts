@@ -9,7 +9,7 @@ export class Recent<Value> {
     this.max = max;
   }
 
-  /** The value of a key; made, and kept, if there is none. */
+  /** The value of a key; made, and kept, if it is missing. */
   get(key: string, make: () => Value): Value {
     const value = this.values.get(key) ?? make();
     this.values.delete(key);

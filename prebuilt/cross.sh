@@ -79,7 +79,7 @@ zig_tools() {
         echo "prebuilt/cross.sh: zig is missing: pip install ziglang, and set SVC_ZIG to its file ziglang/zig" >&2
         exit 1
     }
-    # musl's threads have small stacks unless a library asks for more. zig checks for undefined behaviour unless it is told not to.
+    # musl's threads have small stacks unless a library asks for more. zig checks for undefined behaviour unless switched off.
     flags="-target $zig_target -fno-sanitize=undefined -Wno-unused-command-line-argument -Wno-unknown-pragmas"
     stack=
     [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608"

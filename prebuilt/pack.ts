@@ -93,7 +93,7 @@ function existing(group: string, platformDir: string): Archive | undefined {
   return committed ?? own;
 }
 
-/** Name of a library of ours, without what a platform adds to it. */
+/** Name of a library of svc itself, without what a platform adds to it. */
 function plainName(file: string): string {
   return file.replace(/^(lib)?(.*)\.\w+$/, "$2");
 }
