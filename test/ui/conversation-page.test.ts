@@ -373,6 +373,12 @@ describeInBrowser("the conversation page", () => {
       }
       await page.getByText("Question 0", { exact: true }).last().waitFor();
       expect(await questions(page)).toHaveLength(150);
+      await page.getByLabel("Scroll to the end").click();
+      await until("the beginning is not rendered", async () => (await questions(page)).length < 60);
+      await page.getByText("Question 149", { exact: true }).waitFor();
+      expect(
+        await page.locator(".thread").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight),
+      ).toBeLessThan(5);
     },
     SLOW_MS,
   );

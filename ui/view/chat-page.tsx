@@ -21,6 +21,9 @@ import { t } from "../texts/texts.ts";
 /** Messages rendered at first, and for each step towards the beginning. */
 const RENDERED_AT_ONCE = 30;
 
+/** Messages that stay rendered at the end: more make typing slow. So many are taller than every screen. */
+const RENDERED_MAX_AT_END = 150;
+
 /** Distance from the end up to which the thread counts as scrolled to the end, CSS pixels. */
 const NEAR_END = 60;
 
@@ -66,7 +69,9 @@ function Thread() {
   });
   const onScroll = (): void => {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
-    setAtEnd(scrollHeight - scrollTop - clientHeight < NEAR_END);
+    const isNearEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    setAtEnd(isNearEnd);
+    if (isNearEnd && rendered > RENDERED_MAX_AT_END) setRendered(RENDERED_AT_ONCE);
   };
   if (conversation === undefined) return null;
   const messages = thread(conversation);
