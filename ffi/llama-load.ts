@@ -79,7 +79,7 @@ export async function openModel(
       : await loadModel(native, { ...draftFile, place: placeOf(layers?.draft) });
   const meta = infoOf(native, model);
   const limits = graphLimits(meta);
-  const options = lowered(asked, limits);
+  const options = planned?.options ?? lowered(asked, limits);
   const draftMeta = draft === undefined ? undefined : infoOf(native, draft);
   const plan = planned?.plan ?? planContext(meta, limits, options, machineMemory(), draftMeta);
   const threads = threadsFor(meta, options, layers);
@@ -99,19 +99,53 @@ interface DeviceLoad {
   readonly freeBytes: () => number;
 }
 
+interface DevicePlan {
+  /** As requested, with the sequences and micro-batches that are planned. */
+  readonly options: TextOptions;
+  readonly plan: ContextPlan;
+  readonly layers: LayerPlan;
+}
+
 /** Plans context and layers from the headers of the files. */
-async function planDevices(
+async function planDevices(native: Native, asked: TextOptions, load: DeviceLoad): Promise<DevicePlan> {
+  const meta = await headerOf(native, load.file);
+  const draft = load.draftFile === undefined ? undefined : await headerOf(native, load.draftFile);
+  const options = lowered(asked, graphLimits(meta));
+  const files = { ...load, meta, draft, projector: planProjector(native, options) };
+  const planned = await planBatches(native, options, files);
+  const [needed, free] = [planCpuBytes(planned.layers), load.freeBytes()];
+  if (needed <= free) return planned;
+  freePlan(native, planned.layers);
+  throw new ServiceError(
+    "model_unavailable",
+    `${placementText(planned.layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(free)} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
+  );
+}
+
+interface Headers extends DeviceLoad {
+  readonly meta: ModelInfo;
+  readonly draft: ModelInfo | undefined;
+  readonly projector: ProjectorPlan | undefined;
+}
+
+/** Micro-batches for devices where the whole model is there with their buffers. */
+async function planBatches(native: Native, options: TextOptions, files: Headers): Promise<DevicePlan> {
+  const { deviceUbatch: ubatch = options.ubatch } = options;
+  const planned = await planWith(native, { ...options, ubatch }, files);
+  const { layers, device_layers: placed } = planned.layers.report;
+  if (ubatch === options.ubatch || placed === layers) return planned;
+  freePlan(native, planned.layers);
+  return planWith(native, options, files);
+}
+
+async function planWith(
   native: Native,
-  asked: TextOptions,
-  { file, draftFile, freeBytes }: DeviceLoad,
-): Promise<{ readonly plan: ContextPlan; readonly layers: LayerPlan }> {
-  const meta = await headerOf(native, file);
-  const draft = draftFile === undefined ? undefined : await headerOf(native, draftFile);
-  const limits = graphLimits(meta);
-  const options = lowered(asked, limits);
-  const projector = planProjector(native, options);
+  options: TextOptions,
+  { file, draftFile, meta, draft, projector }: Headers,
+): Promise<DevicePlan> {
   const weights = meta.size_bytes + (draft?.size_bytes ?? 0);
-  const plan = planContext(meta, limits, options, deviceMemory(native, options, weights, projector), draft);
+  const memory = deviceMemory(native, options, weights, projector);
+  const plan = planContext(meta, graphLimits(meta), options, memory, draft);
   const context = contextColumns(options, plan, threadsFor(meta, options, undefined));
   const layers = await planModel(
     native,
@@ -119,13 +153,7 @@ async function planDevices(
     draft === undefined || draftFile === undefined ? undefined : sizesOf(draftFile.path, draft),
     projector,
   );
-  const [needed, free] = [planCpuBytes(layers), freeBytes()];
-  if (needed <= free) return { plan, layers };
-  freePlan(native, layers);
-  throw new ServiceError(
-    "model_unavailable",
-    `${placementText(layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(free)} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
-  );
+  return { options, plan, layers };
 }
 
 function sizesOf(

@@ -69,7 +69,9 @@ export async function tuneModel(
     return await tune(modelName(model), profile, {
       open: async ({ sequenceTokens, ...settings }) => {
         const need = { sequences: settings.maxSeqs, tokens: sequenceTokens };
-        const { engine } = await engines.start((configured) => fitted({ ...configured, ...settings }, need));
+        const { engine } = await engines.start((configured) =>
+          fitted({ ...configured, ...settings, deviceUbatch: settings.ubatch }, need),
+        );
         return engine;
       },
       cpus: availableParallelism(),

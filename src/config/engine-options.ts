@@ -62,7 +62,7 @@ export function textOptions(
       threadsBatch: runtime.threads_batch,
     }),
     batch: runtime.batch,
-    ubatch: runtime.ubatch,
+    ...microBatches(runtime),
     prefillShare: runtime.prefill_share,
     ...defined({ chatTemplate }),
     contentTokens: model.content_tokens ?? [],
@@ -71,6 +71,13 @@ export function textOptions(
     rpcEndpoints,
     verbosity,
   };
+}
+
+/** Tokens of a micro-batch: as configured, or by where the layers will be. */
+function microBatches({ batch, ubatch }: Settings["runtime"]): Pick<TextOptions, "ubatch" | "deviceUbatch"> {
+  if (ubatch !== undefined) return { ubatch };
+  const { cpu, device } = DEVICE_PROFILES;
+  return { ubatch: Math.min(cpu.ubatch, batch), deviceUbatch: Math.min(device.ubatch, batch) };
 }
 
 /** Placement of a model's layers. Without a layer for an accelerator no back end is loaded. */

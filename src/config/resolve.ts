@@ -275,8 +275,7 @@ function complete(values: readonly RawValue[]): Settings {
     Value.Check(Settings, tree),
     `settings are incomplete: ${Value.Errors(Settings, tree).First()?.path}`,
   );
-  const { runtime } = tree;
-  return { ...tree, runtime: { ...runtime, ubatch: Math.min(runtime.ubatch, runtime.batch) } };
+  return tree;
 }
 
 /** The entry of a model that no one has configured. */

@@ -215,7 +215,7 @@ const PROVIDER_NEEDS: ReadonlyMap<unknown, string> = new Map([
 function steps(values: Values): readonly Problem[] {
   const ubatch = values.get("runtime.ubatch");
   const batch = values.get("runtime.batch")?.value ?? rowAt("runtime.batch")?.defaultValue;
-  // A default ubatch shrinks with the batch (resolve.ts); only a given one can contradict it.
+  // A default ubatch shrinks with the batch (engine-options.ts); only a given one can contradict it.
   if (typeof ubatch?.value !== "number" || typeof batch !== "number" || ubatch.value <= batch) return [];
   const what = `${ubatch.value} is more than runtime.batch, ${batch}`;
   return [problemOf(ubatch, ubatch.path, what, "A micro-batch cannot be larger than a step.")];

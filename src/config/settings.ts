@@ -40,11 +40,12 @@ const Runtime = section("How models are run.", {
     }),
   ),
   batch: integer("Tokens of one step, over all sequences.", { default: 2048, minimum: 32, maximum: 65_536 }),
-  ubatch: integer("Tokens of one micro-batch; at most `batch`.", {
-    default: 512,
-    minimum: 32,
-    maximum: 65_536,
-  }),
+  ubatch: optional(
+    integer(
+      "Tokens of one micro-batch; at most `batch`. Unset: 512, and 1024 for a model that is on devices as a whole.",
+      { minimum: 32, maximum: 65_536, example: 512 },
+    ),
+  ),
   prefill_share: number(
     "Part of a step's time that prompts take while answers are generated; 1 computes prompts first. More: earlier first tokens; less: smaller gaps between tokens.",
     { default: 0.5, minimum: 0.1, maximum: 1 },

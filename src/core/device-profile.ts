@@ -11,14 +11,17 @@ export interface DeviceProfile {
   readonly threadsMax: number;
   /** Format of keys and values where cache_type is `auto`. */
   readonly cacheType: "f16";
+  /** Tokens of a micro-batch where ubatch is unset. */
+  readonly ubatch: number;
   /** Longest series of decode steps in one native call, milliseconds. */
   readonly multiStepMs: number;
 }
 
 export const DEVICE_PROFILES = {
-  cpu: { cacheShare: 0.25, threadsMax: Infinity, cacheType: "f16", multiStepMs: 1 },
-  // Other programs seldom need what a card has left. Threads would only wait for each other between two passes.
-  device: { cacheShare: 0.9, threadsMax: 4, cacheType: "f16", multiStepMs: 1 },
+  cpu: { cacheShare: 0.25, threadsMax: Infinity, cacheType: "f16", ubatch: 512, multiStepMs: 1 },
+  // Other programs seldom need what a card has left. Threads would only wait for each other between two passes. Of a micro-batch each
+  // expert of a mixture gets few rows, and a card needs many to be busy; not measured on a card yet.
+  device: { cacheShare: 0.9, threadsMax: 4, cacheType: "f16", ubatch: 1024, multiStepMs: 1 },
 } as const satisfies Readonly<Record<string, DeviceProfile>>;
 
 /** The row for a model: that of devices if all its layers are there. */
@@ -30,7 +33,13 @@ export function profileOf(
 }
 
 /** A row in a phrase. */
-export function profilePhrase({ cacheShare, threadsMax, cacheType, multiStepMs }: DeviceProfile): string {
+export function profilePhrase({
+  cacheShare,
+  threadsMax,
+  cacheType,
+  ubatch,
+  multiStepMs,
+}: DeviceProfile): string {
   const threads = Number.isFinite(threadsMax) ? `at most ${threadsMax} threads` : "a thread for each core";
-  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, multi-step decode up to ${multiStepMs} ms`;
+  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, micro-batches of ${ubatch} tokens, multi-step decode up to ${multiStepMs} ms`;
 }

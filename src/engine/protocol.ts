@@ -91,6 +91,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   /** Tokens of a step, and of a micro-batch. */
   readonly batch: number;
   readonly ubatch: number;
+  /** The same for a model that is on devices as a whole; absent: `ubatch`. */
+  readonly deviceUbatch?: number;
   /** Part of a step's time that prefill takes beside decode rows; absent: half. */
   readonly prefillShare?: number;
   /** Jinja source that replaces the model's own chat template. */

@@ -46,6 +46,13 @@ test("megabytes become bytes, `auto` a type, and unset values stay absent", () =
     expect(options).not.toHaveProperty(name);
 });
 
+test("micro-batches: a size for devices where none is set, within a batch", () => {
+  expect(text({})).toMatchObject({ ubatch: 512, deviceUbatch: 1024 });
+  expect(text({ SVC_BATCH: "128" })).toMatchObject({ ubatch: 128, deviceUbatch: 128 });
+  expect(text({ SVC_UBATCH: "64" })).toMatchObject({ ubatch: 64 });
+  expect(text({ SVC_UBATCH: "64" })).not.toHaveProperty("deviceUbatch");
+});
+
 test("without a KV cache there is neither a prefix cache nor speculative decoding", () => {
   const options = text({ SVC_NO_KV_CACHE: "true", SVC_SPECULATIVE: "ngram" });
   expect(options).toMatchObject({ noKvCache: true, prefixCacheN: 0 });

@@ -54,7 +54,7 @@ describe("defaults", () => {
     const settings = settingsOf(result);
     expect(settings.command).toBe("serve");
     expect(settings.server).toMatchObject({ host: "0.0.0.0", port: 1234, queue_max: 1024 });
-    expect(settings.runtime).toMatchObject({ max_seqs: 32, batch: 2048, ubatch: 512 });
+    expect(settings.runtime).toMatchObject({ max_seqs: 32, batch: 2048 });
     expect(settings.runtime.threads).toBeUndefined();
     expect(settings.paged_attn).toEqual({ mode: "auto", cache_type: "auto" });
     expect(settings.models).toHaveLength(1);
@@ -63,10 +63,6 @@ describe("defaults", () => {
       alias: "svc-tiny",
       device: { cpu: false },
     });
-  });
-
-  test("a small batch reduces the default ubatch", () => {
-    expect(settingsOf(load("[runtime]\nbatch = 128")).runtime.ubatch).toBe(128);
   });
 });
 

@@ -171,6 +171,15 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     loaded.backend.close();
   });
 
+  test("micro-batches are those of devices only where the whole model is there with their buffers", async () => {
+    const wide = { ubatch: 128, deviceUbatch: 512 };
+    const whole = await load(TINY_PATH, {}, wide);
+    const parts = await load(TINY_PATH, { memoryBytes: 8 * MIB }, wide);
+    const chosen = await load(TINY_PATH, {}, { ubatch: 128 });
+    expect([whole, parts, chosen].map(({ backend }) => backend.ubatch)).toEqual([512, 128, 128]);
+    for (const { backend } of [whole, parts, chosen]) backend.close();
+  });
+
   test("a chosen number of layers is kept, with a warning where it does not fit", async () => {
     const loaded = await load(TINY_PATH, { memoryBytes: 4 * MIB }, { deviceLayers: 5 });
     expect(loaded.backend.info.placement?.device_layers).toBe(5);
