@@ -31,9 +31,10 @@ export function planProjector(native: Native, options: TextOptions): ProjectorPl
   const { mmprojPath: path, placement: { mainGpu, memoryBytes: most = Infinity } = {} } = options;
   if (path === undefined) return undefined;
   const cards = describeHost(native)
-    .devices.map((device, index) => ({ index, type: device.type, usable: usableBytes(device) }))
+    .devices.map((device, index) => ({ ...device, index, usable: usableBytes(device) }))
     .filter(({ type }) => type === "gpu");
-  const [roomiest] = cards.toSorted((a, b) => b.usable - a.usable);
+  const own = cards.filter(({ name }) => !name.startsWith("RPC")); // images would cross the network
+  const [roomiest] = (own.length > 0 ? own : cards).toSorted((a, b) => b.usable - a.usable);
   const card = mainGpu === undefined ? roomiest : cards[mainGpu];
   const usable = Math.min(card?.usable ?? 0, most);
   if (card !== undefined && modelBytes(path) <= usable) {
