@@ -44,6 +44,8 @@ export interface LayerPlan {
   /** That of its draft model, on the first of its devices. */
   readonly draft?: LayerPlan | undefined;
   readonly projector?: ProjectorPlan | undefined;
+  /** Main memory of a draft model whose model stays on the CPU, bytes: of its weights, and all. */
+  readonly draftOnCpu?: { readonly weights: number; readonly total: number };
 }
 
 /** Whether a model with these options may use a device that the process has found. */
@@ -106,7 +108,12 @@ export async function planModel(
     const plan = await planLayers(native, input, withBytes(taken, draft));
     if (plan.report.device_layers > 0) return { ...plan, draft, projector };
     freePlan(native, draft); // a draft model is not faster than its model
-    return { ...plan, projector: projector && projectorOnCpu(native, input.options) };
+    const parts = draft?.report.devices ?? [];
+    const draftOnCpu = {
+      weights: parts.reduce((sum, { weights }) => sum + weights, 0),
+      total: parts.reduce((sum, part) => sum + total(part), 0),
+    };
+    return { ...plan, draftOnCpu, projector: projector && projectorOnCpu(native, input.options) };
   } catch (error) {
     freePlan(native, draft);
     throw error;
@@ -205,10 +212,15 @@ function total({ weights, cache, compute }: Pick<DeviceBytes, "weights" | "cache
 }
 
 /** Main memory that a planned model takes, bytes. */
-export function planCpuBytes({ report, draft, projector }: LayerPlan): number {
+export function planCpuBytes({ report, draft, projector, draftOnCpu }: LayerPlan): number {
   const own = report.devices.at(-1);
   if (own === undefined) return 0;
-  return total(own) + (projector?.bytes.get(own.name) ?? 0) + (draft === undefined ? 0 : planCpuBytes(draft));
+  return (
+    total(own) +
+    (draftOnCpu?.total ?? 0) +
+    (projector?.bytes.get(own.name) ?? 0) +
+    (draft === undefined ? 0 : planCpuBytes(draft))
+  );
 }
 
 function unplaced(native: Native): ServiceError {
@@ -227,13 +239,14 @@ export function placementOf(native: Native, context: Handle, plan: LayerPlan): M
     layers: report.layers,
     device_layers: report.device_layers,
     divided_layers: report.divided_layers,
-    devices: report.devices.map((planned) => {
+    devices: report.devices.map((planned, index) => {
+      const beside = index === report.devices.length - 1 ? plan.draftOnCpu : undefined;
       const { name, description } = planned;
       const own = buffers.filter((buffer) => buffer.name === name);
       const sum = (of: (bytes: DeviceBytes) => number): number =>
         own.reduce((bytes, one) => bytes + of(one), 0);
       const ofDraft = draft?.report.devices.find((device) => device.name === name);
-      const weights = planned.weights + (ofDraft?.weights ?? 0);
+      const weights = planned.weights + (ofDraft?.weights ?? 0) + (beside?.weights ?? 0);
       const media = projector?.bytes.get(name) ?? 0; // the library measures a projector before it is loaded only
       const mediaWeights = projector?.home === name ? Math.min(projector.weights, media) : 0;
       return {
@@ -242,7 +255,8 @@ export function placementOf(native: Native, context: Handle, plan: LayerPlan): M
         weights_bytes: mappedOnce(own, weights) + mediaWeights,
         cache_bytes: sum(({ cache }) => cache),
         compute_bytes: sum(({ compute }) => compute) + media - mediaWeights,
-        estimated_bytes: total(planned) + (ofDraft === undefined ? 0 : total(ofDraft)) + media,
+        estimated_bytes:
+          total(planned) + (ofDraft === undefined ? 0 : total(ofDraft)) + media + (beside?.total ?? 0),
       };
     }),
   };

@@ -169,6 +169,13 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     expect(loaded.summary).toContain("stay on the CPU");
     expect(loaded.backend.memory().filter(({ name }) => name === "Vulkan0")).toEqual([]);
     loaded.backend.close();
+    const { backend } = await load(TINY_PATH, { memoryBytes: MIB }, draft);
+    const { devices: [own, ...others] = [] } = backend.info.placement ?? {};
+    backend.close();
+    expect([own?.device, others]).toEqual(["CPU", []]);
+    const { weights_bytes = 0, cache_bytes = 0, compute_bytes = 0, estimated_bytes = 0 } = own ?? {};
+    const ratio = estimated_bytes / (weights_bytes + cache_bytes + compute_bytes);
+    expect([ratio > 0.9, ratio < 1.1, ratio]).toEqual([true, true, ratio]);
   });
 
   test("micro-batches are those of devices only where the whole model is there with their buffers", async () => {
