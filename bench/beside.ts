@@ -1,6 +1,7 @@
-// ITL of running streams beside other load:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3] [--words 1700] [--shares 0.1,0.5,1]
+// ITL of running streams beside other load:  bun bench/beside.ts [--model qwen3-0.6b] [--pairs 3] [--words 1700] [--shares 0.1,0.5,1] [--cpu]
 // Four streams alone, during the prefill of a fifth with about 4,000 tokens, and with 200 queued clients. svc and llama-server
-// in alternation; with --shares svc with each of these values of prefill_share, without the clients.
+// in alternation; with --shares svc with each of these values of prefill_share, without the clients. --cpu: one thread, and all times
+// are the server's processor time, for machines that do other work.
 
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     pairs: { type: "string", default: "3" },
     words: { type: "string", default: "1700" }, // about 4,000 tokens
     shares: { type: "string" },
+    cpu: { type: "boolean", default: false },
   },
 });
 
@@ -36,6 +38,13 @@ function body(seed: number, words: number, maxTokens: number): string {
   const content = Array.from({ length: words }, () => Math.floor(random() * 1e4).toString(36)).join(" ");
   const messages = [{ role: "user", content }];
   return JSON.stringify({ model: "default", messages, max_tokens: maxTokens, temperature: 0, stream: true });
+}
+
+const threads = values.cpu ? 1 : THREADS;
+
+/** The time of the measurement, milliseconds. */
+function timeOf(server: RunningServer): number {
+  return values.cpu ? server.cpuSeconds() * 1000 : performance.now();
 }
 
 /** Streams with the arrival times of their tokens. */
@@ -49,13 +58,18 @@ class Streams {
     this.server = server;
   }
 
+  now(): number {
+    return timeOf(this.server);
+  }
+
   start(json: string): Promise<number> {
     const times: number[] = [];
     this.times.push(times);
     const scanner = new SseScanner();
     return postStream(this.server.port, "/v1/chat/completions", json, (piece) => {
       const { tokens } = scanner.push(piece);
-      for (let i = 0; i < tokens; i++) times.push(performance.now());
+      const now = tokens > 0 ? this.now() : 0;
+      for (let i = 0; i < tokens; i++) times.push(now);
       this.waiting?.();
     });
   }
@@ -99,11 +113,11 @@ async function measurePrompt(
 ): Promise<Pick<Measured["gaps"], "alone" | "prompt"> & Pick<Measured, "promptMs">> {
   for (let i = 0; i < STREAMS; i++) streams.start(body(seed + i, 40, ANSWER_TOKENS_MAX)).catch(cut);
   await streams.more(10);
-  const begin = performance.now();
+  const begin = streams.now();
   await streams.more(PHASE_TOKENS);
-  const sent = performance.now();
+  const sent = streams.now();
   await streams.start(body(seed + 100, Number(values.words), 1));
-  const answered = performance.now();
+  const answered = streams.now();
   return {
     alone: streams.gaps(begin, sent),
     prompt: streams.gaps(sent, answered),
@@ -114,24 +128,24 @@ async function measurePrompt(
 async function measure(server: RunningServer, seed: number): Promise<Measured> {
   const streams = new Streams(server);
   const { promptMs, ...first } = await measurePrompt(streams, seed);
-  const answered = performance.now();
+  const answered = streams.now();
   await streams.more(PHASE_TOKENS);
-  const again = performance.now();
+  const again = streams.now();
   streams.start(body(seed + 200, 40, ANSWER_TOKENS_MAX)).catch(cut);
   await streams.more(10);
-  const five = performance.now();
+  const five = streams.now();
   await streams.more(PHASE_TOKENS);
-  const crowd = performance.now();
+  const crowd = streams.now();
   for (let i = 0; i < IDLE_CLIENTS; i++)
     streams.start(body(seed + 1000 + i, 20, ANSWER_TOKENS_MAX)).catch(cut);
   await streams.more(10);
-  const settled = performance.now();
+  const settled = streams.now();
   await streams.more(PHASE_TOKENS);
   const gaps = {
     ...first,
     after: streams.gaps(answered, again),
     five: streams.gaps(five, crowd),
-    idle: streams.gaps(settled, performance.now()),
+    idle: streams.gaps(settled, streams.now()),
   };
   return { gaps, promptMs };
 }
@@ -178,10 +192,10 @@ async function printCurve(shares: readonly string[], modelPath: string, peer: Pe
   for (let pair = 0; pair < Number(values.pairs); pair++) {
     for (const [share, runs] of rows) {
       const flags = ["--prefill-share", share];
-      const options = { modelPath, threads: THREADS, sequences: STREAMS + 1, cells: CELLS, flags };
+      const options = { modelPath, threads, sequences: STREAMS + 1, cells: CELLS, flags };
       const server = await startServer("svc", options, peer);
       runs.push(await measurePrompt(new Streams(server), 1 + pair * 10_000));
-      await server.stop();
+      await server.kill(); // four answers are under way
     }
   }
   console.log(
@@ -202,13 +216,13 @@ async function main(): Promise<void> {
   if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
-  console.log(`${await machineLine(peer.release, THREADS)}\n`);
+  console.log(`${await machineLine(peer.release, threads)}\n`);
   if (values.shares !== undefined) return printCurve(values.shares.split(","), modelPath, peer);
   const runs = new Map<Side, Measured[]>(SIDES.map((side) => [side, []]));
   for (let pair = 0; pair < Number(values.pairs); pair++) {
     for (const side of SIDES) {
       // One slot more than streams, for the long prompt and then a fifth stream; the 200 clients are queued.
-      const options = { modelPath, threads: THREADS, sequences: STREAMS + 1, cells: CELLS };
+      const options = { modelPath, threads, sequences: STREAMS + 1, cells: CELLS };
       const server = await startServer(side, options, peer);
       runs.get(side)?.push(await measure(server, 1 + pair * 10_000));
       await server.stop();
