@@ -1,7 +1,7 @@
 // Products with weights of every type that is packed on loading (ffi/kernels/packed_gemm.h), seen from
 // what the model makes of them. On processors without AVX2 the library's other ways are tested in the same manner.
 
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
@@ -74,11 +74,18 @@ describe.each([
   // Tokens are sent to experts by a product of F32 weights, which is llama.cpp's own and differs in the last bit.
   ["a mixture of experts", tinyExperts, 1e-4],
 ] as const)("weights of each type, %s", (_name, pathOf, tolerance) => {
+  let path: string;
+  let wanted: readonly RowLogprobs[];
+  beforeAll(async () => {
+    path = pathOf();
+    const exact = await tinyBackend({}, path);
+    wanted = afterEach(exact, TOKENS);
+    exact.close();
+  });
+
   test.each(TYPES)(
     "%s: a row does not depend on those beside it, and the model stays itself",
     async (type, most) => {
-      const path = pathOf();
-      const exact = await tinyBackend({}, path);
       const backend = await backendOf(path, type);
       try {
         const together = afterEach(backend, TOKENS);
@@ -87,12 +94,10 @@ describe.each([
             if (tolerance === 0) expect(row).toEqual(together[i] as RowLogprobs);
             else expect(distance(row, together[i])).toBeLessThan(tolerance);
           });
-        const wanted = afterEach(exact, TOKENS);
         const errors = together.map((row, i) => distance(row, wanted[i])).sort((a, b) => a - b);
         expect(errors[TOKENS.length >> 1]).toBeLessThan(most);
       } finally {
         backend.close();
-        exact.close();
       }
     },
   );
