@@ -80,11 +80,15 @@ zig_tools() {
         exit 1
     }
     # musl's threads have small stacks unless a library asks for more. zig checks for undefined behaviour unless switched off.
-    flags="-target $zig_target -fno-sanitize=undefined -Wno-unused-command-line-argument -Wno-unknown-pragmas"
+    flags="-target $zig_target -fno-sanitize=undefined -Wno-error=unused-parameter -Wno-unused-command-line-argument -Wno-unknown-pragmas"
     stack=
     [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608"
-    shadow gcc "exec $zig cc $flags $stack -s \"\$@\""
+    # zig links no bundles, CMake's kind of a library that is only opened; macOS opens others as well.
+    unbundled='for arg; do shift; [ "$arg" != -bundle ] || arg=-dynamiclib; set -- "$@" "$arg"; done'
+    shadow gcc "$unbundled
+exec $zig cc $flags $stack -s \"\$@\""
     shadow g++ "[ \"\$*\" != --version ] || { echo \"zig \$($zig version)\"; exit; }
+$unbundled
 exec $zig c++ $flags $stack -s \"\$@\""
     shadow ld "echo 'ld of zig'"
     shadow strip : # the linker has done it
