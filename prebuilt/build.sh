@@ -11,7 +11,7 @@
 # `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
 # dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter.
-# SVC_CPU_VARIANTS=OFF builds one CPU variant, of AVX2 or armv8, in a tenth of the time.
+# SVC_CPU_VARIANTS=OFF builds one CPU variant, for the oldest processors, in a tenth of the time.
 # SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
 # About 8 minutes on 2 cores, and 15 more for images.

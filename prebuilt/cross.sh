@@ -79,10 +79,10 @@ zig_tools() {
         echo "prebuilt/cross.sh: zig is missing: pip install ziglang, and set SVC_ZIG to its file ziglang/zig" >&2
         exit 1
     }
-    # musl's threads have small stacks unless a library asks for more. zig checks for undefined behaviour unless switched off.
+    # musl's threads have small stacks unless a library asks for more, and its loader searches for libraries that are loaded already. zig checks for undefined behaviour unless switched off.
     flags="-target $zig_target -fno-sanitize=undefined -Wno-error=unused-parameter -Wno-unused-command-line-argument -Wno-unknown-pragmas"
     stack=
-    [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608"
+    [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608 '-Wl,-rpath,\$ORIGIN'"
     # zig links no bundles, CMake's kind of a library that is only opened; macOS opens others as well.
     unbundled='for arg; do shift; [ "$arg" != -bundle ] || arg=-dynamiclib; set -- "$@" "$arg"; done'
     shadow gcc "$unbundled
