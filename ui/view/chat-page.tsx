@@ -21,7 +21,7 @@ import { t } from "../texts/texts.ts";
 /** Messages rendered at first, and for each step towards the beginning. */
 const RENDERED_AT_ONCE = 30;
 
-/** Messages that stay rendered at the end: more make typing slow. So many are taller than every screen. */
+/** Messages that stay rendered at the end: more make typing slow, and this number is taller than every screen. */
 const RENDERED_MAX_AT_END = 150;
 
 /** Distance from the end up to which the thread counts as scrolled to the end, CSS pixels. */
