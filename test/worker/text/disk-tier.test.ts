@@ -58,6 +58,17 @@ describe("blocks", () => {
     expect(tier.counted().writtenBytes).toBe(3 * statSync(blockPath(folder, keyAt(0))).size);
   });
 
+  test("can be written by two engines at once, which may have the same process number", async () => {
+    const folder = join(tempDir(), "cache");
+    const tiers = [1, 2].map(() => new DiskTier(folder, 1 << 30, () => undefined));
+    for (const tier of tiers) tier.write(keyAt(0), 0, CELLS);
+    await until("both have written", () => tiers.every(({ pending }) => pending === 0));
+    for (const tier of tiers) {
+      expect(tier.counted().failedWrites).toBe(0);
+      expect(await tier.read(keyAt(0), 0)).toEqual(CELLS);
+    }
+  });
+
   const damages: readonly (readonly [string, (path: string, other: string) => void])[] = [
     ["is cut off", (path) => writeFileSync(path, readFileSync(path).subarray(0, 5000))],
     ["is empty", (path) => writeFileSync(path, "")],

@@ -59,7 +59,6 @@ export class DiskTier {
   private isWriting = false;
   private used = 0; // bytes, as far as known
   private pausedUntilMs = 0; // monotonic
-  private serial = 0;
   private counts: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
 
   /**
@@ -149,7 +148,8 @@ export class DiskTier {
     file.set(cells, HEADER_BYTES);
     file.set(randomBytes(NONCE_BYTES), MAGIC.length);
     file.set(this.macOf(file), MAC_FROM);
-    const unfinished = `${path}.${process.pid}-${this.serial++}`;
+    // Not the process's number: containers that share the folder, or follow each other, have the same ones.
+    const unfinished = `${path}.${randomBytes(8).toString("hex")}`;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
       await writeFile(unfinished, file, { mode: 0o600, flag: "wx" });
