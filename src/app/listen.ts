@@ -1,5 +1,6 @@
 // Listeners of the server, the MCP endpoint and Ollama's port: opens and drains them.
 
+import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
@@ -86,6 +87,10 @@ function listenOrSay(handler: Handler, place: Place): Listening {
 /** Why listening failed, and the fix. */
 function listenProblem(error: unknown, { host, flag }: Place): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
+  // Which code a name gives that no resolver knows depends on the machine's resolvers.
+  const isUnknownName = isIP(host) === 0 && (code === "ENOENT" || code === "ENOTFOUND" || code === "EINVAL");
+  if (isUnknownName)
+    return "the host name is unknown. Use --host 0.0.0.0 for all addresses, or an address of this machine.";
   switch (code) {
     case "EADDRNOTAVAIL": {
       const own = Object.values(networkInterfaces()).flatMap((all) =>
@@ -93,9 +98,6 @@ function listenProblem(error: unknown, { host, flag }: Place): string {
       );
       return `${host} is not an address of this machine. Use --host 0.0.0.0 for all addresses, or one of: ${own.join(", ")}.`;
     }
-    case "ENOENT":
-    case "ENOTFOUND":
-      return "the host name is unknown. Use --host 0.0.0.0 for all addresses, or an address of this machine.";
     case "EACCES":
       return `ports below 1024 need root. Choose another with ${flag}.`;
     case "EADDRINUSE":
