@@ -14,6 +14,8 @@ const SLOW_MS = 60_000;
 
 const questions = (page: Page): Promise<readonly string[]> => page.locator(".bubble").allInnerTexts();
 const typed = (page: Page): Promise<string> => page.getByLabel("Message").inputValue();
+const shows = (page: Page, draft: string): Promise<boolean> =>
+  until(`the composer has "${draft}"`, async () => (await typed(page)) === draft);
 
 async function type(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message").fill(text);
@@ -62,18 +64,18 @@ describeInBrowser("the conversation page", () => {
       await say(page, "First");
       await page.getByLabel("Message").fill("Half a thought");
       await page.getByRole("button", { name: "New conversation" }).click();
-      expect(await typed(page)).toBe("");
+      await shows(page, "");
       await page.getByLabel("Message").fill("Another");
       await page.getByRole("link", { name: "First" }).click();
-      expect(await typed(page)).toBe("Half a thought");
+      await shows(page, "Half a thought");
       await page.reload();
       await page.getByText("Well said").waitFor();
-      expect(await typed(page)).toBe("Half a thought");
+      await shows(page, "Half a thought");
       await page.getByRole("button", { name: "New conversation" }).click();
-      expect(await typed(page)).toBe("Another");
+      await shows(page, "Another");
       await say(page, "Another one");
       await page.getByRole("button", { name: "New conversation" }).click();
-      expect(await typed(page)).toBe("");
+      await shows(page, "");
       expect(troubles).toEqual([]);
     },
     SLOW_MS,
