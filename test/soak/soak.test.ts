@@ -1,5 +1,5 @@
 // A server under mixed traffic for a while: nothing leaks, nothing is lost or told twice, and what it counts is what its
-// clients saw. A minute here, three in .ci/run; `bun test/soak/main.ts --minutes 30` takes its time.
+// clients saw. A minute here, two in .ci/run; `bun test/soak/main.ts --minutes 30` takes its time.
 
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";

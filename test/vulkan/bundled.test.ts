@@ -5,9 +5,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { RELEASE } from "../../src/backends/catalog.ts";
 import { newFolder, runShell } from "../helpers/binary.ts";
-import { IS_WANTED, OPTIONS } from "./device.ts";
+import { IS_SLOW, IS_WANTED, OPTIONS } from "./device.ts";
 
-describe.skipIf(!IS_WANTED)("a build with Vulkan inside", () => {
+describe.skipIf(!IS_WANTED || !IS_SLOW)("a build with Vulkan inside", () => {
   const binary = join(newFolder(), "svc");
   const cache = newFolder();
 

@@ -6,6 +6,8 @@ import { newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
 
 export const IS_WANTED = process.env["SVC_VULKAN_TESTS"] === "1";
+/** Builds, and shaders that no other test compiles: most of a minute each on two cores. */
+export const IS_SLOW = process.env["SVC_SLOW_TESTS"] === "1";
 const LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
 if (IS_WANTED && !existsSync(LAVAPIPE))
   throw new Error(`${LAVAPIPE} is missing: install mesa-vulkan-drivers`);

@@ -10,6 +10,7 @@ import { writeProjector } from "../helpers/write-projector.ts";
 import {
   devicesOf,
   installVulkan,
+  IS_SLOW,
   IS_WANTED,
   killEngine,
   OPTIONS,
@@ -80,38 +81,42 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
     expect(metrics).toMatch(/^svc_device_memory_free_bytes\{device="Vulkan0"\} [1-9]/m);
   }, 120_000);
 
-  test("a projector takes what was estimated, of the driver's own count, also after an image", async () => {
-    const file = join(newFolder(), "mmproj.gguf");
-    writeProjector(file, {
-      modelWidth: 256,
-      images: { width: 512, ffn: 1024, heads: 8, layers: 4, edge: 224, patch: 14 },
-    });
-    const library = preloadLibrary();
-    const measured = async (flags: readonly string[], content?: readonly unknown[]) => {
-      const memory = join(newFolder(), "bytes");
-      const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_MEMORY: memory };
-      const server = await startServer(flags, { ...OPTIONS, env });
-      await completeText(server.url, ask(CAPITAL)); // it is loaded then
-      if (content !== undefined)
-        expect(
-          (await postChat(server.url, { messages: [{ role: "user", content }], max_tokens: 1 })).status,
-        ).toBe(200);
-      const [card] = (await systemOf(server)).models[0]?.placement?.devices ?? [];
-      const used = Number(readFileSync(memory, "utf8"));
-      await server.stop();
-      return { used, estimated: card?.estimated_bytes ?? 0 };
-    };
-    const url = `data:image/png;base64,${Buffer.from(plain(255, 0, 0)).toString("base64")}`;
-    const bare = await measured([]);
-    const loaded = await measured(["--mmproj", file]);
-    const asked = await measured(["--mmproj", file], [{ type: "image_url", image_url: { url } }]);
-    const estimated = loaded.estimated - bare.estimated;
-    expect(estimated).toBeGreaterThan(statSync(file).size);
-    for (const { used } of [loaded, asked]) {
-      const ratio = estimated / (used - bare.used);
-      expect([ratio > 0.9, ratio < 1.1, ratio]).toEqual([true, true, ratio]);
-    }
-  }, 180_000);
+  test.skipIf(!IS_SLOW)(
+    "a projector takes what was estimated, of the driver's own count, also after an image",
+    async () => {
+      const file = join(newFolder(), "mmproj.gguf");
+      writeProjector(file, {
+        modelWidth: 256,
+        images: { width: 512, ffn: 1024, heads: 8, layers: 4, edge: 224, patch: 14 },
+      });
+      const library = preloadLibrary();
+      const measured = async (flags: readonly string[], content?: readonly unknown[]) => {
+        const memory = join(newFolder(), "bytes");
+        const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_MEMORY: memory };
+        const server = await startServer(flags, { ...OPTIONS, env });
+        await completeText(server.url, ask(CAPITAL)); // it is loaded then
+        if (content !== undefined)
+          expect(
+            (await postChat(server.url, { messages: [{ role: "user", content }], max_tokens: 1 })).status,
+          ).toBe(200);
+        const [card] = (await systemOf(server)).models[0]?.placement?.devices ?? [];
+        const used = Number(readFileSync(memory, "utf8"));
+        await server.stop();
+        return { used, estimated: card?.estimated_bytes ?? 0 };
+      };
+      const url = `data:image/png;base64,${Buffer.from(plain(255, 0, 0)).toString("base64")}`;
+      const bare = await measured([]);
+      const loaded = await measured(["--mmproj", file]);
+      const asked = await measured(["--mmproj", file], [{ type: "image_url", image_url: { url } }]);
+      const estimated = loaded.estimated - bare.estimated;
+      expect(estimated).toBeGreaterThan(statSync(file).size);
+      for (const { used } of [loaded, asked]) {
+        const ratio = estimated / (used - bare.used);
+        expect([ratio > 0.9, ratio < 1.1, ratio]).toEqual([true, true, ratio]);
+      }
+    },
+    180_000,
+  );
 
   test("a device that does not exist, and shares for more devices than there are, are refused by name", async () => {
     const number = await runBinary(["serve", "--port", "0", "--main-gpu", "3"], OPTIONS);
