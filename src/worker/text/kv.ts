@@ -1,8 +1,4 @@
-// The KV cache: slots of running sequences, finished prefixes kept for reuse, and the prefix hits of new sequences. Only
-// this file changes the native cache.
-//
-// Prefixes are found by comparing tokens slot by slot. There are a few dozen slots and a comparison ends at the first
-// difference, so a search takes microseconds and needs no index (docs/decisions/013).
+// The KV cache: slots of running sequences, and finished prefixes kept for reuse, which new sequences take or share.
 //
 // Memory that cannot be truncated is shared at checkpoints (state-sharing.ts, docs/decisions/084).
 
@@ -12,34 +8,14 @@ import type { Backend, SlotId } from "./backend.ts";
 import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkpoints.ts";
 import type { CellBook } from "./cells.ts";
 import type { KeptPrefixes } from "./kept-prefixes.ts";
+import { type Match, PrefixHits } from "./prefix-hits.ts";
 import { Restoring, type RestoreState } from "./restoring.ts";
+import { cellsToAdmit } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 import { SlotPool } from "./slot-pool.ts";
 import { BLOCK_TOKENS } from "./tiers/block.ts";
 import { type CacheTiers, NO_TIERS, type TierCounts } from "./tiers/tiers.ts";
-import { type Holder, type Divergence, PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
-
-/** The prefix hit of a sequence. */
-export interface Match {
-  /** Slot to share or to take over; undefined without a hit. */
-  readonly source: SlotId | undefined;
-  readonly shared: number;
-  readonly sharedPinned: number;
-  /** Those of the shared tokens that come from the slot; the rest is restored from a tier. Absent: all. */
-  readonly pooled?: number;
-  /** A running sequence is computing a longer prefix: waiting for it is better than computing it twice. */
-  readonly wait: boolean;
-  /** The state to restore; undefined where only cells are shared. */
-  readonly checkpoint?: Checkpoint;
-  /** The sequence that computes the awaited prefix, and where its state must be saved. */
-  readonly divergence?: Divergence;
-}
-
-/** The other sequences at a search. */
-interface Around {
-  readonly running: readonly Sequence[];
-  readonly ahead: readonly Sequence[];
-}
+import { PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /** What is kept outside the cache. */
 export interface KvStores {
@@ -49,12 +25,8 @@ export interface KvStores {
   readonly tiers?: CacheTiers | undefined;
 }
 
-/** As the scheduler leaves free for each running sequence. */
-const HEADROOM_CELLS = 16;
-
-const NO_HIT: Match = { source: undefined, shared: 0, sharedPinned: 0, wait: false };
-
 export class KvCache {
+  readonly hits: PrefixHits;
   private readonly backend: Backend;
   private readonly book: CellBook;
   private readonly keptMax: number;
@@ -76,6 +48,8 @@ export class KvCache {
     this.book = this.pool.book;
     this.kept = this.pool.kept;
     this.keptMax = this.pool.keptMax;
+    const sources = { pool: this.pool, sharing: this.sharing, tiers: this.tiers };
+    this.hits = new PrefixHits({ reuse: backend.reuse, ...sources });
     const share = (source: SlotId, target: SlotId, sequence: Sequence, length: number): void => {
       backend.shareSlot(source, target, sequence.positionOf(length));
       this.book.share(source, target, length);
@@ -126,7 +100,7 @@ export class KvCache {
     const { tiers, sharing } = this;
     if (tiers === undefined) return;
     const onState = sharing && ((at: number, state: Uint8Array) => sharing.found(sequence, at, state));
-    tiers.request(sequence, this.match(sequence, running, []).shared, onState);
+    tiers.request(sequence, this.hits.find(sequence, running, []).shared, onState);
   }
 
   /** A sequence has ended, admitted or not. */
@@ -145,7 +119,7 @@ export class KvCache {
     if (!this.isReading(sequence)) return false;
     // The state that all blocks lead to decides how many are restored.
     if (this.sharing !== undefined || this.restoring?.has(sequence) !== false) return true;
-    const match = this.match(sequence, running, []);
+    const match = this.hits.find(sequence, running, []);
     if (!match.wait) this.restoreFirst(sequence, match, running);
     return true;
   }
@@ -153,8 +127,7 @@ export class KvCache {
   /** Restores the hit of a waiting sequence piece by piece before it is admitted, if it is long. */
   restoreFirst(sequence: Sequence, match: Match, running: readonly Sequence[]): RestoreState {
     if (this.restoring === undefined) return "now";
-    const headroom = HEADROOM_CELLS * (running.length + 1);
-    const cells = sequence.known - match.sharedPinned + (running.length === 0 ? 0 : headroom);
+    const cells = cellsToAdmit(sequence, match.sharedPinned, running.length);
     return this.restoring.begin(sequence, match, cells, running.length === 0);
   }
 
@@ -183,52 +156,11 @@ export class KvCache {
   }
 
   /**
-   * The longest prefix hit of a waiting sequence among finished and running sequences. `ahead`: candidates that will be
-   * admitted before it.
-   */
-  match(sequence: Sequence, running: readonly Sequence[], ahead: readonly Sequence[]): Match {
-    if (this.keptMax === 0 || sequence.scoresPrompt) return NO_HIT;
-    const max = sequence.known - 1; // at least one token is computed, for its logits
-    const shareable = (length: number): number => sequence.wholeChunks(Math.min(max, length));
-    let best = NO_HIT;
-    const consider = (source: SlotId, length: number): void => {
-      if (length > best.shared) {
-        best = { source, shared: length, sharedPinned: this.book.pinnedWithin(source, length), wait: false };
-      }
-    };
-    for (const { slot, tokens } of this.kept.within(sequence.partition)) {
-      const common = shareable(sequence.commonPrefix(tokens));
-      if (this.backend.reuse !== "whole" || common === tokens.length) consider(slot, common);
-    }
-    if (this.sharing !== undefined) return this.matchState(this.sharing, sequence, { running, ahead }, best);
-    if (this.backend.reuse !== "prefix") return best;
-    let promised = 0;
-    for (const other of [...running, ...ahead]) {
-      if (other.partition !== sequence.partition) continue;
-      const common = shareable(sequence.commonPrefix(other.firstTokens(other.known)));
-      if (other.slot !== undefined) consider(other.slot, shareable(Math.min(common, other.computed)));
-      promised = Math.max(promised, common);
-    }
-    const found = this.withBlocks(sequence, best);
-    return promised - found.shared >= PREFIX_TOKENS_MIN ? { ...found, wait: true } : found;
-  }
-
-  /** A prefix hit, lengthened by what the tiers hold in memory. */
-  private withBlocks(sequence: Sequence, best: Match): Match {
-    const pooled = best.shared - (best.shared % BLOCK_TOKENS);
-    const end = this.tiers?.restorable(sequence, pooled) ?? 0;
-    if (end - best.shared < PREFIX_TOKENS_MIN) return best;
-    const { source } = best;
-    const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, pooled);
-    return { source, shared: end, sharedPinned, pooled, wait: false };
-  }
-
-  /**
    * Admits a sequence to a slot, with a prefix hit of at most `sharedMax` tokens, as planned. The hit is searched again,
    * because an admission just before may have used it up.
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
-    const match = this.match(sequence, running, []);
+    const match = this.hits.find(sequence, running, []);
     const planned = Math.min(match.shared, sharedMax);
     const slot = this.takeSlot(sequence, match, planned);
     this.book.setPinned(slot, true);
@@ -238,7 +170,7 @@ export class KvCache {
 
   /** Plans the boundaries of a sequence that will be admitted with `shared` tokens. */
   prepare(sequence: Sequence, shared: number, running: readonly Sequence[]): void {
-    this.sharing?.planBoundaries(sequence, shared, this.holders(sequence, running));
+    this.sharing?.planBoundaries(sequence, shared, this.hits.holders(sequence, running));
   }
 
   /** A slot with the first `planned` tokens of a match. */
@@ -253,32 +185,6 @@ export class KvCache {
         : this.takePrefix(source, length, sequence.positionOf(length));
     if (planned > length) this.restoreBlocks(sequence, slot, planned);
     return slot;
-  }
-
-  /** The longest checkpoint with its cells, if it is longer than the hit so far; or one worth waiting for. */
-  private matchState(sharing: StateSharing, sequence: Sequence, around: Around, best: Match): Match {
-    const holders = this.holders(sequence, around.running);
-    const tierEnd = (from: number): number => this.tiers?.restorable(sequence, from) ?? 0;
-    const restorable = sharing.restorable(sequence, holders, tierEnd);
-    let found = best;
-    if (restorable !== undefined && restorable.checkpoint.tokens.length > best.shared) {
-      const { source, pooled, checkpoint } = restorable;
-      const shared = checkpoint.tokens.length;
-      const sharedPinned = source === undefined ? 0 : this.book.pinnedWithin(source, pooled);
-      found = { source, shared, sharedPinned, pooled, wait: false, checkpoint };
-    }
-    const divergence = sharing.divergence(sequence, [...around.running, ...around.ahead]);
-    if (divergence === undefined || divergence.at - found.shared < PREFIX_TOKENS_MIN) return found;
-    return { ...found, wait: true, divergence };
-  }
-
-  /** Slots that hold tokens of a sequence's partition. */
-  private holders({ partition }: Sequence, running: readonly Sequence[]): readonly Holder[] {
-    const held: Holder[] = [...this.kept.within(partition)];
-    for (const other of running)
-      if (other.partition === partition && other.slot !== undefined)
-        held.push({ slot: other.slot, tokens: other.firstTokens(other.computed) });
-    return held;
   }
 
   /** Restores a sequence's blocks into its slot, up to `to` tokens. */

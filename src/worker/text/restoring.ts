@@ -3,7 +3,7 @@
 
 import type { SlotId } from "./backend.ts";
 import type { Checkpoint } from "./checkpoints.ts";
-import type { Match } from "./kv.ts";
+import type { Match } from "./prefix-hits.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SlotPool } from "./slot-pool.ts";
 import type { CacheTiers } from "./tiers/tiers.ts";

@@ -72,6 +72,11 @@ export interface Plan<S> {
 /** Cells left free for each running sequence at an admission, so that the new one is not preempted at once. */
 const HEADROOM_CELLS = 16;
 
+/** Cells that must be available before a sequence is admitted beside `running` others. `pinned`: cells that it shares with these. */
+export function cellsToAdmit({ known }: Schedulable, pinned: number, running: number): number {
+  return known - pinned + (running === 0 ? 0 : HEADROOM_CELLS * (running + 1));
+}
+
 /**
  * Plans one step. Invariants: rows of each pass ≤ budget; rows and newly pinned cells ≤ free cells after preemption; the
  * oldest running sequence is never preempted; if a remaining sequence is eligible, or a candidate fits, there is at least
@@ -140,7 +145,7 @@ function admit<S extends Schedulable>(
   for (const candidate of candidates) {
     const { sequence, shared, sharedPinned } = candidate;
     const running = kept.length + admitted.length;
-    const needed = sequence.known - sharedPinned + HEADROOM_CELLS * (running + 1);
+    const needed = cellsToAdmit(sequence, sharedPinned, running);
     if (admitted.length >= freeSlots || chunk <= 0 || step.budget <= 0) break;
     if (running > 0 && step.cells - owed < needed) break;
     step.cells -= shared - sharedPinned;
