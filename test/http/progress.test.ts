@@ -1,15 +1,13 @@
 // return_progress in every dialect, as its official client sees it, and through a server in front of another one.
 
-import { describe, expect, onTestFinished, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
-import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Connections } from "../../src/upstream/connections.ts";
-import { UpstreamModel } from "../../src/upstream/model.ts";
 import { fakeServer } from "../helpers/listening.ts";
 import { answer } from "../helpers/run-events.ts";
+import { all, chat, modelOn, NEVER } from "../helpers/upstream-model.ts";
 
 const [ACCEPTED, ...REST] = answer("Hi ", "there");
 const PROMPT = { type: "prompt_progress", total: 237, cached: 64, processed: 128, ms: 12.4 } as const;
@@ -111,33 +109,8 @@ test.each([
 test.each(["chat", "messages", "responses"] as const)(
   "a server in front of another one passes it on: %s",
   async (dialect) => {
-    const front = new UpstreamModel({
-      name: "big",
-      kind: "text",
-      upstreams: [{ url: server.baseUrl(), model: "tiny", dialect, weight: 1 }],
-      routing: { policy: "round_robin", firstTokenMs: 5000, retries: 0, cooldownMs: 60_000, queueMax: 16 },
-      connections: new Connections(200),
-      fallbacks: () => [],
-      log: () => undefined,
-    });
-    onTestFinished(() => front.stop());
-    const request = (progress: boolean): RunRequest => ({
-      model: "big",
-      prompt: {
-        type: "chat",
-        messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
-        tools: [],
-        toolChoice: { type: "auto" },
-        thinking: { enabled: true, unsaid: true },
-      },
-      sampling: DEFAULT_SAMPLING,
-      stop: [],
-      choices: 1,
-      truncate: false,
-      ...(progress ? { progress } : {}),
-    });
-    const never = new AbortController().signal;
-    const told = await Array.fromAsync(front.generate(request(true), never));
+    const { model: front } = modelOn([{ url: server.baseUrl() }], { each: { model: "tiny", dialect } });
+    const told = await all(front.generate(chat({ progress: true }), NEVER));
     const load = { type: "load_progress", permille: 420 } as const;
     // In Responses it is a comment, which is not read.
     expect(told.slice(0, dialect === "responses" ? 2 : 3)).toMatchObject([
@@ -146,7 +119,7 @@ test.each(["chat", "messages", "responses"] as const)(
       { ...PROMPT, ms: 12 },
     ]);
     expect(told.at(-1)?.type).toBe("finish");
-    const quiet = await Array.fromAsync(front.generate(request(false), never));
+    const quiet = await all(front.generate(chat(), NEVER));
     expect(quiet.map(({ type }) => type)).not.toContain("prompt_progress");
   },
 );

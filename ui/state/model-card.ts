@@ -1,5 +1,7 @@
 // Model cards of /v1/models. Pure.
 
+import type { Preset } from "../../src/core/preset.ts";
+
 /** The fields of a card that the page uses. */
 export interface ModelCard {
   readonly id: string;
@@ -26,21 +28,8 @@ export interface ModelCard {
   readonly quantization?: string | null;
   /** Of its file, bytes. */
   readonly size_bytes?: number | null;
-  /** What requests get where they do not say. */
-  readonly defaults?: {
-    readonly temperature?: number;
-    readonly top_p?: number;
-    readonly top_k?: number;
-    readonly min_p?: number;
-    readonly presence_penalty?: number;
-    readonly frequency_penalty?: number;
-    readonly repetition_penalty?: number;
-    readonly max_tokens?: number;
-    readonly stop?: readonly string[];
-    /** Whether it has instructions. */
-    readonly system?: boolean;
-    readonly thinking?: boolean;
-  };
+  /** What requests get where they do not say, and whether there are instructions. */
+  readonly defaults?: Omit<Preset, "system"> & { readonly system?: boolean };
   /** Where its layers are computed; absent on the CPU and on older servers. */
   readonly placement?: string | null;
   /** Input modalities besides text; absent if unknown. */
