@@ -231,6 +231,6 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   uplot: ["ui/"],
   "pdfjs-dist": ["ui/"],
   fflate: ["ui/"],
-  htmlparser2: ["ui/"],
+  htmlparser2: ["src/backends/", "ui/"],
   "@mermaid-js/tiny": ["ui/"],
 };

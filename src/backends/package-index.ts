@@ -1,5 +1,6 @@
 // Client of a Python package index (simple repository API, PEP 503 and 691): finds the address of one file of a project.
 
+import { Parser } from "htmlparser2";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import { INDEX_ANSWER_MS, INDEX_BYTES_MAX } from "./limits.ts";
@@ -97,7 +98,22 @@ function jsonLinks(body: string): readonly Link[] {
 }
 
 function htmlLinks(body: string): readonly Link[] {
-  return [...body.matchAll(/<a\s[^>]*?href\s*=\s*["']([^"']+)["'][^>]*>\s*([^<]*?)\s*<\/a>/gi)].map(
-    ([, url = "", name = ""]) => ({ name, url: url.replaceAll("&amp;", "&") }),
-  );
+  const links: Link[] = [];
+  let open: string | undefined; // address of the link whose text is read
+  let name = "";
+  const parser = new Parser({
+    onopentag: (tag, { href }) => {
+      if (tag !== "a") return;
+      open = href;
+      name = "";
+    },
+    ontext: (piece) => (name += piece),
+    onclosetag: (tag) => {
+      if (tag !== "a" || open === undefined) return;
+      links.push({ name: name.trim(), url: open });
+      open = undefined;
+    },
+  });
+  parser.end(body);
+  return links;
 }
