@@ -23,7 +23,7 @@ import { cardOf, type ModelCard, ofKind, takes } from "../../ui/state/model-card
 import { chatRequest } from "../../ui/state/request.ts";
 import { merged } from "../../ui/state/merge.ts";
 import { snippetOf } from "../../ui/state/search.ts";
-import { emptyConversation, exportText, fromSession, importText } from "../../ui/state/transfer.ts";
+import { emptyConversation, exportText, fromSession, readExport } from "../../ui/state/transfer.ts";
 
 const question = (id: string, parent: string | null, attachments: Attachment[] = []): UserMessage => ({
   id,
@@ -305,7 +305,7 @@ describe("export files", () => {
   const conversation = said(question("q1", null), answer("a1", "q1"));
 
   test("are imported without loss", () => {
-    expect(importText(exportText([conversation]))).toEqual([conversation]);
+    expect(readExport(exportText([conversation])).conversations).toEqual([conversation]);
   });
 
   test.each([
@@ -314,7 +314,7 @@ describe("export files", () => {
     ["of a newer version", exportText([]).replace('"version": 1', '"version": 9'), "version 9"],
     ["damaged", exportText([conversation]).replace('"role": "user"', '"role": "king"'), "Conversation 1"],
   ])("that are %s are refused", (_, text, message) => {
-    expect(() => importText(text)).toThrow(message);
+    expect(() => readExport(text)).toThrow(message);
   });
 });
 

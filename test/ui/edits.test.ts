@@ -18,7 +18,7 @@ import { merged } from "../../ui/state/merge.ts";
 import { promptsFor, promptsIn, selectionIn } from "../../ui/state/prompt.ts";
 import { chatRequest } from "../../ui/state/request.ts";
 import { fileNameOf, markdownOf } from "../../ui/state/share.ts";
-import { emptyConversation, exportText, importedPart, importText } from "../../ui/state/transfer.ts";
+import { emptyConversation, exportText, readExport } from "../../ui/state/transfer.ts";
 
 const question = (id: string, parent: string | null, text = `Question ${id}`): UserMessage => ({
   id,
@@ -149,14 +149,14 @@ test("a slash and a part of a name find prompts, and the first blank of one is s
   expect(selectionIn("To {{language}}: {{text}}")).toEqual([3, 15]);
   expect(selectionIn("Plain")).toEqual([5, 5]);
   const text = exportText([], { prompts: [...prompts, { id: "x", name: "", text: "no name" }] });
-  expect(promptsIn(importedPart(text, "prompts"))).toEqual(prompts);
+  expect(promptsIn(readExport(text).parts.prompts)).toEqual(prompts);
 });
 
 test("assistants, pins, tags and cuts survive an export; invalid assistants are left out", () => {
   const assistant = { id: "x", name: "Poet", model: "", settings: { ...DEFAULT_SETTINGS, system: "Rhyme." } };
   const marked = { ...whole, pinned: true, tags: ["work"], cut: { from: "q2", at: "a2", summary: "" } };
   const text = exportText([marked], { assistants: [assistant, { id: "y" }] });
-  expect(importText(text)).toEqual([marked]);
-  expect(assistantsIn(importedPart(text, "assistants"))).toEqual([assistant]);
+  expect(readExport(text).conversations).toEqual([marked]);
+  expect(assistantsIn(readExport(text).parts.assistants)).toEqual([assistant]);
   expect(assistantsIn([{ ...assistant, settings: { system: "Old" } }])[0]?.settings.system).toBe("Old");
 });

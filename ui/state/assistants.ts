@@ -1,7 +1,6 @@
 // The assistants of this browser.
 
-import { assistantsIn } from "./assistant.ts";
-import type { Assistant } from "./assistant.ts";
+import { type Assistant, assistantsIn } from "./assistant.ts";
 import type { Conversation } from "./conversation.ts";
 import { change } from "./conversations.ts";
 import { namedList } from "./named-list.ts";

@@ -19,7 +19,7 @@ import {
   summaryOf,
 } from "./storage.ts";
 import { notify } from "./toasts.ts";
-import { emptyConversation, type ExportParts, exportText, importText } from "./transfer.ts";
+import { emptyConversation, type ExportParts, exportText } from "./transfer.ts";
 import { dropUnsaved, keepUnsaved, unsaved } from "./unsaved.ts";
 import { t } from "../texts/texts.ts";
 
@@ -232,13 +232,11 @@ export async function exportedText(ids: readonly string[], parts: ExportParts = 
 }
 
 /** Imports the conversations of an export file. Conversations that already exist are added as copies. */
-export function importAll(text: string): number {
-  const found = importText(text);
+export function importAll(found: readonly Conversation[]): void {
   for (const conversation of found) {
     const isKnown = summaries.value.some(({ id }) => id === conversation.id);
     add(isKnown || conversation.id === DRAFT ? { ...conversation, id: newId() } : conversation);
   }
-  return found.length;
 }
 
 /** Notifies other tabs that messages of a conversation or its queued question were saved, or that it was deleted. */

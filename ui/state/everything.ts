@@ -7,7 +7,7 @@ import { exportedImage, imagesIn } from "./image-transfer.ts";
 import { addImages, images, openImages } from "./images.ts";
 import { promptsIn } from "./prompt.ts";
 import { addPrompts, prompts } from "./prompts.ts";
-import { importedPart } from "./transfer.ts";
+import { readExport } from "./transfer.ts";
 
 /** Numbers of things by their kinds. */
 export interface Counts {
@@ -32,17 +32,18 @@ export async function exportEverything(): Promise<string | undefined> {
 
 /** Adds what an export file has. Throws an Error with a message for display if the file is invalid. */
 export async function importEverything(text: string): Promise<Counts> {
-  const conversations = importAll(text);
+  const { conversations, parts } = readExport(text);
   const found = {
-    assistants: assistantsIn(importedPart(text, "assistants")),
-    prompts: promptsIn(importedPart(text, "prompts")),
-    images: imagesIn(importedPart(text, "images")),
+    assistants: assistantsIn(parts.assistants),
+    prompts: promptsIn(parts.prompts),
+    images: imagesIn(parts.images),
   };
+  importAll(conversations);
   addAssistants(found.assistants);
   addPrompts(found.prompts);
   await addImages(found.images);
   return {
-    conversations,
+    conversations: conversations.length,
     assistants: found.assistants.length,
     prompts: found.prompts.length,
     images: found.images.length,

@@ -19,21 +19,23 @@ export function exportText(conversations: readonly Conversation[], parts: Export
   return JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, conversations, ...others }, null, 2);
 }
 
-/** A list of an export file, unchecked; undefined if it has none. */
-export function importedPart(text: string, name: keyof ExportParts): unknown {
-  return parsed(text)[name];
+/** What an export file has: its conversations, and its other parts as they are. */
+export interface Exported {
+  readonly conversations: readonly Conversation[];
+  readonly parts: Readonly<Record<keyof ExportParts, unknown>>;
 }
 
-/** The conversations of an export file. Throws an Error with a message for display if the file is invalid. */
-export function importText(text: string): readonly Conversation[] {
-  const { format, version, conversations } = parsed(text);
+/** Reads an export file. Throws an Error with a message for display if it or one of its conversations is invalid. */
+export function readExport(text: string): Exported {
+  const { format, version, conversations, assistants, prompts, images } = parsed(text);
   if (format !== FORMAT || !Array.isArray(conversations)) throw new Error(t.errors.notAnExport);
   if (version !== FORMAT_VERSION) throw new Error(t.errors.exportVersion(String(version), FORMAT_VERSION));
-  return conversations.map((item: unknown, index) => {
+  const read = conversations.map((item: unknown, index) => {
     if (Value.Check(Conversation, item)) return imported(item);
     const where = Value.Errors(Conversation, item).First()?.path ?? "";
     throw new Error(t.errors.invalidInExport(index + 1, where || t.errors.topLevel));
   });
+  return { conversations: read, parts: { assistants, prompts, images } };
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
