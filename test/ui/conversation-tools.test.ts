@@ -203,21 +203,25 @@ describeInBrowser("a conversation", () => {
       await page.reload();
       await box.fill("/t");
       const options = page.getByRole("listbox", { name: "Prompts" }).getByRole("option");
-      expect(await options.count()).toBe(2);
+      const offered = (count: number): Promise<boolean> =>
+        until(`${count} prompts are offered`, async () => (await options.count()) === count);
+      await offered(2);
       expect(await violations(page)).toEqual([]);
       await box.press("Escape");
-      expect(await options.count()).toBe(0);
+      await offered(0);
       await box.fill("/T");
+      await offered(2);
       await box.press("ArrowDown");
-      expect(await options.last().getAttribute("aria-selected")).toBe("true");
+      await page.getByRole("option", { selected: true }).and(options.last()).waitFor();
       await box.press("Enter");
       await until("the first blank is selected", async () => (await selected()) === "{{language}}");
       await page.keyboard.type("German");
-      expect(await box.inputValue()).toBe("Translate into German: {{text}}");
+      await until("it is typed", async () => (await box.inputValue()) === "Translate into German: {{text}}");
       await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: "Search actions" }).fill("insert prompt tidy");
       await page.keyboard.press("Enter");
       await until("it is added", async () => (await box.inputValue()).endsWith("{{text}}\n\nTidy this up:"));
+      await page.evaluate(() => new Promise(requestAnimationFrame)); // the cursor is set in a frame
       await box.fill("/nothing of this name");
       await box.press("Enter");
       await page.getByText("Well said").waitFor();
@@ -245,6 +249,7 @@ describeInBrowser("a conversation", () => {
       await until("the theme is dark", () =>
         page.evaluate(() => document.documentElement.dataset["theme"] === "dark"),
       );
+      await page.getByRole("combobox", { name: "Search actions" }).waitFor({ state: "hidden" });
       await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: "Search actions" }).fill("models");
       await page.keyboard.press("Enter");
