@@ -224,7 +224,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     apply: live.apply,
     close: async () => {
       stopping.abort();
-      await hub.stop();
+      await Promise.all([hub.stop(), models.stopPreparing()]);
       core.closeApprovals();
       const drainMs = settings.server.drain_timeout * 1000;
       await drain(listening, { isBusy: () => core.isBusy(), drainMs }, async () => {

@@ -89,5 +89,7 @@ export interface ModelRuntime {
   load(options?: { readonly isPreload?: boolean }): Promise<RuntimeFacts>;
   unload(): Promise<void>;
   reload(): Promise<RuntimeFacts>;
+  /** Stops it permanently if its files are still being fetched; absent where it has none. */
+  stopPreparing?(): Promise<void>;
   stop(): Promise<void>;
 }

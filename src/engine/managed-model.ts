@@ -44,6 +44,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   private state: State = { type: "unloaded" };
   private engine: EngineClient | undefined; // also while it starts or ends
   private readonly leases = new Map<EngineClient, number>(); // leases of each engine
+  private isPreparing = false;
   private readonly retiring = new Set<EngineClient>(); // replaced; stopped after their last request
   private running = 0;
   private waiters: Waiter[] = [];
@@ -228,6 +229,11 @@ export class ManagedModel implements Holder, ModelRuntime {
     return this.state.type === "loaded" ? this.state.engine : undefined;
   }
 
+  /** Stops it permanently if its files are still on their way: requests would wait for them in vain. */
+  async stopPreparing(): Promise<void> {
+    if (this.isPreparing) await this.stop();
+  }
+
   /** Stops it permanently; open requests fail. */
   async stop(): Promise<void> {
     const { state } = this;
@@ -359,7 +365,8 @@ export class ManagedModel implements Holder, ModelRuntime {
     const { prepare, checkMemory, startEngine, places, claimsOf = () => nothing } = this.deps;
     this.failure = undefined;
     try {
-      const options = await prepare(signal);
+      this.isPreparing = true;
+      const options = await prepare(signal).finally(() => (this.isPreparing = false));
       const claimOf = claimsOf(options);
       const mayEvict = (): boolean => this.isPinned || this.waiters.some(({ isPreload }) => !isPreload);
       const freeBytes = await places.take(

@@ -332,6 +332,11 @@ export class Models implements ModelControl {
     return [...this.models, ...this.leaving].reduce((sum, { model }) => sum + model.activeRuns, 0);
   }
 
+  /** Ends downloads of models, and the requests that wait for them. */
+  async stopPreparing(): Promise<void> {
+    await Promise.all(this.models.map(async ({ model }) => model.stopPreparing?.()));
+  }
+
   /** Ends all engine processes. */
   async stop(): Promise<void> {
     await Promise.all([...this.models, ...this.leaving].map(({ model }) => model.stop()));

@@ -1,10 +1,12 @@
-// Lock file that keeps two processes from downloading the same content. The holder touches it periodically; an old lock
-// belongs to a process that was killed.
+// Lock file that keeps two processes from downloading the same content. It names machine and process of its holder, who touches
+// it periodically. A lock whose process is gone, or which is old, belongs to one that was killed.
 //
-// Two holders at once, after a suspended machine wakes, are harmless: both write the same bytes to the same file, which is
-// verified before it gets its name. Bun has no flock, and the npm packages for locks are unmaintained.
+// Two holders at once, after a suspended machine wakes or in containers that share a name, are harmless: both write the same
+// bytes to the same file, which is verified before it gets its name. Bun has no flock, and the npm packages for locks are
+// unmaintained.
 
-import { mkdirSync, openSync, closeSync, rmSync, statSync, utimesSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { LOCK_BEAT_MS, LOCK_STALE_MS } from "./limits.ts";
 
@@ -21,7 +23,7 @@ export async function withLock<T>(
   for (let told = false; !take(file); told = true) {
     if (!told) onWait?.();
     signal?.throwIfAborted();
-    if (isStale(file)) rmSync(file, { force: true });
+    if (isAbandoned(file)) rmSync(file, { force: true });
     else await Bun.sleep(LOCK_BEAT_MS);
   }
   const beat = setInterval(() => touch(file), LOCK_BEAT_MS);
@@ -35,17 +37,33 @@ export async function withLock<T>(
 
 function take(file: string): boolean {
   try {
-    closeSync(openSync(file, "wx"));
+    writeFileSync(file, `${hostname()} ${process.pid}`, { flag: "wx" });
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (isErrno(error, "EEXIST")) return false;
     throw error;
   }
 }
 
-function isStale(file: string): boolean {
+function isAbandoned(file: string): boolean {
   const stat = statSync(file, { throwIfNoEntry: false });
-  return stat !== undefined && Date.now() - stat.mtimeMs > LOCK_STALE_MS;
+  if (stat === undefined) return false;
+  return Date.now() - stat.mtimeMs > LOCK_STALE_MS || isOfDeadProcess(file);
+}
+
+function isOfDeadProcess(file: string): boolean {
+  try {
+    const [, host, pid] = /^(.+) (\d+)$/.exec(readFileSync(file, "utf8")) ?? [];
+    if (host !== hostname()) return false;
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return isErrno(error, "ESRCH");
+  }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }
 
 function touch(file: string): void {

@@ -84,7 +84,7 @@ describe("svc serve -m owner/name", () => {
   test("can be stopped during a download", async () => {
     const { hub, env } = setup();
     const release = hub.hold();
-    const server = await startServer(["-m", "acme/tiny-GGUF"], { env });
+    const server = await startServer(["-m", "acme/tiny-GGUF", "--drain-timeout", "86400"], { env });
     await until("the download has begun", () => hub.storageAuthorization.length === 1);
     const waiting = postChat(server.url, ask(CAPITAL)).then(({ status: code }) => code);
     await until("the request has arrived", () => status(server.url).then((state) => state === "reloading"));

@@ -35,7 +35,8 @@ function open({ port }: Listening, text: string, drip?: string) {
   return { ended: ended.promise, received: () => received };
 }
 
-test(
+// Both wait for the same timer.
+test.concurrent(
   "half a head is not waited for without end, not even one that drips",
   async () => {
     const server = listen(testApp().app, LOCAL);
@@ -52,7 +53,7 @@ test(
   CLOSED_MS_MAX,
 );
 
-test(
+test.concurrent(
   "an answer is waited for however long it takes; then its connection is kept for a while",
   async () => {
     const told = Promise.withResolvers<void>();
