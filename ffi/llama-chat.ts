@@ -198,7 +198,7 @@ export class LlamaTemplates {
         this.typed ||= limits.typed;
         const info = prompt.type === "chat" ? this.info(handle) : undefined;
         if (info === undefined || limits.generic || !lacksCalls(info))
-          return this.ready(handle, prompt, info, rendering.files);
+          return this.readyOrFreed(handle, prompt, info, rendering.files);
         this.generic = true;
         return retry({ generic: true });
       }
@@ -244,6 +244,15 @@ export class LlamaTemplates {
 
   private info(handle: Handle): RenderInfo {
     return JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+  }
+
+  private readyOrFreed(...[handle, ...facts]: Parameters<LlamaTemplates["ready"]>): RenderedPrompt {
+    try {
+      return this.ready(handle, ...facts);
+    } catch (error) {
+      this.native.svc_render_free(handle);
+      throw error;
+    }
   }
 
   private ready(

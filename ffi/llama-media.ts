@@ -11,6 +11,12 @@ import { cText, type Handle, nativeText } from "./text.ts";
 /** Integers per chunk from svc_render_media. */
 const CHUNK_NUMBERS = 6;
 
+/** llama.h: LLAMA_TOKEN_NULL. No placeholder has this number. */
+const NO_TOKEN = -1;
+const FOREIGN =
+  "This model cannot take images or audio: its vocabulary lacks tokens that its projector (mmproj) needs around them, so the " +
+  "projector is probably that of another model. Send text only, or start the server with the projector that came with the model.";
+
 export interface MediaOptions {
   readonly threads: number;
   /** Index in svc_system_info; -1: the CPU. */
@@ -46,7 +52,7 @@ export class LlamaMedia {
   readonly modalities: readonly Modality[];
   private readonly native: Native;
   private readonly contents = new Map<string, number>(); // placeholder by content key, oldest first
-  private lastContent = -1;
+  private lastContent = NO_TOKEN;
 
   private constructor(native: Native, handle: Handle) {
     this.native = native;
@@ -66,18 +72,24 @@ export class LlamaMedia {
     return new LlamaMedia(native, handle);
   }
 
-  /** The media chunks of a rendered prompt. Writes their placeholders into its tokens. */
+  /**
+   * The media chunks of a rendered prompt. Writes their placeholders into its tokens. Throws ServiceError(unsupported_capability)
+   * where the model lacks a token that belongs around them: libmtmd then has -1 in its place.
+   */
   chunks(rendered: Handle, { files }: MediaFiles, tokens: Int32Array): readonly MediaChunk[] {
     const count = -this.native.svc_render_media(rendered, new Int32Array(1), 0);
     const numbers = new Int32Array(Math.max(1, count * CHUNK_NUMBERS));
     if (count > 0) this.native.svc_render_media(rendered, numbers, numbers.length);
-    return Array.from({ length: count }, (_, index) => {
+    const chunks = Array.from({ length: count }, (_, index): MediaChunk => {
       const row = numbers.subarray(index * CHUNK_NUMBERS, (index + 1) * CHUNK_NUMBERS);
       const [at = 0, length = 0, positions = 0, item = 0, part = 0, whole = 0] = row;
       const content = this.content(`${files[item]?.key ?? ""} ${part} ${length}`);
       tokens.fill(content, at, at + length);
       return { index, at, tokens: length, positions, content, whole: whole === 1 };
     });
+    if (tokens.includes(NO_TOKEN))
+      throw new ServiceError("unsupported_capability", FOREIGN, { param: "messages" });
+    return chunks;
   }
 
   /** Starts to encode a chunk of a prompt. */

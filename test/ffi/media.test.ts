@@ -1,6 +1,7 @@
 // Pictures and recordings through libmtmd: the built-in model with a projector of random weights.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import type { ContentPart, Message } from "../../src/core/message.ts";
@@ -11,7 +12,9 @@ import { audioPart, checkered, imagePart, plain, png, pngWith, tone, wav } from 
 import { tinyBackend } from "../helpers/native.ts";
 import { PICTURE_TOKENS, tinyMmproj, tinyWideMmproj } from "../helpers/tiny-mmproj.ts";
 import { tinyWidePositions } from "../helpers/tiny-models.ts";
+import { tempDir } from "../helpers/tmp.ts";
 import { SOUND_TOKENS } from "../helpers/write-projector.ts";
+import { PROJECTOR_TYPES, writeProjectorType } from "../projectors/types.ts";
 
 const text = (words: string): ContentPart => ({ type: "text", text: words });
 
@@ -269,5 +272,24 @@ describe("models that accept one kind of media, or none", () => {
       const failure: unknown = await open({ mmprojPath }).catch((error: unknown) => error);
       expect(String(failure)).toContain("the projector (mmproj) could not be loaded: ");
     }
+  });
+
+  test("a projector whose marks are no tokens of the model is found at the first image", async () => {
+    const mmprojPath = join(tempDir(), "mmproj-idefics3.gguf");
+    const idefics = PROJECTOR_TYPES.find(({ type }) => type === "idefics3");
+    if (idefics === undefined) throw new Error("there is no idefics3");
+    writeProjectorType(mmprojPath, idefics);
+    const foreign = await open({ mmprojPath });
+    const [refused, written] = runAll(foreign, [ask(look(checkered())), ask([text("Hello")])]);
+    expect(refused).toMatchObject({
+      type: "error",
+      error: {
+        code: "unsupported_capability",
+        message: expect.stringContaining("vocabulary lacks tokens"),
+        param: "messages",
+      },
+    });
+    expect(Array.isArray(written)).toBe(true);
+    foreign.close();
   });
 });

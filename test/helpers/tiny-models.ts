@@ -12,7 +12,7 @@ import {
   u32Field,
   writeGguf,
 } from "../../src/lora/gguf-write.ts";
-import { type Field, readFields } from "../../src/core/gguf.ts";
+import { type Field, int32Array, readFields, stringsOf } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { f32Tensor } from "./tiny-tensors.ts";
 import { tempDir } from "./tmp.ts";
@@ -22,6 +22,9 @@ const TINY = join(import.meta.dir, "../../demo-model/tiny.gguf");
 const ALIGNMENT = 32;
 /** Magic, version, number of tensors, number of fields. */
 const HEAD_BYTES = 24;
+
+/** gguf.md: a type of tokens. */
+const CONTROL = 3;
 
 /** llama.h: enum llama_pooling_type */
 export const POOLING = { none: 0, mean: 1, cls: 2, last: 3, rank: 4 } as const;
@@ -105,6 +108,21 @@ export function tinyWidePositions(): string {
   return tinyWith("tiny-wide", [stringField("general.architecture", "qwen2vl"), ...extra, sections]);
 }
 
+/** The built-in model with further control tokens, in place of its rarest words. */
+export function tinyWithControls(texts: readonly string[]): string {
+  const fields = new Map(readFields(readFileSync(TINY)).map((field) => [field.key, field]));
+  const [tokens, types] = ["tokenizer.ggml.tokens", "tokenizer.ggml.token_type"].map((key) =>
+    fields.get(key),
+  );
+  if (tokens === undefined || types === undefined) throw new Error("the built-in model has tokens");
+  const names = [...(stringsOf(tokens) ?? [])];
+  const kinds = [...int32Array(types)];
+  const from = kinds.indexOf(CONTROL) - texts.length;
+  names.splice(from, texts.length, ...texts);
+  kinds.fill(CONTROL, from, from + texts.length);
+  return tinyWith("tiny-controls", [stringsField(tokens.key, names), int32sField(types.key, kinds)]);
+}
+
 /** The built-in model with another last token. */
 export function tinyOtherVocabulary(): string {
   const tokens = readFields(readFileSync(TINY)).find(({ key }) => key === "tokenizer.ggml.tokens");
@@ -142,7 +160,7 @@ export function tinyBert(pooling: keyof typeof POOLING): string {
     stringsField("tokenizer.ggml.tokens", BERT_TOKENS),
     int32sField(
       "tokenizer.ggml.token_type",
-      BERT_TOKENS.map((token) => (token.startsWith("[") ? 3 : 1)), // gguf.md: control, normal
+      BERT_TOKENS.map((token) => (token.startsWith("[") ? CONTROL : 1)),
     ),
   ];
   const path = join(tempDir(), `bert-${pooling}.gguf`);

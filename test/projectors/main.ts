@@ -1,20 +1,15 @@
 // Loads a projector of each type with random weights beside a tiny text model and sends it its kind of media through the executable:
-// the answer has to end cleanly, and media of another kind has to be refused. `--write` renews the table in docs/models.md, `--only NAMES`
-// picks types. npm run test:projectors
+// the answer has to end cleanly, and media of another kind has to be refused. The table in docs/models.md is of the same list.
+// `--only NAMES` picks types. npm run test:projectors
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launchServer } from "../helpers/binary.ts";
 import { checkered, tone } from "../helpers/drawn-media.ts";
-import { tinyWidePositions } from "../helpers/tiny-models.ts";
-import { type Medium, NOT_BUILT, PROJECTOR_TYPES, type ProjectorType, writeProjectorType } from "./types.ts";
-
-const DOCUMENT = new URL("../../docs/models.md", import.meta.url);
-const [BEGIN, END] = [
-  "<!-- projectors (npm run test:projectors -- --write) -->\n",
-  "<!-- end of projectors -->",
-];
+import { tinyWidePositions, tinyWithControls } from "../helpers/tiny-models.ts";
+import type { Medium, ProjectorType } from "./parts.ts";
+import { PROJECTOR_TYPES, writeProjectorType } from "./types.ts";
 
 function part(medium: Medium): object {
   if (medium === "image")
@@ -35,11 +30,17 @@ async function ask(url: string, medium: Medium): Promise<{ readonly status: numb
   return { status: response.status, text: await response.text() };
 }
 
+/** A tiny text model that can see or hear through it. */
+function modelOf({ isWide = false, controls = [] }: ProjectorType): string {
+  if (isWide) return tinyWidePositions();
+  return controls.length === 0 ? "svc-tiny" : tinyWithControls(controls);
+}
+
 /** What went wrong with a type; undefined where nothing did. */
 async function problemOf(type: ProjectorType, folder: string): Promise<string | undefined> {
   const file = join(folder, `mmproj-${type.type}.gguf`);
   writeProjectorType(file, type);
-  const model = type.isWide === true ? tinyWidePositions() : "svc-tiny";
+  const model = modelOf(type);
   const server = await launchServer(["-m", model, "--mmproj", file, "--max-seq-len", "8192"]);
   try {
     const own = await ask(server.url, type.medium);
@@ -65,7 +66,6 @@ async function problemOf(type: ProjectorType, folder: string): Promise<string | 
 const only = process.argv.indexOf("--only");
 const names = only < 0 ? undefined : process.argv.slice(only + 1).flatMap((word) => word.split(","));
 const folder = mkdtempSync(join(tmpdir(), "svc-projectors-"));
-const rows: string[] = [];
 let failures = 0;
 for (const type of PROJECTOR_TYPES) {
   if (names !== undefined && !names.includes(type.type)) continue;
@@ -73,23 +73,6 @@ for (const type of PROJECTOR_TYPES) {
   const isExpected = (problem !== undefined) === (type.fails !== undefined);
   if (!isExpected) failures++;
   console.log(`${type.type}: ${problem ?? "ok"}${isExpected ? "" : " (NOT EXPECTED)"}`);
-  const result =
-    problem === undefined ? "answers; refuses other media" : `fails: ${type.fails ?? "see the run"}`;
-  rows.push(`| \`${type.type}\` | ${type.medium} | ${type.of} | ${result} |`);
-}
-if (process.argv.includes("--write") && names === undefined) {
-  const table = ["| Projector | Input | Models | With random weights |", "|---|---|---|---|", ...rows].join(
-    "\n",
-  );
-  const others = Object.entries(NOT_BUILT).map(
-    ([why, types]) => `- ${types.map((type) => `\`${type}\``).join(", ")}: ${why}.`,
-  );
-  const text = readFileSync(DOCUMENT, "utf8");
-  const [before = "", rest = ""] = text.split(BEGIN);
-  writeFileSync(
-    DOCUMENT,
-    `${before}${BEGIN}\n${table}\n\nNot tested:\n\n${others.join("\n")}\n\n${END}${rest.split(END)[1] ?? ""}`,
-  );
 }
 rmSync(folder, { recursive: true });
 process.exitCode = failures === 0 ? 0 : 1;
