@@ -128,6 +128,7 @@ export class LlamaBackend implements Backend {
       sizeBytes: meta.size_bytes,
       vocabulary: meta.n_vocab,
       trainedContext: meta.n_ctx_train,
+      hasHead: meta.n_layer_nextn > 0,
       contextTokens: this.contextTokens,
       cells: this.cells,
       maxSeqs: this.maxSeqs,

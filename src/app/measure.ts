@@ -63,20 +63,25 @@ export async function tuneModel(
   profile: TuneProfile,
   { signal, onStep, isBusy }: MeasureOptions & { readonly isBusy: () => boolean },
 ): Promise<TuneReport> {
-  const { batch, max_seqs: maxSeqs } = options.settings.runtime;
+  const { runtime } = options.settings;
+  const { batch, max_seqs: maxSeqs } = runtime;
   const engines = new MeasuredModel(model, options, signal);
   try {
     return await tune(modelName(model), profile, {
-      open: async ({ sequenceTokens, ...settings }) => {
+      open: async ({ sequenceTokens, draftTokens, ...settings }) => {
         const need = { sequences: settings.maxSeqs, tokens: sequenceTokens };
         const { engine } = await engines.start((configured) =>
-          fitted({ ...configured, ...settings, deviceUbatch: settings.ubatch }, need),
+          fitted(
+            { ...withDrafts(configured, draftTokens), ...settings, deviceUbatch: settings.ubatch },
+            need,
+          ),
         );
         return engine;
       },
       cpus: availableParallelism(),
       batch,
       maxSeqs,
+      mayDraft: mayDraft(model, options.settings),
       random: Math.random,
       now: () => performance.now(),
       onStep,
@@ -86,6 +91,21 @@ export async function tuneModel(
   } finally {
     await engines.close();
   }
+}
+
+/** Whether the head in the model's own file may be the source of draft tokens. */
+function mayDraft(model: ModelSettings, { runtime }: ModelOptions["settings"]): boolean {
+  const { speculative, mtp_model: other, determinism } = runtime;
+  if (model.kind === "upstream" || other !== undefined || model.format.draft !== undefined) return false;
+  return (speculative === "auto" || speculative === "mtp") && determinism === "off";
+}
+
+function withDrafts(configured: TextOptions, draftTokens: number | undefined): TextOptions {
+  if (draftTokens === undefined) return configured;
+  const { speculative, ...plain } = configured;
+  if (draftTokens === 0) return plain;
+  const mtpDraftSampling = speculative?.type === "mtp" ? speculative.mtpDraftSampling : "probabilistic";
+  return { ...plain, speculative: { type: "mtp", mtpNPredict: draftTokens, mtpDraftSampling } };
 }
 
 /** Tuning of served models on request of a client. `stopping` ends it. */
@@ -187,6 +207,7 @@ function measured(engine: EngineClient, info: TextInfo, stop: () => Promise<void
     vocabulary: info.vocabulary,
     contextTokens: info.contextTokens,
     cells: info.cells,
+    hasHead: info.hasHead,
     generate: (request, signal) => engine.generate(request, signal),
     setThreads: (threads, threadsBatch) => engine.setThreads(threads, threadsBatch),
     stop,

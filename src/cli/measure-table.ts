@@ -60,6 +60,7 @@ export function tuneTable({
   model_id: id,
   profile,
   measurements,
+  recommended,
   toml,
   undecided,
   complete,
@@ -80,7 +81,7 @@ export function tuneTable({
     ...(disturbed ? ["Other requests ran during the measurements: the numbers are too low."] : []),
   ];
   const remarks = notes.map((note) => `${note}\n`).join("");
-  return `${id}, profile ${profile}\n\n${columns([head, ...lines], isNumber)}${remarks}\n${undecided.length === 4 ? "No recommendation.\n" : `Recommended:\n\n${toml}`}`;
+  return `${id}, profile ${profile}\n\n${columns([head, ...lines], isNumber)}${remarks}\n${undecided.length === Object.keys(recommended).length ? "No recommendation.\n" : `Recommended:\n\n${toml}`}`;
 }
 
 const TOO_BUSY =

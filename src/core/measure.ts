@@ -1,15 +1,26 @@
 // Results of `svc bench` and `svc tune`.
 
+import { type Static, Type } from "@sinclair/typebox";
+
 /** Goal if settings conflict. */
 export const TUNE_PROFILES = ["quality", "balanced", "fast"] as const;
 export type TuneProfile = (typeof TUNE_PROFILES)[number];
 
+export const TuneProfileRequest = Type.Union(
+  TUNE_PROFILES.map((profile) => Type.Literal(profile)),
+  {
+    $id: "TuneProfileRequest",
+    description:
+      "Goal for `max_seqs`: `quality` keeps each answer nearly as fast as it is alone, `fast` maximizes total tokens per second, `balanced` (default) is between them.",
+  },
+);
+
 /** Tokens a second over several runs. */
-export interface Rate {
-  readonly mean: number;
-  /** Standard deviation of the runs; 0 for a single one. */
-  readonly sd: number;
-}
+const Rate = Type.Object(
+  { mean: Type.Number(), sd: Type.Number({ description: "Standard deviation of the runs." }) },
+  { $id: "TuneRate", description: "Tokens per second." },
+);
+export type Rate = Readonly<Static<typeof Rate>>;
 
 /** One line of a bench. */
 export interface BenchRow {
@@ -29,34 +40,53 @@ export interface BenchRow {
 }
 
 /** One line of a tuning: a setting at a value, and how fast the model was with it. */
-export interface TuneMeasurement {
-  readonly setting: "threads" | "ubatch" | "max_seqs";
-  readonly value: number;
-  /** Reading prompts; null where the setting does not concern it. */
-  readonly prompt_tokens_per_second: Rate | null;
-  /** Writing answers, all sequences together. */
-  readonly answer_tokens_per_second: Rate | null;
-}
+const TuneMeasurement = Type.Object(
+  {
+    setting: Type.Union([
+      Type.Literal("threads"),
+      Type.Literal("ubatch"),
+      Type.Literal("mtp_n_predict"),
+      Type.Literal("max_seqs"),
+    ]),
+    value: Type.Integer({ description: "For `mtp_n_predict`, 0 is without draft tokens." }),
+    prompt_tokens_per_second: Type.Union([Rate, Type.Null()], { description: "Prefill speed." }),
+    answer_tokens_per_second: Type.Union([Rate, Type.Null()], {
+      description: "Decode speed of all sequences together.",
+    }),
+  },
+  { $id: "TuneMeasurement" },
+);
+export type TuneMeasurement = Readonly<Static<typeof TuneMeasurement>>;
 
 /** Names as in `[runtime]` of a configuration. */
-export interface RecommendedSettings {
-  readonly threads: number;
-  readonly threads_batch: number;
-  readonly ubatch: number;
-  readonly max_seqs: number;
-}
+const RecommendedSettings = Type.Object({
+  threads: Type.Integer(),
+  threads_batch: Type.Integer(),
+  ubatch: Type.Integer(),
+  mtp_n_predict: Type.Optional(
+    Type.Integer({
+      description:
+        "Draft tokens of the prediction head in the model's file; 0: `speculative` should be off. Absent for a model without a head, and where settings choose the drafts.",
+    }),
+  ),
+  max_seqs: Type.Integer(),
+});
+export type RecommendedSettings = Readonly<Static<typeof RecommendedSettings>>;
 
-export interface TuneReport {
-  readonly model_id: string;
-  readonly profile: TuneProfile;
-  readonly measurements: readonly TuneMeasurement[];
-  readonly recommended: RecommendedSettings;
-  /** The same as lines of a configuration, without undecided settings. */
-  readonly toml: string;
-  /** Settings whose runs did not agree, because the machine was too busy: their present values are kept. */
-  readonly undecided: readonly (keyof RecommendedSettings)[];
-  /** False when time ran out before everything was measured. */
-  readonly complete: boolean;
-  /** True when requests were answered meanwhile, which makes the numbers too low. */
-  readonly disturbed: boolean;
-}
+export const TuneModelResponse = Type.Object(
+  {
+    model_id: Type.String(),
+    profile: TuneProfileRequest,
+    measurements: Type.Array(TuneMeasurement),
+    recommended: RecommendedSettings,
+    toml: Type.String({ description: "The recommended settings as TOML, without undecided ones." }),
+    undecided: Type.Array(Type.KeyOf(RecommendedSettings), {
+      description:
+        "Settings without a recommendation because their runs varied too much, as on a busy machine; current values are kept.",
+    }),
+    complete: Type.Boolean({ description: "False if the time limit ended the measurements early." }),
+    disturbed: Type.Boolean({ description: "True if other requests ran during the measurements." }),
+  },
+  { $id: "TuneModelResponse" },
+);
+export type TuneReport = Readonly<Static<typeof TuneModelResponse>>;

@@ -177,6 +177,8 @@ export interface TextInfo extends Required<Omit<TextFacts, DeviceFacts>>, Pick<T
   readonly vocabulary: number;
   readonly trainedContext: number;
   readonly maxSeqs: number;
+  /** The file has a multi-token prediction head, used or not. */
+  readonly hasHead: boolean;
 }
 
 /** Facts of a loaded image or speech model. */

@@ -8,6 +8,8 @@ export interface MeasuredEngine {
   readonly contextTokens: number;
   /** Tokens of all sequences together. */
   readonly cells: number;
+  /** Whether the model's file has a multi-token prediction head. */
+  readonly hasHead: boolean;
   readonly generate: Generate;
   /** From the next run on. Each count should be at most the earlier one: new threads would be tied to one CPU. */
   setThreads(threads: number, threadsBatch: number): void;

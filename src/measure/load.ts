@@ -58,6 +58,32 @@ export async function measureAnswer(
   });
 }
 
+/** Beginnings that models continue in different ways: prose, code, a list, a conversation. All are below 64 tokens. */
+const TEXTS = [
+  "The history of the lighthouse begins with a fire on a hill. Sailors",
+  'def fibonacci(n):\n    """Return the n-th Fibonacci number."""\n',
+  "Things to bring on a hike:\n1. Water\n2. A map\n3.",
+  "Question: Why is the sky blue?\nAnswer:",
+] as const;
+
+/** Decode tokens/s of readable texts, one after the other, one value for each repetition. Throws as measurePrompt. */
+export async function measureTexts(
+  engine: MeasuredEngine,
+  tokens: number,
+  way: Way,
+): Promise<readonly number[]> {
+  return repeat(way, async () => {
+    let written = 0;
+    let secs = 0;
+    for (const text of TEXTS) {
+      const { usage, timings } = await run(engine, request({ type: "text", text }, tokens + 1), way.signal);
+      written += usage.completionTokens - 1;
+      secs += timings.completionSecs;
+    }
+    return written / secs;
+  });
+}
+
 /** Runs are repeated up to this many times the wanted repetitions until the fastest of them agree. */
 const REPEATS_MAX = 4;
 
@@ -94,13 +120,15 @@ function runAll(
   maxTokens: number,
   signal: AbortSignal,
 ): Promise<readonly Finish[]> {
-  return Promise.all(list.map((tokens) => run(engine, request(tokens, maxTokens), signal)));
+  return Promise.all(
+    list.map((tokens) => run(engine, request({ type: "tokens", tokens }, maxTokens), signal)),
+  );
 }
 
-function request(tokens: readonly number[], maxTokens: number): RunRequest {
+function request(prompt: RunRequest["prompt"], maxTokens: number): RunRequest {
   return {
     model: "default",
-    prompt: { type: "tokens", tokens },
+    prompt,
     sampling: { ...DEFAULT_SAMPLING, temperature: 0 },
     stop: [],
     maxTokens,

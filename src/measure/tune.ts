@@ -2,9 +2,10 @@
 // of those before it.
 
 import { itemAt } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import type { Rate, RecommendedSettings, TuneMeasurement, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { MeasuredEngine } from "./engine.ts";
-import { measureAnswer, measurePrompt, type Way } from "./load.ts";
+import { measureAnswer, measurePrompt, measureTexts, type Way } from "./load.ts";
 import { bestOf, isSteady, rateOf } from "./statistics.ts";
 
 /** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
@@ -18,7 +19,11 @@ export interface TunedSettings {
   readonly maxSeqs: number;
   /** Room for that many tokens in each sequence. */
   readonly sequenceTokens: number;
+  /** Draft tokens of the head in the model's file, 0: none is drafted; absent: as configured. */
+  readonly draftTokens?: number;
 }
+
+type Shape = Omit<TunedSettings, "sequenceTokens">;
 
 export interface TuneDeps {
   /** Starts an engine. Throws when the model cannot be loaded once more. */
@@ -29,6 +34,8 @@ export interface TuneDeps {
   readonly batch: number;
   /** The present setting. */
   readonly maxSeqs: number;
+  /** Whether no setting excludes the head in the model's file as the source of draft tokens. */
+  readonly mayDraft: boolean;
   readonly random: () => number;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -41,8 +48,11 @@ export interface TuneDeps {
 const REPETITIONS = 3;
 const UBATCHES = [128, 256, 512, 1024, 2048] as const;
 const SEQUENCES = [1, 2, 4, 8, 16, 32] as const;
+const DRAFT_TOKENS = [0, 1, 2, 4] as const;
 const PROMPT_TOKENS = 512;
 const ANSWER_TOKENS = 32;
+/** Longest prompt and answer of texts. */
+const TEXT_TOKENS_MAX = 128;
 /** A prompt that is measured takes about this long, seconds; with a slow model it is shorter. */
 const PROMPT_SECS = 5;
 
@@ -88,6 +98,7 @@ class Tuning {
   private readonly way: Way;
   private readonly endMs: number;
   private promptTokens = PROMPT_TOKENS;
+  private hasHead = false;
 
   constructor(deps: TuneDeps) {
     this.deps = deps;
@@ -100,16 +111,23 @@ class Tuning {
     const start = { threads: cpus, threadsBatch: cpus, ubatch: Math.min(PROMPT_TOKENS, batch), maxSeqs: 1 };
     const { threads, threadsBatch } = await this.threads(start);
     const ubatch = await this.ubatch({ ...start, threads, threadsBatch });
-    const maxSeqs = await this.sequences({ ...start, threads, threadsBatch, ubatch }, profile);
-    return { threads, threads_batch: threadsBatch, ubatch, max_seqs: maxSeqs };
+    const chosen = { ...start, threads, threadsBatch, ubatch };
+    const drafts = this.hasHead && this.deps.mayDraft ? await this.drafts(chosen) : undefined;
+    const maxSeqs = await this.sequences({ ...chosen, ...defined({ draftTokens: drafts }) }, profile);
+    return {
+      threads,
+      threads_batch: threadsBatch,
+      ubatch,
+      ...defined({ mtp_n_predict: drafts }),
+      max_seqs: maxSeqs,
+    };
   }
 
-  private async threads(
-    start: Omit<TunedSettings, "sequenceTokens">,
-  ): Promise<Pick<TunedSettings, "threads" | "threadsBatch">> {
+  private async threads(start: Shape): Promise<Pick<TunedSettings, "threads" | "threadsBatch">> {
     const reading: [number, number][] = [];
     const writing: [number, number][] = [];
     await this.with({ ...start, sequenceTokens: 2 * PROMPT_TOKENS }, async (engine) => {
+      this.hasHead = engine.hasHead;
       this.promptTokens = await this.fittingPrompt(engine);
       for (const count of halves(this.deps.cpus)) {
         if (this.isLate(writing.length)) break;
@@ -130,7 +148,7 @@ class Tuning {
     };
   }
 
-  private async ubatch(start: Omit<TunedSettings, "sequenceTokens">): Promise<number> {
+  private async ubatch(start: Shape): Promise<number> {
     const measured: [number, number][] = [];
     // Beyond the length of the prompt more room changes nothing.
     const longest = this.promptTokens < PROMPT_TOKENS ? this.promptTokens : Math.max(...UBATCHES);
@@ -150,10 +168,25 @@ class Tuning {
     return this.decided("ubatch", bestOf(measured, start.ubatch), start.ubatch);
   }
 
-  private async sequences(
-    start: Omit<TunedSettings, "sequenceTokens">,
-    profile: TuneProfile,
-  ): Promise<number> {
+  /** Draft tokens for answers to readable texts: the acceptance rate depends on what is written. */
+  private async drafts(start: Shape): Promise<number> {
+    const measured: [number, number][] = [];
+    for (const count of DRAFT_TOKENS) {
+      if (this.isLate(measured.length)) break;
+      this.deps.onStep(`mtp_n_predict ${count}`);
+      const settings = { ...start, draftTokens: count, sequenceTokens: 2 * TEXT_TOKENS_MAX };
+      await this.with(settings, async (engine) => {
+        const tokens = Math.min(TEXT_TOKENS_MAX, Math.floor(engine.contextTokens / 2));
+        const answer = speedOf(await measureTexts(engine, tokens, this.way));
+        this.note("mtp_n_predict", count, undefined, answer);
+        this.needs("mtp_n_predict", answer);
+        measured.push([count, answer.best]);
+      });
+    }
+    return this.decided("mtp_n_predict", bestOf(measured, 0), 0);
+  }
+
+  private async sequences(start: Shape, profile: TuneProfile): Promise<number> {
     const measured: [number, number][] = [];
     const maxSeqs = Math.max(...SEQUENCES);
     await this.with({ ...start, maxSeqs, sequenceTokens: 2 * ANSWER_TOKENS }, async (engine) => {
@@ -253,8 +286,11 @@ export function chooseSequences(
 }
 
 function toToml(settings: RecommendedSettings, undecided: readonly string[]): string {
-  return `[runtime]\n${Object.entries(settings)
+  const lines = Object.entries(settings)
     .filter(([key]) => !undecided.includes(key))
-    .map(([key, value]) => `${key} = ${value}\n`)
-    .join("")}`;
+    .flatMap(([key, value]) => {
+      if (key !== "mtp_n_predict") return [`${key} = ${value}`];
+      return value === 0 ? ['speculative = "off"'] : ['speculative = "mtp"', `${key} = ${value}`];
+    });
+  return `[runtime]\n${lines.map((line) => `${line}\n`).join("")}`;
 }

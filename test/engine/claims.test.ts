@@ -108,6 +108,7 @@ describe("after the load", () => {
     sizeBytes: 7,
     vocabulary: 1,
     trainedContext: 1,
+    hasHead: false,
     contextTokens: 1,
     cells: 1024,
     maxSeqs: 1,

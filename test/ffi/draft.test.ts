@@ -98,6 +98,11 @@ describe.each(PAIRS)("%s drafts", (_name, model, speculative, rightMin) => {
     guessing.close();
   });
 
+  test("the file's head is known, also where it is not used", () => {
+    expect(plain.info.hasHead).toBe(model !== TINY_PATH);
+    expect(guessing.info.hasHead).toBe(model !== TINY_PATH);
+  });
+
   function expectSame(asked: readonly RunRequest[], aborted: readonly number[] = []): Outcome {
     const expected = answers(plain, asked, aborted);
     const outcome = answers(guessing, asked, aborted);

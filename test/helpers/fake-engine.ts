@@ -19,6 +19,7 @@ const INFO: TextInfo = {
   sizeBytes: 1,
   vocabulary: 1,
   trainedContext: 1,
+  hasHead: false,
   contextTokens: 1,
   cells: 1,
   maxSeqs: 1,

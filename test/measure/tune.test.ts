@@ -25,10 +25,12 @@ function pretended(speed: (threads: number) => Speed, threads = 1) {
     vocabulary: 1000,
     contextTokens: 4096,
     cells: 4096,
+    hasHead: true,
     async *generate(request): AsyncGenerator<RunEvent> {
       requests.push(request);
-      if (request.prompt.type !== "tokens") throw new Error("must be tokens");
-      const { tokens } = request.prompt;
+      const { prompt } = request;
+      if (prompt.type !== "text" && prompt.type !== "tokens") throw new Error("it continues texts");
+      const tokens = prompt.type === "text" ? Array.from(prompt.text, (_, i) => i) : prompt.tokens;
       const text = tokens.join();
       const prefixes = [...known].filter(([prefix]) => text.startsWith(`${prefix},`));
       const cached = Math.max(0, ...prefixes.map(([, length]) => length));
@@ -197,6 +199,7 @@ describe("a tuning", () => {
       cpus: 8,
       batch: 2048,
       maxSeqs: 16,
+      mayDraft: false,
       random: counting(),
       now: () => 0,
       onStep: () => {},
@@ -223,6 +226,23 @@ describe("a tuning", () => {
     ).toEqual([8, 4, 2, 1]);
     expect(opened.at(-1)).toMatchObject({ threads: 4, threadsBatch: 8, ubatch: 256, maxSeqs: 32 });
     expect(engines.every(({ isStopped }) => isStopped())).toBe(true);
+  });
+
+  test.each([
+    [0.006, 2, 'speculative = "mtp"\nmtp_n_predict = 2\n'],
+    [0.0098, 0, 'speculative = "off"\n'],
+  ])("lets the head of a model draft where that pays", async (stepSecs, best, lines) => {
+    const open: TuneDeps["open"] = async ({ draftTokens }) =>
+      pretended(() => ({ promptSecs: 0.001, stepSecs: draftTokens === 2 ? stepSecs : 0.01 })).engine;
+    const { all } = deps({ open, mayDraft: true });
+    const opened: (number | undefined)[] = [];
+    const report = await tune("m", "fast", {
+      ...all,
+      open: (settings) => (opened.push(settings.draftTokens), open(settings)),
+    });
+    expect(report.recommended.mtp_n_predict).toBe(best);
+    expect(report.toml).toContain(lines);
+    expect(opened.slice(-5)).toEqual([0, 1, 2, 4, best]);
   });
 
   test("ends at the time limit and reports it", async () => {

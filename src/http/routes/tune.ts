@@ -3,21 +3,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
-import { TUNE_PROFILES } from "../../core/measure.ts";
+import { TuneModelResponse, TuneProfileRequest } from "../../core/measure.ts";
 import { checker, isPresent, orNull } from "../../dialects/shared/check.ts";
 import { readOptionalJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
-
-const TuneProfileRequest = Type.Union(
-  TUNE_PROFILES.map((profile) => Type.Literal(profile)),
-  {
-    $id: "TuneProfileRequest",
-    description:
-      "Goal for `max_seqs`: `quality` keeps each answer nearly as fast as it is alone, `fast` maximizes total tokens per second, `balanced` (default) is between them.",
-  },
-);
 
 /** Fields of the specification that would change the configured model. */
 const FIXED = {
@@ -51,45 +42,6 @@ const TuneModelRequest = Type.Object(
   },
 );
 type TuneModelRequest = Static<typeof TuneModelRequest>;
-
-const Rate = Type.Object(
-  { mean: Type.Number(), sd: Type.Number({ description: "Standard deviation of the runs." }) },
-  { $id: "TuneRate", description: "Tokens per second." },
-);
-
-const Measurement = Type.Object(
-  {
-    setting: Type.Union([Type.Literal("threads"), Type.Literal("ubatch"), Type.Literal("max_seqs")]),
-    value: Type.Integer(),
-    prompt_tokens_per_second: Type.Union([Rate, Type.Null()], { description: "Prefill speed." }),
-    answer_tokens_per_second: Type.Union([Rate, Type.Null()], {
-      description: "Decode speed of all sequences together.",
-    }),
-  },
-  { $id: "TuneMeasurement" },
-);
-
-const TuneModelResponse = Type.Object(
-  {
-    model_id: Type.String(),
-    profile: TuneProfileRequest,
-    measurements: Type.Array(Measurement),
-    recommended: Type.Object({
-      threads: Type.Integer(),
-      threads_batch: Type.Integer(),
-      ubatch: Type.Integer(),
-      max_seqs: Type.Integer(),
-    }),
-    toml: Type.String({ description: "The recommended settings as TOML." }),
-    undecided: Type.Array(Type.String(), {
-      description:
-        "Settings without a recommendation because their runs varied too much, as on a busy machine; current values are kept.",
-    }),
-    complete: Type.Boolean({ description: "False if the time limit ended the measurements early." }),
-    disturbed: Type.Boolean({ description: "True if other requests ran during the measurements." }),
-  },
-  { $id: "TuneModelResponse" },
-);
 
 const checkTune = checker(TuneModelRequest);
 
