@@ -5,7 +5,11 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { upstream } from "./names.ts";
+import { nativeText } from "./text.ts";
 import type { BackendLibrary, NeededLibrary } from "../src/engine/protocol.ts";
+
+/** dlfcn.h: all symbols are resolved at once, as llama.cpp asks for. */
+const RTLD_NOW = 2;
 
 /**
  * Loads the back ends into the ggml in `dir`, which is already loaded. Returns a sentence for each that could not be loaded:
@@ -36,7 +40,21 @@ function loadBackend(dir: string, { name, path, needs }: BackendLibrary): void {
     ggml_backend_load: { args: ["buffer"], returns: "ptr" },
   });
   if (ggml.ggml_backend_load(Buffer.from(`${linked}\0`)) === null)
-    throw new Error(`llama.cpp could not load ${basename(path)}`);
+    throw new Error(`${basename(path)} could not be loaded: ${loadFailure(linked, needs)}`);
+}
+
+/** Why the loader refuses a library, without its path. llama.cpp only logs it. */
+function loadFailure(path: string, needs: readonly NeededLibrary[]): string {
+  const { symbols: libc } = dlopen("libc.so.6", {
+    dlopen: { args: ["buffer", "i32"], returns: "ptr" },
+    dlerror: { args: [], returns: "ptr" },
+  });
+  if (libc.dlopen(Buffer.from(`${path}\0`), RTLD_NOW) !== null) return "llama.cpp does not accept it";
+  const reason = nativeText(libc.dlerror()).replaceAll(`${path}: `, "");
+  const [symbol] = /(?<=undefined symbol: )\w+/.exec(reason) ?? [];
+  if (symbol === undefined) return reason;
+  const makers = [...new Set(needs.map(({ from }) => from))].join(" and ");
+  return `no library has ${symbol}. Update what it needs: ${makers}`;
 }
 
 /** Loads a library of the system from the first path that has it. */

@@ -8,6 +8,7 @@ import { fetchPackage } from "../../src/backends/fetch.ts";
 import { backendTable, trialText } from "../../src/backends/report.ts";
 import { installedBackends, stage, uninstall } from "../../src/backends/store.ts";
 import { loadBackends } from "../../ffi/backends.ts";
+import { upstream } from "../../ffi/names.ts";
 import sources from "../../prebuilt/source/package.json";
 import { failure } from "../helpers/failure.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -42,6 +43,29 @@ test("a back end whose driver is missing is named, and the next one is tried", (
   expect(loadBackends(tempDir(), [library("one"), library("two")])).toEqual([
     "back end one: libno-such-driver.so.1 could not be loaded. It comes with the vendor's driver",
     "back end two: libno-such-driver.so.1 could not be loaded. It comes with the vendor's driver",
+  ]);
+});
+
+const COMPILER = Bun.which("cc");
+
+test.skipIf(COMPILER === null)("a driver that lacks a function of the back end is named with it", () => {
+  const dir = tempDir();
+  const compile = (name: string, code: string): string => {
+    writeFileSync(join(dir, `${name}.c`), code);
+    const words = ["-shared", "-fPIC", "-o", join(dir, name), join(dir, `${name}.c`)];
+    expect(Bun.spawnSync([COMPILER ?? "", ...words]).exitCode).toBe(0);
+    return join(dir, name);
+  };
+  const driver = compile("libdriver.so.1", "int old_call(void) { return 0; }");
+  compile(upstream("ggml-base"), "int base(void) { return 0; }");
+  compile(upstream("ggml"), "void * ggml_backend_load(const char * path) { return 0; }");
+  const path = compile(
+    "libggml-new.so",
+    "int new_call(void); int ggml_backend_init(void) { return new_call(); }",
+  );
+  const needs = [{ paths: [driver], symbol: "old_call", from: "the vendor's driver" }];
+  expect(loadBackends(dir, [{ name: "new", path, needs }])).toEqual([
+    "back end new: libggml-new.so could not be loaded: no library has new_call. Update what it needs: the vendor's driver",
   ]);
 });
 
