@@ -215,7 +215,8 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
   if (source.type === "built-in") return pass(name, "built in");
   if (source.type === "voice") return pass(name, "its files exist; its library checks them at load");
   if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
-  if (source.type === "image") return pass(name, isLoaded ? "an image model, loaded" : "an image model");
+  if (source.type === "image")
+    return pass(name, `an image model, on the CPU whatever is installed${isLoaded ? "; loaded" : ""}`);
   try {
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);

@@ -126,6 +126,13 @@ test("a driver without a back end for it is a warning", () => {
   });
 });
 
+test("an image model is said to run on the CPU", () => {
+  const check = (isLoaded: boolean) =>
+    modelCheck({ id: "m", source: { type: "image" }, isLoaded }, MEMORY).detail;
+  expect(check(false)).toBe("an image model, on the CPU whatever is installed");
+  expect(check(true)).toBe("an image model, on the CPU whatever is installed; loaded");
+});
+
 test("a graphics card is named", async () => {
   const gpu = {
     ...HOST.devices[0],
