@@ -22,11 +22,22 @@ function inMemory(bytes: number) {
     new CacheTiers({ identity, cells, memory: new MemoryTier(bytes), onRead: () => undefined, now: () => 0 });
 }
 
-function onDisk(folder: string, bytes = 1 << 20) {
+function diskIn(folder: string): DiskTier {
+  return new DiskTier(folder, 1 << 30, () => undefined);
+}
+
+function onDisk(folder: string, { bytes = 1 << 20, remembers = false, disk = diskIn(folder) } = {}) {
   return ({ cellCopies: cells }: Backend): CacheTiers => {
-    const disk = new DiskTier(folder, 1 << 30, () => undefined);
     const memory = new MemoryTier(bytes);
-    return new CacheTiers({ identity, cells, memory, disk, onRead: () => undefined, now: () => 0 });
+    return new CacheTiers({
+      identity,
+      cells,
+      memory,
+      disk,
+      remembers,
+      onRead: () => undefined,
+      now: () => 0,
+    });
   };
 }
 
@@ -292,6 +303,113 @@ describe("disk", () => {
   });
 });
 
+describe("prefixes of an engine before", () => {
+  const LONG = { ...SMALL, cells: 6000, contextTokens: 2000, eogOneIn: 1e9 };
+  const chance = random(14);
+  const [opening, ...users] = Array.from({ length: 4 }, () => words(800, chance)) as [
+    number[],
+    ...number[][],
+  ];
+  const tiersIn = (folder: string, disk = diskIn(folder)) => ({
+    prefixCacheN: 4,
+    tiers: onDisk(folder, { bytes: 1 << 23, remembers: true, disk }),
+  });
+
+  /** The folder of an engine that has answered users, the last of them twice. */
+  async function used(): Promise<string> {
+    const folder = tempDir();
+    const disk = diskIn(folder);
+    const world = new World(LONG, tiersIn(folder, disk));
+    for (const [id, prompt] of [...users, [...(users[2] ?? []), ...words(40, chance)]].entries()) {
+      world.add(id, request(prompt, { maxTokens: 8 }), undefined, id === 0 ? "a" : undefined);
+      await settle(world);
+    }
+    await until("all is written", () => world.engine.step(0) === "idle" && disk.pending === 0);
+    return folder;
+  }
+
+  test("are restored before a request, the latest of each conversation, each in its scope", async () => {
+    const world = new World(LONG, tiersIn(await used()));
+    await until(
+      "three are kept",
+      () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 3,
+    );
+    const { tierTokens, prefillTokens } = world.engine.stats();
+    expect(tierTokens).toBe(800 + 800 + 832);
+    expect(prefillTokens).toBe(0);
+    for (const [id, prompt] of users.entries()) {
+      const before = world.engine.stats();
+      world.add(id, request([...prompt, 1, 2, 3], { maxTokens: 8 }), undefined, id === 0 ? "a" : undefined);
+      await settle(world);
+      expect(world.witness(id).text).toBe(expectedText(world.backend, [...prompt, 1, 2, 3], 8).text);
+      const after = world.engine.stats();
+      expect(after.prefillTokens - before.prefillTokens).toBe(3);
+      expect(after.tierTokens).toBe(before.tierTokens);
+    }
+    world.expectEmpty();
+  });
+
+  test.each([
+    ["the same conversation", () => users[2] ?? [], 13],
+    ["another one", () => users[1] ?? [], 13],
+    ["an unknown one", () => opening, 813],
+  ])("give way to a request that comes meanwhile: %s", async (_, prompt, mostComputed) => {
+    const world = new World(LONG, tiersIn(await used()));
+    await until("the first is being restored", () => {
+      world.engine.step(0);
+      return world.engine.stats().tierTokens > 0;
+    });
+    const asked = [...prompt(), ...words(13, chance)];
+    world.add(0, request(asked, { maxTokens: 8 }));
+    await settle(world);
+    expect(world.witness(0).text).toBe(expectedText(world.backend, asked, 8).text);
+    expect(world.engine.stats().prefillTokens).toBeLessThanOrEqual(mostComputed);
+    await until(
+      "nothing is restored",
+      () => world.engine.step(0) === "idle" && !world.engine.cache.isRestoring,
+    );
+    world.expectEmpty();
+  });
+
+  test("take no cells from what is kept", async () => {
+    const folder = await used();
+    const world = new World({ ...LONG, cells: 1000 }, tiersIn(folder));
+    await until("one is kept", () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 1);
+    for (let i = 0; i < 20; i++) expect(world.engine.step(0)).toBe("idle");
+    expect(world.engine.stats().tierTokens).toBe(832);
+  });
+});
+
+test("a sequence waits while blocks of another one are read and restored", async () => {
+  const LONG = { ...SMALL, cells: 3000, contextTokens: 2000, eogOneIn: 1e9 };
+  const folder = tempDir();
+  const chance = random(15);
+  const [one, two, ...others] = Array.from({ length: 5 }, () => words(1200, chance)) as [number[], number[]];
+  const disk = diskIn(folder);
+  const tiers = onDisk(folder, { bytes: 1 << 22, disk });
+  const before = new World(LONG, { tiers });
+  before.add(0, request(one, { maxTokens: 4 }));
+  await settle(before);
+  await until("all is written", () => before.engine.step(0) === "idle" && disk.pending === 0);
+
+  const world = new World(LONG, { prefixCacheN: 2, tiers });
+  for (const [id, prompt] of [two, ...others].entries()) {
+    world.add(id, request(prompt, { maxTokens: 4 }));
+    await settle(world);
+  }
+  const { tierTokens } = world.engine.stats();
+  world.add(10, request([...one, 1], { maxTokens: 4 }));
+  await until("one is being restored", () => {
+    world.engine.step(0);
+    return world.engine.stats().tierTokens > tierTokens;
+  });
+  world.add(11, request([...two, 1], { maxTokens: 4 }));
+  for (let i = 0; i < 20; i++) world.engine.step(0); // nothing can be read meanwhile
+  await settle(world);
+  expect(world.witness(10).text).toBe(expectedText(world.backend, [...one, 1], 4).text);
+  expect(world.witness(11).text).toBe(expectedText(world.backend, [...two, 1], 4).text);
+});
+
 describe.each(["alone", "with cells"] as const)("states %s", (states) => {
   const isAlone = states === "alone";
   const { copies, ...sizes } = SMALL;
@@ -417,7 +535,7 @@ describe.each(["alone", "with cells"] as const)("states %s", (states) => {
           {
             prefixCacheN: 3,
             checkpointBytes: seed > 2 ? 1 << 20 : 60_000,
-            tiers: onDisk(folder, seed > 2 ? 1 << 20 : 90_000),
+            tiers: onDisk(folder, { bytes: seed > 2 ? 1 << 20 : 90_000 }),
           },
         );
         const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();

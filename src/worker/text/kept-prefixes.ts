@@ -47,8 +47,8 @@ export class KeptPrefixes {
     return this.list.filter(({ partition }) => partition.adapter === adapter);
   }
 
-  add(kept: Kept): void {
-    this.list = [...this.list, kept];
+  add(kept: Kept, isOldest = false): void {
+    this.list = isOldest ? [kept, ...this.list] : [...this.list, kept];
   }
 
   remove(kept: Kept): void {

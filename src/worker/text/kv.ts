@@ -14,7 +14,8 @@ import { cellsToAdmit } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 import { SlotPool } from "./slot-pool.ts";
 import { BLOCK_TOKENS } from "./tiers/block.ts";
-import { type CacheTiers, NO_TIERS, type TierCounts } from "./tiers/tiers.ts";
+import { type CacheTiers, NO_TIERS, type TierCounts, type Wanting } from "./tiers/tiers.ts";
+import type { Partition } from "./partition.ts";
 import { PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /** What is kept outside the cache. */
@@ -35,6 +36,8 @@ export class KvCache {
   private readonly sharing: StateSharing | undefined;
   private readonly tiers: CacheTiers | undefined;
   private readonly restoring: Restoring | undefined;
+  /** Prefixes of an earlier engine that may be restored, latest first. */
+  private recalls: readonly Wanting[] = [];
 
   /** `keptMax`: finished prefixes to keep; 0 disables sharing. */
   constructor(backend: Backend, keptMax: number, { checkpointBytes = 0, tiers }: KvStores = {}) {
@@ -95,6 +98,29 @@ export class KvCache {
     return this.tiers?.counted() ?? NO_TIERS;
   }
 
+  /** Learns which prefixes an earlier engine used last. `partitionOf`: that of a scope. */
+  async recall(partitionOf: (scope: string) => Partition): Promise<void> {
+    if (this.restoring === undefined) return;
+    const prefixes = (await this.tiers?.recent()) ?? [];
+    this.recalls = prefixes.map(({ scope, tokens }) => ({
+      known: tokens.length + 1,
+      partition: partitionOf(scope),
+      scoresPrompt: false,
+      firstTokens: (count) => tokens.subarray(0, count),
+    }));
+    this.recallNext();
+  }
+
+  /** Begins to restore the next of these prefixes, if nothing else is restored. */
+  recallNext(): void {
+    if (this.restoring === undefined || this.restoring.isActive) return;
+    const [next, ...others] = this.recalls;
+    if (next === undefined) return;
+    this.recalls = others;
+    if (this.kept.covers(next.firstTokens(next.known - 1), next.partition)) return;
+    if (this.restoring.recall(next)) this.tiers?.request(next, 0);
+  }
+
   /** A sequence has arrived: its blocks are read. */
   arrived(sequence: Sequence, running: readonly Sequence[]): void {
     const { tiers, sharing } = this;
@@ -131,6 +157,11 @@ export class KvCache {
     return this.restoring.begin(sequence, match, cells, running.length === 0);
   }
 
+  /** Whether anything is being restored. */
+  get isRestoring(): boolean {
+    return this.restoring?.isActive === true;
+  }
+
   /** Restores the next piece for a waiting sequence. False: it is still being read, or nothing is restored. */
   restorePiece(running: readonly Sequence[]): boolean {
     return this.restoring?.step(running.length === 0) === true;
@@ -144,10 +175,13 @@ export class KvCache {
     const { tiers } = this;
     if (tiers === undefined) return false;
     const next = this.kept.count < this.keptMax ? undefined : this.kept.all[0];
-    const kept = this.kept.all.findLast(
-      (one) => one.run !== undefined && tiers.mayWrite(one.run, one === next),
-    );
-    return kept?.run !== undefined && tiers.save(kept.run, kept.slot);
+    for (;;) {
+      const kept = this.kept.all.findLast(
+        (one) => one.run !== undefined && tiers.mayWrite(one.run, one === next),
+      );
+      if (kept?.run === undefined) return false;
+      if (tiers.save(kept.run, kept.slot)) return true; // otherwise all its blocks have copies
+    }
   }
 
   /** Cells that would become available by preempting this sequence. */
@@ -282,7 +316,9 @@ export class KvCache {
     ) {
       for (const covered of this.kept.coveredBy(tokens, partition)) this.pool.drop(covered);
       const own = tokens.slice();
-      this.pool.keep({ slot, partition, tokens: own, run: this.tiers?.runOf(own, partition) });
+      const run = this.tiers?.runOf(own, partition);
+      if (run !== undefined) this.tiers?.remember(run);
+      this.pool.keep({ slot, partition, tokens: own, run });
       for (const short of this.kept.excessShort()) this.pool.evict(short);
     } else {
       this.pool.clear(slot);

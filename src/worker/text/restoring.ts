@@ -1,12 +1,14 @@
 // Restores the blocks of one waiting sequence at a time into a slot of its own, a piece in each step, so that other answers go on.
-// What is restored is kept like a finished prefix; the sequence finds it there when it is admitted.
+// What is restored is kept like a finished prefix; the sequence finds it there when it is admitted. Prefixes that an earlier engine
+// used last are restored likewise, before a sequence asks for them.
 
 import type { SlotId } from "./backend.ts";
 import type { Checkpoint } from "./checkpoints.ts";
 import type { Match } from "./prefix-hits.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SlotPool } from "./slot-pool.ts";
-import type { CacheTiers } from "./tiers/tiers.ts";
+import { BLOCK_TOKENS } from "./tiers/block.ts";
+import type { CacheTiers, Wanting } from "./tiers/tiers.ts";
 
 /** Longest piece beside running sequences, and without any, milliseconds. */
 const PIECE_MS = 8;
@@ -30,7 +32,9 @@ export interface RestoringDeps {
 }
 
 interface Current {
-  readonly sequence: Sequence;
+  readonly wanting: Wanting;
+  /** Undefined where no sequence waits for it. */
+  readonly sequence: Sequence | undefined;
   readonly slot: SlotId;
   /** The state that the blocks lead to, where there are states. */
   readonly checkpoint: Checkpoint | undefined;
@@ -49,12 +53,28 @@ export class Restoring {
     return this.active?.sequence === sequence;
   }
 
+  /** Whether anything is being restored. */
+  get isActive(): boolean {
+    return this.active !== undefined;
+  }
+
+  /** Begins to restore a prefix that no sequence waits for, if it fits beside what is kept. False: it does not. */
+  recall(prefix: Wanting): boolean {
+    const { pool } = this.deps;
+    if (pool.free === 0 || pool.kept.count >= pool.keptMax || pool.book.free < prefix.known) return false;
+    const slot = pool.take();
+    if (slot === undefined) return false;
+    pool.restoring = slot;
+    this.current = { wanting: prefix, sequence: undefined, slot, checkpoint: undefined };
+    return true;
+  }
+
   /** Begins to restore a waiting sequence's hit if that is long. `cells`: all that it needs to be admitted. */
   begin(sequence: Sequence, match: Match, cells: number, isAlone: boolean): RestoreState {
     const { shared, pooled = shared, source, checkpoint } = match;
     const { pool, share } = this.deps;
     if (shared - pooled < TOKENS_MIN) return "now";
-    if (this.active !== undefined) return "later";
+    if (this.active !== undefined && !this.interrupt(this.active, sequence)) return "later";
     const kept = pool.kept.find(source);
     if (kept !== undefined) pool.kept.use(kept);
     const isLast = pool.free === 0 && pool.kept.count <= (kept === undefined ? 0 : 1);
@@ -64,8 +84,19 @@ export class Restoring {
     if (slot === undefined) return "now";
     if (source !== undefined && pooled > 0) share(source, slot, sequence, pooled);
     pool.restoring = slot;
-    this.current = { sequence, slot, checkpoint };
+    this.current = { wanting: sequence, sequence, slot, checkpoint };
     return "later";
+  }
+
+  /** Ends what no sequence waits for, unless this one begins with more of it. */
+  private interrupt(active: Current, sequence: Sequence): boolean {
+    const { wanting, slot } = active;
+    const isOf = wanting.partition === sequence.partition;
+    const common = isOf ? sequence.commonPrefix(wanting.firstTokens(wanting.known - 1)) : 0;
+    const restored = this.deps.pool.book.length(slot);
+    if (active.sequence !== undefined || common - restored >= BLOCK_TOKENS) return false;
+    this.finish(active, restored);
+    return true;
   }
 
   /** Restores the next piece. False: it is still being read, or nothing is restored. */
@@ -73,17 +104,17 @@ export class Restoring {
     const { active } = this;
     if (active === undefined) return false;
     const { pool, tiers } = this.deps;
-    const { sequence, slot, checkpoint } = active;
+    const { wanting, sequence, slot, checkpoint } = active;
     const from = pool.book.length(slot);
     const { length: to } = checkpoint?.tokens ?? { length: Infinity };
-    const held = Math.max(from, Math.min(to, tiers.restorable(sequence, from))); // more, while blocks are read
+    const held = Math.max(from, Math.min(to, tiers.restorable(wanting, from))); // more, while blocks are read
     const end = Math.min(held, from + tiers.pieceTokens(isAlone ? PIECE_ALONE_MS : PIECE_MS));
-    if (end === from && tiers.isReading(sequence)) return false;
-    pool.makeRoom(end - from);
+    if (end === from && tiers.isReading(wanting)) return false;
+    if (sequence !== undefined) pool.makeRoom(end - from);
     if (this.active === undefined) return true;
-    const restored = tiers.restore(sequence, slot, from, Math.min(end, from + pool.book.free));
+    const restored = tiers.restore(wanting, slot, from, Math.min(end, from + pool.book.free));
     pool.book.append(slot, restored - from);
-    if (restored < end || (end === held && !tiers.isReading(sequence))) this.finish(active, restored);
+    if (restored < end || (end === held && !tiers.isReading(wanting))) this.finish(active, restored);
     return true;
   }
 
@@ -98,17 +129,18 @@ export class Restoring {
     return this.current;
   }
 
-  private finish({ sequence, slot, checkpoint }: Current, length: number): void {
+  private finish({ wanting, sequence, slot, checkpoint }: Current, length: number): void {
     const { pool, tiers, restoreState } = this.deps;
     const isComplete =
-      checkpoint === undefined ||
-      (length === checkpoint.tokens.length && restoreState(slot, checkpoint, sequence));
-    const tokens = sequence.firstTokens(length).slice();
-    const { partition } = sequence;
+      checkpoint === undefined || sequence === undefined
+        ? length > 0
+        : length === checkpoint.tokens.length && restoreState(slot, checkpoint, sequence);
+    const tokens = wanting.firstTokens(length).slice();
+    const { partition } = wanting;
     pool.restoring = undefined;
     this.current = undefined;
-    tiers.release(sequence); // if it is evicted before the admission, it is computed
+    tiers.release(wanting); // if it is evicted before the admission, it is computed
     if (!isComplete) return pool.clear(slot);
-    pool.keep({ slot, partition, tokens, run: tiers.runOf(tokens, partition) });
+    pool.keep({ slot, partition, tokens, run: tiers.runOf(tokens, partition) }, sequence === undefined);
   }
 }

@@ -47,9 +47,9 @@ export class SlotPool {
     return this.freeSlots.pop();
   }
 
-  /** Keeps a finished prefix, at the cost of those used least recently. */
-  keep(kept: Kept): void {
-    this.kept.add(kept);
+  /** Keeps a finished prefix, at the cost of those used least recently. `isOldest`: it has been used less recently than all others. */
+  keep(kept: Kept, isOldest = false): void {
+    this.kept.add(kept, isOldest);
     if (this.kept.count > this.keptMax) this.evictOldest();
   }
 

@@ -69,6 +69,18 @@ describe("blocks", () => {
     }
   });
 
+  test("are replaced if that is wanted, at once while they wait", async () => {
+    const folder = join(tempDir(), "cache");
+    const tier = await write(folder, 1);
+    tier.write(keyAt(0), 0, CELLS.subarray(1));
+    await until("the block is looked at", () => tier.pending === 0);
+    expect(await tier.read(keyAt(0), 0)).toEqual(CELLS);
+    for (const from of [1, 2, 3]) tier.write(keyAt(0), 0, CELLS.subarray(from), true);
+    expect(tier.pending).toBe(2); // the first is being written, the second has given way
+    await until("the block is replaced", () => tier.pending === 0);
+    expect(await tier.read(keyAt(0), 0)).toEqual(CELLS.subarray(3));
+  });
+
   const damages: readonly (readonly [string, (path: string, other: string) => void])[] = [
     ["is cut off", (path) => writeFileSync(path, readFileSync(path).subarray(0, 5000))],
     ["is empty", (path) => writeFileSync(path, "")],

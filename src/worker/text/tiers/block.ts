@@ -19,6 +19,11 @@ export function stateKey(block: BlockKey): BlockKey {
   return createHash("sha256").update("state").update(block).digest("hex") as BlockKey;
 }
 
+/** The key of the prefixes used last. */
+export function recentKey(root: BlockKey): BlockKey {
+  return createHash("sha256").update("recent").update(root).digest("hex") as BlockKey;
+}
+
 /** Keys of the whole blocks of a sequence, up to its first image or audio: tokens of media are below 0. */
 export function blockKeys(root: BlockKey, tokens: Int32Array): readonly BlockKey[] {
   const media = tokens.findIndex((token) => token < 0);

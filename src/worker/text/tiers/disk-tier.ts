@@ -47,6 +47,8 @@ interface Write {
   readonly key: BlockKey;
   readonly depth: number;
   readonly cells: Uint8Array;
+  /** Whether a file of this key is replaced. */
+  readonly replaces: boolean;
 }
 
 export class DiskTier {
@@ -110,12 +112,17 @@ export class DiskTier {
     return undefined;
   }
 
-  /** Writes a block later. Dropped while the queue is full, after a failure, or if it is too large to be read. */
-  write(key: BlockKey, depth: number, cells: Uint8Array): void {
+  /**
+   * Writes a block later. Dropped while the queue is full, after a failure, or if it is too large to be read. `replaces`: instead of
+   * one of this key, in the folder or in the queue.
+   */
+  write(key: BlockKey, depth: number, cells: Uint8Array, replaces = false): void {
     if (cells.length > BLOCK_FILE_BYTES_MAX - HEADER_BYTES) return;
-    if (this.isBusy || performance.now() < this.pausedUntilMs) return;
-    this.queue.push({ key, depth, cells });
-    this.queuedBytes += cells.length;
+    if ((this.isBusy && !replaces) || performance.now() < this.pausedUntilMs) return;
+    const queued = replaces ? this.queue.findIndex((other) => other.key === key) : -1;
+    const [replaced] = queued < 0 ? [] : this.queue.splice(queued, 1);
+    this.queue.push({ key, depth, cells, replaces });
+    this.queuedBytes += cells.length - (replaced?.cells.length ?? 0);
     if (!this.isWriting) void this.drain();
   }
 
@@ -134,9 +141,9 @@ export class DiskTier {
     this.onRoom();
   }
 
-  private async store({ key, depth, cells }: Write): Promise<void> {
+  private async store({ key, depth, cells, replaces }: Write): Promise<void> {
     const path = blockPath(this.folder, key);
-    if (await touch(path, depth)) return; // another engine was first
+    if (!replaces && (await touch(path, depth))) return; // another engine was first
     const { bavail, blocks } = await statfs(this.folder);
     if (bavail < blocks * FREE_SHARE_MIN) return this.fail("the disk is nearly full");
     const bytes = HEADER_BYTES + cells.length;

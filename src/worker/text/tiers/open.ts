@@ -35,7 +35,16 @@ export function openTiers(
   const { memoryBytes = freeMemory() * MEMORY_SHARE } = options;
   const memory = new MemoryTier(memoryBytes, () => freeMemory() < FREE_BYTES_MIN);
   const disk = openDisk(options.disk, wake);
-  return new CacheTiers({ identity, cells, memory, disk, onRead: wake, now: () => performance.now() });
+  const remembers = states === undefined;
+  return new CacheTiers({
+    identity,
+    cells,
+    memory,
+    disk,
+    remembers,
+    onRead: wake,
+    now: () => performance.now(),
+  });
 }
 
 function openDisk(options: TierOptions["disk"], onRoom: () => void): DiskTier | undefined {

@@ -4,14 +4,15 @@
 // (docs/decisions/096). Checkpoints are written to the disk and read from it likewise; memory for them is that of
 // state-sharing.ts. Assigns no slots and no cells: kv.ts does.
 
-import type { AdapterId } from "../../../core/adapter.ts";
+import { type AdapterId, BASE_MODEL } from "../../../core/adapter.ts";
 import type { CellBackend, SlotId, StateBackend } from "../backend.ts";
-import type { Partition } from "../partition.ts";
+import { COMMON_PARTITION, type Partition } from "../partition.ts";
 import type { Sequence } from "../sequence.ts";
 import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
-import { BLOCK_TOKENS, type BlockKey, blockKeys, rootKey, stateKey } from "./block.ts";
+import { BLOCK_TOKENS, type BlockKey, blockKeys, recentKey, rootKey, stateKey } from "./block.ts";
 import type { DiskCounts, DiskTier } from "./disk-tier.ts";
 import type { MemoryTier } from "./memory-tier.ts";
+import { type RecentPrefix, RecentPrefixes } from "./recent-prefixes.ts";
 
 /** Blocks read at the same time. */
 const READS_AT_ONCE = 4;
@@ -27,6 +28,9 @@ const PIECE_TOKENS_MAX = 4096;
 /** Weight of a new measurement. */
 const COST_WEIGHT = 0.3;
 
+/** What blocks are restored for: a waiting sequence, or a prefix that an earlier engine used. */
+export type Wanting = Pick<Sequence, "known" | "partition" | "scoresPrompt" | "firstTokens">;
+
 /** Gets the state after a sequence's first `length` tokens. */
 export type OnState = (length: number, state: Uint8Array) => void;
 
@@ -37,6 +41,8 @@ export interface TierDeps {
   readonly cells?: CellBackend | undefined;
   readonly memory: MemoryTier;
   readonly disk?: DiskTier | undefined;
+  /** Whether the disk remembers the prefixes used last, for the next engine. */
+  readonly remembers?: boolean;
   /** Some of a sequence's blocks have been read: they can be restored, or, after the last ones, it may be admitted. */
   readonly onRead: () => void;
   /** Monotonic milliseconds. */
@@ -93,16 +99,25 @@ export class CacheTiers {
   prefillTokenMs = 0;
   private readonly deps: TierDeps;
   private readonly roots = new Map<Partition, BlockKey>();
-  private readonly wanted = new WeakMap<Sequence, Wanted>();
+  private readonly wanted = new WeakMap<Wanting, Wanted>();
   private readonly reads = new Map<BlockKey, Promise<Uint8Array | undefined>>();
   private readonly restoring = new Cost();
   private readonly reading = new Cost();
+  private readonly recents: RecentPrefixes | undefined;
   private restoredTokens = 0;
   private readTokens = 0;
   private badBlocks = 0;
 
   constructor(deps: TierDeps) {
     this.deps = deps;
+    const { disk, remembers = false } = deps;
+    if (disk !== undefined && remembers)
+      this.recents = new RecentPrefixes(disk, recentKey(this.rootOf(COMMON_PARTITION)));
+  }
+
+  /** The prefixes that an earlier engine used last, latest first. */
+  async recent(): Promise<readonly RecentPrefix[]> {
+    return (await this.recents?.read()) ?? [];
   }
 
   counted(): TierCounts {
@@ -122,7 +137,7 @@ export class CacheTiers {
    * Prepares the blocks of a new sequence, which has `shared` tokens in the cache: reads those that are on disk only. For memory
    * that cannot be truncated, `onState` gets the longest state on disk, and the blocks before it are read.
    */
-  request(sequence: Sequence, shared: number, onState?: OnState): void {
+  request(sequence: Wanting, shared: number, onState?: OnState): void {
     const keys = this.keysOf(sequence.firstTokens(sequence.known - 1), sequence.partition);
     if (keys.length === 0 || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
     const { memory, disk } = this.deps;
@@ -163,26 +178,26 @@ export class CacheTiers {
   }
 
   /** Whether a sequence's blocks are being read. */
-  isReading(sequence: Sequence): boolean {
+  isReading(sequence: Wanting): boolean {
     return this.wanted.get(sequence)?.isReading === true;
   }
 
   /** A sequence has ended. */
-  release(sequence: Sequence): void {
+  release(sequence: Wanting): void {
     const wanted = this.wanted.get(sequence);
     if (wanted !== undefined) wanted.isDropped = true;
     this.wanted.delete(sequence);
   }
 
   /** The end of a sequence's blocks in memory, from its first `from` tokens on, a multiple of BLOCK_TOKENS; in tokens. */
-  restorable(sequence: Sequence, from: number): number {
+  restorable(sequence: Wanting, from: number): number {
     const wanted = this.wanted.get(sequence);
     if (wanted === undefined) return 0;
     return this.heldFrom(wanted.keys, from / BLOCK_TOKENS) * BLOCK_TOKENS;
   }
 
   /** Restores the blocks of [from, to) into a slot that ends at `from`; returns where it ends then. */
-  restore(sequence: Sequence, slot: SlotId, from: number, to: number): number {
+  restore(sequence: Wanting, slot: SlotId, from: number, to: number): number {
     const { memory, cells, now } = this.deps;
     if (cells === undefined) return from;
     const keys = this.wanted.get(sequence)?.keys ?? [];
@@ -203,6 +218,11 @@ export class CacheTiers {
     this.restoredTokens += end - from;
     memory.use(keys);
     return end;
+  }
+
+  /** A prefix is finished: the next engine restores it, if it is one of the last. */
+  remember({ tokens, partition: { adapter, scope } }: BlockRun): void {
+    if (adapter === BASE_MODEL) this.recents?.add({ scope, tokens });
   }
 
   /** The blocks of a finished prefix. */
@@ -328,12 +348,16 @@ export class CacheTiers {
   }
 
   private keysOf(tokens: Int32Array, partition: Partition): readonly BlockKey[] {
+    return blockKeys(this.rootOf(partition), tokens);
+  }
+
+  private rootOf(partition: Partition): BlockKey {
     let root = this.roots.get(partition);
     if (root === undefined) {
       root = rootKey(JSON.stringify([this.deps.identity(partition.adapter), partition.scope]));
       this.roots.set(partition, root);
     }
-    return blockKeys(root, tokens);
+    return root;
   }
 
   /** The first block from `from` on that is not in memory. */
