@@ -28,6 +28,7 @@ const { values } = parseArgs({
     mixes: { type: "string", default: "10000" },
     seconds: { type: "string", default: "240" },
     state: { type: "string" },
+    threads: { type: "string", default: "2" },
   },
 });
 
@@ -85,7 +86,7 @@ const crowd = await tinyBackend({
   maxSeqs: STREAMS_MAX,
   prefixCacheN: 6,
   contextLen: 256,
-  threads: 2,
+  threads: Number(values.threads),
   batch: 64,
   ubatch: 64,
   tiers: {},

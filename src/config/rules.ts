@@ -186,17 +186,10 @@ function cacheDisk(values: Values): readonly Problem[] {
 function determinism(values: Values): readonly Problem[] {
   const wanted = values.get("runtime.determinism");
   if (wanted?.value !== "batch-invariant") return [];
-  const excludes = (what: string, fix: string): Problem =>
-    problemOf(wanted, wanted.path, `"batch-invariant" excludes ${what}`, fix);
   const cache = values.get("paged_attn.cache_type")?.value ?? "auto";
-  const drafts = values.get("runtime.speculative")?.value ?? "auto";
-  const isMtp = drafts === "mtp" || (drafts === "auto" && values.has("runtime.mtp_model"));
-  return [
-    ...(cache === "auto" || cache === "f16"
-      ? []
-      : [excludes(`cache_type = ${JSON.stringify(cache)}`, 'Use "f16".')]),
-    ...(isMtp ? [excludes('speculative = "mtp"', 'Use "ngram" or "off".')] : []),
-  ];
+  if (cache === "auto" || cache === "f16") return [];
+  const problem = `"batch-invariant" excludes cache_type = ${JSON.stringify(cache)}`;
+  return [problemOf(wanted, wanted.path, problem, 'Use "f16".')];
 }
 
 /** Required settings of a search provider. */

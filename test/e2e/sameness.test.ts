@@ -55,7 +55,7 @@ async function ask({ url }: Server, body: object, path = "/v1/chat/completions")
 const portOf = ({ url }: Server): string => new URL(url).port;
 
 describe("batch-invariant", () => {
-  test("fingerprints recorded one by one are found in a crowd, after a restart, and by svc replay", async () => {
+  test("fingerprints recorded one by one are found in a crowd, after a restart, with drafts, and by svc replay", async () => {
     const file = join(newFolder(), "answers.jsonl");
     const requests = join(newFolder(), "requests.jsonl");
     writeFileSync(
@@ -67,7 +67,9 @@ describe("batch-invariant", () => {
     expect(written).toMatchObject({ exit: 0, err: "" });
     first.kill("SIGKILL");
 
-    const second = await startServer([...INVARIANT, "--max-seqs", "4"]);
+    const draft = join(import.meta.dir, "../../demo-model/tiny.gguf");
+    const drafts = ["--mtp-model", draft, "--mtp-draft-sampling", "greedy"];
+    const second = await startServer([...INVARIANT, "--max-seqs", "4", ...drafts]);
     const recorded = readFileSync(file, "utf8")
       .trim()
       .split("\n")
@@ -129,8 +131,6 @@ describe("batch-invariant", () => {
     const quantized = await runBinary(["serve", "--port", "0", ...INVARIANT, "--cache-type", "q8_0"]);
     expect(quantized.exit).toBe(2);
     expect(quantized.err).toContain("f16");
-    const drafting = await runBinary(["serve", "--port", "0", ...INVARIANT, "--speculative", "mtp"]);
-    expect(drafting.err).toContain("speculative");
     const kernels = await runBinary(["serve", "--port", "0", ...INVARIANT], { env: { SVC_KERNELS: "off" } });
     expect(kernels.exit).not.toBe(0);
     expect(kernels.err).toContain("is not possible for this model on this machine");

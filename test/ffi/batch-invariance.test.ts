@@ -16,6 +16,7 @@ import { architectureModel } from "../helpers/architecture-models.ts";
 import { ARCHITECTURE_NAMES } from "../helpers/architectures.ts";
 import { alone, difference, mixed, Mixer, randomAsks } from "../helpers/mixes.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { POOLING, tinyPooled } from "../helpers/tiny-models.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { random } from "../helpers/world.ts";
@@ -42,6 +43,7 @@ const TEXTS = [
 ];
 
 if (process.env.SVC_BATCH_INVARIANT === "1") {
+  const RANDOM_HEAD = tinyHybrid({ silent: false, head: true });
   describe.each(NAMES)("%s", invariant);
   test("a model that gives no answers is not refused", async () => {
     const bert = await tinyBackend({ batchInvariant: true }, architectureModel("bert"));
@@ -64,6 +66,33 @@ if (process.env.SVC_BATCH_INVARIANT === "1") {
     const backend = await tinyBackend({ batchInvariant: true }, architectureModel("bert"));
     expect(() => backend.embedder()).toThrow(/batch-invariant.*attention whose cells have no order/);
     backend.close();
+  });
+  test.each([
+    ["a draft model", TINY_PATH, { mtpModel: TINY_PATH, mtpDraftSampling: "probabilistic" }],
+    ["a head in the file", RANDOM_HEAD, { mtpDraftSampling: "probabilistic" }],
+    ["a head that is right", tinyHybrid({ silent: true, head: true }), { mtpDraftSampling: "greedy" }],
+  ] as const)("answers with drafts by %s are the same as without, bit for bit", async (_, path, drafting) => {
+    const chance = random(6);
+    const below = (n: number): number => Math.floor(chance() * n);
+    const asks = randomAsks(ASKS, below, { promptMax: 120, answerMax: 60 });
+    const speculative = { type: "mtp", mtpNPredict: 3, ...drafting } as const;
+    // Draft tokens that are sampled have noise of their own kind (docs/decisions/074); the likeliest leave the answer as it is.
+    const other =
+      drafting.mtpDraftSampling === "greedy" ? {} : { speculative: { ...speculative, mtpNPredict: 1 } };
+    const one = await tinyBackend({ batchInvariant: true, maxSeqs: 1, threads: 1, ...other }, path);
+    const wanted = await alone(one, asks);
+    one.close();
+    const crowd = await tinyBackend({ batchInvariant: true, maxSeqs: 4, prefixCacheN: 4, speculative }, path);
+    let clock = 0; // goes on evenly, so that drafts always pay
+    const mixer = new Mixer(crowd, { prefixCacheN: 4, now: () => clock++ });
+    const { tokens, logprobs, largest } = difference(await mixed(mixer, asks, below), wanted);
+    expect({ tokens, logprobs, largest }).toEqual({ tokens: 0, logprobs: 0, largest: 0 });
+    const { draftTokens, draftHits } = mixer.engine.stats();
+    expect(draftTokens).toBeGreaterThan(0);
+    expect(draftHits).toBeGreaterThan(0);
+    if (path === RANDOM_HEAD) expect(draftTokens).toBeGreaterThan(draftHits); // some are rejected
+    mixer.engine.close();
+    crowd.close();
   });
   test("a model whose graph depends on the batch is refused", async () => {
     expect(await openOrRefused({}, architectureModel("grok"))).toBeUndefined();
