@@ -1,4 +1,4 @@
-// Prompts that left the KV cache:  bun bench/cache.ts [--model qwen3-0.6b] [--tokens 10800] [--sessions 200]
+// Prompts that left the KV cache:  bun bench/cache.ts [--model qwen3-0.6b] [--tokens 10800] [--sessions 200] [--only restart,none]
 // 1. TTFT of a conversation's next turn: in a running server, and after `kill -9` and a restart with the cache on disk.
 // 2. TTFT of sessions that take turns in a cache that holds few of them: with and without the memory tier, and llama-server
 //    with its `--cache-ram`.
@@ -37,8 +37,10 @@ const { values } = parseArgs({
     model: { type: "string", default: "qwen3-0.6b" },
     tokens: { type: "string", default: "10800" },
     sessions: { type: "string", default: "200" },
+    only: { type: "string", default: "restart,memory,none,llama-server" },
   },
 });
+const parts = values.only.split(",");
 
 function words(seed: number, tokens: number): string {
   const random = uniformSource(seed);
@@ -144,15 +146,15 @@ async function main(): Promise<void> {
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
   console.log(`${await machineLine(peer.release, THREADS)}\n`);
-  await restart(modelPath, peer);
+  if (parts.includes("restart")) await restart(modelPath, peer);
   console.log(`| ${values.sessions} sessions in turn, TTFT of the second turn, ms | p50 | p95 |`);
   console.log("| --- | --: | --: |");
-  const rows: readonly (readonly [string, Side, readonly string[]])[] = [
-    ["svc, memory tier", "svc", ["--cache-ram", "8192"]],
-    ["svc without it", "svc", ["--cache-ram", "0"]],
-    ["llama-server --cache-ram 8192", "llama-server", ["--cache-ram", "8192"]],
+  const rows: readonly (readonly [string, string, Side, readonly string[]])[] = [
+    ["memory", "svc, memory tier", "svc", ["--cache-ram", "8192"]],
+    ["none", "svc without it", "svc", ["--cache-ram", "0"]],
+    ["llama-server", "llama-server --cache-ram 8192", "llama-server", ["--cache-ram", "8192"]],
   ];
-  for (const [name, side, flags] of rows) {
+  for (const [, name, side, flags] of rows.filter(([part]) => parts.includes(part))) {
     const times = await roundRobin(side, { modelPath, flags }, peer);
     console.log(`| ${name} | ${median(times).toFixed(0)} | ${quantile(times, 0.95).toFixed(0)} |`);
   }

@@ -1,5 +1,5 @@
 // Effect of an importance matrix: perplexity of held-out text for the built-in model's weights, and for quantized ones made
-// with and without importance statistics.  bun bench/calibration.ts
+// with and without importance statistics; then with other types of the KV cache.  bun bench/calibration.ts
 //
 // The texts are stories sampled from the model at temperature 1: the original weights then have the lowest perplexity, and the
 // difference of others measures their drift. Calibration uses other stories.
@@ -11,6 +11,7 @@ import { unpackLibraries } from "../ffi/embedded.ts";
 import { openNative } from "../ffi/library.ts";
 import { LlamaBackend } from "../ffi/llama.ts";
 import { quantizeFile } from "../ffi/quantize.ts";
+import type { CacheType } from "../src/core/cache-size.ts";
 import { type FileType, fileTypeNumber } from "../src/core/quantization.ts";
 import type { RunEvent, RunRequest } from "../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
@@ -19,6 +20,17 @@ import { Engine } from "../src/worker/text/engine.ts";
 const MODEL = join(import.meta.dir, "../demo-model/tiny.gguf");
 const OPENINGS = ["Once upon a time", "One day", "Long ago", "There was a", "The old man", "Every morning"];
 const TYPES: readonly FileType[] = ["Q4_0", "Q4_K_S", "Q4_K_M", "Q3_K_S", "Q2_K"];
+const CACHE_TYPES: readonly CacheType[] = [
+  "f32",
+  "f16",
+  "bf16",
+  "q8_0",
+  "q5_1",
+  "q5_0",
+  "iq4_nl",
+  "q4_1",
+  "q4_0",
+];
 const STORIES = 48;
 const STORY_TOKENS = 120;
 /** Tokens at the start of a story that do not count: they were the prompt. */
@@ -27,12 +39,12 @@ const GIVEN_TOKENS = 4;
 const folder = mkdtempSync(join(tmpdir(), "svc-calibration-"));
 const native = openNative(unpackLibraries(folder), 0);
 
-function load(path: string): Promise<LlamaBackend> {
+function load(path: string, cacheType: CacheType = "f16"): Promise<LlamaBackend> {
   const sizes = { contextLen: 16_384, maxSeqs: 16, prefixCacheN: 0, batch: 512, ubatch: 256 };
   const options = {
     kind: "text",
     cacheDir: folder,
-    cacheType: "f16",
+    cacheType,
     pagedAttn: true,
     deviceLayers: 0,
   } as const;
@@ -78,12 +90,39 @@ function stories(backend: LlamaBackend, seed: number): string[] {
   return answers.map((events, i) => openings[i] + events.map(({ text }) => text).join(""));
 }
 
-function perplexity(backend: LlamaBackend, texts: readonly string[]): number {
+/** Of each token but the given ones, its log probability. */
+function logprobsOf(backend: LlamaBackend, texts: readonly string[]): readonly number[] {
   const requests = texts.map((text) => textRun(text, { maxTokens: 0, echo: true, logprobs: { top: 0 } }));
-  const logprobs = run(backend, requests).flatMap((events) =>
-    events.flatMap((event) => event.logprobs ?? []).slice(GIVEN_TOKENS),
+  return run(backend, requests).flatMap((events) =>
+    events.flatMap((event) => (event.logprobs ?? []).map(({ logprob }) => logprob)).slice(GIVEN_TOKENS),
   );
-  return Math.exp(-logprobs.reduce((sum, { logprob }) => sum + logprob, 0) / logprobs.length);
+}
+
+function perplexity(backend: LlamaBackend, texts: readonly string[]): number {
+  return perplexityOf(logprobsOf(backend, texts));
+}
+
+function perplexityOf(logprobs: readonly number[]): number {
+  return Math.exp(-mean(logprobs));
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The same texts with each type of the KV cache: perplexity, and how far log probabilities are from those with F16. */
+async function cacheTypes(texts: readonly string[]): Promise<void> {
+  const usual = await load(MODEL);
+  const expected = logprobsOf(usual, texts);
+  usual.close();
+  console.log("\n| KV cache | perplexity | difference of log probabilities from f16, mean |\n|---|--:|--:|");
+  for (const type of CACHE_TYPES) {
+    const backend = await load(MODEL, type);
+    const logprobs = logprobsOf(backend, texts);
+    const difference = mean(logprobs.map((value, i) => Math.abs(value - (expected[i] ?? NaN))));
+    console.log(`| ${type} | ${perplexityOf(logprobs).toFixed(4)} | ${difference.toPrecision(2)} |`);
+    backend.close();
+  }
 }
 
 async function measured(type: FileType, importance: string | undefined, texts: readonly string[]) {
@@ -112,6 +151,7 @@ try {
     const calibrated = await measured(type, importance, texts);
     console.log(`| ${type} | ${plain.toFixed(4)} | ${calibrated.toFixed(4)} |`);
   }
+  await cacheTypes(texts);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
