@@ -2,7 +2,6 @@
 // leases: they wait while the model loads, and it is unloaded only after they have ended. A model has at most one engine
 // process, except while a replacement takes over.
 
-import { assert } from "../core/assert.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
@@ -20,9 +19,10 @@ import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EvictionReason } from "../core/telemetry.ts";
 import type { EngineClient } from "./client.ts";
+import { EngineLeases } from "./engine-leases.ts";
 import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
-import { type Waiter, withoutPreloads } from "./waiter.ts";
+import { type Waiter, Waiters } from "./waiters.ts";
 import { type Holder, largerClaim, measuredClaim, NoRoom, nothing } from "./places.ts";
 import type { EngineEvent, EngineInfo } from "./protocol.ts";
 
@@ -43,15 +43,12 @@ export class ManagedModel implements Holder, ModelRuntime {
   private readonly deps: ManagedModelDeps;
   private state: State = { type: "unloaded" };
   private engine: EngineClient | undefined; // also while it starts or ends
-  private readonly leases = new Map<EngineClient, number>(); // leases of each engine
+  private readonly leases = new EngineLeases();
   private isPreparing = false;
-  private readonly retiring = new Set<EngineClient>(); // replaced; stopped after their last request
-  private running = 0;
-  private waiters: Waiter[] = [];
+  private readonly waiters = new Waiters();
   private readonly reports = new LoadReports();
   private taken = nothing(); // when it was loaded last
   private readonly share: FairShare; // places of waiting requests
-  private ended = Promise.withResolvers<void>(); // resolved when a request ends
   private failure: { readonly at: number } | undefined; // of the last load
   readonly idle: IdleTimer;
   isPinned: boolean;
@@ -72,7 +69,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       case "loading":
         return "reloading";
       case "unloading":
-        return this.waiters.length > 0 ? "reloading" : "loaded";
+        return this.waiters.count > 0 ? "reloading" : "loaded";
       case "unloaded":
       case "stopped":
         return "unloaded";
@@ -90,7 +87,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   get isBusy(): boolean {
-    return this.running > 0;
+    return this.leases.count > 0;
   }
 
   /** Pins it, or ends that: then it is idle for the configured time at most, and may leave for other models. */
@@ -112,7 +109,7 @@ export class ManagedModel implements Holder, ModelRuntime {
 
   /** Open and waiting requests. */
   get activeRuns(): number {
-    return this.running + this.waiters.filter(({ isCommand }) => !isCommand).length;
+    return this.leases.count + this.waiters.requests;
   }
 
   /** Runs a request; see EngineClient.generate. Loads the model if necessary. */
@@ -170,7 +167,7 @@ export class ManagedModel implements Holder, ModelRuntime {
           this.failure = undefined;
           return;
         case "loading":
-          if (this.waiters.length === 0) state.abort.abort(new Error("it was unloaded"));
+          if (this.waiters.count === 0) state.abort.abort(new Error("it was unloaded"));
           await state.done;
           break;
         case "loaded":
@@ -209,19 +206,18 @@ export class ManagedModel implements Holder, ModelRuntime {
     const options = await this.deps.prepare(new AbortController().signal);
     this.deps.checkMemory(options);
     const next = this.deps.startEngine(options, () => {});
-    this.retiring.add(next); // until it takes over, it stops with the server
+    this.leases.add(next); // until it takes over, it stops with the server
     try {
       await next.ready();
     } catch (error) {
-      await this.retire(next);
+      await this.leases.retire(next);
       throw error;
     }
-    if (this.state !== state) return this.retire(next); // it was unloaded or stopped meanwhile
-    this.retiring.delete(next);
+    if (this.state !== state) return this.leases.retire(next); // it was unloaded or stopped meanwhile
+    this.leases.adopt(next);
     this.engine = next;
     this.state = { type: "loaded", engine: next };
-    this.retiring.add(state.engine);
-    if (!this.leases.has(state.engine)) void this.retire(state.engine);
+    void this.leases.retire(state.engine);
   }
 
   /** The loaded model's engine; undefined while it is not loaded. */
@@ -239,9 +235,9 @@ export class ManagedModel implements Holder, ModelRuntime {
     const { state } = this;
     this.state = { type: "stopped" };
     this.idle.stop();
-    for (const { loaded } of this.takeWaiters()) loaded.reject(ServiceError.fromData(STOPPED));
+    for (const { loaded } of this.waiters.takeAll()) loaded.reject(ServiceError.fromData(STOPPED));
     if (state.type === "loading") state.abort.abort(ServiceError.fromData(STOPPED));
-    const engines = this.engine === undefined ? this.retiring : [this.engine, ...this.retiring];
+    const engines = this.engine === undefined ? this.leases.others : [this.engine, ...this.leases.others];
     await Promise.all(Array.from(engines, (engine) => engine.stop()));
     if (state.type === "loading" || state.type === "unloading") await state.done;
   }
@@ -288,12 +284,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
     }
     const waiter = this.enqueue({ isCommand: false });
-    const abort = (): void => {
-      const index = this.waiters.indexOf(waiter);
-      if (index < 0) return; // it has its lease already; the run itself ends
-      this.waiters.splice(index, 1);
-      waiter.loaded.reject(signal.reason);
-    };
+    const abort = (): void => this.waiters.dismiss(waiter, signal.reason); // the run itself ends one that has its lease
     signal.addEventListener("abort", abort, { once: true });
     try {
       return await waiter.loaded.promise;
@@ -310,47 +301,26 @@ export class ManagedModel implements Holder, ModelRuntime {
     } else if (this.failure !== undefined && performance.now() - this.failure.at < FAILED_LOAD_MS) {
       waiter.loaded.reject(failed());
     } else {
-      this.waiters.push(waiter);
+      this.waiters.add(waiter);
       if (this.state.type === "unloaded") this.startLoading();
     }
     return waiter;
   }
 
-  private takeWaiters(): readonly Waiter[] {
-    const waiters = this.waiters;
-    this.waiters = [];
-    return waiters;
-  }
-
   private lease(engine: EngineClient): EngineClient {
-    this.running++;
-    this.leases.set(engine, (this.leases.get(engine) ?? 0) + 1);
     this.idle.stop();
-    return engine;
-  }
-
-  private async retire(engine: EngineClient): Promise<void> {
-    await engine.stop();
-    this.retiring.delete(engine);
+    return this.leases.take(engine);
   }
 
   private release(engine: EngineClient): void {
-    const held = this.leases.get(engine);
-    assert(held !== undefined, "a lease is released once");
-    const left = held - 1;
-    if (left > 0) this.leases.set(engine, left);
-    else this.leases.delete(engine);
-    if (left <= 0 && this.retiring.has(engine)) void this.retire(engine);
-    this.running--;
+    this.leases.release(engine);
     this.usedAt = performance.now();
-    if (this.running > 0) return;
-    this.ended.resolve();
-    this.ended = Promise.withResolvers();
+    if (this.isBusy) return;
     if (this.state.type === "loaded") this.idle.start();
   }
 
   private unloadIdle(idleMs: number): void {
-    if (this.state.type !== "loaded" || this.running > 0) return;
+    if (this.state.type !== "loaded" || this.isBusy) return;
     this.deps.log(`idle for ${idleMs / 1000} s; unloading`);
     this.deps.onEvicted?.("idle", this.memoryBytes ?? 0);
     void this.unload();
@@ -368,7 +338,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       this.isPreparing = true;
       const options = await prepare(signal).finally(() => (this.isPreparing = false));
       const claimOf = claimsOf(options);
-      const mayEvict = (): boolean => this.isPinned || this.waiters.some(({ isPreload }) => !isPreload);
+      const mayEvict = (): boolean => this.isPinned || !this.waiters.arePreloads;
       const freeBytes = await places.take(
         this,
         { claim: () => largerClaim(claimOf(), this.taken), mayEvict },
@@ -376,6 +346,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       );
       signal.throwIfAborted();
       checkMemory(options, freeBytes);
+      if (this.waiters.requests > 0) this.deps.log("loading it for a request");
       this.engine = startEngine(options, (permille) => this.reports.report(permille));
       const info = await this.engine.ready();
       signal.throwIfAborted();
@@ -397,19 +368,19 @@ export class ManagedModel implements Holder, ModelRuntime {
     this.host = engine.host;
     this.known = engine.info;
     this.usedAt = performance.now();
-    for (const { isCommand, loaded } of this.takeWaiters()) {
+    for (const { isCommand, loaded } of this.waiters.takeAll()) {
       loaded.resolve(isCommand ? engine : this.lease(engine));
     }
-    if (this.running === 0) this.idle.start();
+    if (!this.isBusy) this.idle.start();
   }
 
   private fail(reason: unknown): void {
     if (reason instanceof NoRoom) {
-      this.waiters = withoutPreloads(this.waiters, reason); // the others came since, and may have models unloaded
+      this.waiters.dismissPreloads(reason); // the others came since, and may have models unloaded
       return;
     }
     this.failure = { at: performance.now() };
-    const waiters = this.takeWaiters();
+    const waiters = this.waiters.takeAll();
     const hasCommand = waiters.some(({ isCommand }) => isCommand);
     if (!hasCommand) this.deps.log(`could not be loaded: ${reasonOf(reason)}`);
     for (const { isCommand, loaded } of waiters) loaded.reject(isCommand ? reason : failed());
@@ -423,7 +394,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   private async unloadNow(engine: EngineClient): Promise<void> {
-    while (this.running > 0) await this.ended.promise;
+    await this.leases.none();
     await engine.stop();
     this.engine = undefined;
     this.deps.places.release(this);
@@ -433,6 +404,6 @@ export class ManagedModel implements Holder, ModelRuntime {
   private becomeUnloaded(): void {
     if (this.state.type === "stopped") return;
     this.state = { type: "unloaded" };
-    if (this.waiters.length > 0) this.startLoading(); // they arrived while it was unloading
+    if (this.waiters.count > 0) this.startLoading(); // they arrived while it was unloading
   }
 }

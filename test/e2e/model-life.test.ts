@@ -158,10 +158,12 @@ test(
     );
     expect(most).toBe(2);
     expect((await statuses(server))["a"]).toBe("loaded");
-    const left = [...server.stderr().matchAll(/^(\w): unloading it for another model$/gm)].map(
-      ([, name]) => name,
-    );
-    console.log(`unloaded for another model: ${left.join(" ")}`);
+    const names = (what: string) =>
+      [...server.stderr().matchAll(new RegExp(`^(\\w): ${what}$`, "gm"))].map(([, name]) => name);
+    const left = names("unloading it for another model");
+    const loads = names("loading it for a request");
+    console.log(`loaded: ${loads.join(" ")}; unloaded for another model: ${left.join(" ")}`);
+    expect(loads.length).toBe(left.length); // two were loaded at the start
     expect(left).not.toContain("a");
     expect(new Set(left).size).toBeGreaterThan(2);
     const metrics = await (await fetch(`${server.url}/metrics`)).text();

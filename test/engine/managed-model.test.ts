@@ -135,7 +135,7 @@ describe("a failure to load", () => {
     const event = await asked;
     expect(event).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
     expect(JSON.stringify(event)).not.toContain("secret");
-    expect(log).toEqual(["could not be loaded: bad file /secret/model.gguf"]);
+    expect(log).toEqual(["loading it for a request", "could not be loaded: bad file /secret/model.gguf"]);
     expect([model.status, model.hasFailed, engines.alive()]).toEqual(["unloaded", true, 0]);
     expect(await ask(model)).toMatchObject({ type: "error" }); // not again at once
     expect(engines.started).toHaveLength(1);
@@ -316,7 +316,7 @@ describe("unloading", () => {
     const { model, engines, log } = setup({ idleMs: 30 }, true);
     expect(await ask(model)).toMatchObject({ type: "finish" });
     await until("it is unloaded", () => model.status === "unloaded");
-    expect([engines.alive(), log]).toEqual([0, ["idle for 0.03 s; unloading"]]);
+    expect([engines.alive(), log]).toEqual([0, ["loading it for a request", "idle for 0.03 s; unloading"]]);
     expect(await ask(model)).toMatchObject({ type: "finish" });
     await model.stop();
   });
