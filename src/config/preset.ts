@@ -1,6 +1,6 @@
 // Defaults of requests: `[models.defaults]`, and `defaults` of an alias.
 
-import { Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import type { Preset } from "../core/preset.ts";
 import { integer, list, number, optional, text, tristate } from "./field.ts";
 
@@ -59,7 +59,7 @@ export const presetRows = {
     }),
   ),
   thinking: optional(tristate("Whether the model reasons first.", { flag: false, example: false })),
-};
+} satisfies Record<keyof Preset, TSchema>;
 
 /** Without the keys that are undefined. */
 export function presetOf(defaults: { readonly [K in keyof Preset]: Preset[K] | undefined }): Preset {

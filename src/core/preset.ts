@@ -1,18 +1,25 @@
 // What answers are like where a request does not say, by the settings of a model or an alias. Names are those of the settings.
 
+import { type Static, Type } from "@sinclair/typebox";
+
+const amount = () => Type.Optional(Type.Number());
+
 /** Defaults of requests; a request's own fields win. */
-export interface Preset {
-  readonly temperature?: number;
-  readonly top_p?: number;
-  readonly top_k?: number;
-  readonly min_p?: number;
-  readonly presence_penalty?: number;
-  readonly frequency_penalty?: number;
-  readonly repetition_penalty?: number;
-  readonly max_tokens?: number;
-  readonly stop?: readonly string[];
+export const Preset = Type.Object({
+  temperature: amount(),
+  top_p: amount(),
+  top_k: amount(),
+  min_p: amount(),
+  presence_penalty: amount(),
+  frequency_penalty: amount(),
+  repetition_penalty: amount(),
+  max_tokens: Type.Optional(Type.Integer()),
+  stop: Type.Optional(Type.Array(Type.String())),
   /** Instructions for conversations without any of their own. */
-  readonly system?: string;
+  system: Type.Optional(Type.String()),
   /** Whether the model reasons first. */
-  readonly thinking?: boolean;
-}
+  thinking: Type.Optional(Type.Boolean()),
+});
+
+type Mutable = Static<typeof Preset>;
+export type Preset = Readonly<Omit<Mutable, "stop">> & { readonly stop?: readonly string[] };

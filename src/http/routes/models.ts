@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
 import { defined } from "../../core/defined.ts";
-import type { Preset } from "../../core/preset.ts";
+import { Preset } from "../../core/preset.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
 import type { ModelFileFacts, ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
@@ -54,21 +54,8 @@ const ModelCapabilities = Type.Object(
   { $id: "ModelCapabilities", description: "Of a text model; absent until it has been loaded once." },
 );
 
-const amount = () => Type.Optional(Type.Number());
 const ModelDefaults = Type.Object(
-  {
-    temperature: amount(),
-    top_p: amount(),
-    top_k: amount(),
-    min_p: amount(),
-    presence_penalty: amount(),
-    frequency_penalty: amount(),
-    repetition_penalty: amount(),
-    max_tokens: Type.Optional(Type.Integer()),
-    stop: Type.Optional(Type.Array(Type.String())),
-    system: Type.Optional(Type.Boolean({ description: "It has instructions." })),
-    thinking: Type.Optional(Type.Boolean()),
-  },
+  { ...Preset.properties, system: Type.Optional(Type.Boolean({ description: "It has instructions." })) },
   { $id: "ModelDefaults", description: "What requests get where they do not say; absent without any." },
 );
 
