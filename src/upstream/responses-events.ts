@@ -5,6 +5,7 @@ import { StreamError } from "./sse.ts";
 import {
   type EventReading,
   progressChunk,
+  readChunk,
   readResponsesEvent,
   type ResponsesEvent,
   type WireChunk,
@@ -19,7 +20,11 @@ export class ResponsesEvents {
   /** The chunk of an event; undefined for events without one. Throws StreamError. */
   read(json: unknown): EventReading {
     const event = readResponsesEvent(json);
-    if (event === undefined) throw new StreamError("sent an event that is not one of a response");
+    if (event === undefined) {
+      const load = progressChunk(readChunk(json) ?? {}); // svc tells it before the response begins
+      if (load === undefined) throw new StreamError("sent an event that is not one of a response");
+      return load;
+    }
     switch (event.type) {
       case "error":
         return { error: event.error ?? { code: event.code, message: event.message } };
