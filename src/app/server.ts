@@ -103,6 +103,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
     for (const [id, requantizer] of createRequantizers(core.models, options))
       requantizers.set(id, requantizer);
     if (pools.length > 0) metrics?.watchUpstreams(() => pools.map((pool) => pool.stats()));
+    metrics?.watchModels(() => core.models.list());
     metrics?.watchRequantizations(() =>
       [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
     );

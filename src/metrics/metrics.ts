@@ -1,6 +1,7 @@
 // All metrics of a server, and their text. The only folder that knows the metrics library.
 
 import { Registry } from "prom-client";
+import type { ModelInfo } from "../core/model-info.ts";
 import type { EngineMeter, HttpMetrics, ObservedRequest, PoolStats } from "../core/telemetry.ts";
 import { EngineMetrics } from "./engines.ts";
 import { ImageMetrics } from "./images.ts";
@@ -50,6 +51,22 @@ export class Metrics implements HttpMetrics {
   /** Meter of a new engine. */
   newEngine(): EngineMeter {
     return this.engines.newMeter();
+  }
+
+  /** Shows how many models are loaded, and how many are pinned. */
+  watchModels(read: () => readonly Pick<ModelInfo, "status" | "isPinned">[]): void {
+    const count = (is: (model: Pick<ModelInfo, "status" | "isPinned">) => boolean) =>
+      single(() => read().filter(is).length);
+    addGauge(this.registry, {
+      name: "svc_models_loaded",
+      help: "Loaded models.",
+      read: count(({ status }) => status === "loaded"),
+    });
+    addGauge(this.registry, {
+      name: "svc_models_pinned",
+      help: "Models that are pinned: unloaded neither for another one nor when idle.",
+      read: count(({ isPinned }) => isPinned === true),
+    });
   }
 
   /** Shows how far requantizations are: `read` gives the done share (0 … 1) of each that is under way. */
