@@ -17,10 +17,18 @@ import { purgeBlocks } from "../core/block-folder.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
-import { deleteCached, deleteFiles, listCache } from "../hub/cache.ts";
+import {
+  type CachedFile,
+  type Deleted,
+  deleteCached,
+  deleteFiles,
+  listCache,
+  snapshotPath,
+} from "../hub/cache.ts";
+import { processWith } from "../hub/open-files.ts";
 import { type HubPlace, hubPlace } from "../hub/place.ts";
 import { megabytes, ProgressLog } from "../hub/progress.ts";
-import { pruneRecords } from "../hub/records.ts";
+import { pruneRecords, recordedModels } from "../hub/records.ts";
 import { storeToken } from "../hub/token.ts";
 import { quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
@@ -89,7 +97,12 @@ function listModels({ settings }: Loaded, host: CommandHost): number {
 function deleteModel({ settings }: Loaded, name: string, host: CommandHost): number {
   const id = parseHubId(name);
   const place = hubOf(host, settings);
-  const deleted = id === undefined ? undefined : deleteCached(place.cacheDir, id);
+  let deleted: Deleted | undefined;
+  try {
+    deleted = id && deleteCached(place.cacheDir, id, (files) => refuseUsed(name, files, place.cacheDir));
+  } catch (error) {
+    return failed(host, error);
+  }
   if (deleted === undefined || deleted.files.length === 0) {
     host.complain(`svc: no model ${name} in ${place.cacheDir}. svc cache list shows what is there.`);
     return EXIT.failure;
@@ -101,6 +114,19 @@ function deleteModel({ settings }: Loaded, name: string, host: CommandHost): num
     deletedText({ files: [...deleted.files, ...files], freedBytes: deleted.freedBytes + freed }),
   );
   return EXIT.ok;
+}
+
+/** Throws where a process has one of the files loaded that no server gives up by itself, as it does with pulled models. */
+function refuseUsed(name: string, files: readonly CachedFile[], cacheDir: string): void {
+  const served = recordedModels(cacheDir).filter(({ isServed }) => isServed);
+  const givenUp = new Set(
+    served.flatMap((one) => one.files.map((path) => snapshotPath(cacheDir, one.repo, one.commit, path))),
+  );
+  const pid = processWith(files.filter(({ link }) => !givenUp.has(link)).map(({ blob }) => blob));
+  if (pid !== undefined)
+    throw new Error(
+      `${name} is in use by process ${pid}. End that server, or take the model out of its settings, and try again.`,
+    );
 }
 
 /** Deletes the blocks of the disk tier. */

@@ -34,6 +34,9 @@ except ImportError:
 print(f"{sys.version_info.major}.{sys.version_info.minor}", found, sys.base_prefix, sep="\\n")
 `;
 
+/** Where svc kept converted models before they were kept beside their repositories. */
+const OLD_MODELS = "convert/models";
+
 export interface EnvironmentOptions {
   /** Programs, one of which is the base Python. */
   readonly pythons: readonly [string, ...string[]];
@@ -70,6 +73,7 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Pyth
   const { release, torch } = base;
   const packages = Bun.hash([NUMPY, ...PACKAGES].join("\n")).toString(36);
   const kind = torch === "" ? "own" : "system";
+  rmSync(join(cacheDir, OLD_MODELS), { recursive: true, force: true });
   const folder = join(cacheDir, "convert", `python${release}-${kind}-${version}-${packages}`);
   const environment = { python: join(folder, "bin/python"), folders: [folder, base.prefix] };
   if (existsSync(folder)) return environment;

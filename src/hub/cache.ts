@@ -156,18 +156,20 @@ export interface Deleted {
 
 /**
  * Deletes a whole repository or, if the name has them, one revision or the files of one model. Returns no files if nothing
- * matches.
+ * matches. `check` may throw before.
  */
-export function deleteCached(cacheDir: string, id: HubId): Deleted {
-  const all = listRepo(cacheDir, id.repo);
+export function deleteCached(
+  cacheDir: string,
+  id: HubId,
+  check: (files: readonly CachedFile[]) => void = () => undefined,
+): Deleted {
   const isWhole = id.revision === undefined && id.file === undefined && id.quant === undefined;
-  const files = isWhole ? all : all.filter((file) => isMeant(file, id, all));
-  if (isWhole) {
-    const weights = listRepo(cacheDir, id.repo, true).filter(({ path }) => WEIGHTS.test(path));
-    rmSync(repoFolder(cacheDir, id.repo), { recursive: true, force: true });
-    return { files: weights, freedBytes: bytesOf(weights) };
-  }
-  return { files, freedBytes: deleteFiles(cacheDir, files) };
+  const all = listRepo(cacheDir, id.repo, isWhole);
+  const files = all.filter((file) => (isWhole ? WEIGHTS.test(file.path) : isMeant(file, id, all)));
+  check(files);
+  if (!isWhole) return { files, freedBytes: deleteFiles(cacheDir, files) };
+  rmSync(repoFolder(cacheDir, id.repo), { recursive: true, force: true });
+  return { files, freedBytes: bytesOf(files) };
 }
 
 /** Deletes files and their contents, unless another snapshot uses them; returns the bytes of deleted contents. */

@@ -1,7 +1,7 @@
 // Conversion of safetensors as far as it needs no Python: the archive of scripts, architectures, refusals.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unknownArchitecture } from "../../src/convert/architectures.ts";
 import { convertedBytes } from "../../src/convert/estimate.ts";
@@ -120,8 +120,10 @@ describe("the Python environment", () => {
       expect(said).toContain(words);
   });
 
-  test("is not left half-made", async () => {
+  test("is not left half-made, and models of an old place are deleted", async () => {
     const cacheDir = tempDir();
+    mkdirSync(join(cacheDir, "convert/models"), { recursive: true });
+    writeFileSync(join(cacheDir, "convert/models/old.gguf"), "weights");
     const said = await open(fakePython("3.12", "2.4.0"), cacheDir);
     expect(said).toContain("could not be made");
     expect([...new Bun.Glob("convert/*").scanSync({ cwd: cacheDir, onlyFiles: false })]).toEqual([]);

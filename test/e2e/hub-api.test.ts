@@ -216,6 +216,8 @@ test("models_mutable = false: no route; a model of the configuration is not dele
   await complete(open.url, ask(CAPITAL, { model: "acme/tiny-GGUF" }));
   const response = await fetch(`${open.url}/v1/hub/models/${ID}`, { method: "DELETE" });
   expect(await errorOf(response)).toEqual([409, "model_in_use"]);
+  const removed = await runBinary(["rm", "acme/tiny-GGUF"], { env });
+  expect([removed.exit, removed.err]).toEqual([1, expect.stringContaining("is in use by process")]);
   expect(await errorOf(await fetch(`${open.url}/v1/hub/models/acme/none`, { method: "DELETE" }))).toEqual([
     404,
     "hub_model_not_found",
