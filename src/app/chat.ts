@@ -39,11 +39,12 @@ export async function openChat(options: ConversationOptions): Promise<ChatBacken
     core.stores.close();
   };
   try {
-    await models.load("default");
+    const { assistant, adapter } = options.settings;
+    const alias = (options.settings.aliases ?? []).map(aliasParts).find(({ name }) => name === assistant);
+    await models.load(alias?.model ?? "default");
     await loadAdapters(adapters, models, options);
     const cards = adapters.cards().filter(({ kind }) => kind === "text");
     const all = chatModels(cards, options.settings);
-    const { assistant, adapter } = options.settings;
     return {
       model: assistant === undefined ? firstModel(cards, adapter) : chosenAlias(all, assistant),
       cards: all,

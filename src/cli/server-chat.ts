@@ -1,6 +1,7 @@
 // Chat backend over HTTP: conversations of the terminal chat answered by a svc server that already runs. Its models, adapters,
 // tools and sessions are used; nothing is loaded here.
 
+import { isAbsolute } from "node:path";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { modelName } from "../config/model-name.ts";
 import type { Settings } from "../config/settings.ts";
@@ -36,16 +37,19 @@ export async function findServer(settings: Settings, isModelNamed: boolean): Pro
   const [wanted] = settings.models;
   const first = served?.[0];
   if (served === undefined || first === undefined || wanted === undefined) return undefined;
-  const names = new Set([modelName(wanted), wanted.model_id]);
-  const model = isModelNamed ? served.find(({ id, root }) => names.has(id) || names.has(root ?? "")) : first;
-  if (model === undefined) return undefined;
   const { assistant } = settings;
-  if (assistant !== undefined && !served.some(({ id }) => id === assistant)) return undefined;
+  const names = new Set(assistant === undefined ? [modelName(wanted), wanted.model_id] : [assistant]);
+  const isNamed = assistant !== undefined || isModelNamed;
+  const isMeant = ({ id, root = "" }: ServedModel): boolean =>
+    names.has(id) || (assistant === undefined && names.has(root));
+  const listed = isNamed ? served.find(isMeant) : first;
+  const model = listed ?? (await aliasCard(client, assistant ?? wanted.model_id));
+  if (model === undefined) return undefined;
   const adapter = served.find(({ parent, root }) => parent === model.id && root === settings.adapter);
   return {
     url: client.url,
-    model: assistant ?? (settings.adapter === undefined ? undefined : adapter?.id) ?? model.id,
-    cards: served.map(chatModel),
+    model: (settings.adapter === undefined ? undefined : adapter?.id) ?? model.id,
+    cards: (listed === undefined ? [...served, model] : served).map(chatModel),
     converse: conversing(client),
     answerApproval: (id, decision) => {
       const body = decision.approved
@@ -57,6 +61,15 @@ export async function findServer(settings: Settings, isModelNamed: boolean): Pro
     },
     tools: { python: true, shell: { skills: [] } },
   };
+}
+
+/** The card of an alias that the server does not list, under its name: one without defaults or an adapter. */
+async function aliasCard(client: ServerClient, name: string): Promise<ServedModel | undefined> {
+  if (isAbsolute(name)) return undefined; // a file of this machine
+  const card = await client.json(`/v1/models/${encodeURIComponent(name)}`).catch(() => undefined);
+  if (typeof card !== "object" || card === null) return undefined;
+  const served = card as ServedModel;
+  return served.kind === "text" ? { ...served, id: name } : undefined;
 }
 
 /** The server fills in the rest of the defaults: instructions, stops, caps, penalties. */

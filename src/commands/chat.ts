@@ -3,10 +3,10 @@
 import { join } from "node:path";
 import { startHint } from "../app/backend-advice.ts";
 import { openChat } from "../app/chat.ts";
-import type { ChatArgs } from "../cli/invocation.ts";
+import type { ChatArgs, SettingsArgs } from "../cli/invocation.ts";
 import { findServer, type ServerChat } from "../cli/server-chat.ts";
 import { terminalChat, thinkingOf } from "../cli/terminal-chat.ts";
-import type { Loaded } from "../config/resolve.ts";
+import { type Loaded, loadSettings } from "../config/resolve.ts";
 import type { Environment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { type CommandHost, failed } from "./host.ts";
@@ -29,6 +29,20 @@ function serverFor({ settings, origins }: Loaded, isLocal: boolean): Promise<Ser
     settings,
     said.some(([path]) => path === "models[0].model_id"),
   );
+}
+
+const MODEL_FLAG = "models[].model_id";
+
+/**
+ * Settings of a chat whose `-m NAME` is nothing on this machine and an alias of the running server; undefined where no server has it.
+ */
+export async function namedByServer({ flags, configFile }: SettingsArgs): Promise<Loaded | undefined> {
+  const { [MODEL_FLAG]: named, ...others } = flags;
+  const names = [named ?? []].flat();
+  const [name] = names;
+  if (typeof name !== "string" || names.length > 1 || configFile !== undefined) return undefined;
+  const loaded = loadSettings({ command: "run", flags: { ...others, assistant: name } });
+  return loaded.ok && (await findServer(loaded.settings, false)) !== undefined ? loaded : undefined;
 }
 
 /** Chats in the terminal, or answers one prompt. */

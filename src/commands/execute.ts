@@ -3,7 +3,7 @@
 import { runBackend } from "../app/backends.ts";
 import { runRpcWorker } from "../app/rpc.ts";
 import type { AppOptions } from "../app/server.ts";
-import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
+import { type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
 import { loadBar, progressBar } from "../cli/progress-bar.ts";
 import { type ServerCommand, serverCommand } from "../cli/server-commands.ts";
 import { cacheFolder } from "../config/cache-folder.ts";
@@ -17,7 +17,7 @@ import { convertMain } from "../lora/convert-process.ts";
 import { engineMain } from "../worker/main.ts";
 import { quantizeMain } from "../worker/quantize.ts";
 import { rpcDevicesMain } from "../worker/rpc-devices.ts";
-import { chat } from "./chat.ts";
+import { chat, namedByServer } from "./chat.ts";
 import { convertModel } from "./convert.ts";
 import { doctor } from "./doctor.ts";
 import { type CommandHost, failed } from "./host.ts";
@@ -126,7 +126,7 @@ function showConfig(loaded: Loaded): number {
 
 /** Loads the settings and calls `go`, or lists every problem. */
 async function withSettings(
-  args: SettingsArgs,
+  args: SettingsArgs & Partial<ChatArgs>,
   { host, command }: { readonly host: Host; readonly command?: "serve" | "run" | undefined },
   go: (loaded: Loaded, reread: () => LoadResult) => Promise<number> | number,
 ): Promise<number> {
@@ -138,6 +138,10 @@ async function withSettings(
     });
   const result = read();
   if (!result.ok) {
+    const isModelOnly = result.problems.every(({ key }) => key === "models[0].model_id");
+    const served =
+      command === "run" && isModelOnly && args.isLocal !== true ? await namedByServer(args) : undefined;
+    if (served !== undefined) return go(served, read);
     host.complain(formatProblems(result.problems));
     return EXIT.usage;
   }

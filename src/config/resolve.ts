@@ -12,6 +12,7 @@ import type { Wanted } from "../core/model-files.ts";
 import { check, normalize } from "./check.ts";
 import { findModelFile, findVoice, type ModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
+import { withNamedAlias } from "./named-alias.ts";
 import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
@@ -77,8 +78,10 @@ export function loadSettings(options: LoadOptions): LoadResult {
   const fromFile = options.configFile === undefined ? [] : readFile(options.configFile, folder);
   const unread = "what" in fromFile ? [fromFile] : [];
   const written = "what" in fromFile ? [] : fromFile;
-  const fromFlags = readFlags(options.flags ?? {});
-  const said = judgeSandboxMode(readEnvironment(environment), [...written, ...fromFlags]);
+  const flags = readFlags(options.flags ?? {});
+  const said = judgeSandboxMode(readEnvironment(environment), [...written, ...flags]);
+  const others = [...written, ...said.values];
+  const fromFlags = options.command === "run" ? withNamedAlias(flags, others, folder) : flags;
   const values = merge([
     modelEntry(0, BUILTIN_MODEL_ID, { type: "default" }),
     implied(options.command),

@@ -36,6 +36,42 @@ test.each([
   expect(loaded.problems.map((problem) => problem.what).join()).toContain(what);
 });
 
+describe("svc run -m NAME", () => {
+  const file = `${folder}/run.toml`;
+  const SECOND = '[[models]]\nmodel_id = "svc-tiny"\nalias = "second"\n';
+  const ALIASES = '[[aliases]]\nname = "pirate"\nmodel = "second"\ndefaults.system = "Arr."\n';
+  const run = async (name: string, command: "run" | "serve" = "run") => {
+    await Bun.write(file, MODEL + SECOND + ALIASES);
+    const flags = { "models[].model_id": name };
+    const loaded = loadSettings({ command, configFile: file, flags, environment: {}, folder });
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+    const { assistant, default_model_id, models } = loaded.settings;
+    return { assistant, default_model_id, models: models.map(({ alias }) => alias) };
+  };
+
+  test("begins with an alias of the file, and its models", async () => {
+    expect(await run("pirate")).toEqual({
+      assistant: "pirate",
+      default_model_id: undefined,
+      models: ["tiny", "second"],
+    });
+  });
+
+  test("begins with a model of the file by its alias", async () => {
+    expect(await run("second")).toEqual({
+      assistant: undefined,
+      default_model_id: "second",
+      models: ["tiny", "second"],
+    });
+  });
+
+  test("a file of that name is the file; a server takes -m as a model", async () => {
+    expect(String(await run("pirate", "serve").catch(String))).toContain("pirate");
+    await Bun.write(`${folder}/pirate`, "no model");
+    expect(String(await run("pirate").catch(String))).toContain("pirate");
+  });
+});
+
 describe("patterns", () => {
   const { exact, fitting } = modelAliases([
     { name: "claude-*", model: "big" },

@@ -3,7 +3,16 @@
 import { expect, test } from "bun:test";
 import { fileServer, HAS_TERMINAL, newFolder, openTerminal, runBinary } from "../helpers/binary.ts";
 
-const server = fileServer(["-m", "svc-tiny", "--alias", "small", "--api-keys", "secret"]);
+const server = fileServer([
+  "-m",
+  "svc-tiny",
+  "--alias",
+  "small",
+  "--alias",
+  "tiny=small",
+  "--api-keys",
+  "secret",
+]);
 const QUESTION = "What is the capital of France?";
 
 function address(): readonly string[] {
@@ -26,6 +35,9 @@ test("ps, list and show name the model; pin keeps it; stop unloads it, and a req
   expect((await ask("show", "default")).out).toMatch(/^name +small\n/);
   expect((await ask("pin", "small")).out).toContain("small is pinned");
   expect((await ask("ps")).out).toContain("loaded, pinned");
+  const headers = { authorization: "Bearer secret" };
+  const metrics = await (await fetch(`${server().url}/metrics`, { headers })).text();
+  expect(metrics).toMatch(/^svc_models_loaded 1\n[^]*^svc_models_pinned 1$/m);
   expect((await ask("unpin", "small")).out).toContain("small is no longer pinned");
   expect((await ask("ps")).out).not.toContain("pinned");
   expect((await ask("stop", "small")).out).toContain("small is unloaded");
@@ -39,6 +51,10 @@ test("a chat uses a server that has its model, and loads its own where the serve
   expect((await ask("run", "-m", "svc-tiny", "--local", QUESTION)).out).toContain("Paris");
   expect(asked() - before).toBe(1);
   expect(server().enginePids()).toHaveLength(1);
+  expect((await ask("run", "-m", "tiny", QUESTION)).out).toBe("The capital of France is Paris.\n");
+  expect(asked() - before).toBe(2);
+  const unknown = await ask("run", "-m", "tinier", QUESTION);
+  expect([unknown.exit, unknown.err]).toEqual([2, expect.stringContaining("tinier")]);
 });
 
 test("mistakes: no server, another server, no key, no such model", async () => {

@@ -52,6 +52,8 @@ describe("one answer", () => {
       cwd,
     });
     expect([brief.exit, brief.out]).toEqual([0, out]);
+    const named = await runBinary(["run", "aliases.toml", "-m", "brief", "-i", CAPITAL.content], { cwd });
+    expect([named.exit, named.out]).toEqual([0, out]);
     const absent = await runBinary(["run", "aliases.toml", "--assistant", "long", "-i", "Hi"], { cwd });
     expect([absent.exit, absent.err]).toEqual([
       1,
