@@ -12,6 +12,10 @@ const TOLERANCE = 0.02;
 /** Time for a conversion, the first of which makes the environment. */
 const CONVERT_MS = 600_000;
 
+/** PyPI's torch for Linux on x86-64 is the CUDA build; transformers 4.45.2 has the ten families and takes Debian 12's torch 1.13. */
+const SETUP =
+  "Beside Debian's python3-torch (PyPI's takes 3 GB) it needs 170 MB and a minute: python3 -m venv --system-site-packages DIR && " +
+  "DIR/bin/pip install transformers==4.45.2 sentencepiece protobuf, then SVC_CONVERT_PYTHON=DIR/bin/python.";
 const PYTHON = process.env["SVC_CONVERT_PYTHON"] ?? "python3";
 const missing = whatIsMissing();
 if (missing !== undefined) console.error(`SKIPPED: conversions of ten families: ${missing}`);
@@ -26,9 +30,7 @@ function whatIsMissing(): string | undefined {
   if (process.env["SVC_SLOW_TESTS"] !== "1") return "they take minutes; run npm run test:convert";
   if (Bun.which(PYTHON) === null) return `there is no ${PYTHON}`;
   const { success } = Bun.spawnSync([PYTHON, "-c", "import torch, transformers, sentencepiece"]);
-  return success
-    ? undefined
-    : `${PYTHON} lacks torch, transformers or sentencepiece; SVC_CONVERT_PYTHON names another`;
+  return success ? undefined : `${PYTHON} lacks torch, transformers or sentencepiece. ${SETUP}`;
 }
 
 /** Writes the models; returns what transformers computes. */

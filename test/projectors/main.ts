@@ -11,23 +11,34 @@ import { tinyWidePositions, tinyWithControls } from "../helpers/tiny-models.ts";
 import type { Medium, ProjectorType } from "./parts.ts";
 import { PROJECTOR_TYPES, writeProjectorType } from "./types.ts";
 
-function part(medium: Medium): object {
-  if (medium === "image")
-    return {
-      type: "image_url",
-      image_url: { url: `data:image/png;base64,${checkered(8, 48, 48).toString("base64")}` },
-    };
-  return { type: "input_audio", input_audio: { data: tone(440, 1).toString("base64"), format: "wav" } };
+/** One of two images or sounds. */
+function part(medium: Medium, isOther: boolean): object {
+  if (medium === "image") {
+    const image = isOther ? checkered(3, 48, 48) : checkered(8, 48, 48);
+    return { type: "image_url", image_url: { url: `data:image/png;base64,${image.toString("base64")}` } };
+  }
+  const data = tone(isOther ? 2000 : 440, 1).toString("base64");
+  return { type: "input_audio", input_audio: { data, format: "wav" } };
 }
 
-async function ask(url: string, medium: Medium): Promise<{ readonly status: number; readonly text: string }> {
-  const messages = [{ role: "user", content: [{ type: "text", text: "What is it?" }, part(medium)] }];
+async function ask(
+  url: string,
+  medium: Medium,
+  isOther = false,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const messages = [
+    { role: "user", content: [{ type: "text", text: "What is it?" }, part(medium, isOther)] },
+  ];
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ messages, max_tokens: 4, temperature: 0, enable_thinking: false }),
+    body: JSON.stringify({ messages, max_tokens: 4, temperature: 0, enable_thinking: false, logprobs: true }),
   });
   return { status: response.status, text: await response.text() };
+}
+
+function logprobsOf(answer: string): readonly number[] {
+  return [...answer.matchAll(/"logprob":([^,}]+)/g)].map(([, value]) => Number(value));
 }
 
 /** A tiny text model that can see or hear through it. */
@@ -55,7 +66,11 @@ async function problemOf(type: ProjectorType, folder: string): Promise<string | 
     const other = await ask(server.url, type.medium === "image" ? "audio" : "image");
     if (other.status !== 400) return `the other kind of media: ${other.status} ${other.text}`;
     const again = await ask(server.url, type.medium);
-    return again.status === 200 ? undefined : `again: ${again.status} ${again.text}`;
+    if (again.status !== 200) return `again: ${again.status} ${again.text}`;
+    const chances = logprobsOf(own.text);
+    if (chances.length === 0 || !chances.every(Number.isFinite)) return `no probabilities: ${own.text}`;
+    const different = logprobsOf((await ask(server.url, type.medium, true)).text);
+    return chances.join() === different.join() ? `a different ${type.medium} changes nothing` : undefined;
   } catch (error) {
     return `${String(error)} ${server.stderr().slice(-400)}`;
   } finally {
