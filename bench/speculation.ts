@@ -1,8 +1,9 @@
 // Gain of speculative decoding for answers that copy from the prompt, and its cost for others: two servers with the same
 // model, one with `speculative = "ngram"` (or `mtp_model` if a file is given), in alternation. Times are of generation only, as
-// reported by the servers. The model that copies is constructed (copier.ts).
+// reported by the servers. The model that copies is constructed (copier.ts). Requests are repeated, so finished prefixes are not
+// kept, unless `--again` asks for the gain of answers that are given again.
 //
-//   bun bench/speculation.ts [--pairs 5] [--model FILE] [--draft FILE]
+//   bun bench/speculation.ts [--pairs 5] [--model FILE] [--draft FILE] [--again]
 
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -20,7 +21,12 @@ const MODES = ["off", "speculative"] as const;
 type Mode = (typeof MODES)[number];
 
 const { values } = parseArgs({
-  options: { pairs: { type: "string", default: "5" }, model: { type: "string" }, draft: { type: "string" } },
+  options: {
+    pairs: { type: "string", default: "5" },
+    model: { type: "string" },
+    draft: { type: "string" },
+    again: { type: "boolean", default: false },
+  },
 });
 
 const { draft } = values;
@@ -47,6 +53,7 @@ async function start(mode: Mode, modelPath: string | undefined): Promise<Server>
     "127.0.0.1",
     "--port",
     String(port),
+    ...(values.again ? [] : ["--prefix-cache-n", "0"]),
     ...(mode === "off" ? ["--speculative", "off"] : SPECULATION),
   ];
   const child = spawnLogged(command, join(CACHE, "logs", "speculation.log"), {

@@ -157,6 +157,25 @@ describe("one run with drafts", () => {
     }
   });
 
+  test("what a finished sequence of the same scope says is drafted when it is said again", () => {
+    /** Steps of an answer, and of the same to the same question after it. */
+    function steps(second: string): readonly number[] {
+      const world = new World({ ...OPTIONS, eogOneIn: 1e9, cells: 1000 }, { drafts: true });
+      const texts = ["first", second].map((scope, id) => {
+        const before = world.backend.steps;
+        world.add(id, request(prompt, { maxTokens: 200 }), undefined, scope);
+        world.drain();
+        return { text: world.witness(id).text, steps: world.backend.steps - before };
+      });
+      expect(new Set(texts.map(({ text }) => text)).size).toBe(1);
+      return texts.map((one) => one.steps);
+    }
+    const [first = 0, again = 0] = steps("first");
+    const [, other = 0] = steps("other");
+    expect(again).toBeLessThan(0.5 * first);
+    expect(other).toBe(first);
+  });
+
   test("a cache that cannot be truncated gets no drafts", () => {
     const world = new World({ ...REPEATING, reuse: "whole" }, { drafts: true });
     world.add(1, request(prompt, { maxTokens: 100 }));

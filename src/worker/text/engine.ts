@@ -86,7 +86,6 @@ export class Engine {
     const { meter } = this;
     // One micro-batch, so that new requests and aborts wait for no more than that; but at least a row for every sequence.
     const budget = Math.min(backend.batch, Math.max(backend.ubatch, backend.maxSeqs));
-    const draftSource = draftSourceOf(backend, deps.drafts ?? false);
     const texts = new TokenTexts();
     const logprobs = new Logprobs(backend, texts);
     const echo = new PromptEcho(backend, logprobs);
@@ -96,6 +95,7 @@ export class Engine {
     this.kv = new KvCache(backend, deps.prefixCacheN, deps);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
+    const draftSource = draftSourceOf(backend, kv, deps.drafts ?? false);
     const { prefillShare = PREFILL_SHARE } = deps;
     this.runningSet = new RunningSet({ backend, kv, media, meter, budget, prefillShare, noKvCache });
     this.arrivals = new Arrivals(backend, constraints, emit, now);

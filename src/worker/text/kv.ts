@@ -83,6 +83,11 @@ export class KvCache {
     return this.kept.count;
   }
 
+  /** Tokens of the finished prefixes that a sequence may share, least recently used first. */
+  finishedBeside({ partition }: Sequence): readonly Int32Array[] {
+    return this.kept.within(partition).map(({ tokens }) => tokens);
+  }
+
   /** Slots without a running sequence. */
   get availableSlots(): number {
     return this.pool.available;

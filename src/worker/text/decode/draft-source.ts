@@ -1,4 +1,4 @@
-// Where draft tokens come from: n-grams of the sequence itself, or a draft model.
+// Where draft tokens come from: n-grams of the sequence itself and of finished ones, or a draft model.
 
 import { assert } from "../../../core/assert.ts";
 import type { DraftModel, DraftRequest, SlotId } from "../backend.ts";
@@ -10,6 +10,8 @@ export interface DraftTarget {
   readonly sequence: EngineSequence;
   readonly max: number;
 }
+
+const NO_DRAFT: Int32Array = new Int32Array();
 
 export interface DraftSource {
   /** Maximum tokens of one draft. */
@@ -26,11 +28,20 @@ export interface DraftSource {
   verified(slot: SlotId, accepted: number): void;
 }
 
-/** Drafts the tokens that followed the last n-gram where it occurred before. */
+/**
+ * Drafts the tokens that followed the last n-gram where it occurred before: in the sequence, else in finished ones whose cells
+ * are kept and that it may share, so that an answer given again is copied.
+ */
 export class NgramSource implements DraftSource {
   readonly max = 12;
   readonly isCostly = false;
-  private readonly indexes = new WeakMap<EngineSequence, NgramIndex>();
+  private readonly indexes = new WeakMap<EngineSequence | Int32Array, NgramIndex>();
+  private readonly finished: (sequence: EngineSequence) => readonly Int32Array[];
+
+  /** `finished`: tokens of the finished sequences, least recently used first. */
+  constructor(finished: (sequence: EngineSequence) => readonly Int32Array[]) {
+    this.finished = finished;
+  }
 
   onPrefill(): void {
     // The index reads the prompt when it drafts.
@@ -43,12 +54,27 @@ export class NgramSource implements DraftSource {
   draft(targets: readonly DraftTarget[], room: number): readonly Int32Array[] {
     let left = room;
     return targets.map(({ sequence, max }) => {
-      const index = this.indexes.get(sequence) ?? new NgramIndex();
-      this.indexes.set(sequence, index);
-      const draft = index.continuation(sequence.firstTokens(sequence.known), Math.min(max, left));
+      const tokens = sequence.firstTokens(sequence.known);
+      const most = Math.min(max, left);
+      const own = this.indexOf(sequence).continuation(tokens, most);
+      const draft = own.length > 0 ? own : this.fromFinished(sequence, tokens, most);
       left -= draft.length;
       return draft;
     });
+  }
+
+  private fromFinished(sequence: EngineSequence, tokens: Int32Array, max: number): Int32Array {
+    for (const text of this.finished(sequence).toReversed()) {
+      const draft = this.indexOf(text).continuationOf(tokens, text, max);
+      if (draft.length > 0) return draft;
+    }
+    return NO_DRAFT;
+  }
+
+  private indexOf(text: EngineSequence | Int32Array): NgramIndex {
+    const index = this.indexes.get(text) ?? new NgramIndex();
+    this.indexes.set(text, index);
+    return index;
   }
 
   verified(): void {

@@ -1,10 +1,12 @@
-// N-gram index of a sequence, for prompt-lookup decoding (Saxena 2023): drafts the tokens that followed the last n-gram
-// where it occurred before. Drafts of answers that copy from their prompt or repeat themselves are accepted often.
+// N-gram index of a text of tokens, for prompt-lookup decoding (Saxena 2023): drafts the tokens that followed the last n-gram
+// where it occurred before, in a sequence itself or in another text. Drafts of answers that copy are accepted often.
 
 import { itemAt } from "../../../core/assert.ts";
 
 /** Length of the n-grams. */
 const NGRAM = 3;
+/** Tokens that must agree with another text: what follows three of them says less there than in the sequence itself. */
+const AGREEING = 8;
 
 const SIZE_MIN = 1024;
 
@@ -19,11 +21,25 @@ export class NgramIndex {
    * the last call are a prefix. Negative placeholders of media are never drafted.
    */
   continuation(tokens: Int32Array, max: number): Int32Array {
-    this.index(tokens);
-    const end = tokens.length;
-    const position = end < NGRAM ? 0 : (this.positions[this.bucket(tokens, end)] ?? 0);
-    if (position === 0 || !sameNgram(tokens, position, end)) return new Int32Array();
-    const followed = tokens.slice(position, Math.min(end, position + max));
+    return this.after(tokens, tokens, { agreeing: NGRAM, max });
+  }
+
+  /** Up to `max` tokens that follow the last tokens of a sequence in the indexed text `text`, which does not change. */
+  continuationOf(sequence: Int32Array, text: Int32Array, max: number): Int32Array {
+    return this.after(sequence, text, { agreeing: AGREEING, max });
+  }
+
+  private after(
+    sequence: Int32Array,
+    text: Int32Array,
+    { agreeing, max }: { readonly agreeing: number; readonly max: number },
+  ): Int32Array {
+    this.index(text);
+    const end = sequence.length;
+    const position = end < agreeing ? 0 : (this.positions[this.bucket(sequence, end)] ?? 0);
+    if (position < agreeing || !agree(sequence, text.subarray(0, position), agreeing))
+      return new Int32Array();
+    const followed = text.slice(position, Math.min(text.length, position + max));
     const gap = followed.findIndex((token) => token < 0);
     return gap < 0 ? followed : followed.subarray(0, gap);
   }
@@ -50,8 +66,8 @@ export class NgramIndex {
   }
 }
 
-/** Whether the n-grams before two positions are equal. */
-function sameNgram(tokens: Int32Array, one: number, other: number): boolean {
-  for (let i = 1; i <= NGRAM; i++) if (tokens[one - i] !== tokens[other - i]) return false;
+/** Whether two texts end with the same `count` tokens. */
+function agree(one: Int32Array, other: Int32Array, count: number): boolean {
+  for (let i = 1; i <= count; i++) if (one[one.length - i] !== other[other.length - i]) return false;
   return true;
 }

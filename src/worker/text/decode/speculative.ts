@@ -5,6 +5,7 @@
 import { assert } from "../../../core/assert.ts";
 import type { Backend, DecodeOutcome } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
+import type { KvCache } from "../kv.ts";
 import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
@@ -35,10 +36,10 @@ interface Drafts {
 const NO_DRAFTS: Drafts = { tokens: 0, charged: 0 };
 
 /** Where a backend's drafts come from: its draft model, else n-grams where `ngrams` is set; undefined for no drafts. */
-export function draftSourceOf(backend: Backend, ngrams: boolean): DraftSource | undefined {
+export function draftSourceOf(backend: Backend, kv: KvCache, ngrams: boolean): DraftSource | undefined {
   if (backend.draftModel !== undefined) return new DraftModelSource(backend.draftModel);
   const canTruncate = backend.reuse === "prefix"; // rejected draft tokens must leave the cache
-  return ngrams && canTruncate ? new NgramSource() : undefined;
+  return ngrams && canTruncate ? new NgramSource((sequence) => kv.finishedBeside(sequence)) : undefined;
 }
 
 export class SpeculativeDecode implements DecodeMode {

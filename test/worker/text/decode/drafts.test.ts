@@ -25,6 +25,16 @@ describe("n-gram index", () => {
     expect(new NgramIndex().continuation(tokens(1, 2, 1, 2, 1), 4)).toEqual(tokens(2, 1));
   });
 
+  test("takes what another text says after the last eight tokens", () => {
+    const index = new NgramIndex();
+    const text = Int32Array.from({ length: 100 }, (_, i) => i);
+    const end = text.slice(20, 28);
+    expect(index.continuationOf(tokens(500, ...end), text, 3)).toEqual(tokens(28, 29, 30));
+    expect(index.continuationOf(end.subarray(1), text, 3)).toEqual(tokens());
+    expect(index.continuationOf(tokens(500, ...end.subarray(1)), text, 3)).toEqual(tokens());
+    expect(index.continuationOf(text.slice(90), text, 3)).toEqual(tokens());
+  });
+
   test("never drafts placeholders of an image", () => {
     const index = new NgramIndex();
     expect(index.continuation(tokens(1, 2, 3, 4, -7, -7, 5, 1, 2, 3), 6)).toEqual(tokens(4));
