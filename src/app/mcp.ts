@@ -1,21 +1,65 @@
 // MCP servers whose tools models call: opens those of the configuration, and the store of those that the web interface adds.
 
+import { homedir } from "node:os";
+import { join } from "node:path";
 import type { Settings } from "../config/settings.ts";
 import { asServer } from "../core/caller.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import { defined } from "../core/defined.ts";
 import type { State } from "../core/state.ts";
-import { processEnvironment } from "../config/sources.ts";
+import { type Environment, processEnvironment } from "../config/sources.ts";
 import { McpFailure } from "../mcp/failure.ts";
+import type { LoginDeps } from "../mcp/login.ts";
 import { PageMcpServers } from "../mcp/page-servers.ts";
 import { McpServers } from "../mcp/servers.ts";
+import { SignIns } from "../mcp/sign-in.ts";
 import { FetchError, type PublicRequest, publicRequest } from "../net/public-fetch.ts";
 
 /** Starts to connect; undefined where no servers are configured. */
 export function openMcp(config: McpConfig | undefined, log: (line: string) => void): McpServers | undefined {
   return config === undefined
     ? undefined
-    : new McpServers(config, { environment: processEnvironment(), log });
+    : new McpServers(config, {
+        environment: processEnvironment(),
+        log,
+        signIns: signInsOf(processEnvironment()),
+      });
+}
+
+/** Sign-ins at servers of the configuration, in the user's configuration folder. */
+function signInsOf(environment: Environment): SignIns {
+  const config = environment["XDG_CONFIG_HOME"] || join(homedir(), ".config");
+  return new SignIns(join(config, "svc", "mcp-sign-ins"));
+}
+
+/** Signs in at a server of the configuration, named by its id or its display name. Throws the reason. */
+export async function signInToMcp(
+  config: McpConfig | undefined,
+  name: string,
+  talk: Pick<LoginDeps, "show" | "copied" | "signal">,
+): Promise<void> {
+  const { logIn } = await import("../mcp/login.ts");
+  await logIn(remoteUrl(config, name), { ...talk, signIns: signInsOf(processEnvironment()) });
+}
+
+/** Forgets the sign-in at a server of the configuration; false if it is missing. Throws where the server is not configured. */
+export function signOutOfMcp(config: McpConfig | undefined, name: string): boolean {
+  return signInsOf(processEnvironment()).remove(remoteUrl(config, name));
+}
+
+function remoteUrl(config: McpConfig | undefined, name: string): string {
+  const servers = config?.servers ?? [];
+  const server = servers.find(({ id, label }) => id === name || label === name);
+  const names = servers.map(({ label }) => label).join(", ");
+  if (server === undefined)
+    throw new McpFailure(
+      `no MCP server ${name} is configured and enabled. ${names === "" ? "Name the file with --mcp-config" : `Servers: ${names}`}`,
+    );
+  if (server.source.type !== "Http")
+    throw new McpFailure(`${name} is not at an http address; only those have sign-ins`);
+  if (server.bearerToken !== undefined)
+    throw new McpFailure(`${name} has a bearer_token in its configuration, which is used; remove it first`);
+  return server.source.url;
 }
 
 /** Servers of the web interface beside those of the configuration; without `ui_mcp` none can be added. */

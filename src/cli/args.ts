@@ -9,6 +9,7 @@ import { addBackendCommands } from "./backend-args.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
 import { manualPage } from "./manual.ts";
+import { addMcpCommands } from "./mcp-args.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { hintFor } from "./hints.ts";
@@ -67,6 +68,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addBackendCommands(program, (chosen) => (invocation = chosen));
   addRpcWorkerCommand(program, (chosen) => (invocation = chosen));
+  addMcpCommands(program, (chosen) => (invocation = chosen));
   addGenerated(program, (chosen) => (invocation = chosen));
   const wantsAll = argv.includes("--help-all");
   if (!wantsAll && (argv.includes("--help") || argv.includes("-h") || argv[0] === "help"))

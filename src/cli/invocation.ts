@@ -77,6 +77,7 @@ export type Invocation =
   | ({ readonly command: "backend" } & BackendCommand)
   | ({ readonly command: "rpc-worker" } & RpcWorkerCommand)
   | { readonly command: "login" }
+  | ({ readonly command: "mcp"; readonly action: "login" | "logout"; readonly server: string } & SettingsArgs)
   /** Talks to a running server. */
   | (ServerCommand & SettingsArgs)
   | ({ readonly command: "replay"; readonly file: string; readonly output?: string } & SettingsArgs)

@@ -22,6 +22,7 @@ import { convertModel } from "./convert.ts";
 import { doctor } from "./doctor.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
+import { mcpSignIn } from "./mcp.ts";
 import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
 import { replay } from "./replay.ts";
@@ -63,12 +64,9 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "doctor":
       return withSettings(invocation, { host }, (loaded) => doctor(invocation, hostOf(loaded, host)));
     case "bench":
-      return withSettings(invocation, { host }, (loaded) =>
-        runBench(loaded, invocation, hostOf(loaded, host)),
-      );
     case "tune":
       return withSettings(invocation, { host }, (loaded) =>
-        runTune(loaded, invocation, hostOf(loaded, host)),
+        measure(loaded, invocation, hostOf(loaded, host)),
       );
     case "pull":
       return withSettings(invocation, { host }, (loaded) => pull(loaded, invocation, hostOf(loaded, host)));
@@ -97,7 +95,8 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "rpc-worker":
       return rpcWorker(invocation, host);
     case "login":
-      return withSettings({ flags: {} }, { host }, (loaded) => login(hostOf(loaded, host)));
+    case "mcp":
+      return signIn(invocation, host);
     case "engine":
     case "convert-adapter":
     case "quantize-worker":
@@ -149,8 +148,24 @@ async function withSettings(
   return go(result, read);
 }
 
+function signIn(invocation: Extract<Invocation, { command: "login" | "mcp" }>, host: Host): Promise<number> {
+  return invocation.command === "login"
+    ? withSettings({ flags: {} }, { host }, (loaded) => login(hostOf(loaded, host)))
+    : withSettings(invocation, { host }, (loaded) => mcpSignIn(loaded, invocation, host));
+}
+
 function rpcWorker(invocation: Extract<Invocation, { command: "rpc-worker" }>, host: Host): Promise<number> {
   return carriedOut(runRpcWorker(invocation, { ...helperOptions(host), stopped: host.untilSignal() }), host);
+}
+
+function measure(
+  loaded: Loaded,
+  invocation: Extract<Invocation, { command: "bench" | "tune" }>,
+  host: CommandHost,
+): Promise<number> {
+  return invocation.command === "bench"
+    ? runBench(loaded, invocation, host)
+    : runTune(loaded, invocation, host);
 }
 
 function makeModel(

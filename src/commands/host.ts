@@ -21,7 +21,7 @@ export function failed({ complain }: Pick<CommandHost, "complain">, error: unkno
 }
 
 /** A signal that the first SIGINT or SIGTERM aborts with this reason. */
-export function stoppable({ untilSignal }: CommandHost, reason: string): AbortSignal {
+export function stoppable({ untilSignal }: Pick<CommandHost, "untilSignal">, reason: string): AbortSignal {
   const stop = new AbortController();
   void untilSignal().then(() => stop.abort(new Error(reason)));
   return stop.signal;

@@ -1,7 +1,6 @@
 // The hub token: where it is read from, and where `svc login` stores it. It is never logged and never part of an error.
 
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { writePrivateFile } from "../core/private-file.ts";
 import { readSecret } from "../core/secret.ts";
 import { HubError } from "./error.ts";
 import type { Environment, HubPlace } from "./place.ts";
@@ -19,16 +18,7 @@ export function readToken(source: string, place: HubPlace, environment: Environm
 
 /** Stores the user's token where the hub's tools read it, readable by the user only. */
 export function storeToken({ tokenFile }: HubPlace, token: string): void {
-  mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 });
-  const aside = `${tokenFile}.${process.pid}`;
-  try {
-    writeFileSync(aside, token, { mode: 0o600, flag: "wx" });
-    chmodSync(aside, 0o600); // regardless of the umask
-    renameSync(aside, tokenFile);
-  } catch (error) {
-    rmSync(aside, { force: true });
-    throw error;
-  }
+  writePrivateFile(tokenFile, token);
 }
 
 function missing(source: string): never {

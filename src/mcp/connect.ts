@@ -10,14 +10,17 @@ import {
   SSEClientTransport,
   StreamableHTTPClientTransport,
   type Transport,
+  UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { MCP_CONNECT_MS } from "./limits.ts";
 import { MCP_PAGES_MAX, MCP_TIMEOUT_SECS } from "../core/limits.ts";
+import { defined } from "../core/defined.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import { VERSION } from "../core/version.ts";
 import { boundedFetch, type Fetch } from "./bounded-fetch.ts";
 import { McpFailure } from "./failure.ts";
 import { resultOf } from "./result.ts";
+import type { SignIns } from "./sign-in.ts";
 import { type StdioDeps, StdioTransport } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
 import { WebSocketTransport } from "./websocket.ts";
@@ -34,6 +37,8 @@ export interface ConnectDeps extends StdioDeps {
   readonly onToolsChanged: () => void;
   /** Requests of the Http transport. Default: the global fetch. */
   readonly fetch?: Fetch;
+  /** Sign-ins at servers without a configured token; absent: none are used. */
+  readonly signIns?: SignIns;
   /** Aborts connecting. */
   readonly signal: AbortSignal;
 }
@@ -70,7 +75,12 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
       return open(new WebSocketTransport(source.url, headers), server, deps);
     case "Http": {
       const url = new URL(source.url);
-      const options = { requestInit: { headers }, fetch: boundedFetch(deps.fetch ?? fetch) };
+      const authProvider = server.bearerToken === undefined ? deps.signIns?.of(source.url) : undefined;
+      const options = {
+        requestInit: { headers },
+        fetch: boundedFetch(deps.fetch ?? fetch),
+        ...defined({ authProvider }),
+      };
       try {
         return await open(new StreamableHTTPClientTransport(url, options), server, deps);
       } catch (error) {
@@ -120,7 +130,9 @@ async function open(transport: Transport, server: McpServerConfig, deps: Connect
       ? timeoutText(MCP_CONNECT_MS)
       : (exitReasonOf(transport) ?? reasonOf(cause, MCP_CONNECT_MS));
     await transport.close().catch(() => {}); // it may not be open
-    throw new McpFailure(why, { cause, needsToken: isUnauthorized(cause) });
+    const needsToken = isUnauthorized(cause);
+    const hint = needsToken && deps.signIns !== undefined ? `, or: svc mcp login ${server.label}` : "";
+    throw new McpFailure(why + hint, { cause, needsToken });
   }
   return connectionOf(client, transport, server, closed.promise);
 }
@@ -191,7 +203,7 @@ function exitReasonOf(transport: Transport): string | undefined {
 }
 
 function isUnauthorized(cause: unknown): boolean {
-  return cause instanceof SdkHttpError && cause.status === 401;
+  return cause instanceof UnauthorizedError || (cause instanceof SdkHttpError && cause.status === 401);
 }
 
 /** Reason of a failure, without URL, header or token. */

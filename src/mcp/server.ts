@@ -8,7 +8,7 @@ import { McpFailure } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
 
-export interface McpServerDeps extends StdioDeps, Pick<ConnectDeps, "fetch"> {
+export interface McpServerDeps extends StdioDeps, Pick<ConnectDeps, "fetch" | "signIns"> {
   readonly log: (line: string) => void;
 }
 

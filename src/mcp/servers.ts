@@ -2,6 +2,7 @@
 // processes.
 
 import { TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
+import { defined } from "../core/defined.ts";
 import type { McpConfig, McpSource } from "../core/mcp-config.ts";
 import type { ConnectDeps, ListedTool } from "./connect.ts";
 import { McpFailure } from "./failure.ts";
@@ -11,7 +12,7 @@ import { parametersOf } from "./parameters.ts";
 import { McpServer } from "./server.ts";
 import type { McpTool } from "./types.ts";
 
-export interface McpServersDeps extends Pick<ConnectDeps, "fetch"> {
+export interface McpServersDeps extends Pick<ConnectDeps, "fetch" | "signIns"> {
   /** svc's environment; server processes get only INHERITED. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: (line: string) => void;
@@ -47,7 +48,7 @@ export class McpServers {
   private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists from which `named` was computed
 
   /** Starts to connect. */
-  constructor(config: McpConfig, { environment, log, fetch }: McpServersDeps) {
+  constructor(config: McpConfig, { environment, log, fetch, signIns }: McpServersDeps) {
     this.config = config;
     this.log = log;
     this.gate = new Semaphore(config.callsMax);
@@ -60,7 +61,7 @@ export class McpServers {
       log,
       orphans: this.orphans,
       environment: Object.fromEntries(inherited),
-      ...(fetch === undefined ? {} : { fetch }),
+      ...defined({ fetch, signIns }),
     };
     this.servers = config.servers.map((server) => new McpServer(server, deps));
   }

@@ -5,8 +5,16 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { fileServer, launchServer, newFolder, runBinary, type Server } from "../helpers/binary.ts";
+import {
+  fileServer,
+  launchServer,
+  newFolder,
+  runBinary,
+  type Server,
+  spawnBinary,
+} from "../helpers/binary.ts";
 import { demoProcess } from "../helpers/mcp.ts";
+import { oauthDemo } from "../helpers/oauth.ts";
 import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
 import { parseSse } from "../helpers/sse.ts";
 import { until } from "../helpers/until.ts";
@@ -72,6 +80,36 @@ test("streamed, its events come before the words of the answer", async () => {
   expect(calling.data).toEqual({ tool_type: "custom", arguments: calling.data.arguments });
   expect(complete.data).toEqual({ tool_type: "custom", content: JSON.parse(calling.data.arguments).text });
   expect(events.at(-1)?.data).toBe("[DONE]");
+});
+
+test("a person signs in to a remote server and out again", async () => {
+  const demo = oauthDemo();
+  const file = mcpFile([{ id: "tracker", source: { type: "Http", url: demo.url } }]);
+  const env = { XDG_CONFIG_HOME: newFolder() };
+  const login = spawnBinary(["mcp", "login", "tracker", "--mcp-config", file], { env });
+  let told = "";
+  for await (const chunk of login.stderr) {
+    told += new TextDecoder().decode(chunk);
+    const [page] = /http:\S+authorize\S+/.exec(told) ?? [];
+    if (page !== undefined) expect((await fetch(page)).status).toBe(200);
+  }
+  expect([await login.exited, await new Response(login.stdout).text()]).toEqual([
+    0,
+    "Signed in to tracker.\n",
+  ]);
+  const signedIn = await launchServer(["--mcp-config", file], { env });
+  await until("its tools are there", async () => {
+    const { data } = await (await fetch(`${signedIn.url}/v1/models`)).json();
+    return data[0].mcp_servers_connected === 1;
+  });
+  expect(await signedIn.stop()).toBe(0);
+  const logout = await runBinary(["mcp", "logout", "tracker", "--mcp-config", file], { env });
+  expect([logout.exit, logout.out]).toEqual([0, "Signed out of tracker.\n"]);
+  const unknown = await runBinary(["mcp", "login", "other", "--mcp-config", file], { env });
+  expect([unknown.exit, unknown.err]).toEqual([
+    1,
+    "svc: no MCP server other is configured and enabled. Servers: tracker\n",
+  ]);
 });
 
 test.each([

@@ -8,8 +8,10 @@ import {
   type Transport,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { defined } from "../../src/core/defined.ts";
 import type { McpConfig, McpServerConfig } from "../../src/core/mcp-config.ts";
 import { McpServers } from "../../src/mcp/servers.ts";
+import type { SignIns } from "../../src/mcp/sign-in.ts";
 import type { McpResult, McpTool } from "../../src/mcp/types.ts";
 import { type DemoOptions, demoServer } from "./mcp-demo.ts";
 
@@ -29,7 +31,7 @@ export interface TestServers extends McpServers {
 /** Servers for one test, after the first attempt to connect to each. */
 export async function testServers(
   sources: readonly (Pick<McpServerConfig, "source"> & Partial<McpServerConfig>)[],
-  options: Partial<McpConfig> = {},
+  { signIns, ...options }: Partial<McpConfig> & { readonly signIns?: SignIns } = {},
 ): Promise<TestServers> {
   const logged: string[] = [];
   const servers = new McpServers(
@@ -40,7 +42,11 @@ export async function testServers(
       callsMax: 10,
       ...options,
     },
-    { environment: { PATH: process.env["PATH"], SECRET: "hunter2" }, log: (line) => void logged.push(line) },
+    {
+      environment: { PATH: process.env["PATH"], SECRET: "hunter2" },
+      log: (line) => void logged.push(line),
+      ...defined({ signIns }),
+    },
   );
   onTestFinished(() => servers.close());
   await servers.tried();
@@ -73,8 +79,14 @@ export interface HttpDemo {
   stop(): Promise<void>;
 }
 
+export interface HttpDemoOptions extends DemoOptions {
+  readonly port?: number;
+  /** Answers instead of the demo server where it returns something. */
+  readonly guard?: (request: Request) => Response | undefined | Promise<Response | undefined>;
+}
+
 /** The demo server behind streamable HTTP, with a session for each client. */
-export function httpDemo(options: DemoOptions = {}, port = 0): HttpDemo {
+export function httpDemo({ port = 0, guard, ...options }: HttpDemoOptions = {}): HttpDemo {
   const sessions: HttpDemo["sessions"] = new Map();
   const seen: Headers[] = [];
   const fresh = async () => {
@@ -93,6 +105,8 @@ export function httpDemo(options: DemoOptions = {}, port = 0): HttpDemo {
     fetch: async (request) => {
       seen.push(request.headers);
       if (demo.status !== undefined) return new Response("no", { status: demo.status });
+      const instead = await guard?.(request);
+      if (instead !== undefined) return instead;
       const id = request.headers.get("mcp-session-id");
       const transport = id === null ? await fresh() : sessions.get(id);
       return (await transport?.handleRequest(request)) ?? new Response("no such session", { status: 404 });

@@ -89,7 +89,7 @@ test("HTTP: a call detects a lost server, which is reconnected when it is back",
   expect(await servers.ask("echo", { text: "x" })).toMatchObject({ isError: true });
   await until("it counts as lost", () => servers.connected === 0);
   expect(servers.tools()).toEqual([]);
-  httpDemo({}, port);
+  httpDemo({ port });
   await until("it is connected again", () => servers.connected === 1);
   expect(textOf(await servers.ask("echo", { text: "back" }))).toBe("back");
 });

@@ -1,0 +1,153 @@
+// Sign-ins to remote MCP servers by OAuth 2.1 (MCP 2025-11-25, Authorization): registrations and tokens in files of the user,
+// and their use. The SDK runs the protocol; this keeps what it is given.
+
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type {
+  OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from "@modelcontextprotocol/client";
+import { defined } from "../core/defined.ts";
+import { writePrivateFile } from "../core/private-file.ts";
+
+/** One file for each address of a server, in a folder of the user. */
+export class SignIns {
+  private readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** The sign-in at a server; undefined if it is missing. */
+  of(url: string): SignIn | undefined {
+    const signIn = new SignIn(this.fileOf(url));
+    return signIn.tokens() === undefined ? undefined : signIn;
+  }
+
+  /** A new sign-in that replaces the one at a server when it has its tokens. */
+  begin(url: string, redirect: Redirect): SignIn {
+    return new SignIn(this.fileOf(url), redirect);
+  }
+
+  /** Forgets the sign-in at a server; false if it is missing. */
+  remove(url: string): boolean {
+    const isThere = this.of(url) !== undefined;
+    rmSync(this.fileOf(url), { force: true });
+    return isThere;
+  }
+
+  private fileOf(url: string): string {
+    return join(this.folder, `${createHash("sha256").update(url).digest("hex")}.json`);
+  }
+}
+
+/** How a person is led to the page of the server, and back to an address of this machine. */
+interface Redirect {
+  readonly url: string;
+  readonly open: (page: URL) => void;
+}
+
+interface Kept {
+  readonly client?: StoredOAuthClientInformation;
+  readonly tokens?: StoredOAuthTokens;
+}
+
+/** A registration at an authorization server and its tokens, which the SDK reads and renews. */
+export class SignIn implements OAuthClientProvider {
+  private readonly file: string;
+  private readonly redirect: Redirect | undefined;
+  /** Of a new sign-in, until it has tokens. */
+  private begun: Kept | undefined;
+  private verifier = "";
+  private discovered: OAuthDiscoveryState | undefined;
+  private readonly stateText = randomBytes(32).toString("base64url");
+
+  constructor(file: string, redirect?: Redirect) {
+    this.file = file;
+    this.redirect = redirect;
+    if (redirect !== undefined) this.begun = {};
+  }
+
+  /** Servers insist on an address, also without a person. */
+  get redirectUrl(): string {
+    return this.redirect?.url ?? "http://127.0.0.1/callback";
+  }
+
+  get clientMetadata(): OAuthClientMetadata {
+    return {
+      client_name: "svc",
+      redirect_uris: [this.redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+    };
+  }
+
+  state(): string {
+    return this.stateText;
+  }
+
+  clientInformation(): StoredOAuthClientInformation | undefined {
+    return this.kept().client;
+  }
+
+  saveClientInformation(client: StoredOAuthClientInformation): void {
+    this.keep({ ...this.kept(), client });
+  }
+
+  tokens(): StoredOAuthTokens | undefined {
+    return this.kept().tokens;
+  }
+
+  saveTokens(tokens: StoredOAuthTokens): void {
+    const whole = { ...this.kept(), tokens };
+    this.begun = undefined;
+    this.keep(whole);
+  }
+
+  /** Without a person the sign-in is over: the SDK throws, and `svc mcp login` begins a new one. */
+  redirectToAuthorization(page: URL): void {
+    this.redirect?.open(page);
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    return this.verifier;
+  }
+
+  saveDiscoveryState(state: OAuthDiscoveryState): void {
+    this.discovered = state;
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.discovered;
+  }
+
+  invalidateCredentials(scope: "all" | "client" | "tokens" | "verifier" | "discovery"): void {
+    const { client, tokens } = this.kept();
+    if (scope === "all" || scope === "discovery") this.discovered = undefined;
+    if (scope === "all" || scope === "client") this.keep({});
+    else if (scope === "tokens" && tokens !== undefined) this.keep(defined({ client }));
+  }
+
+  private kept(): Kept {
+    if (this.begun !== undefined) return this.begun;
+    try {
+      return JSON.parse(readFileSync(this.file, "utf8")) as Kept; // written by `keep`
+    } catch {
+      return {};
+    }
+  }
+
+  private keep(kept: Kept): void {
+    if (this.begun === undefined) writePrivateFile(this.file, `${JSON.stringify(kept)}\n`);
+    else this.begun = kept;
+  }
+}

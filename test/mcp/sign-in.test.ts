@@ -1,0 +1,114 @@
+// Signing in to a remote MCP server, with an authorization server that behaves like a real one.
+
+import { expect, test } from "bun:test";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type LoginDeps, logIn } from "../../src/mcp/login.ts";
+import { SignIns } from "../../src/mcp/sign-in.ts";
+import { failure } from "../helpers/failure.ts";
+import { httpDemo, testServers, textOf } from "../helpers/mcp.ts";
+import { oauthDemo, type OAuthDemo } from "../helpers/oauth.ts";
+import { tempDir } from "../helpers/tmp.ts";
+import { until } from "../helpers/until.ts";
+
+const never = Promise.withResolvers<string>().promise;
+const openPage = (page: string): void => void fetch(page);
+
+function folder() {
+  const path = join(tempDir(), "sign-ins");
+  return { path, signIns: new SignIns(path) };
+}
+
+function login(demo: { readonly url: string }, signIns: SignIns, changes: Partial<LoginDeps> = {}) {
+  const { signal } = new AbortController();
+  return logIn(demo.url, { signIns, show: openPage, copied: () => never, signal, ...changes });
+}
+
+function connected(demo: OAuthDemo, signIns: SignIns) {
+  return testServers([{ label: "tracker", source: { type: "Http", url: demo.url } }], { signIns });
+}
+
+test("a sign-in in the browser is used, renewed when its token expires, and kept for its user only", async () => {
+  const demo = oauthDemo();
+  const { path, signIns } = folder();
+  const before = await connected(demo, signIns);
+  expect(before.connected).toBe(0);
+  expect(before.logged).toContain(
+    "MCP server tracker: it needs a valid token (HTTP status 401), or: svc mcp login tracker; reconnecting",
+  );
+  await login(demo, signIns);
+  const [file = ""] = readdirSync(path);
+  expect(statSync(join(path, file)).mode & 0o777).toBe(0o600);
+  expect(statSync(path).mode & 0o777).toBe(0o700);
+  await until("the waiting server has it, too", () => before.connected === 1);
+  const servers = await connected(demo, signIns);
+  expect(textOf(await servers.ask("echo", { text: "one" }))).toBe("one");
+  demo.expire();
+  expect(textOf(await servers.ask("echo", { text: "two" }))).toBe("two");
+  expect(demo.grants).toEqual(["authorization_code", "refresh_token"]);
+  const later = await connected(demo, new SignIns(path));
+  expect(textOf(await later.ask("echo", { text: "three" }))).toBe("three");
+});
+
+test("a sign-in that the server has ended asks for a new one", async () => {
+  const demo = oauthDemo();
+  const { signIns } = folder();
+  await login(demo, signIns);
+  demo.revoke();
+  const servers = await connected(demo, signIns);
+  expect(servers.logged.join()).toContain("svc mcp login tracker");
+  await login(demo, signIns);
+  await until("it is connected again", () => servers.connected === 1);
+  expect(signIns.remove(demo.url)).toBe(true);
+  expect(signIns.remove(demo.url)).toBe(false);
+});
+
+test("an address that is copied from another machine's browser does as well", async () => {
+  const demo = oauthDemo();
+  const { signIns } = folder();
+  const led = Promise.withResolvers<string>();
+  const show = async (page: string): Promise<void> => {
+    const { headers } = await fetch(page, { redirect: "manual" });
+    led.resolve(`${headers.get("location")}\n`);
+  };
+  await login(demo, signIns, { show: (page) => void show(page), copied: () => led.promise });
+  expect((await connected(demo, signIns)).connected).toBe(1);
+});
+
+test.each<[string, Partial<LoginDeps>, string]>([
+  [
+    "of another sign-in",
+    { show: () => {}, copied: async () => "http://127.0.0.1:1/callback?code=1&state=2" },
+    "this is not the address that the browser was led to",
+  ],
+  ["that is none", { show: () => {}, copied: async () => "yes" }, "start again and copy the whole of it"],
+])("an address %s is refused", async (_, changes, words) => {
+  const { path, signIns } = folder();
+  expect(await failure(login(oauthDemo(), signIns, changes))).toContain(words);
+  expect(() => readdirSync(path)).toThrow();
+});
+
+test("a refusal, a server without sign-ins, and Ctrl-C end it with the reason; an old sign-in stays", async () => {
+  const { signIns } = folder();
+  expect(await failure(login(oauthDemo({ denies: true }), signIns))).toContain("access_denied");
+  const plain = httpDemo({ guard: () => new Response("no", { status: 404 }) });
+  expect(await failure(login(plain, signIns))).toContain("no sign-in that svc can use");
+  const demo = oauthDemo();
+  await login(demo, signIns);
+  const stop = new AbortController();
+  const stopped = login(demo, signIns, { show: () => stop.abort(new Error("stopped")), signal: stop.signal });
+  expect(await failure(stopped)).toContain("stopped");
+  expect((await connected(demo, signIns)).connected).toBe(1);
+});
+
+test("the page that leads back is answered; a foreign one is refused", async () => {
+  const { signIns } = folder();
+  const shown = Promise.withResolvers<string>();
+  const done = login(oauthDemo(), signIns, { show: shown.resolve });
+  const page = new URL(await shown.promise);
+  const back = page.searchParams.get("redirect_uri") ?? "";
+  expect((await fetch(`${back}?code=1&state=foreign`)).status).toBe(400);
+  expect((await fetch(new URL("/other", back))).status).toBe(404);
+  expect(await (await fetch(page)).text()).toContain("You are signed in");
+  await done;
+});
