@@ -4,70 +4,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { truncateSync } from "node:fs";
 import { join } from "node:path";
-import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
-import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
-import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
-import type { Backend } from "../../src/worker/text/backend.ts";
 import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { tempDir } from "../helpers/tmp.ts";
+import { ask, diskIn, inMemory, onDisk, settle, SMALL, words, written } from "../helpers/tier-worlds.ts";
 import { until } from "../helpers/until.ts";
-import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
-
-const SMALL = { ...OPTIONS, slots: 10, cells: 600, contextTokens: 512, copies: () => true };
-
-const identity = (adapter: number): string => `fake ${adapter}`;
-
-function inMemory(bytes: number) {
-  return ({ cellCopies: cells }: Backend): CacheTiers =>
-    new CacheTiers({ identity, cells, memory: new MemoryTier(bytes), onRead: () => undefined, now: () => 0 });
-}
-
-function diskIn(folder: string): DiskTier {
-  return new DiskTier(folder, 1 << 30, () => undefined);
-}
-
-function onDisk(folder: string, { bytes = 1 << 20, remembers = false, disk = diskIn(folder) } = {}) {
-  return ({ cellCopies: cells }: Backend): CacheTiers => {
-    const memory = new MemoryTier(bytes);
-    return new CacheTiers({
-      identity,
-      cells,
-      memory,
-      disk,
-      remembers,
-      onRead: () => undefined,
-      now: () => 0,
-    });
-  };
-}
-
-function words(count: number, chance: () => number): number[] {
-  return Array.from({ length: count }, () => Math.floor(chance() * 256));
-}
-
-/** One run; returns the prompt tokens that were computed for it. */
-function ask(world: World, id: number, prompt: readonly number[], maxTokens = 8, adapter?: number): number {
-  const before = world.engine.stats().prefillTokens;
-  world.add(id, request(prompt, { maxTokens }), adapter);
-  world.drain();
-  expect(world.witness(id).text).toBe(expectedText(world.backend, prompt, maxTokens, adapter).text);
-  return world.engine.stats().prefillTokens - before;
-}
-
-/** Steps until all runs have ended, also while blocks are being read. */
-async function settle(world: World): Promise<void> {
-  await until("all runs have ended", () => {
-    world.drain();
-    return [...world.witnesses.values()].every(({ ended, aborted }) => aborted || ended !== undefined);
-  });
-}
-
-async function written(folder: string, blocks: number): Promise<void> {
-  await until(
-    "the blocks are on disk",
-    () => [...new Bun.Glob("??/*").scanSync(folder)].filter((path) => path.length === 67).length >= blocks,
-  );
-}
+import { expectedText, random, request, World } from "../helpers/world.ts";
 
 describe("memory", () => {
   test("a prefix that left the cache is restored but for its last block, and for one adapter alone", () => {
@@ -303,83 +244,6 @@ describe("disk", () => {
   });
 });
 
-describe("prefixes of an engine before", () => {
-  const LONG = { ...SMALL, cells: 6000, contextTokens: 2000, eogOneIn: 1e9 };
-  const chance = random(14);
-  const [opening, ...users] = Array.from({ length: 4 }, () => words(800, chance)) as [
-    number[],
-    ...number[][],
-  ];
-  const tiersIn = (folder: string, disk = diskIn(folder)) => ({
-    prefixCacheN: 4,
-    tiers: onDisk(folder, { bytes: 1 << 23, remembers: true, disk }),
-  });
-
-  /** The folder of an engine that has answered users, the last of them twice. */
-  async function used(): Promise<string> {
-    const folder = tempDir();
-    const disk = diskIn(folder);
-    const world = new World(LONG, tiersIn(folder, disk));
-    for (const [id, prompt] of [...users, [...(users[2] ?? []), ...words(40, chance)]].entries()) {
-      world.add(id, request(prompt, { maxTokens: 8 }), undefined, id === 0 ? "a" : undefined);
-      await settle(world);
-    }
-    await until("all is written", () => world.engine.step(0) === "idle" && disk.pending === 0);
-    return folder;
-  }
-
-  test("are restored before a request, the latest of each conversation, each in its scope", async () => {
-    const world = new World(LONG, tiersIn(await used()));
-    await until(
-      "three are kept",
-      () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 3,
-    );
-    const { tierTokens, prefillTokens } = world.engine.stats();
-    expect(tierTokens).toBe(800 + 800 + 832);
-    expect(prefillTokens).toBe(0);
-    for (const [id, prompt] of users.entries()) {
-      const before = world.engine.stats();
-      world.add(id, request([...prompt, 1, 2, 3], { maxTokens: 8 }), undefined, id === 0 ? "a" : undefined);
-      await settle(world);
-      expect(world.witness(id).text).toBe(expectedText(world.backend, [...prompt, 1, 2, 3], 8).text);
-      const after = world.engine.stats();
-      expect(after.prefillTokens - before.prefillTokens).toBe(3);
-      expect(after.tierTokens).toBe(before.tierTokens);
-    }
-    world.expectEmpty();
-  });
-
-  test.each([
-    ["the same conversation", () => users[2] ?? [], 13],
-    ["another one", () => users[1] ?? [], 13],
-    ["an unknown one", () => opening, 813],
-  ])("give way to a request that comes meanwhile: %s", async (_, prompt, mostComputed) => {
-    const world = new World(LONG, tiersIn(await used()));
-    await until("the first is being restored", () => {
-      world.engine.step(0);
-      return world.engine.stats().tierTokens > 0;
-    });
-    const asked = [...prompt(), ...words(13, chance)];
-    world.add(0, request(asked, { maxTokens: 8 }));
-    await settle(world);
-    expect(world.witness(0).text).toBe(expectedText(world.backend, asked, 8).text);
-    expect(world.engine.stats().prefillTokens).toBeLessThanOrEqual(mostComputed);
-    await until(
-      "nothing is restored",
-      () => world.engine.step(0) === "idle" && !world.engine.cache.isRestoring,
-    );
-    world.expectEmpty();
-  });
-
-  test("take no cells from what is kept", async () => {
-    const folder = await used();
-    const world = new World({ ...LONG, cells: 1000 }, tiersIn(folder));
-    await until("one is kept", () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 1);
-    for (let i = 0; i < 20; i++) expect(world.engine.step(0)).toBe("idle");
-    expect(world.engine.stats().tierTokens).toBe(832);
-  });
-});
-
 test("a sequence waits while blocks of another one are read and restored", async () => {
   const LONG = { ...SMALL, cells: 3000, contextTokens: 2000, eogOneIn: 1e9 };
   const folder = tempDir();
@@ -505,6 +369,52 @@ describe.each(["alone", "with cells"] as const)("states %s", (states) => {
     expect(await computed([...prompt, 7, 8, 9], 1)).toBe(333);
     expect(await computed([...prompt, 7, 8, 9], undefined, "other")).toBe(333);
   });
+
+  test("the last state of an engine before is read before a request", async () => {
+    const disk = diskIn(tempDir());
+    const tiers = onDisk("", { remembers: true, disk });
+    const prompt = words(330, random(8));
+    const before = new World(options, { tiers });
+    before.add(0, request(prompt, { maxTokens: 8 }));
+    await settle(before);
+    await until("all is written", () => before.engine.step(0) === "idle" && disk.pending === 0);
+
+    const world = new World(options, { tiers });
+    await until("the state is read", () => {
+      world.engine.step(0);
+      return world.engine.stats().checkpoints === 1 && world.engine.stats().tierReadTokens > 0;
+    });
+    const { tierReadTokens } = world.engine.stats();
+    const next = [...prompt, 7, 8, 9];
+    world.add(0, request(next, { maxTokens: 8 }));
+    world.drain(); // nothing more is read
+    expect(world.witness(0).text).toBe(expectedText(world.backend, next, 8).text);
+    expect(world.engine.stats()).toMatchObject({ prefillTokens: 13, tierReadTokens });
+    await settle(world);
+    world.expectEmpty();
+  });
+
+  if (isAlone)
+    test("the state at the end of an answer is on disk, with the tokens of its last block", async () => {
+      const disk = diskIn(tempDir());
+      const tiers = onDisk("", { disk });
+      const computed = async (prompt: readonly number[]): Promise<number> => {
+        const world = new World(options, { tiers });
+        world.add(0, request(prompt, { maxTokens: 60 }));
+        await settle(world);
+        expect(world.witness(0).text).toBe(expectedText(world.backend, prompt, 60).text);
+        await until("all is written", () => world.engine.step(0) === "idle" && disk.pending === 0);
+        world.expectEmpty();
+        return world.engine.stats().prefillTokens;
+      };
+      const prompt = words(100, random(8));
+      const { text } = expectedText(new World(options).backend, prompt, 60);
+      const answer = [...Buffer.from(text, "latin1")];
+      expect(await computed(prompt)).toBe(100);
+      expect(await computed([...prompt, ...answer, 1, 2, 3])).toBe(1 + 3); // the answer's last token is not computed with it
+      expect(await computed([...prompt, ...answer.slice(0, 58), 1, 2])).toBe(64); // another answer: from the prompt's state
+      expect(disk.counted().badBlocks).toBe(0);
+    });
 
   test("damaged states are deleted, counted and computed", async () => {
     const folder = tempDir();

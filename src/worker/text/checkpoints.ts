@@ -5,7 +5,7 @@ import { itemAt } from "../../core/assert.ts";
 import type { AdapterId } from "../../core/adapter.ts";
 import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { Partition } from "./partition.ts";
-import type { Sequence } from "./sequence.ts";
+import type { Sequence, TokenPrefix } from "./sequence.ts";
 
 /** A saved state and the tokens that led to it. */
 export interface Checkpoint {
@@ -85,14 +85,14 @@ export class Checkpoints {
   }
 
   /** Whether a checkpoint of exactly a sequence's first `length` tokens exists. */
-  has(sequence: Sequence, length: number): boolean {
+  has(sequence: TokenPrefix, length: number): boolean {
     return this.held.some(
       (checkpoint) => checkpoint.tokens.length === length && begins(sequence, checkpoint),
     );
   }
 
   /** Adds the state after a sequence's first `length` tokens. */
-  add(sequence: Sequence, length: number, state: Uint8Array): void {
+  add(sequence: TokenPrefix, length: number, state: Uint8Array): void {
     const tokens = sequence.firstTokens(length).slice();
     const checkpoint: Checkpoint = { partition: sequence.partition, tokens, state, usedAt: ++this.clock };
     const size = sizeOf(checkpoint);
@@ -152,7 +152,7 @@ function sizeOf({ tokens, state }: Checkpoint): number {
   return tokens.byteLength + state.byteLength;
 }
 
-function begins(sequence: Sequence, { partition, tokens }: Checkpoint): boolean {
+function begins(sequence: TokenPrefix, { partition, tokens }: Checkpoint): boolean {
   return partition === sequence.partition && sequence.commonPrefix(tokens) === tokens.length;
 }
 

@@ -9,13 +9,13 @@ import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkp
 import type { CellBook } from "./cells.ts";
 import type { KeptPrefixes } from "./kept-prefixes.ts";
 import { type Match, PrefixHits } from "./prefix-hits.ts";
+import { Recalls } from "./recalls.ts";
 import { Restoring, type RestoreState } from "./restoring.ts";
 import { cellsToAdmit } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 import { SlotPool } from "./slot-pool.ts";
 import { BLOCK_TOKENS } from "./tiers/block.ts";
-import { type CacheTiers, NO_TIERS, type TierCounts, type Wanting } from "./tiers/tiers.ts";
-import type { Partition } from "./partition.ts";
+import { type CacheTiers, NO_TIERS, type TierCounts } from "./tiers/tiers.ts";
 import { PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /** What is kept outside the cache. */
@@ -28,6 +28,8 @@ export interface KvStores {
 
 export class KvCache {
   readonly hits: PrefixHits;
+  /** Undefined without tiers. */
+  readonly recalls: Recalls | undefined;
   private readonly backend: Backend;
   private readonly book: CellBook;
   private readonly keptMax: number;
@@ -36,8 +38,6 @@ export class KvCache {
   private readonly sharing: StateSharing | undefined;
   private readonly tiers: CacheTiers | undefined;
   private readonly restoring: Restoring | undefined;
-  /** Prefixes of an earlier engine that may be restored, latest first. */
-  private recalls: readonly Wanting[] = [];
 
   /** `keptMax`: finished prefixes to keep; 0 disables sharing. */
   constructor(backend: Backend, keptMax: number, { checkpointBytes = 0, tiers }: KvStores = {}) {
@@ -61,6 +61,8 @@ export class KvCache {
       this.sharing?.restore(slot, checkpoint, sequence.positionOf(checkpoint.tokens.length)) === true;
     if (this.tiers !== undefined && backend.cellCopies !== undefined && this.keptMax > 0)
       this.restoring = new Restoring({ pool: this.pool, tiers: this.tiers, share, restoreState });
+    const { kept, restoring, sharing } = this;
+    this.recalls = this.tiers && new Recalls({ tiers: this.tiers, kept, restoring, sharing });
   }
 
   /** Cells that running sequences do not hold. */
@@ -103,35 +105,12 @@ export class KvCache {
     return this.tiers?.counted() ?? NO_TIERS;
   }
 
-  /** Learns which prefixes an earlier engine used last. `partitionOf`: that of a scope. */
-  async recall(partitionOf: (scope: string) => Partition): Promise<void> {
-    if (this.restoring === undefined) return;
-    const prefixes = (await this.tiers?.recent()) ?? [];
-    this.recalls = prefixes.map(({ scope, tokens }) => ({
-      known: tokens.length + 1,
-      partition: partitionOf(scope),
-      scoresPrompt: false,
-      firstTokens: (count) => tokens.subarray(0, count),
-    }));
-    this.recallNext();
-  }
-
-  /** Begins to restore the next of these prefixes, if nothing else is restored. */
-  recallNext(): void {
-    if (this.restoring === undefined || this.restoring.isActive) return;
-    const [next, ...others] = this.recalls;
-    if (next === undefined) return;
-    this.recalls = others;
-    if (this.kept.covers(next.firstTokens(next.known - 1), next.partition)) return;
-    if (this.restoring.recall(next)) this.tiers?.request(next, 0);
-  }
-
   /** A sequence has arrived: its blocks are read. */
   arrived(sequence: Sequence, running: readonly Sequence[]): void {
     const { tiers, sharing } = this;
     if (tiers === undefined) return;
     const onState = sharing && ((at: number, state: Uint8Array) => sharing.found(sequence, at, state));
-    tiers.request(sequence, this.hits.find(sequence, running, []).shared, onState);
+    tiers.request(sequence, () => this.hits.find(sequence, running, []).shared, onState);
   }
 
   /** A sequence has ended, admitted or not. */

@@ -5,10 +5,10 @@
 import type { SlotId } from "./backend.ts";
 import type { Checkpoint } from "./checkpoints.ts";
 import type { Match } from "./prefix-hits.ts";
-import type { Sequence } from "./sequence.ts";
+import type { Sequence, TokenPrefix } from "./sequence.ts";
 import type { SlotPool } from "./slot-pool.ts";
 import { BLOCK_TOKENS } from "./tiers/block.ts";
-import type { CacheTiers, Wanting } from "./tiers/tiers.ts";
+import type { CacheTiers } from "./tiers/tiers.ts";
 
 /** Longest piece beside running sequences, and without any, milliseconds. */
 const PIECE_MS = 8;
@@ -32,7 +32,7 @@ export interface RestoringDeps {
 }
 
 interface Current {
-  readonly wanting: Wanting;
+  readonly wanting: TokenPrefix;
   /** Undefined where no sequence waits for it. */
   readonly sequence: Sequence | undefined;
   readonly slot: SlotId;
@@ -59,7 +59,7 @@ export class Restoring {
   }
 
   /** Begins to restore a prefix that no sequence waits for, if it fits beside what is kept. False: it does not. */
-  recall(prefix: Wanting): boolean {
+  recall(prefix: TokenPrefix): boolean {
     const { pool } = this.deps;
     if (pool.free === 0 || pool.kept.count >= pool.keptMax || pool.book.free < prefix.known) return false;
     const slot = pool.take();

@@ -18,6 +18,12 @@ const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
 const NO_MEDIA: readonly MediaChunk[] = [];
 const NO_DRAFT: Int32Array = new Int32Array();
 
+/** What tiers need of a sequence; also of a prefix that an earlier engine used, and that is restored for none yet. */
+export type TokenPrefix = Pick<
+  Sequence,
+  "known" | "partition" | "scoresPrompt" | "firstTokens" | "commonPrefix"
+>;
+
 export interface SequenceOptions {
   readonly partition?: Partition;
   readonly scoresPrompt?: boolean;

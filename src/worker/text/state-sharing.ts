@@ -3,7 +3,7 @@
 
 import type { SlotId, StateBackend } from "./backend.ts";
 import { type Checkpoint, Checkpoints, lastBoundary } from "./checkpoints.ts";
-import type { Sequence } from "./sequence.ts";
+import type { Sequence, TokenPrefix } from "./sequence.ts";
 
 /** Minimum length of a prefix that is worth keeping or waiting for, tokens. */
 export const PREFIX_TOKENS_MIN = 16;
@@ -137,7 +137,7 @@ export class StateSharing {
   }
 
   /** Adds the state after a sequence's first `length` tokens, which a tier has kept. */
-  found(sequence: Sequence, length: number, state: Uint8Array): void {
+  found(sequence: TokenPrefix, length: number, state: Uint8Array): void {
     if (!this.checkpoints.has(sequence, length)) this.checkpoints.add(sequence, length, state);
   }
 

@@ -19,6 +19,11 @@ export function stateKey(block: BlockKey): BlockKey {
   return createHash("sha256").update("state").update(block).digest("hex") as BlockKey;
 }
 
+/** The key of the state some tokens after a block. */
+export function tailKey(block: BlockKey): BlockKey {
+  return createHash("sha256").update("tail").update(block).digest("hex") as BlockKey;
+}
+
 /** The key of the prefixes used last. */
 export function recentKey(root: BlockKey): BlockKey {
   return createHash("sha256").update("recent").update(root).digest("hex") as BlockKey;

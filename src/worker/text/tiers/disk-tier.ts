@@ -118,7 +118,8 @@ export class DiskTier {
    */
   write(key: BlockKey, depth: number, cells: Uint8Array, replaces = false): void {
     if (cells.length > BLOCK_FILE_BYTES_MAX - HEADER_BYTES) return;
-    if ((this.isBusy && !replaces) || performance.now() < this.pausedUntilMs) return;
+    const isFull = replaces ? this.queuedBytes + cells.length > DISK_BACKLOG_BYTES_MAX : this.isBusy;
+    if (isFull || performance.now() < this.pausedUntilMs) return;
     const queued = replaces ? this.queue.findIndex((other) => other.key === key) : -1;
     const [replaced] = queued < 0 ? [] : this.queue.splice(queued, 1);
     this.queue.push({ key, depth, cells, replaces });

@@ -35,13 +35,12 @@ export function openTiers(
   const { memoryBytes = freeMemory() * MEMORY_SHARE } = options;
   const memory = new MemoryTier(memoryBytes, () => freeMemory() < FREE_BYTES_MIN);
   const disk = openDisk(options.disk, wake);
-  const remembers = states === undefined;
   return new CacheTiers({
     identity,
     cells,
     memory,
     disk,
-    remembers,
+    remembers: true,
     onRead: wake,
     now: () => performance.now(),
   });

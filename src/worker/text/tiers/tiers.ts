@@ -7,17 +7,16 @@
 import { type AdapterId, BASE_MODEL } from "../../../core/adapter.ts";
 import type { CellBackend, SlotId, StateBackend } from "../backend.ts";
 import { COMMON_PARTITION, type Partition } from "../partition.ts";
-import type { Sequence } from "../sequence.ts";
+import type { Sequence, TokenPrefix } from "../sequence.ts";
 import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
-import { BLOCK_TOKENS, type BlockKey, blockKeys, recentKey, rootKey, stateKey } from "./block.ts";
+import { BLOCK_TOKENS, type BlockKey, blockKeys, recentKey, rootKey } from "./block.ts";
 import type { DiskCounts, DiskTier } from "./disk-tier.ts";
 import type { MemoryTier } from "./memory-tier.ts";
 import { type RecentPrefix, RecentPrefixes } from "./recent-prefixes.ts";
+import { StateFiles } from "./state-files.ts";
 
 /** Blocks read at the same time. */
 const READS_AT_ONCE = 4;
-/** States looked for at the same time. */
-const LOOKUPS_AT_ONCE = 16;
 /** Share of the memory tier that one sequence may fill from disk. */
 const READ_SHARE = 0.5;
 /** Where restoring has been slower than computing, one of this many prompts tries it again. */
@@ -27,9 +26,6 @@ const FIRST_PIECE_TOKENS = 4 * BLOCK_TOKENS;
 const PIECE_TOKENS_MAX = 4096;
 /** Weight of a new measurement. */
 const COST_WEIGHT = 0.3;
-
-/** What blocks are restored for: a waiting sequence, or a prefix that an earlier engine used. */
-export type Wanting = Pick<Sequence, "known" | "partition" | "scoresPrompt" | "firstTokens">;
 
 /** Gets the state after a sequence's first `length` tokens. */
 export type OnState = (length: number, state: Uint8Array) => void;
@@ -88,6 +84,8 @@ interface Wanted {
 }
 
 interface ReadOptions {
+  /** The sequence's tokens but the last. */
+  readonly tokens: Int32Array;
   /** Blocks that the sequence has in the cache. */
   readonly from: number;
   readonly disk: DiskTier;
@@ -99,11 +97,12 @@ export class CacheTiers {
   prefillTokenMs = 0;
   private readonly deps: TierDeps;
   private readonly roots = new Map<Partition, BlockKey>();
-  private readonly wanted = new WeakMap<Wanting, Wanted>();
+  private readonly wanted = new WeakMap<TokenPrefix, Wanted>();
   private readonly reads = new Map<BlockKey, Promise<Uint8Array | undefined>>();
   private readonly restoring = new Cost();
   private readonly reading = new Cost();
   private readonly recents: RecentPrefixes | undefined;
+  private readonly states: StateFiles | undefined;
   private restoredTokens = 0;
   private readTokens = 0;
   private badBlocks = 0;
@@ -111,6 +110,7 @@ export class CacheTiers {
   constructor(deps: TierDeps) {
     this.deps = deps;
     const { disk, remembers = false } = deps;
+    this.states = disk && new StateFiles(disk);
     if (disk !== undefined && remembers)
       this.recents = new RecentPrefixes(disk, recentKey(this.rootOf(COMMON_PARTITION)));
   }
@@ -134,33 +134,29 @@ export class CacheTiers {
   }
 
   /**
-   * Prepares the blocks of a new sequence, which has `shared` tokens in the cache: reads those that are on disk only. For memory
+   * Prepares the blocks of a new sequence, of which `shared` tokens need not be read: reads those that are on disk only. For memory
    * that cannot be truncated, `onState` gets the longest state on disk, and the blocks before it are read.
    */
-  request(sequence: Wanting, shared: number, onState?: OnState): void {
-    const keys = this.keysOf(sequence.firstTokens(sequence.known - 1), sequence.partition);
+  request(sequence: TokenPrefix, shared: () => number, onState?: OnState): void {
+    const tokens = sequence.firstTokens(sequence.known - 1);
+    const keys = this.keysOf(tokens, sequence.partition);
     if (keys.length === 0 || sequence.scoresPrompt || !this.restoring.isBelow(this.prefillTokenMs)) return;
     const { memory, disk } = this.deps;
     const wanted: Wanted = { keys, isReading: false, isDropped: false };
     this.wanted.set(sequence, wanted);
     memory.use(keys);
-    const from = Math.floor(shared / BLOCK_TOKENS);
+    const from = Math.floor(shared() / BLOCK_TOKENS); // from here on, what memory holds counts
     const isComplete =
       from === keys.length || (onState === undefined && this.heldFrom(keys, from) === keys.length);
     if (disk === undefined || isComplete || !this.reading.isBelow(this.prefillTokenMs)) return;
     wanted.isReading = true;
-    void this.read(wanted, { from, disk, onState });
+    void this.read(wanted, { tokens: tokens.slice(), from, disk, onState });
   }
 
-  /** Writes the state after a sequence's computed tokens to disk, if whole blocks of text lead to it. */
+  /** Writes the state after a sequence's computed tokens to disk. */
   writeState(sequence: Sequence, state: Uint8Array): void {
-    const { disk } = this.deps;
-    const { computed, partition } = sequence;
-    if (disk === undefined || computed % BLOCK_TOKENS !== 0) return;
-    const keys = this.keysOf(sequence.firstTokens(computed), partition);
-    const last = keys.at(-1);
-    if (last !== undefined && keys.length * BLOCK_TOKENS === computed)
-      disk.write(stateKey(last), keys.length - 1, state);
+    const tokens = sequence.firstTokens(sequence.computed);
+    this.states?.write(tokens, this.keysOf(tokens, sequence.partition), state);
   }
 
   /** A sequence is preempted: when it is admitted again, what the cache has lost of it by then is restored. */
@@ -178,26 +174,26 @@ export class CacheTiers {
   }
 
   /** Whether a sequence's blocks are being read. */
-  isReading(sequence: Wanting): boolean {
+  isReading(sequence: TokenPrefix): boolean {
     return this.wanted.get(sequence)?.isReading === true;
   }
 
   /** A sequence has ended. */
-  release(sequence: Wanting): void {
+  release(sequence: TokenPrefix): void {
     const wanted = this.wanted.get(sequence);
     if (wanted !== undefined) wanted.isDropped = true;
     this.wanted.delete(sequence);
   }
 
   /** The end of a sequence's blocks in memory, from its first `from` tokens on, a multiple of BLOCK_TOKENS; in tokens. */
-  restorable(sequence: Wanting, from: number): number {
+  restorable(sequence: TokenPrefix, from: number): number {
     const wanted = this.wanted.get(sequence);
     if (wanted === undefined) return 0;
     return this.heldFrom(wanted.keys, from / BLOCK_TOKENS) * BLOCK_TOKENS;
   }
 
   /** Restores the blocks of [from, to) into a slot that ends at `from`; returns where it ends then. */
-  restore(sequence: Wanting, slot: SlotId, from: number, to: number): number {
+  restore(sequence: TokenPrefix, slot: SlotId, from: number, to: number): number {
     const { memory, cells, now } = this.deps;
     if (cells === undefined) return from;
     const keys = this.wanted.get(sequence)?.keys ?? [];
@@ -276,34 +272,21 @@ export class CacheTiers {
       if (partition.adapter === adapter) this.roots.delete(partition);
   }
 
-  private async read(wanted: Wanted, { from, disk, onState }: ReadOptions): Promise<void> {
+  private async read(wanted: Wanted, { tokens, from, disk, onState }: ReadOptions): Promise<void> {
     const { cells, now, onRead } = this.deps;
     const startMs = now();
-    const end =
-      onState === undefined ? wanted.keys.length : await this.readState(wanted, from, disk, onState);
+    let end = wanted.keys.length;
+    if (onState !== undefined) {
+      const { keys } = wanted;
+      const found = await this.states?.find({ tokens, keys, from, isDropped: () => wanted.isDropped });
+      if (found !== undefined) onState(found.length, found.state);
+      end = found?.blocks ?? from;
+    }
     const read = cells === undefined ? end - from : await this.readBlocks(wanted, from, end, disk);
     this.reading.add(now() - startMs, read * BLOCK_TOKENS);
     this.readTokens += read * BLOCK_TOKENS;
     wanted.isReading = false;
     onRead();
-  }
-
-  /** Reads the last state after more than `from` blocks; returns the blocks before it, `from` if no state is found. */
-  private async readState(wanted: Wanted, from: number, disk: DiskTier, onState: OnState): Promise<number> {
-    const { keys } = wanted;
-    for (let end = keys.length; end > from && !wanted.isDropped; end -= LOOKUPS_AT_ONCE) {
-      const start = Math.max(from, end - LOOKUPS_AT_ONCE);
-      const names = keys.slice(start, end).map(stateKey);
-      const found = await Promise.all(names.map((name) => disk.has(name)));
-      for (let i = names.length - 1; i >= 0; i--) {
-        const name = names[i];
-        const state = name === undefined || found[i] !== true ? undefined : await disk.read(name, start + i);
-        if (state === undefined) continue;
-        onState((start + i + 1) * BLOCK_TOKENS, state);
-        return start + i + 1;
-      }
-    }
-    return from;
   }
 
   /** Reads blocks [from, end) that are not in memory; returns their number. */
