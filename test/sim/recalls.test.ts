@@ -81,4 +81,26 @@ describe("prefixes of an engine before", () => {
     for (let i = 0; i < 20; i++) expect(world.engine.step(0)).toBe("idle");
     expect(world.engine.stats().tierTokens).toBe(832);
   });
+
+  test("rest while an answer is generated that needs none of them", async () => {
+    const world = new World(LONG, tiersIn(await used()));
+    await until("the first is being restored", () => {
+      world.engine.step(0);
+      return world.engine.stats().tierTokens > 0;
+    });
+    world.add(0, request(opening.slice(0, 20), { maxTokens: 40 }));
+    await until("the answer begins", () => {
+      world.engine.step(0);
+      return world.engine.stats().decodeTokens > 0;
+    });
+    const { tierTokens } = world.engine.stats();
+    await until("the answer ends", () => {
+      expect(world.engine.stats().tierTokens).toBe(tierTokens);
+      world.engine.step(0);
+      return world.witness(0).ended !== undefined;
+    });
+    await until("all are kept", () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 4);
+    expect(world.engine.stats().tierTokens).toBe(800 + 800 + 832);
+    world.expectEmpty();
+  });
 });

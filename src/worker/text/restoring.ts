@@ -33,8 +33,10 @@ export interface RestoringDeps {
 
 interface Current {
   readonly wanting: TokenPrefix;
-  /** Undefined where no sequence waits for it. */
+  /** Undefined where it was begun for none. */
   readonly sequence: Sequence | undefined;
+  /** Whether a sequence waits for it. */
+  readonly isAwaited: boolean;
   readonly slot: SlotId;
   /** The state that the blocks lead to, where there are states. */
   readonly checkpoint: Checkpoint | undefined;
@@ -65,7 +67,7 @@ export class Restoring {
     const slot = pool.take();
     if (slot === undefined) return false;
     pool.restoring = slot;
-    this.current = { wanting: prefix, sequence: undefined, slot, checkpoint: undefined };
+    this.current = { wanting: prefix, sequence: undefined, isAwaited: false, slot, checkpoint: undefined };
     return true;
   }
 
@@ -84,7 +86,7 @@ export class Restoring {
     if (slot === undefined) return "now";
     if (source !== undefined && pooled > 0) share(source, slot, sequence, pooled);
     pool.restoring = slot;
-    this.current = { wanting: sequence, sequence, slot, checkpoint };
+    this.current = { wanting: sequence, sequence, isAwaited: true, slot, checkpoint };
     return "later";
   }
 
@@ -94,15 +96,19 @@ export class Restoring {
     const isOf = wanting.partition === sequence.partition;
     const common = isOf ? sequence.commonPrefix(wanting.firstTokens(wanting.known - 1)) : 0;
     const restored = this.deps.pool.book.length(slot);
-    if (active.sequence !== undefined || common - restored >= BLOCK_TOKENS) return false;
+    if (active.sequence !== undefined) return false;
+    if (common - restored >= BLOCK_TOKENS) {
+      this.current = { ...active, isAwaited: true };
+      return false;
+    }
     this.finish(active, restored);
     return true;
   }
 
-  /** Restores the next piece. False: it is still being read, or nothing is restored. */
+  /** Restores the next piece. False: it is still being read, or nothing is restored, or none waits for it and others run. */
   step(isAlone: boolean): boolean {
     const { active } = this;
-    if (active === undefined) return false;
+    if (active === undefined || (!isAlone && !active.isAwaited)) return false;
     const { pool, tiers } = this.deps;
     const { wanting, sequence, slot, checkpoint } = active;
     const from = pool.book.length(slot);
