@@ -1,7 +1,7 @@
-// Prompts that left the KV cache:  bun bench/cache.ts [--model qwen3-0.6b] [--tokens 10800] [--sessions 200] [--only restart,none]
+// Prompts that left the KV cache:  bun bench/cache.ts [--model qwen3-0.6b] [--tokens 10800] [--sessions 200] [--only restart,none] [--threads N]
 // 1. TTFT of a conversation's next turn: in a running server, and after `kill -9` and a restart with the cache on disk.
 // 2. TTFT of sessions that take turns in a cache that holds few of them: with and without the memory tier, and llama-server
-//    with its `--cache-ram`.
+//    with its `--cache-ram`. All servers run at once and get each request in turn, so that other load delays all of them.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,10 +37,12 @@ const { values } = parseArgs({
     model: { type: "string", default: "qwen3-0.6b" },
     tokens: { type: "string", default: "10800" },
     sessions: { type: "string", default: "200" },
+    threads: { type: "string", default: String(THREADS) },
     only: { type: "string", default: "restart,memory,none,llama-server" },
   },
 });
 const parts = values.only.split(",");
+const threads = Number(values.threads);
 
 function words(seed: number, tokens: number): string {
   const random = uniformSource(seed);
@@ -88,7 +90,7 @@ async function restart(modelPath: string, peer: Peer): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-cache-"));
   const tokens = Number(values.tokens);
   const flags = ["--cache-disk", join(folder, "kv"), "--cache-ram", "6144"];
-  const options = { modelPath, threads: THREADS, sequences: 4, cells: tokens * 2, flags };
+  const options = { modelPath, threads, sequences: 4, cells: tokens * 2, flags };
   let conversation: readonly Message[] = [{ role: "user", content: words(1, tokens) }];
   const cold: number[] = [];
   const warm: number[] = [];
@@ -119,24 +121,44 @@ async function restart(modelPath: string, peer: Peer): Promise<void> {
   console.log(`| ratio of the medians | ${(median(restarted) / median(warm)).toFixed(2)} |\n`);
 }
 
-/** TTFT of each session's second turn, after all had their first. */
-async function roundRobin(
-  side: Side,
-  { modelPath, flags }: { readonly modelPath: string; readonly flags: readonly string[] },
-  peer: Peer,
-): Promise<number[]> {
+/** A server of the second part. */
+interface Contender {
+  readonly part: string;
+  readonly name: string;
+  readonly side: Side;
+  readonly flags: readonly string[];
+}
+
+const CONTENDERS: readonly Contender[] = [
+  { part: "memory", name: "svc, memory tier", side: "svc", flags: ["--cache-ram", "8192"] },
+  { part: "none", name: "svc without it", side: "svc", flags: ["--cache-ram", "0"] },
+  {
+    part: "llama-server",
+    name: "llama-server --cache-ram 8192",
+    side: "llama-server",
+    flags: ["--cache-ram", "8192"],
+  },
+];
+
+/** TTFT of each session's second turn, after all had their first, on each server. */
+async function roundRobin(contenders: readonly Contender[], modelPath: string, peer: Peer): Promise<void> {
   const cells = (HELD_SESSIONS * SESSION_TOKENS * 4) / 3;
-  const options = { modelPath, threads: THREADS, sequences: 4, cells, flags };
-  const server = await startServer(side, options, peer);
   const count = Number(values.sessions);
+  const running: { readonly name: string; readonly server: RunningServer; readonly times: number[] }[] = [];
+  for (const { name, side, flags } of contenders) {
+    const server = await startServer(side, { modelPath, threads, sequences: 4, cells, flags }, peer);
+    running.push({ name, server, times: [] });
+  }
   const sessions = Array.from({ length: count }, (_, i): readonly Message[] => [
     { role: "user", content: words(1000 + i, SESSION_TOKENS) },
   ]);
-  for (const session of sessions) await ttft(server, session);
-  const times: number[] = [];
-  for (const [i, session] of sessions.entries()) times.push(await ttft(server, continued(session, 5000 + i)));
-  await server.stop();
-  return times;
+  for (const session of sessions) for (const { server } of running) await ttft(server, session);
+  for (const [i, session] of sessions.entries())
+    for (const { server, times } of running) times.push(await ttft(server, continued(session, 5000 + i)));
+  for (const { name, server, times } of running) {
+    await server.stop();
+    console.log(`| ${name} | ${median(times).toFixed(0)} | ${quantile(times, 0.95).toFixed(0)} |`);
+  }
 }
 
 async function main(): Promise<void> {
@@ -145,19 +167,15 @@ async function main(): Promise<void> {
   if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
-  console.log(`${await machineLine(peer.release, THREADS)}\n`);
+  console.log(`${await machineLine(peer.release, threads)}\n`);
   if (parts.includes("restart")) await restart(modelPath, peer);
   console.log(`| ${values.sessions} sessions in turn, TTFT of the second turn, ms | p50 | p95 |`);
   console.log("| --- | --: | --: |");
-  const rows: readonly (readonly [string, string, Side, readonly string[]])[] = [
-    ["memory", "svc, memory tier", "svc", ["--cache-ram", "8192"]],
-    ["none", "svc without it", "svc", ["--cache-ram", "0"]],
-    ["llama-server", "llama-server --cache-ram 8192", "llama-server", ["--cache-ram", "8192"]],
-  ];
-  for (const [, name, side, flags] of rows.filter(([part]) => parts.includes(part))) {
-    const times = await roundRobin(side, { modelPath, flags }, peer);
-    console.log(`| ${name} | ${median(times).toFixed(0)} | ${quantile(times, 0.95).toFixed(0)} |`);
-  }
+  await roundRobin(
+    CONTENDERS.filter(({ part }) => parts.includes(part)),
+    modelPath,
+    peer,
+  );
 }
 
 await main();
