@@ -9,7 +9,7 @@ import { expectedText, random, request, World } from "../helpers/world.ts";
 describe("prefixes of an engine before", () => {
   const LONG = { ...SMALL, cells: 6000, contextTokens: 2000, eogOneIn: 1e9 };
   const chance = random(14);
-  const [opening, ...users] = Array.from({ length: 4 }, () => words(800, chance)) as [
+  const [opening, ...users] = Array.from({ length: 4 }, () => words(480, chance)) as [
     number[],
     ...number[][],
   ];
@@ -38,7 +38,7 @@ describe("prefixes of an engine before", () => {
       () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 3,
     );
     const { tierTokens, prefillTokens } = world.engine.stats();
-    expect(tierTokens).toBe(800 + 800 + 832);
+    expect(tierTokens).toBe(480 + 480 + 512);
     expect(prefillTokens).toBe(0);
     for (const [id, prompt] of users.entries()) {
       const before = world.engine.stats();
@@ -54,9 +54,10 @@ describe("prefixes of an engine before", () => {
 
   test.each([
     ["the same conversation", () => users[2] ?? [], 13],
+    ["a beginning of it", () => (users[2] ?? []).slice(0, 270), 270 - 256 + 13],
     ["another one", () => users[1] ?? [], 13],
-    ["an unknown one", () => opening, 813],
-  ])("give way to a request that comes meanwhile: %s", async (_, prompt, mostComputed) => {
+    ["an unknown one", () => opening, 493],
+  ])("give way to a request that comes meanwhile: %s", async (what, prompt, mostComputed) => {
     const world = new World(LONG, tiersIn(await used()));
     await until("the first is being restored", () => {
       world.engine.step(0);
@@ -66,7 +67,9 @@ describe("prefixes of an engine before", () => {
     world.add(0, request(asked, { maxTokens: 8 }));
     await settle(world);
     expect(world.witness(0).text).toBe(expectedText(world.backend, asked, 8).text);
-    expect(world.engine.stats().prefillTokens).toBeLessThanOrEqual(mostComputed);
+    const { prefillTokens, tierTokens } = world.engine.stats();
+    expect(prefillTokens).toBeLessThanOrEqual(mostComputed);
+    if (what === "a beginning of it") expect(tierTokens).toBe(256); // restored once, and no more of it
     await until(
       "nothing is restored",
       () => world.engine.step(0) === "idle" && !world.engine.cache.isRestoring,
@@ -76,10 +79,10 @@ describe("prefixes of an engine before", () => {
 
   test("take no cells from what is kept", async () => {
     const folder = await used();
-    const world = new World({ ...LONG, cells: 1000 }, tiersIn(folder));
+    const world = new World({ ...LONG, cells: 900 }, tiersIn(folder));
     await until("one is kept", () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 1);
     for (let i = 0; i < 20; i++) expect(world.engine.step(0)).toBe("idle");
-    expect(world.engine.stats().tierTokens).toBe(832);
+    expect(world.engine.stats().tierTokens).toBe(512);
   });
 
   test("rest while an answer is generated that needs none of them", async () => {
@@ -100,7 +103,7 @@ describe("prefixes of an engine before", () => {
       return world.witness(0).ended !== undefined;
     });
     await until("all are kept", () => world.engine.step(0) === "idle" && world.engine.cache.keptCount === 4);
-    expect(world.engine.stats().tierTokens).toBe(800 + 800 + 832);
+    expect(world.engine.stats().tierTokens).toBe(480 + 480 + 512);
     world.expectEmpty();
   });
 });

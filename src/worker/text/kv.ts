@@ -137,8 +137,9 @@ export class KvCache {
   /** Restores the hit of a waiting sequence piece by piece before it is admitted, if it is long. */
   restoreFirst(sequence: Sequence, match: Match, running: readonly Sequence[]): RestoreState {
     if (this.restoring === undefined) return "now";
-    const cells = cellsToAdmit(sequence, match.sharedPinned, running.length);
-    return this.restoring.begin(sequence, match, cells, running.length === 0);
+    const hit = this.restoring.interrupt(sequence, match) ? this.hits.find(sequence, running, []) : match;
+    const cells = cellsToAdmit(sequence, hit.sharedPinned, running.length);
+    return this.restoring.begin(sequence, hit, cells, running.length === 0);
   }
 
   /** Whether anything is being restored. */

@@ -71,12 +71,31 @@ export class Restoring {
     return true;
   }
 
+  /**
+   * Before a waiting sequence's hit is restored: ends what is restored for none, unless this sequence begins with more of it. True: it
+   * has ended, and may be a part of the hit now.
+   */
+  interrupt(sequence: Sequence, { shared, pooled = shared }: Match): boolean {
+    const { active } = this;
+    if (active === undefined || active.sequence !== undefined || shared - pooled < TOKENS_MIN) return false;
+    const { wanting, slot } = active;
+    const isOf = wanting.partition === sequence.partition;
+    const common = isOf ? sequence.commonPrefix(wanting.firstTokens(wanting.known - 1)) : 0;
+    const restored = this.deps.pool.book.length(slot);
+    if (common - restored >= BLOCK_TOKENS) {
+      this.current = { ...active, isAwaited: true };
+      return false;
+    }
+    this.finish(active, restored);
+    return true;
+  }
+
   /** Begins to restore a waiting sequence's hit if that is long. `cells`: all that it needs to be admitted. */
   begin(sequence: Sequence, match: Match, cells: number, isAlone: boolean): RestoreState {
     const { shared, pooled = shared, source, checkpoint } = match;
     const { pool, share } = this.deps;
     if (shared - pooled < TOKENS_MIN) return "now";
-    if (this.active !== undefined && !this.interrupt(this.active, sequence)) return "later";
+    if (this.active !== undefined) return "later";
     const kept = pool.kept.find(source);
     if (kept !== undefined) pool.kept.use(kept);
     const isLast = pool.free === 0 && pool.kept.count <= (kept === undefined ? 0 : 1);
@@ -88,21 +107,6 @@ export class Restoring {
     pool.restoring = slot;
     this.current = { wanting: sequence, sequence, isAwaited: true, slot, checkpoint };
     return "later";
-  }
-
-  /** Ends what no sequence waits for, unless this one begins with more of it. */
-  private interrupt(active: Current, sequence: Sequence): boolean {
-    const { wanting, slot } = active;
-    const isOf = wanting.partition === sequence.partition;
-    const common = isOf ? sequence.commonPrefix(wanting.firstTokens(wanting.known - 1)) : 0;
-    const restored = this.deps.pool.book.length(slot);
-    if (active.sequence !== undefined) return false;
-    if (common - restored >= BLOCK_TOKENS) {
-      this.current = { ...active, isAwaited: true };
-      return false;
-    }
-    this.finish(active, restored);
-    return true;
   }
 
   /** Restores the next piece. False: it is still being read, or nothing is restored, or none waits for it and others run. */
