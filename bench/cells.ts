@@ -4,7 +4,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Machine } from "./machine.ts";
-import type { RowTask } from "./measure.ts";
+import type { RowTask, SideRow } from "./measure.ts";
 import type { Row } from "./report.ts";
 
 /** The settings that a row depends on besides machine and executable. */
@@ -43,16 +43,30 @@ export class Cells {
     mkdirSync(dirname(path), { recursive: true });
   }
 
-  /** Measures a row and appends it; with `resume`, returns the row of an earlier run with the same executable instead. */
-  async measured(task: RowTask, resume: boolean, measure: () => Promise<Row>): Promise<Row> {
-    const { model, streams, sides, pairs, threads, quick } = task;
-    const key: CellKey = { model, scenario: task.scenario.name, streams, sides, pairs, threads, quick };
-    const kept = resume ? this.find(key) : undefined;
-    if (kept !== undefined) return kept.row;
-    const row = await measure();
-    const cell: Cell = { ...key, machine: this.machine, when: new Date().toISOString(), row };
-    appendFileSync(this.path, `${JSON.stringify(cell)}\n`);
-    return row;
+  /** Measures rows and appends them; with `resume`, returns those of an earlier run with the same executable instead, if it has all. */
+  async measured(
+    task: RowTask,
+    resume: boolean,
+    measure: () => Promise<readonly SideRow[]>,
+  ): Promise<readonly SideRow[]> {
+    const { model, streams, pairs, threads, quick } = task;
+    const keyOf = (sides: SideRow["sides"]): CellKey => ({
+      ...{ model, scenario: task.scenario.name, streams },
+      ...{ sides, pairs, threads, quick },
+    });
+    const [first, ...others] = task.sides;
+    const kept = others.flatMap((side) => {
+      const sides = [first, side] as const;
+      const cell = resume ? this.find(keyOf(sides)) : undefined;
+      return cell === undefined ? [] : [{ sides, row: cell.row }];
+    });
+    if (kept.length === others.length) return kept;
+    const rows = await measure();
+    for (const { sides, row } of rows) {
+      const cell: Cell = { ...keyOf(sides), machine: this.machine, when: new Date().toISOString(), row };
+      appendFileSync(this.path, `${JSON.stringify(cell)}\n`);
+    }
+    return rows;
   }
 
   private find(key: CellKey): Cell | undefined {

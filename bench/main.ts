@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Cells } from "./cells.ts";
 import { describeMachine, machineLine, THREADS } from "./machine.ts";
-import { bareDecodeSpeed, measureCost, measureRow } from "./measure.ts";
+import { bareDecodeSpeed, measureCost, measureRows, type SideRow } from "./measure.ts";
 import { ensureModel, MODELS, type ModelName } from "./model.ts";
 import { CACHE, ensurePeer, type Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
-import { type CostRow, costTable, plainRows, remarks, table, type Row } from "./report.ts";
+import { type CostRow, costTable, plainRows, remarks, table } from "./report.ts";
 import { sandboxTable } from "./sandbox.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { SIDES, type Side } from "./servers.ts";
@@ -37,8 +37,8 @@ interface Settings {
   readonly longTokens: number;
   /** Smoke test: one pair, a quarter of the requests, an eighth of a long answer. Not for quoting. */
   readonly quick: boolean;
-  /** The same side twice shows the noise of the machine. */
-  readonly sides: readonly [Side, Side];
+  /** The first beside each of the others. The same side twice shows the noise of the machine. */
+  readonly sides: readonly [Side, Side, ...Side[]];
   /** Commands of --peer by name. */
   readonly others: ReadonlyMap<string, string>;
   /** Takes rows that this executable has on this processor already. */
@@ -68,7 +68,7 @@ async function main(settings: Settings): Promise<void> {
 
 /** Summary lines. */
 interface Rows {
-  readonly plain: Row[];
+  readonly plain: SideRow[];
   readonly costs: CostRow[];
 }
 
@@ -97,22 +97,28 @@ async function measureModel(
     for (const streams of scenario.streams ?? settings.streams) {
       const task = { ...settings, model, modelPath, scenario, streams };
       if (scenario.cost === undefined)
-        rows.plain.push(await cells.measured(task, settings.resume, () => measureRow(task, peer)));
+        rows.plain.push(...(await cells.measured(task, settings.resume, () => measureRows(task, peer))));
       else rows.costs.push(await measureCost(task, scenario.cost, peer)); // two figures a cell: not resumed
     }
   }
 }
 
 function printRows({ plain, costs }: Rows, settings: Settings): void {
-  const [left, right] = settings.sides;
-  if (plain.length > 0) console.log(`\n${table(plain, left, right)}`);
+  const [left, right, ...more] = settings.sides;
+  const bySide = [right, ...more].map((side) => ({
+    side,
+    rows: plain.filter(({ sides }) => sides[1] === side).map(({ row }) => row),
+  }));
+  for (const { side, rows } of bySide) if (rows.length > 0) console.log(`\n${table(rows, left, side)}`);
   if (costs.length > 0) console.log(`\n${costTable(costs, left, right)}`);
   console.log("");
   for (const scenario of settings.scenarios) console.log(`- ${scenario.name}: ${scenario.about}`);
   console.log(
-    `- medians of ${settings.pairs} interleaved pairs${settings.quick ? "; quick run, not for quoting" : ""}`,
+    `- medians of ${settings.pairs} interleaved rounds${settings.quick ? "; quick run, not for quoting" : ""}`,
   );
-  for (const remark of remarks([...plain, ...plainRows(costs)], left, right)) console.log(`- NOTE ${remark}`);
+  for (const { side, rows } of bySide)
+    for (const remark of remarks(rows, left, side)) console.log(`- NOTE ${remark}`);
+  for (const remark of remarks(plainRows(costs), left, right)) console.log(`- NOTE ${remark}`);
 }
 
 /** Parses the command line. Throws an error with the accepted values. */
@@ -136,8 +142,7 @@ function settingsFrom(argv: readonly string[]): Settings {
   const scenarios = chosen("--scenarios", values.scenarios, SCENARIO_NAMES);
   const others = new Map(values.peer.map(peerFrom));
   const [left, right, ...more] = chosen("--sides", values.sides, [...SIDES, ...others.keys()]);
-  if (left === undefined || right === undefined || more.length > 0)
-    throw new Error("--sides requires exactly two values");
+  if (left === undefined || right === undefined) throw new Error("--sides requires two values or more");
   return {
     models: chosen("--models", values.models, MODELS),
     scenarios: SCENARIOS.filter((scenario) => scenarios.includes(scenario.name)),
@@ -146,7 +151,7 @@ function settingsFrom(argv: readonly string[]): Settings {
     threads: count("--threads", values.threads),
     longTokens: count("--long", values.long ?? (values.quick ? "2048" : "16384"), LONG_MAX),
     quick: values.quick,
-    sides: [left, right],
+    sides: [left, right, ...more],
     others,
     resume: values.resume,
     startup: !values["no-startup"],

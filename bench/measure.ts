@@ -1,4 +1,4 @@
-// Measures one row of the table: the two sides in alternation, with a fresh server each, so that no run finds a warm cache and
+// Measures rows of the table: the sides in alternation, with a fresh server each, so that no run finds a warm cache and
 // only one server runs at a time.
 
 import { availableParallelism } from "node:os";
@@ -25,7 +25,8 @@ export interface RowTask {
   readonly modelPath: string;
   readonly scenario: Scenario;
   readonly streams: number;
-  readonly sides: readonly [Side, Side];
+  /** The first is compared with each of the others. */
+  readonly sides: readonly [Side, Side, ...Side[]];
   readonly pairs: number;
   /** Compute threads of each server. */
   readonly threads: number;
@@ -41,16 +42,30 @@ const QUIET_MS_MAX = 60_000;
 // Generous: 64 answers of 128 tokens at 10 tokens/s, or one of 16,384 tokens with cost per token linear in its length.
 const CLIENT_MS_MAX = 30 * 60_000;
 
-/** Runs the pairs of a row, A B A B. Throws if a server does not start or a connection is lost twice. */
-export async function measureRow(task: RowTask, peer: Peer): Promise<Row> {
+/** A row beside one of the other sides. */
+export interface SideRow {
+  readonly sides: readonly [Side, Side];
+  readonly row: Row;
+}
+
+/**
+ * Runs the rounds of a row, A B A B or A B C A B C: a row for each side but the first, without those that failed. Throws if the first one
+ * does not start or loses a connection twice.
+ */
+export async function measureRows(task: RowTask, peer: Peer): Promise<readonly SideRow[]> {
   const measure = async (side: Side, seed: number): Promise<readonly [Measurement]> => {
     const { body } = task.scenario;
     return [await withServer(task, side, peer, (server) => measureLoad(task, server, seed, body))];
   };
-  const pairs = await measurePairs(task, measure);
-  const left = pairs.map(([[one]]) => one);
-  const right = pairs.map(([, [one]]) => one);
-  return { model: task.model, scenario: task.scenario.name, streams: task.streams, left, right };
+  const [first, ...others] = task.sides;
+  const [left = [], ...rights] = await measureRounds(task, measure);
+  const { model, streams, scenario } = task;
+  return others.flatMap((side, index) => {
+    const right = rights[index] ?? [];
+    if (right.length === 0) return [];
+    const row = { model, scenario: scenario.name, streams, left: left.flat(), right: right.flat() };
+    return [{ sides: [first, side] as const, row }];
+  });
 }
 
 /** Runs the pairs of a cost row: each server answers with the scenario's body and without. */
@@ -64,33 +79,47 @@ export async function measureCost(task: RowTask, figure: CostFigure, peer: Peer)
       const without = await plain();
       return [await dear(), without];
     });
-  const pairs = await measurePairs(task, measure);
-  const [left, right] = [pairs.map(([first]) => first), pairs.map(([, second]) => second)];
+  const [left = [], right = []] = await measureRounds(task, measure);
   return { model: task.model, scenario: task.scenario.name, streams: task.streams, figure, left, right };
 }
 
-async function measurePairs<One extends readonly Measurement[]>(
+/** Measurements of each side, by round; none of a side other than the first that failed. */
+async function measureRounds<One extends readonly Measurement[]>(
   { sides, pairs, quick }: RowTask,
   measure: (side: Side, seed: number) => Promise<One>,
-): Promise<(readonly [One, One])[]> {
-  const measured: (readonly [One, One])[] = [];
-  for (let repeat = 0; measured.length < pairs; repeat++) {
-    const seed = measured.length + 1;
-    // Both sides of a pair get the same prompts; each pair gets others.
-    const first = await measure(sides[0], seed);
-    const second = await measure(sides[1], seed);
-    const otherProcesses = Math.max(
-      ...[...first, ...second].map(({ otherProcessesShare }) => otherProcessesShare),
-    );
+): Promise<readonly (readonly One[])[]> {
+  const measured: One[][] = sides.map(() => []);
+  const failed = new Set<number>();
+  for (let round = 0, repeat = 0; round < pairs;) {
+    // All sides of a round get the same prompts; each round gets others.
+    const results: (One | undefined)[] = [];
+    for (const [index, side] of sides.entries())
+      results.push(failed.has(index) ? undefined : await measuredOr(index, side, round + 1));
+    const all = results.flatMap((result) => result ?? []);
+    const otherProcesses = Math.max(...all.map(({ otherProcessesShare }) => otherProcessesShare));
     if (quick || otherProcesses <= OTHER_PROCESSES_SHARE_MAX || repeat === REPEATS_MAX) {
-      measured.push([first, second]);
-      repeat = -1;
+      for (const [index, result] of results.entries())
+        if (result !== undefined) measured[index]?.push(result);
+      round++;
+      repeat = 0;
     } else {
       const percent = Math.round(otherProcesses * 100);
       console.error(`bench: other processes used ${percent} % of the machine, measuring again`);
+      repeat++;
     }
   }
-  return measured;
+  return measured.map((list, index) => (failed.has(index) ? [] : list));
+
+  async function measuredOr(index: number, side: Side, seed: number): Promise<One | undefined> {
+    try {
+      return await measure(side, seed);
+    } catch (error) {
+      if (index === 0) throw error;
+      console.error(`bench: ${side} failed and is left out: ${String(error)}`);
+      failed.add(index);
+      return undefined;
+    }
+  }
 }
 
 /** Runs `measure` with a fresh server. */

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cells, readCells } from "../../bench/cells.ts";
 import type { Machine } from "../../bench/machine.ts";
-import type { RowTask } from "../../bench/measure.ts";
-import type { Measurement, Row } from "../../bench/report.ts";
+import type { RowTask, SideRow } from "../../bench/measure.ts";
+import type { Measurement } from "../../bench/report.ts";
 import { SCENARIOS } from "../../bench/scenarios.ts";
 import { sections } from "../../bench/tables.ts";
 
@@ -40,17 +40,22 @@ function measurement(tokensPerSecond: number): Measurement {
   };
 }
 
-function row(tokensPerSecond: number): Row {
+function rows(tokensPerSecond: number, { sides: [first, ...others] }: RowTask = TASK): readonly SideRow[] {
   const side = [measurement(tokensPerSecond)];
-  return { model: "nano", scenario: SCENARIO?.name ?? "", streams: 1, left: side, right: side };
+  const row = { model: "nano", scenario: SCENARIO?.name ?? "", streams: 1, left: side, right: side };
+  return others.map((other) => ({ sides: [first, other], row }));
 }
+
+const speedsOf = (list: readonly SideRow[]): readonly unknown[] =>
+  list.map(({ sides, row }) => [sides[1], row.left[0]?.load.tokensPerSecond]);
+
+const unexpected = (): Promise<readonly SideRow[]> => Promise.reject(new Error("measured again"));
 
 test("a resumed run takes only rows of the same executable, processor and settings", async () => {
   const path = join(folder, "resume.jsonl");
   const first = new Cells(path, MACHINE);
-  await first.measured(TASK, false, async () => row(100));
-  const unexpected = (): Promise<Row> => Promise.reject(new Error("measured again"));
-  expect((await first.measured(TASK, true, unexpected)).left[0]?.load.tokensPerSecond).toBe(100);
+  await first.measured(TASK, false, async () => rows(100));
+  expect(speedsOf(await first.measured(TASK, true, unexpected))).toEqual([["other", 100]]);
 
   const others: readonly (readonly [Machine, RowTask])[] = [
     [{ ...MACHINE, executable: "two" }, TASK],
@@ -60,18 +65,31 @@ test("a resumed run takes only rows of the same executable, processor and settin
     [MACHINE, { ...TASK, pairs: 3 }],
   ];
   for (const [machine, task] of others) {
-    const measured = await new Cells(path, machine).measured(task, true, async () => row(7));
-    expect(measured.left[0]?.load.tokensPerSecond).toBe(7);
+    const measured = await new Cells(path, machine).measured(task, true, async () => rows(7, task));
+    expect(speedsOf(measured)).toEqual([[task.sides[1], 7]]);
   }
   expect(readCells(path)).toHaveLength(1 + others.length);
 });
 
+test("rows beside several sides are kept one by one, and measured together if one is missing", async () => {
+  const cells = new Cells(join(folder, "sides.jsonl"), MACHINE);
+  await cells.measured(TASK, false, async () => rows(100));
+  const three = { ...TASK, sides: ["svc", "other", "third"] } as const;
+  await cells.measured(three, true, async () => rows(200, three));
+  const kept = await cells.measured(three, true, unexpected);
+  expect(speedsOf(kept)).toEqual([
+    ["other", 200],
+    ["third", 200],
+  ]);
+  expect(speedsOf(await cells.measured(TASK, true, unexpected))).toEqual([["other", 200]]);
+});
+
 test("tables show the newest executable of each processor, and a cell's last measurement", async () => {
   const path = join(folder, "tables.jsonl");
-  await new Cells(path, MACHINE).measured(TASK, false, async () => row(111));
+  await new Cells(path, MACHINE).measured(TASK, false, async () => rows(111));
   const newer = new Cells(path, { ...MACHINE, executable: "two" });
-  await newer.measured(TASK, false, async () => row(222));
-  await newer.measured(TASK, false, async () => row(333));
+  await newer.measured(TASK, false, async () => rows(222));
+  await newer.measured(TASK, false, async () => rows(333));
   const text = sections(readCells(path), false);
   expect(text).toContain("## a processor");
   expect(text).toContain("333 / 333");
