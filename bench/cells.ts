@@ -50,10 +50,8 @@ export class Cells {
     measure: () => Promise<readonly SideRow[]>,
   ): Promise<readonly SideRow[]> {
     const { model, streams, pairs, threads, quick } = task;
-    const keyOf = (sides: SideRow["sides"]): CellKey => ({
-      ...{ model, scenario: task.scenario.name, streams },
-      ...{ sides, pairs, threads, quick },
-    });
+    const settings = { model, scenario: task.scenario.name, streams, pairs, threads, quick };
+    const keyOf = (sides: SideRow["sides"]): CellKey => ({ ...settings, sides });
     const [first, ...others] = task.sides;
     const kept = others.flatMap((side) => {
       const sides = [first, side] as const;
