@@ -15,8 +15,10 @@ import type { MemoryTier } from "./memory-tier.ts";
 import { type RecentPrefix, RecentPrefixes } from "./recent-prefixes.ts";
 import { StateFiles } from "./state-files.ts";
 
-/** Blocks read at the same time. */
-const READS_AT_ONCE = 4;
+/** Bytes read ahead, by the I/O threads while a piece is restored, and the least and most blocks of them. */
+const AHEAD_BYTES = 64 * 1024 * 1024;
+const AHEAD_MIN = 4;
+const AHEAD_MAX = 16;
 /** Share of the memory tier that one sequence may fill from disk. */
 const READ_SHARE = 0.5;
 /** Where restoring has been slower than computing, one of this many prompts tries it again. */
@@ -293,23 +295,24 @@ export class CacheTiers {
   private async readBlocks(wanted: Wanted, from: number, end: number, disk: DiskTier): Promise<number> {
     const { memory, now, onRead } = this.deps;
     const startMs = now();
+    const ahead: Promise<Uint8Array | undefined>[] = [];
+    const first = this.heldFrom(wanted.keys, from);
+    let most = AHEAD_MIN;
     let bytes = 0;
     let read = 0;
-    let isMore = true;
-    for (let i = this.heldFrom(wanted.keys, from); isMore && i < end; i += READS_AT_ONCE) {
-      const group = wanted.keys.slice(i, Math.min(end, i + READS_AT_ONCE));
-      const blocks = await Promise.all(group.map((key, n) => this.readBlock(key, i + n, disk)));
-      for (const [n, key] of group.entries()) {
-        const copy = blocks[n];
-        isMore &&= copy !== undefined && bytes + copy.length <= memory.capacity * READ_SHARE;
-        if (copy === undefined || !isMore) break;
-        bytes += copy.length;
-        if (memory.has(key)) continue;
+    for (const [i, key] of wanted.keys.slice(first, end).entries()) {
+      for (let at = first + i + ahead.length; at < end && ahead.length < most; at++)
+        ahead.push(this.readBlock(wanted.keys[at] ?? key, at, disk));
+      const copy = await ahead.shift();
+      bytes += copy?.length ?? 0;
+      if (copy === undefined || bytes > memory.capacity * READ_SHARE) break;
+      if (!memory.has(key)) {
         memory.add(key, copy);
         read++;
       }
-      isMore &&= !wanted.isDropped && now() - startMs < TIER_READ_MS_MAX;
+      most = Math.max(AHEAD_MIN, Math.min(AHEAD_MAX, Math.floor(AHEAD_BYTES / copy.length)));
       onRead();
+      if (wanted.isDropped || now() - startMs >= TIER_READ_MS_MAX) break;
     }
     return read;
   }
