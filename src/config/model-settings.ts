@@ -284,7 +284,7 @@ const ModelDefaults = section(
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
-    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\`, a voice (${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}), or a folder with one.`,
+    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\`, a voice (${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}), or a folder with one. With \`svc run\` an alias as well.`,
     { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
   ),
   alias: optional(
