@@ -66,9 +66,9 @@ describe("svc run -m NAME", () => {
   });
 
   test("a file of that name is the file; a server takes -m as a model", async () => {
-    expect(String(await run("pirate", "serve").catch(String))).toContain("pirate");
+    expect(JSON.stringify(await run("pirate", "serve").catch(String))).toContain("pirate");
     await Bun.write(`${folder}/pirate`, "no model");
-    expect(String(await run("pirate").catch(String))).toContain("pirate");
+    expect(JSON.stringify(await run("pirate").catch(String))).toContain("pirate");
   });
 });
 
