@@ -6,11 +6,12 @@
 # stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
 # prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image.
 #
-#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim|vulkan|cuda] [BUILD_DIR]
 #
 # `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
-# dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter.
+# dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter. `vulkan` and `cuda` build a back end for
+# graphics cards into prebuilt/.local/backends (prebuilt/backends/build.sh); `all` does not.
 # SVC_CPU_VARIANTS=OFF builds one CPU variant, for the oldest processors, in a tenth of the time.
 # SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
@@ -251,8 +252,12 @@ image-shim)
     build_image_shim
     what=image
     ;;
+vulkan | cuda)
+    get_source
+    exec "$here/backends/build.sh" "$what" "$(cd "$build" && pwd)"
+    ;;
 *)
-    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim|vulkan|cuda] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

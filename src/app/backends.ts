@@ -1,11 +1,12 @@
 // `svc backend`: puts the package, the store and throw-away engines together.
 
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BACKENDS, type BackendKind, RELEASE } from "../backends/catalog.ts";
 import { isBundled } from "../backends/bundled.ts";
 import { fetchPackage } from "../backends/fetch.ts";
 import type { BackendCommand } from "../backends/command.ts";
+import { isOwnBuild } from "../backends/own-build.ts";
 import { type BackendRow, backendTable, type TrialReport, trialText } from "../backends/report.ts";
 import { discard, installedBackends, publish, stage, uninstall } from "../backends/store.ts";
 import { unreachable } from "../core/assert.ts";
@@ -59,12 +60,13 @@ export async function runBackend(command: BackendCommand, options: BackendOption
 
 /** All back ends of the catalog. */
 function listBackends(cacheDir: string): readonly BackendRow[] {
-  const installed = new Set(installedBackends(cacheDir).map(({ name }) => name));
-  return BACKENDS.map((kind) => ({
-    name: kind.name,
-    package: `${kind.package}@${RELEASE}`,
-    isInstalled: installed.has(kind.name),
-  }));
+  const installed = new Map(installedBackends(cacheDir).map(({ name, path }) => [name, path]));
+  return BACKENDS.map((kind) => {
+    const path = installed.get(kind.name);
+    const isOwn = path !== undefined && isOwnBuild(kind, readFileSync(path));
+    const source = isOwn ? `own build for ${RELEASE}` : `${kind.package}@${RELEASE}`;
+    return { name: kind.name, source, isInstalled: path !== undefined };
+  });
 }
 
 /**
@@ -78,7 +80,8 @@ async function installBackend(
 ): Promise<TrialReport> {
   const fetched = file === undefined ? await fetchPackage(kind, processEnvironment()) : { library: file };
   try {
-    const staged = await stage(options.cacheDir, kind, fetched.library);
+    const origin = file === undefined ? "package" : "file";
+    const staged = await stage(options.cacheDir, kind, fetched.library, origin);
     try {
       const trial = await tryBackend(staged, options);
       publish(options.cacheDir, kind, staged);

@@ -3,7 +3,8 @@
 /** A back end as `svc backend list` shows it. */
 export interface BackendRow {
   readonly name: string;
-  readonly package: string;
+  /** Its package, or the own build that is installed. */
+  readonly source: string;
   readonly isInstalled: boolean;
 }
 
@@ -11,7 +12,7 @@ export interface BackendRow {
 export function backendTable(rows: readonly BackendRow[]): string {
   const width = Math.max(...rows.map(({ name }) => name.length));
   return rows
-    .map(({ name, package: source, isInstalled }) =>
+    .map(({ name, source, isInstalled }) =>
       [name.padEnd(width), isInstalled ? "installed    " : "not installed", source].join("  "),
     )
     .join("\n");

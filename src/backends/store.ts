@@ -1,7 +1,7 @@
 // Folder of installed back ends: one library a back end and release, found by its name. Does not load them.
 
 import { createHash, randomBytes } from "node:crypto";
-import { copyFileSync, createReadStream, existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, createReadStream, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -9,6 +9,7 @@ import { StartError } from "../core/start-error.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
 import { unpackBundled } from "./bundled.ts";
+import { isOwnBuild } from "./own-build.ts";
 import { uninstallWheel, wheelFolder } from "./wheels.ts";
 
 function folderOf(cacheDir: string, kind: BackendKind): string {
@@ -37,11 +38,19 @@ export function installedBackends(cacheDir: string): readonly BackendLibrary[] {
   );
 }
 
+/** Where a library comes from: its package, or a file that the operator has named, which may be an own build. */
+export type LibraryOrigin = "package" | "file";
+
 /**
- * Copies a library into a folder of its own for a trial. Throws StartError when its content is not the catalog's: it would
- * be another release, or damaged.
+ * Copies a library into a folder of its own for a trial. Throws StartError when its content is not the catalog's, nor an own build
+ * for this release: it would be another release, or damaged.
  */
-export async function stage(cacheDir: string, kind: BackendKind, file: string): Promise<BackendLibrary> {
+export async function stage(
+  cacheDir: string,
+  kind: BackendKind,
+  file: string,
+  origin: LibraryOrigin,
+): Promise<BackendLibrary> {
   const folder = `${folderOf(cacheDir, kind)}.${randomBytes(6).toString("hex")}`;
   privateFolder(join(cacheDir, "backends"));
   privateFolder(folder);
@@ -54,9 +63,10 @@ export async function stage(cacheDir: string, kind: BackendKind, file: string): 
   }
   const digest = await sha256(library.path);
   if (digest === kind.sha256) return library;
+  if (origin === "file" && isOwnBuild(kind, readFileSync(library.path))) return library;
   discard(folder);
   throw new StartError(
-    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${digest}, expected ${kind.sha256}). Use the file of exactly that release.`,
+    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${digest}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
   );
 }
 

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Builds a back end for graphics cards from the sources of llama.cpp that prebuilt/build.sh has prepared in BUILD_DIR/llama.cpp, with our
+# patches. Linux on x86-64. Called by prebuilt/build.sh vulkan|cuda [BUILD_DIR]; the library is prebuilt/.local/backends/libggml-NAME.so:
+#
+#   svc backend install NAME --from prebuilt/.local/backends/libggml-NAME.so
+#
+# The compilers are pinned and stay in BUILD_DIR. For vulkan: glslc, the loader and headers of Debian 13 (debian.txt). apt fetches them from
+# a list of its own, and nothing is installed; the C and C++ libraries only run glslc, so any version of them will do. For cuda: nvcc and
+# the libraries of CUDA 13 from NVIDIA's wheels (cuda.txt), which pip fetches. SVC_CUDA_ARCHITECTURES names cards, such as 86-real; all that
+# llama.cpp's release names, unless set. An interrupted build goes on when it is started again.
+set -eu
+
+name=$1
+build=$2
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+source=$build/llama.cpp
+tools=$build/$name-tools
+out=$root/prebuilt/.local/backends
+
+# Packages of debian.txt, unpacked below $tools/root, and glslc with the C library that it was linked for.
+get_debian() {
+    [ ! -e "$tools/complete" ] || return 0
+    rm -rf "$tools"
+    mkdir -p "$tools/apt/lists/partial" "$tools/apt/archives/partial" "$tools/root"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${SVC_DEBIAN_MIRROR:-http://deb.debian.org/debian} trixie main" \
+        >"$tools/apt/sources.list"
+    cat >"$tools/apt.conf" <<END
+Dir::Etc::sourcelist "$tools/apt/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::lists "$tools/apt/lists";
+Dir::Cache "$tools/apt";
+APT::Sandbox::User "root";
+END
+    export APT_CONFIG="$tools/apt.conf"
+    apt-get update -qq
+    while read -r sum package version; do
+        wanted=$package=$version
+        [ "$version" != any ] || wanted=$package
+        (cd "$tools/apt/archives" && apt-get download -qq "$wanted")
+        file=$(echo "$tools/apt/archives/${package}"_*.deb)
+        [ "$sum" = any ] || echo "$sum  $file" | sha256sum --check --quiet
+        dpkg-deb -x "$file" "$tools/root"
+    done <"$here/debian.txt"
+    cat >"$tools/glslc" <<END
+#!/bin/sh
+exec "$tools/root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$tools/root/usr/lib/x86_64-linux-gnu" "$tools/root/usr/bin/glslc" "\$@"
+END
+    chmod +x "$tools/glslc"
+    touch "$tools/complete"
+}
+
+# The wheels of cuda.txt, unpacked into one toolkit. Wheels have no symbolic links, and the driver's library is the machine's: the linker
+# gets the names without version, and of the driver a library with the functions that are called.
+get_wheels() {
+    [ ! -e "$tools/complete" ] || return 0
+    rm -rf "$tools"
+    mkdir -p "$tools/wheels"
+    python3 -m pip download --quiet --no-deps --require-hashes --only-binary :all: --dest "$tools/wheels" --requirement "$here/cuda.txt"
+    for wheel in "$tools"/wheels/*.whl; do python3 -m zipfile -e "$wheel" "$tools"; done
+    rm -r "$tools/wheels"
+    toolkit=$tools/nvidia/cu13
+    chmod +x "$toolkit"/bin/* "$toolkit"/nvvm/bin/*
+    for library in cudart cublas cublasLt; do ln -s "lib$library.so.13" "$toolkit/lib/lib$library.so"; done
+    ln -s lib "$toolkit/lib64" # where nvcc looks
+    mkdir "$toolkit/lib/stubs"
+    grep -rhoE '\bcu(Mem|Device|Get|Ctx|Init)[A-Z]?\w*\(' "$source/ggml/src/ggml-cuda" | sort -u |
+        sed 's/\(.*\)(/int \1(void) { return 100; }/' >"$tools/driver.c"
+    gcc -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$toolkit/lib/stubs/libcuda.so" "$tools/driver.c"
+    touch "$tools/complete"
+}
+
+case $name in
+vulkan)
+    get_debian
+    usr=$tools/root/usr
+    set -- -DGGML_VULKAN=ON "-DVulkan_GLSLC_EXECUTABLE=$tools/glslc" "-DVulkan_INCLUDE_DIR=$usr/include" \
+        "-DVulkan_LIBRARY=$usr/lib/x86_64-linux-gnu/libvulkan.so.1" "-DSPIRV-Headers_DIR=$usr/share/cmake/SPIRV-Headers"
+    ;;
+cuda)
+    get_wheels
+    toolkit=$tools/nvidia/cu13
+    set -- -DGGML_CUDA=ON "-DCMAKE_CUDA_COMPILER=$toolkit/bin/nvcc" "-DCUDAToolkit_ROOT=$toolkit" \
+        "-DCUDA_cuda_driver_LIBRARY=$toolkit/lib/stubs/libcuda.so" \
+        ${SVC_CUDA_ARCHITECTURES:+"-DCMAKE_CUDA_ARCHITECTURES=$SVC_CUDA_ARCHITECTURES"}
+    ;;
+esac
+
+release=$(sed -n 's/.*"node-llama-cpp": "\(.*\)".*/\1/p' "$root/prebuilt/source/package.json")
+# Must match markOf() in src/backends/own-build.ts.
+cat >"$build/$name-mark.c" <<END
+__attribute__((used, visibility("default"))) const char svc_backend_mark[] = "svc back end $name for node-llama-cpp $release";
+END
+
+launcher=
+! command -v ccache >/dev/null || launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+map="-ffile-prefix-map=$build=build -ffile-prefix-map=$source=llama.cpp"
+# shellcheck disable=SC2086
+cmake -S "$source" -B "$build/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON $launcher \
+    "-DCMAKE_PROJECT_ggml_INCLUDE=$here/mark.cmake" "-DSVC_BACKEND=$name" "-DSVC_MARK=$build/$name-mark.c" \
+    -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map" "-DCMAKE_CXX_FLAGS=$map" \
+    -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU=OFF "$@" \
+    -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF \
+    -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_COMMON=OFF
+ninja -C "$build/$name" "ggml-$name"
+mkdir -p "$out"
+cp "$build/$name/bin/libggml-$name.so" "$out/libggml-$name.so"
+strip --strip-unneeded "$out/libggml-$name.so"
+sha256sum "$out/libggml-$name.so"
