@@ -128,14 +128,28 @@ interface Headers extends DeviceLoad {
   readonly projector: ProjectorPlan | undefined;
 }
 
-/** Micro-batches for devices where the whole model is there with their buffers. */
+/** Micro-batches and draft tokens for devices where the whole model is there with their buffers. */
 async function planBatches(native: Native, options: TextOptions, files: Headers): Promise<DevicePlan> {
-  const { deviceUbatch: ubatch = options.ubatch } = options;
-  const planned = await planWith(native, { ...options, ubatch }, files);
+  const wanted = onDevices(options);
+  const planned = await planWith(native, wanted, files);
   const { layers, device_layers: placed } = planned.layers.report;
-  if (ubatch === options.ubatch || placed === layers) return planned;
+  if (wanted === options || placed === layers) return planned;
   freePlan(native, planned.layers);
   return planWith(native, options, files);
+}
+
+/** Options with the choices for a model that is on devices as a whole; `options` itself where none differs. */
+function onDevices(options: TextOptions): TextOptions {
+  const { deviceUbatch, speculative } = options;
+  const drafts = speculative?.type === "mtp" ? speculative.deviceNPredict : undefined;
+  if (deviceUbatch === undefined && drafts === undefined) return options;
+  return {
+    ...options,
+    ubatch: deviceUbatch ?? options.ubatch,
+    ...(speculative?.type === "mtp" && {
+      speculative: { ...speculative, mtpNPredict: drafts ?? speculative.mtpNPredict },
+    }),
+  };
 }
 
 async function planWith(

@@ -125,13 +125,23 @@ function speculativeOf(
   runtime: Settings["runtime"],
   own: string | undefined,
 ): Pick<TextOptions, "speculative"> {
-  const { speculative: wanted, mtp_n_predict: mtpNPredict } = runtime;
+  const { speculative: wanted } = runtime;
   const mtpModel = own ?? runtime.mtp_model;
   const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
   if (type === "off") return {};
   if (type === "ngram") return { speculative: { type } };
   const mtpDraftSampling = runtime.mtp_draft_sampling === "greedy" ? "greedy" : "probabilistic";
-  return { speculative: { type, mtpNPredict, mtpDraftSampling, ...defined({ mtpModel }) } };
+  return {
+    speculative: { type, ...draftTokens(runtime), mtpDraftSampling, ...defined({ mtpModel }) },
+  };
+}
+
+/** Most tokens of a draft: as configured, or by where the layers will be. */
+function draftTokens({ mtp_n_predict: chosen }: Settings["runtime"]) {
+  const { cpu, device } = DEVICE_PROFILES;
+  return chosen === undefined
+    ? { mtpNPredict: cpu.draftTokens, deviceNPredict: device.draftTokens }
+    : { mtpNPredict: chosen };
 }
 
 /** Engine options of an image model. `modelPath`: its checkpoint, absent where `diffusion_model` replaces it. */

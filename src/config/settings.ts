@@ -105,7 +105,12 @@ const Runtime = section("How models are run.", {
       { isPath: true, example: "draft.gguf" },
     ),
   ),
-  mtp_n_predict: integer("Draft tokens of one `mtp` pass.", { default: 3, minimum: 1, maximum: 16 }),
+  mtp_n_predict: optional(
+    integer(
+      "Most draft tokens of one `mtp` pass; measured costs and acceptance choose the length of each draft. Unset: 3, and 8 for a model that is on devices as a whole.",
+      { minimum: 1, maximum: 16, example: 3 },
+    ),
+  ),
   mtp_draft_sampling: choice(
     ["auto", "greedy", "probabilistic"],
     "How `mtp` chooses draft tokens: always the most likely token (`greedy`), or sampled like the answer, which is accepted more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",

@@ -15,13 +15,30 @@ export interface DeviceProfile {
   readonly ubatch: number;
   /** Longest series of decode steps in one native call, milliseconds. */
   readonly multiStepMs: number;
+  /** Most tokens of a draft where mtp_n_predict is unset. Measured costs choose the length of each draft below it. */
+  readonly draftTokens: number;
 }
 
 export const DEVICE_PROFILES = {
-  cpu: { cacheShare: 0.25, threadsMax: Infinity, cacheType: "f16", ubatch: 512, multiStepMs: 1 },
+  cpu: {
+    cacheShare: 0.25,
+    threadsMax: Infinity,
+    cacheType: "f16",
+    ubatch: 512,
+    multiStepMs: 1,
+    draftTokens: 3,
+  },
   // Other programs seldom need what a card has left. Threads would only wait for each other between two passes. Of a micro-batch each
-  // expert of a mixture gets few rows, and a card needs many to be busy; not measured on a card yet.
-  device: { cacheShare: 0.9, threadsMax: 4, cacheType: "f16", ubatch: 1024, multiStepMs: 1 },
+  // expert of a mixture gets few rows, and a card needs many to be busy. A pass of a few rows takes a card about as long as one of one
+  // row, so longer drafts can pay. Not measured on a card yet.
+  device: {
+    cacheShare: 0.9,
+    threadsMax: 4,
+    cacheType: "f16",
+    ubatch: 1024,
+    multiStepMs: 1,
+    draftTokens: 8,
+  },
 } as const satisfies Readonly<Record<string, DeviceProfile>>;
 
 /** The row for a model: that of devices if all its layers are there. */
@@ -39,7 +56,8 @@ export function profilePhrase({
   cacheType,
   ubatch,
   multiStepMs,
+  draftTokens,
 }: DeviceProfile): string {
   const threads = Number.isFinite(threadsMax) ? `at most ${threadsMax} threads` : "a thread for each core";
-  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, micro-batches of ${ubatch} tokens, multi-step decode up to ${multiStepMs} ms`;
+  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, micro-batches of ${ubatch} tokens, multi-step decode up to ${multiStepMs} ms, drafts of at most ${draftTokens} tokens`;
 }

@@ -36,6 +36,8 @@ export type Speculative =
       readonly type: "mtp";
       readonly mtpModel?: string;
       readonly mtpNPredict: number;
+      /** The same for a model that is on devices as a whole; absent: `mtpNPredict`. */
+      readonly deviceNPredict?: number;
       readonly mtpDraftSampling: "greedy" | "probabilistic";
     };
 

@@ -48,7 +48,9 @@ export interface TuneDeps {
 const REPETITIONS = 3;
 const UBATCHES = [128, 256, 512, 1024, 2048] as const;
 const SEQUENCES = [1, 2, 4, 8, 16, 32] as const;
-const DRAFT_TOKENS = [0, 1, 2, 4] as const;
+const DRAFT_TOKENS = [0, 1, 2, 4, 8] as const;
+/** Longer drafts are tried only where this many tokens are the best so far, as on a graphics card. */
+const DRAFT_TOKENS_USUAL = 4;
 const PROMPT_TOKENS = 512;
 const ANSWER_TOKENS = 32;
 /** Longest prompt and answer of texts. */
@@ -173,6 +175,7 @@ class Tuning {
     const measured: [number, number][] = [];
     for (const count of DRAFT_TOKENS) {
       if (this.isLate(measured.length)) break;
+      if (count > DRAFT_TOKENS_USUAL && bestOf(measured, 0) !== DRAFT_TOKENS_USUAL) break;
       this.deps.onStep(`mtp_n_predict ${count}`);
       const settings = { ...start, draftTokens: count, sequenceTokens: 2 * TEXT_TOKENS_MAX };
       await this.with(settings, async (engine) => {

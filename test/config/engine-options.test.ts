@@ -53,6 +53,14 @@ test("micro-batches: a size for devices where none is set, within a batch", () =
   expect(text({ SVC_UBATCH: "64" })).not.toHaveProperty("deviceUbatch");
 });
 
+test("draft tokens: a length for devices where none is set", () => {
+  const drafts = { SVC_SPECULATIVE: "mtp" };
+  expect(text(drafts).speculative).toMatchObject({ mtpNPredict: 3, deviceNPredict: 8 });
+  const chosen = text({ ...drafts, SVC_MTP_N_PREDICT: "5" }).speculative;
+  expect(chosen).toMatchObject({ mtpNPredict: 5 });
+  expect(chosen).not.toHaveProperty("deviceNPredict");
+});
+
 test("without a KV cache there is neither a prefix cache nor speculative decoding", () => {
   const options = text({ SVC_NO_KV_CACHE: "true", SVC_SPECULATIVE: "ngram" });
   expect(options).toMatchObject({ noKvCache: true, prefixCacheN: 0 });

@@ -245,6 +245,17 @@ describe("a tuning", () => {
     expect(opened.slice(-5)).toEqual([0, 1, 2, 4, best]);
   });
 
+  test("long drafts are tried where the usual ones pay best", async () => {
+    const opened: (number | undefined)[] = [];
+    const open: TuneDeps["open"] = async ({ draftTokens = 0 }) => {
+      opened.push(draftTokens);
+      return pretended(() => ({ promptSecs: 0.001, stepSecs: 0.01 / (1 + draftTokens) })).engine;
+    };
+    const report = await tune("m", "fast", deps({ open, mayDraft: true }).all);
+    expect(report.recommended.mtp_n_predict).toBe(8);
+    expect(opened.slice(-6)).toEqual([0, 1, 2, 4, 8, 8]);
+  });
+
   test("ends at the time limit and reports it", async () => {
     let now = 0;
     const { all } = deps({ now: () => (now += 100_000) });

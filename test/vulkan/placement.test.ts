@@ -187,6 +187,19 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     for (const { backend } of [whole, parts, chosen]) backend.close();
   });
 
+  test("drafts are as long as on devices only where the whole model is there", async () => {
+    const drafts = (speculative: Partial<Extract<TextOptions["speculative"], { type: "mtp" }>>) => ({
+      speculative: { ...draft.speculative, ...speculative },
+    });
+    const wide = drafts({ mtpNPredict: 2, deviceNPredict: 5 });
+    const whole = await load(TINY_PATH, {}, wide);
+    const parts = await load(TINY_PATH, { memoryBytes: 20 * MIB }, wide);
+    const chosen = await load(TINY_PATH, {}, drafts({ mtpNPredict: 2 }));
+    const all = [whole, parts, chosen].map(({ backend }) => backend);
+    expect(all.map(({ draftModel }) => draftModel?.max)).toEqual([5, 2, 2]);
+    for (const backend of all) backend.close();
+  });
+
   test("a chosen number of layers is kept, with a warning where it does not fit", async () => {
     const loaded = await load(TINY_PATH, { memoryBytes: 4 * MIB }, { deviceLayers: 5 });
     expect(loaded.backend.info.placement?.device_layers).toBe(5);

@@ -5,6 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, postChat } from "../helpers/chat-client.ts";
+import { TINY_PATH } from "../helpers/native.ts";
 import { plain } from "../helpers/drawn-media.ts";
 import { writeProjector } from "../helpers/write-projector.ts";
 import {
@@ -125,11 +126,13 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
     expect([shares.exit, shares.err]).toEqual([1, expect.stringContaining("tensor_split has more entries")]);
   }, 120_000);
 
-  test("a killed engine comes back on the device", async () => {
-    const server = await startServer([], OPTIONS);
+  test("a killed engine comes back on the device; a draft model there changes no answer", async () => {
+    const server = await startServer(["--mtp-model", TINY_PATH], OPTIONS);
     await completeText(server.url, ask(CAPITAL));
     await killEngine(server);
     expect(await answers(server)).toEqual(onCpu);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toMatch(/^svc_draft_tokens_total [1-9]/m);
     expect(await devicesOf(server)).toContain("Vulkan0");
     await server.stop();
   }, 120_000);
