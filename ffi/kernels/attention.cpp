@@ -22,7 +22,7 @@ struct query_tile {
 
 // Some heads of a tile, so that it has at most 64 queries, and a range of the tile's cells. A unit computes 32 cells at a time and
 // there one key head after the other, as these are adjacent in memory. Keys are transposed once for all queries that share them, so
-// that a vector has 16 (or 8) cells; a product keeps as many queries times two vectors in registers as there are registers.
+// that a vector has 16 (or 8, or 4) cells; a product keeps as many queries times two vectors in registers as there are registers.
 struct work_unit {
     const query_tile * tile;
     int head, heads;  // a multiple or divisor of the heads that share keys

@@ -1,6 +1,6 @@
-// Kernel attention: blocked attention over an F16 cache that sequences share, for AVX2 and AVX-512.
+// Kernel attention: blocked attention over an F16 cache that sequences share, for AVX2, AVX-512 and NEON.
 //
-// Contract: computes GGML_OP_FLASH_ATTN_EXT with F32 queries, F16 keys and values, head sizes that are multiples of a vector (8 or
+// Contract: computes GGML_OP_FLASH_ATTN_EXT with F32 queries, F16 keys and values, head sizes that are multiples of a vector (4, 8 or
 // 16), an optional mask shared by all heads, ALiBi slopes, logit soft-capping, sinks and several streams. Scores, weights and sums
 // are F32. A cell that the mask hides from all rows of a tile costs one bit test. A row's result depends on the cells visible to
 // the rows of its tile, not on other sequences in the batch; rounding depends on how cells are divided among threads.
@@ -15,7 +15,7 @@
 #include "ggml-cpu-impl.h"
 #include "ggml.h"
 
-#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__F16C__) && defined(__FMA__))
+#if defined(__AVX512F__) || (defined(__AVX2__) && defined(__F16C__) && defined(__FMA__)) || defined(__aarch64__)
 #define SVC_ATTENTION
 
 // Whether the kernel can compute this operation.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int UNIT_CELLS = 32;  // cells per step of a work unit
 constexpr int LANES = GGML_F32_EPR;
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int PRODUCT_QUERIES = 12;  // queries of a product kept in registers
 constexpr int FEW_QUERIES = 4;  // up to this many queries, transposing and unpacking would dominate
 #else
@@ -39,6 +39,22 @@ inline __m512 vec_max(__m512 x, __m512 y) {
 }
 inline __m512 vec_sub(__m512 x, __m512 y) {
     return _mm512_sub_ps(x, y);
+}
+#elif defined(__aarch64__)
+inline float32x4_t load_f16(const ggml_fp16_t * x) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x)));
+}
+inline float vec_sum(float32x4_t x) {
+    return vaddvq_f32(x);
+}
+inline float vec_max(float32x4_t x) {
+    return vmaxvq_f32(x);
+}
+inline float32x4_t vec_max(float32x4_t x, float32x4_t y) {
+    return vmaxq_f32(x, y);
+}
+inline float32x4_t vec_sub(float32x4_t x, float32x4_t y) {
+    return vsubq_f32(x, y);
 }
 #else
 inline __m256 load_f16(const ggml_fp16_t * x) {
@@ -86,6 +102,16 @@ inline void transpose_f16(const char * const * rows, int64_t at, float * y, int 
         _mm512_storeu_ps(y + (i + 4) * stride, _mm512_shuffle_f32x4(odd0, odd1, 0x88));
         _mm512_storeu_ps(y + (i + 8) * stride, _mm512_shuffle_f32x4(even0, even1, 0xDD));
         _mm512_storeu_ps(y + (i + 12) * stride, _mm512_shuffle_f32x4(odd0, odd1, 0xDD));
+    }
+}
+#elif defined(__aarch64__)
+inline void transpose_f16(const char * const * rows, int64_t at, float * y, int stride) {
+    float32x4_t a[4];
+    for (int i = 0; i < 4; ++i) a[i] = load_f16((const ggml_fp16_t *) rows[i] + at);
+    const float32x4x2_t b = vtrnq_f32(a[0], a[1]), c = vtrnq_f32(a[2], a[3]);
+    for (int i = 0; i < 2; ++i) {
+        vst1q_f32(y + i * stride, vcombine_f32(vget_low_f32(b.val[i]), vget_low_f32(c.val[i])));
+        vst1q_f32(y + (i + 2) * stride, vcombine_f32(vget_high_f32(b.val[i]), vget_high_f32(c.val[i])));
     }
 }
 #else
@@ -170,7 +196,7 @@ struct cell_rows {
     // Prefetches part of a row that is needed next, in small portions during computation: more than a few at once would stall. Into
     // the second-level cache, as the first is too small for all heads.
     void prefetch(int j, int i) const {
-        if (j < count) _mm_prefetch((const char *) (at[j] + i), _MM_HINT_T1);
+        if (j < count) __builtin_prefetch(at[j] + i, 0, 2);
     }
 };
 
@@ -198,19 +224,24 @@ void unpack_rows(const cell_rows & rows, const cell_rows & next, int DV, float *
 }
 
 #if defined(__AVX512F__)
-inline __m128 sum4(__m512 a, __m512 b, __m512 c, __m512 d) {
+// p[0..3] = sum of each vector.
+inline void store_sums(float * p, __m512 a, __m512 b, __m512 c, __m512 d) {
     const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
     const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
     const __m512 lo = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd)));
     const __m512 hi = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd)));
     const __m512 sum = _mm512_add_ps(lo, hi);
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(sum), _mm512_extractf32x8_ps(sum, 1));
-    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
+}
+#elif defined(__aarch64__)
+inline void store_sums(float * p, float32x4_t a, float32x4_t b, float32x4_t c, float32x4_t d) {
+    vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
 }
 #else
-inline __m128 sum4(__m256 a, __m256 b, __m256 c, __m256 d) {
+inline void store_sums(float * p, __m256 a, __m256 b, __m256 c, __m256 d) {
     const __m256 sum = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
-    return _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1));
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1)));
 }
 #endif
 
@@ -232,9 +263,7 @@ void scores(const cell_rows & rows, const cell_rows & next, int DK, const float 
                 for (int c = 0; c < 4; ++c) sum[i][c] = GGML_F32_VEC_FMA(sum[i][c], q, k[c]);
             }
         }
-        for (int i = 0; i < n; ++i) {
-            _mm_storeu_ps(P + i * UNIT_CELLS + j, sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]));
-        }
+        for (int i = 0; i < n; ++i) store_sums(P + i * UNIT_CELLS + j, sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
     }
 }
 

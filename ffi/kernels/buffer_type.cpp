@@ -16,17 +16,14 @@
 #include <sys/mman.h>
 #endif
 
-#if defined(SVC_PACKED_GEMM) && defined(SVC_ATTENTION)
+#if defined(SVC_ATTENTION)
 
 namespace {
 
+#if defined(SVC_PACKED_GEMM)
+
 bool packed_gemm_enabled() {
     static const bool enabled = svc_kernel_enabled("packed-gemm");
-    return enabled;
-}
-
-bool attention_enabled() {
-    static const bool enabled = svc_kernel_enabled("attention");
     return enabled;
 }
 
@@ -48,43 +45,28 @@ struct packed_gemm_traits final : ggml::cpu::tensor_traits {
     }
 };
 
-struct attention_traits final : ggml::cpu::tensor_traits {
-    bool work_size(int n_threads, const ggml_tensor * op, size_t & size) override {
-        size = svc_attention_work_size(n_threads, op);
-        return true;
-    }
-
-    bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
-        if (params->use_ref) return false;
-        svc_attention(params, op);
-        return true;
-    }
-};
-
 packed_gemm_traits packed_gemm;
-attention_traits attention;
 
 bool is_product(const ggml_tensor * op) { return op->op == GGML_OP_MUL_MAT || op->op == GGML_OP_MUL_MAT_ID; }
 
 bool is_packed(const ggml_tensor * weights) { return weights->buffer != nullptr && weights->buffer->buft == buffer_type(); }
 
-struct kernels_buffer_type final : ggml::cpu::extra_buffer_type {
-    bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
-        if (!packed_gemm_enabled() || !is_product(op)) return false;
-        const ggml_tensor * weights = op->src[0];
-        const ggml_tensor * input = op->src[1];
-        const int matrix_dims = op->op == GGML_OP_MUL_MAT ? 2 : 3;  // one matrix, or one per expert
-        const int values = svc_packed_block_values(weights->type);
-        return is_packed(weights) && ggml_is_contiguous(weights) && ggml_n_dims(weights) <= matrix_dims && values != 0 &&
-            weights->ne[0] % values == 0 && op->ne[0] % 32 == 0 && input->type == GGML_TYPE_F32 && input->nb[0] == sizeof(float) &&
-            (input->buffer == nullptr || ggml_backend_buft_is_host(input->buffer->buft));
-    }
+bool supports_product(const ggml_tensor * op) {
+    if (!packed_gemm_enabled() || !is_product(op)) return false;
+    const ggml_tensor * weights = op->src[0];
+    const ggml_tensor * input = op->src[1];
+    const int matrix_dims = op->op == GGML_OP_MUL_MAT ? 2 : 3;  // one matrix, or one per expert
+    const int values = svc_packed_block_values(weights->type);
+    return is_packed(weights) && ggml_is_contiguous(weights) && ggml_n_dims(weights) <= matrix_dims && values != 0 &&
+        weights->ne[0] % values == 0 && op->ne[0] % 32 == 0 && input->type == GGML_TYPE_F32 && input->nb[0] == sizeof(float) &&
+        (input->buffer == nullptr || ggml_backend_buft_is_host(input->buffer->buft));
+}
 
-    ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
-        if (is_product(op)) return is_packed(op->src[0]) ? &packed_gemm : nullptr;
-        return attention_enabled() && svc_attention_supported(op) ? &attention : nullptr;
-    }
-};
+ggml::cpu::tensor_traits * product_traits(const ggml_tensor * op) {
+    return is_product(op) && is_packed(op->src[0]) ? &packed_gemm : nullptr;
+}
+
+size_t packed_size(ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return svc_packed_alloc_size(tensor); }
 
 void free_buffer(ggml_backend_buffer_t buffer) { ggml_aligned_free(buffer->context, buffer->size); }
 
@@ -126,6 +108,45 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size)
     return ggml_backend_buffer_init(type, interface, data, size);
 }
 
+#else  // attention only: supports no product, so that no weights get into a buffer of this type
+
+bool packed_gemm_enabled() { return false; }
+bool supports_product(const ggml_tensor *) { return false; }
+ggml::cpu::tensor_traits * product_traits(const ggml_tensor *) { return nullptr; }
+size_t packed_size(ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return ggml_nbytes(tensor); }
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t, size_t) { return nullptr; }
+
+#endif
+
+bool attention_enabled() {
+    static const bool enabled = svc_kernel_enabled("attention");
+    return enabled;
+}
+
+struct attention_traits final : ggml::cpu::tensor_traits {
+    bool work_size(int n_threads, const ggml_tensor * op, size_t & size) override {
+        size = svc_attention_work_size(n_threads, op);
+        return true;
+    }
+
+    bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
+        if (params->use_ref) return false;
+        svc_attention(params, op);
+        return true;
+    }
+};
+
+attention_traits attention;
+
+struct kernels_buffer_type final : ggml::cpu::extra_buffer_type {
+    bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override { return supports_product(op); }
+
+    ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
+        if (ggml::cpu::tensor_traits * traits = product_traits(op)) return traits;
+        return attention_enabled() && svc_attention_supported(op) ? &attention : nullptr;
+    }
+};
+
 // Names the enabled kernels and the vector width, for logs and `svc doctor`.
 const char * get_name(ggml_backend_buffer_type_t) {
     static const std::string name = [] {
@@ -142,7 +163,7 @@ ggml_backend_buffer_type_t buffer_type() {
         made.iface.get_name = get_name;
         made.iface.alloc_buffer = alloc_buffer;
         made.iface.get_alignment = [](ggml_backend_buffer_type_t) { return (size_t) TENSOR_ALIGNMENT; };
-        made.iface.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return svc_packed_alloc_size(tensor); };
+        made.iface.get_alloc_size = packed_size;
         made.device = ggml_backend_reg_dev_get(ggml_backend_cpu_reg(), 0);
         made.context = new kernels_buffer_type();
         return made;

@@ -4,7 +4,11 @@
 
 #include "ggml.h"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -26,6 +30,13 @@ inline uint32_t mask_equals(const ggml_fp16_t * mask, int64_t start, int64_t end
         const __m256i a = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *) (mask + start)), x);
         const __m256i b = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *) (mask + start + 16)), x);
         return _mm256_movemask_epi8(_mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xD8));
+    }
+#elif defined(__aarch64__)
+    if (end - start == SPAN_CELLS) {
+        const uint16x8_t x = vdupq_n_u16(value);
+        const uint8x8_t bits = {1, 2, 4, 8, 16, 32, 64, 128};
+        const auto equal = [&](int i) { return (uint32_t) vaddv_u8(vand_u8(vmovn_u16(vceqq_u16(vld1q_u16(mask + start + i), x)), bits)) << i; };
+        return equal(0) | equal(8) | equal(16) | equal(24);
     }
 #endif
     uint32_t equal = 0;

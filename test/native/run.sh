@@ -2,7 +2,8 @@
 # Builds and runs the native tests against the shipped libraries, or those of a full build (prebuilt/build.sh all BUILD_DIR).
 #
 #   test/native/run.sh fast [BUILD_DIR]    patches apply; shim and kernels compile with -Werror and link; property tests of the
-#                                          kernels at every vector width of this processor (.ci/run; a minute)
+#                                          kernels at every vector width of this processor, and for arm64 in an emulator (.ci/run; a
+#                                          minute)
 #   test/native/run.sh full BUILD_DIR      the same under AddressSanitizer and UndefinedBehaviorSanitizer, fuzzing of the shim's entry
 #                                          points, the shim's threads under ThreadSanitizer, clang-format, clang-tidy
 #
@@ -55,6 +56,18 @@ property_tests() {
     done
 }
 
+# The attention kernel for NEON in an emulator, against the archive of arm64.
+arm64_property_tests() {
+    for program in aarch64-linux-gnu-g++ qemu-aarch64-static; do
+        command -v $program >/dev/null || { echo "SKIPPED: kernels of arm64, which need $program (Debian: g++-aarch64-linux-gnu, qemu-user-static)"; return; }
+    done
+    "$root/node_modules/.bin/bun" "$root/prebuilt/unpack.ts" "$root/prebuilt/linux-arm64" llama "$temporary/arm64"
+    # shellcheck disable=SC2086
+    aarch64-linux-gnu-g++ -std=c++17 -O2 -march=armv8-a $warnings $includes "$root/test/native/attention_test.cpp" -o "$temporary/attention_arm64" \
+        -L"$temporary/arm64" -lggml-base -lpthread "-Wl,-rpath-link,/usr/aarch64-linux-gnu/lib:$temporary/arm64"
+    qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$temporary/arm64" "$temporary/attention_arm64"
+}
+
 shared_parts_test() { # FLAGS...
     # shellcheck disable=SC2086
     g++ -std=c++17 -g "$@" $warnings -I "$root/ffi/hooks" "$root/test/native/shared_parts_test.cpp" -o "$temporary/shared_parts"
@@ -64,6 +77,8 @@ shared_parts_test() { # FLAGS...
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
+    stage "property test of attention on arm64"
+    arm64_property_tests
     stage "property test of strings in templates"
     shared_parts_test -O1
     stage "the drivers of the shim compile"
