@@ -47,7 +47,9 @@ for executable in svc.sse42 svc; do
     echo "== platforms: $executable, $(file --brief "$work/$executable" | cut -d, -f2)"
     answer=$(emulated "$work/$executable" run -m svc-tiny "What is the capital of France?" </dev/null)
     [ "$answer" = "The capital of France is Paris." ] || { echo "FAILED: $executable answers: $answer"; exit 1; }
-    emulated "$work/$executable" doctor | grep -E 'engine|cpu|kernels|sandbox' || true
+    state=$(emulated "$work/$executable" doctor | grep -E 'engine|cpu|kernels|sandbox' || true)
+    echo "$state"
+    [ $executable = svc.sse42 ] || grep -q attention <<<"$state" || { echo "FAILED: $executable does not use the attention kernel"; exit 1; }
 done
 
 tests=("$@")

@@ -4,8 +4,10 @@
 #   test/native/run.sh fast [BUILD_DIR]    patches apply; shim and kernels compile with -Werror and link; property tests of the
 #                                          kernels at every vector width of this processor, and for arm64 in an emulator (.ci/run; a
 #                                          minute)
-#   test/native/run.sh full BUILD_DIR      the same under AddressSanitizer and UndefinedBehaviorSanitizer, fuzzing of the shim's entry
-#                                          points, the shim's threads under ThreadSanitizer, clang-format, clang-tidy
+#   test/native/run.sh full BUILD_DIR [PART …]
+#                                          kernels: the same under AddressSanitizer and UndefinedBehaviorSanitizer; fuzz: the shim's
+#                                          entry points; threads: the shim's threads under ThreadSanitizer; style: clang-format and
+#                                          clang-tidy. All parts unless named
 #
 # Needs what prebuilt/build.sh needs. A part that lacks a program says SKIPPED.
 set -eu
@@ -15,10 +17,16 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 build=${2:-$temporary/build}
+[ $# -lt 2 ] || shift 2
+parts=$* # of the full run
 source=$build/llama.cpp
 bin=$build/llama/bin
 
 stage() { printf '\n== %s\n' "$*"; }
+
+wants() { # PART
+    case " $parts " in "  " | *" $1 "*) ;; *) return 1 ;; esac
+}
 
 if [ ! -e "$bin/libggml-base.so" ]; then
     stage "patches apply, the shim compiles and links"
@@ -90,11 +98,13 @@ if [ "$mode" = fast ]; then
 fi
 
 sanitizers="-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
-stage "property tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer"
-# shellcheck disable=SC2086
-property_tests $sanitizers
-# shellcheck disable=SC2086
-shared_parts_test $sanitizers
+if wants kernels; then
+    stage "property tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer"
+    # shellcheck disable=SC2086
+    property_tests $sanitizers
+    # shellcheck disable=SC2086
+    shared_parts_test $sanitizers
+fi
 
 shim_program() { # DRIVER OUTPUT FLAGS...: the shim, the code that llama.cpp's hooks call, and a driver as one program
     driver=$1
@@ -106,19 +116,24 @@ shim_program() { # DRIVER OUTPUT FLAGS...: the shim, the code that llama.cpp's h
         -L"$bin" -lmtmd -lllama-common -lllama -lggml -lggml-base "-Wl,-rpath,$bin"
 }
 
-stage "entry points of the shim, with mutated texts, under the same sanitizers"
-# shellcheck disable=SC2086
-shim_program fuzz "$temporary/shim" $sanitizers
-# The back ends keep what they have allocated until the process ends.
-ASAN_OPTIONS=detect_leaks=0:exitcode=99 "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" "${SVC_FUZZ_RUNS:-2000}" "${SVC_SEED:-1}"
+if wants fuzz; then
+    stage "entry points of the shim, with mutated texts, under the same sanitizers"
+    # shellcheck disable=SC2086
+    shim_program fuzz "$temporary/shim" $sanitizers
+    # The back ends keep what they have allocated until the process ends.
+    ASAN_OPTIONS=detect_leaks=0:exitcode=99 "$temporary/shim" "$bin" "$root/demo-model/tiny.gguf" "${SVC_FUZZ_RUNS:-2000}" "${SVC_SEED:-1}"
+fi
 
-# One OpenMP thread: ThreadSanitizer does not see the barriers of libgomp. Without address randomization, which it cannot always bear.
-stage "threads of the shim under ThreadSanitizer"
-# Resolvers of function variants run before the sanitizer does.
-shim_program threads "$temporary/threads" -O1 -fsanitize=thread "-Dtarget_clones(...)=unused"
-OMP_NUM_THREADS=1 TSAN_OPTIONS="exitcode=99:suppressions=$root/test/native/tsan.supp" \
-    setarch --addr-no-randomize "$temporary/threads" "$bin" "$root/demo-model/tiny.gguf" 600
+if wants threads; then
+    # One OpenMP thread: ThreadSanitizer does not see the barriers of libgomp. Without address randomization, which it cannot always bear.
+    stage "threads of the shim under ThreadSanitizer"
+    # Resolvers of function variants run before the sanitizer does.
+    shim_program threads "$temporary/threads" -O1 -fsanitize=thread "-Dtarget_clones(...)=unused"
+    OMP_NUM_THREADS=1 TSAN_OPTIONS="exitcode=99:suppressions=$root/test/native/tsan.supp" \
+        setarch --addr-no-randomize "$temporary/threads" "$bin" "$root/demo-model/tiny.gguf" 600
+fi
 
+wants style || exit 0
 ours=$(ls "$root"/ffi/shim/*.cpp "$root"/ffi/shim/*.h "$root"/ffi/kernels/*.cpp "$root"/ffi/kernels/*.h "$root"/ffi/hooks/*.cpp "$root"/ffi/hooks/*.h "$root"/test/native/*)
 ours=$(printf '%s\n' "$ours" | grep -E '\.(cpp|h)$')
 stage "clang-format"
