@@ -3,7 +3,7 @@
 #
 #   prebuilt/cross.sh PLATFORM [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
-# PLATFORM: linux-arm64, or with llama and shim only: linux-x64-musl, windows-x64, macos-arm64
+# PLATFORM: linux-arm64, or without speech and image: linux-x64-musl, or with llama and shim only: windows-x64, macos-arm64
 #
 # build.sh does the work and knows nothing of cross compilation: it calls g++, strip and other tools by their plain names. This
 # script puts a folder before it in PATH that has the cross tools under these names.
@@ -15,6 +15,7 @@ set -eu
 platform=${1:-}
 what=${2:-all}
 here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
 zig_target=
 case $platform in
 linux-arm64) system=Linux machine=aarch64 ;;
@@ -27,15 +28,16 @@ macos-arm64) system=Darwin machine=arm64 zig_target=aarch64-macos.13.0 ;;
     ;;
 esac
 case $zig_target:$what in
-:* | *:llama | *:shim) ;;
+:* | *:llama | *:shim | *-musl:grammar) ;;
 *)
-    echo "prebuilt/cross.sh: $what cannot be built for $platform, only llama and shim" >&2
+    echo "prebuilt/cross.sh: $what cannot be built for $platform" >&2
     exit 2
     ;;
 esac
 triple=aarch64-linux-gnu
 debian=arm64
 rust_target=aarch64-unknown-linux-gnu
+[ "$platform" != linux-x64-musl ] || rust_target=x86_64-unknown-linux-musl
 
 mkdir -p "${3:-$here/.build-$platform}"
 build=$(cd "${3:-$here/.build-$platform}" && pwd)
@@ -49,6 +51,16 @@ shadow() {
     chmod +x "$tools/$1"
 }
 
+# [FLAGS]: cargo for the other platform. It writes to a folder named after the target if one is named; build.sh reads the one without.
+cross_cargo() {
+    cargo=$(command -v cargo || true)
+    [ -z "$cargo" ] || shadow cargo "
+[ \"\$1\" = build ] || exec $cargo \"\$@\"
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$triple-gcc RUSTFLAGS=\"\$RUSTFLAGS ${1:-}\"
+$cargo \"\$@\" --target $rust_target
+cp -r '$build/grammar/$rust_target/release' '$build/grammar/'"
+}
+
 debian_tools() {
     for tool in gcc g++ ld strip readelf; do
         path=$(command -v "$triple-$tool") || {
@@ -58,12 +70,7 @@ debian_tools() {
         ln -s "$path" "$tools/$tool"
     done
 
-    # Cargo writes to a folder named after the target if one is named; build.sh reads the one without.
-    cargo=$(command -v cargo || true)
-    [ -z "$cargo" ] || shadow cargo "
-[ \"\$1\" = build ] || exec $cargo \"\$@\"
-CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$triple-gcc $cargo \"\$@\" --target $rust_target
-cp -r '$build/grammar/$rust_target/release' '$build/grammar/'"
+    cross_cargo
 
     # Packages of the other architecture, from lists of their own: the configuration of this machine stays as it is.
     apt=$(command -v apt-get || true)
@@ -87,9 +94,19 @@ zig_tools() {
     unbundled='for arg; do shift; [ "$arg" != -bundle ] || arg=-dynamiclib; set -- "$@" "$arg"; done'
     shadow gcc "$unbundled
 exec $zig cc $flags $stack -s \"\$@\""
+    # A DLL of zig exports the C library in it; the DLLs that import the former have their own.
+    imports=
+    [ "$platform" != windows-x64 ] || imports="
+for arg; do case \$arg in -Wl,--out-implib,*)
+    file=\${arg#-Wl,--out-implib,}
+    '$root/node_modules/.bin/bun' '$here/import-library.ts' \"\$file\"
+    $zig ranlib \"\$file\" ;;
+esac; done"
     shadow g++ "[ \"\$*\" != --version ] || { echo \"zig \$($zig version)\"; exit; }
 $unbundled
-exec $zig c++ $flags $stack -s \"\$@\""
+$zig c++ $flags $stack -s \"\$@\"$imports"
+    # Neither the C library nor its part that unwinds: the process has the former, and panics end in the library.
+    [ "$platform" != linux-x64-musl ] || cross_cargo '-C target-feature=-crt-static'
     shadow ld "echo 'ld of zig'"
     shadow strip : # the linker has done it
     for tool in ar ranlib rc; do shadow $tool "exec $zig $tool \"\$@\""; done

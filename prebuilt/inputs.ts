@@ -85,8 +85,8 @@ export const PLATFORM = `${SYSTEMS[process.platform] ?? process.platform}-${proc
 
 /** The archives of a platform: those that zig cross-builds lack what needs other toolchains (prebuilt/cross.sh). */
 export function groupsOf(platform: string): readonly string[] {
-  const isPartial = /musl$|^windows|^macos/.test(platform);
-  return isPartial ? ["llama", "shim"] : Object.keys(INPUTS);
+  if (/^windows|^macos/.test(platform)) return ["llama", "shim"];
+  return platform.endsWith("-musl") ? ["llama", "shim", "grammar"] : Object.keys(INPUTS);
 }
 
 /** Platforms with committed archives. */
