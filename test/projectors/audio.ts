@@ -24,10 +24,6 @@ import {
   zeros,
 } from "./parts.ts";
 
-/** clip_n_output_tokens rounds down where build_stack pads: 187 and 188 for half a minute. svc answers with an error. */
-const ODD_FRAMES =
-  "with the stack factor of its files, this release of llama.cpp counts a token less than it makes, and stops";
-
 export const AUDIO_TYPES: readonly Omit<ProjectorType, "medium">[] = [
   {
     type: "qwen2a",
@@ -37,7 +33,6 @@ export const AUDIO_TYPES: readonly Omit<ProjectorType, "medium">[] = [
   {
     type: "ultravox",
     of: "Ultravox",
-    fails: ODD_FRAMES,
     fields: [audio("projector.stack_factor", 8)],
     tensors: () => [
       ...whisper(),
@@ -50,7 +45,6 @@ export const AUDIO_TYPES: readonly Omit<ProjectorType, "medium">[] = [
   {
     type: "voxtral",
     of: "Voxtral",
-    fails: ODD_FRAMES,
     fields: [audio("projector.stack_factor", 4)],
     tensors: () => [...whisper(), weight("mm.a.mlp.1", 4 * W, H), weight("mm.a.mlp.2", H, M)],
   },
