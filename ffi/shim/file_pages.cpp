@@ -2,6 +2,8 @@
 
 #include "file_pages.h"
 
+#if defined(__linux__)
+
 #include "ggml.h"
 
 #include <algorithm>
@@ -12,10 +14,8 @@
 #include <utility>
 #include <vector>
 
-#if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
-#endif
 
 // Defined by libllama for tests (src/llama-model.h).
 const std::vector<std::pair<std::string, ggml_tensor *>> & llama_internal_get_tensor_map(const llama_model * model);
@@ -40,12 +40,15 @@ std::vector<range> file_mappings() {
     return out;
 }
 
-// Tensors of a model, by address.
-std::vector<range> tensors_of(const llama_model * model) {
+// A pass reads one row per token of these tables. Such pages come back when they are read; all pages do if a product uses the table too.
+bool is_table_of_rows(const std::string & name) { return name == "token_embd.weight" || name == "per_layer_token_embd.weight"; }
+
+// Tensors of a model, or those of them that whole passes read, by address.
+std::vector<range> tensors_of(const llama_model * model, bool with_tables) {
     std::vector<range> out;
     for (const auto & [name, tensor] : llama_internal_get_tensor_map(model)) {
         const auto data = (uintptr_t) tensor->data;
-        if (data != 0) out.emplace_back(data, data + ggml_nbytes(tensor));
+        if (data != 0 && (with_tables || !is_table_of_rows(name))) out.emplace_back(data, data + ggml_nbytes(tensor));
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -69,18 +72,22 @@ std::vector<range> gaps_between(const range & whole, const std::vector<range> & 
 
 size_t svc::release_file_pages(const llama_model * model) {
     size_t released = 0;
-#if defined(__linux__)
     const auto page = (uintptr_t) sysconf(_SC_PAGESIZE);
-    const std::vector<range> tensors = tensors_of(model);
+    const std::vector<range> tensors = tensors_of(model, true), kept = tensors_of(model, false);
     for (const range & mapping : file_mappings()) {
         const auto inside = [&](const range & tensor) { return tensor.first >= mapping.first && tensor.first < mapping.second; };
         if (std::none_of(tensors.begin(), tensors.end(), inside)) continue;  // another model's
-        for (const auto & [begin, end] : gaps_between(mapping, tensors)) {
+        for (const auto & [begin, end] : gaps_between(mapping, kept)) {
             const uintptr_t from = (begin + page - 1) / page * page, to = end / page * page;
             // Refused for locked memory, which is to stay.
             if (from < to && madvise((void *) from, to - from, MADV_DONTNEED) == 0) released += to - from;
         }
     }
-#endif
     return released;
 }
+
+#else
+
+size_t svc::release_file_pages(const llama_model *) { return 0; }
+
+#endif

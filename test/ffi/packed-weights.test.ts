@@ -131,7 +131,7 @@ test.skipIf(!packs)("the file's pages of packed weights are released after loadi
   const backend = await tinyBackend({}, path);
   const { size, resident } = mapped(path);
   expect(size).toBeGreaterThan(4000);
-  expect(resident).toBeLessThan(size / 4); // the token table is used in place
+  expect(resident).toBeLessThan(size / 8); // few rows of the token table are read
   const row = afterEach(backend, TOKENS).at(-1);
   expect(row?.top).toHaveLength(TOP);
   backend.close();
