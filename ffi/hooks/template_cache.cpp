@@ -1,4 +1,4 @@
-// Caches of template formats, parsers and grammars. Requests of several threads share them.
+// Caches of template formats and parsers. Requests of several threads share them.
 
 #include "template_cache.h"
 
@@ -47,7 +47,6 @@ struct svc::answer_format::built {
     std::string key;
     std::mutex mutex;
     std::string parser;
-    std::map<bool, std::string> grammars;  // by laziness
 };
 
 std::shared_ptr<const autoparser::autoparser> svc::analysis_of(const common_chat_template & tmpl) {
@@ -102,10 +101,3 @@ std::string svc::answer_format::save() {
 }
 
 void svc::answer_format::build_grammar(const common_grammar_builder & builder, bool lazy) { parser().build_grammar(builder, lazy); }
-
-std::string svc::answer_format::grammar(bool lazy, const std::function<void(const common_grammar_builder &)> & build) {
-    std::lock_guard<std::mutex> lock(texts->mutex);
-    const auto found = texts->grammars.find(lazy);
-    if (found != texts->grammars.end()) return found->second;
-    return texts->grammars[lazy] = ::build_grammar(build);
-}

@@ -16,15 +16,13 @@ std::shared_ptr<const autoparser::autoparser> analysis_of(const common_chat_temp
 // The words that begin an answer, as upstream finds them; `prompt` is the conversation with them, which is not rendered again.
 std::string generation_prompt(const common_chat_template & tmpl, const autoparser::generation_params & inputs, const std::string & prompt);
 
-// Parser and grammar of answers; those of recent requests with the same tools and options are kept.
+// Parser of answers; those of recent requests with the same tools and options are kept.
 class answer_format {
   public:
     answer_format(const autoparser::autoparser & format, const autoparser::generation_params & inputs, const std::string & generation_prompt, const common_chat_template & tmpl);
 
     std::string save();
     void build_grammar(const common_grammar_builder & builder, bool lazy);
-    // The grammar that `build` describes; it depends on nothing but the parser and whether it is lazy.
-    std::string grammar(bool lazy, const std::function<void(const common_grammar_builder &)> & build);
 
   private:
     struct built;
