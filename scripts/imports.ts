@@ -89,6 +89,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   { from: WORKER_SHARED, may: [CORE, PROTOCOL] },
   ...["text", "image", "speech"].flatMap(workerRules),
   { from: "src/worker/quantize.ts", may: ["ffi/"] },
+  { from: "src/worker/machine-speed.ts", may: [CORE, "ffi/"] },
   { from: "src/worker/rpc-devices.ts", may: ["ffi/"], types: [PROTOCOL] },
   {
     from: "src/app/",
@@ -130,6 +131,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     may: [
       ...rooms("app", "cli", "config", "core", "hub", "quantize"),
       "src/worker/main.ts",
+      "src/worker/machine-speed.ts",
       "src/worker/quantize.ts",
       "src/worker/rpc-devices.ts",
       "src/lora/convert-process.ts",

@@ -12,6 +12,7 @@ const HELPERS = [
   "engine",
   "convert-adapter",
   "quantize-worker",
+  "machine-speed",
   "rpc-devices",
   READER_WORD,
   GUARD_WORD,

@@ -35,6 +35,9 @@ SVC_API int32_t svc_init(const char * dir, int32_t verbosity);
 SVC_API char * svc_system_info(void);
 // Free memory of each device now, in that order, into memory_free[n]. Returns the number of devices, -1 on failure.
 SVC_API int32_t svc_device_memory(int32_t n, int64_t * memory_free);
+// What this machine gives to `n_threads` threads, each of both measured for `ms` milliseconds, into out[2]: bytes a second, of reading `bytes`
+// again and again; multiply-adds a second, of products of many rows with weights of `type` (ggml.h: enum ggml_type). 0, or -1.
+SVC_API int32_t svc_machine_speed(int64_t bytes, int32_t type, int32_t n_threads, int32_t ms, double * out);
 // Raises inside, to prove that nothing escapes: kind 0 std::exception, 1 an int, 2 bad_alloc. Always -1.
 SVC_API int32_t svc_selftest_throw(int32_t kind);
 

@@ -4,9 +4,10 @@ import { availableParallelism } from "node:os";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { assert } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import { SLOTS_MAX } from "../core/limits.ts";
-import type { BenchRow, TuneProfile, TuneReport } from "../core/measure.ts";
+import type { BenchRow, MachineSpeed, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { TuneModel } from "../core/model-info.ts";
 import { reasonOf } from "../core/reason.ts";
 import { textInfo } from "../engine/abilities.ts";
@@ -17,6 +18,8 @@ import type { Models } from "../engine/models.ts";
 import type { TextInfo, TextOptions } from "../engine/protocol.ts";
 import { bench, benchNeed, type BenchPlan } from "../measure/bench.ts";
 import { cellsFor, type EngineNeed, type MeasuredEngine, refuseTooLong } from "../measure/engine.ts";
+import { measureMachine } from "../measure/machine.ts";
+import { limitOf } from "../measure/roofline.ts";
 import { tune } from "../measure/tune.ts";
 import { Tuning } from "../measure/tuning.ts";
 import { type Core, openCore } from "./core.ts";
@@ -33,24 +36,44 @@ export interface BenchedModel {
   readonly model: string;
   readonly info: TextInfo;
   readonly rows: readonly BenchRow[];
+  /** Of a bench with a roofline. */
+  readonly machine?: MachineSpeed;
+}
+
+/** What a bench measures. */
+export interface BenchTask extends BenchPlan {
+  readonly repetitions: number;
+  readonly roofline: boolean;
 }
 
 /** Measures one model by a plan. Throws the reason of a failure. */
 export async function benchModel(
   model: ModelSettings,
   options: ModelOptions,
-  { repetitions, ...plan }: BenchPlan & { readonly repetitions: number },
+  { repetitions, roofline, ...plan }: BenchTask,
   { signal, onStep }: MeasureOptions,
 ): Promise<BenchedModel> {
   const need = benchNeed(plan);
   const engines = new MeasuredModel(model, options, signal);
   try {
-    const { engine, info } = await engines.start((configured) => fitted(configured, need));
+    const { engine, info, used } = await engines.start((configured) => fitted(configured, need));
     refuseTooLong(info, need);
+    if (roofline && (info.placement?.device_layers ?? 0) > 0)
+      throw new Error("a roofline is measured of models that are on the CPU as a whole (--device-layers 0)");
     const rows: BenchRow[] = [];
     const way = { repetitions, random: Math.random, signal };
     for await (const row of bench(engine, plan, way, onStep)) rows.push(row);
-    return { model: modelName(model), info, rows };
+    if (!roofline) return { model: modelName(model), info, rows };
+    await engine.stop(); // it would compete for memory and cores
+    onStep("memory and cores");
+    const request = {
+      ...defined({ modelPath: used.modelPath }),
+      threads: info.threads,
+      cacheDir: options.cacheDir,
+    };
+    const { work, machine } = await measureMachine(request, signal);
+    const limited = rows.map((row) => ({ ...row, roofline: limitOf(row, work, used.ubatch, machine) }));
+    return { model: modelName(model), info, rows: limited, machine };
   } finally {
     await engines.close();
   }
@@ -147,14 +170,14 @@ class MeasuredModel {
   /** Starts an engine. Throws ServiceError(model_unavailable) when there is no memory for it. */
   async start(
     shape: (configured: TextOptions) => TextOptions,
-  ): Promise<{ readonly engine: MeasuredEngine; readonly info: TextInfo }> {
+  ): Promise<{ readonly engine: MeasuredEngine; readonly info: TextInfo; readonly used: TextOptions }> {
     const { model, signal } = this;
     signal.throwIfAborted();
-    let isFitting = false;
+    let used: TextOptions | undefined;
     this.shape = (configured) => {
       const wanted = shape(configured);
       checkMemory(wanted, freeMemory());
-      isFitting = true;
+      used = wanted;
       return wanted;
     };
     const stop = (): void => void this.close();
@@ -162,11 +185,11 @@ class MeasuredModel {
     try {
       const info = textInfo(await model.load());
       const engine = model.loadedEngine;
-      assert(engine !== undefined, "nothing else unloads a measured model");
-      return { engine: measured(engine, info, () => model.unload()), info };
+      assert(engine !== undefined && used !== undefined, "nothing else unloads a measured model");
+      return { engine: measured(engine, info, () => model.unload()), info, used };
     } catch (error) {
       signal.throwIfAborted();
-      if (!isFitting) throw error;
+      if (used === undefined) throw error;
       throw new Error(reasonOf(error), { cause: error }); // a reason that may name files, so no answer to a client
     } finally {
       signal.removeEventListener("abort", stop);

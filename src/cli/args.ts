@@ -42,6 +42,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
     argv[0] === "engine" ||
     argv[0] === "convert-adapter" ||
     argv[0] === "quantize-worker" ||
+    argv[0] === "machine-speed" ||
     argv[0] === "rpc-devices"
   )
     return { command: argv[0], args: argv.slice(1) };

@@ -35,6 +35,8 @@ export interface BenchArgs {
   readonly genLens: readonly number[];
   readonly concurrencies: readonly number[];
   readonly repetitions: number;
+  /** Also measure what the machine allows. */
+  readonly roofline: boolean;
   readonly json: boolean;
 }
 
@@ -91,7 +93,7 @@ export type Invocation =
   | { readonly command: "engine"; readonly args: readonly string[] }
   /** Hidden: the conversion of an adapter, the quantization of a model. */
   | {
-      readonly command: "convert-adapter" | "quantize-worker" | "rpc-devices";
+      readonly command: "convert-adapter" | "quantize-worker" | "machine-speed" | "rpc-devices";
       readonly args: readonly string[];
     }
   /** --help and --version: print on stdout, exit 0. */

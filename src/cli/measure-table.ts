@@ -1,6 +1,6 @@
 // What `svc bench` and `svc tune` print.
 
-import type { BenchRow, Rate, TuneReport } from "../core/measure.ts";
+import type { BenchRow, MachineSpeed, Rate, RooflineLimit, TuneReport } from "../core/measure.ts";
 import { profileOf, profilePhrase } from "../core/device-profile.ts";
 import { type ModelPlacement, placementPhrase } from "../core/placement.ts";
 import { VERSION } from "../core/version.ts";
@@ -17,39 +17,57 @@ interface BenchedModel {
     readonly placement?: ModelPlacement;
   };
   readonly rows: readonly BenchRow[];
+  readonly machine?: MachineSpeed;
 }
 
 /** A model and the lines of its bench, as a table. */
-export function benchTable({ model, info, rows }: BenchedModel): string {
+export function benchTable({ model, info, rows, machine }: BenchedModel): string {
   const size = (info.sizeBytes / 1e6).toFixed(1);
   const threads = info.threads === 1 ? "1 thread" : `${info.threads} threads`;
   const { placement } = info;
   const place =
     placement === undefined ? "" : `, ${placementPhrase(placement)} (${profilePhrase(profileOf(placement))})`;
   const title = `${model}: ${info.description}, ${size} MB, ${threads}${place}`;
-  const head = ["test", "tokens", "depth", "at once", "tokens/s"];
-  const lines = rows.map(({ test, tokens, depth, concurrency, steady, tokens_per_second: speed }) => [
-    test,
-    String(tokens),
-    String(depth),
-    String(concurrency),
-    rateText(speed) + (steady ? "" : " ?"),
-  ]);
+  const limits = machine === undefined ? [] : ["limit", "of it", "by"];
+  const head = ["test", "tokens", "depth", "at once", "tokens/s", ...limits];
+  const lines = rows.map(
+    ({ test, tokens, depth, concurrency, steady, tokens_per_second: speed, roofline }) => [
+      test,
+      String(tokens),
+      String(depth),
+      String(concurrency),
+      rateText(speed) + (steady ? "" : " ?"),
+      ...(roofline === undefined ? [] : limitWords(roofline)),
+    ],
+  );
   const note = rows.every(({ steady }) => steady) ? "" : `\n${TOO_BUSY}\n`;
-  return `${title}\n\n${columns([head, ...lines], isNumber)}${note}\n`;
+  const speed = machine === undefined ? "" : `\n${machineLine(machine)}\n`;
+  return `${title}\n\n${columns([head, ...lines], isNumber)}${note}${speed}\n`;
+}
+
+function limitWords({ tokens_per_second: limit, share, by }: RooflineLimit): readonly string[] {
+  return [limit.toFixed(2), `${(share * 100).toFixed(0)} %`, by];
+}
+
+function machineLine({ bytes_per_second: bytes, products_per_second: products }: MachineSpeed): string {
+  return (
+    `limit: memory gives ${(bytes / 1e9).toFixed(1)} GB/s, cores ${(products / 1e9).toFixed(0)} billion multiply-adds/s ` +
+    "in products with weights of the model's main type."
+  );
 }
 
 /** The same as plain data: what `--json` prints. */
 export function benchReport(models: readonly BenchedModel[]) {
   return {
     version: VERSION,
-    models: models.map(({ model, info, rows }) => ({
+    models: models.map(({ model, info, rows, machine }) => ({
       model,
       description: info.description,
       size_bytes: info.sizeBytes,
       threads: info.threads,
       kv_cells: info.cells,
       placement: info.placement ?? null,
+      ...(machine === undefined ? {} : { machine }),
       rows,
     })),
   };

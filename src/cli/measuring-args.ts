@@ -18,6 +18,7 @@ export function addMeasuringCommands(program: Command, choose: Choose): void {
     .option("--depth <list>", "tokens already in the KV cache", list(0), [0])
     .option("--concurrency <list>", "concurrent sequences", list(1), [1])
     .option("--repetitions <n>", "runs of each measurement", (text) => wholeNumber(text, 1), 5)
+    .option("--roofline", "compare with what memory and cores allow (models on the CPU)", false)
     .option("--json", "print JSON", false);
   withSettings(bench).action((file: string | undefined, chosen: BenchOptions) =>
     choose({
@@ -28,6 +29,7 @@ export function addMeasuringCommands(program: Command, choose: Choose): void {
       depths: chosen.depth,
       concurrencies: chosen.concurrency,
       repetitions: chosen.repetitions,
+      roofline: chosen.roofline,
       json: chosen.json,
       flags: flagsOf(bench),
     }),
@@ -54,6 +56,7 @@ interface BenchOptions {
   readonly depth: readonly number[];
   readonly concurrency: readonly number[];
   readonly repetitions: number;
+  readonly roofline: boolean;
   readonly json: boolean;
 }
 

@@ -15,6 +15,7 @@ import { defined } from "../core/defined.ts";
 import { TIMER_MS_MAX } from "../core/limits.ts";
 import { convertMain } from "../lora/convert-process.ts";
 import { engineMain } from "../worker/main.ts";
+import { machineSpeedMain } from "../worker/machine-speed.ts";
 import { quantizeMain } from "../worker/quantize.ts";
 import { rpcDevicesMain } from "../worker/rpc-devices.ts";
 import { chat, namedByServer } from "./chat.ts";
@@ -31,7 +32,7 @@ import { serve } from "./serve.ts";
 /** The process that runs a command. */
 export type Host = Omit<CommandHost, "options">;
 
-type HelperProcess = "engine" | "convert-adapter" | "quantize-worker" | "rpc-devices";
+type HelperProcess = "engine" | "convert-adapter" | "quantize-worker" | "machine-speed" | "rpc-devices";
 
 /** Entries of the hidden commands. */
 const HELPER_PROCESSES: Readonly<
@@ -40,6 +41,7 @@ const HELPER_PROCESSES: Readonly<
   engine: engineMain,
   "convert-adapter": convertMain,
   "quantize-worker": quantizeMain,
+  "machine-speed": machineSpeedMain,
   "rpc-devices": rpcDevicesMain,
 };
 
@@ -100,6 +102,7 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "engine":
     case "convert-adapter":
     case "quantize-worker":
+    case "machine-speed":
     case "rpc-devices":
       return HELPER_PROCESSES[invocation.command](invocation.args);
     case "print":

@@ -1,6 +1,7 @@
 // Results of `svc bench` and `svc tune`.
 
 import { type Static, Type } from "@sinclair/typebox";
+import type { ModelWork } from "./model-work.ts";
 
 /** Goal if settings conflict. */
 export const TUNE_PROFILES = ["quality", "balanced", "fast"] as const;
@@ -22,6 +23,29 @@ const Rate = Type.Object(
 );
 export type Rate = Readonly<Static<typeof Rate>>;
 
+/** What a machine gives to some threads. */
+export interface MachineSpeed {
+  /** Of reading memory. */
+  readonly bytes_per_second: number;
+  /** Multiply-adds of products with weights of the model's main type. */
+  readonly products_per_second: number;
+}
+
+/** What a model has to do, and what the machine gives. */
+export interface MachineReport {
+  readonly work: ModelWork;
+  readonly machine: MachineSpeed;
+}
+
+/** The speed that a machine allows. */
+export interface RooflineLimit {
+  readonly tokens_per_second: number;
+  /** What allows no more. */
+  readonly by: "memory" | "cores";
+  /** The measured speed as a part of it. */
+  readonly share: number;
+}
+
 /** One line of a bench. */
 export interface BenchRow {
   /** prompt: tokens are read; answer: they are written. */
@@ -37,6 +61,8 @@ export interface BenchRow {
   readonly steady: boolean;
   /** Of all sequences together, over the fastest runs. */
   readonly tokens_per_second: Rate;
+  /** Present if it was asked for. */
+  readonly roofline?: RooflineLimit;
 }
 
 /** One line of a tuning: a setting at a value, and how fast the model was with it. */

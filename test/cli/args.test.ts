@@ -63,7 +63,7 @@ test.each<[string, Invocation]>([
     },
   ],
   [
-    "bench --prompt-len 1,20 --gen-len 0 --concurrency 4 --json",
+    "bench --prompt-len 1,20 --gen-len 0 --concurrency 4 --roofline --json",
     {
       command: "bench",
       promptLens: [1, 20],
@@ -71,6 +71,7 @@ test.each<[string, Invocation]>([
       depths: [0],
       concurrencies: [4],
       repetitions: 5,
+      roofline: true,
       json: true,
       flags: {},
     },

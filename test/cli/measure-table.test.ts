@@ -18,6 +18,24 @@ const PLACEMENT = {
   })),
 };
 
+test("a row with a limit says how much of it the model reaches", () => {
+  const row = {
+    test: "answer" as const,
+    tokens: 4,
+    depth: 0,
+    concurrency: 1,
+    repetitions: 2,
+    steady: true,
+    tokens_per_second: { mean: 45, sd: 1 },
+    roofline: { tokens_per_second: 50, by: "memory" as const, share: 0.9 },
+  };
+  const machine = { bytes_per_second: 2e10, products_per_second: 3e11 };
+  const table = benchTable({ model: "m", info: INFO, rows: [row], machine });
+  expect(table).toMatch(/at once +tokens\/s +limit +of it +by\n/);
+  expect(table).toMatch(/45\.00 ± 1\.00 +50\.00 +90 % +memory\n/);
+  expect(table).toContain("memory gives 20.0 GB/s, cores 300 billion multiply-adds/s");
+});
+
 test("a model on a device is measured with the device's defaults, and the table says so", () => {
   const [title = ""] = benchTable({ model: "m", info: { ...INFO, placement: PLACEMENT }, rows: [] }).split(
     "\n",

@@ -26,13 +26,15 @@ describe("svc bench", () => {
     expect(out.match(/^(prompt +16|answer +4) +0 +[12] +[\d.]+ ± [\d.]+(?: \?)?$/gm)).toHaveLength(4);
   });
 
-  test("prints JSON", async () => {
-    const { exit, out } = await runBinary([...small, "--depth", "10", "--json"]);
+  test("prints JSON, with what memory and cores allow", async () => {
+    const { exit, out } = await runBinary([...small, "--depth", "10", "--roofline", "--json"]);
     expect(exit).toBe(0);
     const { models } = JSON.parse(out);
+    expect(models[0].machine.bytes_per_second).toBeGreaterThan(0);
     expect(models[0]).toMatchObject({ model: "svc-tiny", threads: 1 });
     expect(models[0].rows).toHaveLength(4);
-    for (const { depth, repetitions, tokens_per_second: speed } of models[0].rows) {
+    for (const { depth, repetitions, tokens_per_second: speed, roofline } of models[0].rows) {
+      expect(roofline.share * roofline.tokens_per_second).toBeCloseTo(speed.mean);
       expect([depth, repetitions]).toEqual([10, 2]);
       expect(speed.mean).toBeGreaterThan(0);
     }
