@@ -50,15 +50,8 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
   switch (invocation.command) {
     case "serve":
     case "run":
-    case "from-config": {
-      const command = invocation.command === "from-config" ? undefined : invocation.command;
-      const question = invocation.command === "serve" ? { files: [], isLocal: false } : invocation;
-      return withSettings(invocation, { host, command }, (loaded, reread) =>
-        loaded.settings.command === "run"
-          ? chat(loaded, question, hostOf(loaded, host))
-          : serve(loaded, reread, hostOf(loaded, host)),
-      );
-    }
+    case "from-config":
+      return start(invocation, host);
     case "config-check":
       return withSettings(invocation, { host }, configIsValid);
     case "config-show":
@@ -114,6 +107,19 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     default:
       return unreachable(invocation);
   }
+}
+
+type Start = Extract<Invocation, { readonly command: "serve" | "run" | "from-config" }>;
+
+/** A server or a chat, as the command or the configuration says. */
+function start(invocation: Start, host: Host): Promise<number> {
+  const command = invocation.command === "from-config" ? undefined : invocation.command;
+  const question = invocation.command === "serve" ? { files: [], isLocal: false } : invocation;
+  return withSettings(invocation, { host, command }, (loaded, reread) =>
+    loaded.settings.command === "run"
+      ? chat(loaded, question, hostOf(loaded, host))
+      : serve(loaded, reread, hostOf(loaded, host)),
+  );
 }
 
 function configIsValid(): number {

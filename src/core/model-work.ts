@@ -131,7 +131,7 @@ function layerOf(name: string): number {
 }
 
 function isExpert({ name }: TensorInfo): boolean {
-  return /_exps\.weight$/.test(name);
+  return name.endsWith("_exps.weight");
 }
 
 function sum(list: readonly Weights[]): Weights {
