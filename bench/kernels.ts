@@ -67,19 +67,20 @@ async function measure(path: string): Promise<Speeds> {
 }
 
 async function compare(path: string): Promise<void> {
-  console.log("| CPU variant | Kernels | Prompt of 512, tokens/s | Answer, tokens/s |\n|---|---|--:|--:|");
-  for (const variant of values.variants.split(",")) {
-    const found: Record<string, Speeds[]> = { all: [], off: [] };
-    for (let round = 0; round < Number(values.rounds); round++)
-      for (const [kernels, speeds] of Object.entries(found)) {
-        const variables = [`SVC_TEST_CPU=${variant}`, ...(kernels === "off" ? ["SVC_KERNELS=off"] : [])];
-        const command = ["env", ...variables, process.execPath, import.meta.path, path, "--measure"];
-        speeds.push(JSON.parse(await execText(command, import.meta.dir)));
-      }
-    for (const [kernels, speeds] of Object.entries(found)) {
-      const speed = (key: keyof Speeds): string => median(speeds.map((one) => one[key])).toFixed(1);
-      console.log(`| ${variant} | ${kernels} | ${speed("prompt")} | ${speed("answer")} |`);
+  const cases = values.variants
+    .split(",")
+    .flatMap((variant) => ["all", "off"].map((kernels) => ({ variant, kernels, found: [] as Speeds[] })));
+  // All cases take turns: the speed of a machine changes within minutes.
+  for (let round = 0; round < Number(values.rounds); round++)
+    for (const { variant, kernels, found } of cases) {
+      const variables = [`SVC_TEST_CPU=${variant}`, ...(kernels === "off" ? ["SVC_KERNELS=off"] : [])];
+      const command = ["env", ...variables, process.execPath, import.meta.path, path, "--measure"];
+      found.push(JSON.parse(await execText(command, import.meta.dir)));
     }
+  console.log("| CPU variant | Kernels | Prompt of 512, tokens/s | Answer, tokens/s |\n|---|---|--:|--:|");
+  for (const { variant, kernels, found } of cases) {
+    const speed = (key: keyof Speeds): string => median(found.map((one) => one[key])).toFixed(1);
+    console.log(`| ${variant} | ${kernels} | ${speed("prompt")} | ${speed("answer")} |`);
   }
 }
 
