@@ -130,6 +130,11 @@ CMAKE
         printf 'set(CMAKE_%s %s)\n' C_COMPILER "$tools/gcc" CXX_COMPILER "$tools/g++" AR "$tools/ar" RANLIB "$tools/ranlib" \
             RC_COMPILER "$tools/rc" INSTALL_NAME_TOOL "$tools/install_name_tool" FIND_ROOT_PATH "$tools"
     fi
+    # After CMake's own, which gives DLLs of GNU compilers the names of Linux.
+    if [ $system = Windows ]; then
+        echo 'set(CMAKE_SHARED_LIBRARY_PREFIX "")' >"$tools/names.cmake"
+        echo "set(CMAKE_PROJECT_INCLUDE $tools/names.cmake)"
+    fi
     # Metal and Accelerate need Apple's SDK. Libraries find each other in the folder they are in.
     [ $system != Darwin ] || cat <<CMAKE
 set(CMAKE_INSTALL_NAME_DIR @loader_path)

@@ -34,3 +34,9 @@ test("imports of the C library and symbol tables are removed, all else stays byt
 test("a file that is no archive is refused", () => {
   expect(() => withoutCLibrary(Buffer.from("MZ, a DLL"))).toThrow("is no archive");
 });
+
+test("members with a name in the table of long names get a short one", () => {
+  const content = Buffer.from("an object");
+  const input = archive(member("//", Buffer.from("libllama-common.dll\0")), member("/0", content));
+  expect(withoutCLibrary(input)).toEqual(archive(member("member/", content)));
+});
