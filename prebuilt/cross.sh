@@ -90,10 +90,13 @@ zig_tools() {
     flags="-target $zig_target -fno-sanitize=undefined -Wno-error=unused-parameter -Wno-unused-command-line-argument -Wno-unknown-pragmas"
     stack=
     [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608 '-Wl,-rpath,\$ORIGIN'"
+    # Rust's panics unwind; C++ brings the library for it.
+    unwinder=
+    [ "$platform" != linux-x64-musl ] || unwinder=-lunwind
     # zig links no bundles, CMake's kind of a library that is only opened; macOS opens others as well.
     unbundled='for arg; do shift; [ "$arg" != -bundle ] || arg=-dynamiclib; set -- "$@" "$arg"; done'
     shadow gcc "$unbundled
-exec $zig cc $flags $stack -s \"\$@\""
+exec $zig cc $flags $stack -s \"\$@\" $unwinder"
     # A DLL of zig exports the C library in it; the DLLs that import the former have their own.
     imports=
     [ "$platform" != windows-x64 ] || imports="
@@ -105,7 +108,7 @@ esac; done"
     shadow g++ "[ \"\$*\" != --version ] || { echo \"zig \$($zig version)\"; exit; }
 $unbundled
 $zig c++ $flags $stack -s \"\$@\"$imports"
-    # Neither the C library nor its part that unwinds: the process has the former, and panics end in the library.
+    # Without the C library, which the process has.
     [ "$platform" != linux-x64-musl ] || cross_cargo '-C target-feature=-crt-static'
     shadow ld "echo 'ld of zig'"
     shadow strip : # the linker has done it
