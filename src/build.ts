@@ -133,7 +133,8 @@ function output(command: string[], cwd: string): string {
 
 /** `assets` is a folder that is embedded under its name. */
 async function compile({ outfile, libraries, runtime, backends }: Target, assets: string): Promise<boolean> {
-  const aside = `${outfile}.building`; // a running svc keeps its file; the new one takes the name at the end
+  // A running svc keeps its file; the new one takes the name at the end. Bun appends .exe for Windows.
+  const aside = outfile.endsWith(".exe") ? `${outfile.slice(0, -4)}.building.exe` : `${outfile}.building`;
   const { success, logs } = await Bun.build({
     entrypoints: [join(ROOT, "src/entry.ts")],
     target: "bun",
