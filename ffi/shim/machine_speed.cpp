@@ -94,6 +94,7 @@ class reader {
 template <typename F>
 void on_threads(std::vector<reader> & readers, F && work) {
     std::vector<std::thread> threads;
+    threads.reserve(readers.size());
     for (reader & one : readers) threads.emplace_back([&one, &work] { work(one); });
     for (std::thread & thread : threads) thread.join();
 }
