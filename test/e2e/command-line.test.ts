@@ -139,7 +139,7 @@ describe.skipIf(!canFakeDrivers)("a machine with the driver of a card and withou
   const [VULKAN] = BACKENDS;
   if (VULKAN === undefined) throw new Error("the catalog is empty");
   const OFFER = "Intel's driver is here: install back end vulkan from @node-llama-cpp/linux-x64-vulkan?";
-  const REFUSAL = /libggml-vulkan\.so is not .* \(SHA-256 [^)]*\)\. Use the file of exactly that release/s;
+  const REFUSAL = /libggml-vulkan\.so is not .* \(SHA-256 [^)]*\).*\. Use the file of exactly that release/s;
 
   test("svc doctor --fix offers it, and says how to install it without a terminal", async () => {
     const { out, err } = await runShell(`${WITH_DRIVER} "$0" doctor --fix`);
