@@ -69,7 +69,12 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
       ...(kept === undefined ? {} : { filter: openSync(`/proc/self/fd/${kept}`, "r") }),
     }),
     // Orphans become children of the namespace's first process, which is part of this tree.
-    members: (root) => (all) => treeOf(outerOf(root, all) ?? root, all),
+    members: (root) => (all) => {
+      const tree = new Set(treeOf(outerOf(root, all) ?? root, all));
+      // Until its parent has prepared it, bubblewrap's child is in the parent's session; it waits without end if that was killed before.
+      for (const info of all) if (info.session === root) tree.add(info);
+      return [...tree];
+    },
     // bubblewrap → the namespace's first process → the program, and later orphans.
     program: (root, members) => {
       const first = members.find(({ parent }) => parent === (outerOf(root, members) ?? root));

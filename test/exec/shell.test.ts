@@ -108,6 +108,19 @@ describe("timeouts", () => {
   });
 });
 
+test("an abort at any moment leaves no process, not even one of a sandbox that has just begun", async () => {
+  const marker = `9${process.pid}00`;
+  for (let i = 0; i < 60; i++) {
+    const cancel = new AbortController();
+    const running = shell.run(commands([`sleep ${marker}`], { sessionId: `moment${i}` }), cancel.signal);
+    await Bun.sleep(i / 3);
+    cancel.abort();
+    await running;
+  }
+  const left = (): number => processes().filter(({ pid }) => wordsOf(pid).includes(marker)).length;
+  await until("all are gone", () => left() === 0);
+});
+
 describe("sessions", () => {
   test.each(["../../escape", "a/b", "..", "x".repeat(300), "\0"])(
     "%j cannot lead out of the folder",
