@@ -75,7 +75,7 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
       return open(new WebSocketTransport(source.url, headers), server, deps);
     case "Http": {
       const url = new URL(source.url);
-      const authProvider = server.bearerToken === undefined ? deps.signIns?.of(source.url) : undefined;
+      const authProvider = maySignIn(server, deps) ? deps.signIns?.of(source.url) : undefined;
       const options = {
         requestInit: { headers },
         fetch: boundedFetch(deps.fetch ?? fetch),
@@ -90,6 +90,11 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
       }
     }
   }
+}
+
+/** A configured token takes the place of a sign-in. */
+function maySignIn({ source, bearerToken }: McpServerConfig, { signIns }: ConnectDeps): boolean {
+  return source.type === "Http" && bearerToken === undefined && signIns !== undefined;
 }
 
 function headersOf({ source, bearerToken }: McpServerConfig): Record<string, string> {
@@ -131,7 +136,7 @@ async function open(transport: Transport, server: McpServerConfig, deps: Connect
       : (exitReasonOf(transport) ?? reasonOf(cause, MCP_CONNECT_MS));
     await transport.close().catch(() => {}); // it may not be open
     const needsToken = isUnauthorized(cause);
-    const hint = needsToken && deps.signIns !== undefined ? `, or: svc mcp login ${server.label}` : "";
+    const hint = needsToken && maySignIn(server, deps) ? `, or: svc mcp login ${server.label}` : "";
     throw new McpFailure(why + hint, { cause, needsToken });
   }
   return connectionOf(client, transport, server, closed.promise);

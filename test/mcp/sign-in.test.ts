@@ -50,6 +50,15 @@ test("a sign-in in the browser is used, renewed when its token expires, and kept
   expect(textOf(await later.ask("echo", { text: "three" }))).toBe("three");
 });
 
+test("a server with a token of its own is not told to be signed in to", async () => {
+  const { signIns } = folder();
+  const source = { type: "Http", url: oauthDemo().url } as const;
+  const servers = await testServers([{ label: "tracker", source, bearerToken: "old" }], { signIns });
+  expect(servers.logged).toContain(
+    "MCP server tracker: it needs a valid token (HTTP status 401); reconnecting",
+  );
+});
+
 test("a sign-in that the server has ended asks for a new one", async () => {
   const demo = oauthDemo();
   const { signIns } = folder();
