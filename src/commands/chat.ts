@@ -7,6 +7,7 @@ import type { ChatArgs, SettingsArgs } from "../cli/invocation.ts";
 import { findServer, type ServerChat } from "../cli/server-chat.ts";
 import { terminalChat, thinkingOf } from "../cli/terminal-chat.ts";
 import { type Loaded, loadSettings } from "../config/resolve.ts";
+import type { Problem } from "../config/problem.ts";
 import type { Environment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { type CommandHost, failed } from "./host.ts";
@@ -34,15 +35,19 @@ function serverFor({ settings, origins }: Loaded, isLocal: boolean): Promise<Ser
 const MODEL_FLAG = "models[].model_id";
 
 /**
- * Settings of a chat whose `-m NAME` is nothing on this machine and an alias of the running server; undefined where no server has it.
+ * For problems of settings: those of a chat whose `-m NAME` is nothing on this machine and an alias of the running server. Resolves to
+ * undefined where there are other problems, or no server has it.
  */
-export async function namedByServer({ flags, configFile }: SettingsArgs): Promise<Loaded | undefined> {
+export function namedByServer({ flags, configFile, isLocal }: SettingsArgs & ChatArgs) {
   const { [MODEL_FLAG]: named, ...others } = flags;
-  const names = [named ?? []].flat();
-  const [name] = names;
-  if (typeof name !== "string" || names.length > 1 || configFile !== undefined) return undefined;
-  const loaded = loadSettings({ command: "run", flags: { ...others, assistant: name } });
-  return loaded.ok && (await findServer(loaded.settings, false)) !== undefined ? loaded : undefined;
+  const [name, ...more] = [named ?? []].flat();
+  return async (problems: readonly Problem[]): Promise<Loaded | undefined> => {
+    const isModelOnly = problems.every(({ key }) => key === "models[0].model_id");
+    if (!isModelOnly || isLocal === true || configFile !== undefined) return undefined;
+    if (typeof name !== "string" || more.length > 0) return undefined;
+    const loaded = loadSettings({ command: "run", flags: { ...others, assistant: name } });
+    return loaded.ok && (await findServer(loaded.settings, false)) !== undefined ? loaded : undefined;
+  };
 }
 
 /** Chats in the terminal, or answers one prompt. */

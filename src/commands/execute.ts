@@ -3,11 +3,11 @@
 import { runBackend } from "../app/backends.ts";
 import { runRpcWorker } from "../app/rpc.ts";
 import type { AppOptions } from "../app/server.ts";
-import { type ChatArgs, EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
+import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
 import { loadBar, progressBar } from "../cli/progress-bar.ts";
 import { type ServerCommand, serverCommand } from "../cli/server-commands.ts";
 import { cacheFolder } from "../config/cache-folder.ts";
-import { formatProblems } from "../config/problem.ts";
+import { formatProblems, type Problem } from "../config/problem.ts";
 import { type Loaded, loadSettings, type LoadResult } from "../config/resolve.ts";
 import { showSettings } from "../config/show.ts";
 import { unreachable } from "../core/assert.ts";
@@ -115,7 +115,8 @@ type Start = Extract<Invocation, { readonly command: "serve" | "run" | "from-con
 function start(invocation: Start, host: Host): Promise<number> {
   const command = invocation.command === "from-config" ? undefined : invocation.command;
   const question = invocation.command === "serve" ? { files: [], isLocal: false } : invocation;
-  return withSettings(invocation, { host, command }, (loaded, reread) =>
+  const otherwise = invocation.command === "run" ? namedByServer(invocation) : undefined;
+  return withSettings(invocation, { host, command, otherwise }, (loaded, reread) =>
     loaded.settings.command === "run"
       ? chat(loaded, question, hostOf(loaded, host))
       : serve(loaded, reread, hostOf(loaded, host)),
@@ -132,10 +133,17 @@ function showConfig(loaded: Loaded): number {
   return EXIT.ok;
 }
 
+interface Loading {
+  readonly host: Host;
+  readonly command?: "serve" | "run" | undefined;
+  /** Settings in place of those with these problems; undefined: there are none. */
+  readonly otherwise?: ((problems: readonly Problem[]) => Promise<Loaded | undefined>) | undefined;
+}
+
 /** Loads the settings and calls `go`, or lists every problem. */
 async function withSettings(
-  args: SettingsArgs & Partial<ChatArgs>,
-  { host, command }: { readonly host: Host; readonly command?: "serve" | "run" | undefined },
+  args: SettingsArgs,
+  { host, command, otherwise }: Loading,
   go: (loaded: Loaded, reread: () => LoadResult) => Promise<number> | number,
 ): Promise<number> {
   const read = (): LoadResult =>
@@ -146,10 +154,8 @@ async function withSettings(
     });
   const result = read();
   if (!result.ok) {
-    const isModelOnly = result.problems.every(({ key }) => key === "models[0].model_id");
-    const served =
-      command === "run" && isModelOnly && args.isLocal !== true ? await namedByServer(args) : undefined;
-    if (served !== undefined) return go(served, read);
+    const others = await otherwise?.(result.problems);
+    if (others !== undefined) return go(others, read);
     host.complain(formatProblems(result.problems));
     return EXIT.usage;
   }
