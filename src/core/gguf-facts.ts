@@ -157,11 +157,13 @@ function tensorsOf({ tensors }: GgufHeader): readonly TensorInfo[] {
   return [...tensors.values()];
 }
 
-function elementsOf(shape: readonly number[]): number {
+/** Values of a tensor. */
+export function elementsOf(shape: readonly number[]): number {
   return shape.reduce((product, length) => product * length, 1);
 }
 
-function tensorBytes({ shape, type }: TensorInfo): number | undefined {
+/** Bytes of a tensor; undefined for types that this version does not know. */
+export function tensorBytes({ shape, type }: TensorInfo): number | undefined {
   const [, elements, bytes] = TENSOR_TYPES[type] ?? [];
   return elements === undefined || bytes === undefined ? undefined : (elementsOf(shape) / elements) * bytes;
 }

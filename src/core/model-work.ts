@@ -1,8 +1,8 @@
 // What a pass of a model has to read and to multiply, from the header of its file. Only what no implementation can avoid: weights in the
 // size that the file has, cells of the KV cache in f16, products. So it is a lower bound, exact for decoders with ordinary attention.
 
-import { statSync } from "node:fs";
 import { type Field, type GgufHeader, readGgufHeader, type TensorInfo, textOf, unsigned } from "./gguf.ts";
+import { elementsOf, tensorBytes } from "./gguf-facts.ts";
 import { partCount, partPath } from "./model-files.ts";
 
 /** Weights of which a pass reads everything. */
@@ -38,21 +38,16 @@ const NOTHING: Weights = { bytes: 0, products: 0 };
 /** Work of the model in a file, and in the other parts of a split one. Throws on anything that is not GGUF. */
 export function readWork(path: string): ModelWork {
   const paths = Array.from({ length: partCount(path) }, (_, index) => partPath(path, index + 1));
-  return workOf(paths.map((part) => ({ ...readGgufHeader(part), fileBytes: statSync(part).size })));
+  return workOf(paths.map(readGgufHeader));
 }
 
 /** Work of a model by the headers of its parts. */
-export function workOf(parts: readonly (GgufHeader & { readonly fileBytes: number })[]): ModelWork {
+export function workOf(parts: readonly GgufHeader[]): ModelWork {
   const fields = parts[0]?.fields ?? new Map();
   const tensors = new Map(parts.flatMap((part) => [...part.tensors]));
-  const sizes = new Map(parts.flatMap((part) => bytesOf([...part.tensors.values()], part.fileBytes)));
   const architecture = field(fields, "general.architecture", textOf) ?? "";
   const number = (key: string): number | undefined => field(fields, `${architecture}.${key}`, unsigned);
   const layers = (number("block_count") ?? 0) - (number("nextn_predict_layers") ?? 0);
-  const weightOf = (tensor: TensorInfo): Weights => ({
-    bytes: sizes.get(tensor.name) ?? 0,
-    products: tensor.shape.reduce((product, side) => product * side, 1),
-  });
   const matrices = [...tensors.values()].filter(({ name, shape }) => shape.length > 1 && !TABLES.has(name));
   const ofLayers = matrices.filter(({ name }) => name !== OUTPUT && layerOf(name) < layers);
   const output = tensors.get(OUTPUT) ?? tensors.get(TOKENS);
@@ -111,18 +106,13 @@ function cellWork({ name, shape }: TensorInfo, tensors: GgufHeader["tensors"]): 
   return part === "attn_v.weight" ? { bytes: outputs * CELL_VALUE_BYTES, products: heads } : NOTHING;
 }
 
-/** Tensors lie one after another. */
-function bytesOf(tensors: readonly TensorInfo[], fileBytes: number) {
-  const inOrder = tensors.toSorted((a, b) => a.offset - b.offset);
-  return inOrder.map(
-    ({ name, offset }, index) => [name, (inOrder[index + 1]?.offset ?? fileBytes) - offset] as const,
-  );
+function weightOf(tensor: TensorInfo): Weights {
+  return { bytes: tensorBytes(tensor) ?? 0, products: elementsOf(tensor.shape) };
 }
 
 function mainType(matrices: readonly TensorInfo[]): number {
   const products = new Map<number, number>();
-  for (const { type, shape } of matrices)
-    products.set(type, (products.get(type) ?? 0) + shape.reduce((product, side) => product * side, 1));
+  for (const { type, shape } of matrices) products.set(type, (products.get(type) ?? 0) + elementsOf(shape));
   return [...products].toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? 0;
 }
 

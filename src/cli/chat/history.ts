@@ -1,7 +1,7 @@
 // Input history of chats: one line for each entry, in a file with mode 0600.
 
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync } from "node:fs";
+import { writePrivateFile } from "../../core/private-file.ts";
 import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "./limits.ts";
 
 /** The lines, newest first; empty if the file is missing or unreadable. */
@@ -15,11 +15,8 @@ export function readHistory(file: string): string[] {
 
 /** Replaces the file. Errors are ignored: a chat works without history. */
 export function writeHistory(file: string, lines: readonly string[]): void {
-  const aside = `${file}.${process.pid}.new`;
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(aside, `${kept(lines).toReversed().join("\n")}\n`, { mode: 0o600 });
-    renameSync(aside, file);
+    writePrivateFile(file, `${kept(lines).toReversed().join("\n")}\n`);
   } catch {
     // see above
   }

@@ -16,7 +16,7 @@ const BOUNDARIES_MAX = 8;
 const SCORED_ROWS: RowLimits = { ...FREE_ROWS, most: 32 };
 
 const NO_MEDIA: readonly MediaChunk[] = [];
-const NO_DRAFT: Int32Array = new Int32Array();
+export const NO_DRAFT: Int32Array = new Int32Array();
 
 /** What tiers need of a sequence; also of a prefix that an earlier engine used, and that is restored for none yet. */
 export type TokenPrefix = Pick<

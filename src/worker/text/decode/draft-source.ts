@@ -3,6 +3,7 @@
 import { assert } from "../../../core/assert.ts";
 import type { DraftModel, DraftRequest, SlotId } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
+import { NO_DRAFT } from "../sequence.ts";
 import { NgramIndex } from "./ngram-index.ts";
 
 /** A sequence that wants a draft of at most `max` tokens (≥ 1) after its known ones. */
@@ -10,8 +11,6 @@ export interface DraftTarget {
   readonly sequence: EngineSequence;
   readonly max: number;
 }
-
-const NO_DRAFT: Int32Array = new Int32Array();
 
 export interface DraftSource {
   /** Maximum tokens of one draft. */

@@ -5,6 +5,7 @@
 import { assert } from "../../../core/assert.ts";
 import type { Backend, DecodeOutcome } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
+import { NO_DRAFT } from "../sequence.ts";
 import type { KvCache } from "../kv.ts";
 import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
@@ -15,8 +16,6 @@ import { tokenPass } from "./token-pass.ts";
 
 /** Draft tokens of one step: each needs a row of logits, vocabulary × 4 bytes. */
 const DRAFT_ROWS_MAX = 32;
-
-const NO_DRAFT: Int32Array = new Int32Array();
 
 /** A sequence whose draft is being verified; `row` is the row of its last known token. */
 interface Verified {
