@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { librariesDir, PLATFORM } from "../prebuilt/inputs.ts";
 import { BACKENDS, RELEASE } from "./backends/catalog.ts";
 import { fetchPackage } from "./backends/fetch.ts";
-import { isOwnBuild } from "./backends/own-build.ts";
+import { isLibraryOf } from "./backends/own-build.ts";
 import { UI_FOLDER, uiBundle } from "./http/ui-bundle.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -96,8 +96,7 @@ async function packBackends(words: readonly string[], folder: string): Promise<R
     const fetched = file === undefined ? await fetchPackage(kind, process.env) : { library: file };
     const library = readFileSync(fetched.library);
     if ("folder" in fetched) rmSync(fetched.folder, { recursive: true, force: true });
-    const isPublished = createHash("sha256").update(library).digest("hex") === kind.sha256;
-    if (!isPublished && (file === undefined || !isOwnBuild(kind, library)))
+    if (!isLibraryOf(kind, library, file === undefined ? "package" : "file"))
       throw new Error(
         `--with ${word}: this is not ${kind.file} of ${kind.package} ${RELEASE}, nor an own build for it`,
       );

@@ -1,7 +1,8 @@
 // Folder of installed back ends: one library a back end and release, found by its name. Does not load them.
 
-import { createHash, randomBytes } from "node:crypto";
-import { copyFileSync, createReadStream, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -9,7 +10,7 @@ import { StartError } from "../core/start-error.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
 import { unpackBundled } from "./bundled.ts";
-import { isOwnBuild } from "./own-build.ts";
+import { isLibraryOf, type LibraryOrigin, sha256 } from "./own-build.ts";
 import { uninstallWheel, wheelFolder } from "./wheels.ts";
 
 function folderOf(cacheDir: string, kind: BackendKind): string {
@@ -38,9 +39,6 @@ export function installedBackends(cacheDir: string): readonly BackendLibrary[] {
   );
 }
 
-/** Where a library comes from: its package, or a file that the operator has named, which may be an own build. */
-export type LibraryOrigin = "package" | "file";
-
 /**
  * Copies a library into a folder of its own for a trial. Throws StartError when its content is not the catalog's, nor an own build
  * for this release: it would be another release, or damaged.
@@ -61,12 +59,11 @@ export async function stage(
     discard(folder);
     throw new StartError(`${file} cannot be copied: ${reasonOf(error)}`, { cause: error });
   }
-  const digest = await sha256(library.path);
-  if (digest === kind.sha256) return library;
-  if (origin === "file" && isOwnBuild(kind, readFileSync(library.path))) return library;
+  const content = await readFile(library.path);
+  if (isLibraryOf(kind, content, origin)) return library;
   discard(folder);
   throw new StartError(
-    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${digest}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
+    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${sha256(content)}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
   );
 }
 
@@ -90,10 +87,4 @@ export function uninstall(cacheDir: string, kind: BackendKind): boolean {
   discard(folder);
   for (const wheel of kind.wheels) uninstallWheel(cacheDir, wheel);
   return isInstalled;
-}
-
-async function sha256(file: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-  return hash.digest("hex");
 }
