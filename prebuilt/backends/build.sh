@@ -5,9 +5,10 @@
 #   svc backend install NAME --from prebuilt/.local/backends/libggml-NAME.so
 #
 # The compilers are pinned and stay in BUILD_DIR. For vulkan: glslc, the loader and headers of Debian 13 (debian.txt). apt fetches them from
-# a list of its own, and nothing is installed; the C and C++ libraries only run glslc, so any version of them will do. For cuda: nvcc and
-# the libraries of CUDA 13 from NVIDIA's wheels (cuda.txt), which pip fetches. SVC_CUDA_ARCHITECTURES names cards, such as 86-real; all that
-# llama.cpp's release names, unless set. An interrupted build goes on when it is started again.
+# a list of its own, with the mirror of this machine's Debian sources or SVC_DEBIAN_MIRROR, and nothing is installed; the C and C++
+# libraries only run glslc, so any version of them will do. For cuda: nvcc and the libraries of CUDA 13 from NVIDIA's wheels (cuda.txt),
+# which pip fetches. SVC_CUDA_ARCHITECTURES names cards, such as 86-real; all that llama.cpp's release names, unless set. An interrupted
+# build goes on when it is started again.
 set -eu
 
 name=$1
@@ -21,9 +22,14 @@ out=$root/prebuilt/.local/backends
 # Packages of debian.txt, unpacked below $tools/root, and glslc with the C library that it was linked for.
 get_debian() {
     [ ! -e "$tools/complete" ] || return 0
+    mirror=${SVC_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | head -n 1)}
+    if [ -z "$mirror" ]; then
+        echo "build.sh: no mirror of Debian is among this machine's sources: name one in SVC_DEBIAN_MIRROR" >&2
+        exit 1
+    fi
     rm -rf "$tools"
     mkdir -p "$tools/apt/lists/partial" "$tools/apt/archives/partial" "$tools/root"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${SVC_DEBIAN_MIRROR:-http://deb.debian.org/debian} trixie main" \
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" \
         >"$tools/apt/sources.list"
     cat >"$tools/apt.conf" <<END
 Dir::Etc::sourcelist "$tools/apt/sources.list";
