@@ -3,7 +3,7 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { ownUid, privateFolder } from "../core/private-folder.ts";
+import { privateFolder } from "../core/private-folder.ts";
 import type { Environment } from "./sources.ts";
 
 /**
@@ -15,7 +15,7 @@ export function cacheFolder(environment: Environment): string {
   if (named !== undefined && named !== "") return join(named, "svc");
   const own = join(homedir(), ".cache", "svc");
   if (isWritable(own)) return own;
-  const temporary = join(tmpdir(), `svc-cache-${ownUid()}`);
+  const temporary = join(tmpdir(), `svc-cache-${process.getuid?.() ?? "own"}`);
   privateFolder(temporary); // its name is predictable, and libraries are loaded from below it
   return temporary;
 }

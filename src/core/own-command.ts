@@ -2,8 +2,11 @@
 
 import { resolve } from "node:path";
 
-/** Compiled, the executable itself; from source, Bun and the script. Words follow. */
-export function ownCommand(): readonly string[] {
-  if (Bun.main.startsWith("/$bunfs/")) return [process.execPath];
+/** Bun's folder of the files in a compiled executable; the second on Windows. */
+const COMPILED = /^(\/\$bunfs|[A-Z]:[\\/]~BUN)[\\/]/;
+
+/** Compiled, the executable itself; from source, Bun and the script. Words follow. `main`: the first file. */
+export function ownCommand(main = Bun.main): readonly string[] {
+  if (COMPILED.test(main)) return [process.execPath];
   return [process.execPath, resolve(import.meta.dir, "../entry.ts")];
 }
