@@ -5,9 +5,9 @@
 #                                          kernels at every vector width of this processor, and for arm64 in an emulator (.ci/run; a
 #                                          minute)
 #   test/native/run.sh full BUILD_DIR [PART …]
-#                                          kernels: the same under AddressSanitizer and UndefinedBehaviorSanitizer; fuzz: the shim's
-#                                          entry points; threads: the shim's threads under ThreadSanitizer; style: clang-format and
-#                                          clang-tidy. All parts unless named
+#                                          kernels: the same under AddressSanitizer and UndefinedBehaviorSanitizer, in the emulator
+#                                          too; fuzz: the shim's entry points; threads: the shim's threads under ThreadSanitizer;
+#                                          style: clang-format and clang-tidy. All parts unless named
 #
 # Needs what prebuilt/build.sh needs. A part that lacks a program says SKIPPED.
 set -eu
@@ -64,16 +64,16 @@ property_tests() {
     done
 }
 
-# The attention kernel for NEON in an emulator, against the archive of arm64.
+# FLAGS...: the attention kernel for NEON in an emulator, against the archive of arm64. The sanitizers work there, except for leaks.
 arm64_property_tests() {
     for program in aarch64-linux-gnu-g++ qemu-aarch64-static; do
         command -v $program >/dev/null || { echo "SKIPPED: kernels of arm64, which need $program (Debian: g++-aarch64-linux-gnu, qemu-user-static)"; return; }
     done
     "$root/node_modules/.bin/bun" "$root/prebuilt/unpack.ts" "$root/prebuilt/linux-arm64" llama "$temporary/arm64"
     # shellcheck disable=SC2086
-    aarch64-linux-gnu-g++ -std=c++17 -O2 -march=armv8-a $warnings $includes "$root/test/native/attention_test.cpp" -o "$temporary/attention_arm64" \
+    aarch64-linux-gnu-g++ -std=c++17 -g "$@" -march=armv8-a $warnings $includes "$root/test/native/attention_test.cpp" -o "$temporary/attention_arm64" \
         -L"$temporary/arm64" -lggml-base -lpthread "-Wl,-rpath-link,/usr/aarch64-linux-gnu/lib:$temporary/arm64"
-    qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$temporary/arm64" "$temporary/attention_arm64"
+    ASAN_OPTIONS=detect_leaks=0:exitcode=99 qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$temporary/arm64" "$temporary/attention_arm64"
 }
 
 shared_parts_test() { # FLAGS...
@@ -86,7 +86,7 @@ if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
     stage "property test of attention on arm64"
-    arm64_property_tests
+    arm64_property_tests -O2
     stage "property test of strings in templates"
     shared_parts_test -O1
     stage "the drivers of the shim compile"
@@ -102,6 +102,8 @@ if wants kernels; then
     stage "property tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer"
     # shellcheck disable=SC2086
     property_tests $sanitizers
+    # shellcheck disable=SC2086
+    arm64_property_tests $sanitizers
     # shellcheck disable=SC2086
     shared_parts_test $sanitizers
 fi
