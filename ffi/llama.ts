@@ -18,6 +18,7 @@ import type {
 } from "../src/worker/text/backend.ts";
 import type { AdapterId } from "../src/core/adapter.ts";
 import type { MediaChunk, MediaPass, PendingEncoding } from "../src/worker/text/media-backend.ts";
+import { ComputeThreads } from "./compute-threads.ts";
 import type { Native } from "./library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaAdapters } from "./llama-adapters.ts";
@@ -37,6 +38,7 @@ import { CPU } from "./llama-projector.ts";
 import { LlamaStates } from "./llama-states.ts";
 import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
+import { threadSystem } from "./thread-system.ts";
 import { type Handle, nativeText } from "./text.ts";
 
 /** Return values of svc_decode and svc_decode_media. */
@@ -69,7 +71,7 @@ export class LlamaBackend implements Backend {
   private readonly media: LlamaMedia | undefined;
   private readonly templates: LlamaTemplates;
   private readonly meta: ModelInfo;
-  private readonly computeThreads: number;
+  private readonly computeThreads: ComputeThreads;
   private embedding: LlamaEmbedder | undefined;
   private readonly adapters: LlamaAdapters;
   private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
@@ -86,11 +88,12 @@ export class LlamaBackend implements Backend {
     this.draft = opened.draft;
     this.context = opened.context;
     this.layers = layers;
-    this.computeThreads = Math.max(threads, threadsBatch);
     this.maxSeqs = options.maxSeqs;
     this.reuse = plan.reuse;
     this.slots = plan.slots;
     this.identities = newIdentity(native, path, options);
+    const system = threadSystem(native, this.context);
+    this.computeThreads = new ComputeThreads(system, threads, threadsBatch, !this.identities.isInvariant);
     this.states = this.newStates(plan);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
     this.cellCopies = this.newCellCopies(plan);
@@ -149,12 +152,12 @@ export class LlamaBackend implements Backend {
 
   /** For engine processes, after native threads have started: pins the compute threads and the caller to cores. */
   pinThreads(): void {
-    this.native.svc_tie_threads(this.computeThreads);
+    this.computeThreads.pin();
   }
 
   /** Sets the threads of decode and of prefill, from the next pass on. */
   setThreads(threads: number, threadsBatch: number): void {
-    this.native.svc_context_threads(this.context, threads, threadsBatch);
+    this.computeThreads.set(threads, threadsBatch);
   }
 
   /** Loads the model and creates its context. Throws ServiceError(model_unavailable) with the reason. */
@@ -225,7 +228,9 @@ export class LlamaBackend implements Backend {
   decode(columns: BatchColumns, n: number): DecodeOutcome {
     const { token, position, slot, output } = columns;
     const outputs = this.everyOutput ?? output;
-    const outcome = outcomeOf(this.native.svc_decode(this.context, n, token, position, slot, outputs));
+    const { native, context } = this;
+    const compute = (): number => native.svc_decode(context, n, token, position, slot, outputs);
+    const outcome = outcomeOf(this.computeThreads.during(compute));
     if (outcome === "done") this.guards?.computed(columns, n);
     return outcome;
   }
@@ -270,16 +275,9 @@ export class LlamaBackend implements Backend {
   ): number | "full" | "failed" {
     const { context, native, stepsDone } = this;
     const { token, position, slot } = columns;
-    const code = native.svc_decode_steps(
-      context,
-      n,
-      token,
-      position,
-      slot,
-      samplers,
-      Math.min(steps, this.guards?.stepsMax ?? steps),
-      tokens,
-      stepsDone,
+    const most = Math.min(steps, this.guards?.stepsMax ?? steps);
+    const code = this.computeThreads.during(() =>
+      native.svc_decode_steps(context, n, token, position, slot, samplers, most, tokens, stepsDone),
     );
     const outcome = outcomeOf(code);
     if (outcome !== "done") return outcome;
