@@ -90,7 +90,7 @@ class Builder implements ArgumentWriter {
   private readonly partRules = new Map<string, string>();
   private readonly single: boolean;
   private readonly content: number | undefined;
-  private readonly bodies = new Map<Piece, string>(); // of rules outside of tools
+  private readonly bodies = new Map<Piece, string>(); // of rules and calls
 
   constructor(markup: Markup, { tools, single, content }: AnswerRules) {
     this.lark = new LarkWriter(markup);
@@ -123,8 +123,10 @@ class Builder implements ArgumentWriter {
   }
 
   body(piece: Piece): string {
+    const known = this.bodies.get(piece); // formats repeat the choice among all tools
+    if (known !== undefined) return known;
     const tool = this.toolOf(piece);
-    if (tool !== undefined) return this.call(piece, tool);
+    if (tool !== undefined) return this.noted(piece, this.call(piece, tool));
     switch (piece.kind) {
       case "sequence":
         return this.sequence(piece.items);
@@ -132,13 +134,8 @@ class Builder implements ArgumentWriter {
         return this.lark.any([...new Set(piece.items.map((item) => this.body(item)))]);
       case "repeat":
         return this.repeat(piece);
-      case "rule": {
-        const known = this.bodies.get(piece);
-        if (known !== undefined) return known;
-        const body = this.lark.rule(this.body(piece.item));
-        this.bodies.set(piece, body);
-        return body;
-      }
+      case "rule":
+        return this.noted(piece, this.lark.rule(this.body(piece.item)));
       case "tag":
         return piece.tag === "content" && this.content !== undefined
           ? this.json(this.content)
@@ -152,6 +149,11 @@ class Builder implements ArgumentWriter {
       default:
         return this.leaf(piece);
     }
+  }
+
+  private noted(piece: Piece, body: string): string {
+    this.bodies.set(piece, body);
+    return body;
   }
 
   private json(source: number): string {

@@ -1,7 +1,7 @@
 // Restricts answers to what a request allows: with tool calls, without them, without reasoning. Knows neither grammars nor
 // tools.
 
-import { choice, EMPTY, has, partsOf, type Piece, sequence, withParts } from "./peg.ts";
+import { choice, EMPTY, has, partsOf, type Piece, withItems, withParts } from "./peg.ts";
 
 export const SPACE: Piece = { kind: "space" };
 
@@ -21,19 +21,19 @@ function canAvoid(piece: Piece, tag: string): boolean {
 export function demand(piece: Piece, tag: string, once: boolean): Piece {
   if (!has(piece, tag) || (piece.kind === "tag" && piece.tag === tag)) return piece;
   const inner = (part: Piece): Piece => demand(part, tag, once);
-  if (piece.kind === "choice") return choice(piece.items.filter((item) => has(item, tag)).map(inner));
+  if (piece.kind === "choice")
+    return withItems(piece, piece.items.filter((item) => has(item, tag)).map(inner));
   if (piece.kind === "repeat")
     return { ...piece, item: inner(piece.item), min: Math.max(1, piece.min), max: once ? 1 : piece.max };
   if (piece.kind !== "sequence") return withParts(piece, inner);
   const isAlways = (item: Piece): boolean => has(item, tag) && !(item.kind === "repeat" && item.min === 0);
   const always = piece.items.findIndex(isAlways);
   const place = always < 0 ? piece.items.findIndex((item) => has(item, tag)) : always;
-  return sequence(
-    piece.items.map((item, index) => {
-      if (index === place) return inner(item);
-      return once ? without(item, tag) : item;
-    }),
-  );
+  const items = piece.items.map((item, index) => {
+    if (index === place) return inner(item);
+    return once ? without(item, tag) : item;
+  });
+  return withItems(piece, items);
 }
 
 /** A piece without parts that have a tag. `instead`: the replacement where nothing else can match. */

@@ -182,24 +182,43 @@ export function partsOf(piece: Piece): readonly Piece[] {
   }
 }
 
-/** Maps the direct parts of a piece. */
+/** Maps the direct parts of a piece. The piece itself if none of them changes: what is known of it stays known. */
 export function withParts(piece: Piece, change: (part: Piece) => Piece): Piece {
-  if (piece.kind === "sequence") return sequence(piece.items.map(change));
-  if (piece.kind === "choice") return choice(piece.items.map(change));
-  const hasPart = piece.kind === "repeat" || piece.kind === "rule" || piece.kind === "tag";
-  return hasPart ? { ...piece, item: change(piece.item) } : piece;
+  if (piece.kind === "sequence" || piece.kind === "choice") return withItems(piece, piece.items.map(change));
+  if (piece.kind !== "repeat" && piece.kind !== "rule" && piece.kind !== "tag") return piece;
+  const item = change(piece.item);
+  return item === piece.item ? piece : { ...piece, item };
+}
+
+/** A sequence or choice with other items; the piece itself if they are its own. */
+export function withItems(
+  piece: Extract<Piece, { kind: "sequence" | "choice" }>,
+  items: readonly Piece[],
+): Piece {
+  const isSame = items.length === piece.items.length && items.every((item, i) => item === piece.items[i]);
+  if (isSame) return piece;
+  return piece.kind === "sequence" ? sequence(items) : choice(items);
 }
 
 const tagsOf = new WeakMap<Piece, ReadonlySet<string>>();
+const NO_TAGS: ReadonlySet<string> = new Set();
 
-/** The tags within a piece, its own included. */
+/** The tags within a piece, its own included. A parser for 1,000 tools has 30,000 pieces: most share the set of a part. */
 function tags(piece: Piece): ReadonlySet<string> {
+  const parts = partsOf(piece);
+  if (parts.length === 0) return NO_TAGS; // a tag has a part
   const known = tagsOf.get(piece);
   if (known !== undefined) return known;
-  const found = new Set(partsOf(piece).flatMap((part) => [...tags(part)]));
-  if (piece.kind === "tag") found.add(piece.tag);
+  let found = NO_TAGS;
+  for (const part of parts) found = union(found, tags(part));
+  if (piece.kind === "tag") found = union(found, new Set([piece.tag]));
   tagsOf.set(piece, found);
   return found;
+}
+
+function union(a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> {
+  if (a === b || b.isSubsetOf(a)) return a;
+  return a.isSubsetOf(b) ? b : a.union(b);
 }
 
 /** Whether something within a piece, or the piece itself, has a tag. */

@@ -85,6 +85,7 @@ export class Schema {
   private waysOf(pointer: string, depth: number): readonly (readonly string[])[] {
     const node = this.at(pointer);
     if (!isObject(node) || depth > DEPTH_MAX) return [[pointer]];
+    if (!["$ref", "allOf", "anyOf", "oneOf"].some((keyword) => keyword in node)) return [[pointer]]; // as most
     const target = this.target(node);
     const both = [
       ...(target === undefined ? [] : [target]),
