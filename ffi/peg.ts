@@ -148,7 +148,7 @@ export function endsTight(piece: Piece): boolean {
 }
 
 /** A sequence of pieces. */
-export function sequence(pieces: readonly Piece[]): Piece {
+function sequence(pieces: readonly Piece[]): Piece {
   const items = pieces.flatMap((piece) => (piece.kind === "sequence" ? piece.items : [piece]));
   const [only, ...more] = items;
   return only !== undefined && more.length === 0 ? only : { kind: "sequence", items };
