@@ -133,7 +133,7 @@ struct expert_rows {
 // Bytes of the activations of a group of at most ROWS_MAX rows in the form that the kernel of a type reads; 0 if it reads them as they are.
 template <typename TB>
 size_t group_size(int K) {
-    if constexpr (!is_float<TB>) return K / packed<TB>::values * sizeof(activation_block<TB>);
+    if constexpr (!is_float<TB>) return K / packed<TB>::values * sizeof(activation_block<TB, ROWS_MAX>);
     else return rounds_input<TB> ? (size_t) K * ROWS_MAX * sizeof(uint16_t) : 0;
 }
 
@@ -154,7 +154,7 @@ void convert_activations(const ggml_compute_params * params, char * A, int K, in
             char * to = A + group * group_size<TB>(K);
             for (int r = 0; r < n; ++r) {
                 if constexpr (is_float<TB>) round_16(x[r] + k * values, (uint16_t *) to + (size_t) r * K + k * values);
-                else quantize_row_block<TB>(x[r] + k * values, (activation_block<TB> *) to + k, r);
+                else quantize_row_block<TB>(x[r] + k * values, to + k * n * sizeof(activation_block<TB, 1>), n, r);
             }
         }
     });
@@ -177,7 +177,7 @@ void multiply_group(const char * A, int K, int rows, const Row & row, int column
     } else {
         const int KB = K / packed<TB>::values;
         for (int j = 0; j < columns; ++j) {
-            gemm<TB>(rows, KB, (const activation_block<TB> *) A, B + (size_t) j * KB * packed<TB>::size, C + j * COLUMNS, ldc);
+            gemm<TB>(rows, KB, A, B + (size_t) j * KB * packed<TB>::size, C + j * COLUMNS, ldc);
         }
     }
 }

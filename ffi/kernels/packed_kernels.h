@@ -6,19 +6,20 @@
 
 namespace {
 
-// One block (256 or 32 values) of ROWS_MAX rows of A, interleaved in the order in which the kernel reads it.
-template <typename TB>
+// One block (256 or 32 values) of R rows of A, interleaved in the order in which the kernel reads it. No room for absent rows: that
+// of a single row of 4,096 values would not fit the L1 cache.
+template <typename TB, int R>
 struct activation_block {
-    float d[ROWS_MAX];
-    float s[ROWS_MAX];  // d * (sum of the values), if the block has a minimum
-    int32_t offs[packed<TB>::groups][ROWS_MAX];  // initial value of a group's sum: -offset * (sum of its values)
-    int32_t sums[has_mins<TB> ? packed<TB>::groups / 2 : 1][ROWS_MAX];  // if groups have minima: sums of two, 16 bits each
-    int32_t qs[packed<TB>::values / 4][ROWS_MAX];  // four bytes each
+    float d[R];
+    float s[R];  // d * (sum of the values), if the block has a minimum
+    int32_t offs[packed<TB>::groups][R];  // initial value of a group's sum: -offset * (sum of its values)
+    int32_t sums[has_mins<TB> ? packed<TB>::groups / 2 : 1][R];  // if groups have minima: sums of two, 16 bits each
+    int32_t qs[packed<TB>::values / 4][R];  // four bytes each
 };
 
 // sum[R] = rows of A * group `g` of the columns of half `h`.
 template <typename TB, int R>
-ALWAYS_INLINE void mul_group(ints * sum, const activation_block<TB> & A, const char * b, int g, int h) {
+ALWAYS_INLINE void mul_group(ints * sum, const activation_block<TB, R> & A, const char * b, int g, int h) {
     using column = packed<TB>;
 #if !defined(SVC_VNNI)
     // The instruction sums two products in 16 bits with saturation; this many pairs of vectors fit.
@@ -31,7 +32,7 @@ ALWAYS_INLINE void mul_group(ints * sum, const activation_block<TB> & A, const c
     for (int p = 0; p < column::pairs; ++p) {
         ints w0, w1;
         column::load(b, g, p, h, w0, w1);
-        const int32_t(*a)[ROWS_MAX] = A.qs + (g * column::pairs + p) * 2;
+        const int32_t(*a)[R] = A.qs + (g * column::pairs + p) * 2;
 #if defined(SVC_VNNI)
         for (int r = 0; r < R; ++r) {
             sum[r] = dot4_add(dot4_add(p == 0 ? start(r) : sum[r], w0, broadcast(a[0][r])), w1, broadcast(a[1][r]));
@@ -60,7 +61,7 @@ ALWAYS_INLINE void mul_group(ints * sum, const activation_block<TB> & A, const c
 
 // C[R][16] = A[R][KB blocks] * B[KB blocks of 16 columns]
 template <typename TB, int R>
-void gemm_kernel(int KB, const activation_block<TB> * RESTRICT A, const char * RESTRICT B, float * RESTRICT C, int ldc) {
+void gemm_kernel(int KB, const activation_block<TB, R> * RESTRICT A, const char * RESTRICT B, float * RESTRICT C, int ldc) {
     using column = packed<TB>;
 
     floats vc[HALVES][R];
@@ -148,10 +149,10 @@ void gemm_kernel(int KB, const activation_block<TB> * RESTRICT A, const char * R
 }
 
 template <typename TB, int R = ROWS_MAX>
-ALWAYS_INLINE void gemm(int rows, int KB, const activation_block<TB> * A, const char * B, float * C, int ldc) {
+ALWAYS_INLINE void gemm(int rows, int KB, const void * A, const char * B, float * C, int ldc) {
     if constexpr (R > 0) {
         if (rows == R) {
-            gemm_kernel<TB, R>(KB, A, B, C, ldc);
+            gemm_kernel<TB, R>(KB, (const activation_block<TB, R> *) A, B, C, ldc);
         } else {
             gemm<TB, R - 1>(rows, KB, A, B, C, ldc);
         }
@@ -175,10 +176,10 @@ ALWAYS_INLINE int sum_16(__m128i bytes) {
     return _mm_cvtsi128_si32(_mm_add_epi32(twos, _mm_shuffle_epi32(twos, 0xB1)));
 }
 
-// Quantizes one block of row `r`: 256 values like quantize_row_q8_K_ref, except for the sign choice between two extremes of equal
-// magnitude, or 32 values like quantize_row_q8_0, except that the scale stays F32.
+// Quantizes one block of row `r` of `rows`, into an activation_block<TB, rows>: 256 values like quantize_row_q8_K_ref, except for the
+// sign choice between two extremes of equal magnitude, or 32 values like quantize_row_q8_0, except that the scale stays F32.
 template <typename TB>
-void quantize_row_block(const float * RESTRICT x, activation_block<TB> * RESTRICT y, int r) {
+void quantize_row_block(const float * RESTRICT x, char * RESTRICT to, int rows, int r) {
     constexpr int n = packed<TB>::values;
     floats lo = load_floats(x), hi = lo;
     for (int j = LANES; j < n; j += LANES) {
@@ -189,23 +190,27 @@ void quantize_row_block(const float * RESTRICT x, activation_block<TB> * RESTRIC
     const float low = vec_min(lo), high = vec_max(hi);
     const float extreme = n == QK_K ? (-low > high ? -low : -high) : std::max(-low, high);
     const float iscale = extreme != 0 ? 127.f / extreme : 0;
-    y->d[r] = n == QK_K ? (extreme != 0 ? 1 / iscale : 0) : extreme / 127.f;
 
+    activation_block<TB, 1> y;
+    y.d[0] = n == QK_K ? (extreme != 0 ? 1 / iscale : 0) : extreme / 127.f;
     int sums[n / 16], sum = 0;
     for (int j = 0; j < n / 16; ++j) {
         const __m128i q = quantize_16(x + 16 * j, broadcast(iscale));
-        alignas(16) int32_t words[4];
-        _mm_store_si128((__m128i *) words, q);
-        for (int k = 0; k < 4; ++k) y->qs[4 * j + k][r] = words[k];
+        _mm_storeu_si128((__m128i *) y.qs[4 * j], q);
         sum += sums[j] = sum_16(q);
     }
     constexpr int per_group = n / 16 / packed<TB>::groups;
     for (int g = 0; g < packed<TB>::groups; ++g) {
         const int group = per_group == 1 ? sums[g] : sums[2 * g] + sums[2 * g + 1];
-        y->offs[g][r] = -offset_of<TB> * group;
-        if constexpr (has_mins<TB>) reinterpret_cast<int16_t *>(&y->sums[g / 2][r])[g % 2] = group;
+        y.offs[g][0] = -offset_of<TB> * group;
+        if constexpr (has_mins<TB>) reinterpret_cast<int16_t *>(&y.sums[g / 2][0])[g % 2] = group;
     }
-    y->s[r] = y->d[r] * sum;
+    y.s[0] = y.d[0] * sum;
+
+    constexpr size_t words = sizeof y / sizeof(int32_t);
+    int32_t from[words];
+    memcpy(from, &y, sizeof y);
+    for (size_t word = 0; word < words; ++word) memcpy(to + (word * rows + r) * sizeof(int32_t), &from[word], sizeof(int32_t));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr int LANES = sizeof(floats) / sizeof(float);
 constexpr int HALVES = COLUMNS / LANES;
 constexpr int LINE = COLUMNS * 4;
 constexpr int ROWS_MAX = 8;
-constexpr int PREFETCH_BYTES = 4096;  // the hardware prefetcher starts too late on tiles of a few KB
+constexpr int PREFETCH_BYTES = 8192;  // the hardware prefetcher starts too late on tiles of a few KB
 
 ALWAYS_INLINE ints low_nibbles(ints v) { return bits_and(v, broadcast_byte(0xF)); }
 ALWAYS_INLINE ints high_nibbles(ints v) { return low_nibbles(shift_right(v, 4)); }
