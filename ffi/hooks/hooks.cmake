@@ -19,6 +19,7 @@ function(svc_add_hooks)
     svc_include_hook(draft_choice.h llama-common common/speculative.cpp)
     svc_include_hook(template_cache.h llama-common common/chat-auto-parser-generator.cpp)
     svc_include_hook(chat_hooks.h llama-common common/chat.cpp)
+    svc_include_hook(parser_text.h llama-common common/peg-parser.cpp)
     svc_include_hook(unused_grammar.h llama-common common/json-schema-to-grammar.cpp)
 endfunction()
 

@@ -2,12 +2,14 @@
 // must be what it would get from a model that has seen no other.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { LlamaPrompt } from "../../ffi/llama-prompt.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
+import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
 import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
-import { tinyBackend } from "../helpers/native.ts";
+import { native, tinyBackend } from "../helpers/native.ts";
 
 let used: LlamaBackend;
 beforeAll(async () => {
@@ -104,6 +106,26 @@ test("more kinds of requests than the cache holds", () => {
   });
   const first = Array.from({ length: 20 }, (_, index) => seen(used, prompt(index)));
   for (const index of first.keys()) expect(seen(used, prompt(index + 20))).toEqual(first[index] ?? {});
+});
+
+test("the text of a parser has no node to which nothing leads", () => {
+  const tools = Array.from({ length: 30 }, (_, index) => tool(`tool_${index}`, "word"));
+  const toolChoice = { type: "auto" } as const;
+  const rendered = render(used, { ...chatRequest("Hello").prompt, tools, toolChoice } as Prompt);
+  if (!(rendered instanceof LlamaPrompt)) throw new Error("a chat prompt is rendered by llama.cpp");
+  type Node = { readonly child?: number; readonly children?: readonly number[] };
+  const { parsers, rules, root }: { parsers: Node[]; rules: Record<string, number>; root: number } =
+    JSON.parse(takeText(native(), native().svc_render_parser(rendered.handle)));
+  const text = `<tool_call>\n{"name": "tool_29", "arguments": {"word": "x"}}\n</tool_call>`;
+  expect(rendered.parse(text)?.toolCalls.map(({ name }) => name)).toEqual(["tool_29"]);
+  rendered.free();
+  const led = new Set([root, ...Object.values(rules)]);
+  for (const id of led) for (const next of childrenOf(parsers[id])) led.add(next);
+  expect([...led].sort((a, b) => a - b)).toEqual([...parsers.keys()]);
+
+  function childrenOf({ child, children = [] }: Node = {}): readonly number[] {
+    return child === undefined ? children : [child];
+  }
 });
 
 test("a short prompt overtakes a very long one that is still being tokenized", () => {
