@@ -194,16 +194,19 @@ class template_set {
         for (const auto & [source, recent] : recent_parsers) {
             if (source == params.parser && same_options(*recent.params, *made)) return recent;
         }
-        made->parser.load(with_optional_arguments(params.parser));
+        load_parser(made->parser, params.parser);
         recent_parsers.push_front({params.parser, {made, ++parsers_made}});
         if (recent_parsers.size() > recent_max) recent_parsers.pop_back();
         return recent_parsers.front().second;
     }
 
-    // The same parser, for which a call may have no arguments: formats that write each argument apart want one, also of tools
-    // that require none.
-    static std::string with_optional_arguments(const std::string & parser) {
-        common_json arena = common_json::parse(parser);
+    // A parser for which a call may have no arguments: formats that write each argument apart want one, also of tools that require none.
+    static void load_parser(common_peg_arena & out, const std::string & text) {
+        if (text.find("\"tool-arg\"") == std::string::npos) {  // arguments are one value
+            out.load(text);
+            return;
+        }
+        common_json arena = common_json::parse(text);
         common_json & nodes = arena.at("parsers");
         for (size_t i = 0, n = nodes.size(); i < n; i++) {
             if (nodes[i].value("tag", "") != "tool-args" || !has_argument(nodes, i)) continue;
@@ -211,7 +214,7 @@ class template_set {
             nodes[i]["child"] = nodes.size();
             nodes.push_back(std::move(optional));
         }
-        return arena.dump();
+        out = common_peg_arena::from_json(arena);
     }
 
     // Whether a node of a parser consists of arguments, each apart.
