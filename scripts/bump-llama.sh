@@ -22,21 +22,25 @@ cd "$root"
 
 stage() { printf '\n== %s\n' "$*"; }
 
+# Minutes since the time $1.
+minutes() { echo "$(((($(date +%s) - $1) + 30) / 60)) min"; }
+
 outcomes=
 # NAME COMMAND...: a stage whose failure stops nothing. Prints the last lines of its log.
 try() {
     name=$1
     shift
     case " ${SVC_BUMP_SKIP:-} " in *" $name "*)
-        outcomes="$outcomes $name:skipped"
+        outcomes="$outcomes $name:skipped;"
         return
         ;;
     esac
     stage "$name"
     result=passed
+    began=$(date +%s)
     "$@" >"$build/bump-$name.log" 2>&1 || result=FAILED
     tail -n 15 "$build/bump-$name.log"
-    outcomes="$outcomes $name:$result"
+    outcomes="$outcomes $name:$result, $(minutes "$began");"
 }
 
 # The names of architectures that a source tree knows.
@@ -122,12 +126,25 @@ where_conflicts() {
     git -C "$source" grep -n '^<<<<<<<' | sed 's/:<<<<.*//; s/^/    /'
     git -C "$source" diff | sed -n '/^++<<<<<<</,/^++>>>>>>>/s/^/        /p' | head -n 40
 }
+# PATCH: with the names of the present release's files, without which nothing can be merged, if it has none.
+with_blobs() {
+    if grep -q '^index ' "$1"; then
+        cat "$1"
+        return
+    fi
+    (
+        GIT_INDEX_FILE=$(cd "$build" && pwd)/bump.index
+        export GIT_INDEX_FILE
+        git -C "$source" read-tree "$before"
+        git -C "$source" apply --cached "$root/$1" && git -C "$source" diff --cached --full-index "$before"
+    )
+}
 for patch in prebuilt/patches/*.patch; do
     name=$(basename "$patch")
     git -C "$source" add -A && git -C "$source" -c user.name=bump -c user.email=bump@localhost commit --quiet --allow-empty -m "$name"
     if git -C "$source" apply --index "$root/$patch" 2>/dev/null; then
         echo "$name: applies"
-    elif git -C "$source" apply --3way "$root/$patch" >"$log" 2>&1; then
+    elif with_blobs "$patch" | git -C "$source" apply --3way >"$log" 2>&1; then
         git -C "$source" diff --cached --full-index >"$patch"
         echo "$name: applied by three-way merge and rewritten"
     else
@@ -141,12 +158,13 @@ done
 if [ -n "$conflicts" ]; then
     name=${conflicts# }
     name=${name%% *}
-    git -C "$source" apply --3way "$root/prebuilt/patches/$name" 2>/dev/null || where_conflicts >/dev/null
+    patch=prebuilt/patches/$name
+    with_blobs "$patch" | git -C "$source" apply --3way 2>/dev/null || where_conflicts >/dev/null
     cat >&2 <<TEXT
 to resolve:$conflicts
 $source has $name with the conflicts above: edit the files there, then
 
-    git -C $source add -A
+    git -C $source add -A -- ':!*.rej'
     git -C $source diff --cached --full-index -U2 >prebuilt/patches/$name
     scripts/bump-llama.sh $version $build
 TEXT
@@ -158,12 +176,13 @@ stage "converter"
 
 stage "build"
 for what in llama shim; do
+    began=$(date +%s)
     prebuilt/build.sh $what "$build" >"$build/bump-build.log" 2>&1 || {
         grep -a -m 5 -A 3 'error:' "$build/bump-build.log" || tail -n 20 "$build/bump-build.log"
         echo "fix ffi/ or the hooks, then run this again; the log is $build/bump-build.log" >&2
         exit 1
     }
-    echo "$what: built"
+    echo "$what: built, $(minutes "$began")"
 done
 
 try kernels test/native/run.sh fast "$build"
