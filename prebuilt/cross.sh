@@ -93,8 +93,9 @@ zig_tools() {
     # Rust's panics unwind; C++ brings the library for it.
     unwinder=
     [ "$platform" != linux-x64-musl ] || unwinder=-lunwind
-    # zig links no bundles, CMake's kind of a library that is only opened; macOS opens others as well.
-    unbundled='for arg; do shift; [ "$arg" != -bundle ] || arg=-dynamiclib; set -- "$@" "$arg"; done'
+    # zig links no bundles, CMake's kind of a library that is only opened; macOS opens others as well. It has no processor armv8-a,
+    # and arm64 of macOS has no less.
+    unbundled='for arg; do shift; case $arg in -march=armv8-a) continue ;; -bundle) arg=-dynamiclib ;; esac; set -- "$@" "$arg"; done'
     shadow gcc "$unbundled
 exec $zig cc $flags $stack -s \"\$@\" $unwinder"
     # A DLL of zig exports the C library in it; the DLLs that import the former have their own.
