@@ -12,15 +12,19 @@ const TICK_MS = 10;
 const SET_BYTES = 128;
 
 export function threadSystem(native: Native, context: Handle): ThreadSystem {
+  let setAffinity: SetAffinity | undefined;
   return {
     tie: (count) => {
       native.svc_tie_threads(count);
-      const tied = tiedThreads();
+      setAffinity ??= affinityCall();
+      const tied = setAffinity === undefined ? [] : tiedThreads();
       // Two threads of one processor, or a team without a thread for each: not tied by us.
       const processors = new Set(tied.map(({ processor }) => processor));
       return tied.length === count && processors.size === count ? tied : [];
     },
-    move: moveThread,
+    move: (thread, processor) => {
+      if (setAffinity !== undefined) moveThread(setAffinity, thread, processor);
+    },
     waited: (thread) => {
       const text = readText(`/proc/self/task/${thread}/schedstat`);
       return text === undefined ? undefined : Number(text.split(" ")[1]) / 1e6; // running, waiting, slices
@@ -63,12 +67,22 @@ function readText(path: string): string | undefined {
   }
 }
 
-let setAffinity: ((thread: number, bytes: bigint, set: Uint8Array) => number) | undefined;
+type SetAffinity = (thread: number, bytes: bigint, set: Uint8Array) => number;
 
-function moveThread(thread: number, processor: number): void {
-  setAffinity ??= dlopen("libc.so.6", {
-    sched_setaffinity: { args: ["i32", "u64", "ptr"], returns: "i32" },
-  }).symbols.sched_setaffinity;
+/** sched_setaffinity of the C library, glibc's or musl's; undefined if neither is at hand. */
+function affinityCall(): SetAffinity | undefined {
+  for (const library of ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"]) {
+    try {
+      const call = { args: ["i32", "u64", "ptr"], returns: "i32" } as const;
+      return dlopen(library, { sched_setaffinity: call }).symbols.sched_setaffinity;
+    } catch {
+      // the next name
+    }
+  }
+  return undefined;
+}
+
+function moveThread(setAffinity: SetAffinity, thread: number, processor: number): void {
   const set = new Uint8Array(SET_BYTES);
   set[processor >> 3] = 1 << (processor & 7);
   setAffinity(thread, BigInt(SET_BYTES), set); // a refusal costs speed only
