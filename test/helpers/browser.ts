@@ -88,6 +88,22 @@ export async function say(page: Page, text: string): Promise<void> {
   await page.getByLabel("Regenerate answer").nth(before).waitFor();
 }
 
+/** How many records an object store of a database of the page's origin has. */
+export function storedRecords(page: Page, database: string, store: string): Promise<number> {
+  return page.evaluate(
+    (from) =>
+      new Promise<number>((resolve, reject) => {
+        const opening = indexedDB.open(from.database);
+        opening.onerror = () => reject(new Error("the database cannot be opened"));
+        opening.onsuccess = () => {
+          const counting = opening.result.transaction(from.store).objectStore(from.store).count();
+          counting.onsuccess = () => (opening.result.close(), resolve(counting.result));
+        };
+      }),
+    { database, store },
+  );
+}
+
 /** Accessibility violations of a page, found by axe. It injects a script, so the page's policy must be disabled. */
 export async function violations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);

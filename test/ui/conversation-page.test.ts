@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { append } from "../../ui/state/conversation.ts";
 import { emptyConversation, exportText } from "../../ui/state/transfer.ts";
-import { describeInBrowser, overLan, say, violations, visit } from "../helpers/browser.ts";
+import { describeInBrowser, overLan, say, storedRecords, violations, visit } from "../helpers/browser.ts";
 import { answer } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 import { until } from "../helpers/until.ts";
@@ -118,18 +118,7 @@ describeInBrowser("the conversation page", () => {
         await page.getByLabel(`Remove ${name}`).waitFor();
       };
       const names = (): Promise<readonly string[]> => page.locator(".composer .chip-name").allInnerTexts();
-      const storedFiles = (): Promise<number> =>
-        page.evaluate(
-          () =>
-            new Promise<number>((resolve, reject) => {
-              const opening = indexedDB.open("svc-drafts");
-              opening.onerror = () => reject(new Error("the database cannot be opened"));
-              opening.onsuccess = () => {
-                const counting = opening.result.transaction("drafts").objectStore("drafts").count();
-                counting.onsuccess = () => (opening.result.close(), resolve(counting.result));
-              };
-            }),
-        );
+      const storedFiles = (): Promise<number> => storedRecords(page, "svc-drafts", "drafts");
       const reload = async (): Promise<void> => {
         await page.reload();
         await page.getByLabel("Message").waitFor();

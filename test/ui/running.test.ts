@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { AnswerEvent } from "../../src/core/agent.ts";
-import { describeInBrowser, visit } from "../helpers/browser.ts";
+import { describeInBrowser, storedRecords, visit } from "../helpers/browser.ts";
 import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 import { until } from "../helpers/until.ts";
@@ -17,21 +17,6 @@ async function ask(page: Page, question: string): Promise<void> {
 
 const answers = (page: Page): Promise<readonly string[]> =>
   page.locator(".answer > .markdown").allInnerTexts();
-
-/** Questions of all conversations that wait in the browser's database. */
-function storedQuestions(page: Page): Promise<number> {
-  return page.evaluate(
-    () =>
-      new Promise<number>((resolve, reject) => {
-        const opening = indexedDB.open("svc");
-        opening.onerror = () => reject(new Error("the database cannot be opened"));
-        opening.onsuccess = () => {
-          const counting = opening.result.transaction("queued").objectStore("queued").count();
-          counting.onsuccess = () => (opening.result.close(), resolve(counting.result));
-        };
-      }),
-  );
-}
 
 describeInBrowser("a running answer", () => {
   const ui = scriptedUi();
@@ -67,7 +52,7 @@ describeInBrowser("a running answer", () => {
       await page.getByText("Half 0").waitFor();
       await ask(page, "Two");
       await page.locator(".queued-text").waitFor();
-      await until("it is stored", async () => (await storedQuestions(page)) === 1);
+      await until("it is stored", async () => (await storedRecords(page, "svc", "queued")) === 1);
       await page.reload();
       await page.getByText("Half 0").waitFor();
       expect(await page.getByLabel("Stop").count()).toBe(1);
