@@ -143,9 +143,11 @@ describe("a pull", () => {
     const release = hub.hold();
     const started = await post(first.url, "/v1/hub/pull", { source: ID, stream: false });
     const { id } = (await started.json()) as HubPull;
-    await until("it goes on where it broke off", () =>
-      hub.requests.some((line) => line.includes("bytes=1000000-")),
+    await until(
+      "it goes on where it broke off",
+      async () => (await pullOf(first.url))?.completed_bytes === 1_000_010,
     );
+    expect(hub.requests.at(-1)).toContain("bytes=1000000-");
     const paused = await post(first.url, `/v1/hub/pulls/${id}/pause`);
     expect(await paused.json()).toMatchObject({
       id,
