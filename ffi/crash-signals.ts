@@ -8,7 +8,7 @@ const PR_SET_DUMPABLE = 4;
 
 /**
  * Makes this process end at once, without a core file, when native code crashes; the parent reports it. The runtime's own
- * handlers would report a bug of the runtime. Does nothing on systems other than Linux with glibc.
+ * handlers would report a bug of the runtime. Does nothing on systems other than Linux.
  */
 export function leaveCrashesToParent(): void {
   if (process.platform !== "linux") return;

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 const BACKLOG = 65_535;
 const LISTEN_STATE = "0A";
 
-/** Raises the backlog of this process's listening sockets on a port. Does nothing on systems other than Linux with glibc. */
+/** Raises the backlog of this process's listening sockets on a port. Does nothing on systems other than Linux. */
 export function raiseBacklog(port: number): void {
   if (process.platform !== "linux") return;
   try {

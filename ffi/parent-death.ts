@@ -21,7 +21,7 @@ const POLL_HANG_UP = 16;
 
 /**
  * Has the kernel kill this process when its parent is gone. `pipe` is the descriptor of the parent's pipe, where it has one.
- * Does nothing on systems other than Linux with glibc, where a helper ends at the next turn of its event loop.
+ * Does nothing on systems other than Linux, where a helper ends at the next turn of its event loop.
  */
 export function endWithParent(pipe: number): void {
   if (process.platform !== "linux") return;

@@ -69,17 +69,14 @@ function readText(path: string): string | undefined {
 
 type SetAffinity = (thread: number, bytes: bigint, set: Uint8Array) => number;
 
-/** sched_setaffinity of the C library, glibc's or musl's; undefined if neither is at hand. */
+/** sched_setaffinity of glibc, or of musl, which answers to every name of a C library; undefined elsewhere. */
 function affinityCall(): SetAffinity | undefined {
-  for (const library of ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"]) {
-    try {
-      const call = { args: ["i32", "u64", "ptr"], returns: "i32" } as const;
-      return dlopen(library, { sched_setaffinity: call }).symbols.sched_setaffinity;
-    } catch {
-      // the next name
-    }
+  try {
+    const call = { args: ["i32", "u64", "ptr"], returns: "i32" } as const;
+    return dlopen("libc.so.6", { sched_setaffinity: call }).symbols.sched_setaffinity;
+  } catch {
+    return undefined;
   }
-  return undefined;
 }
 
 function moveThread(setAffinity: SetAffinity, thread: number, processor: number): void {
