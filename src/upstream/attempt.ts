@@ -58,6 +58,7 @@ class Call {
   private heardMs = 0;
   private reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   private isRead = false; // the body, to its end
+  private fault: unknown; // of an event that came with valid ones, which count first
 
   constructor(lease: Lease, options: AttemptOptions, signal: AbortSignal) {
     this.lease = lease;
@@ -161,7 +162,8 @@ class Call {
   /** Reads until there are more chunks; false at the end of the stream. Throws StreamError for an invalid chunk. */
   private async more(events: EventReader, chunks: WireChunk[]): Promise<boolean> {
     while (chunks.length === 0) {
-      const { reader } = this;
+      const { reader, fault } = this;
+      if (fault !== undefined) throw fault;
       if (reader === undefined || this.isRead) return false;
       const { done, value } = await reader.read();
       this.heardMs = performance.now();
@@ -169,16 +171,27 @@ class Call {
         this.isRead = true;
         return false;
       }
-      for (const data of events.push(value)) {
+      if (this.take(events.push(value), chunks)) return chunks.length > 0;
+    }
+    return true;
+  }
+
+  /** Adds what the events say to the chunks; true after the last one. Throws StreamError for an invalid event, or has `more` do so. */
+  private take(events: readonly string[], chunks: WireChunk[]): boolean {
+    try {
+      for (const data of events) {
         const chunk = this.exchange.read(data);
         if (chunk === END) {
           this.finishReading();
-          return chunks.length > 0;
+          return true;
         }
         if (chunk !== undefined) chunks.push(chunk);
       }
+    } catch (thrown) {
+      if (chunks.length === 0) throw thrown;
+      this.fault = thrown;
     }
-    return true;
+    return false;
   }
 
   /** Reads the body to its end, right after the last event, so that the connection can be reused. */

@@ -142,6 +142,11 @@ describe("after the first byte nothing is repeated", () => {
       "sent an event that is not a completion",
     ],
     [
+      "garbage follows in the same packet",
+      { type: "answer", chunks: [...begun, { choices: 5 }] },
+      "sent an event that is not a completion",
+    ],
+    [
       "an error follows",
       { type: "answer", pauseMs: 20, chunks: [...begun, { error: { message: "out of memory" } }] },
       "ended the answer with an error: out of memory",
