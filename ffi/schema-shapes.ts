@@ -15,6 +15,11 @@ export interface Shape {
   readonly required: ReadonlySet<string>;
 }
 
+const ONE_TYPE: ReadonlyMap<unknown, ReadonlySet<JsonType>> = new Map([
+  ...TYPES.map((type) => [type, new Set([type])] as const),
+  ["integer", new Set(["number"] as const)] as const,
+]);
+
 /** Maximum ways; with more, the alternatives are ignored. */
 const SHAPES_MAX = 16;
 /** Maximum nesting of references and alternatives. */
@@ -34,14 +39,24 @@ function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether a schema refers to no others that apply as well, as most do. */
+function isPlain(node: unknown): boolean {
+  return !isObject(node) || !("$ref" in node || "allOf" in node || "anyOf" in node || "oneOf" in node);
+}
+
 function unescape(word: string): string {
+  if (!word.includes("~")) return word; // as most
   return word.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+function escape(word: string): string {
+  return word.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
 /** The pointer of a member. */
 export function below(pointer: string, ...words: readonly (string | number)[]): string {
   return words.reduce<string>(
-    (at, word) => `${at}/${String(word).replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    (at, word) => `${at}/${/[~/]/.test(String(word)) ? escape(String(word)) : word}`,
     pointer,
   );
 }
@@ -49,6 +64,7 @@ export function below(pointer: string, ...words: readonly (string | number)[]): 
 /** A JSON schema, with lookup of its parts. */
 export class Schema {
   readonly root: Json;
+  private readonly parts = new Map<string, unknown>(); // by pointer
 
   constructor(root: Json) {
     this.root = root;
@@ -56,12 +72,15 @@ export class Schema {
 
   /** The part at a pointer; undefined if missing. */
   at(pointer: string): unknown {
-    let here: unknown = this.root;
-    for (const word of pointer.split("/").slice(1).map(unescape)) {
-      if (typeof here !== "object" || here === null || !Object.hasOwn(here, word)) return undefined;
-      here = Reflect.get(here, word);
-    }
-    return here;
+    if (pointer === "") return this.root;
+    if (this.parts.has(pointer)) return this.parts.get(pointer);
+    const end = pointer.lastIndexOf("/");
+    const whole = this.at(pointer.slice(0, Math.max(0, end)));
+    const word = unescape(pointer.slice(end + 1));
+    const isHeld = typeof whole === "object" && whole !== null && Object.hasOwn(whole, word);
+    const part: unknown = isHeld ? Reflect.get(whole, word) : undefined;
+    this.parts.set(pointer, part);
+    return part;
   }
 
   private target(node: Json): string | undefined {
@@ -73,6 +92,8 @@ export class Schema {
 
   /** Ways to satisfy all of some parts. */
   private ways(pointers: readonly string[], depth = 0): readonly (readonly string[])[] {
+    const [only = "", ...others] = pointers;
+    if (pointers.length > 0 && others.length === 0 && isPlain(this.at(only))) return [pointers];
     let all: (readonly string[])[] = [[]];
     for (const pointer of pointers) {
       const ways = this.waysOf(pointer, depth);
@@ -84,8 +105,7 @@ export class Schema {
 
   private waysOf(pointer: string, depth: number): readonly (readonly string[])[] {
     const node = this.at(pointer);
-    if (!isObject(node) || depth > DEPTH_MAX) return [[pointer]];
-    if (!["$ref", "allOf", "anyOf", "oneOf"].some((keyword) => keyword in node)) return [[pointer]]; // as most
+    if (!isObject(node) || depth > DEPTH_MAX || isPlain(node)) return [[pointer]];
     const target = this.target(node);
     const both = [
       ...(target === undefined ? [] : [target]),
@@ -268,6 +288,9 @@ function typeOf(value: unknown): JsonType {
 function typesOf(node: unknown): ReadonlySet<JsonType> {
   if (node === false) return new Set();
   if (!isObject(node)) return new Set(TYPES);
+  const one = ONE_TYPE.get(node["type"]);
+  const isOnly = one !== undefined && !("enum" in node || "const" in node || "nullable" in node);
+  if (isOnly) return one; // as most
   let types = new Set<JsonType>(TYPES);
   if (node["type"] !== undefined) {
     const named = Array.isArray(node["type"]) ? node["type"] : [node["type"]];
