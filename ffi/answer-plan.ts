@@ -5,6 +5,7 @@ import type { Prompt } from "../src/core/run.ts";
 import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/worker/text/backend.ts";
 import type { AnswerConstraint, AnswerSource } from "../src/worker/text/constraint-backend.ts";
 import { answerGrammar, callGrammar } from "./answer-grammar.ts";
+import { isCertain } from "./certain-schemas.ts";
 import type { Markup } from "./markup.ts";
 import { framesContent, readPeg } from "./peg.ts";
 import type { Recent } from "./recent.ts";
@@ -88,8 +89,12 @@ export function contentPlanner(info: RenderInfo, source: PlanSource): AnswerPlan
     if (!framesContent(readPeg(peg), prefix)) return undefined;
     const rules = { tools: [], required: false, single: false, reasons: reasonsFirst(info) };
     const held = { ...rules, content: contentSource(content) };
-    return { from: "start", constraint: answerGrammar({ peg, prefix, markup: source.markup() }, held) };
+    return planned("start", answerGrammar({ peg, prefix, markup: source.markup() }, held));
   };
+}
+
+function planned(from: AnswerPlan["from"], constraint: AnswerConstraint): AnswerPlan {
+  return { from, constraint, certain: isCertain(constraint) };
 }
 
 function reasonsFirst({ thinks, thinking_start: start, generation_prompt: written }: RenderInfo): boolean {
@@ -112,10 +117,10 @@ export function answerPlanner(
     const format = { peg: source.peg(), prefix, markup: source.markup() };
     if (required || content !== undefined || (info.has_grammar && !marked)) {
       const held = content === undefined ? {} : { content: contentSource(content) };
-      return { from: "start", constraint: checked(answerGrammar(format, { ...rules, required, ...held })) };
+      return planned("start", checked(answerGrammar(format, { ...rules, required, ...held })));
     }
     const constraint = checked(callGrammar(format, { ...rules, required: true }));
-    return { from: marked ? "marker" : "name", constraint };
+    return planned(marked ? "marker" : "name", constraint);
   };
   return (content) => {
     const key = JSON.stringify([parser, prefix, required, marked, info.has_grammar, rules, content]);

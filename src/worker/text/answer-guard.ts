@@ -116,7 +116,7 @@ export class AnswerGuard {
 }
 
 /** Runs a step of the grammar; returns the ServiceError that it throws. */
-function attempt(step: () => void): ErrorData | undefined {
+export function attempt(step: () => void): ErrorData | undefined {
   try {
     step();
     return undefined;

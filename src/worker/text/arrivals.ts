@@ -32,6 +32,8 @@ interface Incoming extends Arrival {
 /** The grammar of the answer's tool calls, known once the prompt is rendered. */
 interface IncomingCalls {
   readonly plan: AnswerPlan;
+  /** The run may begin before the grammar is compiled. */
+  readonly isLate: boolean;
   pending: PendingGrammar | undefined;
   matcher: Matcher | undefined;
 }
@@ -176,11 +178,13 @@ function advance(
   const awaited = calls?.pending;
   if (calls !== undefined && awaited !== undefined) {
     calls.pending = undefined;
-    calls.matcher = awaited.take(waitMs);
+    calls.matcher = awaited.take(calls.isLate ? 0 : waitMs);
     if (calls.matcher === undefined) calls.pending = awaited;
   }
   const isReady =
-    incoming.pending === undefined && incoming.grammar === undefined && calls?.pending === undefined;
+    incoming.pending === undefined &&
+    incoming.grammar === undefined &&
+    (calls?.pending === undefined || calls.isLate);
   return isReady ? incoming.prompt : undefined;
 }
 
@@ -193,14 +197,15 @@ function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () 
   const plan = prompt.plan(content);
   if (plan !== undefined) {
     const pending = constraints().compile(plan.constraint, content === undefined ? "tools" : constraintParam);
-    incoming.calls = { plan, pending, matcher: undefined };
+    const isLate = plan.certain && plan.from !== "start" && request.choices === 1;
+    incoming.calls = { plan, isLate, pending, matcher: undefined };
   } else if (needsPrompt(request) && content !== undefined) {
     incoming.grammar = constraints().compile(content, constraintParam);
   }
 }
 
 function matchersOf({ matcher, calls }: Incoming): MatcherSet {
-  return new MatcherSet(matcher, calls?.plan, calls?.matcher);
+  return new MatcherSet(matcher, calls?.plan, calls?.matcher ?? calls?.pending);
 }
 
 function drop({ pending, prompt, grammar, matcher, calls }: Incoming): void {

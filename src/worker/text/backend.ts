@@ -90,6 +90,8 @@ export interface PendingPrompt {
 export interface AnswerPlan {
   readonly from: "start" | "marker" | "name";
   readonly constraint: AnswerConstraint;
+  /** The grammar is known to compile and to enforce all of its schemas. */
+  readonly certain: boolean;
 }
 
 /** A rendered prompt. `free` it when the run has ended. */

@@ -1,7 +1,7 @@
 // Candidates for admission among the waiting sequences, and whose media are encoded in advance.
 
 import type { AdapterId } from "../../core/adapter.ts";
-import type { EngineSequence } from "./choice.ts";
+import { awaitsGrammar, type EngineSequence } from "./choice.ts";
 import type { KvCache } from "./kv.ts";
 import type { MediaStore } from "./media.ts";
 import type { Candidate } from "./scheduler.ts";
@@ -25,7 +25,7 @@ export interface CandidateSearch extends QueueView {
 
 /**
  * The first waiting sequences with their prefix hits, except those that should wait for a prefix, those whose blocks are
- * being read or restored and those whose media are not encoded yet. The search stops at a sequence of another adapter: it must find
+ * being read or restored, those whose media are not encoded yet and those whose next token needs a grammar that is not compiled yet. The search stops at a sequence of another adapter: it must find
  * room when its adapter is scheduled.
  */
 export function findCandidates(search: CandidateSearch): readonly Candidate<EngineSequence>[] {
@@ -36,7 +36,7 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
   const max = Math.min(CANDIDATES_MAX, search.max);
   for (const sequence of waiting) {
     if (candidates.length >= max) break;
-    if (kv.isHeld(sequence, running)) continue;
+    if (kv.isHeld(sequence, running) || awaitsGrammar(sequence)) continue;
     const isOther = sequence.adapter !== adapter;
     if (isOther && sequence.media.length === 0) break;
     const match = kv.hits.find(sequence, running, ahead);

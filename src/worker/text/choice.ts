@@ -1,10 +1,11 @@
 // One choice of a run: the owner of its sequence, and how constraints apply to its answer (a grammar for the content, one
 // for tool calls from the answer's first token or from a call's beginning on).
 
+import { assert } from "../../core/assert.ts";
 import type { ErrorData } from "../../core/error.ts";
-import { AnswerGuard, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./answer-guard.ts";
+import { AnswerGuard, attempt, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./answer-guard.ts";
 import type { AnswerPlan, RenderedPrompt } from "./backend.ts";
-import type { Matcher } from "./constraint-backend.ts";
+import type { Matcher, PendingGrammar } from "./constraint-backend.ts";
 import type { DraftLength } from "./decode/draft-length.ts";
 import type { Fingerprint } from "./fingerprint.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
@@ -27,14 +28,53 @@ export interface Choice {
 /** The grammar of tool calls, until one begins. */
 export interface PendingCalls {
   readonly from: "marker" | "name";
-  readonly matcher: Matcher;
+  readonly grammar: CallGrammar;
   /** Names of the tools, in quotes. */
   readonly names: readonly string[];
   /** A call that leaves the grammar fails the run, because its arguments must follow their schemas. */
   readonly strict: boolean;
 }
 
+/** The grammar of tool calls. The prompt is computed while it compiles, and the answer's first token sampled. */
+export class CallGrammar {
+  private pending: PendingGrammar | undefined;
+  private ready: Matcher | undefined;
+
+  constructor(grammar: PendingGrammar | Matcher) {
+    if ("take" in grammar) this.pending = grammar;
+    else this.ready = grammar;
+  }
+
+  get isPending(): boolean {
+    return this.pending !== undefined;
+  }
+
+  /** Undefined while it is pending. */
+  get matcher(): Matcher | undefined {
+    return this.ready;
+  }
+
+  /** Waits up to `waitMs` until it is compiled. Returns the error of a grammar that does not compile. */
+  take(waitMs: number): ErrorData | undefined {
+    const { pending } = this;
+    this.pending = undefined; // when `take` throws, nothing is left to free
+    const error = attempt(() => (this.ready = pending?.take(waitMs)));
+    if (error === undefined && this.ready === undefined) this.pending = pending;
+    return error;
+  }
+
+  free(): void {
+    this.pending?.free();
+    this.ready?.free();
+  }
+}
+
 export type EngineSequence = Sequence<Choice>;
+
+/** Whether its next token needs a grammar that is still being compiled. */
+export function awaitsGrammar({ generated, owner }: EngineSequence): boolean {
+  return generated > 0 && owner.calls?.grammar.isPending === true;
+}
 
 /** Whether the answer may begin with reasoning. */
 function mayReason({ format }: RenderedPrompt): boolean {
@@ -45,10 +85,17 @@ function mayReason({ format }: RenderedPrompt): boolean {
 export class MatcherSet {
   private readonly content: Matcher | undefined;
   private readonly plan: AnswerPlan | undefined;
-  private readonly calls: Matcher | undefined;
+  private readonly calls: Matcher | PendingGrammar | undefined;
 
-  /** `content`: for the answer's content. `calls`: for tool calls, or for the whole answer, as `plan` says. */
-  constructor(content: Matcher | undefined, plan: AnswerPlan | undefined, calls: Matcher | undefined) {
+  /**
+   * `content`: for the answer's content. `calls`: for tool calls, or for the whole answer, as `plan` says; pending only for
+   * a single choice whose calls begin later.
+   */
+  constructor(
+    content: Matcher | undefined,
+    plan: AnswerPlan | undefined,
+    calls: Matcher | PendingGrammar | undefined,
+  ) {
     this.content = content;
     this.plan = plan;
     this.calls = calls;
@@ -56,12 +103,16 @@ export class MatcherSet {
 
   /** Schema locations of the request that are not enforced. */
   get unenforced(): readonly string[] {
-    const all = [this.content?.unenforced, this.plan?.constraint.unenforced, this.calls?.unenforced];
+    const { calls } = this;
+    const ofCalls = calls === undefined || "take" in calls ? undefined : calls.unenforced;
+    const all = [this.content?.unenforced, this.plan?.constraint.unenforced, ofCalls];
     return [...new Set(all.flatMap((places) => places ?? []))];
   }
 
   clone(): MatcherSet {
-    return new MatcherSet(this.content?.clone(), this.plan, this.calls?.clone());
+    const { calls } = this;
+    assert(calls === undefined || "clone" in calls, "choices do not share a pending grammar");
+    return new MatcherSet(this.content?.clone(), this.plan, calls?.clone());
   }
 
   free(): void {
@@ -72,7 +123,7 @@ export class MatcherSet {
   /** The guard from the first token on, and the grammar of calls that begin later. They own the matchers. */
   hold(prompt: RenderedPrompt): Pick<Choice, "guard" | "calls"> {
     const { content, plan, calls } = this;
-    if (plan?.from === "start" && calls !== undefined)
+    if (plan?.from === "start" && calls !== undefined && "clone" in calls)
       return { guard: new AnswerGuard(calls, NO_ESCAPES, "matching"), calls: undefined };
     const pending = plan === undefined || calls === undefined ? undefined : pendingCalls(plan, calls);
     if (content === undefined) return { guard: undefined, calls: pending };
@@ -83,26 +134,27 @@ export class MatcherSet {
   }
 }
 
-function pendingCalls({ from, constraint }: AnswerPlan, matcher: Matcher): PendingCalls {
+function pendingCalls({ from, constraint }: AnswerPlan, calls: Matcher | PendingGrammar): PendingCalls {
   const { sources } = constraint;
   const names = sources.map(({ at }) => `"${at.slice(at.indexOf(".") + 1)}"`);
   const strict = sources.some((source) => source.strict);
-  return { from: from === "name" ? "name" : "marker", matcher, names, strict };
+  return { from: from === "name" ? "name" : "marker", grammar: new CallGrammar(calls), names, strict };
 }
 
 /** When a tool call has begun, switches the guard to the grammar of the tools. Returns the error if the call breaks it. */
 export function beginCalls({ owner }: EngineSequence): ErrorData | undefined {
   const { calls, output } = owner;
-  if (calls === undefined) return undefined;
+  const matcher = calls?.grammar.matcher;
+  if (calls === undefined || matcher === undefined) return undefined;
   const text = calls.from === "marker" ? output.callText() : nameText(calls, output);
   if (text === undefined) return undefined;
   owner.calls = undefined;
-  if (text === "" || calls.matcher.feed(text) === "rejected") {
-    calls.matcher.free();
+  if (text === "" || matcher.feed(text) === "rejected") {
+    matcher.free();
     return text !== "" && calls.strict ? OUTSIDE_GRAMMAR : undefined;
   }
   owner.guard?.free();
-  owner.guard = new AnswerGuard(calls.matcher, NO_ESCAPES, "matching");
+  owner.guard = new AnswerGuard(matcher, NO_ESCAPES, "matching");
   owner.draftLength = undefined; // drafts know no grammar
   return undefined;
 }

@@ -58,7 +58,7 @@ export interface EngineDeps {
 }
 
 /**
- * worked: more work may be left. rendering: only prompts are being rendered, or media encoded. idle: nothing to do until a
+ * worked: more work may be left. rendering: only prompts are being rendered, grammars compiled or media encoded. idle: nothing to do until a
  * message arrives or a tier has read blocks.
  */
 export type StepOutcome = "worked" | "rendering" | "idle";
@@ -148,6 +148,7 @@ export class Engine {
     const isBusy = runningSet.running.length > 0 || runningSet.waiting.length > 0;
     arrivals.take(isBusy ? 0 : waitMs, (arrival, prompt, matchers) => runs.accept(arrival, prompt, matchers));
     this.takeEncodings(0);
+    runs.takeGrammars(0);
     const { rows, separate } = runningSet.schedule(this.context.cost, this.now());
     if (rows.length > 0 || separate.length > 0) {
       runs.reportPrompts(rows);
@@ -160,7 +161,8 @@ export class Engine {
       this.kv.writeBlock();
       return "worked";
     }
-    assert(runningSet.running.length === 0, "a running sequence always has rows");
+    if (runs.takeGrammars(waitMs)) return "rendering";
+    assert(runningSet.running.length === 0, "a running sequence has rows, or awaits a grammar");
     if (media.pending > 0) {
       this.takeEncodings(waitMs);
       return "rendering";

@@ -3,7 +3,7 @@
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import type { Backend } from "./backend.ts";
 import { requestEncodings, findCandidates, type QueueView } from "./candidates.ts";
-import type { EngineSequence } from "./choice.ts";
+import { awaitsGrammar, type EngineSequence } from "./choice.ts";
 import type { KvCache } from "./kv.ts";
 import type { MediaStore } from "./media.ts";
 import { Newcomers } from "./newcomers.ts";
@@ -139,7 +139,8 @@ export class RunningSet {
 
   /** Plans a step of one adapter, and admits and preempts as planned. */
   private scheduleFor(adapter: AdapterId, cost: StepCost, nowMs: number): Rows {
-    const isEligible = (sequence: EngineSequence): boolean => sequence.adapter === adapter;
+    const isEligible = (sequence: EngineSequence): boolean =>
+      sequence.adapter === adapter && !awaitsGrammar(sequence);
     const candidates = findCandidates({ ...this.view(), adapter, max: this.freeRuns() });
     const served = this.slots.filter(isEligible);
     const planned = plan<EngineSequence>({

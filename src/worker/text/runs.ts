@@ -7,7 +7,7 @@ import type { RunId } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
-import { beginCalls, type EngineSequence, type MatcherSet } from "./choice.ts";
+import { awaitsGrammar, beginCalls, type EngineSequence, type MatcherSet } from "./choice.ts";
 import type { TokenTexts } from "./detokenize.ts";
 import type { Logprobs } from "./logprobs.ts";
 import { chunksFrom, cutFrom } from "./media-layout.ts";
@@ -38,6 +38,8 @@ const ENGINE_FAILED: ErrorData = {
 
 export class Runs {
   private readonly deps: RunsDeps;
+  /** Sequences whose grammars are being compiled. */
+  private readonly compiling = new Set<EngineSequence>();
 
   constructor(deps: RunsDeps) {
     this.deps = deps;
@@ -75,7 +77,26 @@ export class Runs {
     // An echo without log probabilities needs no computation. Without an echo, the prompt is computed even if the cap is 0.
     const isEcho = tokenCap === 0 && request.echo === true && !sequence.scoresPrompt;
     if (isEcho) this.endChoice(sequence, "length", false, this.deps.now());
-    else this.deps.runningSet.add(sequence);
+    else {
+      this.deps.runningSet.add(sequence);
+      if (sequence.owner.calls?.grammar.isPending === true) this.compiling.add(sequence);
+    }
+  }
+
+  /** Takes compiled grammars, waiting up to `waitMs` for one that a next token needs. Whether it has waited for one. */
+  takeGrammars(waitMs: number): boolean {
+    let waited = false;
+    for (const sequence of this.compiling) {
+      const { run, calls } = sequence.owner;
+      const isAwaited = awaitsGrammar(sequence);
+      const error = calls?.grammar.take(isAwaited && !waited ? waitMs : 0);
+      waited ||= isAwaited;
+      if (error === undefined && calls?.grammar.isPending === true) continue;
+      this.compiling.delete(sequence);
+      const callError = error ?? beginCalls(sequence);
+      if (callError !== undefined) this.fail(run, callError);
+    }
+    return waited;
   }
 
   /** Reports how far the prompts are that a step goes on with. */
@@ -146,6 +167,7 @@ export class Runs {
     runningSet.release(sequence, keep);
     backend.freeSampler(sequence.sampler);
     sequence.owner.guard?.free();
-    sequence.owner.calls?.matcher.free();
+    sequence.owner.calls?.grammar.free();
+    this.compiling.delete(sequence);
   }
 }
