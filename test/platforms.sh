@@ -54,4 +54,4 @@ done
 
 tests=("$@")
 [ $# != 0 ] || tests=(test/e2e/{text,streams,schemas,messages,ollama,speech,state}.test.ts)
-SVC_BINARY=$work/svc emulated node_modules/.bin/bun test --timeout 600000 "${tests[@]}"
+SVC_TEST_PATIENCE=10 SVC_BINARY=$work/svc emulated node_modules/.bin/bun test --timeout 600000 "${tests[@]}"

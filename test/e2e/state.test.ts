@@ -117,7 +117,7 @@ describe("a state in a file", () => {
       truncated?: boolean;
     }[];
     expect(listed.filter(({ truncated }) => truncated === true)).toEqual([]); // no half of any other either
-  }, 120_000);
+  }, 300_000);
 
   test("keeps sessions and stored responses across a restart", async () => {
     const flags = ["--state", `sqlite:${join(newFolder(), "state.db")}`];

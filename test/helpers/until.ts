@@ -1,20 +1,23 @@
 /** How often a condition is looked at, milliseconds. */
 const POLL_MS = 5;
+/** Factor on how long to wait at most, for processors that are emulated (test/platforms.sh). */
+const PATIENCE = Number(process.env["SVC_TEST_PATIENCE"] ?? 1);
 
 /**
  * Waits until `condition` gives something other than false or undefined, and returns it. Throws when that takes longer
- * than `withinMs`; `what` completes the sentence "… did not happen".
+ * than `withinMs` times SVC_TEST_PATIENCE; `what` completes the sentence "… did not happen".
  */
 export async function until<T>(
   what: string,
   condition: () => T | false | undefined | Promise<T | false | undefined>,
   withinMs = 20_000,
 ): Promise<T> {
-  const deadline = performance.now() + withinMs;
+  const patientMs = withinMs * PATIENCE;
+  const deadline = performance.now() + patientMs;
   for (;;) {
     const result = await condition();
     if (result !== false && result !== undefined) return result;
-    if (performance.now() > deadline) throw new Error(`within ${withinMs} ms this did not happen: ${what}`);
+    if (performance.now() > deadline) throw new Error(`within ${patientMs} ms this did not happen: ${what}`);
     await Bun.sleep(POLL_MS);
   }
 }
