@@ -68,6 +68,37 @@ abi_hash() {
     sed 's://.*$::' "$1" | tr -d ' \t\n' | sha256sum | cut -c1-16
 }
 
+# Whether the platform is one of Debian's, whose compilers and packages are used. zig builds for others (cross.sh).
+is_debian() {
+    case $platform in
+    linux-*-musl | windows-* | macos-*) return 1 ;;
+    esac
+}
+
+# LIBRARY HEADER ARGUMENT…: links a C interface, which exports the functions of its header alone. zig exports everything on macOS.
+link_interface() {
+    own=$1 name=$lib$1$so
+    functions=$(sed -n "s/^SVC_API.*[ *]\($1_[a-z_]*\)(.*/\1/p" "$2")
+    shift 2
+    case $platform in
+    windows-*)
+        printf 'EXPORTS\n%s\n' "$functions" >"$build/$own.def"
+        ${linker:-gcc} -shared -o "$out/$name" "$build/$own.def" "$@"
+        ;;
+    macos-*)
+        echo "$functions" | sed 's/^/_/' >"$build/$own.list"
+        ${linker:-gcc} -dynamiclib -o "$out/$name" "-Wl,-install_name,@loader_path/$name" "-Wl,-exported_symbols_list,$build/$own.list" \
+            -Wl,-dead_strip "$@"
+        ;;
+    *)
+        printf '{ global: %s_*; local: *; };\n' "$own" >"$build/$own.map"
+        ${linker:-gcc} -fPIC -shared -o "$out/$name" "-Wl,-soname,$name" "-Wl,--version-script=$build/$own.map" \
+            -Wl,--gc-sections -Wl,--no-undefined "$@"
+        ;;
+    esac
+    strip_libraries "$out/$name"
+}
+
 get_source() {
     # Not `npm ci`: it insists on lock entries for every platform's optional binaries, which are not wanted here.
     (cd "$here/source" && npm install --no-save --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error)
@@ -134,10 +165,12 @@ build_grammar() {
     SVC_ABI_HASH=$(abi_hash "$crate/svc_grammar.h") RUSTFLAGS="$flags" \
         cargo build --release --locked --manifest-path "$crate/Cargo.toml" --target-dir "$build/grammar"
     # Linked here, not by cargo: llguidance brings a C ABI of its own, which cargo would export beside ours.
-    printf '{ global: svc_grammar_*; local: *; };\n' >"$build/grammar.map"
-    gcc -shared -o "$out/libsvc_grammar.so" -Wl,-soname,libsvc_grammar.so -Wl,--version-script="$build/grammar.map" \
-        -Wl,-u,svc_grammar_open -Wl,--gc-sections -Wl,--no-undefined "$build/grammar/release/libsvc_grammar.a" -lpthread -lm
-    strip --strip-unneeded "$out/libsvc_grammar.so"
+    case $platform in
+    windows-*) set -- -lkernel32 -lntdll -luserenv -lws2_32 -ldbghelp ;;
+    macos-*) set -- -Wl,-u,_svc_grammar_open ;;
+    *) set -- -Wl,-u,svc_grammar_open -lpthread -lm ;;
+    esac
+    link_interface svc_grammar "$crate/svc_grammar.h" "$build/grammar/release/libsvc_grammar.a" "$@"
     "$bun" "$here/crate-licenses.ts" "$crate" "$here/LICENSES/llguidance-crates.txt"
 }
 
@@ -185,29 +218,103 @@ build_image_shim() {
     strip --strip-unneeded "$out/image/libsvc_image.so"
 }
 
+# build_image and build_image_shim where zig compiles: one CPU variant, no OpenMP, other names. Apart from them, since their text is
+# among the inputs of archives that take half an hour each.
+build_image_elsewhere() {
+    crate=$here/source/image
+    cargo fetch --quiet --locked --manifest-path "$crate/Cargo.toml"
+    version=$(sed -n '/^name = "diffusion-rs-sys"/{n;s/version = "\(.*\)"/\1/p}' "$crate/Cargo.lock")
+    if [ ! -d "$diffusion" ]; then
+        cp -r "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/diffusion-rs-sys-"$version"/stable-diffusion.cpp "$diffusion"
+        git -C "$diffusion" init --quiet
+        for patch in "$here"/patches/image/*.patch; do git -C "$diffusion" apply "$patch"; done
+    fi
+    map="-ffile-prefix-map=$diffusion=stable-diffusion.cpp"
+    cmake -S "$diffusion" -B "$build/image" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+        -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map -fexceptions" \
+        "-DCMAKE_CXX_FLAGS=$map -fvisibility=hidden -fvisibility-inlines-hidden" \
+        -DSD_BUILD_EXAMPLES=OFF -DSD_WEBP=OFF -DSD_WEBM=OFF -DSD_BUILD_SHARED_GGML_LIB=ON -DBUILD_SHARED_LIBS=ON \
+        -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_OPENMP=OFF
+    ninja -C "$build/image" stable-diffusion ggml ggml-cpu
+    modules=$so
+    [ $so != .dylib ] || modules=.so
+    (
+        bin=$build/image/bin out=$out/image linker=g++
+        for name in ggml-base ggml; do cp -L "$bin/$lib$name$so" "$out/$(shared_name $name)"; done
+        cp "$bin/${lib}ggml-cpu$modules" "$out/"
+        link_interface svc_image "$root/ffi/image/svc_image.h" -std=c++17 -O3 -fvisibility=hidden -fvisibility-inlines-hidden \
+            -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/image/svc_image.h")\"" \
+            -DGGML_SHARED -DGGML_BACKEND_SHARED -DGGML_MAX_NAME=128 -isystem "$diffusion/include" -isystem "$diffusion/ggml/include" \
+            "$root/ffi/image/svc_image.cpp" "$build/image/libstable-diffusion.a" -L"$bin" -L"$build/image/ggml/src" -lggml -lggml-base
+    )
+}
+
+build_images() {
+    if is_debian; then
+        build_image
+        build_image_shim
+    else
+        build_image_elsewhere
+    fi
+}
+
 FLITE_VERSION=2.2-5
 FLITE_SHA256_x64=78a5d95664cf0a28ea073875f49073539350c791f6c74cc2d7a060f87dac918b
+FLITE_SHA256_source=ab1555fe5adc3f99f1d4a1a0eb1596d329fd6d74f1464a0097c81f53c0cf9e5c
 
-build_speech() {
-    code=$root/ffi/speech
-    flite=$build/flite
-    mkdir -p "$flite"
+# Unpacks Debian's static archives of flite, which were built for programs with sound output: debian.c has what they need.
+get_flite() {
     set -- "$flite"/flite1-dev_${FLITE_VERSION}_*.deb
     [ -f "$1" ] || (cd "$flite" && apt-get download "flite1-dev=$FLITE_VERSION")
     set -- "$flite"/flite1-dev_${FLITE_VERSION}_*.deb
     # Of other architectures apt's own check must do.
     [ "$platform" != linux-x64 ] || echo "$FLITE_SHA256_x64  $1" | sha256sum --check --quiet
     dpkg-deb -x "$1" "$flite/root"
-    archives=$(dirname "$(find "$flite/root/usr/lib" -name libflite.a)")
-    printf '{ global: svc_speech_*; local: *; };\n' >"$build/speech.map"
-    gcc -O2 -fPIC -shared -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" \
-        -DSVC_ABI_HASH="\"$(abi_hash "$code/svc_speech.h")\"" -isystem "$flite/root/usr/include/flite" "$code"/*.c \
-        -o "$out/libsvc_speech.so" -Wl,-soname,libsvc_speech.so -Wl,--version-script="$build/speech.map" \
-        -Wl,--gc-sections -Wl,--no-undefined -Wl,--start-group "$archives/libflite_cmu_us_slt.a" \
-        "$archives/libflite_cmu_us_kal16.a" "$archives/libflite_usenglish.a" "$archives/libflite_cmulex.a" \
-        "$archives/libflite.a" -Wl,--end-group -lm
-    strip --strip-unneeded "$out/libsvc_speech.so"
     cp "$flite/root/usr/share/doc/flite1-dev/copyright" "$here/LICENSES/flite.txt"
+}
+
+# Compiles the same archives, as one, where Debian has none.
+compile_flite() {
+    tarball=flite_${FLITE_VERSION%-*}.orig.tar.gz
+    [ -f "$flite/$tarball" ] || (cd "$flite" && apt-get source --tar-only flite)
+    echo "$FLITE_SHA256_source  $flite/$tarball" | sha256sum --check --quiet
+    rm -rf "$flite/source" "$flite/objects" "$flite/libflite.a"
+    mkdir "$flite/source" "$flite/objects"
+    tar -xzf "$flite/$tarball" -C "$flite/source" --strip-components 1
+    memory=posix pic=-fPIC
+    [ $so != .dll ] || memory=win32 pic=
+    (
+        cd "$flite/source"
+        for file in src/*/*.c lang/usenglish/*.c lang/cmulex/*.c lang/cmu_us_slt/*.c lang/cmu_us_kal16/*.c; do
+            case $file in
+            */cst_mmap_$memory.c | */cst_file_stdio.c | */au_none.c | */au_streaming.c) ;;
+            # For other systems, or included by another file.
+            */cst_mmap_* | */cst_file_* | */au_* | */cmu_lex_data_raw.c | */*_num_bytes.c | */*_huff_table.c) continue ;;
+            esac
+            gcc -O2 $pic -w -fvisibility=hidden -DCST_AUDIO_NONE -DCST_NO_SOCKETS -Dc99_snprintf=snprintf -Iinclude \
+                -Ilang/usenglish -Ilang/cmulex -include "$root/ffi/speech/silent.h" \
+                -c "$file" -o "$flite/objects/$(echo "${file%.c}" | tr / _).o"
+        done
+    )
+    ar rcs "$flite/libflite.a" "$flite"/objects/*.o
+}
+
+build_speech() {
+    code=$root/ffi/speech
+    flite=$build/flite
+    mkdir -p "$flite"
+    if is_debian; then
+        get_flite
+        archives=$(dirname "$(find "$flite/root/usr/lib" -name libflite.a)")
+        set -- -isystem "$flite/root/usr/include/flite" "$code/debian.c" "$code/svc_speech.c" -Wl,--start-group \
+            "$archives/libflite_cmu_us_slt.a" "$archives/libflite_cmu_us_kal16.a" "$archives/libflite_usenglish.a" \
+            "$archives/libflite_cmulex.a" "$archives/libflite.a" -Wl,--end-group
+    else
+        compile_flite
+        set -- -isystem "$flite/source/include" "$code/silent.c" "$code/svc_speech.c" "$flite/libflite.a"
+    fi
+    link_interface svc_speech "$code/svc_speech.h" -O2 -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" \
+        -DSVC_ABI_HASH="\"$(abi_hash "$code/svc_speech.h")\"" "$@" -lm
 }
 
 collect_llama() {
@@ -234,8 +341,7 @@ all)
     build_grammar
     build_speech
     collect_llama
-    build_image
-    build_image_shim
+    build_images
     ;;
 llama)
     build_llama
@@ -244,10 +350,7 @@ llama)
 shim) build_shim ;;
 grammar) build_grammar ;;
 speech) build_speech ;;
-image)
-    build_image
-    build_image_shim
-    ;;
+image) build_images ;;
 image-shim)
     build_image_shim
     what=image

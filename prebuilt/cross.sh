@@ -3,7 +3,7 @@
 #
 #   prebuilt/cross.sh PLATFORM [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
 #
-# PLATFORM: linux-arm64, or without speech and image: linux-x64-musl, or with llama and shim only: windows-x64, macos-arm64
+# PLATFORM: linux-arm64, linux-x64-musl, windows-x64 or macos-arm64; image-shim for linux-arm64 only
 #
 # build.sh does the work and knows nothing of cross compilation: it calls g++, strip and other tools by their plain names. This
 # script puts a folder before it in PATH that has the cross tools under these names.
@@ -27,17 +27,14 @@ macos-arm64) system=Darwin machine=arm64 zig_target=aarch64-macos.13.0 ;;
     exit 2
     ;;
 esac
-case $zig_target:$what in
-:* | *:llama | *:shim | *-musl:grammar) ;;
-*)
-    echo "prebuilt/cross.sh: $what cannot be built for $platform" >&2
-    exit 2
-    ;;
-esac
 triple=aarch64-linux-gnu
 debian=arm64
-rust_target=aarch64-unknown-linux-gnu
-[ "$platform" != linux-x64-musl ] || rust_target=x86_64-unknown-linux-musl
+case $platform in
+linux-arm64) rust_target=aarch64-unknown-linux-gnu ;;
+linux-x64-musl) rust_target=x86_64-unknown-linux-musl ;;
+windows-x64) rust_target=x86_64-pc-windows-gnu ;;
+macos-arm64) rust_target=aarch64-apple-darwin ;;
+esac
 
 mkdir -p "${3:-$here/.build-$platform}"
 build=$(cd "${3:-$here/.build-$platform}" && pwd)
@@ -51,12 +48,12 @@ shadow() {
     chmod +x "$tools/$1"
 }
 
-# [FLAGS]: cargo for the other platform. It writes to a folder named after the target if one is named; build.sh reads the one without.
+# LINKER [FLAGS]: cargo for the other platform. It writes to a folder named after the target if one is named; build.sh reads the one without.
 cross_cargo() {
     cargo=$(command -v cargo || true)
     [ -z "$cargo" ] || shadow cargo "
 [ \"\$1\" = build ] || exec $cargo \"\$@\"
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$triple-gcc RUSTFLAGS=\"\$RUSTFLAGS ${1:-}\"
+export $(echo "CARGO_TARGET_${rust_target}_LINKER" | tr 'a-z-' 'A-Z_')='$1' RUSTFLAGS=\"\$RUSTFLAGS ${2:-}\"
 $cargo \"\$@\" --target $rust_target
 cp -r '$build/grammar/$rust_target/release' '$build/grammar/'"
 }
@@ -70,7 +67,7 @@ debian_tools() {
         ln -s "$path" "$tools/$tool"
     done
 
-    cross_cargo
+    cross_cargo $triple-gcc
 
     # Packages of the other architecture, from lists of their own: the configuration of this machine stays as it is.
     apt=$(command -v apt-get || true)
@@ -92,7 +89,7 @@ zig_tools() {
     [ $platform != linux-x64-musl ] || stack="-Wl,-z,stack-size=8388608 '-Wl,-rpath,\$ORIGIN'"
     # Rust's panics unwind; C++ brings the library for it.
     unwinder=
-    [ "$platform" != linux-x64-musl ] || unwinder=-lunwind
+    [ "$platform" = macos-arm64 ] || unwinder=-lunwind
     # zig links no bundles, CMake's kind of a library that is only opened; macOS opens others as well. It has no processor armv8-a,
     # and arm64 of macOS has no less.
     unbundled='for arg; do shift; case $arg in -march=armv8-a) continue ;; -bundle) arg=-dynamiclib ;; esac; set -- "$@" "$arg"; done'
@@ -103,14 +100,30 @@ exec $zig cc $flags $stack -s \"\$@\" $unwinder"
     [ "$platform" != windows-x64 ] || imports="
 for arg; do case \$arg in -Wl,--out-implib,*)
     file=\${arg#-Wl,--out-implib,}
+    [ -f \"\$file\" ] || continue # nothing is exported
     '$root/node_modules/.bin/bun' '$here/import-library.ts' \"\$file\"
     $zig ranlib \"\$file\" ;;
 esac; done"
     shadow g++ "[ \"\$*\" != --version ] || { echo \"zig \$($zig version)\"; exit; }
 $unbundled
 $zig c++ $flags $stack -s \"\$@\"$imports"
-    # Without the C library, which the process has.
-    [ "$platform" != linux-x64-musl ] || cross_cargo '-C target-feature=-crt-static'
+    # cargo links the shared library of a dependency, which is of no use: build.sh links the static one. musl: without the C
+    # library, which the process has.
+    shadow no-linker 'while [ $# -gt 0 ]; do case "$1 ${2:-}" in "-o /"*) : >"$2" ;; esac; shift; done' # rustc tries others too
+    crt=
+    [ "$platform" != linux-x64-musl ] || crt='-C target-feature=-crt-static'
+    cross_cargo "$tools/no-linker" "$crt"
+    shadow x86_64-w64-mingw32-dlltool "exec $zig dlltool \"\$@\""
+    # Sources of packages, from lists of their own.
+    apt=$(command -v apt-get || true)
+    [ -z "$apt" ] || shadow apt-get "
+mkdir -p '$build/apt/lists/partial' '$build/apt/sources'
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+    [ ! -f \"\$file\" ] || sed 's/^Types:.*/Types: deb-src/;s/^deb /deb-src /' \"\$file\" >\"$build/apt/sources/\${file##*/}\"
+done
+run() { $apt -qq -o 'Dir::State::Lists=$build/apt/lists' -o Dir::Etc::sourcelist=/dev/null -o 'Dir::Etc::sourceparts=$build/apt/sources' \"\$@\"; }
+run update || true # some repositories have no sources
+run \"\$@\""
     shadow ld "echo 'ld of zig'"
     shadow strip : # the linker has done it
     for tool in ar ranlib rc; do shadow $tool "exec $zig $tool \"\$@\""; done

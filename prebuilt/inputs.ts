@@ -7,7 +7,7 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Manifest } from "../ffi/extract.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -38,7 +38,7 @@ const INPUTS: Readonly<Record<string, Inputs>> = {
   },
   grammar: {
     files: ["ffi/constraint/src/**/*.rs", "ffi/constraint/Cargo.*", "ffi/constraint/*.h"],
-    script: ["abi_hash", "build_grammar"],
+    script: ["abi_hash", "link_interface", "build_grammar"],
   },
   image: {
     files: [
@@ -52,7 +52,7 @@ const INPUTS: Readonly<Record<string, Inputs>> = {
   },
   speech: {
     files: ["ffi/speech/*"],
-    script: ["abi_hash", "build_speech", "FLITE_VERSION", "FLITE_SHA256_x64"],
+    script: ["abi_hash", "link_interface", "get_flite", "build_speech", "FLITE_VERSION", "FLITE_SHA256_x64"],
   },
 };
 
@@ -83,11 +83,8 @@ const SYSTEMS: Readonly<Record<string, string>> = { darwin: "macos", win32: "win
 /** Name of this machine's platform in prebuilt/ and in releases. */
 export const PLATFORM = `${SYSTEMS[process.platform] ?? process.platform}-${process.arch}`;
 
-/** The archives of a platform: those that zig cross-builds lack what needs other toolchains (prebuilt/cross.sh). */
-export function groupsOf(platform: string): readonly string[] {
-  if (/^windows|^macos/.test(platform)) return ["llama", "shim"];
-  return platform.endsWith("-musl") ? ["llama", "shim", "grammar"] : Object.keys(INPUTS);
-}
+/** Names of the archives of a platform. */
+export const GROUPS: readonly string[] = Object.keys(INPUTS);
 
 /** Platforms with committed archives. */
 export function committedPlatforms(): readonly string[] {
@@ -110,7 +107,7 @@ export function readManifest(dir: string): Manifest | undefined {
 /** Archives of a folder that were built from other sources than the present ones. */
 function staleArchives(dir: string): readonly string[] {
   const manifest = readManifest(dir);
-  return groupsOf(basename(dir)).filter(
+  return GROUPS.filter(
     (group) => manifest?.archives[`${group}.zst`]?.inputs !== inputsHash(group),
   );
 }

@@ -11,7 +11,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { basename, join } from "node:path";
 import type { Archive, Manifest } from "../ffi/extract.ts";
 import { abiHash } from "../ffi/generate.ts";
-import { committedDir, groupsOf, inputsHash, readManifest } from "./inputs.ts";
+import { committedDir, GROUPS, inputsHash, readManifest } from "./inputs.ts";
 
 const SHIM = "svc_llama";
 const GRAMMAR = "svc_grammar";
@@ -98,6 +98,13 @@ function plainName(file: string): string {
   return file.replace(/^(lib)?(.*)\.\w+$/, "$2");
 }
 
+/** Names of the libraries in a folder, without what linkers write beside them. */
+function librariesIn(dir: string): readonly string[] {
+  return readdirSync(dir)
+    .filter((file) => /\.(so|dll|dylib)/.test(file))
+    .sort();
+}
+
 function main(): void {
   const [what, builtDir, platformDir] = process.argv.slice(2);
   if (what === undefined || builtDir === undefined || platformDir === undefined) {
@@ -110,17 +117,14 @@ function main(): void {
     const from = group === IMAGE_DIR ? join(builtDir, IMAGE_DIR) : builtDir;
     return kept ?? pack({ builtDir: from, group, upstream }, names(), join(platformDir, `${group}.zst`));
   };
-  const libraries = (): readonly string[] =>
-    readdirSync(builtDir)
-      .filter((file) => /\.(so|dll|dylib)/.test(file) && !OURS.has(plainName(file)))
-      .sort();
+  const upstream = (): readonly string[] => librariesIn(builtDir).filter((file) => !OURS.has(plainName(file)));
   const own = (name: string) => (): readonly string[] =>
-    readdirSync(builtDir).filter((file) => plainName(file) === name);
+    librariesIn(builtDir).filter((file) => plainName(file) === name);
   const groups: Readonly<Record<string, () => Archive>> = {
-    llama: () => archive("llama", libraries, llamaRelease()),
+    llama: () => archive("llama", upstream, llamaRelease()),
     shim: () => archive("shim", own(SHIM), "ffi/shim"),
     grammar: () => archive("grammar", own(GRAMMAR), llguidanceRelease()),
-    image: () => archive("image", () => readdirSync(join(builtDir, IMAGE_DIR)).sort(), diffusionRelease()),
+    image: () => archive("image", () => librariesIn(join(builtDir, IMAGE_DIR)), diffusionRelease()),
     speech: () => archive("speech", own(SPEECH), fliteRelease()),
   };
   const manifest: Manifest = {
@@ -130,7 +134,7 @@ function main(): void {
     speechAbi: abiOf("speech/svc_speech.h"),
     flags: LLAMA_FLAGS,
     archives: Object.fromEntries(
-      groupsOf(basename(platformDir)).flatMap((group) => {
+      GROUPS.flatMap((group) => {
         const made = groups[group]?.();
         return made === undefined ? [] : [[`${group}.zst`, made]];
       }),

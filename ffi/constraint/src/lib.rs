@@ -5,6 +5,7 @@
 
 mod answer;
 mod cache;
+mod clock;
 mod compiler;
 mod constraint;
 mod guard;

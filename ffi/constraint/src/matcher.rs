@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use llguidance::TokenParser;
 
+use crate::clock::thread_time;
 use crate::guard::{contain, tidy, Reason};
 use crate::numbers::NumberGuard;
 use crate::vocabulary::Lookup;
@@ -13,14 +14,6 @@ use crate::vocabulary::Lookup;
 /// Processor time of one step. llguidance counts fuel, but what a unit costs depends on the grammar: an ambiguous one gets
 /// slower with every token, and a token's turn must not keep all other answers waiting. Usual steps take 0.1 ms.
 const STEP_TIME_MAX: Duration = Duration::from_millis(200);
-
-/// Processor time of this thread; a busy machine is not the grammar's fault.
-fn thread_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable; the clock exists on every platform that svc is built for.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
 
 #[derive(Clone, PartialEq)]
 enum State {
