@@ -76,6 +76,18 @@ arm64_property_tests() {
     ASAN_OPTIONS=detect_leaks=0:exitcode=99 qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$temporary/arm64" "$temporary/attention_arm64"
 }
 
+# The kernel recurrent in the libraries: in graphs, beside upstream's operations. Compiled here for its warnings only.
+recurrent_test() {
+    widths | while read -r name flag flags; do
+        # shellcheck disable=SC2086
+        g++ -std=c++17 -O2 -c $flags $warnings $includes "$root/ffi/kernels/recurrent.cpp" -o "$temporary/recurrent.o"
+    done
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -g -O1 $warnings $includes "$root/test/native/recurrent_test.cpp" -o "$temporary/recurrent" \
+        -L"$bin" -lggml -lggml-base -lpthread "-Wl,-rpath,$bin" -Wl,--allow-shlib-undefined
+    "$temporary/recurrent" "$bin/libggml-cpu-haswell.so" "$bin/libggml-cpu-icelake.so"
+}
+
 shared_parts_test() { # FLAGS...
     # shellcheck disable=SC2086
     g++ -std=c++17 -g "$@" $warnings -I "$root/ffi/hooks" "$root/test/native/shared_parts_test.cpp" -o "$temporary/shared_parts"
@@ -87,6 +99,8 @@ if [ "$mode" = fast ]; then
     property_tests -O2
     stage "property test of attention on arm64"
     arm64_property_tests -O2
+    stage "steps over recurrent states beside upstream's"
+    recurrent_test
     stage "property test of strings in templates"
     shared_parts_test -O1
     stage "the drivers of the shim compile"
