@@ -15,7 +15,8 @@ namespace {
 
 constexpr int LANES = GGML_F32_EPR;
 constexpr int CHUNK = 16;  // tokens whose keys and queries lie side by side in the first cache
-constexpr int PAIR = 2;  // rows of a state that are computed at once
+constexpr int PAIR = 2;  // rows of a state whose sums are added up at once
+constexpr int ROWS = 4;  // of a state that pass a chunk together
 constexpr int UNIT_ROWS = 32;  // rows of a head's state that one thread computes
 constexpr int SIZE_MAX_HEAD = 256;
 constexpr int CHANNELS = 64;  // of a unit of a convolution
@@ -92,52 +93,51 @@ inline void store_scaled(float * results, pair_sums sums, float scale) {
 }
 #endif
 
-// Applies the tokens of a chunk to two rows of a state, which are in registers where these suffice. `from`: the rows before; `to`: the
-// rows in each slot. NV: vectors of a row.
+// Applies the tokens of a chunk to some rows of a state. `from`: the rows before; `to`: the rows in each slot. NV: vectors of a row.
+// Pairs of rows do not depend on each other: while the sums of one are added up, the processor goes on with the next.
 template <int NV>
-void compute_pair(const token_chunk & chunk, const float * from, float * const * to, int slots, int row) {
+void compute_rows(const token_chunk & chunk, const float * from, float * const * to, int slots, int row) {
     constexpr int S = NV * LANES;
-    GGML_F32_VEC m[PAIR][NV];
-    for (int r = 0; r < PAIR; ++r) {
-#pragma GCC unroll 32
-        for (int i = 0; i < NV; ++i) m[r][i] = GGML_F32_VEC_LOAD(from + r * S + i * LANES);
-    }
+    alignas(64) float m[ROWS * S];
+    memcpy(m, from, sizeof(m));
     for (int t = 0; t < chunk.tokens; ++t) {
         const float * key = chunk.keys + t * S;
         const float * query = chunk.queries + t * S;
         const GGML_F32_VEC decay = GGML_F32_VEC_SET1(chunk.decay[t]);
-        GGML_F32_VEC sums[PAIR][4] = {}, deltas[PAIR];
+        pair_sums products[ROWS / PAIR];
+        for (int pair = 0; pair < ROWS / PAIR; ++pair) {
+            GGML_F32_VEC sums[PAIR][4] = {};
 #pragma GCC unroll 32
-        for (int i = 0; i < NV; ++i) {
-            const GGML_F32_VEC k = GGML_F32_VEC_LOAD(key + i * LANES);
-            for (int r = 0; r < PAIR; ++r) {
-                m[r][i] = GGML_F32_VEC_MUL(m[r][i], decay);
-                sums[r][i % 4] = GGML_F32_VEC_FMA(sums[r][i % 4], m[r][i], k);
+            for (int i = 0; i < NV; ++i) {
+                const GGML_F32_VEC k = GGML_F32_VEC_LOAD(key + i * LANES);
+                for (int r = 0; r < PAIR; ++r) {
+                    float * place = m + (pair * PAIR + r) * S + i * LANES;
+                    const GGML_F32_VEC decayed = GGML_F32_VEC_MUL(GGML_F32_VEC_LOAD(place), decay);
+                    GGML_F32_VEC_STORE(place, decayed);
+                    sums[r][i % 4] = GGML_F32_VEC_FMA(sums[r][i % 4], decayed, k);
+                }
             }
+            products[pair] = sums_of(sums);
         }
-        deltas_of(chunk.values[t] + row, sums_of(sums), chunk.beta[t], deltas);
-        for (int r = 0; r < PAIR; ++r) {
-            for (int j = 0; j < 4; ++j) sums[r][j] = GGML_F32_VEC_ZERO;
-        }
+        for (int pair = 0; pair < ROWS / PAIR; ++pair) {
+            GGML_F32_VEC sums[PAIR][4] = {}, deltas[PAIR];
+            deltas_of(chunk.values[t] + row + pair * PAIR, products[pair], chunk.beta[t], deltas);
 #pragma GCC unroll 32
-        for (int i = 0; i < NV; ++i) {
-            const GGML_F32_VEC k = GGML_F32_VEC_LOAD(key + i * LANES), q = GGML_F32_VEC_LOAD(query + i * LANES);
-            for (int r = 0; r < PAIR; ++r) {
-                m[r][i] = GGML_F32_VEC_FMA(m[r][i], k, deltas[r]);
-                sums[r][i % 4] = GGML_F32_VEC_FMA(sums[r][i % 4], m[r][i], q);
+            for (int i = 0; i < NV; ++i) {
+                const GGML_F32_VEC k = GGML_F32_VEC_LOAD(key + i * LANES), q = GGML_F32_VEC_LOAD(query + i * LANES);
+                for (int r = 0; r < PAIR; ++r) {
+                    float * place = m + (pair * PAIR + r) * S + i * LANES;
+                    const GGML_F32_VEC updated = GGML_F32_VEC_FMA(GGML_F32_VEC_LOAD(place), k, deltas[r]);
+                    GGML_F32_VEC_STORE(place, updated);
+                    sums[r][i % 4] = GGML_F32_VEC_FMA(sums[r][i % 4], updated, q);
+                }
             }
+            store_scaled(chunk.results[t] + row + pair * PAIR, sums_of(sums), chunk.scale);
         }
-        store_scaled(chunk.results[t] + row, sums_of(sums), chunk.scale);
         const int64_t slot = chunk.left + chunk.tokens - 1 - t;  // tokens that follow
-        const bool keeps = slot < slots;
-        if (!keeps && t + 1 < chunk.tokens) continue;
-        float * kept = to[keeps ? slot : 0];
-        for (int r = 0; r < PAIR; ++r) {
-#pragma GCC unroll 32
-            for (int i = 0; i < NV; ++i) GGML_F32_VEC_STORE(kept + r * S + i * LANES, m[r][i]);
-        }
-        if (keeps && slot > 0 && t + 1 == chunk.tokens) memcpy(to[0], kept, PAIR * S * sizeof(float));  // the next chunk begins there
+        if (slot > 0 && slot < slots) memcpy(to[slot], m, sizeof(m));
     }
+    memcpy(to[0], m, sizeof(m));
 }
 
 // Operands of a GGML_OP_GATED_DELTA_NET.
@@ -186,7 +186,7 @@ struct delta_net {
 };
 
 template <int NV>
-void compute_rows(const delta_net & net, const svc_states & states, token_chunk & chunk, int64_t unit) {
+void compute_unit(const delta_net & net, const svc_states & states, token_chunk & chunk, int64_t unit) {
     constexpr int S = NV * LANES;
     const int64_t units_of_head = S / UNIT_ROWS;
     const int64_t head = unit / units_of_head % net.heads, sequence = unit / units_of_head / net.heads;
@@ -197,10 +197,10 @@ void compute_rows(const delta_net & net, const svc_states & states, token_chunk 
     for (int i = 0; i < states.slots; ++i) to[i] = (float *) (states.target[i] + sequence * states.target_row[i]) + offset;
     for (int64_t first = 0; first < net.tokens; first += CHUNK) {
         net.load(chunk, head, sequence, first);
-        for (int row = 0; row < UNIT_ROWS; row += PAIR) {
+        for (int row = 0; row < UNIT_ROWS; row += ROWS) {
             float * rows[SVC_STATE_SLOTS];
             for (int i = 0; i < states.slots; ++i) rows[i] = to[i] + row * S;
-            compute_pair<NV>(chunk, from + row * S, rows, states.slots, first_row + row);
+            compute_rows<NV>(chunk, from + row * S, rows, states.slots, first_row + row);
         }
         from = to[0];
     }
@@ -240,9 +240,9 @@ void svc_delta_net(const ggml_compute_params * params, ggml_tensor * dst, const 
     const unit_range range(params, net.sequences * net.heads * (net.S / UNIT_ROWS));
     for (int64_t unit = range.begin; unit < range.end; ++unit) {
         switch (net.S) {
-            case 64: compute_rows<64 / LANES>(net, states ? *states : own, chunk, unit); break;
-            case 128: compute_rows<128 / LANES>(net, states ? *states : own, chunk, unit); break;
-            default: compute_rows<256 / LANES>(net, states ? *states : own, chunk, unit); break;
+            case 64: compute_unit<64 / LANES>(net, states ? *states : own, chunk, unit); break;
+            case 128: compute_unit<128 / LANES>(net, states ? *states : own, chunk, unit); break;
+            default: compute_unit<256 / LANES>(net, states ? *states : own, chunk, unit); break;
         }
     }
 }
