@@ -2,10 +2,12 @@
 // then pass through the macros below.
 #pragma once
 
+#include "rms_norm.h"
 #include "svc_kernels.h"
 
 #include "iqp.h"
 #include "llamafile/sgemm.h"
+#include "ops.h"
 
 // Whether upstream may compute several rows in another way than one.
 static inline bool svc_rows_may_differ(void) { return !svc_batch_invariant(); }
@@ -13,6 +15,10 @@ static inline bool svc_rows_may_differ(void) { return !svc_batch_invariant(); }
 #define ggml_cpu_iqp_supports_mul_mat(dst) (svc_rows_may_differ() && ggml_cpu_iqp_supports_mul_mat(dst))
 #define ggml_cpu_iqp_supports_mul_mat_id(dst) (svc_rows_may_differ() && ggml_cpu_iqp_supports_mul_mat_id(dst))
 #define llamafile_sgemm(...) (svc_rows_may_differ() && llamafile_sgemm(__VA_ARGS__))
+
+#define ggml_compute_forward_rms_norm(params, dst) (svc_rms_norm(params, dst, NULL) ? (void) 0 : ggml_compute_forward_rms_norm(params, dst))
+#define ggml_compute_forward_rms_norm_mul_fused(params, norm, dst) \
+    (svc_rms_norm(params, norm, dst) ? (void) 0 : ggml_compute_forward_rms_norm_mul_fused(params, norm, dst))
 
 #ifdef __cplusplus
 

@@ -4,8 +4,8 @@
 //   SVC_BATCH_INVARIANT  "1": a row's result does not depend on the other rows of a batch, on cells or on threads. Attention adds cells
 //                        by position; of upstream's code, what computes several rows in another way than one is not used.
 //
-// Kernels: packed-gemm (packed_gemm.h), attention (attention.h), small-nodes (small_nodes.h), recurrent (recurrent.h), zero-pages
-// (zero_pages.h).
+// Kernels: packed-gemm (packed_gemm.h), attention (attention.h), small-nodes (small_nodes.h), recurrent (recurrent.h), rms-norm
+// (rms_norm.h), zero-pages (zero_pages.h).
 // ggml-base and each CPU variant contain a copy of this switch; all read the same environment.
 #pragma once
 

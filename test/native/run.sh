@@ -50,7 +50,7 @@ widths() {
 # Compiles and runs the property tests of a kernel with the given flags.
 property_tests() {
     widths | while read -r name flag flags; do
-        for test in packed_gemm attention; do
+        for test in packed_gemm attention rms_norm; do
             # shellcheck disable=SC2086
             g++ -std=c++17 -g -fopenmp -DGGML_USE_OPENMP $flags "$@" $warnings $includes "$root/test/native/${test}_test.cpp" \
                 -o "$temporary/$test" -L"$bin" -lggml-base -lpthread "-Wl,-rpath,$bin"
