@@ -61,36 +61,53 @@ std::shared_ptr<const autoparser::autoparser> svc::analysis_of(const common_chat
     return formats[std::move(key)] = std::move(fresh);
 }
 
-std::string svc::generation_prompt(const common_chat_template & tmpl, const autoparser::generation_params & inputs, const std::string & prompt) {
-    if (!inputs.add_generation_prompt) return common_chat_template_generation_prompt(tmpl, inputs);
-    autoparser::generation_params other = inputs;
-    if (keep_first(other.tools) + keep_first(other.extra_context, "tools") > 0) {
-        std::string found = added_to(common_chat_template_direct_apply(tmpl, other), tmpl, other);
-        const bool ends = found.size() < prompt.size() && prompt.compare(prompt.size() - found.size(), found.size(), found) == 0;
-        if (ends && !found.empty()) return found;
-        other = inputs;
-    }
-    return added_to(prompt, tmpl, other);
+svc::answer_format::answer_format(const autoparser::autoparser & format, const autoparser::generation_params & inputs, const common_chat_template & tmpl) : format(format), inputs(inputs), tmpl(tmpl) {
+    if (!inputs.add_generation_prompt) return;
+    autoparser::generation_params few = inputs;
+    if (keep_first(few.tools) + keep_first(few.extra_context, "tools") == 0) return;
+    begun = added_to(common_chat_template_direct_apply(tmpl, few), tmpl, few);
+    if (begun.empty()) return;
+    find(begun);
+    if (!is_made()) making = std::async(std::launch::async, [this] { save(); });
 }
 
-svc::answer_format::answer_format(const autoparser::autoparser & format, const autoparser::generation_params & inputs, const std::string & generation_prompt, const common_chat_template & tmpl) : make([&] { return format.build_parser(inputs, generation_prompt); }) {
+std::string svc::answer_format::generation_prompt(const std::string & prompt) {
+    const bool ends = begun.size() < prompt.size() && prompt.compare(prompt.size() - begun.size(), begun.size(), begun) == 0;
+    if (ends && !begun.empty()) return begun;
+    if (making.valid()) making.wait();
+    autoparser::generation_params other = inputs;
+    begun = inputs.add_generation_prompt ? added_to(prompt, tmpl, other) : common_chat_template_generation_prompt(tmpl, inputs);
+    find(begun);
+    return begun;
+}
+
+// The texts of recent requests with the same tools and options, or new ones.
+void svc::answer_format::find(const std::string & generation_prompt) {
     static std::deque<std::shared_ptr<built>> recent;  // the latest first
     std::string key = common_json::array({key_of(tmpl), inputs.tools, (int) inputs.tool_choice, inputs.parallel_tool_calls,
                                              (int) inputs.reasoning_format, inputs.json_schema, generation_prompt})
                           .dump();
+    arena = nullptr;
     std::lock_guard<std::mutex> lock(mutex);
     for (const auto & one : recent) {
-        if (one->key == key) texts = one;
+        if (one->key == key) {
+            texts = one;
+            return;
+        }
     }
-    if (texts != nullptr) return;
     texts = std::make_shared<built>();
     texts->key = std::move(key);
     recent.push_front(texts);
     if (recent.size() > RECENT_MAX) recent.pop_back();
 }
 
+bool svc::answer_format::is_made() const {
+    std::lock_guard<std::mutex> lock(texts->mutex);
+    return !texts->parser.empty();
+}
+
 common_peg_arena & svc::answer_format::parser() {
-    if (arena == nullptr) arena = std::make_unique<common_peg_arena>(make());
+    if (arena == nullptr) arena = std::make_unique<common_peg_arena>(format.build_parser(inputs, begun));
     return *arena;
 }
 
