@@ -4,8 +4,15 @@ import { ServiceError } from "../src/core/error.ts";
 import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
-import type { AnswerPlan, OutputFormat, PendingPrompt, RenderedPrompt } from "../src/worker/text/backend.ts";
+import type {
+  AnswerPlan,
+  OutputFormat,
+  PendingPrompt,
+  PlannedContent,
+  RenderedPrompt,
+} from "../src/worker/text/backend.ts";
 import {
+  type AnswerPlanner,
   answerPlanner,
   contentPlanner,
   lacksCalls,
@@ -19,6 +26,7 @@ import type { LlamaMedia } from "./llama-media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
 import { Recent } from "./recent.ts";
+import { refusal } from "./render-refusal.ts";
 import {
   mustCall,
   type NativePrompt,
@@ -57,32 +65,11 @@ const TRIGGER_WORD = 1;
 /** Cache entries for the tags that interrupt text, by kind of prompt of one template. */
 const MUTE_KEYS_MAX = 64;
 
-/** The shim's error about one media file: its kind and its number. */
-const MEDIA_ERROR = /^(?:(audio clip)|image) (\d+): ([^]*)/;
 /** Error of Mistral's templates about ids of tool calls. */
 const SHORT_IDS = /\bIDs?\b.*\blength 9\b/;
 
 function hasMedia(prompt: NativePrompt): boolean {
   return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
-}
-
-function refusal(prompt: NativePrompt, reason: string): ServiceError {
-  if (prompt.type !== "chat") {
-    const message = `The model cannot take this prompt: ${reason}`;
-    const param = prompt.type === "gap" ? "input_suffix" : "suffix";
-    return new ServiceError("unsupported_capability", message, { param });
-  }
-  const file = MEDIA_ERROR.exec(reason);
-  if (file !== null) {
-    const [, audio, number, what] = file;
-    const kind = audio === undefined ? "image" : "audio clip";
-    const message = `The ${kind} number ${number} of messages cannot be used: ${what}.`;
-    return new ServiceError("invalid_request", message, { param: "messages" });
-  }
-  // The template's own message, without the source excerpt around it.
-  const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
-  const message = `The model's chat template rejects this conversation: ${said.trim()}`;
-  return new ServiceError("invalid_request", message, { param: "messages" });
 }
 
 export interface TemplateOptions {
@@ -160,7 +147,7 @@ export class LlamaTemplates {
   }
 
   /** Starts to render and tokenize. Throws ServiceError(invalid_request) for tokens outside the vocabulary. */
-  render(prompt: Prompt | PairPrompt): PendingPrompt {
+  render(prompt: Prompt | PairPrompt, planned?: PlannedContent): PendingPrompt {
     if (prompt.type === "tokens") {
       const unknown = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
       if (unknown !== undefined) {
@@ -191,9 +178,15 @@ export class LlamaTemplates {
       ({ handle } = this.begin(prompt, limits));
       return undefined;
     };
+    let toPlan = rendering.long && prompt.type === "chat" ? planned : undefined;
     const take = (waitMs: number): RenderedPrompt | undefined => {
       const state = this.native.svc_render_wait(handle, waitMs);
-      if (state === 0) return undefined;
+      if (state === 0) {
+        if (toPlan === undefined || this.native.svc_render_formatted(handle) !== 1) return undefined;
+        this.planAhead(handle, prompt, toPlan);
+        toPlan = undefined;
+        return undefined;
+      }
       if (state > 0) {
         this.typed ||= limits.typed;
         const info = prompt.type === "chat" ? this.info(handle) : undefined;
@@ -268,13 +261,28 @@ export class LlamaTemplates {
     const format = this.format(handle, prompt, info);
     const { answerPrefix } = prompt;
     if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
+    const planner = this.planner(handle, prompt, info, format);
+    return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
+  }
+
+  private planner(handle: Handle, prompt: ChatPrompt, info: RenderInfo, format: OutputFormat): AnswerPlanner {
     const source: PlanSource = {
       peg: () => takeText(this.native, this.native.svc_render_parser(handle)),
       markup: () => (this.markup ??= readMarkup(this.native, this.model)),
       plans: this.plans,
     };
-    const planner = info.calls ? answerPlanner(prompt, info, format, source) : contentPlanner(info, source);
-    return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
+    return info.calls ? answerPlanner(prompt, info, format, source) : contentPlanner(info, source);
+  }
+
+  /** Plans the answer while the tokens of its prompt are made; the plan is kept until it is asked for. */
+  private planAhead(handle: Handle, prompt: NativePrompt, { content }: PlannedContent): void {
+    const info = this.info(handle);
+    if (prompt.type !== "chat" || !info.calls || lacksCalls(info)) return;
+    try {
+      this.planner(handle, prompt, info, this.format(handle, prompt, info))(content);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error; // a refusal: thrown again when the plan is asked for
+    }
   }
 
   /** A prompt with the beginning of the answer. Reasoning that the template opens is closed before it. */

@@ -10,6 +10,7 @@ import type {
   BatchColumns,
   DecodeOutcome,
   PendingPrompt,
+  PlannedContent,
   RenderedPrompt,
   ReuseMode,
   RowLogprobs,
@@ -221,8 +222,8 @@ export class LlamaBackend implements Backend {
     return LlamaMedia.open(this.native, this.model, mmprojPath, options);
   }
 
-  render(prompt: Prompt): PendingPrompt {
-    return this.templates.render(prompt);
+  render(prompt: Prompt, planned?: PlannedContent): PendingPrompt {
+    return this.templates.render(prompt, planned);
   }
 
   decode(columns: BatchColumns, n: number): DecodeOutcome {

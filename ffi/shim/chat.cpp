@@ -1,5 +1,6 @@
 // Chat templates and output parsing by llama.cpp's common library, which knows the model families.
 
+#include "answer_parsers.h"
 #include "generic_calls.h"
 #include "guard.h"
 #include "history.h"
@@ -14,7 +15,7 @@
 #include "common.h"
 #include "json.h"
 
-#include <deque>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,12 +26,6 @@ using svc::need;
 
 namespace {
 
-// The parser of an answer. Equal numbers within a template set mean equal parsers; 0: the answer has none.
-struct known_parser {
-    std::shared_ptr<const common_chat_parser_params> params = std::make_shared<common_chat_parser_params>();
-    uint64_t id = 0;
-};
-
 // One prompt on its way through a renderer's thread, and the parser of the answer to it.
 struct rendered {
     std::string request;
@@ -38,8 +33,9 @@ struct rendered {
     std::vector<llama_token> tokens;
     std::shared_ptr<svc::media_prompt> media;  // none: text alone
     common_chat_params params;
-    known_parser parser;
+    svc::known_parser parser;
     bool thinks = true;  // value given to the template
+    std::atomic<bool> formatted{false};  // the tokens alone are missing
     svc::outcome done;
 };
 
@@ -101,6 +97,7 @@ class template_set {
             return;
         }
         svc::marked_text prompt = format(request, out);
+        out.formatted = true;
         if (out.media == nullptr) {
             out.tokens = svc::tokenize_marked(vocab, prompt, content, true, &fragments);
         } else {
@@ -108,6 +105,7 @@ class template_set {
             out.media->content = content;
             out.tokens = out.media->owner->lay_out(*out.media);
         }
+        out.parser.loaded.get();
     }
 
     // Tokens of the text of a message.
@@ -126,9 +124,7 @@ class template_set {
     std::optional<bool> unasked;  // see thinks_unasked
     svc::history history;
     svc::tool_lists lists;
-    // With what each was made from, the latest first.
-    std::deque<std::pair<std::string, known_parser>> recent_parsers;
-    uint64_t parsers_made = 0;
+    svc::answer_parsers parsers;
 
     // The prompt's text; how its answer is parsed goes to `out`.
     svc::marked_text format(const common_json & request, rendered & out) {
@@ -142,7 +138,7 @@ class template_set {
         const bool generic = request.contains("generic_tools");
         if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);
         const bool calls = generic || (!in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE);
-        out.parser = parser_for(out.params, in.reasoning_format, calls);
+        out.parser = parsers.of(out.params, in.reasoning_format, calls, out.long_text);
         const bool continues = in.continue_final_message != COMMON_CHAT_CONTINUATION_NONE && !in.messages.empty();
         return svc::mark_prompt(out.params.prompt, renderings.texts, continues ? in.messages.back() : common_chat_msg());
     }
@@ -182,62 +178,6 @@ class template_set {
             }
         }
         return *unasked;
-    }
-
-    // The parser of answers, made once for the requests of a conversation: with a thousand tools that takes 200 ms.
-    known_parser parser_for(const common_chat_params & params, common_reasoning_format reasoning_format, bool calls) {
-        constexpr size_t recent_max = 8;
-        auto made = std::make_shared<common_chat_parser_params>(params);
-        made->reasoning_format = reasoning_format;
-        made->parse_tool_calls = calls;
-        if (params.parser.empty()) return {made, 0};
-        for (const auto & [source, recent] : recent_parsers) {
-            if (source == params.parser && same_options(*recent.params, *made)) return recent;
-        }
-        load_parser(made->parser, params.parser);
-        recent_parsers.push_front({params.parser, {made, ++parsers_made}});
-        if (recent_parsers.size() > recent_max) recent_parsers.pop_back();
-        return recent_parsers.front().second;
-    }
-
-    // A parser for which a call may have no arguments: formats that write each argument apart want one, also of tools that require none.
-    static void load_parser(common_peg_arena & out, const std::string & text) {
-        if (text.find("\"tool-arg\"") == std::string::npos) {  // arguments are one value
-            out.load(text);
-            return;
-        }
-        common_json arena = common_json::parse(text);
-        common_json & nodes = arena.at("parsers");
-        for (size_t i = 0, n = nodes.size(); i < n; i++) {
-            if (nodes[i].value("tag", "") != "tool-args" || !has_argument(nodes, i)) continue;
-            common_json optional = {{"type", "repetition"}, {"child", nodes[i].at("child")}, {"min_count", 0}, {"max_count", 1}};
-            nodes[i]["child"] = nodes.size();
-            nodes.push_back(std::move(optional));
-        }
-        out = common_peg_arena::from_json(arena);
-    }
-
-    // Whether a node of a parser consists of arguments, each apart.
-    static bool has_argument(const common_json & nodes, size_t root) {
-        std::vector<bool> seen(nodes.size());
-        std::vector<size_t> next = {root};
-        while (!next.empty()) {
-            const size_t i = next.back();
-            next.pop_back();
-            if (i >= seen.size() || seen[i]) continue;
-            seen[i] = true;
-            const common_json & node = nodes.at(i);
-            if (node.value("tag", "") == "tool-arg") return true;
-            if (node.contains("child")) next.push_back(node.at("child").get<size_t>());
-            if (!node.contains("children")) continue;
-            for (size_t k = 0; k < node.at("children").size(); k++) next.push_back(node.at("children").at(k).get<size_t>());
-        }
-        return false;
-    }
-
-    static bool same_options(const common_chat_parser_params & a, const common_chat_parser_params & b) {
-        return a.format == b.format && a.reasoning_format == b.reasoning_format &&
-            a.generation_prompt == b.generation_prompt && a.parse_tool_calls == b.parse_tool_calls;
     }
 };
 
@@ -333,6 +273,10 @@ int32_t svc_render_wait(void * handle, int32_t wait_ms) {
     return guard<int32_t>(-1, [&] { return need_prompt(handle).done.wait(wait_ms); });
 }
 
+int32_t svc_render_formatted(void * handle) {
+    return guard<int32_t>(-1, [&]() -> int32_t { return need_prompt(handle).formatted ? 1 : 0; });
+}
+
 void svc_render_free(void * handle) {
     guard<int32_t>(-1, [&] {
         delete &need<std::shared_ptr<rendered>>(handle, "rendered prompt");
@@ -384,6 +328,7 @@ int32_t svc_render_tokens(void * handle, int32_t * out, int32_t capacity) {
 char * svc_render_parse(void * handle, const char * text, int32_t len, int32_t partial) {
     return guard<char *>(nullptr, [&] {
         const rendered & r = need_prompt(handle);
+        r.parser.loaded.wait();
         const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, *r.parser.params);
         return svc::copy_text(message.to_json_oaicompat().dump_safe());
     });

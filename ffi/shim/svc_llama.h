@@ -283,7 +283,9 @@ SVC_API void * svc_render_media_begin(void * chat, void * media, const char * re
 // Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected, or what is
 // wrong with a file ("image 1: ...").
 SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
-// May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
+// 1 if the text of the prompt is rendered and its tokens at most are missing: info, parser, prompt and parse may be called.
+SVC_API int32_t svc_render_formatted(void * rendered);
+// May be called at any time; work that is still under way is dropped. All of the following need a ready prompt, except as said above.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
 //  calls (tools are offered), parser (number of the parser of the answer; prompts of one chat handle with equal numbers have equal

@@ -7,7 +7,7 @@ import type { LlamaBackend } from "../../ffi/llama.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
-import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
+import type { PlannedContent, RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
 import { native, tinyBackend } from "../helpers/native.ts";
 
@@ -46,10 +46,10 @@ const PROMPTS: readonly Prompt[] = [
   thinking: { enabled: thinking },
 }));
 
-function render(backend: LlamaBackend, prompt: Prompt): RenderedPrompt {
-  const pending = backend.render(prompt);
+function render(backend: LlamaBackend, prompt: Prompt, planned?: PlannedContent): RenderedPrompt {
+  const pending = backend.render(prompt, planned);
   for (;;) {
-    const rendered = pending.take(1000);
+    const rendered = pending.take(planned === undefined ? 1000 : 0);
     if (rendered !== undefined) return rendered;
   }
 }
@@ -81,6 +81,25 @@ test("rendering and parsing of a request do not depend on earlier requests", asy
     fresh.close();
     expect(inTurn[index]).toEqual(alone);
     expect(inTurn[order.length - 1 - index]).toEqual(alone);
+  }
+});
+
+test("a long list of tools is planned before the prompt has its tokens as afterwards", async () => {
+  const tools = Array.from({ length: 500 }, (_, i) => tool(`look_up_${i}`, `argument_${i}`));
+  const lists = [tools, tools, tools.toReversed(), [...tools.slice(1), tool("look_up_0", "fish")]];
+  const answer = `<tool_call>\n{"name": "look_up_0", "arguments": {"fish": "x"}}\n</tool_call>`;
+  for (const list of lists) {
+    const prompt = { ...PROMPTS[1], tools: list } as Prompt;
+    const fresh = await tinyBackend();
+    const [ahead, afterwards] = [render(used, prompt, { content: undefined }), render(fresh, prompt)];
+    expect(ahead.plan()).toEqual(afterwards.plan());
+    expect(ahead.plan()?.constraint.sources).toHaveLength(500);
+    expect(ahead.tokens).toEqual(afterwards.tokens);
+    expect(ahead.parse(answer)?.toolCalls.map(withoutId)).toEqual(
+      afterwards.parse(answer)?.toolCalls.map(withoutId),
+    );
+    for (const one of [ahead, afterwards]) one.free();
+    fresh.close();
   }
 });
 

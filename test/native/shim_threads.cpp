@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -82,6 +83,8 @@ counts run(void * model, int rounds) {
             seen.dropped++;
         }
         while (waiting.size() > 16) {
+            while (svc_render_wait(waiting.front(), 0) == 0 && svc_render_formatted(waiting.front()) != 1) std::this_thread::yield();
+            if (svc_render_formatted(waiting.front()) == 1) svc_free(svc_render_info(waiting.front()));  // its tokens may be missing
             if (svc_render_wait(waiting.front(), 60000) != 1) fail("render");
             use(waiting.front());
             svc_render_free(waiting.front());
