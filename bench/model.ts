@@ -124,6 +124,7 @@ export const SHAPES = {
   "qwen3-0.6b-f16": { ...QWEN3, quantization: undefined },
   "qwen3-0.6b-q8_0": { ...QWEN3, quantization: "Q8_0" },
   "qwen3-0.6b-iq4_xs": { ...QWEN3, quantization: "IQ4_XS" },
+  "qwen3-0.6b-iq3_s": { ...QWEN3, quantization: "IQ3_S" },
   // Almost no computation: shows the server's own overhead. Rows of 64 are too short for K-quants: f16.
   nano: {
     arch: "llama",
@@ -147,6 +148,7 @@ export const MODELS = [
   "qwen3-0.6b-f16",
   "qwen3-0.6b-q8_0",
   "qwen3-0.6b-iq4_xs",
+  "qwen3-0.6b-iq3_s",
   "8b-slice",
   "moe",
   "windows",

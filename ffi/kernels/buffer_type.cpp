@@ -27,6 +27,12 @@ bool packed_gemm_enabled() {
     return enabled;
 }
 
+// Whether packed weights may be larger than the file's.
+bool packed_grids_enabled() {
+    static const bool enabled = svc_kernel_enabled("packed-grids");
+    return enabled;
+}
+
 ggml_backend_buffer_type_t buffer_type();
 
 struct packed_gemm_traits final : ggml::cpu::tensor_traits {
@@ -57,6 +63,7 @@ bool supports_product(const ggml_tensor * op) {
     const ggml_tensor * input = op->src[1];
     const int matrix_dims = op->op == GGML_OP_MUL_MAT ? 2 : 3;  // one matrix, or one per expert
     const int values = svc_packed_block_values(weights->type);
+    if (svc_packed_grows(weights->type) && !packed_grids_enabled()) return false;
     return is_packed(weights) && ggml_is_contiguous(weights) && ggml_n_dims(weights) <= matrix_dims && values != 0 &&
         weights->ne[0] % values == 0 && op->ne[0] % 32 == 0 && input->type == GGML_TYPE_F32 && input->nb[0] == sizeof(float) &&
         (input->buffer == nullptr || ggml_backend_buft_is_host(input->buffer->buft));
@@ -111,6 +118,7 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size)
 #else  // attention only: supports no product, so that no weights get into a buffer of this type
 
 bool packed_gemm_enabled() { return false; }
+bool packed_grids_enabled() { return false; }
 bool supports_product(const ggml_tensor *) { return false; }
 ggml::cpu::tensor_traits * product_traits(const ggml_tensor *) { return nullptr; }
 size_t packed_size(ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return ggml_nbytes(tensor); }
@@ -150,9 +158,15 @@ struct kernels_buffer_type final : ggml::cpu::extra_buffer_type {
 // Names the enabled kernels and the vector width, for logs and `svc doctor`.
 const char * get_name(ggml_backend_buffer_type_t) {
     static const std::string name = [] {
-        std::string kernels = packed_gemm_enabled() ? "packed-gemm" : "";
-        if (attention_enabled()) kernels += kernels.empty() ? "attention" : ",attention";
-        return "svc-kernels:" + kernels;
+        std::string kernels;
+        if (packed_gemm_enabled()) kernels += ",packed-gemm";
+        if (packed_gemm_enabled() && packed_grids_enabled()) kernels += ",packed-grids";
+        if (attention_enabled()) kernels += ",attention";
+#if defined(SVC_PACKED_GEMM)  // needs the same instructions
+        if (svc_kernel_enabled("recurrent")) kernels += ",recurrent";
+        if (svc_kernel_enabled("rms-norm")) kernels += ",rms-norm";
+#endif
+        return "svc-kernels:" + kernels.substr(1);
     }();
     return name.c_str();
 }

@@ -42,6 +42,16 @@ int svc_packed_block_values(enum ggml_type type) {
         type, [](auto tag) { return packed<typename decltype(tag)::type>::values; }, [] { return 0; });
 }
 
+bool svc_packed_grows(enum ggml_type type) {
+    return dispatch(
+        type,
+        [](auto tag) {
+            using block = typename decltype(tag)::type;
+            return packed<block>::size > 1.25 * COLUMNS * sizeof(block);
+        },
+        [] { return false; });
+}
+
 size_t svc_packed_alloc_size(const struct ggml_tensor * tensor) {
     if (svc_packed_block_values(tensor->type) == 0) {
         return ggml_nbytes(tensor);

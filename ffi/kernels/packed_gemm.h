@@ -20,6 +20,9 @@
 // Values in a block of a type that has a packed layout: rows are a multiple of it. 0 for other types.
 int svc_packed_block_values(enum ggml_type type);
 
+// Whether a packed tensor takes more than 1.25 times the bytes of the file's: IQ2 and IQ3.
+bool svc_packed_grows(enum ggml_type type);
+
 // Bytes of a packed tensor.
 size_t svc_packed_alloc_size(const struct ggml_tensor * tensor);
 

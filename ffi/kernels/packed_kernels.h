@@ -2,7 +2,7 @@
 // packed_gemm.cpp only.
 #pragma once
 
-#include "packed_layout_k.h"
+#include "packed_layout_grids.h"
 
 namespace {
 
@@ -177,7 +177,7 @@ ALWAYS_INLINE int sum_16(__m128i bytes) {
 }
 
 // Quantizes one block of row `r` of `rows`, into an activation_block<TB, rows>: 256 values like quantize_row_q8_K_ref, except for the
-// sign choice between two extremes of equal magnitude, or 32 values like quantize_row_q8_0, except that the scale stays F32.
+// sign choice between two extremes of equal magnitude, or 32 or 64 values like quantize_row_q8_0, except that the scale stays F32.
 template <typename TB>
 void quantize_row_block(const float * RESTRICT x, char * RESTRICT to, int rows, int r) {
     constexpr int n = packed<TB>::values;
@@ -201,7 +201,8 @@ void quantize_row_block(const float * RESTRICT x, char * RESTRICT to, int rows, 
     }
     constexpr int per_group = n / 16 / packed<TB>::groups;
     for (int g = 0; g < packed<TB>::groups; ++g) {
-        const int group = per_group == 1 ? sums[g] : sums[2 * g] + sums[2 * g + 1];
+        int group = 0;
+        for (int j = g * per_group; j < (g + 1) * per_group; ++j) group += sums[j];
         y.offs[g][0] = -offset_of<TB> * group;
         if constexpr (has_mins<TB>) reinterpret_cast<int16_t *>(&y.sums[g / 2][0])[g % 2] = group;
     }

@@ -47,12 +47,20 @@ auto dispatch(enum ggml_type type, const F & f, const O & otherwise) {
         case GGML_TYPE_Q8_0: return f(type_tag<block_q8_0>{});
         case GGML_TYPE_IQ4_NL: return f(type_tag<block_iq4_nl>{});
         case GGML_TYPE_MXFP4: return f(type_tag<block_mxfp4>{});
+        case GGML_TYPE_NVFP4: return f(type_tag<block_nvfp4>{});
+        case GGML_TYPE_TQ1_0: return f(type_tag<block_tq1_0>{});
+        case GGML_TYPE_TQ2_0: return f(type_tag<block_tq2_0>{});
         case GGML_TYPE_Q2_K: return f(type_tag<block_q2_K>{});
         case GGML_TYPE_Q3_K: return f(type_tag<block_q3_K>{});
         case GGML_TYPE_Q4_K: return f(type_tag<block_q4_K>{});
         case GGML_TYPE_Q5_K: return f(type_tag<block_q5_K>{});
         case GGML_TYPE_Q6_K: return f(type_tag<block_q6_K>{});
         case GGML_TYPE_IQ4_XS: return f(type_tag<block_iq4_xs>{});
+        case GGML_TYPE_IQ3_S: return f(type_tag<block_iq3_s>{});
+        case GGML_TYPE_IQ3_XXS: return f(type_tag<block_iq3_xxs>{});
+        case GGML_TYPE_IQ2_S: return f(type_tag<block_iq2_s>{});
+        case GGML_TYPE_IQ2_XS: return f(type_tag<block_iq2_xs>{});
+        case GGML_TYPE_IQ2_XXS: return f(type_tag<block_iq2_xxs>{});
         default: return otherwise();
     }
 }
@@ -195,6 +203,14 @@ struct packed<block_iq4_nl> {
     ALWAYS_INLINE static floats d(const char * b, int h) { return halves_to_floats(b + ds + h * LANES * 2); }
 };
 
+// MXFP4 and NVFP4: nibbles are E2M1, here in halves, made unsigned.
+ALWAYS_INLINE void load_fp4(const char * at, ints & w0, ints & w1) {
+    const __m128i table = _mm_set_epi8(0, 4, 6, 8, 9, 10, 11, 12, 24, 20, 18, 16, 15, 14, 13, 12);
+    const ints bytes = load(at);
+    w0 = lookup(table, low_nibbles(bytes));
+    w1 = lookup(table, high_nibbles(bytes));
+}
+
 template <>
 struct packed<block_mxfp4> {
     static constexpr int values = QK_MXFP4, groups = 1, pairs = 4, bits = 4, lines = 5, offset = 12, value_max = 24;
@@ -202,12 +218,30 @@ struct packed<block_mxfp4> {
     static uint32_t word(const block_mxfp4 & b, int, int v) { return nibbles(word_at(b.qs, v % 4), v >= 4); }
     static void rest(char * to, int n, const block_mxfp4 & b) { to[exponents + n] = b.e; }
     ALWAYS_INLINE static void load(const char * b, int, int p, int h, ints & w0, ints & w1) {
-        const __m128i table = _mm_set_epi8(0, 4, 6, 8, 9, 10, 11, 12, 24, 20, 18, 16, 15, 14, 13, 12);
-        const ints bytes = ::load(b + p * LINE + h * sizeof(ints));
-        w0 = lookup(table, low_nibbles(bytes));
-        w1 = lookup(table, high_nibbles(bytes));
+        load_fp4(b + p * LINE + h * sizeof(ints), w0, w1);
     }
     ALWAYS_INLINE static floats d(const char * b, int h) { return exponents_to_floats(b + exponents + h * LANES); }
+};
+
+// Scales (E4M3, one for 16 values) become F16, which has all of their values.
+template <>
+struct packed<block_nvfp4> {
+    static constexpr int values = QK_NVFP4, groups = 4, pairs = 2, bits = 4, lines = 3, offset = 12, value_max = 24;
+    static constexpr int scales = COLUMNS * values / 2, size = scales + COLUMNS * groups * 2;
+    static uint32_t word(const block_nvfp4 & b, int g, int v) { return nibbles(word_at(b.qs, 2 * g + v % 2), v >= 2); }
+    static void rest(char * to, int n, const block_nvfp4 & b) {
+        for (int g = 0; g < groups; ++g) {
+            const ggml_half scale = GGML_FP32_TO_FP16(ggml_ue4m3_to_fp32(b.d[g]));
+            memcpy(to + scales + (g * COLUMNS + n) * 2, &scale, 2);
+        }
+    }
+    ALWAYS_INLINE static void load(const char * b, int g, int p, int h, ints & w0, ints & w1) {
+        load_fp4(b + (g * pairs + p) * LINE + h * sizeof(ints), w0, w1);
+    }
+    ALWAYS_INLINE static floats scale(const char * b, int g, int h) {
+        return halves_to_floats(b + scales + (g * COLUMNS + h * LANES) * 2);
+    }
+    ALWAYS_INLINE static floats d(const char *, int) { return broadcast(1.0f); }
 };
 
 }  // namespace

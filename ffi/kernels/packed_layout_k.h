@@ -172,6 +172,41 @@ struct packed<block_iq4_xs> {
     ALWAYS_INLINE static floats d(const char * b, int h) { return halves_to_floats(b + ds + h * LANES * 2); }
 };
 
+// TQ1_0 and TQ2_0: -1, 0 and 1 in two bits, with one scale.
+template <typename TB>
+struct packed_ternary {
+    static constexpr int values = QK_K, groups = 1, pairs = 32, bits = 2, lines = 17, offset = 1, value_max = 2;
+    static constexpr int ds = COLUMNS * QK_K / 4, size = ds + COLUMNS * 2;
+    static void rest(char * to, int n, const TB & b) { memcpy(to + ds + 2 * n, &b.d, 2); }
+    ALWAYS_INLINE static void load(const char * b, int, int p, int h, ints & w0, ints & w1) {
+        load_bit_pairs(b + p / 2 * LINE + h * sizeof(ints), p % 2, w0, w1);
+    }
+    ALWAYS_INLINE static floats d(const char * b, int h) { return halves_to_floats(b + ds + h * LANES * 2); }
+};
+
+template <>
+struct packed<block_tq2_0> : packed_ternary<block_tq2_0> {
+    // Halves of 128 values: a quarter of 32 each at bit 2 * quarter
+    static uint32_t word(const block_tq2_0 & b, int, int v) { return word_at(b.qs, v / 32 * 8 + v % 8) >> v % 32 / 8 * 2 & 0x03030303; }
+};
+
+template <>
+struct packed<block_tq1_0> : packed_ternary<block_tq1_0> {
+    // Digit `digit` of four bytes that are fractions to base 3
+    static uint32_t digits(const uint8_t * bytes, int digit) {
+        constexpr uint8_t powers[] = {1, 3, 9, 27, 81};
+        uint32_t word = 0;
+        for (int i = 0; i < 4; ++i) word |= (uint32_t) ((uint8_t) (bytes[i] * powers[digit]) * 3 >> 8) << 8 * i;
+        return word;
+    }
+    // 32 bytes of five digits, 16 bytes of five, four bytes of four; a digit of all bytes is followed by their next
+    static uint32_t word(const block_tq1_0 & b, int, int v) {
+        if (v < 40) return digits(b.qs + v % 8 * 4, v / 8);
+        if (v < 60) return digits(b.qs + 32 + (v - 40) % 4 * 4, (v - 40) / 4);
+        return digits(b.qh, v - 60);
+    }
+};
+
 // Added to weight values, and subtracted again through the sums of A.
 template <typename TB>
 constexpr int offset_of = packed<TB>::value_max == 255 && !VNNI ? 0 : packed<TB>::offset;

@@ -1,11 +1,12 @@
 // Interface between ggml and our CPU kernels, and the switch that selects kernels at run time.
 //
-//   SVC_KERNELS          unset or empty: all kernels; "off": upstream's code everywhere; otherwise a comma-separated list of kernels
+//   SVC_KERNELS          unset or empty: all kernels; "off": upstream's code everywhere; otherwise a comma-separated list of kernels,
+//                        or of those to leave out, after a "-"
 //   SVC_BATCH_INVARIANT  "1": a row's result does not depend on the other rows of a batch, on cells or on threads. Attention adds cells
 //                        by position; of upstream's code, what computes several rows in another way than one is not used.
 //
-// Kernels: packed-gemm (packed_gemm.h), attention (attention.h), small-nodes (small_nodes.h), recurrent (recurrent.h), rms-norm
-// (rms_norm.h), zero-pages (zero_pages.h).
+// Kernels: packed-gemm (packed_gemm.h); packed-grids, packed-gemm for types whose packed weights are larger than the file's; attention
+// (attention.h), small-nodes (small_nodes.h), recurrent (recurrent.h), rms-norm (rms_norm.h), zero-pages (zero_pages.h).
 // ggml-base and each CPU variant contain a copy of this switch; all read the same environment.
 #pragma once
 
@@ -21,12 +22,14 @@ extern "C" {
 static inline bool svc_kernel_enabled(const char * name) {
     const char * list = getenv("SVC_KERNELS");
     if (list == NULL || *list == '\0') return true;
+    const bool leaves_out = *list == '-';
+    if (leaves_out) ++list;
     const size_t length = strlen(name);
     for (const char * item = list; item != NULL; item = strchr(item, ',')) {
         item += *item == ',';
-        if (strncmp(item, name, length) == 0 && (item[length] == ',' || item[length] == '\0')) return true;
+        if (strncmp(item, name, length) == 0 && (item[length] == ',' || item[length] == '\0')) return !leaves_out;
     }
-    return false;
+    return leaves_out;
 }
 
 // Whether SVC_BATCH_INVARIANT is set. Read once.

@@ -205,7 +205,8 @@ function managed(
       new EngineClient({
         name,
         options: engine,
-        openLink: (handlers) => spawnEngine(handlers, engineEnvironment(engine, processEnvironment())),
+        openLink: (handlers) =>
+          spawnEngine(handlers, engineEnvironment(engine, processEnvironment(), freeMemory())),
         queueMax,
         log,
         ...defined({ lossOf }),

@@ -163,7 +163,7 @@ export function elementsOf(shape: readonly number[]): number {
 }
 
 /** Bytes of a tensor; undefined for types that this version does not know. */
-export function tensorBytes({ shape, type }: TensorInfo): number | undefined {
+export function tensorBytes({ shape, type }: Pick<TensorInfo, "shape" | "type">): number | undefined {
   const [, elements, bytes] = TENSOR_TYPES[type] ?? [];
   return elements === undefined || bytes === undefined ? undefined : (elementsOf(shape) / elements) * bytes;
 }

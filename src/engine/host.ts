@@ -2,6 +2,7 @@
 
 import { ENGINE_STOP_MS } from "./limits.ts";
 import { ownCommand } from "../core/own-command.ts";
+import { lacksRoomToPack } from "./packed-growth.ts";
 import type { EngineOptions, FromEngine, ToEngine } from "./protocol.ts";
 
 /** The process's environment, which an engine inherits. */
@@ -39,10 +40,22 @@ export const ENGINE_ENVIRONMENT = {
   GGML_NO_BACKTRACE: "1",
 };
 
-/** An engine's environment: its native libraries select kernels by it when they are loaded. */
-export function engineEnvironment(options: EngineOptions, environment: Environment): Environment {
-  const isInvariant = options.kind === "text" && options.batchInvariant === true;
-  return isInvariant ? { ...environment, SVC_BATCH_INVARIANT: "1" } : environment;
+/** SVC_KERNELS, all but one (ffi/kernels/svc_kernels.h). */
+const WITHOUT_GROWTH = "-packed-grids";
+
+/** An engine's environment: its native libraries select kernels by it when they are loaded. The user's selection wins. */
+export function engineEnvironment(
+  options: EngineOptions,
+  environment: Environment,
+  freeBytes: number,
+): Environment {
+  if (options.kind !== "text") return environment;
+  const isChosen = (environment["SVC_KERNELS"] ?? "") !== "";
+  return {
+    ...environment,
+    ...(options.batchInvariant === true ? { SVC_BATCH_INVARIANT: "1" } : {}),
+    ...(!isChosen && lacksRoomToPack(options, freeBytes) ? { SVC_KERNELS: WITHOUT_GROWTH } : {}),
+  };
 }
 
 /** Spawns `svc engine`, linked by Bun's IPC: one JSON message costs about 5 µs, measured. */

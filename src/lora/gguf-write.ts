@@ -2,9 +2,10 @@
 // little-endian, data aligned to 32 bytes). The maintained npm package, @huggingface/gguf, writes no tensors.
 
 import { closeSync, openSync, writeSync } from "node:fs";
+import { tensorBytes } from "../core/gguf-facts.ts";
 import { type Field, FIELD } from "../core/gguf.ts";
 
-/** Tensor element types, by their numbers in the file. */
+/** Element types of the tensors that svc writes, by their numbers in the file. */
 export const TENSOR = { f32: 0, f16: 1 } as const;
 
 const ALIGNMENT = 32;
@@ -14,7 +15,8 @@ export interface Tensor {
   readonly name: string;
   /** Elements along each axis, the contiguous one first: [inputs, outputs] for a matrix. */
   readonly shape: readonly number[];
-  readonly type: (typeof TENSOR)[keyof typeof TENSOR];
+  /** ggml.h: enum ggml_type */
+  readonly type: number;
   readonly chunks: () => Iterable<Uint8Array>;
 }
 
@@ -68,14 +70,14 @@ export function writeGguf(path: string, fields: readonly Field[], tensors: reado
       u32(tensor.type),
       u64(offset),
     );
-    offset = aligned(offset + tensorBytes(tensor));
+    offset = aligned(offset + bytesOf(tensor));
   }
   const file = openSync(path, "w");
   try {
     writePadded(file, head);
     for (const tensor of tensors) {
       const written = writePadded(file, tensor.chunks());
-      if (written !== tensorBytes(tensor))
+      if (written !== bytesOf(tensor))
         throw new Error(`${tensor.name}: ${written} bytes do not fit its shape`);
     }
   } finally {
@@ -95,9 +97,8 @@ function writePadded(file: number, chunks: Iterable<Uint8Array>): number {
   return bytes;
 }
 
-function tensorBytes(tensor: Tensor): number {
-  const elements = tensor.shape.reduce((product, length) => product * length, 1);
-  return elements * (tensor.type === TENSOR.f32 ? 4 : 2);
+function bytesOf(tensor: Tensor): number {
+  return tensorBytes(tensor) ?? 0;
 }
 
 function aligned(bytes: number): number {

@@ -20,9 +20,10 @@ struct weights {
     weights(ggml_type type, int experts) : values((size_t) K * N * experts), packed(type, K, N, experts) {
         std::generate(values.begin(), values.end(), random_float);
         std::vector<char> rounded(packed.memory.size());
+        const std::vector<float> importance(K, 1);  // IQ2 asks for one
         if (type == GGML_TYPE_F16) ggml_fp32_to_fp16_row(values.data(), (ggml_fp16_t *) rounded.data(), values.size());
         else if (type == GGML_TYPE_BF16) ggml_fp32_to_bf16_row(values.data(), (ggml_bf16_t *) rounded.data(), values.size());
-        else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, nullptr);
+        else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, importance.data());
         if (type == GGML_TYPE_Q8_0) ((block_q8_0 *) rounded.data())->qs[3] = -128;
         ggml_get_type_traits(type)->to_float(rounded.data(), values.data(), values.size());
         packed.memory.resize(svc_packed_alloc_size(&packed.t));
@@ -58,8 +59,7 @@ void run(tensor & dst, int threads, void (*multiply)(const ggml_compute_params *
     run_threads(threads, svc_packed_work_size(&dst.t), [&](const ggml_compute_params * params) { multiply(params, &dst.t); });
 }
 
-void one_matrix(ggml_type type, int rows, int planes, int64_t gap, bool exact = false) {
-    weights w(type, 1);
+void one_matrix(weights & w, int rows, int planes, int64_t gap, bool exact = false) {
     tensor a(GGML_TYPE_F32, K, rows, planes, 1, gap), c(GGML_TYPE_F32, N, rows, planes);
     if (exact) fill_exactly(a);
     else a.fill();
@@ -74,8 +74,7 @@ void one_matrix(ggml_type type, int rows, int planes, int64_t gap, bool exact = 
     }
 }
 
-void experts(ggml_type type, int tokens, bool shared, int64_t gap) {
-    weights w(type, EXPERTS);
+void experts(weights & w, int tokens, bool shared, int64_t gap) {
     tensor a(GGML_TYPE_F32, K, shared ? 1 : CHOICES, tokens, 1, gap), c(GGML_TYPE_F32, N, CHOICES, tokens);
     tensor ids(GGML_TYPE_I32, CHOICES, tokens, 1, 1, gap);
     a.fill();
@@ -110,8 +109,7 @@ bool exponents_are_right() {
 }
 
 // Rows alone, and as part of batches: the same bits.
-bool is_row_invariant(ggml_type type) {
-    weights w(type, 1);
+bool is_row_invariant(weights & w) {
     tensor a(GGML_TYPE_F32, K, 21), together(GGML_TYPE_F32, N, 21);
     a.fill();
     const auto multiply = [&](tensor & input, tensor & output, int threads) {
@@ -134,24 +132,25 @@ bool is_row_invariant(ggml_type type) {
 
 int main() {
     const ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0, GGML_TYPE_IQ4_NL,
-        GGML_TYPE_MXFP4, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_F16,
-        GGML_TYPE_BF16};
+        GGML_TYPE_MXFP4, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_IQ3_S,
+        GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_XXS, GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0, GGML_TYPE_NVFP4, GGML_TYPE_F16, GGML_TYPE_BF16};
     bool right = report("scales of MXFP4", exponents_are_right() ? 0 : NAN, 0);
     for (const ggml_type type : types) {
+        weights matrix(type, 1), matrices(type, EXPERTS);
         largest = 0;
         for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 21}) {
-            one_matrix(type, rows, 1, 0);
-            one_matrix(type, rows, 3, 64);
-            experts(type, rows, true, 0);
-            experts(type, rows, false, 64);
+            one_matrix(matrix, rows, 1, 0);
+            one_matrix(matrix, rows, 3, 64);
+            experts(matrices, rows, true, 0);
+            experts(matrices, rows, false, 64);
         }
         char what[80];
         snprintf(what, sizeof(what), "packed GEMM, %d lanes%s, %s", LANES, VNNI ? " VNNI" : "", ggml_type_name(type));
         right &= report(what, largest, 1e-3);
         largest = 0;
-        one_matrix(type, 9, 1, 0, true);
+        one_matrix(matrix, 9, 1, 0, true);
         right &= report("  with activations of eight bits", largest, 1e-8);
-        if (!is_row_invariant(type)) right = report("a row's result depends on the batch", NAN, 0);
+        if (!is_row_invariant(matrix)) right = report("a row's result depends on the batch", NAN, 0);
     }
     return right ? 0 : 1;
 }
