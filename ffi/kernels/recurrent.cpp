@@ -39,14 +39,14 @@ const char * state_of(const svc_states & states, int64_t sequence) {
 
 // Some tokens of one head: keys and queries are copied, as those of consecutive tokens are a multiple of 4 KiB apart.
 struct token_chunk {
-    int tokens;
     alignas(64) float keys[CHUNK * SIZE_MAX_HEAD];
     alignas(64) float queries[CHUNK * SIZE_MAX_HEAD];
-    float decay[CHUNK], beta[CHUNK];
+    int64_t left;  // tokens of the sequence after this chunk
     const float * values[CHUNK];
     float * results[CHUNK];
-    int64_t left;  // tokens of the sequence after this chunk
+    int tokens;
     float scale;
+    float decay[CHUNK], beta[CHUNK];
 };
 
 // The sums of the lanes of two rows' four partial sums, in the order of GGML_F32_VEC_REDUCE.
