@@ -12,6 +12,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -105,6 +107,38 @@ void svc_partition(const Vocab & vocab, std::forward_list<Fragment> & buffer, bo
         for (const llama_token token : tokens) before = buffer.emplace_after(before, token);
     }
 }
+
+// The words of a text that byte pairs were merged in, with the symbols that are left of each. A text repeats most of its words, and the
+// symbols of a word do not depend on others.
+class svc_merged_words {
+  public:
+    // Appends the symbols of an earlier word that is equal. False if it is the first; then `add` must follow.
+    template <class Symbol>
+    bool repeat(const std::string & word, std::vector<Symbol> & symbols, int & last) {
+        const auto found = places.find(word);
+        from = symbols.size();
+        if (found == places.end()) return false;
+        for (size_t i = found->second.first; i < found->second.second; i++) {
+            Symbol symbol = symbols[i];
+            symbol.prev = last;
+            symbol.next = -1;
+            if (last != -1) symbols[last].next = (int) symbols.size();
+            last = (int) symbols.size();
+            symbols.push_back(symbol);
+        }
+        return true;
+    }
+
+    // The word must outlive this.
+    template <class Symbol>
+    void add(const std::string & word, const std::vector<Symbol> & symbols) {
+        places.emplace(word, std::make_pair(from, symbols.size()));
+    }
+
+  private:
+    std::unordered_map<std::string_view, std::pair<size_t, size_t>> places;
+    size_t from = 0;  // where the symbols of the present word begin
+};
 
 }  // namespace
 
