@@ -22,7 +22,7 @@ constexpr int SIZE_MAX_HEAD = 256;
 constexpr int CHANNELS = 64;  // of a unit of a convolution
 constexpr int COLUMNS_MAX = 8;  // of a convolution's kernel
 #if defined(__AVX512F__)
-constexpr int ROUNDED_COLUMNS = 8;  // the compiler makes vectors of so many products of upstream's loop and adds them in order
+constexpr int ROUNDED_COLUMNS = 8;  // products in a vector that the compiler makes of upstream's loop; it adds them in order
 #else
 constexpr int ROUNDED_COLUMNS = 4;
 #endif
