@@ -12,6 +12,13 @@ namespace {
 
 constexpr int K = 512, N = 96, EXPERTS = 5, CHOICES = 3;
 
+// Blocks of IQ2: all codes are valid, and rounding values to them takes seconds. The scale comes first.
+void fill_codes(std::vector<char> & blocks, size_t block_size) {
+    const ggml_half scale = ggml_fp32_to_fp16(0.01f);
+    std::generate(blocks.begin(), blocks.end(), [] { return (char) generator(); });
+    for (size_t at = 0; at < blocks.size(); at += block_size) memcpy(blocks.data() + at, &scale, sizeof(scale));
+}
+
 // Weights after rounding to their type, and packed.
 struct weights {
     std::vector<float> values;
@@ -20,10 +27,10 @@ struct weights {
     weights(ggml_type type, int experts) : values((size_t) K * N * experts), packed(type, K, N, experts) {
         std::generate(values.begin(), values.end(), random_float);
         std::vector<char> rounded(packed.memory.size());
-        const std::vector<float> importance(K, 1);  // IQ2 asks for one
         if (type == GGML_TYPE_F16) ggml_fp32_to_fp16_row(values.data(), (ggml_fp16_t *) rounded.data(), values.size());
         else if (type == GGML_TYPE_BF16) ggml_fp32_to_bf16_row(values.data(), (ggml_bf16_t *) rounded.data(), values.size());
-        else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, importance.data());
+        else if (type == GGML_TYPE_IQ2_S || type == GGML_TYPE_IQ2_XS || type == GGML_TYPE_IQ2_XXS) fill_codes(rounded, ggml_type_size(type));
+        else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, nullptr);
         if (type == GGML_TYPE_Q8_0) ((block_q8_0 *) rounded.data())->qs[3] = -128;
         ggml_get_type_traits(type)->to_float(rounded.data(), values.data(), values.size());
         packed.memory.resize(svc_packed_alloc_size(&packed.t));
