@@ -11,23 +11,17 @@ import { memoryNeed, totalBytes } from "../../src/engine/memory-fit.ts";
 import { type Claim, HOST } from "../../src/engine/places.ts";
 import type { TextInfo, TextOptions } from "../../src/engine/protocol.ts";
 import { TINY_PATH } from "../helpers/native.ts";
+import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 
 const MIB = 2 ** 20;
 const FREE = 1e12;
 const OPTIONS: TextOptions = {
-  kind: "text",
-  cacheDir: "",
+  ...TEXT_OPTIONS,
   modelPath: TINY_PATH,
   contextLen: 4096,
-  maxSeqs: 4,
-  prefixCacheN: 0,
-  cacheType: "f16",
-  pagedAttn: true,
-  batch: 512,
   ubatch: 128,
   deviceLayers: -1,
   backends: [{ name: "vulkan", path: "/b.so", needs: [] }],
-  verbosity: 0,
 };
 const DRAFT: TextOptions = {
   ...OPTIONS,

@@ -3,17 +3,11 @@
 import { describe, expect, test } from "bun:test";
 import { DeviceFaults, type Ending } from "../../src/engine/device-fault.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
+import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 
 const OPTIONS: TextOptions = {
-  kind: "text",
-  cacheDir: "",
+  ...TEXT_OPTIONS,
   maxSeqs: 1,
-  prefixCacheN: 0,
-  cacheType: "f16",
-  pagedAttn: true,
-  batch: 32,
-  ubatch: 32,
-  verbosity: 0,
   deviceLayers: -1,
   backends: [{ name: "vulkan", path: "/b.so", needs: [] }],
   placement: { memoryBytes: 1 },

@@ -14,20 +14,10 @@ import { Places } from "../../src/engine/places.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { failure } from "../helpers/failure.ts";
 import { type FakeEngines, fakeEngines } from "../helpers/fake-engine.ts";
+import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 import { until } from "../helpers/until.ts";
 
-const OPTIONS: TextOptions = {
-  kind: "text",
-  cacheDir: "",
-  maxSeqs: 4,
-  prefixCacheN: 0,
-  cacheType: "f16",
-  pagedAttn: true,
-  batch: 32,
-  ubatch: 32,
-  deviceLayers: 0,
-  verbosity: 0,
-};
+const OPTIONS: TextOptions = { ...TEXT_OPTIONS, batch: 32, ubatch: 32 };
 
 const REQUEST: RunRequest = {
   model: "default",

@@ -7,21 +7,8 @@ import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
 import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
-import type { TextOptions } from "../../src/engine/protocol.ts";
+import { TEXT_OPTIONS as OPTIONS } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";
-
-const OPTIONS: TextOptions = {
-  kind: "text",
-  cacheDir: "",
-  maxSeqs: 4,
-  prefixCacheN: 0,
-  cacheType: "f16",
-  pagedAttn: true,
-  batch: 512,
-  ubatch: 512,
-  deviceLayers: 0,
-  verbosity: 0,
-};
 
 /** u32 array field. */
 function counts(key: string, values: readonly number[]): Field {

@@ -7,6 +7,7 @@ import { engineEnvironment } from "../../src/engine/host.ts";
 import { packedGrowth } from "../../src/engine/packed-growth.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { stringField, writeGguf } from "../../src/lora/gguf-write.ts";
+import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const [F32, IQ2_XXS, IQ3_S] = [0, 16, 21];
@@ -21,20 +22,7 @@ function options(...types: readonly number[]): TextOptions {
     return { ...tensor, chunks: () => [new Uint8Array(tensorBytes(tensor) ?? 0)] };
   });
   writeGguf(modelPath, [stringField("general.architecture", "toy")], tensors);
-  return {
-    kind: "text",
-    modelPath,
-    cacheDir: "",
-    maxSeqs: 1,
-    contextLen: 256,
-    prefixCacheN: 0,
-    cacheType: "f16",
-    pagedAttn: true,
-    batch: 512,
-    ubatch: 512,
-    deviceLayers: 0,
-    verbosity: 0,
-  };
+  return { ...TEXT_OPTIONS, modelPath, maxSeqs: 1, contextLen: 256 };
 }
 
 test("growth is that of the types with larger packed weights", () => {
