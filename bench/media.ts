@@ -14,6 +14,7 @@ import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import { Engine } from "../src/worker/text/engine.ts";
 import { imagePart, png } from "../test/helpers/drawn-media.ts";
+import { TEXT_OPTIONS } from "../test/helpers/text-options.ts";
 import { writeProjector } from "../test/helpers/write-projector.ts";
 import { quantile } from "./stats.ts";
 
@@ -26,19 +27,13 @@ const STREAMS = 8;
 const ANSWER_TOKENS = 400;
 
 const BACKEND: TextOptions = {
-  kind: "text",
+  ...TEXT_OPTIONS,
   mmprojPath: PROJECTOR,
   cacheDir: CACHE,
   maxSeqs: 16,
   prefixCacheN: 16,
   contextLen: 16_384,
   maxSeqLen: 2048,
-  cacheType: "f16",
-  pagedAttn: true,
-  batch: 512,
-  ubatch: 512,
-  deviceLayers: 0,
-  verbosity: 0,
 };
 
 function image(seed: number): ContentPart {

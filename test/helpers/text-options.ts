@@ -1,4 +1,4 @@
-// Options of a text engine that computes on the CPU, for tests that start none.
+// Options of a text engine that computes on the CPU.
 
 import type { TextOptions } from "../../src/engine/protocol.ts";
 
