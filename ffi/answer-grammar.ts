@@ -12,7 +12,8 @@ import { LarkWriter, NOTHING } from "./lark.ts";
 import type { Markup } from "./markup.ts";
 import { demand, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
 import { EMPTY, endsTight, has, literalText, type Piece, readPeg, strip, tagged, triggers } from "./peg.ts";
-import { closed, Schema } from "./schema-shapes.ts";
+import { closed } from "./rewritten-schemas.ts";
+import { Schema } from "./schema-shapes.ts";
 
 /** What an answer may contain. */
 export interface AnswerRules {

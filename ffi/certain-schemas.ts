@@ -2,6 +2,7 @@
 // wait for its grammar. When in doubt, a schema is not recognized. Knows what ffi/constraint enforces.
 
 import type { AnswerConstraint } from "../src/worker/text/constraint-backend.ts";
+import { isObject, type Json } from "./schema-shapes.ts";
 
 /** Symbols of a grammar. llguidance takes 65,500. */
 const SYMBOLS_MAX = 60_000;
@@ -13,8 +14,6 @@ const CHARACTERS_MAX = 100_000;
 const DEPTH_MAX = 8;
 /** Bounds of numbers. */
 const BOUND_MAX = 1_000_000_000;
-
-type Json = Readonly<Record<string, unknown>>;
 
 const SCALARS = ["null", "boolean", "integer", "number", "string"] as const;
 const TYPES: ReadonlySet<unknown> = new Set([...SCALARS, "array", "object"]);
@@ -96,10 +95,6 @@ class Counted {
       values.every((value) => typeof value === "string" && WORD.test(value))
     );
   }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether values of a schema contain others of any kind. */

@@ -8,7 +8,8 @@ import type { GapPrompt, Prompt } from "../src/core/run.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
 import type { Recent } from "./recent.ts";
-import { parserSchema, Schema, typed } from "./schema-shapes.ts";
+import { parserSchema, typed } from "./rewritten-schemas.ts";
+import { Schema } from "./schema-shapes.ts";
 
 /** A document and its query; see EmbedBackend. */
 export interface PairPrompt {

@@ -1,11 +1,12 @@
 // Shapes of objects under a JSON schema: members, required members, and the locations of their schemas. For formats with
-// separate arguments, and for llama.cpp's parsers, which need only this of a schema.
+// separate arguments, and for the schemas that are written from others (rewritten-schemas.ts).
 
-type Json = Readonly<Record<string, unknown>>;
+/** An object of JSON. */
+export type Json = Readonly<Record<string, unknown>>;
 
 /** JSON types; an integer is a number. */
 export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";
-const TYPES: readonly JsonType[] = ["null", "boolean", "number", "string", "array", "object"];
+export const TYPES: readonly JsonType[] = ["null", "boolean", "number", "string", "array", "object"];
 
 /** One way to satisfy a schema: the parts of the schema that apply, as JSON pointers. */
 export interface Shape {
@@ -23,7 +24,7 @@ const ONE_TYPE: ReadonlyMap<unknown, ReadonlySet<JsonType>> = new Map([
 /** Maximum ways; with more, the alternatives are ignored. */
 const SHAPES_MAX = 16;
 /** Maximum nesting of references and alternatives. */
-const DEPTH_MAX = 12;
+export const DEPTH_MAX = 12;
 
 /** Keywords about whole objects that shapes cannot express. */
 const WHOLE = [
@@ -35,7 +36,7 @@ const WHOLE = [
   "patternProperties",
 ] as const;
 
-function isObject(value: unknown): value is Json {
+export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -50,15 +51,13 @@ function unescape(word: string): string {
 }
 
 function escape(word: string): string {
+  if (!/[~/]/.test(word)) return word; // as most
   return word.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
 /** The pointer of a member. */
 export function below(pointer: string, ...words: readonly (string | number)[]): string {
-  return words.reduce<string>(
-    (at, word) => `${at}/${/[~/]/.test(String(word)) ? escape(String(word)) : word}`,
-    pointer,
-  );
+  return words.reduce<string>((at, word) => `${at}/${escape(String(word))}`, pointer);
 }
 
 /** A JSON schema, with lookup of its parts. */
@@ -302,121 +301,4 @@ function typesOf(node: unknown): ReadonlySet<JsonType> {
   if (!Array.isArray(values)) return types;
   const kinds = new Set(values.map(typeOf));
   return new Set([...types].filter((type) => kinds.has(type)));
-}
-
-/**
- * The schema reduced to what llama.cpp's parsers read: names of members and types. `nested`: also those within members, for a
- * format that writes them separately.
- */
-export function parserSchema(
-  schema: Schema,
-  nested: boolean,
-  pointers: readonly string[] = [""],
-  depth = 0,
-): Json {
-  const types = schema.types(pointers);
-  const type = [...types];
-  const shapes =
-    types.has("object") && (depth === 0 || nested) && depth < DEPTH_MAX ? schema.shapes(pointers) : [];
-  const members = new Map<string, string[]>();
-  for (const shape of shapes)
-    for (const [name, parts] of shape.members) members.set(name, [...(members.get(name) ?? []), ...parts]);
-  if (depth === 0 || (type.length === 1 && members.size > 0)) {
-    const properties = [...members.keys()].map((name) => {
-      const own = shapes.flatMap((shape) => (shape.members.has(name) ? [shape.members.get(name) ?? []] : []));
-      return [name, parserMember(schema, nested, own, depth + 1)] as const;
-    });
-    const required = [...schema.alwaysRequired(pointers)];
-    return { type: "object", properties: Object.fromEntries(properties), required };
-  }
-  if (nested && type.length === 1 && type[0] === "array") {
-    const items = schema.items(pointers);
-    return { type: "array", items: items.length === 0 ? {} : parserSchema(schema, nested, items, depth + 1) };
-  }
-  return ofTypes(types);
-}
-
-/** A member with several schemas, over all shapes. */
-function parserMember(
-  schema: Schema,
-  nested: boolean,
-  ways: readonly (readonly string[])[],
-  depth: number,
-): Json {
-  const [first = []] = ways;
-  if (ways.length === 1) return parserSchema(schema, nested, first, depth);
-  const types = new Set(ways.flatMap((way) => [...schema.types(way)]));
-  return ofTypes(types);
-}
-
-/** A schema of some types. One non-string type stands for all of them: some parsers know single types only. */
-function ofTypes(types: ReadonlySet<JsonType>): Json {
-  if (types.size === TYPES.length || types.size === 0) return {};
-  const [only] = types;
-  if (types.size === 1) return { type: only };
-  const scalar = (["number", "boolean", "null"] as const).find((type) => types.has(type));
-  return { type: types.has("string") || scalar === undefined ? [...types] : scalar };
-}
-
-/** The schema with a type in every part, which some templates require. */
-export function typed(schema: Json): Json {
-  const whole = new Schema(schema);
-  const write = (value: unknown, pointer: string, isSchema: boolean): unknown => {
-    if (isSchema && typeof value === "boolean") return {};
-    if (Array.isArray(value)) return value.map((one, i) => write(one, below(pointer, i), isSchema));
-    if (!isObject(value)) return value;
-    const parts = Object.entries(value).map(([key, part]) => {
-      const named = isSchema && (key === "properties" || key === "$defs" || key === "definitions");
-      const holds = isSchema && ["items", "anyOf", "oneOf", "allOf", "additionalProperties"].includes(key);
-      const keeps = key === "additionalProperties" && typeof part === "boolean";
-      const inner = named ? members(part, below(pointer, key)) : write(part, below(pointer, key), holds);
-      return [key, keeps ? part : inner] as const;
-    });
-    const out: Record<string, unknown> = Object.fromEntries(parts);
-    const [first = "string"] = isSchema && out["type"] === undefined ? whole.types([pointer]) : [];
-    if (isSchema && out["type"] === undefined) out["type"] = first === "null" ? "string" : first;
-    if (isSchema && Array.isArray(out["type"]))
-      out["type"] = out["type"].find((one) => one !== "null") ?? "string";
-    return out;
-  };
-  const members = (value: unknown, pointer: string): unknown =>
-    isObject(value)
-      ? Object.fromEntries(
-          Object.entries(value).map(([name, one]) => [name, write(one, below(pointer, name), true)]),
-        )
-      : value;
-  return write(schema, "", true) as Json;
-}
-
-/**
- * The schema with `additionalProperties: false` where objects do not say: a constrained model should not invent arguments.
- * Objects stay open where several parts of the schema add members.
- */
-export function closed(schema: Json): Json {
-  const text = JSON.stringify(schema);
-  const combined = /"(?:allOf|\$ref|dependentSchemas|dependencies|if|unevaluatedProperties)":/.test(text);
-  return combined ? schema : (close(schema) as Json);
-}
-
-function close(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(close);
-  if (!isObject(value)) return value;
-  const out: Record<string, unknown> = {};
-  for (const [key, part] of Object.entries(value)) {
-    const literal = key === "enum" || key === "const" || key === "default" || key === "examples";
-    const members = key === "properties" && isObject(part);
-    if (members) out[key] = Object.fromEntries(Object.entries(part).map(([name, one]) => [name, close(one)]));
-    else out[key] = literal || key === "anyOf" || key === "oneOf" || key === "not" ? part : close(part);
-  }
-  const open = [
-    "additionalProperties",
-    "patternProperties",
-    "propertyNames",
-    "anyOf",
-    "oneOf",
-    "minProperties",
-  ];
-  const declares = isObject(value["properties"]) && Object.keys(value["properties"]).length > 0;
-  if (declares && open.every((key) => !Object.hasOwn(value, key))) out["additionalProperties"] = false;
-  return out;
 }

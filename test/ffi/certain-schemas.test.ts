@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { isCertain } from "../../ffi/certain-schemas.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
-import { closed } from "../../ffi/schema-shapes.ts";
+import { closed } from "../../ffi/rewritten-schemas.ts";
 import type { AnswerConstraint, AnswerPart } from "../../src/worker/text/constraint-backend.ts";
 import { compile, grammarNative, tinyVocabulary } from "../helpers/grammar.ts";
 

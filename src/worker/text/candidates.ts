@@ -25,8 +25,8 @@ export interface CandidateSearch extends QueueView {
 
 /**
  * The first waiting sequences with their prefix hits, except those that should wait for a prefix, those whose blocks are
- * being read or restored, those whose media are not encoded yet and those whose next token needs a grammar that is not compiled yet. The search stops at a sequence of another adapter: it must find
- * room when its adapter is scheduled.
+ * being read or restored, those whose media are not encoded yet and those whose next token needs a grammar that is not compiled yet.
+ * The search stops at a sequence of another adapter: it must find room when its adapter is scheduled.
  */
 export function findCandidates(search: CandidateSearch): readonly Candidate<EngineSequence>[] {
   const { waiting, running, kv, media, adapter } = search;

@@ -58,8 +58,8 @@ export interface EngineDeps {
 }
 
 /**
- * worked: more work may be left. rendering: only prompts are being rendered, grammars compiled or media encoded. idle: nothing to do until a
- * message arrives or a tier has read blocks.
+ * worked: more work may be left. rendering: only prompts are being rendered, grammars compiled or media encoded. idle: nothing to do
+ * until a message arrives or a tier has read blocks.
  */
 export type StepOutcome = "worked" | "rendering" | "idle";
 
