@@ -1,23 +1,15 @@
 // Describes the machine of a measurement.
 
 import { readFileSync } from "node:fs";
-import { availableParallelism, totalmem } from "node:os";
+import { totalmem } from "node:os";
+import { defaultThreads } from "../ffi/usable-cores.ts";
 import { execText } from "./exec.ts";
 import { ROOT, SVC } from "./peer.ts";
 
 const CPUINFO = readFileSync("/proc/cpuinfo", "utf8");
 
 /** Default compute threads of every server and tool: the default of both servers. */
-export const THREADS = physicalCores();
-
-function physicalCores(): number {
-  const cores = CPUINFO.split("\n\n")
-    .filter((block) => block.includes("core id"))
-    .map((block) => `${field(block, "physical id")}/${field(block, "core id")}`);
-  const counted = new Set(cores).size;
-  // A container may have fewer than the machine.
-  return Math.min(counted === 0 ? availableParallelism() : counted, availableParallelism());
-}
+export const THREADS = defaultThreads();
 
 function field(block: string, name: string): string {
   return new RegExp(`^${name}\\s*: (.*)$`, "m").exec(block)?.[1] ?? "unknown";

@@ -3,10 +3,10 @@
 import { statSync } from "node:fs";
 import { assert } from "../src/core/assert.ts";
 import { ServiceError } from "../src/core/error.ts";
-import { physicalCores } from "./physical-cores.ts";
 import type { ImageFiles, ImageOptions, MediaInfo } from "../src/engine/protocol.ts";
 import type { ImageBackend, ImageGeneration, ImageSpec, Pixels } from "../src/worker/image/backend.ts";
 import type { ImageNative } from "./library.ts";
+import { defaultThreads } from "./usable-cores.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
 /** Interval at which the progress of loading is polled, milliseconds. */
@@ -38,7 +38,7 @@ export class DiffusionBackend implements ImageBackend {
   /** Loads the model. Throws ServiceError(model_unavailable) with the reason. */
   static async load(
     native: ImageNative,
-    { files, threads = physicalCores() }: ImageOptions,
+    { files, threads = defaultThreads() }: ImageOptions,
     onProgress: (permille: number) => void,
   ): Promise<DiffusionBackend> {
     const { model, diffusionModel, vae, clipL, clipG, t5xxl, llm } = files;

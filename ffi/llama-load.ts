@@ -35,7 +35,7 @@ import {
   planModel,
 } from "./llama-placement.ts";
 import { planProjector, type ProjectorPlan } from "./llama-projector.ts";
-import { physicalCores } from "./physical-cores.ts";
+import { defaultThreads } from "./usable-cores.ts";
 import { type Handle, takeText } from "./text.ts";
 
 /** A loaded model with its context. The caller frees the handles. */
@@ -208,8 +208,7 @@ function lowered(asked: TextOptions, { sequences = asked.maxSeqs }: GraphLimits)
 }
 
 function threadsFor(meta: ModelInfo, options: TextOptions, layers: LayerPlan | undefined): ContextThreads {
-  const cores = physicalCores();
-  const most = Math.min(cores, profileOf(layers?.report).threadsMax);
+  const most = Math.min(defaultThreads(), profileOf(layers?.report).threadsMax);
   return {
     threads: options.threads ?? (isSmall(meta) ? 1 : most),
     threadsBatch: options.threadsBatch ?? options.threads ?? most,

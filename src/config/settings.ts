@@ -30,7 +30,10 @@ const Runtime = section("How models are run.", {
     }),
   ),
   threads: optional(
-    integer("Threads for decode; unset: the physical cores.", { minimum: 1, maximum: 1024, example: 8 }),
+    integer(
+      "Threads for decode; unset: one for each physical core of full performance that the process may use, within its CPU quota.",
+      { minimum: 1, maximum: 1024, example: 8 },
+    ),
   ),
   threads_batch: optional(
     integer("Threads for prefill; unset: as many as `threads`.", {

@@ -18,7 +18,7 @@ export type RunId = number;
 interface CommonOptions {
   /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
-  /** Compute threads; absent: the physical cores. */
+  /** Compute threads; absent: see the setting `threads`. */
   readonly threads?: number;
   /** Native log to stderr: 0 none, 1 warnings, 2 info, 3 debug. */
   readonly verbosity: number;
