@@ -6,6 +6,7 @@ import { ServiceError } from "../src/core/error.ts";
 import type { ImageFiles, ImageOptions, MediaInfo } from "../src/engine/protocol.ts";
 import type { ImageBackend, ImageGeneration, ImageSpec, Pixels } from "../src/worker/image/backend.ts";
 import type { ImageNative } from "./library.ts";
+import { interleaveMemory } from "./interleaving.ts";
 import { defaultThreads } from "./usable-cores.ts";
 import { cText, type Handle, nativeText } from "./text.ts";
 
@@ -41,6 +42,7 @@ export class DiffusionBackend implements ImageBackend {
     { files, threads = defaultThreads() }: ImageOptions,
     onProgress: (permille: number) => void,
   ): Promise<DiffusionBackend> {
+    interleaveMemory();
     const { model, diffusionModel, vae, clipL, clipG, t5xxl, llm } = files;
     const paths = [model, diffusionModel, vae, clipL, clipG, t5xxl, llm].map((path) =>
       path === undefined ? null : cText(path),

@@ -35,6 +35,7 @@ import {
   planModel,
 } from "./llama-placement.ts";
 import { planProjector, type ProjectorPlan } from "./llama-projector.ts";
+import { interleaveMemory } from "./interleaving.ts";
 import { defaultThreads } from "./usable-cores.ts";
 import { type Handle, takeText } from "./text.ts";
 
@@ -62,6 +63,7 @@ export async function openModel(
   asked: TextOptions,
   { onProgress, onPlaced, freeBytes = freeMemory }: LoadHooks,
 ): Promise<OpenedModel> {
+  interleaveMemory();
   const { speculative } = asked;
   const draftPath = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
   const file = { path, withHead: speculative?.type === "mtp" && draftPath === undefined, name: "the model" };

@@ -21,7 +21,7 @@ const SMALL_SHARE = 0.5;
 let own: Processors | undefined;
 
 /** Those of this process as they were at the first call, which must precede svc_tie_threads; undefined: not Linux. */
-function ownProcessors(): Processors | undefined {
+export function ownProcessors(): Processors | undefined {
   own ??= readProcessors();
   return own;
 }
