@@ -145,6 +145,7 @@ export class FakeBackend implements Backend {
   private adapter: AdapterId = BASE_MODEL;
   private readonly options: FakeOptions;
   private readonly held = new Map<number, Cell[]>(); // slot → what the cache holds of it
+  private readonly holders = new Map<Cell, number>(); // cell → how many slots hold it
   private lastRows: readonly { readonly slot: number; readonly cells: number }[] = []; // of the last step
 
   constructor(options: FakeOptions) {
@@ -177,7 +178,23 @@ export class FakeBackend implements Backend {
 
   /** Cells in use. */
   get usedCells(): number {
-    return new Set([...this.held.values()].flat()).size;
+    return this.holders.size;
+  }
+
+  private hold(slot: number, cells: Cell[]): void {
+    for (const cell of cells) this.holders.set(cell, (this.holders.get(cell) ?? 0) + 1);
+    for (const cell of this.held.get(slot) ?? []) {
+      const left = (this.holders.get(cell) ?? 0) - 1;
+      if (left > 0) this.holders.set(cell, left);
+      else this.holders.delete(cell);
+    }
+    this.held.set(slot, cells);
+  }
+
+  private append(slot: number, cells: Cell[], cell: Cell): void {
+    cells.push(cell);
+    this.held.set(slot, cells);
+    this.holders.set(cell, 1);
   }
 
   render(prompt: Prompt): PendingPrompt {
@@ -233,8 +250,7 @@ export class FakeBackend implements Backend {
       const token = columns.token[i] ?? -1;
       if (token < 0) throw new Error("a placeholder was computed as a token");
       this.checkNext(slot, cells, at);
-      cells.push({ token, adapter: this.adapter, at, next: at + 1 });
-      this.held.set(slot, cells);
+      this.append(slot, cells, { token, adapter: this.adapter, at, next: at + 1 });
       lastRows.push({ slot, cells: cells.length });
     }
     this.lastRows = lastRows;
@@ -298,7 +314,7 @@ export class FakeBackend implements Backend {
         if ((saved.at(-1)?.next ?? 0) !== position) throw new Error("a state of another position");
         const cells = alone ? saved : upTo(this.held.get(slot) ?? [], position);
         if (JSON.stringify(cells) !== JSON.stringify(saved)) throw new Error("a state of other cells");
-        this.held.set(slot, cells);
+        this.hold(slot, cells);
         this.stateless.delete(slot);
         return true;
       },
@@ -324,7 +340,7 @@ export class FakeBackend implements Backend {
           throw new Error("a copy of other positions");
         if (this.usedCells + cells.length > this.cells) throw new Error("no room for a copy");
         if (!succeeds("restore", count++)) return false;
-        this.held.set(slot, [...held, ...cells]);
+        this.hold(slot, [...held, ...cells]);
         if (this.states !== undefined) this.stateless.add(slot);
         return true;
       },
@@ -372,9 +388,8 @@ export class FakeBackend implements Backend {
       throw new Error(`${from} tokens of a chunk, ${cells.at(-1)?.done} are there`);
     for (let done = from + 1; done <= from + count; done++) {
       const next = done === chunk.tokens ? position + chunk.positions : NaN;
-      cells.push({ token: chunk.content, adapter: this.adapter, at: position, next, done });
+      this.append(slot, cells, { token: chunk.content, adapter: this.adapter, at: position, next, done });
     }
-    this.held.set(slot, cells);
     this.computedTokens += count;
     return forced;
   }
@@ -393,9 +408,10 @@ export class FakeBackend implements Backend {
     const cut = (cells.at(-1)?.next ?? 0) - from;
     if (from > 0 && this.reuse === "whole" && cut > (this.draftModel?.max ?? 0)) return false;
     if (from === 0) {
+      this.hold(slot, []);
       this.held.delete(slot);
       this.stateless.delete(slot);
-    } else this.held.set(slot, upTo(cells, from));
+    } else this.hold(slot, upTo(cells, from));
     return true;
   }
 
@@ -406,7 +422,7 @@ export class FakeBackend implements Backend {
     const cells = this.held.get(source) ?? [];
     const next = cells.at(-1)?.next ?? 0;
     if (next < length) throw new Error(`slot ${source} ends at position ${next}, before ${length}`);
-    this.held.set(target, upTo(cells, length));
+    this.hold(target, upTo(cells, length));
   }
 
   logprobs(_row: number, token: number, top: number): RowLogprobs {
