@@ -2,7 +2,7 @@
 // what the model makes of them. On processors without AVX2 the library's other ways are tested in the same manner.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { quantizeFile } from "../../ffi/quantize.ts";
@@ -41,12 +41,25 @@ function distance(row: RowLogprobs, wanted: RowLogprobs | undefined): number {
 /** llama_ftype of MXFP4 in the weights of experts, Q8_0 in the others: not among the names that svc offers. */
 const MXFP4_MOE = 38;
 
-async function backendOf(model: string, type: FileType | "MXFP4_MOE"): Promise<LlamaBackend> {
-  const output = join(tempDir(), `${type}.gguf`);
-  const number = type === "MXFP4_MOE" ? MXFP4_MOE : fileTypeNumber(type);
-  const call = { input: model, type: number, threads: 1, quiet: true };
-  expect(quantizeFile(native(), { ...call, output, importance: undefined })).toBeUndefined();
-  return tinyBackend({}, output);
+interface Model {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Quantized models; processors.test.ts names a folder that its processes share: quantizing takes longer than the tests. */
+const QUANTIZED = process.env.SVC_TEST_QUANTIZED ?? tempDir();
+
+async function backendOf(model: Model, type: FileType | "MXFP4_MOE"): Promise<LlamaBackend> {
+  const path = join(QUANTIZED, `${model.name} ${type}.gguf`);
+  if (!existsSync(path)) {
+    const number = type === "MXFP4_MOE" ? MXFP4_MOE : fileTypeNumber(type);
+    const call = { input: model.path, type: number, threads: 1, quiet: true };
+    const output = join(tempDir(), "quantized.gguf");
+    expect(quantizeFile(native(), { ...call, output, importance: undefined })).toBeUndefined();
+    copyFileSync(output, `${path}.part`);
+    renameSync(`${path}.part`, path);
+  }
+  return tinyBackend({}, path);
 }
 
 // How far a type may take a model from itself at the median token, in nats: what rounding the weights to so few bits costs,
@@ -74,12 +87,12 @@ describe.each([
   ["one network", () => TINY_PATH, 0],
   // Tokens are sent to experts by a product of F32 weights, which is llama.cpp's own and differs in the last bit.
   ["a mixture of experts", tinyExperts, 1e-4],
-] as const)("weights of each type, %s", (_name, pathOf, tolerance) => {
-  let path: string;
+] as const)("weights of each type, %s", (name, pathOf, tolerance) => {
+  let model: Model;
   let wanted: readonly RowLogprobs[];
   beforeAll(async () => {
-    path = pathOf();
-    const exact = await tinyBackend({}, path);
+    model = { name, path: pathOf() };
+    const exact = await tinyBackend({}, model.path);
     wanted = afterEach(exact, TOKENS);
     exact.close();
   });
@@ -87,7 +100,7 @@ describe.each([
   test.each(TYPES)(
     "%s: a row does not depend on those beside it, and the model stays itself",
     async (type, most) => {
-      const backend = await backendOf(path, type);
+      const backend = await backendOf(model, type);
       try {
         const together = afterEach(backend, TOKENS);
         for (const count of [1, 2, 3, 5, 8, 9])

@@ -4,6 +4,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { tempDir } from "../helpers/tmp.ts";
 
 const TESTS = ["packed-weights", "attention", "copier", "parity"].map((name) =>
   join(import.meta.dir, `${name}.test.ts`),
@@ -22,12 +23,15 @@ const flags = new Set(
   existsSync(CPUINFO) ? /^flags\s*:(.*)$/m.exec(readFileSync(CPUINFO, "utf8"))?.[1]?.split(" ") : [],
 );
 
+/** The quantizer is the same for all of them. */
+const quantized = tempDir();
+
 for (const [variant, flag] of Object.entries(VARIANTS))
   test.skipIf(!flags.has(flag))(
     variant,
     async () => {
       const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...TESTS], {
-        env: { ...process.env, SVC_TEST_CPU: variant },
+        env: { ...process.env, SVC_TEST_CPU: variant, SVC_TEST_QUANTIZED: quantized },
         stdout: "ignore",
         stderr: "pipe",
       });
