@@ -52,9 +52,10 @@ interface UiFile {
 
 type UiFiles = ReadonlyMap<string, UiFile>;
 
+let files: Promise<UiFiles> | undefined; // read at the first visit: most servers never get one
+
 /** The pages and their files. */
 export function uiRoutes() {
-  let files: Promise<UiFiles> | undefined; // read at the first visit: most servers never get one
   const send = async (name: string, request: Request): Promise<Response> => {
     const all = await (files ??= readFiles());
     const file = all.get(name === ICON ? ([...all.keys()].find((one) => HASHED_ICON.test(one)) ?? "") : name);

@@ -1,6 +1,6 @@
 // A real browser for the web interface: Chromium, if installed.
 
-import { afterAll, beforeAll, describe, expect, onTestFinished } from "bun:test";
+import { beforeAll, describe, expect, onTestFinished } from "bun:test";
 import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
@@ -31,7 +31,10 @@ export function overLan(url: string): string {
 /** Longest time for one action, and for a browser to start on a busy machine, milliseconds. */
 const ACTION_MS = 20_000;
 const LAUNCH_MS = 60_000;
+/** Longest pause between two looks for what a test waits for, milliseconds. */
+const LOOK_MS = 50;
 
+/** One browser for all files of a process. It ends with the process, whose pipe to it closes. */
 let browser: Browser | undefined;
 
 /** A group of tests with a browser. Without a browser they are skipped with a warning. */
@@ -40,9 +43,10 @@ export function describeInBrowser(name: string, tests: () => void): void {
     console.warn(`SKIPPED: ${name}: Chromium not found; install it, or set CHROMIUM to its path`);
   describe.skipIf(PATH === null)(name, () => {
     beforeAll(async () => {
+      if (browser?.isConnected() === true) return;
       browser = await chromium.launch({ executablePath: PATH ?? "", args: FLAGS, timeout: LAUNCH_MS });
+      await lookOften(browser);
     }, LAUNCH_MS);
-    afterAll(() => browser?.close());
     tests();
   });
 }
@@ -126,4 +130,32 @@ export async function throttle(page: Page): Promise<{ lift(): Promise<void> }> {
   };
   await receiveAt(THROTTLED_RATE);
   return { lift: () => receiveAt(-1) };
+}
+
+/** The part of Playwright's frames that waits. */
+interface Retrying {
+  retryWithProgressAndTimeouts?(progress: unknown, pausesMs: readonly number[], action: unknown): unknown;
+}
+
+let looksOften = false;
+
+/**
+ * Playwright looks for an element twice a second once it has not been there for a quarter of a second, which is how long most of
+ * our pages take. Its API has no setting for that; a Playwright without this method keeps its pauses.
+ */
+async function lookOften(of: Browser): Promise<void> {
+  if (looksOften) return;
+  const page = await of.newPage();
+  const { _connection: connection } = page as unknown as {
+    readonly _connection?: { toImpl?(object: unknown): object };
+  };
+  const frames: Retrying = Object.getPrototypeOf(connection?.toImpl?.(page.mainFrame()) ?? {});
+  await page.close();
+  const { retryWithProgressAndTimeouts: retry } = frames;
+  if (retry === undefined) return;
+  frames.retryWithProgressAndTimeouts = function often(this: unknown, progress, pausesMs, action) {
+    const pauses = pausesMs.map((ms) => Math.min(ms, LOOK_MS));
+    return retry.call(this as Retrying, progress, pauses, action);
+  };
+  looksOften = true;
 }
