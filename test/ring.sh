@@ -9,6 +9,8 @@ ring=${1:-all}
 TMPDIR=$(mktemp -d)
 chmod 1777 "$TMPDIR" # as /tmp: a root server's tools, and some tests, run as other users
 export TMPDIR
+export SVC_TEST_QUANTIZED="$TMPDIR/quantized" # models that several files test
+mkdir "$SVC_TEST_QUANTIZED"
 trap 'rm -rf "$TMPDIR"' EXIT
 # Compute threads of one worker sleep soon when those of the other have the processors.
 export GOMP_SPINCOUNT=1000

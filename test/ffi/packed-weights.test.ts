@@ -46,7 +46,7 @@ interface Model {
   readonly path: string;
 }
 
-/** Quantized models; processors.test.ts names a folder that its processes share: quantizing takes longer than the tests. */
+/** Quantized models; test/ring.sh names a folder for all processes: quantizing takes longer than the tests. */
 const QUANTIZED = process.env.SVC_TEST_QUANTIZED ?? tempDir();
 
 async function backendOf(model: Model, type: FileType | "MXFP4_MOE"): Promise<LlamaBackend> {
@@ -56,8 +56,9 @@ async function backendOf(model: Model, type: FileType | "MXFP4_MOE"): Promise<Ll
     const call = { input: model.path, type: number, threads: 1, quiet: true };
     const output = join(tempDir(), "quantized.gguf");
     expect(quantizeFile(native(), { ...call, output, importance: undefined })).toBeUndefined();
-    copyFileSync(output, `${path}.part`);
-    renameSync(`${path}.part`, path);
+    const part = `${path}.${process.pid}`;
+    copyFileSync(output, part);
+    renameSync(part, path);
   }
   return tinyBackend({}, path);
 }

@@ -24,7 +24,7 @@ const flags = new Set(
 );
 
 /** The quantizer is the same for all of them. */
-const quantized = tempDir();
+const quantized = process.env.SVC_TEST_QUANTIZED ?? tempDir();
 
 for (const [variant, flag] of Object.entries(VARIANTS))
   test.skipIf(!flags.has(flag))(
