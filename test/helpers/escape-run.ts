@@ -110,8 +110,8 @@ const NETWORKS: readonly Network[] = ["none", "loopback", "full"];
 const LIMITS: Limits = { memoryMb: 256, cpuSecs: 60, procs: 24 };
 const DISK = { bytes: 24 * MIB, entries: 400 };
 const RUN_MS = 60_000;
-/** Found in the command line of a process that must not survive. */
-const LEFTOVER = "svc-escape-leftover";
+/** Found in the command line of a process that must not survive. Other runs have their own. */
+const LEFTOVER = `svc-escape-leftover-${process.pid}`;
 
 interface HogCase {
   readonly name: string;
@@ -197,14 +197,11 @@ const HOGS: readonly HogCase[] = [
   },
 ];
 
-const WAITING: ReadonlySet<string> = new Set([
-  "connections",
-  "disk",
-  "files",
-  "pairs without one end",
-  "socket pairs",
-  "temporary files",
-]);
+/** Hogs that run together: those that do nothing but wait for their end, and those that only take turns on the processors. */
+const TOGETHER: readonly (readonly string[])[] = [
+  ["connections", "disk", "files", "pairs without one end", "socket pairs", "temporary files"],
+  ["processor", "processor of many"],
+];
 
 async function main(mechanism: Mechanism): Promise<EscapeReport> {
   const outside = mkdtempSync(join(tmpdir(), "svc-outside-"));
@@ -303,11 +300,11 @@ async function attemptAll(mechanism: Mechanism, network: Network, common: { read
   }
 }
 
-/** Those that do nothing but wait for their end wait together. */
 async function runHogs(mechanism: Mechanism): Promise<readonly Hog[]> {
-  const together = HOGS.filter(({ name }) => WAITING.has(name));
-  const hogs = await Promise.all(together.map((hog) => runHog(mechanism, hog)));
-  for (const hog of HOGS) if (!WAITING.has(hog.name)) hogs.push(await runHog(mechanism, hog));
+  const hogs: Hog[] = [];
+  const groups = Map.groupBy(HOGS, ({ name }) => TOGETHER.find((names) => names.includes(name)) ?? name);
+  for (const group of groups.values())
+    hogs.push(...(await Promise.all(group.map((hog) => runHog(mechanism, hog)))));
   return hogs;
 }
 

@@ -3,6 +3,7 @@
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import type { Mechanism } from "../../src/sandbox/types.ts";
 import type { EscapeReport } from "../helpers/escape-run.ts";
 
 const SCRIPT = join(import.meta.dir, "../helpers/escape-run.ts");
@@ -42,6 +43,33 @@ async function runAs(words: readonly string[], mechanism: string): Promise<Escap
   return JSON.parse(text) as EscapeReport; // printed by escape-run.ts
 }
 
+interface Suite {
+  readonly user: string;
+  readonly words: readonly string[];
+  readonly mechanism: Mechanism;
+}
+
+const suites: Suite[] = [];
+let begun: ReadonlyMap<Suite, Promise<EscapeReport>> | undefined;
+
+/**
+ * What came of a suite's run. All runs begin with the first call: those of different users side by side, as they mostly wait,
+ * and those of one user in turn, as the caps of an ordinary user count all of its processes.
+ */
+function reportOf(suite: Suite): Promise<EscapeReport> {
+  begun ??= new Map(
+    [...Map.groupBy(suites, ({ user }) => user).values()].flatMap((turns) => {
+      let last: Promise<unknown> = Promise.resolve();
+      return turns.map((turn) => {
+        const run = last.then(() => runAs(turn.words, turn.mechanism));
+        last = run.catch(() => undefined);
+        return [turn, run] as const;
+      });
+    }),
+  );
+  return begun.get(suite) ?? runAs(suite.words, suite.mechanism);
+}
+
 function skip(what: string): void {
   console.warn(`SKIPPED: ${what}`);
   test.skip(what, () => {});
@@ -54,16 +82,21 @@ for (const [user, words] of USERS) {
     else if (words === undefined) skip(`${title}: that user cannot run the tests here`);
     else if (mechanism === "bubblewrap" && Bun.which("bwrap") === null)
       skip(`${title}: bwrap is not installed`);
-    else describe(title, () => suite(() => runAs(words, mechanism), mechanism));
+    else {
+      const suite = { user, words, mechanism };
+      suites.push(suite);
+      describe(title, () => declare(suite));
+    }
   }
 }
 
-function suite(run: () => Promise<EscapeReport>, mechanism: string): void {
+function declare(suite: Suite): void {
+  const { mechanism } = suite;
   let report: EscapeReport;
   let isThere = false;
 
   beforeAll(async () => {
-    report = await run();
+    report = await reportOf(suite);
     isThere = report.effective.mechanism === mechanism && report.effective.filesystem === "workdir";
     if (!isThere)
       console.warn(`SKIPPED: ${mechanism} does not work here: ${report.effective.warnings.join(" ")}`);
