@@ -24,6 +24,25 @@ bin=$build/llama/bin
 
 stage() { printf '\n== %s\n' "$*"; }
 
+# NAME COMMAND...: runs the command beside others; its output is printed by all_done.
+jobs=
+beside() {
+    job=$1
+    shift
+    "$@" >"$temporary/$job.log" 2>&1 &
+    jobs="$jobs $job:$!"
+}
+
+all_done() {
+    failed=
+    for job in $jobs; do
+        wait "${job#*:}" || failed="$failed ${job%:*}"
+        cat "$temporary/${job%:*}.log"
+    done
+    jobs=
+    [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
+}
+
 wants() { # PART
     case " $parts " in "  " | *" $1 "*) ;; *) return 1 ;; esac
 }
@@ -47,21 +66,29 @@ widths() {
     echo "AVX512-VNNI avx512_vnni $base -mavx512f -mavx512cd -mavx512vl -mavx512dq -mavx512bw -mavx512vnni"
 }
 
-# Compiles and runs the property tests of a kernel with the given flags.
-property_tests() {
+# KERNEL FLAGS...: compiles and runs the property test of a kernel.
+property_test() {
+    test=$1
+    shift
     widths | while read -r name flag flags; do
-        for test in packed_gemm attention rms_norm; do
-            # shellcheck disable=SC2086
-            g++ -std=c++17 -g -fopenmp -DGGML_USE_OPENMP $flags "$@" $warnings $includes "$root/test/native/${test}_test.cpp" \
-                -o "$temporary/$test" -L"$bin" -lggml-base -lpthread "-Wl,-rpath,$bin"
-            if grep -qw "$flag" /proc/cpuinfo; then
-                OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
-                [ "$test" != attention ] || SVC_BATCH_INVARIANT=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
-            else
-                echo "SKIPPED: $test at $name, which this processor lacks (compiled)"
-            fi
-        done
+        # shellcheck disable=SC2086
+        g++ -std=c++17 -g -fopenmp -DGGML_USE_OPENMP $flags "$@" $warnings $includes "$root/test/native/${test}_test.cpp" \
+            -o "$temporary/$test" -L"$bin" -lggml-base -lpthread "-Wl,-rpath,$bin"
+        if grep -qw "$flag" /proc/cpuinfo; then
+            OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
+            [ "$test" != attention ] || SVC_BATCH_INVARIANT=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=exitcode=99 "$temporary/$test"
+        else
+            echo "SKIPPED: $test at $name, which this processor lacks (compiled)"
+        fi
     done
+}
+
+# FLAGS...: those of all kernels, one program at a time each.
+property_tests() {
+    for kernel in attention packed_gemm rms_norm; do
+        beside "$kernel" property_test "$kernel" "$@"
+    done
+    all_done
 }
 
 # FLAGS...: the attention kernel for NEON in an emulator, against the archive of arm64. The sanitizers work there, except for leaks.
@@ -97,12 +124,11 @@ shared_parts_test() { # FLAGS...
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
-    stage "property test of attention on arm64"
-    arm64_property_tests -O2
-    stage "steps over recurrent states beside upstream's"
-    recurrent_test
-    stage "property test of strings in templates"
-    shared_parts_test -O1
+    stage "property test of attention on arm64, steps over recurrent states beside upstream's, strings in templates"
+    beside arm64 arm64_property_tests -O2
+    beside recurrent recurrent_test
+    beside shared_parts shared_parts_test -O1
+    all_done
     stage "the drivers of the shim compile"
     for driver in fuzz threads; do
         # shellcheck disable=SC2086
