@@ -2,108 +2,13 @@
 
 #if defined(SVC_ATTENTION)
 
-#include "attention_vectors.h"
-#include "query_group.h"
-#include "svc_kernels.h"
-
-#include <cmath>
+#include "attention_operation.h"
+#include "attention_prefill.h"
 
 namespace {
 
-constexpr int UNIT_QUERIES = 64;
 constexpr int RANGE_CELLS_MIN = 512;  // results of ranges must be merged, so ranges are not smaller
 constexpr int PARTIALS_PER_THREAD = 4;  // units of 64 queries that cover a range of their cells; the work memory has room for so many
-
-// Rows of queries of one group. Its work is divided into units.
-struct query_tile {
-    int stream, row;
-    query_group group;
-};
-
-// Some heads of a tile, so that it has at most 64 queries, and a range of the tile's cells. A unit computes 32 cells at a time and
-// there one key head after the other, as these are adjacent in memory. Keys are transposed once for all queries that share them, so
-// that a vector has 16 (or 8, or 4) cells; a product keeps as many queries times two vectors in registers as there are registers.
-struct work_unit {
-    const query_tile * tile;
-    int head, heads;  // a multiple or divisor of the heads that share keys
-    int begin, end;  // in the tile's list of cells
-    float * partial;  // [queries][DV], then maximum and sum of each query; NULL if the range has all of the tile's cells
-
-    int queries() const { return tile->group.rows * heads; }
-};
-
-// Operands and parameters of one GGML_OP_FLASH_ATTN_EXT.
-struct operation {
-    const ggml_tensor *q, *k, *v, *mask, *sinks;
-    ggml_tensor * dst;
-    int DK, DV, n_heads, heads_of_key;
-    float scale, max_bias, softcap;
-
-    explicit operation(ggml_tensor * dst) : q(dst->src[0]), k(dst->src[1]), v(dst->src[2]), mask(dst->src[3]), sinks(dst->src[4]), dst(dst),
-                                            DK(k->ne[0]), DV(v->ne[0]), n_heads(q->ne[2]), heads_of_key(q->ne[2] / k->ne[2]) {
-        memcpy(&scale, (const float *) dst->op_params + 0, sizeof(float));
-        memcpy(&max_bias, (const float *) dst->op_params + 1, sizeof(float));
-        memcpy(&softcap, (const float *) dst->op_params + 2, sizeof(float));
-        if (softcap != 0.0f) scale /= softcap;
-    }
-
-    // See the contract in attention.h.
-    bool supported() const {
-        if (q->type != GGML_TYPE_F32 || k->type != GGML_TYPE_F16 || v->type != GGML_TYPE_F16) return false;
-        if (DK % LANES != 0 || DV % LANES != 0 || k->ne[2] != v->ne[2] || k->ne[3] != v->ne[3]) return false;
-        return mask == NULL || mask->ne[2] == 1;
-    }
-
-    // Heads per unit: at most `most`, a divisor of the heads, and a multiple or divisor of the heads that share keys.
-    int heads_of_unit(int most) const {
-        int heads = n_heads;
-        while (heads > most || n_heads % heads != 0 || (heads % heads_of_key != 0 && heads_of_key % heads != 0)) --heads;
-        return heads;
-    }
-
-    float slope(int head) const {
-        if (max_bias <= 0.0f) return 1.0f;
-        const int n = 1 << (int) floor(log2(n_heads));
-        const float m0 = powf(2.0f, -max_bias / n), m1 = powf(2.0f, -max_bias / 2.0f / n);
-        return head < n ? powf(m0, head + 1) : powf(m1, 2 * (head - n) + 1);
-    }
-
-    const float * query(int stream, int row, int head) const {
-        return (const float *) ((const char *) q->data + row * q->nb[1] + head * q->nb[2] + stream * q->nb[3]);
-    }
-
-    const ggml_fp16_t * mask_row(int stream, int row) const {
-        if (mask == NULL) return NULL;
-        return (const ggml_fp16_t *) ((const char *) mask->data + row * mask->nb[1] + stream % mask->ne[3] * mask->nb[3]);
-    }
-
-    // Position of each cell: the KV cache stores them with the mask, which may have been copied. NULL where cells have no order.
-    const int32_t * positions(int stream) const {
-        if (!svc_batch_invariant()) return NULL;
-        const ggml_tensor * t = mask;
-        while (t != NULL && t->extra == NULL) t = t->src[0];
-        return t == NULL ? NULL : (const int32_t *) t->extra + stream % mask->ne[3] * mask->ne[0];
-    }
-
-    // Rows of keys or values of one head.
-    cell_rows rows(const ggml_tensor * t, int stream, int head, const int32_t * cells, int n) const {
-        const char * data = (const char *) t->data + head * t->nb[2] + stream / (q->ne[3] / t->ne[3]) * t->nb[3];
-        return cell_rows(data, t->nb[1], cells, n);
-    }
-
-    // Writes a query's result from its sum of weighted values; weights are relative to the maximum M and add up to S.
-    void finish(int stream, int row, int head, float * sum, float M, float S) const {
-        if (sinks) {
-            const float sink = ((const float *) sinks->data)[head];
-            const float top = std::max(M, sink);
-            const float ms = expf(M - top);
-            ggml_vec_scale_f32(DV, sum, ms);
-            S = S * ms + expf(sink - top);
-        }
-        ggml_vec_scale_f32(DV, sum, S == 0.0f ? 0.0f : 1.0f / S);
-        memcpy((char *) dst->data + head * dst->nb[1] + row * dst->nb[2] + stream * dst->nb[3], sum, DV * sizeof(float));
-    }
-};
 
 // Adds weighted values and the sum of their weights, relative to the maximum `other_M`, to such sums before them. Not inlined: it
 // rounds in the same way for all of its callers.
@@ -128,12 +33,13 @@ struct unit_state {
     float * bias;  // [64][32] mask of each row
     float * K;  // [DK][32]
     float * V;  // [32][padded(DV)]
+    float * converted;  // [32][DK + DV] keys and values of other types than F16
     float M[UNIT_QUERIES];
     GGML_F32_VEC S[UNIT_QUERIES];
     float total_M[UNIT_QUERIES], total_S[UNIT_QUERIES];
 
     static size_t floats(int DK, int DV) {
-        return UNIT_QUERIES * (DK + 2 * padded(DV) + 2 * UNIT_CELLS) + UNIT_CELLS * (DK + padded(DV)) + 16;
+        return UNIT_QUERIES * (DK + 2 * padded(DV) + 2 * UNIT_CELLS) + UNIT_CELLS * (2 * DK + 2 * padded(DV)) + 16;
     }
 
     unit_state(int DK, int DV, float * buffer) : DK(DK), DV(DV) {
@@ -144,6 +50,7 @@ struct unit_state {
         bias = P + UNIT_QUERIES * UNIT_CELLS;
         K = bias + UNIT_QUERIES * UNIT_CELLS;
         V = K + UNIT_CELLS * DK;
+        converted = V + UNIT_CELLS * padded(DV);
     }
 
     void start(int i, const float * query, float scale) {
@@ -223,6 +130,7 @@ struct cell_step {
 };
 
 // Computes a step for the heads from `head` on that share a key head.
+template <typename T>
 void compute_step(const operation & op, const work_unit & unit, unit_state & state, const cell_step & step, int head) {
     const int DK = op.DK, DV = op.DV, stream = unit.tile->stream, rows = unit.tile->group.rows;
     const query_group & group = unit.tile->group;
@@ -230,14 +138,15 @@ void compute_step(const operation & op, const work_unit & unit, unit_state & sta
     const int count = 32 - __builtin_clz(step.shown), left = unit.end - step.at - UNIT_CELLS;
     const int n = rows * std::min(op.heads_of_key, unit.heads);  // queries per key head
     const int key = (unit.head + head) / op.heads_of_key, first = head * rows;
-    const cell_rows k_rows = op.rows(op.k, stream, key, cells, count), v_rows = op.rows(op.v, stream, key, cells, count);
-    const cell_rows k_next = op.rows(op.k, stream, key, cells + UNIT_CELLS, left);
+    const cell_sources<T> k = op.rows<T>(op.k, stream, key, cells, count), v = op.rows<T>(op.v, stream, key, cells, count);
+    const cell_rows<T> k_rows(k, DK, state.converted), v_rows(v, DV, state.converted + UNIT_CELLS * DK);
+    const cell_sources<T> k_next = op.rows<T>(op.k, stream, key, cells + UNIT_CELLS, left);
     const float * Q = state.Q + first * DK;
     float *P = state.P + first * UNIT_CELLS, *sum = state.sum + first * padded(DV);
     if (group.by_position) {
-        fixed_scores(n, k_rows, v_rows, DK, Q, P);
-    } else if (!few_scores(n, k_rows, v_rows, DK, Q, P)) {
-        transpose_rows(k_rows, v_rows, DK, state.K);
+        fixed_scores(n, k_rows, v, DK, Q, P);
+    } else if (!few_scores(n, k_rows, v, DK, Q, P)) {
+        transpose_rows(k_rows, v, DK, state.K);
         gemm(n, Q, DK, state.K, UNIT_CELLS, P, UNIT_CELLS, DK, false);
     }
     for (int i = first; i < first + n; ++i) {
@@ -249,6 +158,7 @@ void compute_step(const operation & op, const work_unit & unit, unit_state & sta
     }
 }
 
+template <typename T>
 void compute_unit(const operation & op, const work_unit & unit, unit_state & state) {
     const query_group & group = unit.tile->group;
     const int DV = op.DV, stream = unit.tile->stream, row = unit.tile->row, rows = group.rows, queries = unit.queries();
@@ -262,22 +172,22 @@ void compute_unit(const operation & op, const work_unit & unit, unit_state & sta
             ++segment;
         }
         const cell_step step(op, unit, state, at);
-        for (int head = 0; head < unit.heads; head += shared) compute_step(op, unit, state, step, head);
+        for (int head = 0; head < unit.heads; head += shared) compute_step<T>(op, unit, state, step, head);
     }
     const bool is_whole = unit.partial == NULL;
     if (is_whole && group.by_position) state.end_segment(queries);
     float * sum = is_whole && group.by_position ? state.total : state.sum;
     for (int i = 0; i < queries; ++i, sum += padded(DV)) {
-        if (is_whole && group.by_position) {
-            op.finish(stream, row + i % rows, unit.head + i / rows, sum, state.total_M[i], state.total_S[i]);
-        } else if (is_whole) {
-            op.finish(stream, row + i % rows, unit.head + i / rows, sum, state.M[i], vec_sum(state.S[i]));
-        } else {
-            memcpy(unit.partial + i * DV, sum, DV * sizeof(float));
-            unit.partial[queries * DV + 2 * i] = state.M[i];
-            unit.partial[queries * DV + 2 * i + 1] = vec_sum(state.S[i]);
-        }
+        const bool is_total = is_whole && group.by_position;
+        unit.write(op, i, sum, is_total ? state.total_M[i] : state.M[i], is_total ? state.total_S[i] : vec_sum(state.S[i]));
     }
+}
+
+template <typename T>
+void compute_any_unit(const operation & op, const work_unit & unit, float * buffer) {
+    if (unit.prefill) return prefill_state<T>(op, unit, buffer).compute();
+    unit_state state(op.DK, op.DV, buffer);
+    compute_unit<T>(op, unit, state);
 }
 
 // Merges the partial results of a query from the ranges of its cells.
@@ -292,13 +202,22 @@ void merge(const operation & op, const work_unit * units, int n, int i, float * 
     op.finish(units->tile->stream, units->tile->row + i % rows, units->head + i / rows, sum, M, S);
 }
 
+size_t state_floats(int DK, int DV) { return std::max(unit_state::floats(DK, DV), prefill_state<float>::floats(DK, DV)); }
+
 size_t partial_floats(int queries, int DV) { return queries * (DV + 2); }
+
+// Rows per tile: as many as units of prompts can have, but enough tiles for all threads.
+int rows_of_tile(const operation & op, int nth) {
+    int queries = op.positions(0) ? UNIT_QUERIES : prefill_queries(op.DK, op.DV);
+    while (queries > UNIT_QUERIES && op.q->ne[1] * op.q->ne[3] * op.n_heads < 4 * nth * queries) queries /= 2;
+    return std::max(queries / op.heads_of_key, 8);
+}
 
 // Divides an operation into units, at least about two per thread, those of the last rows first: prompts come last. Units of one
 // tile and head are adjacent. Deterministic: every thread computes the same units.
 void make_units(const operation & op, int nth, float * partials, std::vector<query_tile> & tiles, std::vector<work_unit> & units) {
     const int n_rows = op.q->ne[1];
-    const int rows_max = std::max(UNIT_QUERIES / op.heads_of_key, 8);
+    const int rows_max = rows_of_tile(op, nth);
     size_t n = 0;
     for (int stream = 0; stream < op.q->ne[3]; ++stream) {
         for (int row = 0; row < n_rows; row += tiles[n++].group.rows) {
@@ -317,7 +236,9 @@ void make_units(const operation & op, int nth, float * partials, std::vector<que
     for (size_t t = n; t-- > 0;) {
         const query_group & group = tiles[t].group;
         const int cells = group.cells.size();
-        int heads = op.heads_of_unit(std::max(1, UNIT_QUERIES / group.rows));
+        const bool prefill = !group.by_position && group.rows * op.heads_of_key >= PREFILL_QUERIES_MIN;
+        const int most = std::max(1, (prefill ? prefill_queries(op.DK, op.DV) : UNIT_QUERIES) / group.rows);
+        int heads = op.heads_of_unit(prefill ? std::min(op.heads_of_key, most) : most);
         const int wanted = ceil(cost(group) * heads / total * 2 * nth);
         int ranges = std::max(1, std::min(wanted, cells / RANGE_CELLS_MIN));
         const int queries = op.n_heads * group.rows;
@@ -335,7 +256,7 @@ void make_units(const operation & op, int nth, float * partials, std::vector<que
         };
         for (int head = 0; head < op.n_heads; head += heads) {
             for (int range = 0; range < ranges; ++range) {
-                units.push_back({&tiles[t], head, heads, at(range), at(range + 1), ranges == 1 ? NULL : partials});
+                units.push_back({&tiles[t], head, heads, at(range), at(range + 1), prefill, ranges == 1 ? NULL : partials});
                 if (ranges > 1) partials += partial_floats(units.back().queries(), op.DV);
             }
         }
@@ -345,15 +266,15 @@ void make_units(const operation & op, int nth, float * partials, std::vector<que
 void compute_units(const ggml_compute_params * params, const operation & op) {
     static thread_local std::vector<query_tile> tiles;  // reused: their lists of cells are long
     static thread_local std::vector<work_unit> units;
-    float * buffer = (float *) params->wdata + params->ith * unit_state::floats(op.DK, op.DV);
-    float * partials = (float *) params->wdata + params->nth * unit_state::floats(op.DK, op.DV);
+    float * buffer = (float *) params->wdata + params->ith * state_floats(op.DK, op.DV);
+    float * partials = (float *) params->wdata + params->nth * state_floats(op.DK, op.DV);
     make_units(op, params->nth, partials, tiles, units);
 
     if (params->ith == 0) ggml_threadpool_chunk_set(params->threadpool, params->nth);
     ggml_barrier(params->threadpool);
-    unit_state state(op.DK, op.DV, buffer);
+    const auto compute = op.is_f16() ? compute_any_unit<ggml_fp16_t> : compute_any_unit<float>;
     const int n = units.size();
-    for (int i = params->ith; i < n; i = ggml_threadpool_chunk_add(params->threadpool, 1)) compute_unit(op, units[i], state);
+    for (int i = params->ith; i < n; i = ggml_threadpool_chunk_add(params->threadpool, 1)) compute(op, units[i], buffer);
 
     const auto is_partial = [](const work_unit & unit) { return unit.partial != NULL; };
     if (std::none_of(units.begin(), units.end(), is_partial)) return;
@@ -373,7 +294,7 @@ bool svc_attention_supported(const ggml_tensor * dst) {
 
 size_t svc_attention_work_size(int n_threads, const ggml_tensor * dst) {
     const int DK = dst->src[1]->ne[0], DV = dst->src[2]->ne[0];
-    return sizeof(float) * n_threads * (unit_state::floats(DK, DV) + PARTIALS_PER_THREAD * partial_floats(UNIT_QUERIES, DV));
+    return sizeof(float) * n_threads * (state_floats(DK, DV) + PARTIALS_PER_THREAD * partial_floats(UNIT_QUERIES, DV));
 }
 
 void svc_attention(const ggml_compute_params * params, ggml_tensor * dst) {

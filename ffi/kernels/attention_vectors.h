@@ -1,8 +1,7 @@
-// Vector kernels of attention over F16 keys and values: products, transposition, unpacking. Included by attention.cpp only.
+// Vector kernels of attention: products, transposition, unpacking. Included by attention.cpp only.
 #pragma once
 
-#include "ggml-cpu-impl.h"
-#include "simd-mappings.h"
+#include "cell_rows.h"
 #include "vec.h"
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 
 namespace {
 
-constexpr int UNIT_CELLS = 32;  // cells per step of a work unit
 constexpr int LANES = GGML_F32_EPR;
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int PRODUCT_QUERIES = 12;  // queries of a product kept in registers
@@ -78,11 +76,15 @@ inline __m256 vec_sub(__m256 x, __m256 y) {
 }
 #endif
 
+inline GGML_F32_VEC load(const ggml_fp16_t * x) { return load_f16(x); }
+inline GGML_F32_VEC load(const float * x) { return GGML_F32_VEC_LOAD(x); }
+
 // y[i*stride + j] = value `at` + i of row j, LANES rows and values: swaps pairs, then fours, then quarters of a vector.
 #if defined(__AVX512F__)
-inline void transpose_f16(const char * const * rows, int64_t at, float * y, int stride) {
+template <typename T>
+inline void transpose(const cell_rows<T> & rows, int first, int at, float * y, int stride) {
     __m512 a[16], b[16];
-    for (int i = 0; i < 16; ++i) a[i] = load_f16((const ggml_fp16_t *) rows[i] + at);
+    for (int i = 0; i < 16; ++i) a[i] = load(rows.at(first + i) + at);
     for (int i = 0; i < 16; i += 2) {
         b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
@@ -105,9 +107,10 @@ inline void transpose_f16(const char * const * rows, int64_t at, float * y, int 
     }
 }
 #elif defined(__aarch64__)
-inline void transpose_f16(const char * const * rows, int64_t at, float * y, int stride) {
+template <typename T>
+inline void transpose(const cell_rows<T> & rows, int first, int at, float * y, int stride) {
     float32x4_t a[4];
-    for (int i = 0; i < 4; ++i) a[i] = load_f16((const ggml_fp16_t *) rows[i] + at);
+    for (int i = 0; i < 4; ++i) a[i] = load(rows.at(first + i) + at);
     const float32x4x2_t b = vtrnq_f32(a[0], a[1]), c = vtrnq_f32(a[2], a[3]);
     for (int i = 0; i < 2; ++i) {
         vst1q_f32(y + i * stride, vcombine_f32(vget_low_f32(b.val[i]), vget_low_f32(c.val[i])));
@@ -115,9 +118,10 @@ inline void transpose_f16(const char * const * rows, int64_t at, float * y, int 
     }
 }
 #else
-inline void transpose_f16(const char * const * rows, int64_t at, float * y, int stride) {
+template <typename T>
+inline void transpose(const cell_rows<T> & rows, int first, int at, float * y, int stride) {
     __m256 a[8], b[8];
-    for (int i = 0; i < 8; ++i) a[i] = load_f16((const ggml_fp16_t *) rows[i] + at);
+    for (int i = 0; i < 8; ++i) a[i] = load(rows.at(first + i) + at);
     for (int i = 0; i < 8; i += 2) {
         b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
         b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
@@ -181,45 +185,42 @@ void gemm(int M, const float * a, int lda, const float * b, int ldb, float * c, 
     }
 }
 
-// Keys or values of one step: one row per cell; the last row is repeated up to 32.
-struct cell_rows {
-    const ggml_fp16_t * at[UNIT_CELLS];
-    int count;
-
-    // `data`: the first cell of a head; `stride`: bytes between cells.
-    cell_rows(const char * data, size_t stride, const int32_t * cells, int n) : count(std::max(0, std::min(n, UNIT_CELLS))) {
-        for (int j = 0; j < UNIT_CELLS && count > 0; ++j) {
-            at[j] = (const ggml_fp16_t *) (data + cells[std::min(j, count - 1)] * stride);
-        }
-    }
-
-    // Prefetches part of a row that is needed next, in small portions during computation: more than a few at once would stall. Into
-    // the second-level cache, as the first is too small for all heads.
-    void prefetch(int j, int i) const {
-        if (j < count) __builtin_prefetch(at[j] + i, 0, 2);
-    }
-};
-
 // K[DK][32] = transposed rows.
-void transpose_rows(const cell_rows & rows, const cell_rows & next, int DK, float * K) {
+template <typename T>
+void transpose_rows(const cell_rows<T> & rows, const cell_sources<T> & next, int DK, float * K) {
     for (int j = 0; j < UNIT_CELLS; j += LANES) {
         for (int at = 0; at < DK; at += LANES) {
-            transpose_f16((const char * const *) rows.at + j, at, K + at * UNIT_CELLS + j, UNIT_CELLS);
+            transpose(rows, j, at, K + at * UNIT_CELLS + j, UNIT_CELLS);
             for (int i = 0; i < LANES && at % 32 == 0; ++i) next.prefetch(j + i, at);
         }
     }
 }
 
 // V[32][padded(DV)] = rows, padded with zeros.
-void unpack_rows(const cell_rows & rows, const cell_rows & next, int DV, float * V) {
+template <typename T>
+void unpack_rows(const cell_rows<T> & rows, const cell_sources<T> & next, int DV, float * V) {
     for (int j = 0; j < UNIT_CELLS; ++j) {
         float * to = V + j * padded(DV);
         for (int d = 0; d < DV; d += 32) {
             next.prefetch(j, d);
             const int end = std::min(d + 32, DV);
-            for (int i = d; i < end; i += LANES) GGML_F32_VEC_STORE(to + i, load_f16(rows.at[j] + i));
+            for (int i = d; i < end; i += LANES) GGML_F32_VEC_STORE(to + i, load(rows.at(j) + i));
         }
         for (int i = DV; i < padded(DV); i += LANES) GGML_F32_VEC_STORE(to + i, GGML_F32_VEC_ZERO);
+    }
+}
+
+// V[32][32] = values `d` to `d + n` of each row, padded with zeros.
+template <typename T>
+void unpack_panel(const cell_sources<T> & rows, const cell_sources<T> & next, int d, int n, float * V) {
+    for (int j = 0; j < UNIT_CELLS; ++j, V += 32) {
+        next.prefetch(j, d);
+        if constexpr (std::is_same_v<T, float>) {
+            convert_row(rows, j, d, 32, V);
+        } else {
+            for (int i = 0; i < n; i += LANES) GGML_F32_VEC_STORE(V + i, load((const T *) rows.at[j] + d + i));
+            for (int i = n; i < 32; i += LANES) GGML_F32_VEC_STORE(V + i, GGML_F32_VEC_ZERO);
+        }
     }
 }
 
@@ -246,8 +247,8 @@ inline void store_sums(float * p, __m256 a, __m256 b, __m256 c, __m256 d) {
 #endif
 
 // For few queries: P[n][32] = scores.
-template <int n>
-void scores(const cell_rows & rows, const cell_rows & next, int DK, const float * Q, float * P) {
+template <int n, typename T>
+void scores(const cell_rows<T> & rows, const cell_sources<T> & next, int DK, const float * Q, float * P) {
     for (int i = 0; rows.count < UNIT_CELLS && i < n; ++i) memset(P + i * UNIT_CELLS, 0, UNIT_CELLS * sizeof(float));
     for (int j = 0; j < rows.count; j += 4) {
         GGML_F32_VEC sum[n][4];
@@ -256,7 +257,7 @@ void scores(const cell_rows & rows, const cell_rows & next, int DK, const float 
             GGML_F32_VEC k[4];
             for (int c = 0; c < 4; ++c) {
                 if (at % 32 == 0) next.prefetch(j + c, at);
-                k[c] = load_f16(rows.at[j + c] + at);
+                k[c] = load(rows.at(j + c) + at);
             }
             for (int i = 0; i < n; ++i) {
                 const GGML_F32_VEC q = GGML_F32_VEC_LOAD(Q + i * DK + at);
@@ -268,8 +269,8 @@ void scores(const cell_rows & rows, const cell_rows & next, int DK, const float 
 }
 
 // For few queries: sum[n][padded(DV)] += weights * values, `width` vectors from `d` on.
-template <int n, int width>
-inline void add_values(const cell_rows & rows, const cell_rows & next, int DV, int d, const float * P, float * sum) {
+template <int n, int width, typename T>
+inline void add_values(const cell_rows<T> & rows, const cell_sources<T> & next, int DV, int d, const float * P, float * sum) {
     GGML_F32_VEC acc[n][width];
     for (int i = 0; i < n; ++i) {
         for (int w = 0; w < width; ++w) acc[i][w] = GGML_F32_VEC_LOAD(sum + i * padded(DV) + d + w * LANES);
@@ -277,7 +278,7 @@ inline void add_values(const cell_rows & rows, const cell_rows & next, int DV, i
     for (int j = 0; j < rows.count; ++j) {
         for (int w = 0; w < width; ++w) {
             if (w * LANES % 32 == 0) next.prefetch(j, d + w * LANES);
-            const GGML_F32_VEC v = load_f16(rows.at[j] + d + w * LANES);
+            const GGML_F32_VEC v = load(rows.at(j) + d + w * LANES);
             for (int i = 0; i < n; ++i) acc[i][w] = GGML_F32_VEC_FMA(acc[i][w], GGML_F32_VEC_SET1(P[i * UNIT_CELLS + j]), v);
         }
     }
@@ -286,8 +287,8 @@ inline void add_values(const cell_rows & rows, const cell_rows & next, int DV, i
     }
 }
 
-template <int n>
-void add_values(const cell_rows & rows, const cell_rows & next, int DV, const float * P, float * sum) {
+template <int n, typename T>
+void add_values(const cell_rows<T> & rows, const cell_sources<T> & next, int DV, const float * P, float * sum) {
     constexpr int narrow = 32 / LANES;  // vectors
     constexpr int wide = LANES == 8 ? (n == 1 ? 8 : narrow) : n <= 2 ? 8
                                                                      : 4;
@@ -298,8 +299,8 @@ void add_values(const cell_rows & rows, const cell_rows & next, int DV, const fl
 }
 
 // Both return false, without effect, if `count` exceeds FEW_QUERIES.
-template <int n = FEW_QUERIES>
-bool few_scores(int count, const cell_rows & rows, const cell_rows & next, int DK, const float * Q, float * P) {
+template <int n = FEW_QUERIES, typename T>
+bool few_scores(int count, const cell_rows<T> & rows, const cell_sources<T> & next, int DK, const float * Q, float * P) {
     if constexpr (n > 0) {
         if (count != n) return few_scores<n - 1>(count, rows, next, DK, Q, P);
         scores<n>(rows, next, DK, Q, P);
@@ -308,14 +309,15 @@ bool few_scores(int count, const cell_rows & rows, const cell_rows & next, int D
 }
 
 // For any number of queries, with the sums of few_scores: a score does not depend on the queries beside it.
-inline void fixed_scores(int count, const cell_rows & rows, const cell_rows & next, int DK, const float * Q, float * P) {
+template <typename T>
+inline void fixed_scores(int count, const cell_rows<T> & rows, const cell_sources<T> & next, int DK, const float * Q, float * P) {
     for (int i = 0; i < count; i += FEW_QUERIES) {
         few_scores(std::min(FEW_QUERIES, count - i), rows, next, DK, Q + i * DK, P + i * UNIT_CELLS);
     }
 }
 
-template <int n = FEW_QUERIES>
-bool few_values(int count, const cell_rows & rows, const cell_rows & next, int DV, const float * P, float * sum) {
+template <int n = FEW_QUERIES, typename T>
+bool few_values(int count, const cell_rows<T> & rows, const cell_sources<T> & next, int DV, const float * P, float * sum) {
     if constexpr (n > 0) {
         if (count != n) return few_values<n - 1>(count, rows, next, DV, P, sum);
         add_values<n>(rows, next, DV, P, sum);

@@ -71,21 +71,24 @@ test.each([
   }
 });
 
-test("attention of a prompt is equal in one pass, in small tiles and without tiles", async () => {
-  const backend = await tinyBackend();
-  try {
-    const random = uniformSource(3);
-    const tokens = Array.from({ length: 120 }, () => 10 + Math.floor(random() * 900));
-    const inPieces = (length: number): RowLogprobs | undefined => {
-      let last: RowLogprobs | undefined;
-      for (let from = 0; from < tokens.length; from += length)
-        [last] = pass(backend, [{ slot: 0, tokens: tokens.slice(from, from + length), from }]);
-      forget(backend, 1);
-      return last;
-    };
-    const whole = inPieces(tokens.length);
-    for (const length of [63, 40, 17, 8, 7, 1]) expectClose(inPieces(length), whole);
-  } finally {
-    backend.close();
-  }
-});
+test.each(["f16", "q8_0", "iq4_nl"] as const)(
+  "attention of a prompt over a cache of %s is equal in one pass, in small tiles and without tiles",
+  async (cacheType) => {
+    const backend = await tinyBackend({ cacheType });
+    try {
+      const random = uniformSource(3);
+      const tokens = Array.from({ length: 120 }, () => 10 + Math.floor(random() * 900));
+      const inPieces = (length: number): RowLogprobs | undefined => {
+        let last: RowLogprobs | undefined;
+        for (let from = 0; from < tokens.length; from += length)
+          [last] = pass(backend, [{ slot: 0, tokens: tokens.slice(from, from + length), from }]);
+        forget(backend, 1);
+        return last;
+      };
+      const whole = inPieces(tokens.length);
+      for (const length of [63, 40, 17, 8, 7, 1]) expectClose(inPieces(length), whole);
+    } finally {
+      backend.close();
+    }
+  },
+);

@@ -13,9 +13,11 @@ namespace {
 
 constexpr int CASES = 150;
 constexpr int BATCHES = 8;
+constexpr ggml_type CELL_TYPES[] = {GGML_TYPE_F16, GGML_TYPE_F32, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q5_1, GGML_TYPE_IQ4_NL};
 
 struct attention_case {
     int DK, DV, key_heads, heads, rows, cells, streams, threads;
+    ggml_type k_type, v_type;
     float max_bias, softcap;
     bool masked, sinks;
     int64_t gap;
@@ -26,7 +28,7 @@ struct attention_case {
         c.DV = LANES * random_int(1, 9);
         c.key_heads = random_int(1, 3);
         c.heads = c.key_heads * random_int(1, 5);
-        c.rows = random_int(0, 2) == 0 ? random_int(1, 90) : random_int(1, 9);
+        c.rows = random_int(0, 2) == 0 ? random_int(1, random_int(0, 3) == 0 ? 300 : 90) : random_int(1, 9);
         const bool is_long = random_int(0, 3) == 0;  // ranges of cells, which are merged
         c.cells = is_long ? random_int(1000, 2500) : random_int(1, 300);
         if (is_long) c.rows = std::min(c.rows, 9);
@@ -37,6 +39,13 @@ struct attention_case {
         c.masked = random_int(0, 5) != 0;
         c.sinks = random_int(0, 4) == 0;
         c.gap = random_int(0, 1) * 64;
+        c.k_type = c.v_type = GGML_TYPE_F16;
+        if (random_int(0, 3) == 0) {  // converted in blocks of 32 values
+            c.DK = (c.DK + 31) / 32 * 32;
+            c.DV = (c.DV + 31) / 32 * 32;
+            c.k_type = CELL_TYPES[random_int(0, std::size(CELL_TYPES) - 1)];
+            c.v_type = CELL_TYPES[random_int(0, std::size(CELL_TYPES) - 1)];
+        }
         return c;
     }
 };
@@ -69,18 +78,40 @@ void fill_mask(tensor & mask, const attention_case & c, std::vector<int32_t> & p
     }
 }
 
+void fill_cells(tensor & cells) {
+    const int n = cells.t.ne[0];
+    std::vector<float> values(n);
+    cells.each_row<char>([&](char * row) {
+        std::generate(values.begin(), values.end(), random_float);
+        ggml_quantize_chunk(cells.t.type, values.data(), row, 0, 1, n, nullptr);
+    });
+}
+
+using cell_values = std::vector<std::vector<float>>;
+
+// The values of a head's cells.
+cell_values values_of(tensor & cells, int head, int stream) {
+    const ggml_type_traits * traits = ggml_get_type_traits(cells.t.type);
+    cell_values values(cells.t.ne[1], std::vector<float>(cells.t.ne[0]));
+    for (size_t cell = 0; cell < values.size(); ++cell) {
+        const char * row = cells.row<char>(cell, head, stream);
+        if (traits->to_float) traits->to_float(row, values[cell].data(), values[cell].size());
+        if (!traits->to_float) memcpy(values[cell].data(), row, values[cell].size() * sizeof(float));
+    }
+    return values;
+}
+
 struct operands {
     tensor q, k, v, mask, sinks, dst;
     std::vector<int32_t> positions;  // [streams][cells]
 
-    explicit operands(const attention_case & c) : q(GGML_TYPE_F32, c.DK, c.rows, c.heads, c.streams, c.gap), k(GGML_TYPE_F16, c.DK, c.cells, c.key_heads, c.streams, c.gap),
-                                                  v(GGML_TYPE_F16, c.DV, c.cells, c.key_heads, c.streams, c.gap), mask(GGML_TYPE_F16, c.cells, c.rows, 1, c.streams),
+    explicit operands(const attention_case & c) : q(GGML_TYPE_F32, c.DK, c.rows, c.heads, c.streams, c.gap), k(c.k_type, c.DK, c.cells, c.key_heads, c.streams, c.gap),
+                                                  v(c.v_type, c.DV, c.cells, c.key_heads, c.streams, c.gap), mask(GGML_TYPE_F16, c.cells, c.rows, 1, c.streams),
                                                   sinks(GGML_TYPE_F32, c.heads), dst(GGML_TYPE_F32, c.DV, c.heads, c.rows, c.streams) {
         q.fill();
         sinks.fill();
-        const auto halves = [](int n) { return [n](ggml_fp16_t * row) { std::generate(row, row + n, [] { return ggml_fp32_to_fp16(random_float()); }); }; };
-        k.each_row<ggml_fp16_t>(halves(c.DK));
-        v.each_row<ggml_fp16_t>(halves(c.DV));
+        fill_cells(k);
+        fill_cells(v);
         if (c.masked) fill_mask(mask, c, positions);
         mask.t.extra = positions.data();
         dst.t.op = GGML_OP_FLASH_ATTN_EXT;
@@ -104,8 +135,8 @@ struct operands {
                 bool visible = false;
                 for (int row = 0; row < c.rows; ++row) visible |= bias(c, stream, row, cell) != -INFINITY;
                 for (int head = 0; !visible && head < c.key_heads; ++head) {
-                    std::fill_n(k.row<ggml_fp16_t>(cell, head, stream), c.DK, ggml_fp32_to_fp16(NAN));
-                    std::fill_n(v.row<ggml_fp16_t>(cell, head, stream), c.DV, ggml_fp32_to_fp16(NAN));
+                    memset(k.row<char>(cell, head, stream), 0xFF, ggml_row_size(c.k_type, c.DK));  // NaN in all types
+                    memset(v.row<char>(cell, head, stream), 0xFF, ggml_row_size(c.v_type, c.DV));
                 }
             }
         }
@@ -120,6 +151,7 @@ void compute(operands & o, int threads) {
 std::vector<float> row_in_batch(attention_case c, const std::vector<float> & content, int from, int to, bool alone) {
     c.masked = true;
     c.streams = 1;
+    c.k_type = c.v_type = GGML_TYPE_F16;
     c.rows = alone ? 1 : random_int(1, 40);
     c.cells = to + (alone ? 0 : random_int(0, 900));
     c.threads = alone ? 1 : random_int(1, 4);
@@ -178,8 +210,7 @@ double slope_of(const attention_case & c, int head) {
 }
 
 // Softmax attention of one query by its definition.
-std::vector<double> reference(operands & o, const attention_case & c, int stream, int row, int head) {
-    const int key_head = head / (c.heads / c.key_heads);
+std::vector<double> reference(operands & o, const attention_case & c, const cell_values & keys, const cell_values & values, int stream, int row, int head) {
     const float * q = o.q.row(row, head, stream);
     std::vector<double> scores(c.cells, -INFINITY);
     double top = c.sinks ? o.sinks.row(0)[head] : -INFINITY;
@@ -187,7 +218,7 @@ std::vector<double> reference(operands & o, const attention_case & c, int stream
         const double bias = slope_of(c, head) * o.bias(c, stream, row, cell);
         if (bias == -INFINITY) continue;
         double sum = 0;
-        for (int d = 0; d < c.DK; ++d) sum += (double) q[d] * ggml_fp16_to_fp32(o.k.row<ggml_fp16_t>(cell, key_head, stream)[d]);
+        for (int d = 0; d < c.DK; ++d) sum += (double) q[d] * keys[cell][d];
         sum *= 0.2f;
         scores[cell] = (c.softcap != 0 ? c.softcap * std::tanh(sum / c.softcap) : sum) + bias;
         top = std::max(top, scores[cell]);
@@ -198,7 +229,7 @@ std::vector<double> reference(operands & o, const attention_case & c, int stream
         if (scores[cell] == -INFINITY) continue;
         const double weight = std::exp(scores[cell] - top);
         total += weight;
-        for (int d = 0; d < c.DV; ++d) out[d] += weight * ggml_fp16_to_fp32(o.v.row<ggml_fp16_t>(cell, key_head, stream)[d]);
+        for (int d = 0; d < c.DV; ++d) out[d] += weight * values[cell][d];
     }
     for (double & value : out) value = total == 0 ? 0 : value / total;
     return out;
@@ -207,9 +238,11 @@ std::vector<double> reference(operands & o, const attention_case & c, int stream
 double largest_error(operands & o, const attention_case & c) {
     double largest = 0;
     for (int stream = 0; stream < c.streams; ++stream) {
-        for (int row = 0; row < c.rows; ++row) {
-            for (int head = 0; head < c.heads; ++head) {
-                const std::vector<double> wanted = reference(o, c, stream, row, head);
+        for (int head = 0; head < c.heads; ++head) {
+            const int key_head = head / (c.heads / c.key_heads);
+            const cell_values keys = values_of(o.k, key_head, stream), values = values_of(o.v, key_head, stream);
+            for (int row = 0; row < c.rows; ++row) {
+                const std::vector<double> wanted = reference(o, c, keys, values, stream, row, head);
                 const float * found = o.dst.row(head, row, stream);
                 for (int d = 0; d < c.DV; ++d) {
                     const double error = std::fabs(found[d] - wanted[d]);
@@ -233,8 +266,8 @@ int main() {
         compute(o, c.threads);
         const double error = largest_error(o, c);
         if (!(error <= 1e-4)) {
-            printf("case %d: DK %d, DV %d, heads %d/%d, rows %d, cells %d, streams %d, threads %d, bias %g, softcap %g, sinks %d\n", i, c.DK,
-                c.DV, c.heads, c.key_heads, c.rows, c.cells, c.streams, c.threads, c.max_bias, c.softcap, c.sinks);
+            printf("case %d: DK %d %s, DV %d %s, heads %d/%d, rows %d, cells %d, streams %d, threads %d, bias %g, softcap %g, sinks %d\n", i, c.DK,
+                ggml_type_name(c.k_type), c.DV, ggml_type_name(c.v_type), c.heads, c.key_heads, c.rows, c.cells, c.streams, c.threads, c.max_bias, c.softcap, c.sinks);
             report("attention", error, 1e-4);
             return 1;
         }
