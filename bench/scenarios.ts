@@ -82,7 +82,7 @@ function prompts(words: number): Scenario {
     words,
     sharedWords: 0,
     maxTokens: 8,
-    promptCells: words + 512,
+    promptCells: Math.ceil(1.25 * words) + 512,
     body: {},
   };
 }
