@@ -36,14 +36,15 @@ bool packed_grids_enabled() {
 ggml_backend_buffer_type_t buffer_type();
 
 struct packed_gemm_traits final : ggml::cpu::tensor_traits {
-    bool work_size(int /* n_threads */, const ggml_tensor * op, size_t & size) override {
-        size = svc_packed_work_size(op);
+    bool work_size(int n_threads, const ggml_tensor * op, size_t & size) override {
+        size = svc_packed_work_size(n_threads, op);
         return true;
     }
 
     bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
         if (op->op == GGML_OP_MUL_MAT) {
-            svc_packed_mul_mat(params, op);
+            svc_chunk_counter unknown = {};
+            svc_packed_mul_mats(params, &op, 1, &unknown);
         } else {
             svc_packed_mul_mat_id(params, op);
         }
@@ -72,6 +73,12 @@ bool supports_product(const ggml_tensor * op) {
 ggml::cpu::tensor_traits * product_traits(const ggml_tensor * op) {
     return is_product(op) && is_packed(op->src[0]) ? &packed_gemm : nullptr;
 }
+
+}  // namespace
+
+bool svc_is_packed_product(const ggml_tensor * node) { return node->op == GGML_OP_MUL_MAT && is_packed(node->src[0]); }
+
+namespace {
 
 size_t packed_size(ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return svc_packed_alloc_size(tensor); }
 
@@ -163,6 +170,7 @@ const char * get_name(ggml_backend_buffer_type_t) {
         if (packed_gemm_enabled() && packed_grids_enabled()) kernels += ",packed-grids";
         if (attention_enabled()) kernels += ",attention";
 #if defined(SVC_PACKED_GEMM)  // needs the same instructions
+        if (packed_gemm_enabled() && svc_kernel_enabled("product-groups")) kernels += ",product-groups";
         if (svc_kernel_enabled("recurrent")) kernels += ",recurrent";
         if (svc_kernel_enabled("rms-norm")) kernels += ",rms-norm";
 #endif

@@ -11,6 +11,8 @@
 
 namespace {
 
+constexpr size_t FETCH_BYTES = 128 * 1024;  // a part of the L2 cache of a core
+
 template <typename T>
 T div_up(T x, T y) { return (x + y - 1) / y; }
 
@@ -20,9 +22,6 @@ void for_share(int n, int threads, int thread, const F & f) {
     const int each = div_up(n, threads);
     f(std::min(thread * each, n), std::min((thread + 1) * each, n));
 }
-
-template <typename F>
-void for_thread_share(const ggml_compute_params * params, int n, const F & f) { for_share(n, params->nth, params->ith, f); }
 
 // Outside of a graph: on all threads of OpenMP.
 template <typename F>
@@ -147,13 +146,18 @@ size_t group_size(int K) {
     else return rounds_input<TB> ? (size_t) K * ROWS_MAX * sizeof(uint16_t) : 0;
 }
 
-// Converts the activations of `groups` groups of rows(group) rows; row(group, r) is a row. Each thread converts its share.
+template <typename TB>
+size_t column_bytes(int K) {
+    return (size_t) K / packed<TB>::values * packed<TB>::size;
+}
+
+// Converts a thread's share of the activations of `groups` groups of rows(group) rows; row(group, r) is a row.
 template <typename TB, typename Rows, typename Row>
-void convert_activations(const ggml_compute_params * params, char * A, int K, int groups, const Rows & rows, const Row & row) {
+void convert_activations(int thread, int threads, char * A, int K, int groups, const Rows & rows, const Row & row) {
     if (group_size<TB>(K) == 0) return;
     constexpr int values = packed<TB>::values;
     const int KB = K / values;
-    for_thread_share(params, groups * KB, [&](int begin, int end) {
+    for_share(groups * KB, threads, thread, [&](int begin, int end) {
         const float * x[ROWS_MAX] = {};
         for (int idx = begin, known = -1; idx < end; ++idx) {
             const int group = idx / KB, k = idx % KB, n = rows(group);
@@ -187,7 +191,7 @@ void multiply_group(const char * A, int K, int rows, const Row & row, int column
     } else {
         const int KB = K / packed<TB>::values;
         for (int j = 0; j < columns; ++j) {
-            gemm<TB>(rows, KB, A, B + (size_t) j * KB * packed<TB>::size, C + j * COLUMNS, ldc);
+            gemm<TB>(rows, KB, A, B + j * column_bytes<TB>(K), C + j * COLUMNS, ldc);
         }
     }
 }
@@ -199,56 +203,141 @@ int chunk_columns(size_t column_size, int per_thread) {
 
 }  // namespace
 
-size_t svc_packed_work_size(const struct ggml_tensor * dst) {
-    const struct ggml_tensor * src0 = dst->src[0];
-    return dispatch(src0->type, [&](auto tag) {
-        const size_t size = group_size<typename decltype(tag)::type>(src0->ne[0]);
-        if (dst->op == GGML_OP_MUL_MAT_ID) {
-            const expert_rows sorted(dst, NULL);
-            return sorted.ints() + sorted.groups_max() * size;
-        }
-        return div_up<int64_t>(ggml_nrows(dst), ROWS_MAX) * size;
+namespace {
+
+// Bytes of the converted activations of a product.
+size_t input_size(const struct ggml_tensor * product) {
+    return dispatch(product->src[0]->type, [&](auto tag) {
+        return GGML_PAD(div_up<int64_t>(ggml_nrows(product), ROWS_MAX) * group_size<typename decltype(tag)::type>(product->src[0]->ne[0]), 64);
     });
 }
 
-void svc_packed_mul_mat(const ggml_compute_params * params, struct ggml_tensor * dst) {
-    const struct ggml_tensor * src0 = dst->src[0];
-    const struct ggml_tensor * src1 = dst->src[1];
-    const int M = ggml_nrows(dst), N = dst->ne[0], K = src0->ne[0];
-    const int groups = div_up(M, ROWS_MAX);
-    const auto rows = [&](int group) { return std::min(ROWS_MAX, M - group * ROWS_MAX); };
-    const auto row = [&](int group, int r) { return row_of(src1, (int64_t) group * ROWS_MAX + r); };
+// Whether a thread converts the whole input for itself, which takes it less time than to meet the others.
+bool converts_alone(const struct ggml_tensor * product) { return ggml_nrows(product) == 1 && product->src[0]->ne[0] <= 4096; }
 
-    if (params->wsize < svc_packed_work_size(dst)) {
+// Products of one input, and where its forms for the types of their weights are.
+struct product_group {
+    const ggml_compute_params * params;
+    struct ggml_tensor * const * products;
+    int n, M, K;
+    bool alone;
+    char * input[SVC_PRODUCTS_MAX];
+
+    product_group(const ggml_compute_params * params, struct ggml_tensor * const * products, int n) : params(params), products(products), n(0), M(ggml_nrows(products[0])), K(products[0]->src[0]->ne[0]), alone(converts_alone(products[0])) {
+        size_t used = 0;
+        for (; this->n < std::min(n, SVC_PRODUCTS_MAX); ++this->n) {
+            const int same = same_type(this->n);
+            const size_t size = same < this->n ? 0 : input_size(products[this->n]);
+            if ((used + size) * (alone ? params->nth : 1) > params->wsize) break;
+            input[this->n] = same < this->n ? input[same] : (char *) params->wdata + used;
+            used += size;
+        }
+        if (alone) {
+            for (int p = 0; p < this->n; ++p) input[p] += params->ith * used;
+        }
+    }
+
+    // The first product whose weights have the type of those of product `p`.
+    int same_type(int p) const {
+        int first = 0;
+        while (products[first]->src[0]->type != products[p]->src[0]->type) ++first;
+        return first;
+    }
+
+    int rows(int group) const { return std::min(ROWS_MAX, M - group * ROWS_MAX); }
+    const float * row(int group, int r) const { return row_of(products[0]->src[1], (int64_t) group * ROWS_MAX + r); }
+
+    void convert() const {
+        for (int p = 0; p < n; ++p) {
+            if (same_type(p) < p) continue;
+            dispatch(products[p]->src[0]->type, [&](auto tag) {
+                convert_activations<typename decltype(tag)::type>(
+                    alone ? 0 : params->ith, alone ? 1 : params->nth, input[p], K, div_up(M, ROWS_MAX), [&](int group) { return rows(group); },
+                    [&](int group, int r) { return row(group, r); });
+            });
+        }
+    }
+
+    // Columns [first, first + columns) of a product
+    void multiply(int p, int first, int columns) const {
+        dispatch(products[p]->src[0]->type, [&](auto tag) {
+            using type = typename decltype(tag)::type;
+            const int N = products[p]->ne[0];
+            const char * B = (const char *) products[p]->src[0]->data + first * column_bytes<type>(K);
+            float * C = (float *) products[p]->data + first * COLUMNS;
+            for (int group = 0; group < div_up(M, ROWS_MAX); ++group) {
+                multiply_group<type>(
+                    input[p] + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); }, columns, B,
+                    C + (size_t) group * ROWS_MAX * N, N);
+            }
+        });
+    }
+};
+
+size_t column_bytes(const struct ggml_tensor * product) {
+    return dispatch(product->src[0]->type, [&](auto tag) { return column_bytes<typename decltype(tag)::type>(product->src[0]->ne[0]); });
+}
+
+// More chunks than threads: some threads share a core with other processes.
+int product_chunk(const ggml_compute_params * params, const struct ggml_tensor * product) {
+    return chunk_columns(column_bytes(product), div_up<int>(product->ne[0] / COLUMNS, params->nth * 4));
+}
+
+}  // namespace
+
+size_t svc_packed_work_size(int threads, const struct ggml_tensor * dst) {
+    const struct ggml_tensor * src0 = dst->src[0];
+    if (dst->op == GGML_OP_MUL_MAT) {
+        // Of two types, which are the most that products of one input usually have.
+        return 2 * input_size(dst) * (converts_alone(dst) ? threads : 1);
+    }
+    return dispatch(src0->type, [&](auto tag) {
+        const expert_rows sorted(dst, NULL);
+        return sorted.ints() + sorted.groups_max() * group_size<typename decltype(tag)::type>(src0->ne[0]);
+    });
+}
+
+int svc_packed_group_size(const ggml_compute_params * params, struct ggml_tensor * const * products, int n) {
+    return product_group(params, products, n).n;
+}
+
+void svc_packed_mul_mats(const ggml_compute_params * params, struct ggml_tensor * const * products, int n, struct svc_chunk_counter * counter) {
+    const product_group group(params, products, n);
+    if (group.n < n) {
         GGML_ABORT("insufficient work space size");
     }
-    dispatch(src0->type, [&](auto tag) {
-        using type = typename decltype(tag)::type;
-        char * A = (char *) params->wdata;
-        convert_activations<type>(params, A, K, groups, rows, row);
+    group.convert();
 
-        // More chunks than threads: some threads share a core with other processes.
-        const size_t column_size = (size_t) K / packed<type>::values * packed<type>::size;
-        const int columns = N / COLUMNS;
-        const int chunk = chunk_columns(column_size, div_up(columns, params->nth * 4));
-        const int chunks = div_up(columns, chunk);
+    if (!counter->known && params->ith == 0) {
+        ggml_threadpool_chunk_set(params->threadpool, 0);
+    }
+    if (!counter->known || !group.alone) ggml_barrier(params->threadpool);
+    if (!counter->known) counter->base = 0;
+    counter->known = true;
 
-        if (params->ith == 0) {
-            ggml_threadpool_chunk_set(params->threadpool, params->nth);
+    int chunk[SVC_PRODUCTS_MAX], ends[SVC_PRODUCTS_MAX], chunks = 0;
+    for (int p = 0; p < n; ++p) {
+        chunk[p] = product_chunk(params, products[p]);
+        ends[p] = chunks += div_up<int>(products[p]->ne[0] / COLUMNS, chunk[p]);
+    }
+    // Every thread adds to the counter until it gets a chunk too many, so that all know where it ends.
+    for (int c = params->ith, p = 0;; c = params->nth + ggml_threadpool_chunk_add(params->threadpool, 1) - counter->base) {
+        if (c >= chunks) {
+            if (c >= params->nth) break;
+            continue;
         }
-        ggml_barrier(params->threadpool);  // A is ready as well
+        while (c >= ends[p]) ++p;
+        const int first = (c - (p == 0 ? 0 : ends[p - 1])) * chunk[p];
+        group.multiply(p, first, std::min<int>(chunk[p], products[p]->ne[0] / COLUMNS - first));
+    }
+    counter->base += std::max(chunks, params->nth);
+}
 
-        for (int c = params->ith; c < chunks; c = ggml_threadpool_chunk_add(params->threadpool, 1)) {
-            const int first = c * chunk;
-            const char * B = (const char *) src0->data + first * column_size;
-            float * C = (float *) dst->data + first * COLUMNS;
-            for (int group = 0; group < groups; ++group) {
-                multiply_group<type>(
-                    A + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); },
-                    std::min(chunk, columns - first), B, C + (size_t) group * ROWS_MAX * N, N);
-            }
-        }
-    });
+void svc_packed_fetch(const ggml_compute_params * params, const struct ggml_tensor * product) {
+    const size_t column = column_bytes(product), size = (size_t) product_chunk(params, product) * column;
+    const size_t end = product->ne[0] / COLUMNS * column, first = std::min(params->ith * size, end);
+    const char * B = (const char *) product->src[0]->data;
+    for (size_t at = first; at < std::min({first + size, first + FETCH_BYTES, end}); at += 64) _mm_prefetch(B + at, _MM_HINT_T1);
 }
 
 void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tensor * dst) {
@@ -257,7 +346,7 @@ void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tenso
     const int choices = dst->src[2]->ne[0], K = src0->ne[0];
 
     expert_rows sorted(dst, params->wdata);
-    if (params->wsize < svc_packed_work_size(dst)) {
+    if (params->wsize < svc_packed_work_size(params->nth, dst)) {
         GGML_ABORT("insufficient work space size");
     }
     if (params->ith == 0) {
@@ -273,10 +362,10 @@ void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tenso
     dispatch(src0->type, [&](auto tag) {
         using type = typename decltype(tag)::type;
         char * A = sorted.blocks;
-        convert_activations<type>(params, A, K, sorted.groups(), rows, row);
+        convert_activations<type>(params->ith, params->nth, A, K, sorted.groups(), rows, row);
 
         // Work unit: a chunk of an expert's columns.
-        const size_t column_size = (size_t) K / packed<type>::values * packed<type>::size;
+        const size_t column_size = column_bytes<type>(K);
         const int columns = dst->ne[0] / COLUMNS;
         int experts = 0;
         for (int group = 0; group < sorted.groups(); ++group) experts += group == 0 || sorted.expert[group] != sorted.expert[group - 1];

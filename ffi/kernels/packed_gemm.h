@@ -14,6 +14,17 @@
 #include "ggml-cpu-impl.h"
 #include "ggml.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Where a thread knows that the thread pool's counter of chunks is: threads need not meet before products then. Begins as zeros in every
+// graph, and again after a node that uses the counter otherwise.
+struct svc_chunk_counter {
+    bool known;
+    int base;
+};
+
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
 #define SVC_PACKED_GEMM
 
@@ -29,13 +40,29 @@ size_t svc_packed_alloc_size(const struct ggml_tensor * tensor);
 // Packs the whole tensor `data` of `size` bytes into tensor->data. `offset` must be 0.
 void svc_packed_convert(struct ggml_tensor * tensor, const void * data, size_t offset, size_t size);
 
-// Scratch memory of an operation, in bytes.
-size_t svc_packed_work_size(const struct ggml_tensor * dst);
+// Whether `node` is a product that svc_packed_mul_mats computes.
+bool svc_is_packed_product(const struct ggml_tensor * node);
 
-// GGML_OP_MUL_MAT. src0: {N, K} packed; src1: {M, K} F32, any strides between rows; dst: {M, N} F32, contiguous.
-void svc_packed_mul_mat(const struct ggml_compute_params * params, struct ggml_tensor * dst);
+// Scratch memory of an operation, in bytes, and of any group of products for which svc_packed_group_size allows it.
+size_t svc_packed_work_size(int threads, const struct ggml_tensor * dst);
+
+#define SVC_PRODUCTS_MAX 8
+
+// How many of the `n` products of one input svc_packed_mul_mats can compute together in the scratch memory: at least one.
+int svc_packed_group_size(const struct ggml_compute_params * params, struct ggml_tensor * const * products, int n);
+
+// GGML_OP_MUL_MAT of `n` products of one input. src0: {N, K} packed; src1: {M, K} F32, any strides between rows; dst: {M, N} F32, contiguous.
+void svc_packed_mul_mats(
+    const struct ggml_compute_params * params, struct ggml_tensor * const * products, int n, struct svc_chunk_counter * counter);
+
+// Fetches the weights with which this thread begins the product, while it would wait for others.
+void svc_packed_fetch(const struct ggml_compute_params * params, const struct ggml_tensor * product);
 
 // GGML_OP_MUL_MAT_ID. src0: {experts, N, K} packed; src1: {M, choices or 1, K}; src2: {M, choices} expert ids; dst: {M, choices, N}.
 void svc_packed_mul_mat_id(const struct ggml_compute_params * params, struct ggml_tensor * dst);
 
+#endif
+
+#ifdef __cplusplus
+}
 #endif

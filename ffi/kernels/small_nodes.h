@@ -1,5 +1,5 @@
 // Kernel small-nodes: computes runs of small graph nodes on one thread. Included by ggml-cpu.c, whose static functions it calls. The
-// nodes of the kernel recurrent pass through here too.
+// nodes of the kernels recurrent and product-groups pass through here too.
 //
 // After every node of a graph all threads meet at a barrier. Many nodes (a norm, an addition, a rotation of one row; every node of
 // a tiny model) take no longer than the barrier does. The first thread computes consecutive small nodes alone; the others continue
@@ -9,6 +9,7 @@
 // bit. Decisions depend on the graph only: every thread takes the same ones.
 #pragma once
 
+#include "product_groups.h"
 #include "recurrent_nodes.h"
 #include "svc_kernels.h"
 
@@ -52,6 +53,7 @@ struct svc_small_nodes {
     struct ggml_threadpool pool;  // of one thread: its barriers return at once
     struct ggml_compute_params params;  // of one thread
     struct svc_recurrent recurrent;
+    struct svc_product_groups products;
 };
 
 static struct svc_small_nodes svc_small_nodes_init(const struct ggml_compute_params * params) {
@@ -62,36 +64,52 @@ static struct svc_small_nodes svc_small_nodes_init(const struct ggml_compute_par
     state.params = *params;
     state.params.nth = 1;
     state.recurrent.enabled = !params->use_ref && svc_kernel_enabled("recurrent");
+    state.products.enabled = svc_kernel_enabled("product-groups");
     return state;
 }
 
-// Handles node `*node_n` if the kernel recurrent replaces it.
-static bool svc_recurrent_handle(
+// Waits until the first thread has computed its small nodes.
+static void svc_small_nodes_wait(
     struct svc_small_nodes * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int node_n) {
-    if (!state->recurrent.enabled || (cgraph->nodes[node_n]->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
-    const enum svc_turn turn = svc_recurrent_turn(&state->recurrent, cgraph, node_n);
+    if (!state->barrier_due) return;
+    state->barrier_due = false;
+    if (state->products.enabled && params->ith != 0) svc_products_fetch(params, cgraph, node_n);
+    ggml_barrier(params->threadpool);
+}
+
+// Handles node `*node_n` if the kernel recurrent or product-groups computes it.
+static bool svc_replaced_handle(
+    struct svc_small_nodes * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int * node_n) {
+    const struct ggml_tensor * node = cgraph->nodes[*node_n];
+    if ((node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
+    if (state->products.enabled && svc_is_packed_product(node) && !(state->enabled && svc_node_is_small(node))) {
+        svc_small_nodes_wait(state, params, cgraph, *node_n);
+        svc_products_compute(&state->products, params, cgraph, node_n);
+        ggml_barrier(params->threadpool);
+        return true;
+    }
+    const enum svc_turn turn = state->recurrent.enabled ? svc_recurrent_turn(&state->recurrent, cgraph, *node_n) : SVC_TURN_USUAL;
     if (turn == SVC_TURN_COMPUTE) {
-        if (state->barrier_due) ggml_barrier(params->threadpool);
-        state->barrier_due = false;
-        svc_recurrent_compute(&state->recurrent, params, cgraph->nodes[node_n]);
+        svc_small_nodes_wait(state, params, cgraph, *node_n);
+        svc_recurrent_compute(&state->recurrent, params, cgraph->nodes[*node_n]);
         ggml_barrier(params->threadpool);
     }
     return turn != SVC_TURN_USUAL;
 }
 
-// Handles node `*node_n` if it is replaced or small; advances `*node_n` over nodes fused with it. Otherwise waits for outstanding small nodes.
+// Handles node `*node_n` if it is replaced or small; advances `*node_n` over nodes computed with it. Otherwise waits for outstanding small nodes.
 static bool svc_small_nodes_handle(
     struct svc_small_nodes * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph,
     const struct ggml_cplan * cplan, int * node_n) {
     const struct ggml_tensor * node = cgraph->nodes[*node_n];
-    if (svc_recurrent_handle(state, params, cgraph, *node_n)) return true;
-    if (!state->enabled || ggml_op_is_empty(node->op) || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
-    state->params.threadpool = &state->pool;
-    if (!svc_node_is_small(node)) {
-        if (state->barrier_due) ggml_barrier(params->threadpool);
-        state->barrier_due = false;
+    if (svc_replaced_handle(state, params, cgraph, node_n)) return true;
+    if (ggml_op_is_empty(node->op) || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
+    if (!state->enabled || !svc_node_is_small(node)) {
+        svc_small_nodes_wait(state, params, cgraph, *node_n);
+        state->products.chunks.known = false;  // upstream's code may use the counter
         return false;
     }
+    state->params.threadpool = &state->pool;
     state->barrier_due = true;
     if (params->ith != 0) return true;
     const bool next_is_small = *node_n + 1 < cgraph->n_nodes && svc_node_is_small(cgraph->nodes[*node_n + 1]);

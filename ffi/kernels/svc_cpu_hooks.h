@@ -33,6 +33,9 @@ static inline bool svc_replaces_amx() {
     return replaces;
 }
 
+// Moves products of one input next to each other: ggml_backend_i.graph_optimize.
+void svc_group_products(ggml_backend_t backend, struct ggml_cgraph * graph, struct ggml_backend_graph_optimize_params * params);
+
 // Our buffer type, if it is in use.
 static inline ggml_backend_buffer_type_t svc_buffer_type() {
     bool ignored = false;

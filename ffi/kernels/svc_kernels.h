@@ -6,7 +6,8 @@
 //                        by position; of upstream's code, what computes several rows in another way than one is not used.
 //
 // Kernels: packed-gemm (packed_gemm.h); packed-grids, packed-gemm for types whose packed weights are larger than the file's; attention
-// (attention.h), small-nodes (small_nodes.h), recurrent (recurrent.h), rms-norm (rms_norm.h), zero-pages (zero_pages.h).
+// (attention.h), small-nodes (small_nodes.h), product-groups (product_groups.h), recurrent (recurrent.h), rms-norm (rms_norm.h), zero-pages
+// (zero_pages.h).
 // ggml-base and each CPU variant contain a copy of this switch; all read the same environment.
 #pragma once
 

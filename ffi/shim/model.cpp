@@ -92,7 +92,7 @@ common_json enabled_kernels() {
     ggml_backend_buffer_type_t * type = extra_types == nullptr ? nullptr : extra_types(ggml_backend_reg_dev_get(cpu, 0));
     for (; type != nullptr && *type != nullptr; ++type) {
         const std::string name = ggml_backend_buft_name(*type);
-        for (const char * kernel : {"packed-gemm", "packed-grids", "attention", "recurrent", "rms-norm"}) {
+        for (const char * kernel : {"packed-gemm", "packed-grids", "attention", "product-groups", "recurrent", "rms-norm"}) {
             if (name.rfind("svc-kernels:", 0) == 0 && name.find(kernel) != std::string::npos) names.push_back(std::string(kernel));
         }
     }

@@ -63,17 +63,26 @@ void compare(float found, const float * w, const float * a) {
 }
 
 void run(tensor & dst, int threads, void (*multiply)(const ggml_compute_params *, ggml_tensor *)) {
-    run_threads(threads, svc_packed_work_size(&dst.t), [&](const ggml_compute_params * params) { multiply(params, &dst.t); });
+    run_threads(threads, svc_packed_work_size(threads, &dst.t), [&](const ggml_compute_params * params) { multiply(params, &dst.t); });
+}
+
+void multiply_one(const ggml_compute_params * params, ggml_tensor * dst) {
+    svc_chunk_counter unknown = {};
+    svc_packed_mul_mats(params, &dst, 1, &unknown);
+}
+
+void make_product(tensor & c, weights & w, tensor & a) {
+    c.t.op = GGML_OP_MUL_MAT;
+    c.t.src[0] = &w.packed.t;
+    c.t.src[1] = &a.t;
 }
 
 void one_matrix(weights & w, int rows, int planes, int64_t gap, bool exact = false) {
     tensor a(GGML_TYPE_F32, K, rows, planes, 1, gap), c(GGML_TYPE_F32, N, rows, planes);
     if (exact) fill_exactly(a);
     else a.fill();
-    c.t.op = GGML_OP_MUL_MAT;
-    c.t.src[0] = &w.packed.t;
-    c.t.src[1] = &a.t;
-    run(c, random_int(1, 3), svc_packed_mul_mat);
+    make_product(c, w, a);
+    run(c, random_int(1, 3), multiply_one);
     for (int p = 0; p < planes; ++p) {
         for (int r = 0; r < rows; ++r) {
             for (int n = 0; n < N; ++n) compare(c.row(r, p)[n], w.row(0, n), a.row(r, p));
@@ -120,10 +129,8 @@ bool is_row_invariant(weights & w) {
     tensor a(GGML_TYPE_F32, K, 21), together(GGML_TYPE_F32, N, 21);
     a.fill();
     const auto multiply = [&](tensor & input, tensor & output, int threads) {
-        output.t.op = GGML_OP_MUL_MAT;
-        output.t.src[0] = &w.packed.t;
-        output.t.src[1] = &input.t;
-        run(output, threads, svc_packed_mul_mat);
+        make_product(output, w, input);
+        run(output, threads, multiply_one);
     };
     multiply(a, together, 2);
     for (int r = 0; r < 21; ++r) {
@@ -135,6 +142,45 @@ bool is_row_invariant(weights & w) {
     return true;
 }
 
+// Products of one input together, again and again without a barrier before them: the same bits as alone.
+bool are_groups_equal(weights & w, weights & other, int rows, int threads) {
+    weights * const of[] = {&w, &other, &w, &w, &other};
+    constexpr int n = 5;
+    tensor a(GGML_TYPE_F32, K, rows), alone(GGML_TYPE_F32, N, rows), alone_other(GGML_TYPE_F32, N, rows);
+    a.fill();
+    make_product(alone, w, a);
+    make_product(alone_other, other, a);
+    run(alone, threads, multiply_one);
+    run(alone_other, threads, multiply_one);
+    std::vector<tensor> together;
+    ggml_tensor * products[n];
+    for (int p = 0; p < n; ++p) together.emplace_back(GGML_TYPE_F32, N, rows);
+    size_t bytes = 0;
+    for (int p = 0; p < n; ++p) {
+        make_product(together[p], *of[p], a);
+        products[p] = &together[p].t;
+        bytes = std::max(bytes, svc_packed_work_size(threads, products[p]));
+    }
+    bool right = true;
+    run_threads(threads, bytes, [&](const ggml_compute_params * params) {
+        svc_chunk_counter counter = {};
+        if (svc_packed_group_size(params, products, n) != n) right = false;
+        for (int round = 0; right && round < 3; ++round) {
+            if (params->ith == 0) {
+                for (tensor & t : together) std::fill(t.memory.begin(), t.memory.end(), 0x7f);
+            }
+            ggml_barrier(params->threadpool);
+            svc_packed_fetch(params, products[0]);
+            svc_packed_mul_mats(params, products, 3, &counter);
+            ggml_barrier(params->threadpool);
+            svc_packed_mul_mats(params, products + 3, 2, &counter);
+            ggml_barrier(params->threadpool);
+        }
+    });
+    for (int p = 0; p < n; ++p) right &= together[p].memory == (of[p] == &w ? alone : alone_other).memory;
+    return right;
+}
+
 }  // namespace
 
 int main() {
@@ -142,6 +188,7 @@ int main() {
         GGML_TYPE_MXFP4, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_IQ3_S,
         GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_XXS, GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0, GGML_TYPE_NVFP4, GGML_TYPE_F16, GGML_TYPE_BF16};
     bool right = report("scales of MXFP4", exponents_are_right() ? 0 : NAN, 0);
+    weights other(GGML_TYPE_Q6_K, 1);
     for (const ggml_type type : types) {
         weights matrix(type, 1), matrices(type, EXPERTS);
         largest = 0;
@@ -157,6 +204,11 @@ int main() {
         largest = 0;
         one_matrix(matrix, 9, 1, 0, true);
         right &= report("  with activations of eight bits", largest, 1e-8);
+        for (const int rows : {1, 3, 19}) {
+            for (const int threads : {1, 2, 7}) {
+                if (!are_groups_equal(matrix, other, rows, threads)) right = report("products of one input together differ", NAN, 0);
+            }
+        }
         if (!is_row_invariant(matrix)) right = report("a row's result depends on the batch", NAN, 0);
     }
     return right ? 0 : 1;
