@@ -1,10 +1,11 @@
 // Compute threads as Linux shows them. Elsewhere, or without /proc, they are tied and left there.
 
 import { dlopen } from "bun:ffi";
-import { readdirSync, readFileSync } from "node:fs";
-import type { ThreadSystem, TiedThread } from "./compute-threads.ts";
+import { readFileSync } from "node:fs";
+import type { ThreadSystem } from "./compute-threads.ts";
 import type { Native } from "./library.ts";
 import type { Handle } from "./text.ts";
+import { ownProcessors, tiesOf } from "./usable-cores.ts";
 
 /** USER_HZ, the unit of /proc/stat, which is the same on every processor that svc is built for. */
 const TICK_MS = 10;
@@ -13,40 +14,45 @@ const SET_BYTES = 128;
 
 export function threadSystem(native: Native, context: Handle): ThreadSystem {
   let setAffinity: SetAffinity | undefined;
+  let ties: ReadonlyMap<number, readonly number[]> = new Map(); // processors of each core by the first of them
   return {
     tie: (count) => {
-      native.svc_tie_threads(count);
+      const processors = ownProcessors();
+      const sets = processors === undefined ? [] : tiesOf(processors, count);
+      const ids = new Int32Array(count);
+      if (native.svc_tie_threads(count, sets.length, bytesOf(sets), ids) === 0) return [];
       setAffinity ??= affinityCall();
-      const tied = setAffinity === undefined ? [] : tiedThreads();
-      // Two threads of one processor, or a team without a thread for each: not tied by us.
-      const processors = new Set(tied.map(({ processor }) => processor));
-      return tied.length === count && processors.size === count ? tied : [];
+      // Where two threads share a core none is moved.
+      if (setAffinity === undefined || sets.length < count || ids.includes(0)) return [];
+      ties = new Map(sets.map((set) => [set[0] ?? 0, set]));
+      return Array.from([...ties.keys()], (processor, i) => ({ id: ids[i] ?? 0, processor }));
     },
     move: (thread, processor) => {
-      if (setAffinity !== undefined) moveThread(setAffinity, thread, processor);
+      setAffinity?.(thread, BigInt(SET_BYTES), bytesOf([ties.get(processor) ?? [processor]])); // a refusal costs speed only
     },
     waited: (thread) => {
       const text = readText(`/proc/self/task/${thread}/schedstat`);
       return text === undefined ? undefined : Number(text.split(" ")[1]) / 1e6; // running, waiting, slices
     },
-    idle: idleTimes,
+    idle: () => {
+      const times = idleTimes();
+      const idleOf = (set: readonly number[]): number => Math.max(...set.map((one) => times.get(one) ?? 0));
+      return new Map(Array.from(ties, ([processor, set]) => [processor, idleOf(set)]));
+    },
     now: () => performance.now(),
     use: (threads, threadsBatch) => native.svc_context_threads(context, threads, threadsBatch),
   };
 }
 
-/** Threads of this process that may use one processor only, by its number: the order in which svc_tie_threads gave them. */
-function tiedThreads(): TiedThread[] {
-  try {
-    const threads = readdirSync("/proc/self/task").flatMap((id) => {
-      const status = readText(`/proc/self/task/${id}/status`) ?? "";
-      const processor = /^Cpus_allowed_list:\t(\d+)$/m.exec(status)?.[1];
-      return processor === undefined ? [] : [{ id: Number(id), processor: Number(processor) }];
-    });
-    return threads.toSorted((a, b) => a.processor - b.processor);
-  } catch {
-    return []; // not Linux
-  }
+/** One cpu_set_t after the other. */
+function bytesOf(sets: readonly (readonly number[])[]): Uint8Array {
+  const bytes = new Uint8Array(Math.max(1, sets.length) * SET_BYTES);
+  for (const [i, set] of sets.entries())
+    for (const processor of set) {
+      const at = i * SET_BYTES + (processor >> 3);
+      bytes[at] = (bytes[at] ?? 0) | (1 << (processor & 7));
+    }
+  return bytes;
 }
 
 function idleTimes(): ReadonlyMap<number, number> {
@@ -77,10 +83,4 @@ function affinityCall(): SetAffinity | undefined {
   } catch {
     return undefined;
   }
-}
-
-function moveThread(setAffinity: SetAffinity, thread: number, processor: number): void {
-  const set = new Uint8Array(SET_BYTES);
-  set[processor >> 3] = 1 << (processor & 7);
-  setAffinity(thread, BigInt(SET_BYTES), set); // a refusal costs speed only
 }

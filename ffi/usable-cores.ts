@@ -40,6 +40,24 @@ export function threadsOn({ performanceCores }: Processors, quota: number): numb
   return Math.max(1, Math.min(performanceCores, Math.ceil(quota)));
 }
 
+/**
+ * The processors that each of `count` compute threads is tied to. Empty: threads are free, because they are fewer than the cores, and the
+ * kernel has a choice. Fewer than `count`: some threads share a core. A core's second processor is left as a way out for a thread
+ * whose first one another program takes.
+ */
+export function tiesOf(
+  { cores, performanceCores }: Processors,
+  count: number,
+): readonly (readonly number[])[] {
+  if (count < Math.max(2, performanceCores)) return [];
+  if (count < cores.flat().length) return cores.slice(0, count);
+  // The first threads of a team compute where fewer are wanted later: on cores of their own.
+  const most = Math.max(...cores.map(({ length }) => length));
+  return Array.from({ length: most }, (_, nth) => cores.flatMap((core) => core.slice(nth, nth + 1)))
+    .flat()
+    .map((cpu) => [cpu]);
+}
+
 /** Reads /proc and /sys, below `root` in tests; undefined if they do not tell. */
 export function readProcessors(root = "/"): Processors | undefined {
   const status = text(join(root, "proc/self/status"));

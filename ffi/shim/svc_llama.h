@@ -105,9 +105,10 @@ SVC_API char * svc_context_memory(void * context);
 // as for BERT, every pass starts without state, so an input must be complete and nothing can be generated.
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
-// Ties the compute threads to a CPU each, where there are at least as many as CPUs; with fewer it does nothing. Other
-// threads that exist now stay free, so call it again when more have been started. Never fails; Linux only.
-SVC_API void svc_tie_threads(int32_t n_threads);
+// Ties n_threads compute threads to sets of CPUs, thread i to set i % n_sets, each a cpu_set_t of 128 bytes. Writes the ids of the
+// threads into ids[n_threads]. Other threads that exist now stay free, so call it again when more have been started. Returns 1; 0 if
+// it can tie none: fewer than two threads, systems other than Linux, libraries without OpenMP.
+SVC_API int32_t svc_tie_threads(int32_t n_threads, int32_t n_sets, const uint8_t * sets, int32_t * ids);
 // For engine processes: when native code fails, says so in a sentence on stderr and ends the process by the same signal,
 // without a core file. Replaces the runtime's own handlers; Linux only.
 SVC_API void svc_catch_crashes(void);

@@ -2,8 +2,9 @@
 //
 // llama.cpp's compute threads meet at a barrier about a hundred times a token and spin there for a while. If the scheduler
 // puts two of them on one CPU, because another program keeps the next one busy, each barrier lasts a time slice: a token
-// that takes half a millisecond was measured to take 950. So where there is a compute thread for every CPU, each is tied
-// to its own. Threads created by a tied thread inherit what was set for it; all others of the process are set free again.
+// that takes half a millisecond was measured to take 950. So where there is a compute thread for every core, each is tied
+// to its own (ffi/usable-cores.ts). Threads created by a tied thread inherit what was set for it; all others of the process are set
+// free again.
 //
 // They then keep all CPUs busy, and a thread that wakes to pass on a token, in the serving process or the client, waited up to
 // five milliseconds for one of them to be interrupted. Linux (from 6.12 on) lets those go first who ask for shorter time
@@ -12,7 +13,6 @@
 #include "guard.h"
 #include "svc_llama.h"
 
-#include <algorithm>
 #include <cstring>
 #include <set>
 #include <vector>
@@ -38,21 +38,6 @@ const cpu_set_t & allowed() {
     return set;
 }
 
-std::vector<int> allowed_list() {
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &allowed())) cpus.push_back(cpu);
-    }
-    return cpus;
-}
-
-void tie(pid_t thread, int cpu) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(thread, sizeof(one), &one);  // a refusal costs speed only
-}
-
 // linux/sched/types.h, first version: what sched_setattr(2) takes.
 struct sched_attributes {
     uint32_t size;
@@ -75,18 +60,16 @@ void set_slice(pid_t thread, uint64_t nanoseconds) {
     syscall(SYS_sched_setattr, thread, &a, 0);  // a refusal costs waiting only
 }
 
-// Ties the compute threads, each to one of the CPUs; returns their ids.
-std::set<pid_t> tie_compute_threads(int32_t n, const std::vector<int> & cpus) {
-    std::set<pid_t> tied;
+// Ties the compute threads, the first to the first set and so on; writes their ids.
+void tie_compute_threads(int32_t n, const std::vector<cpu_set_t> & sets, int32_t * ids) {
 #pragma omp parallel num_threads(n)
     {
-        const pid_t thread = (pid_t) syscall(SYS_gettid);
-        tie(thread, cpus[omp_get_thread_num() % cpus.size()]);
+        const auto thread = (pid_t) syscall(SYS_gettid);
+        const int i = omp_get_thread_num();
+        sched_setaffinity(thread, sizeof(cpu_set_t), &sets[i % sets.size()]);  // a refusal costs speed only
         set_slice(thread, longest_slice);
-#pragma omp critical
-        tied.insert(thread);
+        ids[i] = thread;
     }
-    return tied;
 }
 
 void free_others(const std::set<pid_t> & tied) {
@@ -103,17 +86,20 @@ void free_others(const std::set<pid_t> & tied) {
 
 }  // namespace
 
-void svc_tie_threads(int32_t n_threads) {
-    svc::guard<int32_t>(-1, [&] {
-        const std::vector<int> cpus = allowed_list();
-        if (n_threads < 2 || (size_t) n_threads < cpus.size()) return 0;
-        free_others(tie_compute_threads(n_threads, cpus));
-        return 0;
+int32_t svc_tie_threads(int32_t n_threads, int32_t n_sets, const uint8_t * sets, int32_t * ids) {
+    return svc::guard<int32_t>(0, [&] {
+        if (n_threads < 2 || n_sets < 1) return 0;
+        std::vector<cpu_set_t> cpus(n_sets);
+        memcpy(cpus.data(), sets, cpus.size() * sizeof(cpu_set_t));
+        allowed();
+        tie_compute_threads(n_threads, cpus, ids);
+        free_others(std::set<pid_t>(ids, ids + n_threads));
+        return 1;
     });
 }
 
 #else
 
-void svc_tie_threads(int32_t) {}
+int32_t svc_tie_threads(int32_t, int32_t, const uint8_t *, int32_t *) { return 0; }
 
 #endif

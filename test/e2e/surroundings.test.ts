@@ -140,14 +140,19 @@ test("without a KV cache, and with the smallest: the same answer", async () => {
 const CPUS = allowedCpus();
 
 test.skipIf(CPUS < 2 || !canAskForSlices())(
-  "compute threads that keep all CPUs busy give way to others",
+  "compute threads that keep all CPUs busy have one each and give way to others",
   async () => {
     const server = await startServer(["--threads", String(CPUS)]);
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer); // by then it is loaded
     const engine = server.enginePid();
-    const slices = (): number[] =>
-      readdirSync(`/proc/${engine}/task`).map((thread) => sliceMs(`${engine}/task/${thread}`));
-    await until("long slices", () => slices().filter((ms) => ms === LONGEST_SLICE_MS).length >= CPUS);
+    const computing = (): string[] =>
+      readdirSync(`/proc/${engine}/task`)
+        .map((thread) => `${engine}/task/${thread}`)
+        .filter((thread) => sliceMs(thread) === LONGEST_SLICE_MS);
+    await until("long slices", () => computing().length >= CPUS);
+    const processorOf = (thread: string): string | undefined =>
+      /^Cpus_allowed_list:\t(\d+)$/m.exec(readFileSync(`/proc/${thread}/status`, "utf8"))?.[1];
+    expect(new Set(computing().map(processorOf)).size).toBe(CPUS);
     expect(sliceMs(String(server.pid))).not.toBe(LONGEST_SLICE_MS);
   },
 );

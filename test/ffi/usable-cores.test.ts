@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readProcessors, threadsOn } from "../../ffi/usable-cores.ts";
+import { readProcessors, threadsOn, tiesOf } from "../../ffi/usable-cores.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 interface Machine {
@@ -106,4 +106,57 @@ test.each([
   [2, 0.1, 1],
 ])("%d cores within a quota of %d: %d threads", (performanceCores, quota, threads) => {
   expect(threadsOn({ cores: [], nodes: [], performanceCores }, quota)).toBe(threads);
+});
+
+test.each<[string, number[][], number, number, number[][]]>([
+  [
+    "a core each",
+    [
+      [0, 2],
+      [1, 3],
+    ],
+    2,
+    2,
+    [
+      [0, 2],
+      [1, 3],
+    ],
+  ],
+  [
+    "fewer than the cores: none",
+    [
+      [0, 2],
+      [1, 3],
+    ],
+    2,
+    1,
+    [],
+  ],
+  [
+    "a processor each, those of different cores first",
+    [
+      [0, 1],
+      [2, 3],
+    ],
+    2,
+    4,
+    [[0], [2], [1], [3]],
+  ],
+  [
+    "more threads than cores share them",
+    [
+      [0, 2],
+      [1, 3],
+    ],
+    2,
+    3,
+    [
+      [0, 2],
+      [1, 3],
+    ],
+  ],
+  ["large cores first", [[4], [5], [0], [1]], 2, 3, [[4], [5], [0]]],
+  ["a single thread: none", [[0]], 1, 1, []],
+])("ties compute threads: %s", (_what, cores, performanceCores, count, ties) => {
+  expect(tiesOf({ cores, nodes: [], performanceCores }, count)).toEqual(ties);
 });
