@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <vector>
 
 using jinja::func_args;
@@ -54,31 +55,35 @@ marked checked(const marked & own, const std::string & text) {
 
 // ---- texts of values -----------------------------------------------------------------------------------------------
 
-// As value_to_json writes it, without its stream for each string: requests have thousands of them.
-std::string json_escaped(const std::string & text) {
-    static const std::string named = "\"\\\b\f\n\r\t", names = "\"\\bfnrt", digits = "0123456789abcdef";
-    std::string out;
-    out.reserve(text.size());
-    for (const char c : text) {
-        const size_t name = named.find(c);
-        if (name != std::string::npos) {
-            out += {'\\', names[name]};
-        } else if ((unsigned char) c < 0x20) {
-            out += {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-        } else {
-            out += c;
-        }
+// Puts a marked text together.
+class marked_text {
+  public:
+    void add(std::string_view text, bool is_input) {
+        if (text.empty()) return;
+        if (is_input != run.is_input) flush();
+        run.is_input = is_input;
+        run.val += text;
     }
-    return out;
-}
 
-void append_json_string(marked & out, const marked & text) {
-    append(out, "\"", false);
-    for (const auto & part : text.parts) {
-        append(out, json_escaped(part.val), part.is_input);
+    void add(const marked & text) {
+        for (const auto & part : text.parts) add(part.val, part.is_input);
     }
-    append(out, "\"", false);
-}
+
+    marked taken() {
+        flush();
+        return std::move(out);
+    }
+
+  private:
+    marked out;
+    jinja::string_part run;
+
+    void flush() {
+        if (run.val.empty()) return;
+        out.parts.push_back(std::move(run));
+        run.val.clear();
+    }
+};
 
 struct json_form {
     int indent;
@@ -86,45 +91,88 @@ struct json_form {
     std::string key_separator;
 };
 
-void append_json(marked & out, const value & val, const json_form & form, int level) {
-    const auto write = [&out](const std::string & text) { append(out, text, false); };
-    const std::string newline = form.indent >= 0 ? "\n" : "";
-    const auto margin = [&form](int depth) { return form.indent > 0 ? std::string((size_t) depth * form.indent, ' ') : ""; };
-    // Elements between brackets, `one` writes an element.
-    const auto list = [&](char open, char close, size_t n, const auto & one) {
-        write(std::string(1, open));
-        if (n > 0) write(newline);
-        for (size_t i = 0; i < n; i++) {
-            write(margin(level + 1));
-            one(i);
-            if (i + 1 < n) write(form.item_separator);
-            write(newline);
-        }
-        if (n > 0) write(margin(level));
-        write(std::string(1, close));
-    };
-    if (is_val<value_string>(val)) {
-        append_json_string(out, val->as_string());
-    } else if (is_val<value_array>(val)) {
-        const auto & items = val->as_array();
-        list('[', ']', items.size(), [&](size_t i) { append_json(out, items[i], form, level + 1); });
-    } else if (is_val<value_object>(val)) {
-        const auto & pairs = val->as_ordered_object();
-        list('{', '}', pairs.size(), [&](size_t i) {
-            append_json_string(out, pairs[i].first->as_string());
-            write(form.key_separator);
-            append_json(out, pairs[i].second, form, level + 1);
-        });
-    } else {
-        write(jinja::value_to_json(val));
-    }
-}
+// Writes JSON as value_to_json does.
+class json_writer {
+  public:
+    explicit json_writer(const json_form & form) : form(form) {}
 
-marked json_of(const value & val, const json_form & form) {
-    marked out;
-    append_json(out, val, form, 0);
-    return out;
-}
+    marked written(const value & val) {
+        write(val, 0);
+        return out.taken();
+    }
+
+  private:
+    const json_form & form;
+    marked_text out;
+
+    void write(const value & val, int level) {
+        if (is_val<value_string>(val)) {
+            write_string(val->val_str);
+        } else if (is_val<value_array>(val)) {
+            const auto & items = val->val_arr;
+            write_list("[", "]", items.size(), level, [&](size_t i) { write(items[i], level + 1); });
+        } else if (is_val<value_object>(val)) {
+            const auto & pairs = val->val_obj;
+            write_list("{", "}", pairs.size(), level, [&](size_t i) {
+                write_string(is_val<value_string>(pairs[i].first) ? pairs[i].first->val_str : pairs[i].first->as_string());
+                out.add(form.key_separator, false);
+                write(pairs[i].second, level + 1);
+            });
+        } else {
+            out.add(jinja::value_to_json(val), false);
+        }
+    }
+
+    // Elements between brackets, `one` writes an element.
+    template <class One>
+    void write_list(const char * open, const char * close, size_t n, int level, const One & one) {
+        const auto margin = [&](int depth) {
+            if (form.indent > 0) out.add(std::string((size_t) depth * form.indent, ' '), false);
+        };
+        const auto newline = [&] {
+            if (form.indent >= 0) out.add("\n", false);
+        };
+        out.add(open, false);
+        if (n > 0) newline();
+        for (size_t i = 0; i < n; i++) {
+            margin(level + 1);
+            one(i);
+            if (i + 1 < n) out.add(form.item_separator, false);
+            newline();
+        }
+        if (n > 0) margin(level);
+        out.add(close, false);
+    }
+
+    void write_string(const marked & text) {
+        out.add("\"", false);
+        for (const auto & part : text.parts) write_escaped(part.val, part.is_input);
+        out.add("\"", false);
+    }
+
+    void write_escaped(const std::string & text, bool is_input) {
+        static const std::string named = "\"\\\b\f\n\r\t", names = "\"\\bfnrt", digits = "0123456789abcdef";
+        const std::string_view all = text;
+        size_t from = 0;
+        for (size_t at = 0; at < all.size(); at++) {
+            const auto c = (unsigned char) all[at];
+            if (c >= 0x20 && c != '"' && c != '\\') continue;
+            out.add(all.substr(from, at - from), is_input);
+            from = at + 1;
+            const size_t name = named.find((char) c);
+            if (name != std::string::npos) {
+                const char escaped[] = {'\\', names[name]};
+                out.add({escaped, 2}, is_input);
+            } else {
+                const char escaped[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+                out.add({escaped, 6}, is_input);
+            }
+        }
+        out.add(all.substr(from), is_input);
+    }
+};
+
+marked json_of(const value & val, const json_form & form) { return json_writer(form).written(val); }
 
 // ---- built-in functions --------------------------------------------------------------------------------------------
 
@@ -287,10 +335,11 @@ jinja::string svc::marked_repr(const jinja_value & val) {
     return out;
 }
 
-jinja::string svc::marked_json(const value & value, const std::string & text, int indent, const std::string & item_separator,
-    const std::string & key_separator) {
-    return checked(json_of(value, {indent, item_separator, key_separator}), text);
+jinja::string svc::marked_json(const value & value, int indent, const std::string & item_separator, const std::string & key_separator) {
+    return json_of(value, {indent, item_separator, key_separator});
 }
+
+jinja::string svc::marked_as(const jinja::string & own, const std::string & text) { return checked(own, text); }
 
 svc::marked_stream::marked_stream() : out(std::make_shared<jinja::string>()) {}
 

@@ -1,7 +1,7 @@
 // Hooks in the template engine (common/jinja) that keep the mark of strings which came in with the request.
 //
 // Upstream marks the strings of a request and loses the marks in several operations. Upstream computes the text of each operation
-// still; these functions add the marks. Where they cannot reproduce the text of upstream, they mark all of it.
+// still, but for JSON; these functions add the marks. Where they cannot reproduce the text of upstream, they mark all of it.
 #pragma once
 
 #include "shared_parts.h"
@@ -39,9 +39,11 @@ class marked_stream {
     std::shared_ptr<jinja::string> out;
 };
 
-// The JSON text of a value.
-jinja::string marked_json(const jinja_value & value, const std::string & text, int indent, const std::string & item_separator,
-    const std::string & key_separator);
+// The JSON text of a value, as value_to_json() writes it.
+jinja::string marked_json(const jinja_value & value, int indent, const std::string & item_separator, const std::string & key_separator);
+
+// `text` with the marks of `own`; all of it is marked if `own` is another text with marks.
+jinja::string marked_as(const jinja::string & own, const std::string & text);
 
 // The built-in function `name` of a value, with marks in its result.
 jinja_function marked_builtin(const std::string & name, jinja_function upstream);

@@ -1,13 +1,15 @@
-// Hook in common/peg-parser.cpp: the text of a parser of answers has no nodes to which nothing leads.
+// Hook in common/peg-parser.cpp: the text of a parser of answers has no nodes to which nothing leads, and one of equal nodes.
 //
 // Upstream builds a sequence or a choice from its first child, and each further child makes a new node with all children so far. The
-// choice among 1,000 tools leaves a thousand nodes with 500,000 children: four fifths of the text, which is written and read again.
+// choice among 1,000 tools leaves a thousand nodes with 500,000 children: four fifths of the text, which is written and read again. Of
+// the 30 nodes of a call, 20 are white space and punctuation, the same for each tool.
 #pragma once
 
 #include "json.h"
 #include "peg-parser.h"
 
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -33,6 +35,55 @@ void each_child(Parser & parser, const Visit & visit) {
     std::visit([&](auto & node) { each_child_of(node, visit, 0); }, parser);
 }
 
+// What a node matches, as text; "" where equal nodes are too rare to look for. `number` is the one of a child.
+template <class Number>
+std::string node_key(const common_peg_parser_variant & parser, const Number & number) {
+    const auto fields = [&](auto... parts) {
+        std::string key = std::to_string(parser.index());
+        ((key += ' ', key += parts), ...);
+        return key;
+    };
+    const auto child = [&](common_peg_parser_id id) { return std::to_string(number(id)); };
+    const auto children = [&](const std::vector<common_peg_parser_id> & ids) {
+        std::string key;
+        for (const common_peg_parser_id id : ids) key += child(id) + ',';
+        return key;
+    };
+    return std::visit([&](const auto & p) -> std::string {
+        using T = std::decay_t<decltype(p)>;
+        if constexpr (std::is_empty_v<T>) {
+            return fields();
+        } else if constexpr (std::is_same_v<T, common_peg_literal_parser>) {
+            return fields(p.literal);
+        } else if constexpr (std::is_same_v<T, common_peg_sequence_parser> || std::is_same_v<T, common_peg_choice_parser>) {
+            return fields(children(p.children));
+        } else if constexpr (std::is_same_v<T, common_peg_repetition_parser>) {
+            return fields(child(p.child), std::to_string(p.min_count), std::to_string(p.max_count));
+        } else if constexpr (std::is_same_v<T, common_peg_and_parser> || std::is_same_v<T, common_peg_not_parser> || std::is_same_v<T, common_peg_atomic_parser>) {
+            return fields(child(p.child));
+        } else if constexpr (std::is_same_v<T, common_peg_tag_parser>) {
+            return fields(child(p.child), p.tag);
+        } else {
+            return "";
+        }
+    },
+        parser);
+}
+
+// The number of the first node that matches what a node does, for each node. Children are compared by these numbers where they come
+// first, as most do; others by their own.
+inline std::vector<common_peg_parser_id> first_equals(const std::vector<common_peg_parser_variant> & parsers, const std::vector<bool> & used) {
+    std::vector<common_peg_parser_id> firsts(parsers.size());
+    std::unordered_map<std::string, common_peg_parser_id> known;
+    for (common_peg_parser_id id = 0; id < parsers.size(); id++) {
+        firsts[id] = id;
+        if (!used[id]) continue;
+        std::string key = node_key(parsers[id], [&](common_peg_parser_id child) { return child < id ? firsts[child] : child; });
+        if (!key.empty()) firsts[id] = known.try_emplace(std::move(key), id).first->second;
+    }
+    return firsts;
+}
+
 // As the text of common_peg_arena::to_json(), with other numbers. `serialize` makes the JSON of one parser.
 template <class Serialize>
 std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
@@ -52,9 +103,10 @@ std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
         each_child(parsers[id], use);
     }
 
+    const std::vector<common_peg_parser_id> firsts = first_equals(parsers, used);
     std::vector<common_peg_parser_id> numbers(parsers.size());
     common_peg_parser_id n = 0;
-    for (size_t id = 0; id < parsers.size(); id++) numbers[id] = used[id] ? n++ : n;
+    for (size_t id = 0; id < parsers.size(); id++) numbers[id] = used[id] && firsts[id] == id ? n++ : numbers[firsts[id]];
     const auto renumber = [&](common_peg_parser_id & id) {
         if (id < numbers.size()) id = numbers[id];
     };
@@ -62,7 +114,7 @@ std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
     std::string text = "{\"parsers\":[";
     bool first = true;
     for (size_t id = 0; id < parsers.size(); id++) {
-        if (!used[id]) continue;
+        if (!used[id] || firsts[id] != id) continue;
         common_peg_parser_variant parser = parsers[id];
         each_child(parser, renumber);
         if (!std::exchange(first, false)) text += ',';

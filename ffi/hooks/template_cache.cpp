@@ -2,6 +2,8 @@
 
 #include "template_cache.h"
 
+#include "template_marks.h"
+
 #include "chat.h"
 
 #include <algorithm>
@@ -20,16 +22,28 @@ std::mutex mutex;  // of both caches
 // Long lists of tools are cut before the template is rendered only to see how its answers begin.
 constexpr size_t TOOLS_FEW = 16;
 
-// Keeps the first of a long list of tools; whether it was long.
-bool keep_first(common_json & tools) {
-    if (!tools.is_array() || tools.size() <= TOOLS_FEW) return false;
+// The inputs with the first tool alone.
+autoparser::generation_params with_first_tool(autoparser::generation_params inputs) {
     common_json first = common_json::array();
-    first.push_back(tools.at(0));
-    tools = std::move(first);
-    return true;
+    first.push_back(inputs.tools.at(0));
+    inputs.tools = std::move(first);
+    return inputs;
 }
 
-bool keep_first(common_json & variables, const char * name) { return variables.is_object() && variables.contains(name) && keep_first(variables.at(name)); }
+// Shows templates the first of this thread's kept tools alone, while it exists.
+class first_tool_shown {
+  public:
+    first_tool_shown() : options(svc::current_renderings()) { set(true); }
+    first_tool_shown(const first_tool_shown &) = delete;
+    ~first_tool_shown() { set(false); }
+
+  private:
+    svc::renderings * const options;
+
+    void set(bool first_only) {
+        if (options != nullptr) options->first_tool_only = first_only;
+    }
+};
 
 // What the template appends to a conversation for an answer; `prompt` is the conversation with it.
 std::string added_to(const std::string & prompt, const common_chat_template & tmpl, autoparser::generation_params & inputs) {
@@ -62,10 +76,12 @@ std::shared_ptr<const autoparser::autoparser> svc::analysis_of(const common_chat
 }
 
 svc::answer_format::answer_format(const autoparser::autoparser & format, const autoparser::generation_params & inputs, const common_chat_template & tmpl) : format(format), inputs(inputs), tmpl(tmpl) {
-    if (!inputs.add_generation_prompt) return;
-    autoparser::generation_params few = inputs;
-    if (keep_first(few.tools) + keep_first(few.extra_context, "tools") == 0) return;
-    begun = added_to(common_chat_template_direct_apply(tmpl, few), tmpl, few);
+    if (!inputs.add_generation_prompt || !inputs.tools.is_array() || inputs.tools.size() <= TOOLS_FEW) return;
+    {
+        const first_tool_shown shown;
+        autoparser::generation_params few = with_first_tool(inputs);
+        begun = added_to(common_chat_template_direct_apply(tmpl, few), tmpl, few);
+    }
     if (begun.empty()) return;
     find(begun);
     if (!is_made()) making = std::async(std::launch::async, [this] { save(); });
@@ -84,9 +100,10 @@ std::string svc::answer_format::generation_prompt(const std::string & prompt) {
 // The texts of recent requests with the same tools and options, or new ones.
 void svc::answer_format::find(const std::string & generation_prompt) {
     static std::deque<std::shared_ptr<built>> recent;  // the latest first
-    std::string key = common_json::array({key_of(tmpl), inputs.tools, (int) inputs.tool_choice, inputs.parallel_tool_calls,
-                                             (int) inputs.reasoning_format, inputs.json_schema, generation_prompt})
-                          .dump();
+    std::string key = common_json::array({key_of(tmpl), (int) inputs.tool_choice, inputs.parallel_tool_calls, (int) inputs.reasoning_format,
+                                             inputs.json_schema, generation_prompt})
+                          .dump() +
+        inputs.tools.dump();
     arena = nullptr;
     std::lock_guard<std::mutex> lock(mutex);
     for (const auto & one : recent) {

@@ -50,19 +50,54 @@ void unmark_words(jinja::context & ctx) {
     }
 }
 
+// All values within a value, with the number of their parts: templates replace values and add to lists, but do not change texts.
+void note_shape(const value & val, std::vector<std::pair<const void *, size_t>> & out) {
+    out.emplace_back(val.get(), val->val_arr.size() + val->val_obj.size());
+    for (const auto & item : val->val_arr) note_shape(item, out);
+    for (const auto & [key, item] : val->val_obj) note_shape(item, out);
+}
+
 }  // namespace
+
+const value & svc::template_tools::values(bool first_only) {
+    std::vector<std::pair<const void *, size_t>> now;
+    if (all != nullptr) {
+        now.reserve(shape.size());
+        note_shape(all, now);
+        note_shape(first, now);
+    }
+    if (all == nullptr || now != shape) {
+        jinja::context made;
+        jinja::global_from_json(made, common_json::parse("{\"tools\":" + text + "}"), true);
+        all = made.get_val("tools");
+        mark_keys(all);
+        auto one = jinja::mk_val<value_array>();
+        if (!all->val_arr.empty()) one->push_back(all->val_arr.front());
+        first = one;
+        shape.clear();
+        note_shape(all, shape);
+        note_shape(first, shape);
+    }
+    return first_only ? first : all;
+}
 
 svc::renderings::renderings() : outer(current) { current = this; }
 
 svc::renderings::~renderings() { current = outer; }
 
+svc::renderings * svc::current_renderings() { return current; }
+
+bool svc::keeps_tools() { return current != nullptr && current->tools != nullptr; }
+
 void svc::set_globals(jinja::context & ctx, common_json & variables, bool mark_input) {
     if (current != nullptr && !current->says_thinking) variables.erase("enable_thinking");
+    if (keeps_tools()) variables.erase("tools");
     jinja::global_from_json(ctx, variables, mark_input);
     if (mark_input) {
         for (auto it = variables.begin(); it != variables.end(); ++it) mark_keys(ctx.get_val(it.key()));
     }
     unmark_words(ctx);
+    if (keeps_tools()) ctx.set_val("tools", current->tools->values(current->first_tool_only));
 }
 
 const std::string & svc::keep_marks(const jinja::string & text, const std::string & used, const std::string & cut) {

@@ -39,13 +39,10 @@ struct rendered {
     svc::outcome done;
 };
 
-common_chat_templates_inputs read_request(const common_json & request, svc::tool_lists & lists) {
+// A request without its tools.
+common_chat_templates_inputs read_request(const common_json & request) {
     common_chat_templates_inputs in;
     in.messages = common_chat_msgs_parse_oaicompat(request.at("messages"));
-    if (request.contains("tools")) {
-        const common_json & tools = request.at("tools");
-        in.tools = tools.is_string() ? lists.read(tools.get<std::string>()) : common_chat_tools_parse_oaicompat(tools);
-    }
     in.tool_choice = common_chat_tool_choice_parse_oaicompat(request.value("tool_choice", "auto"));
     in.parallel_tool_calls = request.value("parallel_tool_calls", true);
     in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
@@ -54,7 +51,6 @@ common_chat_templates_inputs read_request(const common_json & request, svc::tool
             in.chat_template_kwargs[key] = value.dump();
         }
     }
-    if (request.contains("template_tools")) in.chat_template_kwargs["tools"] = request.at("template_tools").get<std::string>();
     return in;
 }
 
@@ -129,11 +125,14 @@ class template_set {
     // The prompt's text; how its answer is parsed goes to `out`.
     svc::marked_text format(const common_json & request, rendered & out) {
         std::lock_guard<std::mutex> lock(mutex);
-        common_chat_templates_inputs in = read_request(request, lists);
+        common_chat_templates_inputs in = read_request(request);
+        const svc::tool_list tools = lists.read(request);
+        in.tools = tools.parsed;
         in.messages = history.shown(std::move(in.messages), !in.tools.empty());
         in.enable_thinking = out.thinks =
             request.contains("enable_thinking") ? request.at("enable_thinking").get<bool>() : thinks_unasked();
         svc::renderings renderings;
+        renderings.tools = tools.shown;
         out.params = common_chat_templates_apply(templates.get(), in);
         const bool generic = request.contains("generic_tools");
         if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);

@@ -127,12 +127,12 @@ test("more kinds of requests than the cache holds", () => {
   for (const index of first.keys()) expect(seen(used, prompt(index + 20))).toEqual(first[index] ?? {});
 });
 
-test("the text of a parser has no node to which nothing leads", () => {
+test("the text of a parser has no node to which nothing leads, and one of equal nodes", () => {
   const tools = Array.from({ length: 30 }, (_, index) => tool(`tool_${index}`, "word"));
   const toolChoice = { type: "auto" } as const;
   const rendered = render(used, { ...chatRequest("Hello").prompt, tools, toolChoice } as Prompt);
   if (!(rendered instanceof LlamaPrompt)) throw new Error("a chat prompt is rendered by llama.cpp");
-  type Node = { readonly child?: number; readonly children?: readonly number[] };
+  type Node = { readonly type: string; readonly child?: number; readonly children?: readonly number[] };
   const { parsers, rules, root }: { parsers: Node[]; rules: Record<string, number>; root: number } =
     JSON.parse(takeText(native(), native().svc_render_parser(rendered.handle)));
   const text = `<tool_call>\n{"name": "tool_29", "arguments": {"word": "x"}}\n</tool_call>`;
@@ -141,9 +141,11 @@ test("the text of a parser has no node to which nothing leads", () => {
   const led = new Set([root, ...Object.values(rules)]);
   for (const id of led) for (const next of childrenOf(parsers[id])) led.add(next);
   expect([...led].sort((a, b) => a - b)).toEqual([...parsers.keys()]);
+  const texts = parsers.filter(({ type }) => type !== "chars").map((node) => JSON.stringify(node));
+  expect(new Set(texts).size).toBe(texts.length);
 
-  function childrenOf({ child, children = [] }: Node = {}): readonly number[] {
-    return child === undefined ? children : [child];
+  function childrenOf(node: Node | undefined): readonly number[] {
+    return node?.child === undefined ? (node?.children ?? []) : [node.child];
   }
 });
 
