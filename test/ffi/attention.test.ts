@@ -71,7 +71,7 @@ test.each([
   }
 });
 
-test.each(["f16", "q8_0", "iq4_nl"] as const)(
+test.each(["f16", "q8_0"] as const)(
   "attention of a prompt over a cache of %s is equal in one pass, in small tiles and without tiles",
   async (cacheType) => {
     const backend = await tinyBackend({ cacheType });
