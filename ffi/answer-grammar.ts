@@ -11,7 +11,7 @@ import type { Arguments, ArgumentWriter } from "./argument-writer.ts";
 import { LarkWriter, NOTHING } from "./lark.ts";
 import type { Markup } from "./markup.ts";
 import { demand, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
-import { EMPTY, endsTight, has, literalText, type Piece, readPeg, strip, tagged, triggers } from "./peg.ts";
+import { EMPTY, endsTight, has, type Piece, readPeg, strip, textOf, triggers } from "./peg.ts";
 import { closed } from "./rewritten-schemas.ts";
 import { Schema } from "./schema-shapes.ts";
 
@@ -45,6 +45,9 @@ const VALUES: Readonly<Record<string, string>> = {
 
 /** Maximum length of free text in a call's markup, such as an id. */
 const FREE_MARKUP_MAX = 64;
+
+/** llama.cpp's rule of one tool's call begins so, its name follows. */
+const TOOL_RULE = "tool-";
 
 /** The grammar of whole answers. */
 export function answerGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
@@ -224,11 +227,12 @@ class Builder implements ArgumentWriter {
   /** The tool of a piece that contains one whole call. */
   private toolOf(piece: Piece): Arguments | undefined {
     if (piece.kind !== "rule" && !(piece.kind === "tag" && piece.tag === "tool")) return undefined;
-    const names = new Set(tagged(piece, "tool-name").map(literalText));
-    const [name = ""] = names;
+    if (piece.kind === "rule" && !piece.name.includes(TOOL_RULE)) return undefined;
+    const name = textOf(piece, "tool-name");
+    if (name === undefined) return undefined;
     const isCall =
-      piece.kind === "tag" || piece.name.endsWith(`tool-${name.replaceAll(/[^A-Za-z0-9-]+/g, "-")}`);
-    return names.size === 1 && isCall ? this.tools.get(name) : undefined;
+      piece.kind === "tag" || piece.name.endsWith(`${TOOL_RULE}${name.replaceAll(/[^A-Za-z0-9-]+/g, "-")}`);
+    return isCall ? this.tools.get(name) : undefined;
   }
 
   private call(piece: Piece, tool: Arguments): string {

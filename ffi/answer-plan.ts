@@ -2,14 +2,14 @@
 
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
-import type { AnswerPlan, JsonSchemaConstraint, OutputFormat } from "../src/worker/text/backend.ts";
+import type { AnswerPlan, JsonSchemaConstraint } from "../src/worker/text/backend.ts";
 import type { AnswerConstraint, AnswerSource } from "../src/worker/text/constraint-backend.ts";
 import { answerGrammar, callGrammar } from "./answer-grammar.ts";
 import { isCertain } from "./certain-schemas.ts";
 import type { Markup } from "./markup.ts";
 import { framesContent, readPeg } from "./peg.ts";
 import type { Recent } from "./recent.ts";
-import { mustCall, offeredTools } from "./render-request.ts";
+import { mustCall, offeredTools, toolsText } from "./render-request.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
@@ -105,7 +105,7 @@ function reasonsFirst({ thinks, thinking_start: start, generation_prompt: writte
 export function answerPlanner(
   prompt: ChatPrompt,
   info: RenderInfo,
-  { toolMarkers }: OutputFormat,
+  toolMarkers: readonly string[],
   source: PlanSource,
 ): AnswerPlanner {
   const { parser, generation_prompt: prefix } = info;
@@ -123,7 +123,8 @@ export function answerPlanner(
     return planned(marked ? "marker" : "name", constraint);
   };
   return (content) => {
-    const key = JSON.stringify([parser, prefix, required, marked, info.has_grammar, rules, content]);
-    return source.plans.get(key, () => plan(content));
+    const { tools, ...others } = rules;
+    const key = JSON.stringify([parser, prefix, required, marked, info.has_grammar, others, content]);
+    return source.plans.get(key + toolsText(tools), () => plan(content));
   };
 }

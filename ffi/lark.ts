@@ -23,6 +23,7 @@ function alternation(texts: readonly string[]): string {
 export class LarkWriter {
   private readonly markup: Markup;
   private readonly byBody = new Map<string, string>(); // rule names
+  private readonly literals = new Map<string, string>(); // bodies, by text
   private readonly rules: string[] = [];
   private readonly firsts: ReadonlyMap<string, readonly string[]>;
   private readonly written = new Set<string>();
@@ -106,6 +107,14 @@ export class LarkWriter {
 
   /** Each tag is a terminal: a lexer takes the longest of several with a common prefix. */
   literal(text: string): string {
+    const known = this.literals.get(text);
+    if (known !== undefined) return known;
+    const body = this.terminals(text);
+    this.literals.set(text, body);
+    return body;
+  }
+
+  private terminals(text: string): string {
     const parts = this.parts(text).flatMap((part) =>
       typeof part === "string"
         ? part

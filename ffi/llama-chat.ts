@@ -40,6 +40,9 @@ import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
+/** A rendered prompt, what it says of its answer, and the texts with which calls begin. */
+type PlannerInputs = readonly [Handle, ChatPrompt, RenderInfo, readonly string[]];
+
 /** Features that a template was found to lack. */
 type TemplateLimits = Pick<RenderOptions, "shortIds" | "generic" | "typed">;
 
@@ -258,20 +261,21 @@ export class LlamaTemplates {
     if (prompt.type !== "chat" || info === undefined)
       return new LlamaPrompt(this.native, handle, { tokens, media: [], format: PLAIN_FORMAT, plain: true });
     const media = files === undefined ? [] : (this.media?.chunks(handle, files, tokens) ?? []);
-    const format = this.format(handle, prompt, info);
+    const toolMarkers = this.toolMarkers(handle, prompt, info);
+    const format = this.format(handle, prompt, info, toolMarkers);
     const { answerPrefix } = prompt;
     if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
-    const planner = this.planner(handle, prompt, info, format);
+    const planner = this.planner(handle, prompt, info, toolMarkers);
     return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
   }
 
-  private planner(handle: Handle, prompt: ChatPrompt, info: RenderInfo, format: OutputFormat): AnswerPlanner {
+  private planner(...[handle, prompt, info, toolMarkers]: PlannerInputs): AnswerPlanner {
     const source: PlanSource = {
       peg: () => takeText(this.native, this.native.svc_render_parser(handle)),
       markup: () => (this.markup ??= readMarkup(this.native, this.model)),
       plans: this.plans,
     };
-    return info.calls ? answerPlanner(prompt, info, format, source) : contentPlanner(info, source);
+    return info.calls ? answerPlanner(prompt, info, toolMarkers, source) : contentPlanner(info, source);
   }
 
   /** Plans the answer while the tokens of its prompt are made; the plan is kept until it is asked for. */
@@ -279,7 +283,7 @@ export class LlamaTemplates {
     const info = this.info(handle);
     if (prompt.type !== "chat" || !info.calls || lacksCalls(info)) return;
     try {
-      this.planner(handle, prompt, info, this.format(handle, prompt, info))(content);
+      this.planner(handle, prompt, info, this.toolMarkers(handle, prompt, info))(content);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error; // a refusal: thrown again when the plan is asked for
     }
@@ -306,13 +310,15 @@ export class LlamaTemplates {
     return tokens;
   }
 
-  private format(handle: Handle, prompt: ChatPrompt, info: RenderInfo): OutputFormat {
+  /** Texts with which calls begin. */
+  private toolMarkers(handle: Handle, prompt: ChatPrompt, info: RenderInfo): readonly string[] {
+    const words = info.grammar_triggers.filter(({ type }) => type === TRIGGER_WORD);
+    if (info.has_grammar || words.length > 0 || opensReasoning(info)) return words.map(({ value }) => value);
+    return this.bareCalls(handle, prompt) ? ["{"] : [];
+  }
+
+  private format(...[handle, prompt, info, toolMarkers]: PlannerInputs): OutputFormat {
     const startsInReasoning = opensReasoning(info);
-    const toolMarkers = info.grammar_triggers
-      .filter(({ type }) => type === TRIGGER_WORD)
-      .map(({ value }) => value);
-    if (!info.has_grammar && toolMarkers.length === 0 && !startsInReasoning && this.bareCalls(handle, prompt))
-      toolMarkers.push("{");
     const mute = this.muteTags(handle, prompt, info, startsInReasoning);
     const loud = info.preserved_tokens.filter((tag) => !mute.has(tag));
     const tags = [info.thinking_start, ...info.thinking_ends, ...loud, ...toolMarkers];

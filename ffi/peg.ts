@@ -237,6 +237,19 @@ export function tagged(piece: Piece, tag: string): readonly Piece[] {
   return has(piece, tag) ? partsOf(piece).flatMap((part) => tagged(part, tag)) : [];
 }
 
+/** The text of all pieces within a piece that have a tag; undefined if there are none, or they differ. */
+export function textOf(piece: Piece, tag: string): string | undefined {
+  const texts = new Set<string>();
+  const collect = (part: Piece): void => {
+    if (texts.size > 1 || !has(part, tag)) return;
+    if (part.kind === "tag" && part.tag === tag) texts.add(literalText(part));
+    else for (const inner of partsOf(part)) collect(inner);
+  };
+  collect(piece);
+  const [text] = texts;
+  return texts.size === 1 ? text : undefined;
+}
+
 /** Outermost rules at which a grammar of calls may begin. */
 export function triggers(piece: Piece): readonly Piece[] {
   if (piece.kind === "rule" && piece.trigger) return [piece];

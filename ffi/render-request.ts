@@ -87,6 +87,15 @@ export function offeredTools({ tools, toolChoice }: ChatPrompt): readonly ToolSp
   return named === undefined ? tools : tools.filter(({ name }) => named.includes(name));
 }
 
+const texts = new WeakMap<readonly ToolSpec[], string>();
+
+/** The JSON of a list of tools, in keys of what is kept by content. It takes 2 ms of 1,000 tools, and each request has several keys. */
+export function toolsText(tools: readonly ToolSpec[]): string {
+  const text = texts.get(tools) ?? JSON.stringify(tools);
+  texts.set(tools, text);
+  return text;
+}
+
 function wireTool({ name, description }: ToolSpec, parameters: object): Record<string, unknown> {
   return { type: "function", function: { name, description: description ?? "", parameters } };
 }
@@ -107,11 +116,11 @@ function toolFields(prompt: ChatPrompt, { generic, typed: isTyped, toolTexts }: 
   if (generic) return { generic_tools: known(), ...options };
   const shown = (): object[] =>
     offered.map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
-  const texts = toolTexts.get(JSON.stringify([isTyped, offered]), () => ({
+  const both = toolTexts.get(`${isTyped}${toolsText(offered)}`, () => ({
     tools: JSON.stringify(known()),
     template_tools: JSON.stringify(shown()),
   }));
-  return { ...texts, ...options };
+  return { ...both, ...options };
 }
 
 /** The JSON that svc_render_begin and svc_render_media_begin take. */

@@ -45,6 +45,11 @@ function isPlain(node: unknown): boolean {
   return !isObject(node) || !("$ref" in node || "allOf" in node || "anyOf" in node || "oneOf" in node);
 }
 
+/** Whether what a schema says of its members is all in itself, as in most: no other schema applies as well. */
+export function isAlone(node: unknown): node is Json {
+  return isObject(node) && isPlain(node) && !("dependentRequired" in node);
+}
+
 function unescape(word: string): string {
   if (!word.includes("~")) return word; // as most
   return word.replaceAll("~1", "/").replaceAll("~0", "~");
@@ -284,7 +289,8 @@ function typeOf(value: unknown): JsonType {
   return type === "boolean" || type === "number" || type === "string" ? type : "object";
 }
 
-function typesOf(node: unknown): ReadonlySet<JsonType> {
+/** Types of values that satisfy a schema by itself. */
+export function typesOf(node: unknown): ReadonlySet<JsonType> {
   if (node === false) return new Set();
   if (!isObject(node)) return new Set(TYPES);
   const one = ONE_TYPE.get(node["type"]);
