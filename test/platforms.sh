@@ -54,5 +54,5 @@ done
 
 tests=("$@")
 [ $# != 0 ] || tests=(test/e2e/{text,streams,schemas,messages,ollama,speech,state}.test.ts)
-echo "SKIPPED: prefill_share: with a tenth of an emulated processor a prompt takes longer than the client waits"
+echo "SKIPPED: prefill_share: with a half of an emulated processor a prompt takes longer than the client waits"
 SVC_TEST_PATIENCE=10 SVC_BINARY=$work/svc emulated node_modules/.bin/bun test --timeout 600000 -t '^(?!prefill_share)' "${tests[@]}"

@@ -110,7 +110,7 @@ export function storedRecords(page: Page, database: string, store: string): Prom
 
 /** Accessibility violations of a page, found by axe. It injects a script, so the page's policy must be disabled. */
 export async function violations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
     const { axe: tool } = globalThis as unknown as { readonly axe: typeof axe };
     return (await tool.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ""}`);

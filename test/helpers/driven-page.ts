@@ -23,7 +23,7 @@ export function keyActions(text: string): readonly object[] {
 
 /** Accessibility violations of a page, found by axe. */
 export async function violationsOf({ evaluate, run }: DrivenPage): Promise<readonly string[]> {
-  await run(axe.source);
+  if ((await evaluate("typeof axe")) === "undefined") await run(axe.source);
   const found = await evaluate(
     "axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`)))",
   );

@@ -330,6 +330,7 @@ describeInBrowser("the web interface with a scripted server", () => {
         Response.json({ models: [{ id: "base", upstreams: [healthy, second] }] }),
       );
       const { page } = await visit(ui.url());
+      await page.clock.install();
       await page.getByRole("link", { name: "Models", exact: true }).click();
       const model = page.getByRole("region", { name: "base", exact: true });
       const row = (name: string) => model.locator("li", { hasText: name });
@@ -348,6 +349,7 @@ describeInBrowser("the web interface with a scripted server", () => {
         last_error: problem,
         last_error_at: 1_700_000_000,
       };
+      await page.clock.fastForward(5000);
       await row("gpu2:8000").getByText("healthy", { exact: true }).waitFor();
       expect(await row("gpu2:8000").innerText()).not.toContain("tried again");
     },

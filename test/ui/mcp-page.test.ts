@@ -1,6 +1,7 @@
 // MCP servers in the page: added, switched off for a conversation, removed.
 
 import { afterAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import type { McpSelection } from "../../src/core/agent.ts";
 import { PageMcpServers } from "../../src/mcp/page-servers.ts";
 import { memoryState } from "../../src/state/memory.ts";
@@ -8,8 +9,16 @@ import { describeInBrowser, overLan, say, violations, visit } from "../helpers/b
 import { httpDemo } from "../helpers/mcp.ts";
 import { answer } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
+import { until } from "../helpers/until.ts";
 
 const SLOW_MS = 60_000;
+
+/** Waits until the page, whose clock is installed, has a text after one of its looks at the server. */
+const polled = (page: Page, text: string): Promise<boolean> =>
+  until(`the page shows ${text}`, async () => {
+    await page.clock.fastForward(5000);
+    return page.getByText(text).isVisible();
+  });
 
 describeInBrowser("MCP servers", () => {
   const servers = new PageMcpServers({
@@ -31,6 +40,7 @@ describeInBrowser("MCP servers", () => {
       });
       const { url } = httpDemo({ only: ["echo"] });
       const { page, troubles } = await visit(overLan(ui.url()));
+      await page.clock.install();
       await page.getByLabel("Conversation settings").first().click();
       await page.getByRole("button", { name: "Add an MCP server" }).click();
       const form = page.getByRole("form", { name: "Add an MCP server" });
@@ -42,6 +52,7 @@ describeInBrowser("MCP servers", () => {
       await form.getByRole("alert").getByText("1 to 32 letters").waitFor();
       await form.getByLabel("Name").fill("wiki");
       await form.getByRole("button", { name: "Add" }).click();
+      await polled(page, "1 tool");
       await page.getByText("1 tool", { exact: false }).click();
       await page.getByText("wiki_echo").waitFor();
       expect(await violations(page)).toEqual([]);
@@ -66,14 +77,15 @@ describeInBrowser("MCP servers", () => {
       demo.status = 401;
       const { id } = servers.add({ name: "locked", url: demo.url });
       const { page } = await visit(ui.url());
+      await page.clock.install();
       await page.getByLabel("Conversation settings").first().click();
-      await page.getByText("Not connected: it needs a valid token").waitFor();
+      await polled(page, "Not connected: it needs a valid token");
       expect(await violations(page)).toEqual([]);
       demo.status = undefined;
       const form = page.getByRole("form", { name: "Token of locked" });
       await form.locator("input").fill("t");
       await form.getByRole("button", { name: "Save" }).click();
-      await page.getByText("1 tool", { exact: false }).waitFor();
+      await polled(page, "1 tool");
       expect(await form.count()).toBe(0);
       expect(demo.seen.at(-1)?.get("authorization")).toBe("Bearer t");
       servers.remove(id);
