@@ -31,8 +31,6 @@ export function overLan(url: string): string {
 /** Longest time for one action, and for a browser to start on a busy machine, milliseconds. */
 const ACTION_MS = 20_000;
 const LAUNCH_MS = 60_000;
-/** Longest pause between two looks for what a test waits for, milliseconds. */
-const LOOK_MS = 50;
 
 /** One browser for all files of a process. It ends with the process, whose pipe to it closes. */
 let browser: Browser | undefined;
@@ -45,7 +43,6 @@ export function describeInBrowser(name: string, tests: () => void): void {
     beforeAll(async () => {
       if (browser?.isConnected() === true) return;
       browser = await chromium.launch({ executablePath: PATH ?? "", args: FLAGS, timeout: LAUNCH_MS });
-      await lookOften(browser);
     }, LAUNCH_MS);
     tests();
   });
@@ -130,32 +127,4 @@ export async function throttle(page: Page): Promise<{ lift(): Promise<void> }> {
   };
   await receiveAt(THROTTLED_RATE);
   return { lift: () => receiveAt(-1) };
-}
-
-/** The part of Playwright's frames that waits. */
-interface Retrying {
-  retryWithProgressAndTimeouts?(progress: unknown, pausesMs: readonly number[], action: unknown): unknown;
-}
-
-let looksOften = false;
-
-/**
- * Playwright looks for an element twice a second once it has not been there for a quarter of a second, which is how long most of
- * our pages take. Its API has no setting for that; a Playwright without this method keeps its pauses.
- */
-async function lookOften(of: Browser): Promise<void> {
-  if (looksOften) return;
-  const page = await of.newPage();
-  const { _connection: connection } = page as unknown as {
-    readonly _connection?: { toImpl?(object: unknown): object };
-  };
-  const frames: Retrying = Object.getPrototypeOf(connection?.toImpl?.(page.mainFrame()) ?? {});
-  await page.close();
-  const { retryWithProgressAndTimeouts: retry } = frames;
-  if (retry === undefined) return;
-  frames.retryWithProgressAndTimeouts = function often(this: unknown, progress, pausesMs, action) {
-    const pauses = pausesMs.map((ms) => Math.min(ms, LOOK_MS));
-    return retry.call(this as Retrying, progress, pauses, action);
-  };
-  looksOften = true;
 }
