@@ -1,13 +1,13 @@
 // The engine process of a speech model: synthesizes texts piece by piece. Messages are read between pieces only.
 
 import { readdirSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { leaveCrashesToParent } from "../../../ffi/crash-signals.ts";
 import { archiveNamed, unpackSpeech } from "../../../ffi/embedded.ts";
 import { FliteVoice } from "../../../ffi/flite.ts";
 import { openSpeech } from "../../../ffi/library.ts";
 import { SherpaVoice } from "../../../ffi/sherpa.ts";
+import { defaultThreads } from "../../../ffi/usable-cores.ts";
 import type { EngineInfo, SpeechOptions } from "../../engine/protocol.ts";
 import { Speaker } from "./speaker.ts";
 import { ENGLISH, type Reading, VERBATIM } from "./reading.ts";
@@ -20,7 +20,7 @@ interface Loaded {
   readonly info: EngineInfo;
 }
 
-function load({ voice: source, cacheDir, threads = availableParallelism() }: SpeechOptions): Loaded {
+function load({ voice: source, cacheDir, threads = defaultThreads() }: SpeechOptions): Loaded {
   if (source.type === "sherpa") {
     const voice = new SherpaVoice({ ...source, threads });
     return { voice, reading: VERBATIM, info: infoOf("sherpa-onnx", folderBytes(source.folder), threads) };
