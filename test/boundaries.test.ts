@@ -15,7 +15,19 @@ interface Words {
 
 const SCRIPTS = new Set(["src/build.ts"]);
 
+/** Whose threads do not wait for each other: there a second hardware thread of a core, or one beyond the quota, costs little. */
+const INDEPENDENT_THREADS = new Set([
+  "src/worker/quantize.ts",
+  "src/worker/text/main.ts",
+  "src/sandbox/environment.ts",
+]);
+
 const WORDS: readonly Words[] = [
+  {
+    pattern: /\bavailableParallelism\b|\bhardwareConcurrency\b/,
+    what: "the number of processors for compute threads, which get one usable core each (ffi/usable-cores.ts)",
+    isAllowed: (file) => file === "ffi/usable-cores.ts" || INDEPENDENT_THREADS.has(file),
+  },
   {
     pattern: /\bprocess\.exit\b/,
     what: "process.exit",
@@ -183,6 +195,7 @@ describe("a violation is found", () => {
     ["ui/view/x.ts", 'await fetch("/v1/models");'],
     ["src/http/x.ts", 'import { h } from "preact";'],
     ["src/http/x.ts", 'import { App } from "../../ui/view/app.tsx";'],
+    ["src/app/x.ts", 'import { availableParallelism } from "node:os";'],
     ["src/unknown/x.ts", 'import { a } from "../core/id.ts";'],
   ])("%s: %s", (file, source) => {
     expect(violations(new Map([[file, source]]))).toHaveLength(1);

@@ -1,6 +1,6 @@
 // Engines for a bench or a tuning, separate from those that serve. They run on the shared core, so they load as when serving.
 
-import { availableParallelism } from "node:os";
+import { defaultThreads } from "../../ffi/usable-cores.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { assert } from "../core/assert.ts";
@@ -101,7 +101,7 @@ export async function tuneModel(
         );
         return engine;
       },
-      cpus: availableParallelism(),
+      threadsMax: defaultThreads(),
       batch,
       maxSeqs,
       mayDraft: mayDraft(model, options.settings),

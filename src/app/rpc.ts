@@ -1,6 +1,7 @@
 // RPC workers: those that the configuration names, and `svc rpc-worker` itself.
 
 import { readFileSync } from "node:fs";
+import { defaultThreads } from "../../ffi/usable-cores.ts";
 import { installedBackends } from "../backends/store.ts";
 import { RELEASE } from "../backends/catalog.ts";
 import type { ModelSettings } from "../config/settings.ts";
@@ -103,8 +104,9 @@ export async function runRpcWorker(
       `rpc-worker: other machines can reach ${command.host}, so a token is required. Set --token-source env:NAME or path:FILE, here and as rpc_token_source in their configuration.`,
     );
   const backends = JSON.stringify(installedBackends(cacheDir));
+  const threads = String(command.threads ?? defaultThreads());
   const devices = new DeviceProcess({
-    words: (endpoint) => [...ownCommand(), "rpc-devices", endpoint, `${command.threads}`, cacheDir, backends],
+    words: (endpoint) => [...ownCommand(), "rpc-devices", endpoint, threads, cacheDir, backends],
     environment: { ...ENGINE_ENVIRONMENT, ...processEnvironment() },
   });
   try {

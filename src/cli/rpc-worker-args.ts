@@ -1,7 +1,6 @@
 // The command line of `svc rpc-worker`.
 
-import { availableParallelism } from "node:os";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseEndpoint } from "../core/endpoint.ts";
 import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
 import type { Choose } from "./invocation.ts";
@@ -11,7 +10,7 @@ interface WorkerOptions {
   readonly tokenSource?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
-  readonly threads: number;
+  readonly threads?: number;
 }
 
 /** Adds `svc rpc-worker`. */
@@ -19,11 +18,19 @@ export function addRpcWorkerCommand(program: Command, choose: Choose): void {
   program
     .command("rpc-worker")
     .description("Offer this machine's devices to models that svc serves on another machine.")
-    .option("--listen <host:port>", "address to listen on", endpoint, { host: "127.0.0.1", port: 50_052 })
+    .addOption(
+      new Option("--listen <host:port>", "address to listen on")
+        .argParser(endpoint)
+        .default({ host: "127.0.0.1", port: 50_052 }, "127.0.0.1:50052"),
+    )
     .option("--token-source <source>", `token that clients must have: ${SECRET_FORMS}`, tokenSource)
     .option("--tls-cert <file>", "PEM certificate; with it connections are encrypted")
     .option("--tls-key <file>", "PEM key of the certificate")
-    .option("--threads <n>", "threads of the CPU, if there is no card", threads, availableParallelism())
+    .option(
+      "--threads <n>",
+      "threads of the CPU, if there is no card; default: one for each usable core",
+      threads,
+    )
     .action(({ listen, ...rest }: WorkerOptions) => choose({ command: "rpc-worker", ...listen, ...rest }));
 }
 

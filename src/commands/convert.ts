@@ -1,7 +1,6 @@
 // `svc convert`: a GGUF file from a model in safetensors.
 
 import { existsSync, rmSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { basename, resolve } from "node:path";
 import { convertFolder, converterType, isConvertible } from "../app/convert.ts";
 import { safetensorsFolder } from "../app/model-files.ts";
@@ -48,8 +47,7 @@ export async function convertModel(
     const how = { python, cacheDir, signal, log, installsTorch, meter, quantized, name };
     await convertFolder(folder, direct, first, how);
     if (quantized !== undefined) {
-      const threads = availableParallelism();
-      await quantize({ input: first, output: target, type: quantized, threads, cacheDir }, () => {}, signal);
+      await quantize({ input: first, output: target, type: quantized, cacheDir }, () => {}, signal);
     }
   } catch (error) {
     return failed(host, error);

@@ -1,7 +1,6 @@
 // Commands about models on disk and the hub: pull, cache, rm, quantize, login.
 
 import { existsSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { modelFile, urlFile } from "../app/model-files.ts";
 import { cacheTable, deletedText } from "../cli/cache-table.ts";
@@ -191,7 +190,6 @@ export async function quantizeModel(
         ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),
         output: target,
         type,
-        threads: availableParallelism(),
         cacheDir: host.options.cacheDir,
         ...defined({ importance: model.quantization.imatrix }),
       },

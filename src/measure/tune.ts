@@ -28,8 +28,8 @@ type Shape = Omit<TunedSettings, "sequenceTokens">;
 export interface TuneDeps {
   /** Starts an engine. Throws when the model cannot be loaded once more. */
   readonly open: (settings: TunedSettings) => Promise<MeasuredEngine>;
-  /** CPUs that the system schedules on. */
-  readonly cpus: number;
+  /** Threads of the first engine; more are not tried. */
+  readonly threadsMax: number;
   /** The present setting, which bounds `ubatch`. */
   readonly batch: number;
   /** The present setting. */
@@ -109,8 +109,13 @@ class Tuning {
   }
 
   async run(profile: TuneProfile): Promise<RecommendedSettings> {
-    const { cpus, batch } = this.deps;
-    const start = { threads: cpus, threadsBatch: cpus, ubatch: Math.min(PROMPT_TOKENS, batch), maxSeqs: 1 };
+    const { threadsMax, batch } = this.deps;
+    const start = {
+      threads: threadsMax,
+      threadsBatch: threadsMax,
+      ubatch: Math.min(PROMPT_TOKENS, batch),
+      maxSeqs: 1,
+    };
     const { threads, threadsBatch } = await this.threads(start);
     const ubatch = await this.ubatch({ ...start, threads, threadsBatch });
     const chosen = { ...start, threads, threadsBatch, ubatch };
@@ -131,7 +136,7 @@ class Tuning {
     await this.with({ ...start, sequenceTokens: 2 * PROMPT_TOKENS }, async (engine) => {
       this.hasHead = engine.hasHead;
       this.promptTokens = await this.fittingPrompt(engine);
-      for (const count of halves(this.deps.cpus)) {
+      for (const count of halves(this.deps.threadsMax)) {
         if (this.isLate(writing.length)) break;
         this.deps.onStep(`threads ${count}`);
         engine.setThreads(count, count);

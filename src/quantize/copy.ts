@@ -2,7 +2,6 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { defined } from "../core/defined.ts";
 import { type FileType, needsImportance } from "../core/quantization.ts";
@@ -28,12 +27,8 @@ export async function quantizedCopy(options: CopyOptions): Promise<string> {
   const output = join(folder, `${nameOf(input)}-${type}-${keyOf([input, importance])}.gguf`);
   if (existsSync(output)) return output;
   mkdirSync(folder, { recursive: true });
-  const work = { output, type, threads: availableParallelism(), cacheDir };
   await quantize(
-    {
-      ...work,
-      ...defined({ input, importance }),
-    },
+    { output, type, cacheDir, ...defined({ input, importance }) },
     (done, total) => onProgress(Math.floor((done / total) * 1000)),
     signal,
   );

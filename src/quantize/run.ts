@@ -12,7 +12,6 @@ export interface Quantization {
   readonly type: FileType;
   /** Importance matrix of llama-imatrix, or of a calibration. */
   readonly importance?: string;
-  readonly threads: number;
   /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
 }
@@ -20,7 +19,7 @@ export interface Quantization {
 /** Arguments of the hidden command, in the order that the worker reads. */
 function wordsOf(work: Quantization, output: string): string[] {
   const type = String(fileTypeNumber(work.type));
-  return [work.input ?? "", output, type, String(work.threads), work.cacheDir, work.importance ?? ""];
+  return [work.input ?? "", output, type, work.cacheDir, work.importance ?? ""];
 }
 
 /**

@@ -8,6 +8,6 @@ export interface RpcWorkerCommand {
   /** Paths of PEM files. */
   readonly tlsCert?: string;
   readonly tlsKey?: string;
-  /** Threads of the CPU device. */
-  readonly threads: number;
+  /** Threads of the CPU device; absent: as many as a model on the CPU gets. */
+  readonly threads?: number;
 }

@@ -99,6 +99,11 @@ test.each<[string, Invocation]>([
     { command: "cache-delete", id: "acme/tiny", flags: { "models[].device.hf_cache": "hub" } },
   ],
   ["login", { command: "login" }],
+  ["rpc-worker", { command: "rpc-worker", host: "127.0.0.1", port: 50_052 }],
+  [
+    "rpc-worker --listen 0.0.0.0:1 --threads 3",
+    { command: "rpc-worker", host: "0.0.0.0", port: 1, threads: 3 },
+  ],
   ["engine --help -m x", { command: "engine", args: ["--help", "-m", "x"] }],
 ])("svc %s", (line, invocation) => {
   expect(parse(line)).toEqual(invocation);

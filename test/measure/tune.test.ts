@@ -196,7 +196,7 @@ describe("a tuning", () => {
         engines.push(made);
         return made.engine;
       },
-      cpus: 8,
+      threadsMax: 8,
       batch: 2048,
       maxSeqs: 16,
       mayDraft: false,
