@@ -12,6 +12,7 @@ import {
   postChat,
 } from "../helpers/chat-client.ts";
 import { isAlive } from "../helpers/processes.ts";
+import { untilInFlight } from "../helpers/prometheus.ts";
 import { until, within } from "../helpers/until.ts";
 
 async function modelStatus(server: Server): Promise<string> {
@@ -93,8 +94,7 @@ test("a body that the engine was working on becomes a 500", async () => {
   server.pauseEngine();
   const whole = postChat(server.url, ask(CAPITAL));
   const stream = postChat(server.url, ask(CAPITAL, { stream: true })); // not accepted yet: no headers
-  const health = await fetch(`${server.url}/health`); // a later request was answered, so those have arrived
-  expect(health.ok).toBe(true);
+  await untilInFlight(server.url, 2);
   process.kill(server.enginePid(), "SIGKILL");
   for (const response of await Promise.all([whole, stream])) {
     expect(response.status).toBe(500);

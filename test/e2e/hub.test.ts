@@ -17,6 +17,7 @@ import {
 } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, postChat } from "../helpers/chat-client.ts";
 import { fakeHub, type FakeHub } from "../helpers/fake-hub.ts";
+import { untilInFlight } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
 
 const TINY = new Uint8Array(readFileSync(TINY_FILE));
@@ -87,7 +88,7 @@ describe("svc serve -m owner/name", () => {
     const server = await startServer(["-m", "acme/tiny-GGUF", "--drain-timeout", "86400"], { env });
     await until("the download has begun", () => hub.storageAuthorization.length === 1);
     const waiting = postChat(server.url, ask(CAPITAL)).then(({ status: code }) => code);
-    await until("the request has arrived", () => status(server.url).then((state) => state === "reloading"));
+    await untilInFlight(server.url, 1, undefined, "acme/tiny-GGUF");
     expect(await server.stop()).toBe(0);
     expect(await waiting.catch(() => 503)).toBe(503);
     release();

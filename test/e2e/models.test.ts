@@ -1,14 +1,14 @@
 // Models from files, several at once, by their names.
 
-import { beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
 import { launchServer, newFolder, startServer, type Server, TINY_FILE } from "../helpers/binary.ts";
-import { ask, CAPITAL, complete, ENDLESS, FIRST_TEXT, openStream, postChat } from "../helpers/chat-client.ts";
+import { ask, CAPITAL, complete, postChat } from "../helpers/chat-client.ts";
 import { isAlive } from "../helpers/processes.ts";
+import { untilInFlight } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
-import { afterAll } from "bun:test";
 
 interface Card {
   readonly id: string;
@@ -92,17 +92,18 @@ describe("a configuration with three models", () => {
 
   test("the death of one engine is nobody else's business", async () => {
     const engines = server.enginePids();
-    const streams = await Promise.all(
-      ["first", "small", "toy"].map((model) =>
-        openStream(server.url, ask(ENDLESS, { model, max_tokens: 200 })),
-      ),
-    );
-    await Promise.all(streams.map((stream) => stream.readTo(FIRST_TEXT)));
-    const [victim] = engines;
+    for (const pid of engines) process.kill(pid, "SIGSTOP"); // none answers before one has died
+    const names = ["first", "small", "toy"];
+    const asked = names.map((model) => postChat(server.url, ask(CAPITAL, { model })));
+    for (const model of names) await untilInFlight(server.url, 1, undefined, model);
+    const [victim, ...others] = engines;
     if (victim === undefined) throw new Error("there is no engine");
     process.kill(victim, "SIGKILL");
-    const answers = await Promise.all(streams.map((stream) => stream.finish()));
-    expect(answers.filter(({ errors }) => errors.length > 0)).toHaveLength(1);
+    for (const pid of others) process.kill(pid, "SIGCONT");
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 200, 500]);
+    for (const answer of answers)
+      expect(await answer.text()).toContain(answer.status === 200 ? CAPITAL.answer : "engine_failed");
     await until("all three are loaded", async () =>
       (await cards(server)).every(({ kind, status }) => kind === "speech" || status === "loaded"),
     );

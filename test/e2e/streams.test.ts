@@ -19,7 +19,8 @@ import {
 } from "../helpers/chat-client.ts";
 import { foldChunks } from "../helpers/fold-chunks.ts";
 import { parseSse } from "../helpers/sse.ts";
-import { within } from "../helpers/until.ts";
+import { valueOf } from "../helpers/prometheus.ts";
+import { until, within } from "../helpers/until.ts";
 
 describe("max_seqs 32", () => {
   const server = fileServer(["--max-seqs", "32"]);
@@ -108,13 +109,15 @@ describe("max_seqs 1", () => {
   });
 
   test("a queued stream and a slow one get keep-alive comments, between frames only", async () => {
-    const running = await openStream(server().url, ask(COUNT_100));
+    // Long enough to be unfinished when the engine is halted.
+    const running = await openStream(server().url, ask(ENDLESS, { max_tokens: 2000 }));
     const queued = await openStream(server().url, ask(CAPITAL));
     const resume = server().pauseEngine();
     await Promise.all([running.readTo(/: keep-alive\n\n: keep-alive/), queued.readTo(KEEP_ALIVE)]);
     resume();
     const [first, second] = await Promise.all([running.finish(), queued.finish()]);
-    expect([first.text, second.text]).toEqual([COUNT_100.answer, CAPITAL.answer]);
+    expect(first.text).toStartWith(COUNT_100.answer);
+    expect(second.text).toBe(CAPITAL.answer);
     expect(new Set(parseSse(first.raw + second.raw).comments)).toEqual(new Set([": keep-alive"]));
   });
 });
@@ -145,10 +148,15 @@ async function largeSteps(share: string): Promise<number> {
   const server = await startServer(["--prefill-share", share, "--threads", "1", "--max-seqs", "2"]);
   const running = await openStream(server.url, ask(ENDLESS));
   await running.readTo(FIRST_TEXT);
-  const content = "one two three four ".repeat(400);
+  // Both fit the cache of 4096 cells, so neither waits for the other.
+  const content = "one two three four ".repeat(160);
   const { usage } = await complete(server.url, ask({ content }, { max_tokens: 1 }));
   expect(usage.prompt_tokens).toBeGreaterThan(3 * 512);
-  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  const computed = usage.prompt_tokens - (usage.prompt_tokens_details?.cached_tokens ?? 0);
+  const metrics = await until("the engine has reported all steps of the prompt", async () => {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    return (valueOf(text, "svc_prefill_tokens_total") ?? 0) >= computed && text;
+  });
   running.abort();
   const upTo = (bound: string): number =>
     Number(new RegExp(`^svc_step_rows_bucket{[^}]*le="${bound}"[^}]*} (\\d+)`, "m").exec(metrics)?.[1]);

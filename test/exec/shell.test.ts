@@ -222,10 +222,15 @@ describe("background processes of a call", () => {
   test("continue in the session without output, and end with it", async () => {
     const word = `9${process.pid}00`;
     const own = { sessionId: "background" };
-    const first = await run([`(echo heard; sleep ${word}; echo late) &`, "sleep 0.2", "echo done"], own);
+    const lines = [
+      `(echo heard; touch told; sleep ${word}; echo late) &`,
+      "until [ -e told ]; do sleep 0.01; done",
+      "echo done",
+    ];
+    const first = await run(lines, own);
     expect(first).toMatchObject({ status: "success", exitCode: 0, stdout: "heard\ndone\n" });
     expect((await run(["echo again"], own)).stdout).toBe("again\n");
-    expect(withWord(word)).not.toEqual([]);
+    await until("it still runs", () => withWord(word).length > 0);
     await shell.dispose("background");
     expect(withWord(word)).toEqual([]);
   });
@@ -234,6 +239,7 @@ describe("background processes of a call", () => {
     const word = `9${process.pid}01`;
     const own = { sessionId: "late" };
     await run([`sleep ${word} >/dev/null 2>&1 &`], own);
+    await until("it runs", () => withWord(word).length > 0);
     expect(await run(["sleep 60"], { ...own, timeoutMs: 100 })).toMatchObject({ status: "timeout" });
     expect(withWord(word)).not.toEqual([]);
     await shell.dispose("late");

@@ -89,6 +89,7 @@ test("kill -9 at random moments under mixed traffic: every answer is right or on
   const clients = Array.from({ length: 12 }, client);
   for (let kill = 0; kill < kills; kill++) {
     const pid = await until("there is an engine", () => server.enginePids()[0]);
+    await until("it is ready", async () => (await fetch(`${server.url}/ready`)).ok);
     const answered = seen.right + Math.floor(random() * 10);
     await until("some more is answered", () => seen.right > answered);
     process.kill(pid, "SIGKILL");

@@ -2,6 +2,7 @@
 
 import { expect } from "bun:test";
 import parsePrometheus from "parse-prometheus-text-format";
+import { until } from "./until.ts";
 
 /** One line of a scrape. */
 export interface Sample {
@@ -43,6 +44,19 @@ export function valueOf(
   );
   expect(found.length, `${name} ${JSON.stringify(labels)}`).toBeLessThan(2);
   return found[0]?.value;
+}
+
+/** Waits until so many requests whose bodies have been read are in progress. They may wait for a model or an engine. */
+export async function untilInFlight(
+  url: string,
+  count: number,
+  path = "/v1/chat/completions",
+  model = "svc-tiny",
+): Promise<void> {
+  await until(`${count} requests of ${path} in flight`, async () => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return valueOf(text, "http_requests_in_flight", { path, model }) === count;
+  });
 }
 
 /** Fails unless the text is a sound scrape. */

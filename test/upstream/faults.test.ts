@@ -316,9 +316,11 @@ describe("queue and cancellation", () => {
     const whole: string[] = [];
     const codes: (string | undefined)[] = [];
     const runs: Promise<void>[] = [];
+    let begun = 0; // when their upstream went
     for (let i = 0; i < 200; i++) {
-      if (i === 60) pool[0]?.stop();
-      if (i === 120) pool[1]?.stop();
+      const goes = i === 60 ? pool[0] : i === 120 ? pool[1] : undefined;
+      begun += goes?.open ?? 0;
+      goes?.stop();
       runs.push(
         all(model.generate(chat(), NEVER)).then((events) => {
           const code = errorOf(events)?.code;
@@ -333,8 +335,7 @@ describe("queue and cancellation", () => {
     const broken = codes.filter((code) => code !== undefined);
     expect(new Set(broken)).toEqual(broken.length > 0 ? new Set(["upstream_failed"]) : new Set());
     expect(whole.filter((text) => text === "Hello there.")).toHaveLength(200 - broken.length);
-    // Only answers that had begun are lost.
-    expect(broken.length).toBeLessThan(20);
+    expect(broken.length).toBeLessThanOrEqual(begun);
   });
 });
 
