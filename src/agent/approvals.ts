@@ -4,6 +4,7 @@
 import { randomBytes } from "node:crypto";
 import type { AnswerApproval, Decision } from "../core/agent.ts";
 import { currentCaller } from "../core/caller.ts";
+import { withAbort } from "../core/with-abort.ts";
 import { APPROVAL_WAIT_MS } from "./limits.ts";
 
 /** A registered action. */
@@ -49,13 +50,8 @@ export class Approvals {
       forget,
       decision: async (signal) => {
         entry.isAwaited = true;
-        signal.addEventListener("abort", forget, { once: true });
         if (signal.aborted) forget();
-        try {
-          return await decided.promise;
-        } finally {
-          signal.removeEventListener("abort", forget);
-        }
+        return withAbort(signal, forget, decided.promise);
       },
     };
   }

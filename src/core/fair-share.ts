@@ -1,6 +1,7 @@
 // Places of a bounded queue, shared among clients: one client alone may take all, but cannot keep others out.
 
 import { assert } from "./assert.ts";
+import { ServiceError } from "./error.ts";
 
 /** Factor of the capacity at which a queue rejects every client: client identities are cheap to make. */
 const FULLEST = 2;
@@ -35,6 +36,11 @@ export class FairShare {
     return true;
   }
 
+  /** Takes a place. Throws `queue_full` when this client gets none; `what` the requests wait for. */
+  mustTake(client: string, what = "this model"): void {
+    if (!this.take(client)) throw queueFull(this.count, what);
+  }
+
   /** Gives a place back. */
   release(client: string): void {
     const held = this.held.get(client);
@@ -44,4 +50,9 @@ export class FairShare {
     else this.held.delete(client);
     this.count--;
   }
+}
+
+export function queueFull(waiting: number, what: string): ServiceError {
+  const message = `${waiting} requests are already waiting for ${what}. Try again soon.`;
+  return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
 }

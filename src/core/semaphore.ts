@@ -1,5 +1,7 @@
 // FIFO semaphore: a bounded number of tasks run at the same time, the others wait in order and can be aborted.
 
+import { withAbort } from "./with-abort.ts";
+
 export class Semaphore {
   private free: number;
   private readonly waiting: (() => void)[] = [];
@@ -37,12 +39,7 @@ export class Semaphore {
       granted.reject(signal.reason);
     };
     this.waiting.push(grant);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      await granted.promise;
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+    await withAbort(signal, abort, granted.promise);
   }
 
   private leave(): void {

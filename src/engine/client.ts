@@ -6,38 +6,35 @@ import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
-import {
-  ENGINE_LOAD_DEATHS_MAX,
-  ENGINE_RESTART_MS,
-  ENGINE_RESTART_MS_MAX,
-  TEMPLATE_TRIAL_MS,
-} from "./limits.ts";
+import { withAbort } from "../core/with-abort.ts";
+import { TEMPLATE_TRIAL_MS } from "./limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
-import type { ResidentAdapters } from "./adapters.ts";
+import type { EngineClientDeps } from "./client-deps.ts";
 import {
   deathWhileLoading,
   ENGINE_DIED,
   ENGINE_HUNG,
+  type Failed,
+  failedRun,
   HUNG_LOADING,
   STOPPED,
   TEMPLATE_LOOPS,
 } from "./death.ts";
 import type { EngineHost } from "../core/system.ts";
-import type { EngineMeter } from "../core/telemetry.ts";
-import type { EngineLink, OpenLink } from "./host.ts";
+import type { EngineLink } from "./host.ts";
 import { DeviceFaults } from "./device-fault.ts";
 import { Pending } from "./pending.ts";
 import { queueBounds, RequestQueue } from "./request-queue.ts";
+import { Restarts } from "./restarts.ts";
 import { activityOf, EngineWatch } from "./watch.ts";
 import type {
   CalibrationCommand,
   CalibrationCounts,
   EngineEvent,
   EngineInfo,
-  EngineOptions,
   FromEngine,
   RunId,
   ToEngine,
@@ -45,31 +42,6 @@ import type {
 
 /** loading: not usable yet; ready; failed: loading failed, a restart follows; stopped: permanently. */
 export type EngineState = "loading" | "ready" | "failed" | "stopped";
-
-export interface EngineClientDeps {
-  /** The model's public name, for messages. */
-  readonly name: string;
-  readonly options: EngineOptions;
-  readonly openLink: OpenLink;
-  /** Maximum waiting requests, besides those being computed. */
-  readonly queueMax: number;
-  /** Adapters that the engine must hold. */
-  readonly adapters?: ResidentAdapters;
-  readonly log: (line: string) => void;
-  /** Why the engine has died, if the reason lies outside of it. */
-  readonly lossOf?: () => ErrorData | undefined;
-  /** Receives the engine's statistics. */
-  readonly meter?: EngineMeter;
-  /** Time after which a hung engine is replaced, milliseconds; absent: never. */
-  readonly timeoutMs?: number;
-  /** Time limit of the chat template's trial, milliseconds. */
-  readonly templateMs?: number;
-  /** Progress of loading, parts per thousand; 1000 when the model is loaded. */
-  readonly onLoading?: (permille: number) => void;
-}
-
-/** After this uptime, the restart delay is reset, milliseconds. */
-const HEALTHY_MS = 60_000;
 
 export class EngineClient {
   state: EngineState = "loading";
@@ -87,13 +59,9 @@ export class EngineClient {
   private lastError: ErrorData | undefined;
   private trial: ReturnType<typeof setTimeout> | undefined; // of the chat template
   private restarting = false; // the process was ready and is ending; requests wait for the next one
-  private restartMs = ENGINE_RESTART_MS;
-  private restartTimer: ReturnType<typeof setTimeout> | undefined;
-  private startedAt = 0;
-  private loadDeaths = 0; // processes in a row that ended without an error before the model was loaded
+  private readonly restarts = new Restarts(() => this.reopen());
   private readonly faults: DeviceFaults;
   private hung = false; // the present process was killed because it did not answer
-  private isGivenUp = false; // no restart is scheduled; the next request may cause one
 
   constructor(deps: EngineClientDeps) {
     this.deps = deps;
@@ -164,11 +132,9 @@ export class EngineClient {
     try {
       this.mustBeAble("documents" in request ? "ranks" : "embeds");
       signal.throwIfAborted();
-      signal.addEventListener("abort", abort, { once: true });
       this.link?.send({ type: "embed", id, request });
-      return await answer.promise;
+      return await withAbort(signal, abort, answer.promise);
     } finally {
-      signal.removeEventListener("abort", abort);
       this.pending.forget(id);
       leave();
     }
@@ -195,7 +161,7 @@ export class EngineClient {
   /** Ends the engine process; open runs fail. */
   async stop(): Promise<void> {
     this.state = "stopped";
-    clearTimeout(this.restartTimer);
+    this.restarts.stop();
     this.settled.resolve();
     await this.link?.stop();
   }
@@ -209,7 +175,7 @@ export class EngineClient {
     messageOf: (id: RunId) => ToEngine,
     signal: AbortSignal,
     needsTurn = true,
-  ): AsyncGenerator<E | Extract<EngineEvent, { type: "error" }>> {
+  ): AsyncGenerator<E | Failed> {
     let leave: (() => void) | undefined;
     try {
       leave = await this.admit(signal, needsTurn);
@@ -217,8 +183,7 @@ export class EngineClient {
     } catch (error) {
       leave?.();
       if (signal.aborted) return;
-      if (!(error instanceof ServiceError)) throw error;
-      yield { type: "error", error: error.toData() };
+      yield failedRun(error);
       return;
     }
     if (signal.aborted) return leave(); // it was aborted before the listener below
@@ -252,19 +217,16 @@ export class EngineClient {
   }
 
   private async untilReady(signal: AbortSignal): Promise<void> {
-    if (this.isGivenUp && performance.now() - this.startedAt > ENGINE_RESTART_MS_MAX) this.reopen();
+    this.restarts.requested();
     const aborted = Promise.withResolvers<void>();
-    const onAbort = (): void => aborted.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
+    const ready = Promise.race([this.ready(), aborted.promise]);
     try {
-      await Promise.race([this.ready(), aborted.promise]);
+      await withAbort(signal, () => aborted.reject(signal.reason), ready);
     } catch (error) {
       if (signal.aborted) throw error;
       if (error instanceof ServiceError && error.code === "rpc_worker_lost") throw error;
       // The reason is for the operator's log only: it may name files of the server.
       throw unavailable("The model could not be loaded. The server's log says why; loading is retried.");
-    } finally {
-      signal.removeEventListener("abort", onAbort);
     }
   }
 
@@ -280,7 +242,7 @@ export class EngineClient {
   private open(): void {
     this.state = "loading";
     this.lastError = undefined;
-    this.startedAt = performance.now();
+    this.restarts.started();
     this.link = this.deps.openLink({
       onMessage: (message) => this.receive(message),
       onExit: (description) => this.exited(description),
@@ -316,7 +278,7 @@ export class EngineClient {
 
   private failToLoad(death: ErrorData): void {
     this.lastError = death;
-    this.loadDeaths++;
+    this.restarts.diedLoading();
   }
 
   private awaitRestart(): void {
@@ -344,7 +306,7 @@ export class EngineClient {
         this.info = this.withFault(message.info);
         this.host = message.host;
         this.state = "ready";
-        this.loadDeaths = 0;
+        this.restarts.loaded();
         this.deps.adapters?.attach(this.command);
         this.lastError = undefined;
         this.deps.onLoading?.(1000);
@@ -399,20 +361,16 @@ export class EngineClient {
     if (this.restarting) {
       this.restarting = false;
       this.deps.log(`the engine process ended unexpectedly (${description}); restarting it`);
-      if (performance.now() - this.startedAt > HEALTHY_MS) this.restartMs = ENGINE_RESTART_MS;
+      this.restarts.diedLoaded();
     } else {
       if (this.lastError === undefined) this.failToLoad(loss ?? deathWhileLoading(description));
       this.state = "failed";
       this.settled.resolve();
     }
-    this.isGivenUp = this.loadDeaths >= ENGINE_LOAD_DEATHS_MAX;
-    if (this.isGivenUp) return this.deps.log(`${this.lastError?.message} The next request retries it.`);
-    this.restartTimer = setTimeout(() => this.reopen(), this.restartMs);
-    this.restartMs = Math.min(this.restartMs * 2, ENGINE_RESTART_MS_MAX);
+    if (!this.restarts.schedule()) this.deps.log(`${this.lastError?.message} The next request retries it.`);
   }
 
   private reopen(): void {
-    this.isGivenUp = false;
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
   }

@@ -2,6 +2,7 @@
 
 import { type ErrorData, ServiceError } from "../core/error.ts";
 import { FAILED_LOAD_MS } from "./limits.ts";
+import type { EngineEvent } from "./protocol.ts";
 
 export const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
@@ -36,6 +37,14 @@ export const STOPPED: ErrorData = {
 export function failed(): ServiceError {
   const message = "The model could not be loaded. The server's log says why; it is tried again.";
   return new ServiceError("model_unavailable", message, { retryAfterSecs: FAILED_LOAD_MS / 1000 });
+}
+
+export type Failed = Extract<EngineEvent, { type: "error" }>;
+
+/** The only event of a run that could not begin. Rethrows what is not for its client. */
+export function failedRun(error: unknown): Failed {
+  if (!(error instanceof ServiceError)) throw error;
+  return { type: "error", error: error.toData() };
 }
 
 /** The likely cause when the process sent none. `description`: how it ended, from host.ts. */

@@ -7,9 +7,10 @@ import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { reasonOf } from "../core/reason.ts";
-import { failed, STOPPED } from "./death.ts";
+import { type Failed, failed, failedRun, STOPPED } from "./death.ts";
 import { LoadReports } from "./load-reports.ts";
 import { processMemory } from "../core/process-memory.ts";
+import { withAbort } from "../core/with-abort.ts";
 import { FAILED_LOAD_MS } from "./limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";
 import type { ModelRuntime } from "../core/model-runtime.ts";
@@ -24,9 +25,7 @@ import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import { type Waiter, Waiters } from "./waiters.ts";
 import { type Holder, largerClaim, measuredClaim, NoRoom, nothing } from "./places.ts";
-import type { EngineEvent, EngineInfo } from "./protocol.ts";
-
-type Failed = Extract<EngineEvent, { type: "error" }>;
+import type { EngineInfo } from "./protocol.ts";
 
 type State =
   | { readonly type: "unloaded" }
@@ -121,11 +120,8 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
     const work = (engine: EngineClient) => engine.generate(request, signal, adapter);
     if (request.progress !== true || this.state.type === "loaded") return this.run(work, signal);
-    return this.run(
-      work,
-      signal,
-      this.reports.during(this.acquire(signal), (unused) => this.release(unused)),
-    );
+    const leasing = this.reports.during(this.acquire(signal), (unused) => this.release(unused));
+    return this.run(work, signal, leasing);
   }
 
   /** Generates images; see EngineClient.draw. Loads the model if necessary. */
@@ -180,9 +176,9 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Unloads it because another model needs its memory or place. */
-  evict(reason: EvictionReason): void {
-    this.deps.log("unloading it for another model");
+  /** Unloads it because another model needs its memory or place, or for the reason in `line`. */
+  evict(reason: EvictionReason, line = "unloading it for another model"): void {
+    this.deps.log(line);
     this.deps.onEvicted?.(reason, this.memoryBytes ?? 0);
     void this.unload();
   }
@@ -263,8 +259,7 @@ export class ManagedModel implements Holder, ModelRuntime {
       engine = "next" in acquiring ? yield* acquiring : await acquiring;
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof ServiceError)) throw error;
-      yield { type: "error", error: error.toData() };
+      yield failedRun(error);
       return;
     }
     try {
@@ -279,17 +274,12 @@ export class ManagedModel implements Holder, ModelRuntime {
     signal.throwIfAborted();
     if (this.state.type === "loaded") return this.lease(this.state.engine);
     const client = currentCaller()?.client ?? "";
-    if (!this.share.take(client)) {
-      const message = `${this.share.taken} requests are already waiting for this model to be loaded. Try again soon.`;
-      throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
-    }
+    this.share.mustTake(client, "this model to be loaded");
     const waiter = this.enqueue({ isCommand: false });
     const abort = (): void => this.waiters.dismiss(waiter, signal.reason); // the run itself ends one that has its lease
-    signal.addEventListener("abort", abort, { once: true });
     try {
-      return await waiter.loaded.promise;
+      return await withAbort(signal, abort, waiter.loaded.promise);
     } finally {
-      signal.removeEventListener("abort", abort);
       this.share.release(client);
     }
   }
@@ -321,9 +311,7 @@ export class ManagedModel implements Holder, ModelRuntime {
 
   private unloadIdle(idleMs: number): void {
     if (this.state.type !== "loaded" || this.isBusy) return;
-    this.deps.log(`idle for ${idleMs / 1000} s; unloading`);
-    this.deps.onEvicted?.("idle", this.memoryBytes ?? 0);
-    void this.unload();
+    this.evict("idle", `idle for ${idleMs / 1000} s; unloading`);
   }
 
   private startLoading(): void {

@@ -4,6 +4,7 @@
 import { ServiceError } from "../core/error.ts";
 import { processMemory } from "../core/process-memory.ts";
 import type { EvictionReason } from "../core/telemetry.ts";
+import { withAbort } from "../core/with-abort.ts";
 
 /** The main memory of this machine. */
 export const HOST = "host";
@@ -99,13 +100,9 @@ export class Places {
       this.settle();
     };
     this.queue.push(waiting);
-    signal.addEventListener("abort", abort, { once: true });
+    const turn = withAbort(signal, abort, waiting.turn.promise);
     this.settle();
-    try {
-      return await waiting.turn.promise;
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+    return turn;
   }
 
   /** The model is loaded and takes this much. */

@@ -3,8 +3,8 @@
 // heavy one. Knows nothing of what an engine does.
 
 import { currentCaller } from "../core/caller.ts";
-import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
+import { withAbort } from "../core/with-abort.ts";
 import { ENGINE_AHEAD, SPEECHES_MAX } from "./limits.ts";
 import type { EngineOptions } from "./protocol.ts";
 
@@ -52,7 +52,7 @@ export class RequestQueue {
   async enter(signal: AbortSignal, needsTurn: boolean): Promise<() => void> {
     const caller = currentCaller();
     const client = caller?.client ?? "";
-    if (!this.places.take(client)) throw queueFull(this.places.taken);
+    this.places.mustTake(client);
     caller?.place?.enteredQueue();
     let hasTurn = false;
     let hasLeft = false;
@@ -88,12 +88,7 @@ export class RequestQueue {
     const abort = (): void => {
       if (this.remove(waiter)) turn.reject(signal.reason);
     };
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      await turn.promise;
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+    await withAbort(signal, abort, turn.promise);
   }
 
   /** A request has ended; the next one starts. */
@@ -121,9 +116,4 @@ export class RequestQueue {
     this.count--;
     return true;
   }
-}
-
-function queueFull(taken: number): ServiceError {
-  const message = `${taken} requests are already waiting for this model. Try again soon.`;
-  return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
 }

@@ -1,7 +1,7 @@
 // Delays conversations until each MCP server was tried once, so that the first ones get the same tools as later ones.
 
 import type { Conversation, Converse } from "../core/agent.ts";
-import { ServiceError } from "../core/error.ts";
+import { queueFull } from "../core/fair-share.ts";
 import type { ToolCounts } from "../core/model-info.ts";
 import type { PageMcpServers } from "./page-servers.ts";
 import type { McpServers } from "./servers.ts";
@@ -31,10 +31,7 @@ export function afterFirstTry<C extends Conversation>(
   let waiting = 0;
   const tried = mcp.tried().then(() => void (isTried = true));
   const wait: Converse<C> = async function* (conversation, signal) {
-    if (waiting >= waitingMax) {
-      const message = `${waiting} requests are already waiting for this server's tools. Try again soon.`;
-      throw new ServiceError("queue_full", message, { retryAfterSecs: 1 });
-    }
+    if (waiting >= waitingMax) throw queueFull(waiting, "this server's tools");
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
     waiting++;

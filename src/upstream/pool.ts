@@ -6,6 +6,7 @@ import { FairShare } from "../core/fair-share.ts";
 import type { RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import type { PoolStats } from "../core/telemetry.ts";
+import { withAbort } from "../core/with-abort.ts";
 import { attempt } from "./attempt.ts";
 import type { Verdict } from "./failure.ts";
 import { PROBE_EVERY_MS, RECHECK_MS } from "./limits.ts";
@@ -123,7 +124,7 @@ export class Pool {
     if (found instanceof ServiceError) throw found;
     if (found !== undefined) return found;
     const client = currentCaller()?.client ?? "";
-    if (!this.places.take(client)) throw queueFull(this.places.taken);
+    this.places.mustTake(client);
     const waiter: Waiter = { wanted, lease: Promise.withResolvers() };
     this.waiters.push(waiter);
     this.wakeLater();
@@ -133,11 +134,9 @@ export class Pool {
       this.waiters.splice(index, 1);
       waiter.lease.reject(signal.reason);
     };
-    signal.addEventListener("abort", abort, { once: true });
     try {
-      return await waiter.lease.promise;
+      return await withAbort(signal, abort, waiter.lease.promise);
     } finally {
-      signal.removeEventListener("abort", abort);
       this.places.release(client);
     }
   }
@@ -266,9 +265,4 @@ function noneLeft(able: readonly UpstreamServer[]): ServiceError {
   const retryAfterSecs = Math.max(1, Math.ceil(Number.isFinite(waitMs) ? waitMs / 1000 : 1));
   const message = "None of the model's upstream servers can be used at present. Try again later.";
   return new ServiceError("model_unavailable", message, { retryAfterSecs });
-}
-
-function queueFull(waiting: number): ServiceError {
-  const message = `${waiting} requests are already waiting for this model. Try again soon.`;
-  return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
 }
