@@ -37,6 +37,7 @@ import type { LoadHooks, ModelInfo } from "./llama-model.ts";
 import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf } from "./llama-placement.ts";
 import { CPU } from "./llama-projector.ts";
 import { LlamaStates } from "./llama-states.ts";
+import { LlamaTokens } from "./llama-tokens.ts";
 import { WindowGuards } from "./llama-windows.ts";
 import { newSampler } from "./llama-sampler.ts";
 import { threadSystem } from "./thread-system.ts";
@@ -75,11 +76,9 @@ export class LlamaBackend implements Backend {
   private readonly computeThreads: ComputeThreads;
   private embedding: LlamaEmbedder | undefined;
   private readonly adapters: LlamaAdapters;
-  private readonly flags: Uint8Array; // [vocabulary] bit 0 ends generation, bit 1 control
+  private readonly tokenTable: LlamaTokens;
   private readonly everyOutput: Int8Array | undefined; // [batch], for models that return logits of all rows
   private readonly stepsDone = new Int32Array(1);
-  private readonly plainBytes: (Uint8Array | undefined)[] = []; // [vocabulary], filled on demand
-  private readonly visibleBytes: (Uint8Array | undefined)[] = [];
 
   private constructor(native: Native, opened: OpenedModel, onTemplate: (() => void) | undefined) {
     const { model, meta, limits, options, plan, path, layers } = opened;
@@ -112,8 +111,7 @@ export class LlamaBackend implements Backend {
     this.vocabulary = meta.n_vocab;
     const generates = this.meta.causal && !meta.has_encoder;
     this.draftModel = generates ? this.openDraft(options) : undefined;
-    this.flags = new Uint8Array(meta.n_vocab);
-    native.svc_vocab_flags(model, this.flags, meta.n_vocab);
+    this.tokenTable = new LlamaTokens(native, model, meta.n_vocab);
     this.media = this.openMedia(options, threadsBatch);
     onTemplate?.();
     this.templates = new LlamaTemplates(native, model, {
@@ -186,13 +184,12 @@ export class LlamaBackend implements Backend {
     if (states === undefined) return undefined;
     const { native, context } = this;
     const scratch = states === "alone" ? undefined : sequences - 1;
-    const isMarkup = (token: number): boolean => ((this.flags[token] ?? 0) & 2) !== 0; // control tokens
     return new LlamaStates({
       native,
       context,
       scratch,
       identity: this.identities,
-      isMarkup,
+      isMarkup: (token) => this.tokenTable.isMarkup(token),
       cut: (slot, from) => this.cutSlot(slot, from),
     });
   }
@@ -343,22 +340,11 @@ export class LlamaBackend implements Backend {
   }
 
   tokenBytes(token: number, visible: boolean): Uint8Array {
-    const known = visible ? this.visibleBytes : this.plainBytes;
-    const cached = known[token];
-    if (cached !== undefined) return cached;
-    let buffer = new Uint8Array(32);
-    let n = this.native.svc_token_bytes(this.model, token, visible ? 1 : 0, buffer, buffer.length);
-    if (n < 0) {
-      buffer = new Uint8Array(-n);
-      n = this.native.svc_token_bytes(this.model, token, visible ? 1 : 0, buffer, buffer.length);
-    }
-    const bytes = buffer.slice(0, n);
-    known[token] = bytes;
-    return bytes;
+    return this.tokenTable.bytes(token, visible);
   }
 
   endsGeneration(token: number): boolean {
-    return ((this.flags[token] ?? 0) & 1) !== 0;
+    return this.tokenTable.endsGeneration(token);
   }
 
   /** The vocabulary for grammars; read once, so not cached. */
