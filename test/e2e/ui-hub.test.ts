@@ -47,7 +47,10 @@ describeInBrowser("a model of the hub", () => {
       expect(hub.requests.filter((line) => line.includes("bytes=10-"))).toHaveLength(1);
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Use it" }).click();
-      expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe(ID);
+      await until(
+        "the model is chosen", // the page has to list it first
+        async () => (await page.getByLabel("Model", { exact: true }).inputValue()) === ID,
+      );
       await say(page, CAPITAL.content);
       expect(await page.locator(".answer .markdown").innerText()).toBe(CAPITAL.answer);
       await page.getByRole("link", { name: "Models", exact: true }).click();

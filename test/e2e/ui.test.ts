@@ -182,6 +182,7 @@ describeInBrowser("the web interface of the executable", () => {
       await (await chooser).setFiles(path);
       await until("there are two", async () => (await item.count()) === 2);
       await item.nth(1).getByRole("link").click();
+      await page.locator(".answer > .markdown").waitFor(); // read from the page's database
       expect(await answers(page)).toEqual([CAPITAL.answer]);
     },
     SLOW_MS,

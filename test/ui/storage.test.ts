@@ -166,6 +166,7 @@ describeInBrowser("stored conversations", () => {
       await page.getByLabel("Copy answer").first().click();
       await page.getByLabel("Message").focus();
       await page.keyboard.press("Control+v");
+      await until("it is pasted", async () => (await page.getByLabel("Message").inputValue()) !== "");
       expect(await page.getByLabel("Message").inputValue()).toBe("Half and whole");
       expect(troubles).toEqual([]);
     },
