@@ -9,6 +9,7 @@ import { freeMemory } from "../core/free-memory.ts";
 import { SLOTS_MAX } from "../core/limits.ts";
 import type { BenchRow, MachineSpeed, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { TuneModel } from "../core/model-info.ts";
+import type { ModelWork } from "../core/model-work.ts";
 import { reasonOf } from "../core/reason.ts";
 import { textInfo } from "../engine/abilities.ts";
 import type { EngineClient } from "../engine/client.ts";
@@ -36,8 +37,6 @@ export interface BenchedModel {
   readonly model: string;
   readonly info: TextInfo;
   readonly rows: readonly BenchRow[];
-  /** Of a bench with a roofline. */
-  readonly machine?: MachineSpeed;
 }
 
 /** What a bench measures. */
@@ -61,19 +60,21 @@ export async function benchModel(
     if (roofline && (info.placement?.device_layers ?? 0) > 0)
       throw new Error("a roofline is measured of models that are on the CPU as a whole (--device-layers 0)");
     const rows: BenchRow[] = [];
-    const way = { repetitions, random: Math.random, signal };
-    for await (const row of bench(engine, plan, way, onStep)) rows.push(row);
-    if (!roofline) return { model: modelName(model), info, rows };
-    await engine.stop(); // it would compete for memory and cores
-    onStep("memory and cores");
-    const request = {
-      ...defined({ modelPath: used.modelPath }),
-      threads: info.threads,
-      cacheDir: options.cacheDir,
+    const { threads } = info;
+    const request = { ...defined({ modelPath: used.modelPath }), threads, cacheDir: options.cacheDir };
+    let work: ModelWork | undefined;
+    const look = async (): Promise<MachineSpeed> => {
+      const report = await measureMachine(request, signal);
+      ({ work } = report);
+      return report.machine;
     };
-    const { work, machine } = await measureMachine(request, signal);
-    const limited = rows.map((row) => ({ ...row, roofline: limitOf(row, work, used.ubatch, machine) }));
-    return { model: modelName(model), info, rows: limited, machine };
+    const way = { repetitions, random: Math.random, signal, ...(roofline ? { machine: look } : {}) };
+    for await (const row of bench(engine, plan, way, onStep)) {
+      const { machine } = row;
+      if (work === undefined || machine === undefined) rows.push(row);
+      else rows.push({ ...row, roofline: limitOf(row, work, used.ubatch, machine) });
+    }
+    return { model: modelName(model), info, rows };
   } finally {
     await engines.close();
   }

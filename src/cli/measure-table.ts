@@ -17,18 +17,18 @@ interface BenchedModel {
     readonly placement?: ModelPlacement;
   };
   readonly rows: readonly BenchRow[];
-  readonly machine?: MachineSpeed;
 }
 
 /** A model and the lines of its bench, as a table. */
-export function benchTable({ model, info, rows, machine }: BenchedModel): string {
+export function benchTable({ model, info, rows }: BenchedModel): string {
   const size = (info.sizeBytes / 1e6).toFixed(1);
   const threads = info.threads === 1 ? "1 thread" : `${info.threads} threads`;
   const { placement } = info;
   const place =
     placement === undefined ? "" : `, ${placementPhrase(placement)} (${profilePhrase(profileOf(placement))})`;
   const title = `${model}: ${info.description}, ${size} MB, ${threads}${place}`;
-  const limits = machine === undefined ? [] : ["limit", "of it", "by"];
+  const machines = rows.flatMap(({ machine }) => (machine === undefined ? [] : [machine]));
+  const limits = machines.length === 0 ? [] : ["limit", "of it", "by"];
   const head = ["test", "tokens", "depth", "at once", "tokens/s", ...limits];
   const lines = rows.map(
     ({ test, tokens, depth, concurrency, steady, tokens_per_second: speed, roofline }) => [
@@ -41,7 +41,7 @@ export function benchTable({ model, info, rows, machine }: BenchedModel): string
     ],
   );
   const note = rows.every(({ steady }) => steady) ? "" : `\n${TOO_BUSY}\n`;
-  const speed = machine === undefined ? "" : `\n${machineLine(machine)}\n`;
+  const speed = machines.length === 0 ? "" : `\n${machineLine(machines)}\n`;
   return `${title}\n\n${columns([head, ...lines], isNumber)}${note}${speed}\n`;
 }
 
@@ -49,25 +49,31 @@ function limitWords({ tokens_per_second: limit, share, by }: RooflineLimit): rea
   return [limit.toFixed(2), `${(share * 100).toFixed(0)} %`, by];
 }
 
-function machineLine({ bytes_per_second: bytes, products_per_second: products }: MachineSpeed): string {
+function machineLine(list: readonly MachineSpeed[]): string {
+  const bytes = rangeText(list.map((one) => one.bytes_per_second / 1e9));
+  const products = rangeText(list.map((one) => one.products_per_second / 1e9));
   return (
-    `limit: memory gives ${(bytes / 1e9).toFixed(1)} GB/s, cores ${(products / 1e9).toFixed(0)} billion multiply-adds/s ` +
+    `limit: beside each row, memory gave ${bytes} GB/s, and cores ${products} billion multiply-adds/s ` +
     "in products with weights of the model's main type."
   );
+}
+
+function rangeText(values: readonly number[]): string {
+  const ends = [Math.min(...values), Math.max(...values)].map((value) => value.toPrecision(3));
+  return [...new Set(ends)].join(" to ");
 }
 
 /** The same as plain data: what `--json` prints. */
 export function benchReport(models: readonly BenchedModel[]) {
   return {
     version: VERSION,
-    models: models.map(({ model, info, rows, machine }) => ({
+    models: models.map(({ model, info, rows }) => ({
       model,
       description: info.description,
       size_bytes: info.sizeBytes,
       threads: info.threads,
       kv_cells: info.cells,
       placement: info.placement ?? null,
-      ...(machine === undefined ? {} : { machine }),
       rows,
     })),
   };

@@ -31,7 +31,7 @@ export interface MachineSpeed {
   readonly products_per_second: number;
 }
 
-/** What a model has to do, and what the machine gives. */
+/** What a model has to do, and what the machine gives at the moment. */
 export interface MachineReport {
   readonly work: ModelWork;
   readonly machine: MachineSpeed;
@@ -61,7 +61,8 @@ export interface BenchRow {
   readonly steady: boolean;
   /** Of all sequences together, over the fastest runs. */
   readonly tokens_per_second: Rate;
-  /** Present if it was asked for. */
+  /** Medians of the measurements before and after each of these runs; present if a roofline was asked for. */
+  readonly machine?: MachineSpeed;
   readonly roofline?: RooflineLimit;
 }
 

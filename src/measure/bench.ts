@@ -1,10 +1,10 @@
 // Benchmark of all combinations of a plan, one after the other.
 
 import { SLOTS_MAX } from "../core/limits.ts";
-import type { BenchRow } from "../core/measure.ts";
+import type { BenchRow, MachineSpeed } from "../core/measure.ts";
 import type { EngineNeed, MeasuredEngine } from "./engine.ts";
 import { type Load, measureAnswer, measurePrompt, type Way } from "./load.ts";
-import { isSteady, rateOf } from "./statistics.ts";
+import { isSteady, medianOf, rateOf } from "./statistics.ts";
 
 export interface BenchPlan {
   readonly promptLens: readonly number[];
@@ -43,15 +43,25 @@ export async function* bench(
     const place = `${index + 1} of ${steps.length}`;
     onStep(`${place}: ${test} ${load.tokens}, depth ${load.depth}, ${load.concurrency} at once`);
     const measure = test === "prompt" ? measurePrompt : measureAnswer;
-    const speeds = await measure(engine, load, way);
+    const runs = await measure(engine, load, way);
+    const speeds = runs.map(({ speed }) => speed);
+    const beside = runs.flatMap((run) => run.beside);
     yield {
       test,
       ...load,
       repetitions: way.repetitions,
       steady: isSteady(speeds),
       tokens_per_second: rateOf(speeds),
+      ...(beside.length === 0 ? {} : { machine: medianSpeed(beside) }),
     };
   }
+}
+
+function medianSpeed(list: readonly MachineSpeed[]): MachineSpeed {
+  return {
+    bytes_per_second: medianOf(list.map((one) => one.bytes_per_second)),
+    products_per_second: medianOf(list.map((one) => one.products_per_second)),
+  };
 }
 
 function stepsOf({ promptLens, genLens, depths, concurrencies }: BenchPlan): readonly Step[] {

@@ -1,10 +1,11 @@
 // Measures one load: a number of sequences that prefill or decode a number of tokens. Times are the engine's: sampling and
 // scheduling included, HTTP not.
 
+import type { MachineSpeed } from "../core/measure.ts";
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import type { MeasuredEngine } from "./engine.ts";
-import { fastest, isSteady } from "./statistics.ts";
+import { isSteady } from "./statistics.ts";
 
 export interface Load {
   /** Tokens of each sequence, 1 or more. */
@@ -20,16 +21,22 @@ export interface Way {
   /** Evenly spread in [0, 1). */
   readonly random: () => number;
   readonly signal: AbortSignal;
+  /** Measures memory and cores before and after each run, while the engine is idle: their speed changes within minutes. */
+  readonly machine?: () => Promise<MachineSpeed>;
+}
+
+/** A repetition. */
+export interface Timed {
+  /** Tokens/s. */
+  readonly speed: number;
+  /** What the machine gave before and after. */
+  readonly beside: readonly MachineSpeed[];
 }
 
 type Finish = Extract<RunEvent, { readonly type: "finish" }>;
 
-/** Prefill tokens/s, one value for each repetition. Throws the engine's reason, or the signal's. */
-export async function measurePrompt(
-  engine: MeasuredEngine,
-  load: Load,
-  way: Way,
-): Promise<readonly number[]> {
+/** Prefill speed, one value for each repetition. Throws the engine's reason, or the signal's. */
+export async function measurePrompt(engine: MeasuredEngine, load: Load, way: Way): Promise<readonly Timed[]> {
   const beginnings = prompts(engine, load.depth, load.concurrency, way);
   return repeat(way, async () => {
     await fill(engine, beginnings, way.signal);
@@ -42,12 +49,8 @@ export async function measurePrompt(
   });
 }
 
-/** Decode tokens/s of all sequences together, one value for each repetition. Throws as measurePrompt. */
-export async function measureAnswer(
-  engine: MeasuredEngine,
-  load: Load,
-  way: Way,
-): Promise<readonly number[]> {
+/** Decode speed of all sequences together, one value for each repetition. Throws as measurePrompt. */
+export async function measureAnswer(engine: MeasuredEngine, load: Load, way: Way): Promise<readonly Timed[]> {
   const beginnings = prompts(engine, Math.max(1, load.depth), load.concurrency, way);
   return repeat(way, async () => {
     await fill(engine, beginnings, way.signal);
@@ -66,12 +69,12 @@ const TEXTS = [
   "Question: Why is the sky blue?\nAnswer:",
 ] as const;
 
-/** Decode tokens/s of readable texts, one after the other, one value for each repetition. Throws as measurePrompt. */
+/** Decode speed of readable texts, one after the other, one value for each repetition. Throws as measurePrompt. */
 export async function measureTexts(
   engine: MeasuredEngine,
   tokens: number,
   way: Way,
-): Promise<readonly number[]> {
+): Promise<readonly Timed[]> {
   return repeat(way, async () => {
     let written = 0;
     let secs = 0;
@@ -87,15 +90,19 @@ export async function measureTexts(
 /** Runs are repeated up to this many times the wanted repetitions until the fastest of them agree. */
 const REPEATS_MAX = 4;
 
-/** Speeds of the fastest runs, as many as wanted; isSteady says whether they agree. */
-async function repeat({ repetitions }: Way, once: () => Promise<number>): Promise<readonly number[]> {
+/** The fastest runs, as many as wanted: other processes only slow runs down. isSteady says whether they agree. */
+async function repeat({ repetitions, machine }: Way, once: () => Promise<number>): Promise<readonly Timed[]> {
+  const look = async (): Promise<readonly MachineSpeed[]> => (machine === undefined ? [] : [await machine()]);
   await once();
-  const speeds: number[] = [];
-  for (;;) {
-    speeds.push(await once());
-    if (speeds.length < repetitions) continue;
-    const kept = fastest(speeds, repetitions);
-    if (isSteady(kept) || speeds.length >= repetitions * REPEATS_MAX) return kept;
+  const runs: Timed[] = [];
+  for (let before = await look(); ;) {
+    const speed = await once();
+    const after = await look();
+    runs.push({ speed, beside: [...before, ...after] });
+    before = after;
+    if (runs.length < repetitions) continue;
+    const kept = runs.toSorted((a, b) => b.speed - a.speed).slice(0, repetitions);
+    if (isSteady(kept.map((run) => run.speed)) || runs.length >= repetitions * REPEATS_MAX) return kept;
   }
 }
 

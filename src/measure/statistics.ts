@@ -1,5 +1,6 @@
 // Statistics of repeated runs: mean and deviation, steadiness, the best of several values.
 
+import { itemAt } from "../core/assert.ts";
 import type { Rate } from "../core/measure.ts";
 
 /** Mean and sample standard deviation. At least one value. */
@@ -19,9 +20,12 @@ export function isSteady(speeds: readonly number[]): boolean {
   return sd <= mean * SPREAD_MAX;
 }
 
-/** The fastest runs: other processes only slow runs down. */
-export function fastest(speeds: readonly number[], count: number): readonly number[] {
-  return speeds.toSorted((a, b) => b - a).slice(0, count);
+/** The upper one of an even number of values. At least one value. */
+export function medianOf(values: readonly number[]): number {
+  return itemAt(
+    values.toSorted((a, b) => a - b),
+    values.length >> 1,
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import type { Rate, RecommendedSettings, TuneMeasurement, TuneProfile, TuneReport } from "../core/measure.ts";
 import type { MeasuredEngine } from "./engine.ts";
-import { measureAnswer, measurePrompt, measureTexts, type Way } from "./load.ts";
+import { measureAnswer, measurePrompt, measureTexts, type Timed, type Way } from "./load.ts";
 import { bestOf, isSteady, rateOf } from "./statistics.ts";
 
 /** Time after which a tuning measures nothing more, milliseconds; what has begun is finished. */
@@ -68,7 +68,8 @@ interface Speed {
   readonly isSteady: boolean;
 }
 
-function speedOf(speeds: readonly number[]): Speed {
+function speedOf(runs: readonly Timed[]): Speed {
+  const speeds = runs.map(({ speed }) => speed);
   return { rate: rateOf(speeds), best: Math.max(...speeds), isSteady: isSteady(speeds) };
 }
 
@@ -236,8 +237,8 @@ class Tuning {
     const most = Math.min(PROMPT_TOKENS, Math.floor(engine.contextTokens / 2));
     const probe = Math.min(64, most);
     const way = { ...this.way, repetitions: 1 };
-    const [speed = 0] = await measurePrompt(engine, { tokens: probe, depth: 0, concurrency: 1 }, way);
-    return Math.max(probe, Math.min(most, Math.floor(speed * PROMPT_SECS)));
+    const [run] = await measurePrompt(engine, { tokens: probe, depth: 0, concurrency: 1 }, way);
+    return Math.max(probe, Math.min(most, Math.floor((run?.speed ?? 0) * PROMPT_SECS)));
   }
 
   private async prompt(engine: MeasuredEngine, tokens: number): Promise<Speed> {

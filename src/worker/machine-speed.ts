@@ -3,6 +3,7 @@
 import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
 import { openNative } from "../../ffi/library.ts";
 import { machineSpeed } from "../../ffi/machine-speed.ts";
+import { freeMemory } from "../core/free-memory.ts";
 import type { MachineReport } from "../core/measure.ts";
 import { readWork, weightBytes } from "../core/model-work.ts";
 
@@ -16,7 +17,8 @@ export function machineSpeedMain(words: readonly string[]): number {
     const work = readWork(model === "" ? unpackBuiltinModel(cacheDir) : model);
     const native = openNative(unpackLibraries(cacheDir), 0);
     const machine = machineSpeed(native, {
-      bytes: Math.min(weightBytes(work), BYTES_MAX), // as a pass reads, so that caches hold as much of them
+      // As a pass reads, so that caches hold as much of them. The measured engine keeps its memory meanwhile.
+      bytes: Math.floor(Math.min(weightBytes(work), BYTES_MAX, freeMemory() / 2)),
       type: work.type,
       threads: Number(threads),
       milliseconds: Number(milliseconds),

@@ -27,13 +27,14 @@ test("a row with a limit says how much of it the model reaches", () => {
     repetitions: 2,
     steady: true,
     tokens_per_second: { mean: 45, sd: 1 },
+    machine: { bytes_per_second: 2e10, products_per_second: 3e11 },
     roofline: { tokens_per_second: 50, by: "memory" as const, share: 0.9 },
   };
-  const machine = { bytes_per_second: 2e10, products_per_second: 3e11 };
-  const table = benchTable({ model: "m", info: INFO, rows: [row], machine });
+  const later = { ...row, machine: { bytes_per_second: 4.5e10, products_per_second: 3e11 } };
+  const table = benchTable({ model: "m", info: INFO, rows: [row, later] });
   expect(table).toMatch(/at once +tokens\/s +limit +of it +by\n/);
   expect(table).toMatch(/45\.00 ± 1\.00 +50\.00 +90 % +memory\n/);
-  expect(table).toContain("memory gives 20.0 GB/s, cores 300 billion multiply-adds/s");
+  expect(table).toContain("memory gave 20.0 to 45.0 GB/s, and cores 300 billion multiply-adds/s");
 });
 
 test("a model on a device is measured with the device's defaults, and the table says so", () => {

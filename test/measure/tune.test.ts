@@ -6,6 +6,7 @@ import type { MeasuredEngine } from "../../src/measure/engine.ts";
 import { measureAnswer, measurePrompt } from "../../src/measure/load.ts";
 import { bestOf, isSteady, rateOf } from "../../src/measure/statistics.ts";
 import { chooseSequences, tune, type TuneDeps, type TunedSettings } from "../../src/measure/tune.ts";
+import { itemAt } from "../../src/core/assert.ts";
 import type { BenchRow } from "../../src/core/measure.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 
@@ -67,8 +68,8 @@ const way = () => ({ repetitions: 3, random: counting(), signal: new AbortContro
 describe("a load", () => {
   test("computes uncached tokens after the cached depth", async () => {
     const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: 0.1 }));
-    const speeds = await measurePrompt(engine, { tokens: 20, depth: 30, concurrency: 2 }, way());
-    expect(speeds.map(Math.round)).toEqual([200, 200, 200]); // two sequences, 100 tokens a second each
+    const runs = await measurePrompt(engine, { tokens: 20, depth: 30, concurrency: 2 }, way());
+    expect(runs.map(({ speed }) => Math.round(speed))).toEqual([200, 200, 200]); // two sequences, 100 tokens a second each
     const longest = requests.filter(({ prompt }) => prompt.type === "tokens" && prompt.tokens.length === 50);
     expect(longest).toHaveLength(2 * (1 + 3)); // one run to warm up
     expect(longest.every(({ maxTokens }) => maxTokens === 0)).toBe(true);
@@ -76,8 +77,8 @@ describe("a load", () => {
 
   test("generates tokens past the end token", async () => {
     const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: 0.1 }));
-    const speeds = await measureAnswer(engine, { tokens: 8, depth: 0, concurrency: 4 }, way());
-    expect(speeds.map(Math.round)).toEqual([40, 40, 40]);
+    const runs = await measureAnswer(engine, { tokens: 8, depth: 0, concurrency: 4 }, way());
+    expect(runs.map(({ speed }) => Math.round(speed))).toEqual([40, 40, 40]);
     expect(
       requests.every(({ ignoreEnd, sampling }) => ignoreEnd === true && sampling.temperature === 0),
     ).toBe(true);
@@ -149,15 +150,36 @@ describe("a busy machine", () => {
 
   test("runs are repeated until the fastest agree", async () => {
     const { engine } = disturbed([1, 5, 1, 3, 1]);
-    const speeds = await measureAnswer(engine, load, way());
+    const runs = await measureAnswer(engine, load, way());
+    const speeds = runs.map(({ speed }) => speed);
     expect(speeds.map(Math.round)).toEqual([10, 10, 10]);
     expect(isSteady(speeds)).toBe(true);
+  });
+
+  test("memory and cores are measured before and after each run; those beside the fastest count", async () => {
+    const events: string[] = [];
+    const speeds = [1, 1, 5, 6, 7];
+    const { engine } = disturbed([1, 5, 1, 1, 1]);
+    const busy: MeasuredEngine = {
+      ...engine,
+      generate: (request, signal) => (events.push("run"), engine.generate(request, signal)),
+    };
+    const machine = async () => {
+      events.push("look");
+      const speed = itemAt(speeds, events.filter((event) => event === "look").length - 1);
+      return { bytes_per_second: speed, products_per_second: 10 * speed };
+    };
+    const plan = { promptLens: [], genLens: [8], depths: [0], concurrencies: [1] };
+    const [row] = await Array.fromAsync(bench(busy, plan, { ...way(), machine }, () => {}));
+    expect(events.join(" ")).toBe("run look run look run look run look run look");
+    expect(row?.machine).toEqual({ bytes_per_second: 6, products_per_second: 60 }); // of 1, 5, 5, 6, 6, 7
   });
 
   test("runs that never agree are reported as unsteady", async () => {
     let factor = 1;
     const { engine, requests } = pretended(() => ({ promptSecs: 0.01, stepSecs: (factor *= 1.3) }));
-    expect(isSteady(await measureAnswer(engine, load, way()))).toBe(false);
+    const runs = await measureAnswer(engine, load, way());
+    expect(isSteady(runs.map(({ speed }) => speed))).toBe(false);
     expect(requests.length).toBeLessThan(20);
   });
 });
