@@ -102,11 +102,11 @@ test("a body that the engine was working on becomes a 500", async () => {
   }
 });
 
-test("a model is reloading until its engine is back, and requests wait for it", async () => {
+test("requests wait until an engine that has died is back", async () => {
   const server = await startServer();
   await until("the model is loaded", async () => (await modelStatus(server)) === "loaded");
   process.kill(server.enginePid(), "SIGKILL");
-  await until("the death is noticed", async () => (await modelStatus(server)) === "reloading");
+  await server.says("ended unexpectedly");
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
   expect(await modelStatus(server)).toBe("loaded");
 });

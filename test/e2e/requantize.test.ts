@@ -46,10 +46,14 @@ test("a model changes its weights under load, and no request is lost", async () 
     status: 200,
     body: { status: "requantizing", model_id: "svc-tiny", ggml_type: "Q4_K_M" },
   });
-  const { body: state } = await call(server, "/v1/models/status", { model_id: "svc-tiny" });
-  expect(state).toMatchObject({ status: "loaded", requantizing: { ggml_type: "Q4_K_M" } });
-  expect(await (await fetch(`${server.url}/metrics`)).text()).toContain("svc_requantizations 1");
-  const second = await call(server, "/re_isq", { ggml_type: "Q4_0" });
+  // All at once: the quantizer is not halted meanwhile.
+  const [state, metrics, second] = await Promise.all([
+    call(server, "/v1/models/status", { model_id: "svc-tiny" }),
+    fetch(`${server.url}/metrics`).then((response) => response.text()),
+    call(server, "/re_isq", { ggml_type: "Q4_0" }),
+  ]);
+  expect(state.body).toMatchObject({ status: "loaded", requantizing: { ggml_type: "Q4_K_M" } });
+  expect(metrics).toContain("svc_requantizations 1");
   expect([second.status, second.body["error"]]).toMatchObject([409, { code: "requantization_in_progress" }]);
   await server.says("serving Q4_K_M weights now");
   await until("the old engine has ended", () => !server.enginePids().includes(engine ?? 0));

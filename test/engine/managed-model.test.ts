@@ -362,6 +362,25 @@ test("an endless chat template is a load failure with a reason", async () => {
   await model.stop();
 });
 
+test("an engine that crashes is restarted: the model is reloading, and requests wait", async () => {
+  const { model, engines } = setup();
+  const loading = model.load();
+  const first = await process(engines);
+  first.becomeReady();
+  await loading;
+  first.die("SIGKILL");
+  expect(model.status).toBe("reloading");
+  const waiting = ask(model);
+  const second = await process(engines, 2);
+  expect(model.status).toBe("reloading");
+  second.becomeReady();
+  await until("the run arrives", () => second.runs.length === 1);
+  expect(model.status).toBe("loaded");
+  second.finish(second.runs[0] ?? 0);
+  expect(await waiting).toMatchObject({ type: "finish" });
+  await model.stop();
+});
+
 describe("an engine that crashes while loading", () => {
   const broken =
     "The engine process ended while loading (signal SIGABRT). The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.";
