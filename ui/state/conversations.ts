@@ -77,10 +77,10 @@ export async function startConversations(listener: typeof onNews): Promise<void>
 
 /** Stores what pages that were left had not stored. */
 async function storeUnsaved(): Promise<void> {
-  for (const conversation of unsaved()) {
+  for (const { key, conversation } of unsaved()) {
     try {
       const { changed } = await saveConversation(conversation);
-      dropUnsaved(conversation.id);
+      dropUnsaved(conversation.id, key);
       notifyTabs(conversation.id, changed);
     } catch {
       // the browser's storage is full: it stays for the next start
@@ -207,7 +207,7 @@ export async function remove(id: string): Promise<void> {
 
 /** Deletes a conversation in this browser. */
 export async function forget(id: string): Promise<void> {
-  dropUnsaved(id);
+  for (const { key, conversation } of unsaved()) if (conversation.id === id) dropUnsaved(id, key);
   dropDraft(id);
   removeOpen(id);
   await deleteConversation(id);
