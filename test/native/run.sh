@@ -115,19 +115,22 @@ recurrent_test() {
     "$temporary/recurrent" "$bin/libggml-cpu-haswell.so" "$bin/libggml-cpu-icelake.so"
 }
 
-shared_parts_test() { # FLAGS...
+hook_test() { # NAME FLAGS...: a header of ffi/hooks
+    name=$1
+    shift
     # shellcheck disable=SC2086
-    g++ -std=c++17 -g "$@" $warnings -I "$root/ffi/hooks" "$root/test/native/shared_parts_test.cpp" -o "$temporary/shared_parts"
-    "$temporary/shared_parts"
+    g++ -std=c++17 -g "$@" $warnings -I "$root/ffi/hooks" "$root/test/native/${name}_test.cpp" -o "$temporary/$name"
+    "$temporary/$name"
 }
 
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
-    stage "property test of attention on arm64, steps over recurrent states beside upstream's, strings in templates"
+    stage "property test of attention on arm64, steps over recurrent states beside upstream's, strings in templates, words of texts"
     beside arm64 arm64_property_tests -O2
     beside recurrent recurrent_test
-    beside shared_parts shared_parts_test -O1
+    beside shared_parts hook_test shared_parts -O1
+    beside bpe_words hook_test bpe_words -O1
     all_done
     stage "the drivers of the shim compile"
     for driver in fuzz threads; do
@@ -144,8 +147,10 @@ if wants kernels; then
     property_tests $sanitizers
     # shellcheck disable=SC2086
     arm64_property_tests $sanitizers
-    # shellcheck disable=SC2086
-    shared_parts_test $sanitizers
+    for hook in shared_parts bpe_words; do
+        # shellcheck disable=SC2086
+        hook_test $hook $sanitizers
+    done
 fi
 
 shim_program() { # DRIVER OUTPUT FLAGS...: the shim, the code that llama.cpp's hooks call, and a driver as one program
