@@ -1,4 +1,5 @@
-// Hook in common/peg-parser.cpp: the text of a parser of answers has no nodes to which nothing leads, and one of equal nodes.
+// Hooks in common/peg-parser.cpp: the text of a parser of answers has no nodes to which nothing leads, and one of equal nodes. References
+// are resolved in those nodes alone.
 //
 // Upstream builds a sequence or a choice from its first child, and each further child makes a new node with all children so far. The
 // choice among 1,000 tools leaves a thousand nodes with 500,000 children: four fifths of the text, which is written and read again. Of
@@ -8,6 +9,7 @@
 #include "json.h"
 #include "peg-parser.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -84,10 +86,9 @@ inline std::vector<common_peg_parser_id> first_equals(const std::vector<common_p
     return firsts;
 }
 
-// As the text of common_peg_arena::to_json(), with other numbers. `serialize` makes the JSON of one parser.
-template <class Serialize>
-std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
-    const std::unordered_map<std::string, common_peg_parser_id> & rules, common_peg_parser_id root, const Serialize & serialize) {
+// Whether something leads to a node, for each node.
+inline std::vector<bool> used_parsers(const std::vector<common_peg_parser_variant> & parsers,
+    const std::unordered_map<std::string, common_peg_parser_id> & rules, common_peg_parser_id root) {
     std::vector<bool> used(parsers.size());
     std::vector<common_peg_parser_id> next;
     const auto use = [&](common_peg_parser_id id) {
@@ -102,7 +103,52 @@ std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
         next.pop_back();
         each_child(parsers[id], use);
     }
+    return used;
+}
 
+// A string in JSON.
+inline std::string quoted(const std::string & text) {
+    const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    return std::all_of(text.begin(), text.end(), is_plain) ? '"' + text + '"' : common_json(text).dump();
+}
+
+// As the text of what `serialize` makes of a node, without a tree of JSON for those of which each tool has some.
+template <class Serialize>
+std::string node_text(const common_peg_parser_variant & parser, const Serialize & serialize) {
+    const auto children = [](const char * type, const std::vector<common_peg_parser_id> & ids) {
+        std::string list;
+        for (const common_peg_parser_id id : ids) list += (list.empty() ? "" : ",") + std::to_string(id);
+        return std::string("{\"type\":\"") + type + "\",\"children\":[" + list + "]}";
+    };
+    const auto truth = [](bool value) { return value ? "true" : "false"; };
+    return std::visit([&](const auto & p) -> std::string {
+        using T = std::decay_t<decltype(p)>;
+        if constexpr (std::is_same_v<T, common_peg_literal_parser>) {
+            return "{\"type\":\"literal\",\"literal\":" + quoted(p.literal) + '}';
+        } else if constexpr (std::is_same_v<T, common_peg_sequence_parser>) {
+            return children("sequence", p.children);
+        } else if constexpr (std::is_same_v<T, common_peg_choice_parser>) {
+            return children("choice", p.children);
+        } else if constexpr (std::is_same_v<T, common_peg_atomic_parser>) {
+            return "{\"type\":\"atomic\",\"child\":" + std::to_string(p.child) + '}';
+        } else if constexpr (std::is_same_v<T, common_peg_tag_parser>) {
+            return "{\"type\":\"tag\",\"child\":" + std::to_string(p.child) + ",\"tag\":" + quoted(p.tag) + '}';
+        } else if constexpr (std::is_same_v<T, common_peg_schema_parser>) {
+            return "{\"type\":\"schema\",\"child\":" + std::to_string(p.child) + ",\"name\":" + quoted(p.name) + ",\"raw\":" + truth(p.raw) + '}';
+        } else if constexpr (std::is_same_v<T, common_peg_rule_parser>) {
+            return "{\"type\":\"rule\",\"name\":" + quoted(p.name) + ",\"child\":" + std::to_string(p.child) + ",\"trigger\":" + truth(p.trigger) + '}';
+        } else {
+            return serialize(parser).dump();
+        }
+    },
+        parser);
+}
+
+// As the text of common_peg_arena::to_json(), with other numbers. `serialize` makes the JSON of one parser.
+template <class Serialize>
+std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
+    const std::unordered_map<std::string, common_peg_parser_id> & rules, common_peg_parser_id root, const Serialize & serialize) {
+    const std::vector<bool> used = used_parsers(parsers, rules, root);
     const std::vector<common_peg_parser_id> firsts = first_equals(parsers, used);
     std::vector<common_peg_parser_id> numbers(parsers.size());
     common_peg_parser_id n = 0;
@@ -118,7 +164,7 @@ std::string parser_text(const std::vector<common_peg_parser_variant> & parsers,
         common_peg_parser_variant parser = parsers[id];
         each_child(parser, renumber);
         if (!std::exchange(first, false)) text += ',';
-        text += serialize(parser).dump();
+        text += node_text(parser, serialize);
     }
     std::unordered_map<std::string, common_peg_parser_id> renamed = rules;
     for (auto & [name, id] : renamed) renumber(id);

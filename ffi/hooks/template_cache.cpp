@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace {
 
@@ -22,12 +23,27 @@ std::mutex mutex;  // of both caches
 // Long lists of tools are cut before the template is rendered only to see how its answers begin.
 constexpr size_t TOOLS_FEW = 16;
 
-// The inputs with the first tool alone.
-autoparser::generation_params with_first_tool(autoparser::generation_params inputs) {
-    common_json first = common_json::array();
-    first.push_back(inputs.tools.at(0));
-    inputs.tools = std::move(first);
-    return inputs;
+// The inputs with the first tool alone. The others are put aside meanwhile: to copy a long list takes longer than the rendering.
+autoparser::generation_params with_first_tool(const autoparser::generation_params & inputs) {
+    common_json & tools = const_cast<common_json &>(inputs.tools);  // of the caller's local variable
+    common_json all = common_json::array();
+    all.push_back(tools.at(0));
+    std::swap(all, tools);
+    try {
+        autoparser::generation_params few = inputs;
+        std::swap(all, tools);
+        return few;
+    } catch (...) {
+        std::swap(all, tools);
+        throw;
+    }
+}
+
+// The tools of the inputs, to tell lists apart.
+std::string tools_text(const autoparser::generation_params & inputs) {
+    const svc::renderings * const options = svc::current_renderings();
+    const bool is_listed = options != nullptr && options->listed != nullptr && options->listed->list.size() == inputs.tools.size();
+    return is_listed ? options->listed->text : inputs.tools.dump();
 }
 
 // Shows templates the first of this thread's kept tools alone, while it exists.
@@ -84,7 +100,12 @@ svc::answer_format::answer_format(const autoparser::autoparser & format, const a
     }
     if (begun.empty()) return;
     find(begun);
-    if (!is_made()) making = std::async(std::launch::async, [this] { save(); });
+    if (is_made()) return;
+    const svc::renderings * const options = svc::current_renderings();
+    making = std::async(std::launch::async, [this, told = options == nullptr ? nullptr : options->on_parser] {
+        const std::string text = save();
+        if (told != nullptr) told(text);
+    });
 }
 
 std::string svc::answer_format::generation_prompt(const std::string & prompt) {
@@ -103,7 +124,7 @@ void svc::answer_format::find(const std::string & generation_prompt) {
     std::string key = common_json::array({key_of(tmpl), (int) inputs.tool_choice, inputs.parallel_tool_calls, (int) inputs.reasoning_format,
                                              inputs.json_schema, generation_prompt})
                           .dump() +
-        inputs.tools.dump();
+        tools_text(inputs);
     arena = nullptr;
     std::lock_guard<std::mutex> lock(mutex);
     for (const auto & one : recent) {

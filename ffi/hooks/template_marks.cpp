@@ -2,6 +2,8 @@
 
 #include "template_marks.h"
 
+#include "json_values.h"
+
 #include "jinja/runtime.h"
 #include "jinja/value.h"
 
@@ -57,28 +59,59 @@ void note_shape(const value & val, std::vector<std::pair<const void *, size_t>> 
     for (const auto & [key, item] : val->val_obj) note_shape(item, out);
 }
 
+bool begins_with(const jinja::string & text, const std::string & beginning) {
+    size_t at = 0;
+    for (const auto & part : text.parts) {
+        if (at == beginning.size()) break;
+        const size_t n = std::min(part.val.size(), beginning.size() - at);
+        if (part.val.compare(0, n, beginning, at, n) != 0) return false;
+        at += n;
+    }
+    return at == beginning.size();
+}
+
+// A list in JSON with the first of its objects alone, found without reading the others.
+std::string first_of(const std::string & list) {
+    size_t depth = 0;
+    bool quoted = false;
+    for (size_t at = 0; at < list.size(); at++) {
+        const char c = list[at];
+        if (quoted && c == '\\') {
+            at++;
+        } else if (c == '"') {
+            quoted = !quoted;
+        } else if (!quoted && c == '{') {
+            depth++;
+        } else if (!quoted && c == '}' && --depth == 0) {
+            return list.substr(0, at + 1) + "]";
+        }
+    }
+    return list;
+}
+
 }  // namespace
 
+svc::template_tools::template_tools(std::string json) : text(std::move(json)) {
+    constexpr size_t long_list = 64 << 10;
+    if (text.size() >= long_list) making = std::async(std::launch::async, [this] { return made(text); });
+}
+
 const value & svc::template_tools::values(bool first_only) {
+    kept & one = first_only ? first : all;
+    if (!first_only && making.valid()) one = making.get();
     std::vector<std::pair<const void *, size_t>> now;
-    if (all != nullptr) {
-        now.reserve(shape.size());
-        note_shape(all, now);
-        note_shape(first, now);
+    if (one.list != nullptr) {
+        now.reserve(one.shape.size());
+        note_shape(one.list, now);
     }
-    if (all == nullptr || now != shape) {
-        jinja::context made;
-        jinja::global_from_json(made, common_json::parse("{\"tools\":" + text + "}"), true);
-        all = made.get_val("tools");
-        mark_keys(all);
-        auto one = jinja::mk_val<value_array>();
-        if (!all->val_arr.empty()) one->push_back(all->val_arr.front());
-        first = one;
-        shape.clear();
-        note_shape(all, shape);
-        note_shape(first, shape);
-    }
-    return first_only ? first : all;
+    if (one.list == nullptr || now != one.shape) one = made(first_only ? first_of(text) : text);
+    return one.list;
+}
+
+svc::template_tools::kept svc::template_tools::made(const std::string & text) {
+    kept out{marked_values(text), {}};
+    note_shape(out.list, out.shape);
+    return out;
 }
 
 svc::renderings::renderings() : outer(current) { current = this; }
@@ -102,8 +135,7 @@ void svc::set_globals(jinja::context & ctx, common_json & variables, bool mark_i
 
 const std::string & svc::keep_marks(const jinja::string & text, const std::string & used, const std::string & cut) {
     if (current == nullptr) return used;
-    const std::string whole = text.str();
-    const size_t begin = whole.compare(0, cut.size(), cut) == 0 ? cut.size() : 0;
+    const size_t begin = begins_with(text, cut) ? cut.size() : 0;
     const size_t end = begin + used.size();
     rendered_text out{used, {}};
     size_t at = 0;

@@ -4,6 +4,8 @@
 #include "jinja_marks.h"
 #include "json.h"
 
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,16 +26,29 @@ struct rendered_text {
 // A list of tools as templates get it, kept for the renderings that repeat it. For one thread at a time.
 class template_tools {
   public:
-    // text: the list in JSON.
-    explicit template_tools(std::string text) : text(std::move(text)) {}
+    // text: the list in JSON. The values of a long one are made on a thread of their own.
+    explicit template_tools(std::string text);
 
     // The list, or its first tool alone, as the text says: a template may have changed the values of the rendering before.
     const jinja_value & values(bool first_only);
 
   private:
+    struct kept {
+        jinja_value list;
+        std::vector<std::pair<const void *, size_t>> shape;  // of the values when they were made
+    };
+
     const std::string text;
-    jinja_value all, first;
-    std::vector<std::pair<const void *, size_t>> shape;  // of the values when they were made
+    kept all, first;  // apart, so that the first is shown without waiting for the others
+    std::future<kept> making;  // `all`, of a long list; last: it uses the text
+
+    static kept made(const std::string & text);
+};
+
+// A list of tools as the chat library gives it to parsers, in JSON.
+struct listed_tools {
+    common_json list;
+    std::string text;
 };
 
 // Options of the renderings of a thread while it exists, and their results.
@@ -45,7 +60,9 @@ class renderings {
 
     bool says_thinking = true;  // if not, templates are not given `enable_thinking`
     std::shared_ptr<template_tools> tools;  // none: those of the rendering's inputs
+    std::shared_ptr<const listed_tools> listed;  // the same tools; none: the chat library lists those of the rendering's inputs
     bool first_tool_only = false;
+    std::function<void(const std::string & parser)> on_parser;  // called on some thread with the parser of calls, if that is made early
     std::vector<rendered_text> texts;
 
   private:
@@ -57,6 +74,14 @@ renderings * current_renderings();
 
 // Whether the tools of this thread's renderings are kept ones.
 bool keeps_tools();
+
+// The tools of this thread's renderings in JSON; none: `list` makes it of those of the inputs.
+template <class Tools, class List>
+common_json tools_in_json(const Tools & tools, const List & list) {
+    const renderings * const options = current_renderings();
+    const bool is_listed = options != nullptr && options->listed != nullptr && options->listed->list.size() == tools.size();
+    return is_listed ? options->listed->list : list(tools);
+}
 
 // Sets the variables of a template, and removes those that it must not get. Strings of the request are marked, those of which templates
 // build control tokens are not.
