@@ -57,23 +57,20 @@ export function answerGrammar(format: AnswerFormat, rules: AnswerRules): AnswerC
   const content = (): Piece => withoutSkipped(demand(withoutCalls(held), "content", true));
   const offered = rules.tools.length === 0 ? [] : [calls()];
   const pieces = rules.required ? offered : rules.content === undefined ? [held] : [content(), ...offered];
-  return written(format, rules, pieces, format.prefix);
+  return written(new Builder(format.markup, rules), pieces, format.prefix);
 }
 
 /** The grammar of calls only, from the first call's marker on. */
-export function callGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
-  const found = triggers(readPeg(format.peg)).filter((piece) => has(piece, "tool-name"));
-  const pieces = found.map((piece) => demand(piece, "tool-name", rules.single));
-  return written(format, rules, pieces, "");
+export function callGrammar(
+  { peg, markup }: Pick<AnswerFormat, "peg" | "markup">,
+  { tools, single }: Pick<AnswerRules, "tools" | "single">,
+): AnswerConstraint {
+  const found = triggers(readPeg(peg)).filter((piece) => has(piece, "tool-name"));
+  const pieces = found.map((piece) => demand(piece, "tool-name", single));
+  return written(new Builder(markup, { tools, single }), pieces, "");
 }
 
-function written(
-  format: AnswerFormat,
-  rules: AnswerRules,
-  pieces: readonly Piece[],
-  prefix: string,
-): AnswerConstraint {
-  const builder = new Builder(format.markup, rules);
+function written(builder: Builder, pieces: readonly Piece[], prefix: string): AnswerConstraint {
   const starts = pieces.map((piece) => builder.body(piece));
   return {
     type: "answer",
@@ -96,7 +93,7 @@ class Builder implements ArgumentWriter {
   private readonly content: number | undefined;
   private readonly bodies = new Map<Piece, string>(); // of rules and calls
 
-  constructor(markup: Markup, { tools, single, content }: AnswerRules) {
+  constructor(markup: Markup, { tools, single, content }: Pick<AnswerRules, "tools" | "single" | "content">) {
     this.lark = new LarkWriter(markup);
     this.single = single;
     this.sources = tools.map(({ name, parameters, strict }) => ({

@@ -5,26 +5,17 @@ import { modalitiesOf } from "../src/core/message.ts";
 import type { Prompt } from "../src/core/run.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type {
-  AnswerPlan,
   OutputFormat,
   PendingPrompt,
   PlannedContent,
   RenderedPrompt,
 } from "../src/worker/text/backend.ts";
-import {
-  type AnswerPlanner,
-  answerPlanner,
-  contentPlanner,
-  lacksCalls,
-  opensReasoning,
-  type PlanSource,
-  type RenderInfo,
-} from "./answer-plan.ts";
-import { type Markup, readMarkup } from "./markup.ts";
+import { lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
 import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
+import { PlanAhead, PlannedAnswers } from "./planned-answers.ts";
 import { Recent } from "./recent.ts";
 import { refusal } from "./render-refusal.ts";
 import {
@@ -39,9 +30,6 @@ import {
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
-
-/** A rendered prompt, what it says of its answer, and the texts with which calls begin. */
-type PlannerInputs = readonly [Handle, ChatPrompt, RenderInfo, readonly string[]];
 
 /** Features that a template was found to lack. */
 type TemplateLimits = Pick<RenderOptions, "shortIds" | "generic" | "typed">;
@@ -61,9 +49,6 @@ const RECENT_MAX = 8;
 
 /** Longest wait for a template trial, milliseconds. */
 const PROBE_WAIT_MS = 2000;
-
-/** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a literal trigger string. */
-const TRIGGER_WORD = 1;
 
 /** Cache entries for the tags that interrupt text, by kind of prompt of one template. */
 const MUTE_KEYS_MAX = 64;
@@ -103,9 +88,8 @@ export class LlamaTemplates {
   private shortIds = false; // the template accepts only call ids of nine letters and digits
   private generic = false; // the template does not support tools
   private typed = false; // the template requires a type in every schema
-  private readonly plans = new Recent<AnswerPlan>(RECENT_MAX);
+  private readonly answers: PlannedAnswers;
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
-  private markup: Markup | undefined; // read for the first grammar that names control tokens
 
   /** Throws ServiceError(model_unavailable) when it does not parse. */
   constructor(native: Native, model: Handle, options: TemplateOptions) {
@@ -120,6 +104,7 @@ export class LlamaTemplates {
     this.native = native;
     this.model = model;
     this.chat = chat;
+    this.answers = new PlannedAnswers(native, model, RECENT_MAX);
     this.vocabulary = vocabulary;
     this.contextTokens = contextTokens;
     this.media = media;
@@ -174,22 +159,23 @@ export class LlamaTemplates {
     const rendering = this.begin(prompt, limits);
     let { handle } = rendering;
     let refused: string | undefined; // the first reason
+    const ahead = (): PlanAhead | undefined =>
+      rendering.long && planned !== undefined && prompt.type === "chat"
+        ? this.planAhead(prompt, planned)
+        : undefined;
+    let plan = ahead();
     /** Renders again, with the features that the template lacks. */
     const retry = (change: Partial<TemplateLimits>): undefined => {
       this.native.svc_render_free(handle);
       limits = { ...limits, ...change };
       ({ handle } = this.begin(prompt, limits));
+      plan = ahead();
       return undefined;
     };
-    let toPlan = rendering.long && prompt.type === "chat" ? planned : undefined;
     const take = (waitMs: number): RenderedPrompt | undefined => {
       const state = this.native.svc_render_wait(handle, waitMs);
-      if (state === 0) {
-        if (toPlan === undefined || this.native.svc_render_formatted(handle) !== 1) return undefined;
-        this.planAhead(handle, prompt, toPlan);
-        toPlan = undefined;
-        return undefined;
-      }
+      if (state >= 0) plan?.advance(handle, state > 0);
+      if (state === 0) return undefined;
       if (state > 0) {
         this.typed ||= limits.typed;
         const info = prompt.type === "chat" ? this.info(handle) : undefined;
@@ -212,6 +198,11 @@ export class LlamaTemplates {
       throw refusal(prompt, refused);
     };
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
+  }
+
+  private planAhead(prompt: ChatPrompt, planned: PlannedContent): PlanAhead {
+    const formatted = (handle: Handle, info: RenderInfo): void => void this.format(handle, prompt, info); // keeps what it finds out
+    return new PlanAhead(this.answers, this.native, { prompt, planned, formatted });
   }
 
   private begin(prompt: NativePrompt, limits: TemplateLimits): Rendering {
@@ -261,32 +252,11 @@ export class LlamaTemplates {
     if (prompt.type !== "chat" || info === undefined)
       return new LlamaPrompt(this.native, handle, { tokens, media: [], format: PLAIN_FORMAT, plain: true });
     const media = files === undefined ? [] : (this.media?.chunks(handle, files, tokens) ?? []);
-    const toolMarkers = this.toolMarkers(handle, prompt, info);
-    const format = this.format(handle, prompt, info, toolMarkers);
+    const format = this.format(handle, prompt, info);
     const { answerPrefix } = prompt;
     if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
-    const planner = this.planner(handle, prompt, info, toolMarkers);
+    const planner = this.answers.planner(handle, prompt, info, format.toolMarkers);
     return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
-  }
-
-  private planner(...[handle, prompt, info, toolMarkers]: PlannerInputs): AnswerPlanner {
-    const source: PlanSource = {
-      peg: () => takeText(this.native, this.native.svc_render_parser(handle)),
-      markup: () => (this.markup ??= readMarkup(this.native, this.model)),
-      plans: this.plans,
-    };
-    return info.calls ? answerPlanner(prompt, info, toolMarkers, source) : contentPlanner(info, source);
-  }
-
-  /** Plans the answer while the tokens of its prompt are made; the plan is kept until it is asked for. */
-  private planAhead(handle: Handle, prompt: NativePrompt, { content }: PlannedContent): void {
-    const info = this.info(handle);
-    if (prompt.type !== "chat" || !info.calls || lacksCalls(info)) return;
-    try {
-      this.planner(handle, prompt, info, this.toolMarkers(handle, prompt, info))(content);
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error; // a refusal: thrown again when the plan is asked for
-    }
   }
 
   /** A prompt with the beginning of the answer. Reasoning that the template opens is closed before it. */
@@ -310,14 +280,8 @@ export class LlamaTemplates {
     return tokens;
   }
 
-  /** Texts with which calls begin. */
-  private toolMarkers(handle: Handle, prompt: ChatPrompt, info: RenderInfo): readonly string[] {
-    const words = info.grammar_triggers.filter(({ type }) => type === TRIGGER_WORD);
-    if (info.has_grammar || words.length > 0 || opensReasoning(info)) return words.map(({ value }) => value);
-    return this.bareCalls(handle, prompt) ? ["{"] : [];
-  }
-
-  private format(...[handle, prompt, info, toolMarkers]: PlannerInputs): OutputFormat {
+  private format(handle: Handle, prompt: ChatPrompt, info: RenderInfo): OutputFormat {
+    const toolMarkers = this.answers.toolMarkers(handle, prompt, info);
     const startsInReasoning = opensReasoning(info);
     const mute = this.muteTags(handle, prompt, info, startsInReasoning);
     const loud = info.preserved_tokens.filter((tag) => !mute.has(tag));
@@ -334,13 +298,6 @@ export class LlamaTemplates {
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
     };
-  }
-
-  /** Whether calls are JSON without a marker, so that each brace may begin one. */
-  private bareCalls(handle: Handle, { tools, toolChoice }: ChatPrompt): boolean {
-    if (tools.length === 0 || toolChoice.type === "none") return false;
-    const brace = parseAnswer(this.native, handle, "{");
-    return brace !== undefined && brace.content === "" && brace.reasoning === "";
   }
 
   /**

@@ -22,15 +22,15 @@ inline std::shared_future<void> ready_future() {
 // The parser of an answer. Equal numbers within a template set mean equal parsers; 0: the answer has none.
 struct known_parser {
     std::shared_ptr<const common_chat_parser_params> params = std::make_shared<common_chat_parser_params>();
-    std::shared_future<void> loaded = ready_future();  // before that, the parser in `params` may not be read
+    std::shared_future<void> loaded = ready_future();  // before that, the parser in `params` may not be read; who waits first loads it
     uint64_t id = 0;
 };
 
 // The latest parsers of a template set, with what each was made from.
 class answer_parsers {
   public:
-    // aside: a new one is loaded on a thread of its own.
-    known_parser of(const common_chat_params & params, common_reasoning_format reasoning_format, bool calls, bool aside) {
+    // later: a new one is loaded when somebody waits for it.
+    known_parser of(const common_chat_params & params, common_reasoning_format reasoning_format, bool calls, bool later) {
         constexpr size_t recent_max = 8;
         auto made = std::make_shared<common_chat_parser_params>(params);
         made->reasoning_format = reasoning_format;
@@ -39,12 +39,8 @@ class answer_parsers {
         for (const auto & [source, recent] : parsers) {
             if (source == params.parser && same_options(*recent.params, *made)) return recent;
         }
-        std::shared_future<void> loaded = ready_future();
-        if (aside) {
-            loaded = std::async(std::launch::async, [made, text = params.parser] { load(made->parser, text); }).share();
-        } else {
-            load(made->parser, params.parser);
-        }
+        std::shared_future<void> loaded = std::async(std::launch::deferred, [made, text = params.parser] { load(made->parser, text); }).share();
+        if (!later) loaded.get();
         parsers.push_front({params.parser, {made, loaded, ++count}});
         if (parsers.size() > recent_max) parsers.pop_back();
         return parsers.front().second;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 using svc::guard;
@@ -37,6 +38,20 @@ struct rendered {
     bool thinks = true;  // value given to the template
     std::atomic<bool> formatted{false};  // the tokens alone are missing
     svc::outcome done;
+
+    void tell_parser(const std::string & text) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        expected = text;
+    }
+
+    std::string take_expected() {
+        const std::lock_guard<std::mutex> lock(mutex);
+        return std::exchange(expected, std::string());
+    }
+
+  private:
+    std::mutex mutex;
+    std::string expected;  // the parser that was made before the prompt; empty: none yet
 };
 
 // A request without its tools.
@@ -101,7 +116,6 @@ class template_set {
             out.media->content = content;
             out.tokens = out.media->owner->lay_out(*out.media);
         }
-        out.parser.loaded.get();
     }
 
     // Tokens of the text of a message.
@@ -133,6 +147,8 @@ class template_set {
             request.contains("enable_thinking") ? request.at("enable_thinking").get<bool>() : thinks_unasked();
         svc::renderings renderings;
         renderings.tools = tools.shown;
+        renderings.listed = tools.listed;
+        renderings.on_parser = [&out](const std::string & parser) { out.tell_parser(parser); };
         out.params = common_chat_templates_apply(templates.get(), in);
         const bool generic = request.contains("generic_tools");
         if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);
@@ -193,6 +209,7 @@ class chat {
             const auto wanted = weak.lock();
             if (wanted == nullptr) return;  // the caller has gone meanwhile
             wanted->done.take([&] { templates->render(*wanted); }, "an unknown error was raised while rendering");
+            wanted->parser.loaded.wait();  // a parser of a long list: the prompt may be computed meanwhile
         });
     }
 
@@ -306,6 +323,13 @@ char * svc_render_info(void * handle) {
     });
 }
 
+char * svc_render_expected_parser(void * handle) {
+    return guard<char *>(nullptr, [&]() -> char * {
+        const std::string parser = need_prompt(handle).take_expected();
+        return parser.empty() ? nullptr : svc::copy_text(parser);
+    });
+}
+
 char * svc_render_parser(void * handle) {
     return guard<char *>(nullptr, [&] { return svc::copy_text(need_prompt(handle).params.parser); });
 }
@@ -327,7 +351,7 @@ int32_t svc_render_tokens(void * handle, int32_t * out, int32_t capacity) {
 char * svc_render_parse(void * handle, const char * text, int32_t len, int32_t partial) {
     return guard<char *>(nullptr, [&] {
         const rendered & r = need_prompt(handle);
-        r.parser.loaded.wait();
+        r.parser.loaded.get();
         const common_chat_msg message = common_chat_parse(std::string(text, len), partial != 0, *r.parser.params);
         return svc::copy_text(message.to_json_oaicompat().dump_safe());
     });

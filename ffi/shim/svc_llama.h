@@ -286,6 +286,9 @@ SVC_API void * svc_render_media_begin(void * chat, void * media, const char * re
 SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
 // 1 if the text of the prompt is rendered and its tokens at most are missing: info, parser, prompt and parse may be called.
 SVC_API int32_t svc_render_formatted(void * rendered);
+// May be called at any time: the parser that the prompt is expected to have, where it is made before the prompt, as for long lists of
+// tools; NULL: none so far, or it was given before. svc_render_parser has the last word.
+SVC_API char * svc_render_expected_parser(void * rendered);
 // May be called at any time; work that is still under way is dropped. All of the following need a ready prompt, except as said above.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
