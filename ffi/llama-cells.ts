@@ -1,10 +1,12 @@
 // Copies of KV cells: a range of positions of a slot as bytes, and back. The library saves and restores whole sequences
-// only, so each copy goes through a native sequence that is otherwise empty.
+// only, so each copy goes through a native sequence that is otherwise empty. Cells of a draft model are copied with those of the
+// model, as far as it has them.
 
 import type { AdapterId } from "../src/core/adapter.ts";
 import type { CellBackend, SlotId } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import type { LlamaIdentity } from "./llama-identity.ts";
+import { WHOLE } from "./llama-states.ts";
 import type { WindowGuards } from "./llama-windows.ts";
 import type { Handle } from "./text.ts";
 
@@ -35,16 +37,16 @@ export class LlamaCells implements CellBackend {
     const { native, context, scratch, strip } = this.deps;
     native.svc_sequence_copy(context, slot, scratch, from, to);
     strip?.(scratch);
-    const cells = Buffer.allocUnsafeSlow(Math.max(0, Number(native.svc_state_size(context, scratch))));
+    const cells = Buffer.allocUnsafeSlow(Math.max(0, Number(native.svc_state_size(context, scratch, WHOLE))));
     const length =
-      cells.length === 0 ? 0n : native.svc_state_get(context, scratch, cells, BigInt(cells.length));
+      cells.length === 0 ? 0n : native.svc_state_get(context, scratch, WHOLE, cells, BigInt(cells.length));
     native.svc_sequence_remove(context, scratch, 0, -1);
     return length > 0n ? cells : undefined;
   }
 
   restore(slot: SlotId, cells: Uint8Array, from: number, to: number): boolean {
     const { native, context, scratch, guards, strip } = this.deps;
-    const isRead = native.svc_state_set(context, scratch, cells, BigInt(cells.length)) > 0n;
+    const isRead = native.svc_state_set(context, scratch, WHOLE, cells, BigInt(cells.length)) > 0n;
     if (isRead) native.svc_sequence_copy(context, scratch, slot, from, to);
     if (isRead) guards?.appended(scratch, slot, from, to);
     native.svc_sequence_remove(context, scratch, 0, -1);

@@ -92,14 +92,14 @@ function statesOf(
 
 /**
  * Whether copies of any range of cells can be restored: not where layers have a moving window, or a state that cannot be saved
- * without its cells, and not beside a draft model, whose own cells would be missing.
+ * without its cells.
  */
 function canCopyCells(
   info: ModelInfo,
-  { tiers, pagedAttn, prefixCacheN, speculative }: TextOptions,
+  { tiers, pagedAttn, prefixCacheN }: TextOptions,
   { fullWindows, states }: Pick<ContextPlan, "fullWindows" | "states">,
 ): boolean {
-  if (tiers === undefined || !pagedAttn || prefixCacheN === 0 || speculative?.type === "mtp") return false;
+  if (tiers === undefined || !pagedAttn || prefixCacheN === 0) return false;
   if (!info.causal || info.has_encoder) return false;
   if (info.recurrent || info.hybrid) return states === "with cells";
   return info.n_swa === 0 || fullWindows;

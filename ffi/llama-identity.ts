@@ -21,6 +21,8 @@ interface FileIdentity {
 interface IdentityParts {
   /** Files of the model and of adapters that are part of it. */
   readonly files: readonly string[];
+  /** File of the draft model, whose cells are copied with the model's. */
+  readonly draft: string | undefined;
   readonly cacheType: string;
   /** Instruction set and kernels. */
   readonly kernels: string;
@@ -32,11 +34,12 @@ interface IdentityParts {
 export function newIdentity(
   native: Native,
   path: string,
-  { adapterPath, cacheType, batchInvariant }: TextOptions,
+  { adapterPath, cacheType, batchInvariant, speculative }: TextOptions,
 ): LlamaIdentity {
   const files = adapterPath === undefined ? [path] : [path, adapterPath];
   const isInvariant = batchInvariant === true;
-  return new LlamaIdentity({ files, cacheType, kernels: kernelsOf(native), isInvariant });
+  const draft = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
+  return new LlamaIdentity({ files, draft, cacheType, kernels: kernelsOf(native), isInvariant });
 }
 
 /** Instruction set and kernels. */
@@ -67,7 +70,11 @@ export class LlamaIdentity {
   /** Of cells: also by the files' times of change, since their middles are not hashed. */
   ofCells(adapter: AdapterId): string {
     const { cacheType, kernels, isInvariant } = this.parts;
-    const files = this.filesOf(adapter).map(({ size, mtimeMs, hash }) => [size, mtimeMs, hash]);
+    const files = [...this.filesOf(adapter), ...this.draftFile()].map(({ size, mtimeMs, hash }) => [
+      size,
+      mtimeMs,
+      hash,
+    ]);
     return JSON.stringify([manifestHash(NATIVE), cacheType, isInvariant ? kernels : "", ...files]);
   }
 
@@ -76,6 +83,10 @@ export class LlamaIdentity {
     const { cacheType, kernels, isInvariant } = this.parts;
     const files = this.filesOf(adapter).map(({ size, hash }) => [size, hash]);
     return JSON.stringify([manifestHash(NATIVE), cacheType, kernels, isInvariant, ...files]);
+  }
+
+  private draftFile(): readonly FileIdentity[] {
+    return this.parts.draft === undefined ? [] : [fileIdentity(this.parts.draft)];
   }
 
   private filesOf(adapter: AdapterId): readonly FileIdentity[] {

@@ -1,7 +1,7 @@
 // States of recurrent and hybrid models: saved as bytes and restored into other sequences.
 //
-// For a hybrid model, the library saves a sequence's state together with all its cells. So the state is first copied to a
-// native sequence without cells; restoring a state without cells leaves the cells of the target as they are.
+// For a hybrid model, a state is saved without the sequence's cells, and restoring it leaves the cells of the target as they are.
+// With windows, the library saves their cells beside a state. So the state is first copied to a native sequence without cells.
 
 import type { AdapterId } from "../src/core/adapter.ts";
 import type { SlotId, StateBackend } from "../src/worker/text/backend.ts";
@@ -9,12 +9,18 @@ import type { Native } from "./library.ts";
 import type { LlamaIdentity } from "./llama-identity.ts";
 import type { Handle } from "./text.ts";
 
+/** Parts of svc_state_get: a whole sequence, or its recurrent state. */
+export const WHOLE = 0;
+const STATE = 1;
+
 /** Parts of the backend that states need. */
 export interface StatesDeps {
   readonly native: Native;
   readonly context: Handle;
   /** A native sequence without cells; undefined where states have none. */
   readonly scratch: number | undefined;
+  /** Layers have a sliding window. */
+  readonly windowed: boolean;
   readonly identity: LlamaIdentity;
   readonly isMarkup: (token: number) => boolean;
   readonly cut: (slot: SlotId, from: number) => boolean;
@@ -24,12 +30,14 @@ export class LlamaStates implements StateBackend {
   readonly alone: boolean;
   readonly isMarkup: (token: number) => boolean;
   private readonly deps: StatesDeps;
+  private readonly part: number;
   private readonly empty: Uint8Array | undefined; // nothing, as bytes
 
   constructor(deps: StatesDeps) {
     this.deps = deps;
     this.alone = deps.scratch === undefined;
     this.isMarkup = deps.isMarkup;
+    this.part = deps.windowed || this.alone ? WHOLE : STATE;
     this.empty = deps.scratch === undefined ? undefined : this.read(deps.scratch);
   }
 
@@ -39,7 +47,8 @@ export class LlamaStates implements StateBackend {
 
   save(slot: SlotId): Uint8Array | undefined {
     const { native, context, scratch } = this.deps;
-    if (scratch === undefined) return this.read(slot);
+    // As it is at the sequence's end: a copied sequence would not know of draft tokens that were removed.
+    if (scratch === undefined || this.part === STATE) return this.read(slot);
     native.svc_sequence_copy(context, slot, scratch, 0, 0); // no positions: only the state
     const state = this.read(scratch);
     native.svc_sequence_remove(context, scratch, 0, -1);
@@ -56,14 +65,16 @@ export class LlamaStates implements StateBackend {
   }
 
   private read(sequence: number): Uint8Array | undefined {
+    const { part } = this;
     const { native, context } = this.deps;
-    const state = Buffer.allocUnsafeSlow(Math.max(0, Number(native.svc_state_size(context, sequence))));
-    if (state.length === 0) return undefined;
-    return native.svc_state_get(context, sequence, state, BigInt(state.length)) > 0n ? state : undefined;
+    const size = Number(native.svc_state_size(context, sequence, part));
+    if (size <= 0) return undefined;
+    const state = Buffer.allocUnsafeSlow(size);
+    return native.svc_state_get(context, sequence, part, state, BigInt(size)) > 0n ? state : undefined;
   }
 
   private write(sequence: number, state: Uint8Array): boolean {
     const { native, context } = this.deps;
-    return native.svc_state_set(context, sequence, state, BigInt(state.length)) > 0n;
+    return native.svc_state_set(context, sequence, this.part, state, BigInt(state.length)) > 0n;
   }
 }

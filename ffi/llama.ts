@@ -94,7 +94,7 @@ export class LlamaBackend implements Backend {
     this.identities = newIdentity(native, path, options);
     const system = threadSystem(native, this.context);
     this.computeThreads = new ComputeThreads(system, threads, threadsBatch, !this.identities.isInvariant);
-    this.states = this.newStates(plan);
+    this.states = this.newStates(plan, meta.n_swa > 0);
     this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
     this.cellCopies = this.newCellCopies(plan);
     this.calibration = new LlamaCalibration(native, this.context);
@@ -180,7 +180,7 @@ export class LlamaBackend implements Backend {
     return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
   }
 
-  private newStates({ states, sequences }: ContextPlan): LlamaStates | undefined {
+  private newStates({ states, sequences }: ContextPlan, windowed: boolean): LlamaStates | undefined {
     if (states === undefined) return undefined;
     const { native, context } = this;
     const scratch = states === "alone" ? undefined : sequences - 1;
@@ -188,6 +188,7 @@ export class LlamaBackend implements Backend {
       native,
       context,
       scratch,
+      windowed,
       identity: this.identities,
       isMarkup: (token) => this.tokenTable.isMarkup(token),
       cut: (slot, from) => this.cutSlot(slot, from),

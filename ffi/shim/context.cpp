@@ -14,6 +14,8 @@ namespace {
 
 llama_memory_t memory(svc::context & c) { return llama_get_memory(c.ctx); }
 
+llama_state_seq_flags part_flags(int32_t part) { return part == 1 ? LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY : LLAMA_STATE_SEQ_FLAGS_NONE; }
+
 }  // namespace
 
 llama_context_params svc::context_params(const int32_t * params, int32_t n) {
@@ -112,7 +114,7 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
         batch.seq_id = c.seq_id.data();
         batch.logits = const_cast<int8_t *>(output);
         const int32_t result = llama_decode(c.ctx, batch);
-        if (result == 0 && c.drafter != nullptr) svc::draft_compute(*c.drafter, batch);
+        if (result == 0 && c.drafter != nullptr) svc::draft_compute(*c.drafter, c.ctx, batch);
         return result;
     });
 }
@@ -150,28 +152,33 @@ int32_t svc_memory_clear(void * context) {
     });
 }
 
-int64_t svc_state_size(void * context, int32_t sequence) {
-    return guard<int64_t>(-1, [&]() -> int64_t {
-        return llama_state_seq_get_size(need<svc::context>(context, "context").ctx, sequence);
-    });
-}
-
-int64_t svc_state_get(void * context, int32_t sequence, uint8_t * out, int64_t capacity) {
-    return guard<int64_t>(-1, [&]() -> int64_t {
-        const size_t n = llama_state_seq_get_data(need<svc::context>(context, "context").ctx, out, capacity, sequence);
-        if (n == 0) throw std::runtime_error("the sequence could not be saved");
-        return n;
-    });
-}
-
-int64_t svc_state_set(void * context, int32_t sequence, const uint8_t * data, int64_t size) {
+int64_t svc_state_size(void * context, int32_t sequence, int32_t part) {
     return guard<int64_t>(-1, [&]() -> int64_t {
         svc::context & c = need<svc::context>(context, "context");
-        const size_t n = llama_state_seq_set_data(c.ctx, data, size, sequence);
+        const size_t n = llama_state_seq_get_size_ext(c.ctx, sequence, part_flags(part));
+        return n + (part == 0 && c.drafter != nullptr ? svc::draft_state_size(*c.drafter, sequence) : 0);
+    });
+}
+
+int64_t svc_state_get(void * context, int32_t sequence, int32_t part, uint8_t * out, int64_t capacity) {
+    return guard<int64_t>(-1, [&]() -> int64_t {
+        svc::context & c = need<svc::context>(context, "context");
+        const size_t n = llama_state_seq_get_data_ext(c.ctx, out, capacity, sequence, part_flags(part));
+        if (n == 0) throw std::runtime_error("the sequence could not be saved");
+        return n + (part == 0 && c.drafter != nullptr ? svc::draft_state_get(*c.drafter, sequence, out + n, capacity - n) : 0);
+    });
+}
+
+int64_t svc_state_set(void * context, int32_t sequence, int32_t part, const uint8_t * data, int64_t size) {
+    return guard<int64_t>(-1, [&]() -> int64_t {
+        svc::context & c = need<svc::context>(context, "context");
+        const size_t n = llama_state_seq_set_data_ext(c.ctx, data, size, sequence, part_flags(part));
         if (n == 0) {
             llama_memory_seq_rm(memory(c), sequence, -1, -1);
+            if (c.drafter != nullptr) svc::draft_remove(*c.drafter, sequence, -1, -1);
             throw std::runtime_error("the saved sequence does not fit this context");
         }
+        if (part == 0 && c.drafter != nullptr) svc::draft_state_set(*c.drafter, sequence, data + n, size - n);
         return n;
     });
 }

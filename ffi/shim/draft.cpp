@@ -9,9 +9,12 @@
 #include "common.h"
 #include "draft_choice.h"
 #include "llama-cpp.h"
+#include "../src/llama-ext.h"  // llama_get_ctx_other
 #include "speculative.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 using svc::guard;
 using svc::need;
@@ -100,15 +103,28 @@ struct drawn_tokens : draft_chooser {
     std::vector<foresight> & foresights;  // [n_seq_max]
 };
 
+// Adds the time until its end to a sum.
+struct stopwatch {
+    explicit stopwatch(float & ms) : ms(ms) {}
+    ~stopwatch() { ms += std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begin).count(); }
+
+    float & ms;
+    const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+
 struct draft {
     llama_context_ptr ctx;
     common_speculative_ptr spec;
     std::vector<llama_tokens> results;  // [n_seq_max]
     std::vector<foresight> foresights;  // [n_seq_max]
     int32_t n_vocab = 0;  // of the model that checks
+    bool is_head = false;
     bool follows = true;
+    float ms = 0;  // spent on rows of the model since this was last asked for
 
     llama_memory_t memory() const { return llama_get_memory(ctx.get()); }
+    // Some heads read the cells of their model and have none.
+    bool has_cells() const { return llama_get_ctx_other(ctx.get()) == nullptr; }
 };
 
 void free_draft(draft * d) { delete d; }
@@ -119,6 +135,19 @@ void draft_remove(draft & d, llama_seq_id sequence, llama_pos from, llama_pos to
 
 void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos from, llama_pos to) {
     llama_memory_seq_cp(d.memory(), source, target, from, to);
+}
+
+size_t draft_state_size(draft & d, llama_seq_id sequence) {
+    return d.has_cells() ? llama_state_seq_get_size(d.ctx.get(), sequence) : 0;
+}
+
+size_t draft_state_get(draft & d, llama_seq_id sequence, uint8_t * out, size_t capacity) {
+    return d.has_cells() ? llama_state_seq_get_data(d.ctx.get(), out, capacity, sequence) : 0;
+}
+
+void draft_state_set(draft & d, llama_seq_id sequence, const uint8_t * data, size_t size) {
+    if (!d.has_cells() || size == 0) return;
+    if (llama_state_seq_set_data(d.ctx.get(), data, size, sequence) == 0) draft_remove(d, sequence, -1, -1);
 }
 
 const llama_context * draft_context_of(const context & c) { return c.drafter == nullptr ? nullptr : c.drafter->ctx.get(); }
@@ -140,8 +169,10 @@ void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch) {
     llama_set_n_threads(d.ctx.get(), n_threads, n_threads_batch);
 }
 
-void draft_compute(draft & d, const llama_batch & batch) {
+void draft_compute(draft & d, llama_context * of_model, const llama_batch & batch) {
     if (!d.follows) return;
+    if (d.is_head) llama_synchronize(of_model);  // it reads what the model computes: not its own time
+    const stopwatch watch(d.ms);
     for (int32_t i = 0; i < batch.n_tokens; i++) {
         const llama_seq_id sequence = batch.seq_id[i][0];
         if (i > 0 && batch.seq_id[i - 1][0] == sequence) continue;
@@ -196,6 +227,7 @@ int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
         }
         auto d = std::make_unique<svc::draft>();
         d->n_vocab = vocabulary(c.model);
+        d->is_head = is_head;
         n_max = cuttable(c.ctx, n_max);
         d->ctx = draft_context(c, model, is_head, n_max);
         common_params_speculative p;
@@ -217,9 +249,16 @@ int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
 
 int32_t svc_draft_follow(void * context, int32_t on) {
     return guard<int32_t>(-1, [&] {
-        draft_of(context).follows = on != 0;
+        svc::draft & d = draft_of(context);
+        d.follows = on != 0;
+        // What a head reads of the model's last layer, for all rows of a prompt.
+        if (d.is_head) llama_set_embeddings_nextn(need<svc::context>(context, "context").ctx, d.follows, /*masked*/ false);
         return 0;
     });
+}
+
+float svc_draft_ms(void * context) {
+    return guard<float>(0, [&] { return std::exchange(draft_of(context).ms, 0.0f); });
 }
 
 int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int32_t * last_token, const int32_t * position,

@@ -128,12 +128,16 @@ SVC_API int32_t svc_sequence_end(void * context, int32_t sequence);
 // SVC_BATCH_INVARIANT set. Computes a few rows and clears the memory. Free with svc_free.
 SVC_API char * svc_context_variance(void * context);
 SVC_API int32_t svc_memory_clear(void * context);
+// A sequence as bytes. part = 0: its cells, those of the draft model after them, and the recurrent state of a hybrid model; 1: only
+// the recurrent state, as it is at the sequence's end, and whole windows.
 // Bytes that svc_state_get would write for the sequence; -1 on failure.
-SVC_API int64_t svc_state_size(void * context, int32_t sequence);
-// Saves a sequence's cells. Returns the bytes written, -1 on failure.
-SVC_API int64_t svc_state_get(void * context, int32_t sequence, uint8_t * out, int64_t capacity);
-// Restores cells saved by svc_state_get into an empty sequence. Returns the bytes read; -1 failed, the sequence is empty.
-SVC_API int64_t svc_state_set(void * context, int32_t sequence, const uint8_t * data, int64_t size);
+SVC_API int64_t svc_state_size(void * context, int32_t sequence, int32_t part);
+// Saves it. Returns the bytes written, -1 on failure.
+SVC_API int64_t svc_state_get(void * context, int32_t sequence, int32_t part, uint8_t * out, int64_t capacity);
+// Restores what svc_state_get has saved with the same part: cells into an empty sequence, a state alone into any, whose cells stay.
+// Without cells of the draft model, or with those of another one, the draft model begins with the next rows. Returns the bytes
+// read; -1 failed, the sequence is empty.
+SVC_API int64_t svc_state_set(void * context, int32_t sequence, int32_t part, const uint8_t * data, int64_t size);
 // Logits of output row i of the last decode: [n_vocab] f32, valid until the next decode. NULL if it has none.
 SVC_API const float * svc_logits(void * context, int32_t i);
 
@@ -154,6 +158,8 @@ SVC_API int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max
 // Whether the draft model also computes the rows of svc_decode (default: yes); without them it cannot draft. Where
 // it has missed rows, or failed, it restarts with the next rows of a sequence.
 SVC_API int32_t svc_draft_follow(void * context, int32_t on);
+// Milliseconds that this has taken since the last call.
+SVC_API float svc_draft_ms(void * context);
 // Draft tokens for n sequences, all different, given as columns [n]: sequence id, its last token, which is not computed yet, that
 // token's position, and the sampler that will draw what follows, to draw as it will, or 0 for the likeliest tokens. counts[n]:
 // most tokens wanted, overwritten with how many row i of tokens[n][n_max] got; it may be 0. Returns 0, or -1 if it

@@ -8,7 +8,10 @@ import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import type { EngineStats } from "../../src/core/telemetry.ts";
 import type { Speculative } from "../../src/engine/protocol.ts";
-import { Engine } from "../../src/worker/text/engine.ts";
+import type { SlotId } from "../../src/worker/text/backend.ts";
+import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
+import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
+import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
@@ -40,6 +43,38 @@ function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
   });
 }
 
+function engineOf(
+  backend: LlamaBackend,
+  prefixCacheN: number,
+  emit: EngineDeps["emit"],
+  tiers?: EngineDeps["tiers"],
+): Engine {
+  let clock = 0;
+  return new Engine({
+    backend,
+    constraints: noConstraints,
+    prefixCacheN,
+    checkpointBytes: 1 << 26,
+    tiers,
+    emit,
+    now: () => clock++,
+    newSeed: () => 1,
+  });
+}
+
+/** Copies of a backend's cells in memory. */
+function memoryOf({ cellCopies: cells }: LlamaBackend): CacheTiers {
+  if (cells === undefined) throw new Error("its cells can be copied");
+  return new CacheTiers({
+    identity: cells.identity.bind(cells),
+    cells,
+    memory: new MemoryTier(1 << 28),
+    disk: undefined,
+    onRead: () => undefined,
+    now: () => 0,
+  });
+}
+
 /** Runs requests together, each two steps after the one before; then aborts some of them. */
 function answers(
   backend: LlamaBackend,
@@ -48,18 +83,9 @@ function answers(
 ): Outcome {
   const texts = asked.map(() => "");
   const ends: (RunEvent["type"] | undefined)[] = asked.map(() => undefined);
-  let clock = 0;
-  const engine = new Engine({
-    backend,
-    constraints: noConstraints,
-    prefixCacheN: 4,
-    checkpointBytes: 1 << 26,
-    emit: (run, event) => {
-      if (event.type === "text") texts[run] += event.text;
-      if (event.type === "finish" || event.type === "error") ends[run] = event.type;
-    },
-    now: () => clock++,
-    newSeed: () => 1,
+  const engine = engineOf(backend, 4, (run, event) => {
+    if (event.type === "text") texts[run] += event.text;
+    if (event.type === "finish" || event.type === "error") ends[run] = event.type;
   });
   asked.forEach((what, id) => {
     engine.add(id, what);
@@ -192,6 +218,98 @@ describe("draft tokens that are sampled like the answer", () => {
     // Several rows are added up in another order than one, and so a draw in thousands is tipped over.
     const same = outcome.texts.filter((text, id) => text === paused.texts[id]);
     expect(same.length).toBeGreaterThanOrEqual(asked.length - 1);
+  });
+});
+
+/** Logits of the last row of a pass. */
+function computeRows(
+  backend: LlamaBackend,
+  slot: SlotId,
+  from: number,
+  row: readonly number[],
+): Float32Array {
+  const columns = {
+    token: Int32Array.from(row),
+    position: Int32Array.from(row, (_, i) => from + i),
+    slot: Int32Array.from(row, () => slot),
+    output: Int8Array.from(row, () => 1),
+  };
+  expect(backend.decode(columns, row.length)).toBe("done");
+  return backend.logits(row.length - 1);
+}
+
+describe("what is kept outside the cache", () => {
+  test("cells come back with those of the draft model, which goes on as before", async () => {
+    const options = { prefixCacheN: 1, maxSeqs: 1, tiers: {} };
+    const speculative = { ...LIKELIEST, mtpNPredict: 4, mtpModel: TINY_PATH };
+    const backend = await tinyBackend({ ...options, speculative }, TINY_PATH);
+    const asked = [
+      request(`${PROMPT.repeat(6)} ${PROMPTS.join(", ")}`),
+      request(PROMPTS.join(" ").repeat(9)),
+    ];
+    const texts = ["", "", "", ""];
+    const take = (run: number, event: RunEvent): void => {
+      if (event.type === "text") texts[run] += event.text;
+    };
+    const engine = engineOf(backend, 1, take, memoryOf(backend));
+    [...asked, ...asked].forEach((what, id) => {
+      engine.add(id, what);
+      while (engine.step(5) !== "idle");
+    });
+    const { tierTokens, draftHits, draftTokens } = engine.stats();
+    engine.close();
+    backend.close();
+    expect(texts.slice(2)).toEqual(texts.slice(0, 2));
+    expect(tierTokens).toBeGreaterThan(100);
+    expect(draftHits).toBeGreaterThan(0.9 * draftTokens);
+  });
+
+  test("copies made without a head serve with it, and the other way round", async () => {
+    const options = { maxSeqs: 2, prefixCacheN: 2, tiers: {} };
+    const speculative = { ...LIKELIEST, mtpNPredict: 3 };
+    const backends = [
+      await tinyBackend(options, HYBRID),
+      await tinyBackend({ ...options, speculative }, HYBRID),
+    ] as const;
+    const [slot] = [0] as SlotId[];
+    if (slot === undefined) throw new Error("a slot");
+    const row = Array.from({ length: 64 }, (_, i) => 5 + 7 * i);
+    for (const backend of backends) computeRows(backend, slot, 0, row);
+    for (const [from, to] of [backends, backends.toReversed()]) {
+      const copy = from?.cellCopies?.save(slot, 0, 32);
+      const state = from?.states?.save(slot);
+      if (copy === undefined || state === undefined || to === undefined) throw new Error("it can be copied");
+      expect(to.cellCopies?.identity(0)).toBe(from?.cellCopies?.identity(0) ?? "");
+      to.cutSlot(slot, 0);
+      expect(to.cellCopies?.restore(slot, copy, 0, 32)).toBe(true);
+      expect(to.states?.restore(slot, state, 64)).toBe(true);
+      to.cutSlot(slot, 0);
+      computeRows(to, slot, 0, row);
+    }
+    for (const backend of backends) backend.close();
+  });
+
+  test("a state that was saved after draft tokens were removed is the one before them", async () => {
+    const speculative = { ...LIKELIEST, mtpNPredict: 3 };
+    const backend = await tinyBackend({ maxSeqs: 4, prefixCacheN: 2, speculative }, HYBRID);
+    const tokens = [5, 17, 300, 41, 9, 77, 123, 8, 64, 1000];
+    const compute = (slot: SlotId, from: number, row: readonly number[]): Float32Array =>
+      computeRows(backend, slot, from, row);
+    const [first, second, cold] = [0, 1, 2] as SlotId[];
+    if (first === undefined || second === undefined || cold === undefined) throw new Error("three slots");
+    compute(first, 0, tokens);
+    expect(backend.cutSlot(first, 8)).toBe(true);
+    const state = backend.states?.save(first);
+    if (state === undefined) throw new Error("a hybrid model has states");
+    backend.shareSlot(first, second, 8);
+    expect(backend.states?.restore(second, state, 8)).toBe(true);
+    compute(cold, 0, tokens.slice(0, 8));
+    const expected = compute(cold, 8, [500]);
+    for (const slot of [second, first]) {
+      const logits = compute(slot, 8, [500]);
+      expect(Math.max(...logits.map((value, i) => Math.abs(value - (expected[i] ?? 0))))).toBeLessThan(1e-3);
+    }
+    backend.close();
   });
 });
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { BASE_MODEL } from "../../src/core/adapter.ts";
+import type { TextOptions } from "../../src/engine/protocol.ts";
 import { BLOCK_TOKENS } from "../../src/worker/text/tiers/block.ts";
 import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
 import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
@@ -21,6 +22,7 @@ import {
   Talk,
   words,
 } from "../helpers/prefix-talk.ts";
+import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
 import { random } from "../helpers/world.ts";
@@ -49,19 +51,33 @@ function tiersOf(backend: LlamaBackend, bytes: number, disk?: DiskTier): CacheTi
   });
 }
 
-const CASES = [
+/** A head that drafts, mostly wrongly. */
+const DRAFTS = { type: "mtp", mtpNPredict: 3, mtpDraftSampling: "greedy" } as const;
+
+const CASES: readonly {
+  readonly title: string;
+  readonly name: string;
+  readonly sizes: Partial<TextOptions>;
+  readonly file?: () => string;
+}[] = [
   ...NAMES.map((name) => ({ title: name, name, sizes: SIZES })),
   // More sequences than rows of a micro-batch: windows must move.
   { title: "gemma3, moving windows", name: "gemma3", sizes: { ...SIZES, maxSeqs: 33, ubatch: 32 } },
+  {
+    title: "qwen35 with a prediction head",
+    name: "qwen35",
+    sizes: { ...SIZES, speculative: DRAFTS },
+    file: () => tinyHybrid({ silent: false, head: true }),
+  },
 ];
 
-describe.each(CASES)("$title", ({ name, sizes }) => {
+describe.each(CASES)("$title", ({ name, sizes, file = () => architectureModel(name) }) => {
   let path: string;
   let backend: LlamaBackend;
   let adapter: string | undefined;
 
   beforeAll(async () => {
-    path = architectureModel(name);
+    path = file();
     backend = await tinyBackend(sizes, path);
     adapter = FAST.includes(name) ? adapterFor(path, backend.info.architecture) : undefined;
     if (adapter !== undefined) backend.loadAdapter(ADAPTER, adapter);
