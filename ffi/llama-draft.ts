@@ -79,4 +79,8 @@ export class LlamaDraftModel implements DraftModel {
   follow(on: boolean): void {
     this.native.svc_draft_follow(this.context, on ? 1 : 0);
   }
+
+  takeMs(): number {
+    return this.native.svc_draft_ms(this.context);
+  }
 }

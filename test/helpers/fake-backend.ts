@@ -62,8 +62,8 @@ export interface FakeOptions {
   readonly longTokens?: number;
   /** Looks at the encoder that an encoding takes. */
   readonly encodeSteps?: number;
-  /** A draft model: maximum tokens of a draft, and the probability that a token is accepted. */
-  readonly draft?: { readonly max: number; readonly rightShare: number };
+  /** A draft model. */
+  readonly draft?: FakeDrafts;
   /** The encoder fails at contents of which this is true. */
   readonly encoderFails?: (content: number) => boolean;
 }
@@ -255,6 +255,7 @@ export class FakeBackend implements Backend {
     }
     this.lastRows = lastRows;
     this.computedTokens += n;
+    this.draftModel?.passed();
     return forced;
   }
 
@@ -450,6 +451,13 @@ export class FakeBackend implements Backend {
   }
 }
 
+/** Maximum tokens of a draft, the probability that one is accepted, and milliseconds of each pass that it follows. */
+export interface FakeDrafts {
+  readonly max: number;
+  readonly rightShare: number;
+  readonly followMs?: number;
+}
+
 /** Drafts what the fake model will sample, sometimes wrongly; checks that each draft is verified. */
 export class FakeDraftModel implements DraftModel {
   readonly max: number;
@@ -457,17 +465,20 @@ export class FakeDraftModel implements DraftModel {
   pauses = 0;
   /** Empty drafts. */
   empty = 0;
+  /** Passes that it followed. */
+  passes = 0;
   private readonly rightShare: number;
   private readonly after: (ask: DraftRequest) => Iterable<number>;
   private readonly drafted = new Map<number, number>(); // slot → tokens of its latest draft
   private state = 1;
   private tries = 0;
+  private readonly followMs: number;
+  private followed = 0;
+  private untoldMs = 0;
 
-  constructor(
-    { max, rightShare }: { readonly max: number; readonly rightShare: number },
-    after: (ask: DraftRequest) => Iterable<number>,
-  ) {
+  constructor({ max, rightShare, followMs = 0 }: FakeDrafts, after: (ask: DraftRequest) => Iterable<number>) {
     this.max = max;
+    this.followMs = followMs;
     this.rightShare = rightShare;
     this.after = after;
   }
@@ -490,11 +501,27 @@ export class FakeDraftModel implements DraftModel {
     });
   }
 
-  /** Draft tokens since the last call. */
-  takeTries(): number {
-    const { tries } = this;
+  /** A pass of the model. */
+  passed(): void {
+    if (!this.follows) return;
+    this.followed++;
+    this.passes++;
+  }
+
+  takeMs(): number {
+    const ms = this.untoldMs;
+    this.untoldMs = 0;
+    return ms;
+  }
+
+  /** Milliseconds since the last call: of draft tokens, and of following. */
+  takeTime(): number {
+    const followMs = this.followed * this.followMs;
+    const ms = 0.1 * this.tries + followMs;
+    this.untoldMs += followMs;
+    this.followed = 0;
     this.tries = 0;
-    return tries;
+    return ms;
   }
 
   accept(slot: SlotId, right: number): void {

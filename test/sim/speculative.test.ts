@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
-import type { FakeOptions } from "../helpers/fake-backend.ts";
+import type { FakeDrafts, FakeOptions } from "../helpers/fake-backend.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 const REPEATING = { ...OPTIONS, period: 7 };
@@ -118,6 +118,38 @@ describe("a draft model", () => {
     expect(model?.follows).toBe(false);
     world.drain();
     expect(model?.pauses).toBe(1);
+  });
+});
+
+describe("the time that a draft model takes", () => {
+  /** Short answers, one after the other. */
+  function talk(draft: FakeDrafts, runs: number): World {
+    const world = new World({ ...OPTIONS, eogOneIn: 1e9, draft });
+    for (let id = 0; id < runs; id++) {
+      const prompt = letters(random(id), 20);
+      world.add(id, request(prompt, { maxTokens: 40 }));
+      world.drain();
+      expect(world.witness(id).text).toBe(expectedText(world.backend, prompt, 40).text);
+    }
+    return world;
+  }
+
+  test("a model that saves more than it takes follows all passes", () => {
+    const { backend } = talk({ max: 3, rightShare: 0.95, followMs: 0.05 }, 60);
+    expect(backend.draftModel?.pauses).toBe(0);
+    expect(backend.draftModel?.passes).toBe(backend.steps);
+  });
+
+  test("one whose tokens are never right is tried again, for a small share of all passes", () => {
+    const { backend } = talk({ max: 3, rightShare: 0, followMs: 0.1 }, 150);
+    expect(backend.draftModel?.pauses).toBeGreaterThan(1);
+    expect(backend.draftModel?.passes).toBeLessThan(0.15 * backend.steps);
+  });
+
+  test("one that takes more than its right tokens save pauses", () => {
+    const { backend } = talk({ max: 3, rightShare: 1, followMs: 4 }, 60);
+    expect(backend.draftModel?.pauses).toBeGreaterThan(0);
+    expect(backend.draftModel?.follows).toBe(false);
   });
 });
 

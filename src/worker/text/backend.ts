@@ -139,6 +139,8 @@ export interface DraftModel {
   accept(slot: SlotId, accepted: number): void;
   /** Whether it follows the main model's passes (it does at first). After a pause it starts over, with less context. */
   follow(on: boolean): void;
+  /** Milliseconds that following has taken since the last call. */
+  takeMs(): number;
 }
 
 /** Saved states, for memory that cannot be truncated (`reuse` is "whole"). */

@@ -13,6 +13,7 @@ import type { Backend } from "./backend.ts";
 import { Batch } from "./batch.ts";
 import type { EngineSequence } from "./choice.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
+import { DraftBalance } from "./decode/draft-balance.ts";
 import { MediaDecode } from "./decode/media.ts";
 import type { DecodeContext, DecodeMode } from "./decode/mode.ts";
 import { MultiStepDecode } from "./decode/multi-step.ts";
@@ -95,7 +96,8 @@ export class Engine {
     this.kv = new KvCache(backend, deps.prefixCacheN, deps);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
-    const draftSource = draftSourceOf(backend, kv, deps.drafts ?? false);
+    const balance = new DraftBalance(backend.draftModel);
+    const draftSource = draftSourceOf(backend, kv, balance, deps.drafts ?? false);
     const { prefillShare = PREFILL_SHARE } = deps;
     this.runningSet = new RunningSet({ backend, kv, media, meter, budget, prefillShare, noKvCache });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
@@ -110,6 +112,7 @@ export class Engine {
       media,
       echo,
       meter,
+      balance,
       now,
       batch: new Batch(budget, backend.maxSeqs),
       takeToken: (sequence, token, row, nowMs) => runs.takeToken(sequence, token, row, nowMs),

@@ -4,6 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import type { DraftModel, DraftRequest, SlotId } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
 import { NO_DRAFT } from "../sequence.ts";
+import type { DraftBalance } from "./draft-balance.ts";
 import { NgramIndex } from "./ngram-index.ts";
 
 /** A sequence that wants a draft of at most `max` tokens (≥ 1) after its known ones. */
@@ -84,6 +85,9 @@ export class NgramSource implements DraftSource {
 /** Steps in a row in which drafts do not pay for any sequence, after which the draft model pauses. */
 const IDLE_STEPS_MAX = 64;
 
+/** Steps in a row in which the draft model has taken more time than it saved, prompts included, after which it pauses. */
+const LOSS_STEPS_MAX = 256;
+
 /** Steps with drafts between two without, which measure what drafts save: few at first, then up to the maximum. */
 const DRAFTING_STEPS_FIRST = 2;
 const DRAFTING_STEPS_MAX = 64;
@@ -91,35 +95,43 @@ const DRAFTING_STEPS_MAX = 64;
 /**
  * Drafts by a draft model. The model must follow every pass to be able to draft, which takes time even in steps without
  * drafts. It pauses where that does not pay, and resumes at a prompt that comes while fewer sequences run than at the
- * pause, or only one.
+ * pause; where only one runs, when another trial is a small share of the engine's time.
  */
 export class DraftModelSource implements DraftSource {
   readonly max: number;
   readonly isCostly = true;
   private readonly model: DraftModel;
+  private readonly balance: DraftBalance;
   private idleSteps = 0;
+  private lossSteps = 0;
   private draftingSteps = 0;
   private draftingStepsMax = DRAFTING_STEPS_FIRST;
   /** Sequences of the step at which it paused; undefined while it follows. */
   private pausedAt: number | undefined;
 
-  constructor(model: DraftModel) {
+  constructor(model: DraftModel, balance: DraftBalance) {
     this.model = model;
+    this.balance = balance;
     this.max = model.max;
   }
 
   onPrefill(sequences: number): void {
-    if (this.pausedAt === undefined || (sequences > 1 && sequences >= this.pausedAt)) return;
+    if (this.pausedAt === undefined) return;
+    if (sequences >= this.pausedAt && (sequences > 1 || !this.balance.mayTry)) return;
     this.pausedAt = undefined;
     this.idleSteps = 0;
+    this.lossSteps = 0;
+    this.balance.resumed();
     this.model.follow(true);
   }
 
   isReady(sequences: number, pays: boolean): boolean {
     if (this.pausedAt !== undefined) return false;
     this.idleSteps = pays ? 0 : this.idleSteps + 1;
-    if (this.idleSteps < IDLE_STEPS_MAX) return !this.isMeasuring();
+    this.lossSteps = this.balance.isLoss ? this.lossSteps + 1 : 0;
+    if (this.idleSteps < IDLE_STEPS_MAX && this.lossSteps < LOSS_STEPS_MAX) return !this.isMeasuring();
     this.pausedAt = sequences;
+    this.balance.paused();
     this.model.follow(false);
     return false;
   }

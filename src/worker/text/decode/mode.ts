@@ -10,6 +10,7 @@ import type { PromptEcho } from "../prompt-echo.ts";
 import type { PlannedRows } from "../scheduler.ts";
 import type { StepCost } from "../step-cost.ts";
 import type { StepMeter } from "../step-meter.ts";
+import type { DraftBalance } from "./draft-balance.ts";
 
 /** Appends a sampled token to its sequence, which may end it; `row` has the token's logits. */
 export type TakeToken = (sequence: EngineSequence, token: number, row: number, nowMs: number) => void;
@@ -23,6 +24,8 @@ export interface DecodeContext {
   readonly media: MediaStore;
   readonly echo: PromptEcho;
   readonly meter: StepMeter;
+  /** Each mode reports its steps. */
+  readonly balance: DraftBalance;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly takeToken: TakeToken;

@@ -39,7 +39,7 @@ export class MultiStepDecode implements DecodeMode {
     }
     const nowMs = context.now();
     const ms = (nowMs - startMs) / steps;
-    context.cost = measured(context.cost, ms, count, 0);
+    context.cost = measured(context.cost, context.balance.stepped(nowMs - startMs) / steps, count, 0);
     for (let step = 0; step < steps; step++) {
       meter.stepped(ms, count, 0, count);
       drawn.forEach((sequence, i) => {

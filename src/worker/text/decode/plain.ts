@@ -22,7 +22,9 @@ export class PlainDecode implements DecodeMode {
     const { count, drawn, batchRows, tokens } = context.batch;
     const nowMs = context.now();
     const ms = nowMs - startMs;
-    context.cost = measured(context.cost, ms, count - prefillTokens, prefillTokens);
+    const ownMs = context.balance.stepped(ms);
+    const stepMs = prefillTokens === 0 ? ownMs : ms; // what a step without a draft model takes
+    context.cost = measured(context.cost, stepMs, count - prefillTokens, prefillTokens);
     context.meter.stepped(ms, count, count - continued, drawn.length);
     drawn.forEach((sequence, i) => {
       const token = tokens[i];

@@ -10,6 +10,7 @@ import type { KvCache } from "../kv.ts";
 import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
+import type { DraftBalance } from "./draft-balance.ts";
 import { type DraftSource, type DraftTarget, DraftModelSource, NgramSource } from "./draft-source.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
 import { tokenPass } from "./token-pass.ts";
@@ -35,8 +36,13 @@ interface Drafts {
 const NO_DRAFTS: Drafts = { tokens: 0, charged: 0 };
 
 /** Where a backend's drafts come from: its draft model, else n-grams where `ngrams` is set; undefined for no drafts. */
-export function draftSourceOf(backend: Backend, kv: KvCache, ngrams: boolean): DraftSource | undefined {
-  if (backend.draftModel !== undefined) return new DraftModelSource(backend.draftModel);
+export function draftSourceOf(
+  backend: Backend,
+  kv: KvCache,
+  balance: DraftBalance,
+  ngrams: boolean,
+): DraftSource | undefined {
+  if (backend.draftModel !== undefined) return new DraftModelSource(backend.draftModel, balance);
   const canTruncate = backend.reuse === "prefix"; // rejected draft tokens must leave the cache
   return ngrams && canTruncate ? new NgramSource((sequence) => kv.finishedBeside(sequence)) : undefined;
 }
@@ -63,9 +69,13 @@ export class SpeculativeDecode implements DecodeMode {
     const { batch, meter } = context;
     const nowMs = context.now();
     const ms = nowMs - startMs;
-    context.cost = measuredDraft(context.cost, ms, charged);
+    const ownMs = context.balance.stepped(ms);
+    const { decodeMs } = context.cost;
+    context.cost = measuredDraft(context.cost, ownMs, charged);
     meter.stepped(ms, batch.count, batch.count - result.continued - tokens, batch.drawn.length);
-    meter.drafted(this.takeTokens(nowMs));
+    const outcome = this.takeTokens(nowMs);
+    meter.drafted(outcome);
+    context.balance.add((outcome.accepted * decodeMs) / rows.length - (ownMs - decodeMs));
     return "done";
   }
 
