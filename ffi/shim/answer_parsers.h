@@ -29,7 +29,7 @@ struct known_parser {
 // The latest parsers of a template set, with what each was made from.
 class answer_parsers {
   public:
-    // later: a new one is loaded when somebody waits for it.
+    // later: a new one is loaded by the first call that waits for it.
     known_parser of(const common_chat_params & params, common_reasoning_format reasoning_format, bool calls, bool later) {
         constexpr size_t recent_max = 8;
         auto made = std::make_shared<common_chat_parser_params>(params);
