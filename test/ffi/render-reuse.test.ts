@@ -2,12 +2,15 @@
 // must be what it would get from a model that has seen no other.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { answerPlanner, expectedCalls, type RenderInfo } from "../../ffi/answer-plan.ts";
 import { LlamaPrompt } from "../../ffi/llama-prompt.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
+import { Recent } from "../../ffi/recent.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
-import type { PlannedContent, RenderedPrompt } from "../../src/worker/text/backend.ts";
+import type { AnswerPlan, PlannedContent, RenderedPrompt } from "../../src/worker/text/backend.ts";
+import type { AnswerConstraint } from "../../src/worker/text/constraint-backend.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
 import { native, tinyBackend } from "../helpers/native.ts";
 
@@ -25,6 +28,18 @@ function tool(name: string, argument: string): ToolSpec {
 
 const CITY = tool("look_up", "city");
 const FISH = tool("look_up", "fish");
+
+type ChatPrompt = Extract<Prompt, { type: "chat" }>;
+
+function chat(tools: readonly ToolSpec[]): ChatPrompt {
+  return {
+    type: "chat",
+    messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
+    tools,
+    toolChoice: { type: "auto" },
+    thinking: { enabled: false },
+  };
+}
 
 /** Requests that differ in one thing each from the one before. */
 const PROMPTS: readonly Prompt[] = [
@@ -101,6 +116,29 @@ test("a long list of tools is planned before the prompt has its tokens as afterw
     for (const one of [ahead, afterwards]) one.free();
     fresh.close();
   }
+});
+
+test("the calls of a long list are planned for the parser that is made before the prompt, if that is the prompt's", async () => {
+  const tools = Array.from({ length: 20 }, (_, i) => tool(`find_${i}`, `argument_${i}`));
+  const prompt: ChatPrompt = { ...chat(tools), singleCall: true };
+  const rendered = render(used, prompt) as LlamaPrompt;
+  const text = (pointer: Parameters<typeof takeText>[1]): string => takeText(native(), pointer);
+  const peg = text(native().svc_render_parser(rendered.handle));
+  expect(text(native().svc_render_expected_parser(rendered.handle))).toBe(peg);
+  expect(native().svc_render_expected_parser(rendered.handle)).toBeNull();
+
+  const info: RenderInfo = JSON.parse(text(native().svc_render_info(rendered.handle)));
+  const source = { peg: () => peg, markup: () => ({ controls: new Map(), endings: new Set<number>() }) };
+  const expected = expectedCalls(prompt, undefined, source);
+  const planned = (more: object): AnswerPlan | undefined =>
+    answerPlanner(prompt, info, ["<tool_call>"], { ...source, plans: new Recent(1), ...more })(undefined);
+  expect(planned({ expected })?.constraint).toBe(expected?.constraint as AnswerConstraint);
+  const others = planned({ expected: { ...expected, peg: "{}" } });
+  expect(others).toEqual(planned({}));
+  expect(others).toEqual(planned({ expected }));
+  expect(others?.constraint).not.toBe(expected?.constraint as AnswerConstraint);
+  expect(expectedCalls({ ...prompt, toolChoice: { type: "required" } }, undefined, source)).toBeUndefined();
+  rendered.free();
 });
 
 test("the call grammar belongs to the request's own tools", () => {
