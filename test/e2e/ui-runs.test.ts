@@ -4,7 +4,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { fileServer, launchServer, newFolder } from "../helpers/binary.ts";
-import { describeInBrowser, throttle, visit } from "../helpers/browser.ts";
+import { describeInBrowser, visit } from "../helpers/browser.ts";
 import { ask, COUNT_100, ENDLESS, postChat } from "../helpers/chat-client.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 import { until } from "../helpers/until.ts";
@@ -80,13 +80,11 @@ describeInBrowser("a server that is killed", () => {
       const first = await launchServer();
       const port = new URL(first.url).port;
       const { page } = await visit(first.url);
-      const { lift } = await throttle(page);
       await page.getByLabel("Message").fill(ENDLESS.content);
       await page.keyboard.press("Enter");
       await page.locator(".answer > .markdown").last().waitFor();
       first.kill("SIGKILL");
       await first.exited;
-      await lift();
       await page.getByText("Reconnecting").waitFor();
       const second = await until("the port is free", () =>
         launchServer(["--port", port]).catch(() => undefined),
