@@ -41,9 +41,8 @@ autoparser::generation_params with_first_tool(const autoparser::generation_param
 
 // The tools of the inputs, to tell lists apart.
 std::string tools_text(const autoparser::generation_params & inputs) {
-    const svc::renderings * const options = svc::current_renderings();
-    const bool is_listed = options != nullptr && options->listed != nullptr && options->listed->list.size() == inputs.tools.size();
-    return is_listed ? options->listed->text : inputs.tools.dump();
+    const svc::listed_tools * const listed = svc::listed_of(inputs.tools.size());
+    return listed == nullptr ? inputs.tools.dump() : listed->text;
 }
 
 // Shows templates the first of this thread's kept tools alone, while it exists.

@@ -120,6 +120,11 @@ svc::renderings::~renderings() { current = outer; }
 
 svc::renderings * svc::current_renderings() { return current; }
 
+const svc::listed_tools * svc::listed_of(size_t count) {
+    const listed_tools * const listed = current == nullptr ? nullptr : current->listed.get();
+    return listed != nullptr && listed->list.size() == count ? listed : nullptr;
+}
+
 bool svc::keeps_tools() { return current != nullptr && current->tools != nullptr; }
 
 void svc::set_globals(jinja::context & ctx, common_json & variables, bool mark_input) {

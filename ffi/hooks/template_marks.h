@@ -75,12 +75,14 @@ renderings * current_renderings();
 // Whether the tools of this thread's renderings are kept ones.
 bool keeps_tools();
 
+// The list of this thread's renderings, if it has that many tools; NULL: none, or another rendering's.
+const listed_tools * listed_of(size_t count);
+
 // The tools of this thread's renderings in JSON; none: `list` makes it of those of the inputs.
 template <class Tools, class List>
 common_json tools_in_json(const Tools & tools, const List & list) {
-    const renderings * const options = current_renderings();
-    const bool is_listed = options != nullptr && options->listed != nullptr && options->listed->list.size() == tools.size();
-    return is_listed ? options->listed->list : list(tools);
+    const listed_tools * const listed = listed_of(tools.size());
+    return listed == nullptr ? list(tools) : listed->list;
 }
 
 // Sets the variables of a template, and removes those that it must not get. Strings of the request are marked, those of which templates

@@ -2,6 +2,7 @@
 
 #if defined(SVC_PACKED_GEMM)
 
+#include "expert_rows.h"
 #include "packed_floats.h"
 #include "packed_kernels.h"
 
@@ -91,54 +92,6 @@ const float * row_of(const struct ggml_tensor * t, int64_t i) {
     return (const float *) ((const char *) t->data + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3]);
 }
 
-// Rows of A sorted by expert, in groups of at most ROWS_MAX rows of one expert.
-struct expert_rows {
-    int32_t n_rows, n_experts;
-    int32_t * rows;  // [n_rows] token * choices + choice
-    int32_t * first;  // [groups + 1] start of a group in `rows`
-    int32_t * expert;  // [groups]
-    int32_t * start;  // [n_experts + 1] start of an expert in `rows`; the last finally is the number of groups
-    char * blocks;
-
-    expert_rows(const struct ggml_tensor * dst, void * memory) {
-        const struct ggml_tensor * ids = dst->src[2];
-        n_rows = ids->ne[0] * ids->ne[1];
-        n_experts = dst->src[0]->ne[2];
-        rows = (int32_t *) memory;
-        first = rows + n_rows;
-        expert = first + groups_max() + 1;
-        start = expert + groups_max();
-        blocks = (char *) GGML_PAD((uintptr_t) (start + n_experts + 1), 64);
-    }
-
-    int32_t groups_max() const { return std::min(n_rows, n_experts + n_rows / ROWS_MAX); }
-    int32_t groups() const { return start[n_experts]; }
-
-    size_t ints() const { return (n_rows + 2 * (size_t) groups_max() + n_experts + 2) * sizeof(int32_t) + 64; }
-
-    void sort(const struct ggml_tensor * ids) {
-        const auto id = [&](int32_t row) {
-            const char * at = (const char *) ids->data + row / ids->ne[0] * ids->nb[1] + row % ids->ne[0] * ids->nb[0];
-            const int32_t e = *(const int32_t *) at;
-            GGML_ASSERT(e >= 0 && e < n_experts);
-            return e;
-        };
-        std::fill(start, start + n_experts + 1, 0);
-        for (int32_t row = 0; row < n_rows; ++row) ++start[id(row) + 1];
-        for (int32_t e = 0; e < n_experts; ++e) start[e + 1] += start[e];
-        for (int32_t row = 0; row < n_rows; ++row) rows[start[id(row)]++] = row;  // `start` now has each expert's end
-        int32_t n = 0;
-        for (int32_t e = 0, from = 0; e < n_experts; from = start[e++]) {
-            for (int32_t at = from; at < start[e]; at += ROWS_MAX) {
-                first[n] = at;
-                expert[n++] = e;
-            }
-        }
-        first[n] = n_rows;
-        start[n_experts] = n;
-    }
-};
-
 // Bytes of the activations of a group of at most ROWS_MAX rows in the form that the kernel of a type reads; 0 if it reads them as they are.
 template <typename TB>
 size_t group_size(int K) {
@@ -200,10 +153,6 @@ void multiply_group(const char * A, int K, int rows, const Row & row, int column
 int chunk_columns(size_t column_size, int per_thread) {
     return std::min(per_thread, (int) std::max<size_t>(1, 512 * 1024 / column_size));
 }
-
-}  // namespace
-
-namespace {
 
 // Bytes of the converted activations of a product.
 size_t input_size(const struct ggml_tensor * product) {
