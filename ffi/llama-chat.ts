@@ -15,7 +15,7 @@ import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
-import { PlanAhead, PlannedAnswers } from "./planned-answers.ts";
+import { PlanAhead, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { Recent } from "./recent.ts";
 import { refusal } from "./render-refusal.ts";
 import {
@@ -27,7 +27,7 @@ import {
   renderRequest,
   type ToolTexts,
 } from "./render-request.ts";
-import { cText, type Handle, nativeText, takeText } from "./text.ts";
+import { cText, type Handle, nativeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
@@ -128,7 +128,7 @@ export class LlamaTemplates {
     if (handle === null) return undefined;
     try {
       if (this.native.svc_render_wait(handle, PROBE_WAIT_MS) <= 0) return undefined;
-      return JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+      return renderInfo(this.native, handle);
     } finally {
       this.native.svc_render_free(handle);
     }
@@ -178,7 +178,7 @@ export class LlamaTemplates {
       if (state === 0) return undefined;
       if (state > 0) {
         this.typed ||= limits.typed;
-        const info = prompt.type === "chat" ? this.info(handle) : undefined;
+        const info = prompt.type === "chat" ? renderInfo(this.native, handle) : undefined;
         if (info === undefined || limits.generic || !lacksCalls(info))
           return this.readyOrFreed(handle, prompt, info, rendering.files);
         this.generic = true;
@@ -227,10 +227,6 @@ export class LlamaTemplates {
     }
     const { data, size } = files.columns();
     return this.native.svc_render_media_begin(this.chat, this.media.handle, request, data.length, data, size);
-  }
-
-  private info(handle: Handle): RenderInfo {
-    return JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
   }
 
   private readyOrFreed(...[handle, ...facts]: Parameters<LlamaTemplates["ready"]>): RenderedPrompt {

@@ -29,6 +29,11 @@ type Rendered = readonly [Handle, ChatPrompt, RenderInfo];
 /** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a literal trigger string. */
 const TRIGGER_WORD = 1;
 
+/** What a rendered prompt says of its answer. */
+export function renderInfo(native: Native, handle: Handle): RenderInfo {
+  return JSON.parse(takeText(native, native.svc_render_info(handle)));
+}
+
 export class PlannedAnswers {
   private readonly native: Native;
   private readonly model: Handle;
@@ -84,7 +89,7 @@ export class PlannedAnswers {
     { content }: PlannedContent,
     expected: ExpectedCalls | undefined,
   ): RenderInfo {
-    const info: RenderInfo = JSON.parse(takeText(this.native, this.native.svc_render_info(handle)));
+    const info = renderInfo(this.native, handle);
     if (!info.calls || lacksCalls(info)) return info;
     try {
       this.planner(handle, prompt, info, this.toolMarkers(handle, prompt, info), expected)(content);
