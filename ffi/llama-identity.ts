@@ -21,8 +21,8 @@ interface FileIdentity {
 interface IdentityParts {
   /** Files of the model and of adapters that are part of it. */
   readonly files: readonly string[];
-  /** File of the draft model, whose cells are copied with the model's. */
-  readonly draft: string | undefined;
+  /** File of the draft model, whose cells are copied with the model's; at most one. */
+  readonly drafts: readonly string[];
   readonly cacheType: string;
   /** Instruction set and kernels. */
   readonly kernels: string;
@@ -39,7 +39,8 @@ export function newIdentity(
   const files = adapterPath === undefined ? [path] : [path, adapterPath];
   const isInvariant = batchInvariant === true;
   const draft = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
-  return new LlamaIdentity({ files, draft, cacheType, kernels: kernelsOf(native), isInvariant });
+  const drafts = draft === undefined ? [] : [draft];
+  return new LlamaIdentity({ files, drafts, cacheType, kernels: kernelsOf(native), isInvariant });
 }
 
 /** Instruction set and kernels. */
@@ -51,6 +52,7 @@ function kernelsOf(native: Native): string {
 export class LlamaIdentity {
   private readonly parts: IdentityParts;
   private files: readonly FileIdentity[] | undefined; // read at the first use
+  private drafts: readonly FileIdentity[] | undefined;
   private readonly adapters = new Map<AdapterId, FileIdentity>();
 
   constructor(parts: IdentityParts) {
@@ -69,12 +71,10 @@ export class LlamaIdentity {
 
   /** Of cells: also by the files' times of change, since their middles are not hashed. */
   ofCells(adapter: AdapterId): string {
-    const { cacheType, kernels, isInvariant } = this.parts;
-    const files = [...this.filesOf(adapter), ...this.draftFile()].map(({ size, mtimeMs, hash }) => [
-      size,
-      mtimeMs,
-      hash,
-    ]);
+    const { cacheType, kernels, isInvariant, drafts } = this.parts;
+    this.drafts ??= drafts.map(fileIdentity);
+    const all = [...this.filesOf(adapter), ...this.drafts];
+    const files = all.map(({ size, mtimeMs, hash }) => [size, mtimeMs, hash]);
     return JSON.stringify([manifestHash(NATIVE), cacheType, isInvariant ? kernels : "", ...files]);
   }
 
@@ -83,10 +83,6 @@ export class LlamaIdentity {
     const { cacheType, kernels, isInvariant } = this.parts;
     const files = this.filesOf(adapter).map(({ size, hash }) => [size, hash]);
     return JSON.stringify([manifestHash(NATIVE), cacheType, kernels, isInvariant, ...files]);
-  }
-
-  private draftFile(): readonly FileIdentity[] {
-    return this.parts.draft === undefined ? [] : [fileIdentity(this.parts.draft)];
   }
 
   private filesOf(adapter: AdapterId): readonly FileIdentity[] {

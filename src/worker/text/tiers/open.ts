@@ -27,7 +27,7 @@ export function openTiers(
   if (source === undefined) {
     if (options.disk !== undefined)
       console.error(
-        "engine: the KV cache of this model is not kept on disk: it has moving windows, states that cannot be saved, or a draft model",
+        "engine: the KV cache of this model is not kept on disk: it has moving windows, or states that cannot be saved",
       );
     return undefined;
   }
