@@ -82,8 +82,18 @@ describeInBrowser("a conversation", () => {
       expect(await violations(page)).toEqual([]);
       await folder.getByRole("button", { name: /^Sea/ }).click();
       await folder.getByRole("link").waitFor({ state: "detached" });
+      await page.addInitScript(() => {
+        const focusOnce = new MutationObserver(() => {
+          const box = document.getElementById("search");
+          box?.focus();
+          if (box !== null) focusOnce.disconnect();
+        });
+        focusOnce.observe(document, { childList: true, subtree: true });
+      });
       await page.reload();
       await folder.waitFor();
+      await page.getByLabel("Message").waitFor();
+      expect(await page.locator("#search:focus").count()).toBe(1); // the message box has left the focus
       expect(await folder.getByRole("link").count()).toBe(0);
       await page.getByLabel("Search conversations").fill("whales");
       await folder.getByRole("link", { name: "Whales" }).waitFor();

@@ -21,6 +21,7 @@ import { Icon } from "./icon.tsx";
 import { COMPOSER_ID } from "./layout.ts";
 import { MicrophoneButton } from "./microphone.tsx";
 import { menuAttributes, PromptMenuView, usePromptMenu } from "./prompt-menu.tsx";
+import { isTextBox } from "./text-box.ts";
 import { t } from "../texts/texts.ts";
 
 /** Largest height of the text box, CSS pixels. */
@@ -142,6 +143,7 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
     box.style.height = `${Math.min(HEIGHT_MAX, box.scrollHeight)}px`;
   }, [text]);
   useEffect(() => {
+    if (isTextBox(document.activeElement)) return; // the user began to type elsewhere while this was loaded
     if (matchMedia("(pointer: fine)").matches) area.current?.focus(); // on a phone, focus would open the keyboard
   }, []);
   const menu = usePromptMenu(conversation.id, text);

@@ -9,6 +9,7 @@ import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
 import { COMPOSER_ID, isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
 import { isPaletteOpen } from "./palette.tsx";
+import { isTextBox } from "./text-box.ts";
 import { t } from "../texts/texts.ts";
 
 interface Shortcut {
@@ -21,14 +22,19 @@ interface Shortcut {
 }
 
 const withCommand = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey;
-const plain = (event: KeyboardEvent): boolean => !withCommand(event) && !event.altKey && !isTyping(event);
+const plain = (event: KeyboardEvent): boolean =>
+  !withCommand(event) && !event.altKey && !isTextBox(event.target);
 
 const SHORTCUTS: readonly Shortcut[] = [
   {
     keys: "Ctrl Shift O",
     what: () => t.chat.new,
     fits: (event) => withCommand(event) && event.shiftKey && event.key.toLowerCase() === "o",
-    run: () => (go({ page: "chat" }), true),
+    run: () => {
+      if (document.activeElement instanceof HTMLElement) document.activeElement.blur(); // the message box takes the focus
+      go({ page: "chat" });
+      return true;
+    },
   },
   {
     keys: "Ctrl K",
@@ -129,11 +135,4 @@ export function HelpDialog() {
 function keyName(key: string): string {
   const names: Readonly<Record<string, string>> = t.keys.names;
   return names[key] ?? key;
-}
-
-function isTyping({ target }: KeyboardEvent): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
 }

@@ -1,0 +1,8 @@
+// Elements that take what is typed.
+
+export function isTextBox(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}
