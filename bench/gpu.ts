@@ -12,7 +12,7 @@ import { type LoadOptions, loadArgs, type LoadResult } from "./load.ts";
 import { CACHE, type Peer, SVC } from "./peer.ts";
 import { type RunningServer, startServer } from "./servers.ts";
 
-const USAGE = `usage: bench/gpu.sh [--backends vulkan,cuda] [--models 0.6b,8b] [--streams 1,8,64] [--prompts 4096,32768]
+const USAGE = `usage: bench/gpu.sh [--backends vulkan,cuda] [--models 0.6b,moe,8b] [--streams 1,8,64] [--prompts 4096,32768]
                     [--max 128] [--requests 3] [--vulkan FILE] [--cuda FILE] [--llama-server PROGRAM]
 
 --vulkan, --cuda: the library of the back end, where svc has not installed it on this machine already
@@ -160,7 +160,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       backends: { type: "string", default: BACKENDS.map(({ name }) => name).join(",") },
-      models: { type: "string", default: "0.6b,8b" },
+      models: { type: "string", default: "0.6b,moe,8b" },
       streams: { type: "string", default: "1,8,64" },
       prompts: { type: "string", default: "4096,32768" },
       max: { type: "string", default: "128" },
