@@ -6,6 +6,7 @@ import { unpackGrammar, unpackLibraries, unpackSpeech } from "../../ffi/embedded
 import { GrammarEngine } from "../../ffi/grammar.ts";
 import { type Native, openGrammar, openNative, openSpeech, type SpeechNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama.ts";
+import { installedBackends } from "../../src/backends/store.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "./tmp.ts";
 
@@ -52,9 +53,15 @@ export function speechNative(): SpeechNative {
   return (speech ??= openSpeech(unpackSpeech(cacheDir())));
 }
 
+/** svc's cache folder whose installed back ends are loaded, so that layers are placed on their devices; usually none is. */
+const BACKENDS_DIR = process.env.SVC_TEST_BACKENDS;
+
 /** The shim. */
 export function native(): Native {
-  return (opened ??= openNative(libraryDir(), 0));
+  const backends = BACKENDS_DIR === undefined ? [] : installedBackends(BACKENDS_DIR);
+  return (opened ??= openNative(libraryDir(), 0, backends, (failure) => {
+    throw new Error(failure);
+  }));
 }
 
 const OPTIONS: TextOptions = {
@@ -68,7 +75,8 @@ const OPTIONS: TextOptions = {
   threads: 2,
   batch: 512,
   ubatch: 256,
-  deviceLayers: 0,
+  deviceLayers: BACKENDS_DIR === undefined ? 0 : -1,
+  placement: {},
   verbosity: 0,
 };
 

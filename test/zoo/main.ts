@@ -1,5 +1,6 @@
 // `npm run test:zoo`: small models of many architectures with random weights, through our engine and through llama.cpp's
 // unpatched libraries of the same release. Each runs in processes of its own. Prints a table; --write puts it into docs.
+// --devices CACHE: ours with all layers on the devices of the back ends that are installed in svc's folder there.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,6 +32,7 @@ interface Outcome<T> {
 async function child<T>(file: string, args: readonly string[], input = ""): Promise<Outcome<T>> {
   const command = [process.execPath, join(import.meta.dir, file), ...args];
   const options = {
+    env: process.env, // with what was added here
     stdin: Buffer.from(input),
     stdout: "pipe",
     stderr: "pipe",
@@ -123,6 +125,9 @@ async function main(names: readonly string[], write: boolean): Promise<boolean> 
   return failed.length === 0;
 }
 
-const { values } = parseArgs({ options: { only: { type: "string" }, write: { type: "boolean" } } });
+const { values } = parseArgs({
+  options: { only: { type: "string" }, devices: { type: "string" }, write: { type: "boolean" } },
+});
+if (values.devices !== undefined) process.env.SVC_TEST_BACKENDS = values.devices; // of the child processes
 const chosen = values.only?.split(",") ?? ARCHITECTURE_NAMES;
 process.exit((await main(chosen, values.write === true)) ? 0 : 1);
