@@ -1,9 +1,9 @@
 // Mesa's software device for the tests in this folder: its environment, and the back end in a cache of its own.
 
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
+import { preloadLibrary } from "./preload.ts";
 
 export const IS_WANTED = process.env["SVC_VULKAN_TESTS"] === "1";
 /** Builds, and shaders that no other test compiles: most of a minute each on two cores. */
@@ -14,6 +14,7 @@ if (IS_WANTED && !existsSync(LAVAPIPE))
 
 /** Shaders are compiled once for all tests of a file; the first compilation takes most of a minute on two cores. */
 const ENV = {
+  ...(IS_WANTED ? { LD_PRELOAD: preloadLibrary() } : {}),
   // ggml leaves software devices out unless they are chosen.
   GGML_VK_VISIBLE_DEVICES: "0",
   VK_DRIVER_FILES: LAVAPIPE,
@@ -29,17 +30,6 @@ export async function installVulkan(): Promise<string> {
   const { exit, out, err } = await runBinary(["backend", "install", "vulkan", ...from], OPTIONS);
   if (exit !== 0) throw new Error(`the back end could not be installed: ${err}`);
   return out;
-}
-
-/** A library for LD_PRELOAD that makes the driver fail and counts its memory (faults.c). */
-export function preloadLibrary(): string {
-  const library = join(newFolder(), "faults.so");
-  const compiler = Bun.which("cc");
-  if (compiler === null) throw new Error("a C compiler is missing (Debian: gcc)");
-  const source = join(import.meta.dir, "faults.c");
-  const { success, stderr } = Bun.spawnSync([compiler, "-shared", "-fPIC", "-O1", "-o", library, source]);
-  if (!success) throw new Error(`faults.c could not be compiled: ${stderr.toString()}`);
-  return library;
 }
 
 /** What tests read of /v1/system/info; the shape is tested elsewhere. */

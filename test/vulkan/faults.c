@@ -1,4 +1,5 @@
-// Makes a Vulkan driver fail on demand and counts the memory that it hands out, for tests. Loaded before everything else (LD_PRELOAD).
+// Makes a Vulkan driver fail on demand, counts the memory that it hands out and never destroys its buffers, for tests. Loaded before
+// everything else (LD_PRELOAD).
 // SVC_TEST_MEMORY names a file for the bytes that are allocated now. SVC_TEST_FAULT names a file, whose
 // first word is read at each call that may fail: "lost" the device is lost, "memory" it is out of memory, "hang" a submission never
 // returns, "crash" the driver crashes. Any other word, or no file: the driver works.
@@ -83,6 +84,13 @@ static void free_memory(void * device, void * memory, const void * allocator) {
     real_free(device, memory, allocator);
 }
 
+// ggml binds all descriptors of a set, also those that the shader does not read and that were written for an earlier one. Vulkan allows
+// their buffers to be destroyed. The software device of Mesa 22.3 counts references in these freed objects and corrupts the heap. Only
+// the object stays: its memory is freed by vkFreeMemory.
+static void keep_buffer(void * device, void * buffer, const void * allocator) {
+    (void) device, (void) buffer, (void) allocator;
+}
+
 static function device_function(void * device, const char * name);
 
 static function replaced(function found, const char * name) {
@@ -99,6 +107,7 @@ static function replaced(function found, const char * name) {
         real_free = (release) found;
         return (function) free_memory;
     }
+    if (strcmp(name, "vkDestroyBuffer") == 0) return (function) keep_buffer;
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         real_device = (lookup) found;
         return (function) device_function;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { newFolder, runBinary, type RunOptions, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, postChat } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
-import { devicesOf, installVulkan, IS_WANTED, OPTIONS, preloadLibrary, systemOf } from "./device.ts";
+import { devicesOf, installVulkan, IS_WANTED, OPTIONS, systemOf } from "./device.ts";
 
 const LIMIT_MS = 120_000;
 
@@ -27,11 +27,8 @@ async function answerAfterAll(server: Server): Promise<string> {
 }
 
 describe.skipIf(!IS_WANTED)("faults of a device", () => {
-  let library = "";
-
   beforeAll(async () => {
     await installVulkan();
-    library = preloadLibrary();
   }, 180_000);
 
   /** A server whose driver works until `inject` is called. */
@@ -39,7 +36,7 @@ describe.skipIf(!IS_WANTED)("faults of a device", () => {
     const file = join(newFolder(), "fault");
     const inject = (fault: string): void => writeFileSync(file, fault);
     inject(first);
-    const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_FAULT: file };
+    const env = { ...OPTIONS.env, SVC_TEST_FAULT: file };
     const options: RunOptions = { ...OPTIONS, env };
     return { inject, server: await startServer(flags, options) };
   }
@@ -101,7 +98,7 @@ describe.skipIf(!IS_WANTED)("faults of a device", () => {
     expect((await systemOf(server)).models[0]?.device_fault).toContain("Vulkan0");
     const file = join(newFolder(), "fault");
     writeFileSync(file, "memory");
-    const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_FAULT: file };
+    const env = { ...OPTIONS.env, SVC_TEST_FAULT: file };
     const refused = await runBinary(["serve", "--port", "0"], { ...OPTIONS, env });
     expect([refused.exit, refused.err]).toEqual([1, expect.stringMatching(/Vulkan0 buffer/)]);
   }, 120_000);

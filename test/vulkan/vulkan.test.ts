@@ -8,16 +8,7 @@ import { ask, CAPITAL, completeText, postChat } from "../helpers/chat-client.ts"
 import { TINY_PATH } from "../helpers/native.ts";
 import { plain } from "../helpers/drawn-media.ts";
 import { writeProjector } from "../helpers/write-projector.ts";
-import {
-  devicesOf,
-  installVulkan,
-  IS_SLOW,
-  IS_WANTED,
-  killEngine,
-  OPTIONS,
-  preloadLibrary,
-  systemOf,
-} from "./device.ts";
+import { devicesOf, installVulkan, IS_SLOW, IS_WANTED, killEngine, OPTIONS, systemOf } from "./device.ts";
 
 const QUESTIONS = ["What is 12 + 30?", "What is the capital of France?"];
 
@@ -90,10 +81,9 @@ describe.skipIf(!IS_WANTED)("Vulkan on a software device", () => {
         modelWidth: 256,
         images: { width: 512, ffn: 1024, heads: 8, layers: 4, edge: 224, patch: 14 },
       });
-      const library = preloadLibrary();
       const measured = async (flags: readonly string[], content?: readonly unknown[]) => {
         const memory = join(newFolder(), "bytes");
-        const env = { ...OPTIONS.env, LD_PRELOAD: library, SVC_TEST_MEMORY: memory };
+        const env = { ...OPTIONS.env, SVC_TEST_MEMORY: memory };
         const server = await startServer(flags, { ...OPTIONS, env });
         await completeText(server.url, ask(CAPITAL)); // it is loaded then
         if (content !== undefined)

@@ -16,6 +16,7 @@ import {
   SCENARIOS,
   type SubjectReport,
 } from "./report.ts";
+import { preloadLibrary } from "../vulkan/preload.ts";
 import { holds, type Row, rowText, tablePage } from "./table.ts";
 
 /** No architecture takes a tenth of it on an idle machine. */
@@ -128,6 +129,8 @@ async function main(names: readonly string[], write: boolean): Promise<boolean> 
 const { values } = parseArgs({
   options: { only: { type: "string" }, devices: { type: "string" }, write: { type: "boolean" } },
 });
-if (values.devices !== undefined) process.env.SVC_TEST_BACKENDS = values.devices; // of the child processes
+// Of the child processes:
+if (values.devices !== undefined) process.env.SVC_TEST_BACKENDS = values.devices;
+if (process.env.VK_DRIVER_FILES?.includes("lvp_icd")) process.env.LD_PRELOAD = preloadLibrary(); // faults.c says why
 const chosen = values.only?.split(",") ?? ARCHITECTURE_NAMES;
 process.exit((await main(chosen, values.write === true)) ? 0 : 1);

@@ -1,5 +1,5 @@
 // One architecture through our engine and our libraries, in a process of its own: what it answers in each situation, as JSON on
-// stdout. usage: bun test/zoo/subject.ts NAME MODEL_DIR
+// stdout. usage: bun test/zoo/subject.ts NAME MODEL_DIR [drafted]; the last word leaves the other situations out
 
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { ServiceError } from "../../src/core/error.ts";
@@ -177,10 +177,12 @@ async function drafted(path: string): Promise<{ drafted?: Scenario }> {
   return { drafted: { answers, count: draftTokens } };
 }
 
-const [name = "", dir = ""] = process.argv.slice(2);
-const path = architectureModel(name, dir);
-const backend = await tinyBackend(SIZES, path);
-const embeds = architecture(name).traits.includes("embeds");
-const report = embeds ? embedded(path, backend) : await generated(path, backend);
-await Bun.write(Bun.stdout, JSON.stringify(report));
+async function report(name: string, path: string, only?: string): Promise<SubjectReport> {
+  if (only === "drafted") return { path, maxSeqs: SEQUENCES, scenarios: await drafted(path) };
+  const backend = await tinyBackend(SIZES, path);
+  return architecture(name).traits.includes("embeds") ? embedded(path, backend) : generated(path, backend);
+}
+
+const [name = "", dir = "", only] = process.argv.slice(2);
+await Bun.write(Bun.stdout, JSON.stringify(await report(name, architectureModel(name, dir), only)));
 process.exit(0);
