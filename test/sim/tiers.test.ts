@@ -4,6 +4,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { truncateSync } from "node:fs";
 import { join } from "node:path";
+import type { CellBackend } from "../../src/worker/text/backend.ts";
+import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
+import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import type { FakeOptions } from "../helpers/fake-backend.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { ask, diskIn, inMemory, onDisk, settle, SMALL, words, written } from "../helpers/tier-worlds.ts";
@@ -24,6 +27,36 @@ describe("memory", () => {
     expect(world.engine.stats()).toMatchObject({ tierBadBlocks: 0, tierReadTokens: 0 });
     expect(world.engine.stats().tierTokens).toBeGreaterThanOrEqual(4 * 288);
     world.expectEmpty();
+  });
+
+  test("of a device's cells no copies are made that take as long as computing them, but for some to measure it again", () => {
+    const run = (copyMs: number): { computed: number; bytes: number } => {
+      let clock = 0;
+      const world = new World(SMALL, {
+        prefixCacheN: 2,
+        tiers: ({ cellCopies }) => {
+          if (cellCopies === undefined) throw new Error("cells can be copied");
+          const save: CellBackend["save"] = (...range) => {
+            clock += copyMs;
+            return cellCopies.save(...range);
+          };
+          const memory = new MemoryTier(1 << 20);
+          const cells = { ...cellCopies, save };
+          const deps = { identity: cells.identity, cells, memory, onRead: () => undefined };
+          return new CacheTiers({ ...deps, isOnDevice: true, now: () => clock });
+        },
+      });
+      const chance = random(1);
+      const users = Array.from({ length: 6 }, () => words(300, chance));
+      users.forEach((prompt, id) => ask(world, id, prompt));
+      const computed = users.map((prompt, id) => ask(world, 10 + id, [...prompt, 1, 2, 3]));
+      return { computed: Math.min(...computed), bytes: world.engine.stats().tierBytes };
+    };
+    const [dear, cheap] = [run(1000), run(0.001)];
+    expect(cheap.computed).toBeLessThanOrEqual(303 - 288);
+    expect(dear.computed).toBeGreaterThanOrEqual(303 - 64); // two blocks of the first user
+    expect(dear.bytes).toBeGreaterThan(0);
+    expect(dear.bytes).toBeLessThan(0.1 * cheap.bytes);
   });
 
   test("it is bounded, and forgets the ends of the prompts used least recently", () => {

@@ -189,7 +189,10 @@ export class TextWork implements EngineWork {
         prefixCacheN,
         prefillShare,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
-        tiers: openTiers(this.options.tiers, backend, () => this.wake?.()),
+        tiers: openTiers(this.options.tiers, backend, {
+          wake: () => this.wake?.(),
+          isOnDevice: (backend.info.placement?.device_layers ?? 0) > 0,
+        }),
         drafts: speculative?.type === "ngram",
         multiStepMs: noKvCache ? 0 : profileOf(backend.info.placement).multiStepMs,
         noKvCache,

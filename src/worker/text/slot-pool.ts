@@ -64,9 +64,9 @@ export class SlotPool {
     if (oldest !== undefined) this.evict(oldest);
   }
 
-  /** Drops a kept prefix once the tiers have a copy. */
+  /** Drops a kept prefix, once the tiers have a copy where one pays. */
   evict(kept: Kept): void {
-    if (kept.run !== undefined) while (this.tiers?.save(kept.run, kept.slot) === true);
+    if (kept.run !== undefined) this.tiers?.saveFrom(kept.run, kept.slot, 0);
     this.drop(kept);
   }
 

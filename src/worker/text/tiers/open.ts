@@ -12,14 +12,21 @@ const MEMORY_SHARE = 0.125;
 /** Free memory below which blocks give way to other programs, bytes. */
 const FREE_BYTES_MIN = 512 * 1024 * 1024;
 
+interface TierSurroundings {
+  /** There may be work again. */
+  readonly wake: () => void;
+  /** Layers of the model are on a device. */
+  readonly isOnDevice: boolean;
+}
+
 /**
  * The tiers of an engine; undefined where none are wanted, or neither cells nor states can be copied. A disk that cannot be
- * used is reported and left out. `wake`: there may be work again.
+ * used is reported and left out.
  */
 export function openTiers(
   options: TierOptions | undefined,
   { cellCopies: cells, states }: Backend,
-  wake: () => void,
+  { wake, isOnDevice }: TierSurroundings,
 ): CacheTiers | undefined {
   if (options === undefined) return undefined;
   const isAlone = states?.alone === true && options.disk !== undefined; // in memory, states have a store of their own
@@ -41,6 +48,7 @@ export function openTiers(
     memory,
     disk,
     remembers: true,
+    isOnDevice,
     onRead: wake,
     now: () => performance.now(),
   });

@@ -23,6 +23,10 @@ const AHEAD_MAX = 16;
 const READ_SHARE = 0.5;
 /** Where restoring has been slower than computing, one of this many prompts tries it again. */
 const RETRY_EVERY = 16;
+/** Most that copying a token of a device may take of the time that computing it does: not every copy is restored. */
+const COPY_SHARE = 0.25;
+/** Where copies cost more, one step of this number makes one, to measure it again. */
+const COPY_RETRY_EVERY = 1024;
 /** Tokens of the first piece, whose time is unknown, and the most of one. */
 const FIRST_PIECE_TOKENS = 4 * BLOCK_TOKENS;
 const PIECE_TOKENS_MAX = 4096;
@@ -41,6 +45,8 @@ export interface TierDeps {
   readonly disk?: DiskTier | undefined;
   /** Whether the disk remembers the prefixes used last, for the next engine. */
   readonly remembers?: boolean;
+  /** Cells are on a device, which computes some tokens as fast as they can be copied: copies are made only where they are cheap. */
+  readonly isOnDevice?: boolean;
   /** Some of a sequence's blocks have been read: they can be restored, or, after the last ones, it may be admitted. */
   readonly onRead: () => void;
   /** Monotonic milliseconds. */
@@ -103,6 +109,7 @@ export class CacheTiers {
   private readonly reads = new Map<BlockKey, Promise<Uint8Array | undefined>>();
   private readonly restoring = new Cost();
   private readonly reading = new Cost();
+  private readonly copying = new Cost(COPY_RETRY_EVERY);
   private readonly recents: RecentPrefixes | undefined;
   private readonly states: StateFiles | undefined;
   private restoredTokens = 0;
@@ -232,14 +239,19 @@ export class CacheTiers {
   mayWrite(run: BlockRun, isNext: boolean): boolean {
     const { disk, cells } = this.deps;
     if (cells === undefined || (disk === undefined ? !isNext : disk.isBusy)) return false;
-    return run.saved < this.keysIn(run).length;
+    return run.saved < this.keysIn(run).length && this.mayCopy();
   }
 
   /** Copies the blocks from token `from` on of a finished prefix that lies in a slot. */
   saveFrom(run: BlockRun, slot: SlotId, from: number): void {
     const keys = this.keysIn(run);
     for (let depth = Math.max(run.saved, from / BLOCK_TOKENS); depth < keys.length; depth++)
-      if (!this.copy(keys[depth], depth, slot)) return;
+      if (!this.mayCopy() || !this.copy(keys[depth], depth, slot)) return;
+  }
+
+  private mayCopy(): boolean {
+    if (this.deps.isOnDevice !== true) return true;
+    return this.prefillTokenMs > 0 && this.copying.isBelow(COPY_SHARE * this.prefillTokenMs);
   }
 
   /** Copies the next block of a finished prefix that lies in a slot. False: all are copied. */
@@ -258,10 +270,12 @@ export class CacheTiers {
 
   /** Copies a block to memory and disk, unless memory has it. False: that has failed. */
   private copy(key: BlockKey | undefined, depth: number, slot: SlotId): boolean {
-    const { memory, disk, cells } = this.deps;
+    const { memory, disk, cells, now } = this.deps;
     if (key === undefined || cells === undefined) return false;
     if (memory.has(key)) return true;
+    const startMs = now();
     const copy = cells.save(slot, depth * BLOCK_TOKENS, (depth + 1) * BLOCK_TOKENS);
+    this.copying.add(now() - startMs, BLOCK_TOKENS);
     if (copy === undefined) return false;
     memory.add(key, copy);
     disk?.write(key, depth, copy);
@@ -358,6 +372,11 @@ class Cost {
   /** 0 while unknown. */
   tokenMs = 0;
   private tries = 0;
+  private readonly retryEvery: number;
+
+  constructor(retryEvery = RETRY_EVERY) {
+    this.retryEvery = retryEvery;
+  }
 
   add(ms: number, tokens: number): void {
     if (tokens === 0) return;
@@ -369,6 +388,6 @@ class Cost {
   /** Whether it is below another cost; sometimes true although it is not, to measure it again. Unknown is 0. */
   isBelow(otherMs: number): boolean {
     if (this.tokenMs === 0 || otherMs === 0 || this.tokenMs < otherMs) return true;
-    return ++this.tries % RETRY_EVERY === 0;
+    return ++this.tries % this.retryEvery === 0;
   }
 }
