@@ -1,6 +1,7 @@
 // Crash message of a process whose native code fails: a failed assertion of llama.cpp, or a memory fault. Without it the runtime
 // reports a crash of its own, requests a report to its authors and leaves a core file.
 
+#include "model.h"
 #include "svc_llama.h"
 
 #ifdef __linux__
@@ -33,6 +34,8 @@ void say(const char * text) {
 void on_crash(int sig) {
     say("svc engine: native code failed (");
     say(name_of(sig));
+    if (svc::device_error()[0] != '\0') say("; ");
+    say(svc::device_error());
     say("). This engine process ends; svc answers its requests with an error and starts another. If it happens again, report "
         "the model, the request and the lines above to the authors of svc.\n");
     prctl(PR_SET_DUMPABLE, 0);  // no core file: it would hold the model and what users wrote

@@ -13,6 +13,8 @@
 #include "log.h"
 
 #include <atomic>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -25,6 +27,13 @@ namespace {
 std::atomic<int> verbosity{0};
 std::mutex log_mutex;
 std::string first_log_error;  // the library reports why a load failed through its log only
+char last_device_error[256] = "";
+
+// "CUDA error: out of memory", after which ggml ends the process.
+bool is_device_error(const char * text) {
+    const char * found = strstr(text, " error: ");
+    return found != nullptr && found - text <= 4;
+}
 
 void on_log(ggml_log_level level, const char * text, void *) {
     static ggml_log_level previous = GGML_LOG_LEVEL_INFO;
@@ -34,6 +43,9 @@ void on_log(ggml_log_level level, const char * text, void *) {
     if (actual == GGML_LOG_LEVEL_ERROR && first_log_error.empty()) {  // what follows the first only reports that it failed
         first_log_error = text;
         while (!first_log_error.empty() && first_log_error.back() == '\n') first_log_error.pop_back();
+    }
+    if (actual == GGML_LOG_LEVEL_ERROR && is_device_error(text)) {
+        snprintf(last_device_error, sizeof(last_device_error), "%.*s", (int) strcspn(text, "\n"), text);
     }
     const int needed = actual == GGML_LOG_LEVEL_ERROR ? 1 : actual == GGML_LOG_LEVEL_WARN ? 1
         : actual == GGML_LOG_LEVEL_INFO                                                   ? 2
@@ -112,6 +124,8 @@ std::string svc::take_log_error() {
     text.swap(first_log_error);
     return text;
 }
+
+const char * svc::device_error() { return last_device_error; }
 
 const char * svc_abi_hash(void) { return SVC_ABI_HASH; }
 

@@ -12,6 +12,8 @@ namespace svc {
 // Where the libraries' log goes, and the first error since it was last asked for: all that some failures say.
 ggml_log_callback log_callback();
 std::string take_log_error();
+// The last error of a device that a back end has logged, empty before that. For the handler of crashes: it waits for no lock.
+const char * device_error();
 
 // Parameters from the columns of svc_load_begin and of svc_context_new.
 llama_model_params load_params(const int32_t * columns, int32_t n);

@@ -7,7 +7,8 @@ import { NATIVE } from "../../ffi/embedded.ts";
 import { abiHash } from "../../ffi/generate.ts";
 import { ABI_HASH } from "../../ffi/symbols.ts";
 import { cText, nativeText, takeText } from "../../ffi/text.ts";
-import { native, tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { upstream } from "../../ffi/names.ts";
+import { libraryDir, native, tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { refusal } from "../helpers/refusal.ts";
 
@@ -74,4 +75,24 @@ describe("invalid model files are rejected with a reason", () => {
 test("system information names a CPU device", () => {
   const info = JSON.parse(takeText(native(), native().svc_system_info()));
   expect(info.devices.map((device: { type: string }) => device.type)).toContain("cpu");
+});
+
+test.if(process.platform === "linux")("an engine that an error of a device ends says so", async () => {
+  const dir = libraryDir();
+  const script = `
+    import { dlopen } from "bun:ffi";
+    import { openNative } from "${join(import.meta.dir, "../../ffi/library.ts")}";
+    openNative("${dir}", 0).svc_catch_crashes();
+    const { symbols: ggml } = dlopen("${join(dir, upstream("ggml-base"))}", {
+      ggml_log_internal: { args: ["i32", "buffer"], returns: "void" },
+    });
+    const ERROR = 4;
+    for (const text of ["CUDA error: out of memory", "  current device: 0, in function decode", "what a user wrote"])
+      ggml.ggml_log_internal(ERROR, Buffer.from(text + "\\n\\0"));
+    dlopen("libc.so.6", { abort: { args: [], returns: "void" } }).symbols.abort();`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "ignore", stderr: "pipe" });
+  const [said] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  expect(child.signalCode).toBe("SIGABRT");
+  expect(said).toContain(" or memory ran out; CUDA error: out of memory). This engine process ends");
+  expect(said).not.toContain("user");
 });
