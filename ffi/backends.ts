@@ -49,7 +49,8 @@ function loadFailure(path: string, needs: readonly NeededLibrary[]): string {
     dlopen: { args: ["buffer", "i32"], returns: "ptr" },
     dlerror: { args: [], returns: "ptr" },
   });
-  if (libc.dlopen(Buffer.from(`${path}\0`), RTLD_NOW) !== null) return "llama.cpp does not accept it";
+  if (libc.dlopen(Buffer.from(`${path}\0`), RTLD_NOW) !== null)
+    return "it finds no driver of a device that it can use";
   const reason = nativeText(libc.dlerror()).replaceAll(`${path}: `, "");
   const [symbol] = /(?<=undefined symbol: )\w+/.exec(reason) ?? [];
   if (symbol === undefined) return reason;

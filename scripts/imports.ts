@@ -123,6 +123,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       ),
       ...rooms("state", "system", "upstream", "video"),
       "ffi/listen-backlog.ts",
+      "ffi/nvml.ts",
       "ffi/usable-cores.ts",
     ],
     why: "the composition root; neither a dialect nor the engine process",

@@ -1,5 +1,7 @@
 // Drivers of graphics cards without their back end: a line at the start, and what `svc doctor --fix` installs.
 
+import { readNvidiaCards } from "../../ffi/nvml.ts";
+import { codeProblem } from "../backends/card-code.ts";
 import { BACKENDS, type BackendKind } from "../backends/catalog.ts";
 import { installedBackends } from "../backends/store.ts";
 import type { Settings } from "../config/settings.ts";
@@ -11,10 +13,19 @@ export interface BackendAdvice {
   readonly maker: string;
 }
 
+/** The loaded drivers; Vulkan is the back end for cards that CUDA's library does not run on. */
+export function usableDrivers(drivers = loadedDrivers(), readCards = readNvidiaCards): readonly CardDriver[] {
+  return drivers.map((driver) => {
+    const kind = BACKENDS.find(({ name }) => name === driver.backend);
+    if (kind?.code === undefined || codeProblem(kind, readCards()) === undefined) return driver;
+    return { ...driver, backend: "vulkan" };
+  });
+}
+
 /** Back ends for the loaded drivers, one for each; none where one is installed. */
 export function missingBackends(
   cacheDir: string,
-  drivers: readonly CardDriver[] = loadedDrivers(),
+  drivers: readonly CardDriver[] = usableDrivers(),
 ): readonly BackendAdvice[] {
   if (installedBackends(cacheDir).length > 0) return [];
   const advice = drivers.flatMap(({ maker, backend }) => {
@@ -28,7 +39,7 @@ export function missingBackends(
 export function startHint(
   { models }: Pick<Settings, "models">,
   cacheDir: string,
-  drivers: readonly CardDriver[] = loadedDrivers(),
+  drivers: readonly CardDriver[] = usableDrivers(),
 ): string | undefined {
   const mayUse = models.some(
     ({ kind, device }) => kind !== "upstream" && !device.cpu && device.device_layers !== 0,

@@ -1,7 +1,9 @@
 // `svc backend`: puts the package, the store and throw-away engines together.
 
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { readNvidiaCards } from "../../ffi/nvml.ts";
+import { codeProblem } from "../backends/card-code.ts";
 import { BACKENDS, type BackendKind, RELEASE } from "../backends/catalog.ts";
 import { isBundled } from "../backends/bundled.ts";
 import { fetchPackage } from "../backends/fetch.ts";
@@ -48,6 +50,9 @@ export async function runBackend(command: BackendCommand, options: BackendOption
     }
     case "install": {
       const { kind, from, index } = command;
+      const isOwn = from !== undefined && existsSync(from) && isOwnBuild(kind, readFileSync(from));
+      const problem = isOwn ? undefined : codeProblem(kind, readNvidiaCards());
+      if (problem !== undefined) throw new StartError(problem);
       await installRuntime(kind, index, options);
       options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
       print(trialText(await installBackend(kind, from, options)));
@@ -162,6 +167,8 @@ async function answer(
     let text = "";
     for await (const event of engine.generate(QUESTION, new AbortController().signal)) {
       if (event.type === "text") text += event.text;
+      if (event.type === "error" && event.error.code === "engine_failed")
+        throw new StartError("the engine process ended when it used the back end; the lines above say why");
       if (event.type === "error") throw new StartError(`the trial engine failed: ${event.error.message}`);
     }
     return { text, ms: performance.now() - started, host };

@@ -8,7 +8,6 @@ import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { loadedDrivers } from "../core/card-drivers.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { DoctorReport, EngineHost } from "../core/system.ts";
 import { EngineClient } from "../engine/client.ts";
@@ -16,6 +15,7 @@ import { spawnEngine } from "../engine/host.ts";
 import type { Models } from "../engine/models.ts";
 import type { System } from "../http/deps.ts";
 import { type DoctorDeps, examine, type ModelFacts } from "../system/doctor.ts";
+import { usableDrivers } from "./backend-advice.ts";
 import { askUpstreams } from "./upstreams.ts";
 import { rpcChecks } from "./rpc.ts";
 import { describeSystem } from "../system/info.ts";
@@ -85,7 +85,7 @@ async function probeHost({
 function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly ModelInfo[]) {
   return {
     models: modelFacts(settings, served, log),
-    drivers: loadedDrivers(),
+    drivers: usableDrivers(),
     rpcChecks: () => rpcChecks(settings.models),
     cacheDir,
     hostname: settings.server.host,

@@ -31,6 +31,18 @@ export interface BackendKind {
   readonly needs: readonly { readonly library: string; readonly symbol: string; readonly from: string }[];
   /** Where those of them come from that the system may lack. */
   readonly wheels: readonly Wheel[];
+  /** Which cards the published library runs on; absent: all that have a driver. */
+  readonly code?: CardCode;
+}
+
+/** Machine code in a library for NVIDIA's cards. */
+export interface CardCode {
+  /** Compute capabilities that it is for, 86 for 8.6. */
+  readonly capabilities: readonly number[];
+  /** CUDA version from which a driver compiles the code for other cards: that of the compiler, 13010 for 13.1. */
+  readonly compiledFrom: number;
+  /** The first driver with it. */
+  readonly driver: string;
 }
 
 /** Folders with vendors' libraries outside the loader's search path. */
@@ -70,6 +82,8 @@ export const BACKENDS: readonly BackendKind[] = [
       { library: "libcublasLt.so.13", symbol: "cublasLtCreate", from: "CUDA 13 (NVIDIA: libcublas-13)" },
       { library: "libcublas.so.13", symbol: "cublasCreate_v2", from: "CUDA 13 (NVIDIA: libcublas-13)" },
     ],
+    // Read from the headers of its fat binaries: kind, compute capability, and the version of PTX, 9.1.
+    code: { capabilities: [86, 89, 120, 121], compiledFrom: 13_010, driver: "590" },
     wheels: [
       {
         project: "nvidia-cuda-runtime",

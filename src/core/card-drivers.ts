@@ -11,6 +11,14 @@ export interface CardDriver {
   readonly isForCards: boolean;
 }
 
+/** NVIDIA's cards, as its driver describes them. */
+export interface NvidiaCards {
+  /** Of the driver: 13000 for CUDA 13.0. */
+  readonly cudaVersion: number;
+  /** `capability`: compute capability, 90 for 9.0. */
+  readonly cards: readonly { readonly name: string; readonly capability: number }[];
+}
+
 /** Where the system shows its drivers. Tests name other folders. */
 interface SystemFolders {
   readonly proc: string;

@@ -3,8 +3,9 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { missingBackends, startHint } from "../../src/app/backend-advice.ts";
-import { RELEASE } from "../../src/backends/catalog.ts";
+import { missingBackends, startHint, usableDrivers } from "../../src/app/backend-advice.ts";
+import { codeProblem } from "../../src/backends/card-code.ts";
+import { BACKENDS, RELEASE } from "../../src/backends/catalog.ts";
 import { defaultModel } from "../../src/config/resolve.ts";
 import { loadedDrivers } from "../../src/core/card-drivers.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -57,4 +58,28 @@ test("the doctor offers one back end for each kind of driver, for integrated gra
     ["cuda", "NVIDIA"],
     ["vulkan", "AMD"],
   ]);
+});
+
+test("a card that CUDA's library has no code for is given the driver it needs, and Vulkan instead", () => {
+  const cuda = BACKENDS.find(({ name }) => name === "cuda");
+  if (cuda === undefined) throw new Error("CUDA is in the catalog");
+  const cards = [
+    { name: "NVIDIA RTX A4000", capability: 86 },
+    { name: "NVIDIA H200", capability: 90 },
+  ];
+  expect(codeProblem(cuda, { cudaVersion: 13_000, cards })).toBe(
+    "back end cuda has no machine code for NVIDIA H200 (compute capability 9.0), and this driver, of CUDA 13.0, cannot compile it: " +
+      "that takes CUDA 13.1. Update NVIDIA's driver to 590 or later, or use: svc backend install vulkan",
+  );
+  expect(codeProblem(cuda, { cudaVersion: 13_010, cards })).toBeUndefined();
+  expect(codeProblem(cuda, { cudaVersion: 13_000, cards: cards.slice(0, 1) })).toBeUndefined();
+  expect(codeProblem(cuda, undefined)).toBeUndefined();
+  const hint = (cudaVersion: number): string | undefined =>
+    startHint(
+      settings,
+      tempDir(),
+      usableDrivers(driversWith(FILES.nvidia), () => ({ cudaVersion, cards })),
+    );
+  expect(hint(13_000)).toContain("`svc backend install vulkan` would use it");
+  expect(hint(13_010)).toContain("`svc backend install cuda` would use it");
 });
