@@ -39,8 +39,8 @@ interface Row {
   readonly placement: string;
 }
 
-/** A word of load.ts is about two tokens of the built-in tokenizer; the row says how many a prompt had. */
-const TOKENS_PER_WORD = 2;
+/** A word of load.ts is about three tokens of the built-in tokenizer; the row says how many a prompt had. */
+const TOKENS_PER_WORD = 3;
 /** Answer to a measured prompt: the first of its tokens may show no text. */
 const PROMPT_ANSWER_TOKENS = 8;
 /** Tokens around a prompt: template and answer. */
