@@ -77,5 +77,6 @@ export function readNvidiaCards(library = LIBRARY): NvidiaCards | undefined {
     };
   });
   nvml.nvmlShutdown();
-  return isRead ? { cudaVersion: version[0] ?? 0, cards } : undefined;
+  const known = cards.filter(({ capability }) => capability > 0);
+  return isRead ? { cudaVersion: version[0] ?? 0, cards: known } : undefined;
 }

@@ -82,7 +82,7 @@ export const BACKENDS: readonly BackendKind[] = [
       { library: "libcublasLt.so.13", symbol: "cublasLtCreate", from: "CUDA 13 (NVIDIA: libcublas-13)" },
       { library: "libcublas.so.13", symbol: "cublasCreate_v2", from: "CUDA 13 (NVIDIA: libcublas-13)" },
     ],
-    // Read from the headers of its fat binaries: kind, compute capability, and the version of PTX, 9.1.
+    // As `cuobjdump --list-elf --list-ptx` of CUDA's tools lists it; the version of PTX is 9.1.
     code: { capabilities: [86, 89, 120, 121], compiledFrom: 13_010, driver: "590" },
     wheels: [
       {

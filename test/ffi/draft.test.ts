@@ -149,7 +149,8 @@ describe.each(PAIRS)("%s drafts", (_name, model, speculative, rightMin) => {
   });
 
   test("eight concurrent answers are unchanged, with aborts and shared prefixes", () => {
-    const asked = PROMPTS.map((text) => request(text));
+    // Short where weights are random: on some devices two tokens are nearly equal later on.
+    const asked = PROMPTS.map((text) => request(text, { maxTokens: rightMin > 0 ? 60 : 24 }));
     expectSame(asked);
     expectSame(asked, [0, 4, 7]);
   });
