@@ -1,16 +1,7 @@
 // Models for graphics cards, made without the network: random weights in the shape of real models, and the built-in model's
 // tokenizer, filled up to their number of tokens.
 
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { exec } from "./exec.ts";
 import { tensorBytes } from "../src/core/gguf-facts.ts";
@@ -26,19 +17,22 @@ const BUILT_IN = join(ROOT, "demo-model/tiny.gguf");
 /** gguf.md, token types. */
 const UNUSED = 5;
 
-/** Shapes to measure; `tiny`, the built-in model, only shows that the script runs. */
-export const GPU_MODELS = { "0.6b": "qwen3-0.6b", moe: "moe", "8b": "8b", tiny: undefined } as const;
+/**
+ * Shapes to measure; `tiny`, the built-in model, only shows that the script runs. `times`: how often the layers are written, because
+ * speed depends on shapes and types, not on values.
+ */
+export const GPU_MODELS = {
+  "0.6b": { shape: SHAPES["qwen3-0.6b"], times: 1 },
+  moe: { shape: SHAPES.moe, times: 1 },
+  "8b": { shape: { ...SHAPES["8b-slice"], layers: 8 }, times: 4 },
+  tiny: undefined,
+} as const;
 export type GpuModel = keyof typeof GPU_MODELS;
-
-/** Layers that are made; a larger model has them several times, because speed depends on shapes and types, not on values. */
-const LAYERS_MADE = { "qwen3-0.6b": 28, moe: 12, "8b": 8 } as const;
-const CHUNK_BYTES = 1 << 26;
 
 /** Path of a model, made if missing: in less than a minute, with 8 GB of temporary space for 8B. */
 export async function ensureGpuModel(name: GpuModel): Promise<string> {
-  const shapeName = GPU_MODELS[name];
-  if (shapeName === undefined) return BUILT_IN;
-  const shape = { ...SHAPES[shapeName], layers: LAYERS_MADE[shapeName] };
+  const model = GPU_MODELS[name];
+  if (model === undefined) return BUILT_IN;
   const folder = join(CACHE, "models");
   const target = join(folder, `gpu-${name}-${QUANTIZATION}.gguf`);
   if (existsSync(target)) return target;
@@ -50,49 +44,33 @@ export async function ensureGpuModel(name: GpuModel): Promise<string> {
   const repeated = `${target}.part`;
   try {
     writeVocabulary(vocabulary, VOCABULARY);
-    writeModel(full, name, shape, vocabulary);
+    writeModel(full, name, model.shape, vocabulary);
     await exec([SVC, "quantize", full, QUANTIZATION, "--output", made], folder);
-    repeatLayers(made, repeated, SHAPES[shapeName].layers / shape.layers);
-    renameSync(repeated, target);
+    if (model.times > 1) repeatLayers(made, repeated, model.shape.layers, model.times);
+    renameSync(model.times > 1 ? repeated : made, target);
   } finally {
     for (const part of [vocabulary, full, made, repeated]) rmSync(part, { force: true });
   }
   return target;
 }
 
-/** Writes the model at `from` with all its layers `times` times. */
-function repeatLayers(from: string, to: string, times: number): void {
+/** Writes the model of `layers` layers at `from` with all of them `times` times. */
+function repeatLayers(from: string, to: string, layers: number, times: number): void {
   const { fields, tensors } = readGgufHeader(from);
-  const layers = new Set([...tensors.keys()].flatMap((name) => /^blk\.(\d+)\./.exec(name)?.[1] ?? [])).size;
-  const file = openSync(from, "r");
-  try {
-    const copies = [...tensors.values()].flatMap((info): Tensor[] => {
-      const chunks = (): Iterable<Uint8Array> => chunksOf(file, info.offset, tensorBytes(info) ?? 0);
-      const [head = "", layer] = /^blk\.(\d+)/.exec(info.name) ?? [];
-      if (layer === undefined) return [{ ...info, chunks }];
-      return Array.from({ length: times }, (_, time) => ({
-        ...info,
-        name: `blk.${Number(layer) + time * layers}${info.name.slice(head.length)}`,
-        chunks,
-      }));
+  const file = Bun.mmap(from);
+  const copies = [...tensors.values()].flatMap((info): Tensor[] => {
+    const chunks = () => [file.subarray(info.offset, info.offset + (tensorBytes(info) ?? 0))];
+    const layer = /^blk\.(\d+)\./.exec(info.name)?.[1];
+    if (layer === undefined) return [{ ...info, chunks }];
+    return Array.from({ length: times }, (_, time) => {
+      const name = info.name.replace(layer, String(Number(layer) + time * layers));
+      return { ...info, name, chunks };
     });
-    const renumbered = [...fields.values()].map((field) =>
-      field.key.endsWith(".block_count") ? u32Field(field.key, layers * times) : field,
-    );
-    writeGguf(to, renumbered, copies);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function* chunksOf(file: number, offset: number, bytes: number): Generator<Uint8Array> {
-  for (let done = 0; done < bytes;) {
-    const chunk = new Uint8Array(Math.min(CHUNK_BYTES, bytes - done));
-    const read = readSync(file, chunk, 0, chunk.byteLength, offset + done);
-    if (read === 0) throw new Error("a model of the bench ends too early");
-    yield chunk.subarray(0, read);
-    done += read;
-  }
+  });
+  const renumbered = [...fields.values()].map((field) =>
+    field.key.endsWith(".block_count") ? u32Field(field.key, layers * times) : field,
+  );
+  writeGguf(to, renumbered, copies);
 }
 
 /** The built-in model's tokenizer with unused tokens up to `count`. */

@@ -117,9 +117,8 @@ export const SHAPES = {
   },
   // Latent attention: a cache of 576 values a token and layer, which all heads share.
   mla: { ...QWEN3, arch: "deepseek2", layers: 16, kvHeads: 1, template: TOOLED },
-  // Six layers of an 8B model: memory bandwidth decides its decode speed. All of them: for graphics cards.
+  // Six layers of an 8B model: memory bandwidth decides its decode speed.
   "8b-slice": EIGHT,
-  "8b": { ...EIGHT, layers: 32 },
   // Other types of weights.
   "qwen3-0.6b-f16": { ...QWEN3, quantization: undefined },
   "qwen3-0.6b-q8_0": { ...QWEN3, quantization: "Q8_0" },
