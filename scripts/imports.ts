@@ -122,6 +122,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "skills",
       ),
       ...rooms("state", "system", "upstream", "video"),
+      "ffi/embedded.ts",
       "ffi/listen-backlog.ts",
       "ffi/nvml.ts",
       "ffi/usable-cores.ts",

@@ -3,9 +3,8 @@
 import { aliasParts } from "../config/alias-entry.ts";
 import type { Settings } from "../config/settings.ts";
 import type { ChatModel } from "../core/model-info.ts";
-import type { Preset } from "../core/preset.ts";
+import { type Preset, presetOfLayers, sourcesOfLayers } from "../core/preset.ts";
 import { cardOf, isServed, targetOf } from "../http/model-name.ts";
-import { modelPresets } from "./presets.ts";
 import { defined } from "../core/defined.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
 import type { ModelInfo } from "../core/model-info.ts";
@@ -62,11 +61,15 @@ export async function openChat(options: ConversationOptions): Promise<ChatBacken
 
 /** Models and aliases with their defaults. Of an alias with the name of a model, the model counts; patterns name nothing. */
 function chatModels(cards: readonly ModelInfo[], settings: Settings): readonly ChatModel[] {
-  const presetOf = modelPresets(settings);
-  const chatModel = (card: ModelInfo, defaults: Preset = {}): ChatModel => {
-    const { id, contextTokens, modalities, abilities, parent } = card;
-    const preset = { ...presetOf(parent ?? id), ...defaults };
-    return { id, ...defined({ contextTokens, modalities, thinks: abilities?.thinks }), preset };
+  const chatModel = (card: ModelInfo, alias: Preset = {}): ChatModel => {
+    const { id, contextTokens, modalities, abilities } = card;
+    const layers = { ...card.presets?.(), alias };
+    return {
+      id,
+      ...defined({ contextTokens, modalities, thinks: abilities?.thinks }),
+      preset: presetOfLayers(layers),
+      presetFrom: sourcesOfLayers(layers),
+    };
   };
   const aliases = (settings.aliases ?? []).map(aliasParts).flatMap((alias): readonly ChatModel[] => {
     const { name, defaults } = alias;

@@ -6,6 +6,7 @@ import { isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
 import { rememberedFacts } from "./file-facts.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile, withCompanions } from "./model-files.ts";
+import { modelPreset } from "./presets.ts";
 import { pulledModels } from "./pulled-models.ts";
 import { staticAdapter } from "./static-adapter.ts";
 import { imageOptions, mediaLimitsOf, speechOptions, textOptions } from "../config/engine-options.ts";
@@ -120,7 +121,14 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     if (model.kind !== "upstream") return ownModel(model, room, options, parts);
     const pool = upstreamModel(model, options, upstreams);
     parts.onPool?.(pool.pool);
-    return { id: modelName(model), kind: kindOf(model), mediaLimits: mediaLimitsOf(model), model: pool };
+    const presets = modelPreset(model, options.cacheDir);
+    return {
+      id: modelName(model),
+      kind: kindOf(model),
+      presets,
+      mediaLimits: mediaLimitsOf(model),
+      model: pool,
+    };
   });
   const pulled = pulledModels(options, (entry) => ownModel(entry, room, options, parts));
   const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
@@ -146,6 +154,7 @@ function ownModel(model: ModelSettings, room: Room, options: ModelOptions, parts
     kind: kindOf(model),
     ...defined({ root: repo }),
     ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options) } : {}),
+    presets: modelPreset(model, options.cacheDir),
     mediaLimits: mediaLimitsOf(model),
     model: managed(id, { prepare, ...room, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
   };

@@ -1,32 +1,44 @@
-// Defaults of requests to each model: by its settings, else by the generation_config.json of its repository.
+// Defaults of requests to one model: of its settings, its file, its repository and svc.
 
-import { isAbsolute } from "node:path";
-import { modelName } from "../config/model-name.ts";
+import { dirname, isAbsolute, join } from "node:path";
+import { unpackBuiltinModel } from "../../ffi/embedded.ts";
+import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import { presetOf } from "../config/preset.ts";
-import type { ModelSettings, Settings } from "../config/settings.ts";
+import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
+import { readGgufFile } from "../core/gguf.ts";
 import { parseHubId } from "../core/hub-id.ts";
-import type { Preset } from "../core/preset.ts";
-import { cachedGenerationConfig } from "../hub/generation-config.ts";
+import { type Preset, type PresetLayers, SVC_PRESET } from "../core/preset.ts";
+import { fileSampling } from "../core/recommended.ts";
+import { cachedGenerationConfig, GENERATION_CONFIG, readGenerationConfig } from "../hub/generation-config.ts";
 import { hubPlace } from "../hub/place.ts";
+import { kindOf, modelOnDisk } from "./model-files.ts";
 
-/** Defaults by the id of a model; none for others. */
-export function modelPresets({ models }: Settings): (model: string) => Preset {
-  const byId = new Map(models.map((model) => [modelName(model), newPreset(model)]));
-  return (id) => byId.get(id)?.() ?? {};
+/** The defaults of a model. What its makers recommend is read once its file is there. An upstream server has its own. */
+export function modelPreset(model: ModelSettings, cacheDir: string): () => PresetLayers {
+  const { generation_config: isRead, ...defaults } = model.defaults;
+  const settings = presetOf(defaults);
+  if (model.kind === "upstream" || kindOf(model) !== "text") return () => ({ settings });
+  if (!isRead) return () => ({ settings, svc: SVC_PRESET });
+  let recommended: PresetLayers | undefined;
+  return () => ({ settings, svc: SVC_PRESET, ...(recommended ??= recommendation(model, cacheDir)) });
 }
 
-/** The defaults of one model. The file of its repository is read once it is there. */
-function newPreset(model: ModelSettings): () => Preset {
-  const { generation_config: isRead, ...defaults } = model.defaults;
-  const configured = presetOf(defaults);
-  const id = isRead && !isAbsolute(model.model_id) ? parseHubId(model.model_id) : undefined;
-  if (id === undefined || model.kind === "upstream") return () => configured;
-  let preset: Preset | undefined;
-  return () => {
-    if (preset !== undefined) return preset;
-    const recommended = cachedGenerationConfig(id, hubPlace(processEnvironment(), model.device.hf_cache));
-    if (recommended === undefined) return configured; // it is not downloaded yet
-    return (preset = { ...recommended, ...configured });
-  };
+/** What the makers of a model recommend; undefined while it is not on this machine. */
+function recommendation(model: ModelSettings, cacheDir: string): PresetLayers | undefined {
+  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
+  const path = isBuiltin ? unpackBuiltinModel(cacheDir) : modelOnDisk(model);
+  if (path === undefined) return undefined;
+  try {
+    return { file: fileSampling(readGgufFile(path)), repository: ofRepository(model, path) };
+  } catch {
+    return undefined; // its load will say what is wrong
+  }
+}
+
+/** A model that was pulled is named by its file, which lies in the folder of its repository. */
+function ofRepository({ model_id: id, device }: ModelSettings, path: string): Preset {
+  const named = isAbsolute(id) ? undefined : parseHubId(id);
+  if (named === undefined) return readGenerationConfig(join(dirname(path), GENERATION_CONFIG));
+  return cachedGenerationConfig(named, hubPlace(processEnvironment(), device.hf_cache)) ?? {};
 }

@@ -35,7 +35,6 @@ import { openImages } from "./images.ts";
 import { drain, listenAll, portsOf } from "./listen.ts";
 import { type Applied, type Live, liveSettings } from "./live-settings.ts";
 import { toolCountsOf } from "../mcp/first-connect.ts";
-import { modelPresets } from "./presets.ts";
 import { newTuning } from "./measure.ts";
 import { createRequantizers, requantizing } from "./requantizers.ts";
 import { newSystem } from "./system.ts";
@@ -202,7 +201,6 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     adapters,
     requantizing: requantizing(models, requantizers),
     models: () => adapters.cards(),
-    presetOf: modelPresets(settings),
     control: models,
     tune: newTuning(options, models, stopping.signal),
     draining: () => stopping.signal.aborted,

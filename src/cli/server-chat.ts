@@ -79,13 +79,15 @@ function chatModel({
   modalities,
   capabilities,
   defaults = {},
+  defaults_from: presetFrom,
 }: ServedModel): ChatModel {
-  const { temperature, top_k, top_p, thinking } = defaults;
+  const { temperature, top_k, top_p, min_p, thinking } = defaults;
   return {
     id,
-    preset: defined({ temperature, top_k, top_p, thinking }),
+    preset: defined({ temperature, top_k, top_p, min_p, thinking }),
     ...defined({
       contextTokens,
+      presetFrom,
       modalities: modalities as ModelInfo["modalities"],
       thinks: capabilities?.["reasoning"],
     }),
@@ -140,6 +142,7 @@ function bodyOf({ run, agent }: Conversation, missing: ReadonlySet<ToolField>): 
     temperature: sampling.temperature,
     top_k: sampling.topK,
     top_p: sampling.topP,
+    min_p: sampling.minP,
     truncate_sequence: run.truncate,
     enable_thinking: thinking.enabled,
     ...defined({ reasoning_effort: thinking.effort, session_id: agent.sessionId }),

@@ -27,6 +27,7 @@ export interface ServedModel {
   readonly size_bytes?: number;
   readonly memory_bytes?: number;
   readonly defaults?: Omit<Preset, "system">;
+  readonly defaults_from?: Readonly<Record<string, string>>;
   readonly root?: string;
   readonly parent?: string;
 }

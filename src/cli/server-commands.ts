@@ -80,8 +80,17 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["size on disk", rest.size_bytes === undefined ? "" : megabytes(rest.size_bytes)],
     ["in memory", rest.memory_bytes === undefined ? "" : `about ${megabytes(rest.memory_bytes)}`],
     ["source", rest.root ?? ""],
+    ...presetRows(rest),
   ];
   return columns(rows.filter(([, value]) => value !== ""));
+}
+
+/** Defaults of requests, each with whose word it is. */
+function presetRows({ defaults = {}, defaults_from: from = {} }: Partial<ServedModel>): [string, string][] {
+  return Object.entries(defaults).map(([field, value]) => {
+    const source = from[field];
+    return [field, `${String(value)}${source === undefined ? "" : ` (${source})`}`];
+  });
 }
 
 function statusText(status: string, isPinned = false): string {

@@ -274,7 +274,8 @@ const ModelDefaults = section(
   {
     ...presetRows,
     generation_config: Type.Boolean({
-      description: "Take sampling defaults from the generation_config.json of the model's repository.",
+      description:
+        "Take the sampling that the model's makers recommend: fields general.sampling.* of its file, generation_config.json of its repository.",
       default: true,
       facts: { flag: false },
     }),

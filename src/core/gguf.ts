@@ -194,6 +194,33 @@ export function unsigned({ type, raw }: Field): number | undefined {
   return type === FIELD.u64 ? Number(viewOf(raw).getBigUint64(0, true)) : undefined;
 }
 
+/** A number of any type, floats as their shortest decimal; undefined for a field of another type. */
+export function numberOf(field: Field): number | undefined {
+  const { type, raw } = field;
+  if (raw.byteLength !== FIXED_BYTES[type]) return undefined;
+  const view = viewOf(raw);
+  switch (type) {
+    case 0:
+      return view.getUint8(0);
+    case 1:
+      return view.getInt8(0);
+    case 2:
+      return view.getUint16(0, true);
+    case 3:
+      return view.getInt16(0, true);
+    case FIELD.i32:
+      return view.getInt32(0, true);
+    case FIELD.f32:
+      return Number(view.getFloat32(0, true).toPrecision(7));
+    case 11:
+      return Number(view.getBigInt64(0, true));
+    case 12:
+      return view.getFloat64(0, true);
+    default:
+      return unsigned(field);
+  }
+}
+
 /** A text field; undefined for a field of another type. */
 export function textOf({ type, raw }: Field): string | undefined {
   return type === FIELD.string ? text(raw.subarray(8)) : undefined;

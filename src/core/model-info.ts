@@ -1,5 +1,5 @@
 import type { Modality } from "./message.ts";
-import type { Preset } from "./preset.ts";
+import type { Preset, PresetLayers } from "./preset.ts";
 import type { TuneProfile, TuneReport } from "./measure.ts";
 
 /** loaded: answers at once. reloading: on its way, requests wait. unloaded: the next request loads it. */
@@ -46,6 +46,8 @@ export interface ModelInfo {
   readonly placement?: string;
   /** Reads the facts of its file; undefined where it is not on this machine. Absent: it has no file here. */
   readonly file?: () => ModelFileFacts | undefined;
+  /** Reads the defaults of requests to it. Absent: there are none. */
+  readonly presets?: () => PresetLayers;
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */
   readonly root?: string;
   /** Of an adapter: its base model, and what its alias points to now. */
@@ -61,6 +63,8 @@ export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "mod
   readonly target?: string;
   /** Defaults of its requests. A server's own are filled in by the server: only those that a chat sends count. */
   readonly preset?: Preset;
+  /** Whose word each of them is. */
+  readonly presetFrom?: Readonly<Record<string, string>>;
 }
 
 /** Load state of a model. */

@@ -1,4 +1,5 @@
-// What answers are like where a request does not say, by the settings of a model or an alias. Names are those of the settings.
+// What answers are like where a request does not say: by the settings of a model or an alias, by what its makers recommend, by svc.
+// Names are those of the settings.
 
 import { type Static, Type } from "@sinclair/typebox";
 
@@ -23,3 +24,27 @@ export const Preset = Type.Object({
 
 type Mutable = Static<typeof Preset>;
 export type Preset = Readonly<Omit<Mutable, "stop">> & { readonly stop?: readonly string[] };
+
+/** Whose word a default is, the strongest first: the alias, its model's settings, the model's file, its repository, svc. */
+export const PRESET_SOURCES = ["alias", "settings", "file", "repository", "svc"] as const;
+export type PresetSource = (typeof PRESET_SOURCES)[number];
+
+/** Defaults by whose word they are. */
+export type PresetLayers = Readonly<Partial<Record<PresetSource, Preset>>>;
+
+/** Defaults of a local model about which nobody says anything: those of llama.cpp's server. A small model babbles without cuts. */
+export const SVC_PRESET: Preset = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 };
+
+/** The defaults that count: of each field, the strongest word. */
+export function presetOfLayers(layers: PresetLayers): Preset {
+  const weakestFirst = PRESET_SOURCES.toReversed().map((source) => layers[source] ?? {});
+  return Object.assign({}, ...weakestFirst) as Preset;
+}
+
+/** Whose word each field of `presetOfLayers` is. */
+export function sourcesOfLayers(layers: PresetLayers): Readonly<Record<string, PresetSource>> {
+  const pairs = PRESET_SOURCES.toReversed().flatMap((source) =>
+    Object.keys(layers[source] ?? {}).map((field) => [field, source] as const),
+  );
+  return Object.fromEntries(pairs);
+}

@@ -5,6 +5,7 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
 import type { ModelControl, ModelFileFacts, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
+import type { PresetLayers } from "../core/preset.ts";
 import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import { placementPhrase } from "../core/placement.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -34,6 +35,8 @@ export interface ServedModel {
   readonly isLazy?: boolean;
   /** Reads the facts of its file. */
   readonly file?: () => ModelFileFacts | undefined;
+  /** Reads the defaults of requests to it. */
+  readonly presets?: () => PresetLayers;
   readonly model: ModelRuntime;
   /** Limits of images and audio in one request, where they differ from the defaults. */
   readonly mediaLimits?: MediaLimits;
@@ -132,7 +135,7 @@ export class Models implements ModelControl {
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
     this.options.refresh?.(this);
-    return this.models.map(({ id, kind, root, file, model }) => ({
+    return this.models.map(({ id, kind, root, file, presets, model }) => ({
       id,
       kind,
       created: this.created,
@@ -141,7 +144,7 @@ export class Models implements ModelControl {
       ...pinOf(model),
       ...textFacts(model.known),
       ...placeOf(model.info),
-      ...defined({ root, file }),
+      ...defined({ root, file, presets }),
     }));
   }
 

@@ -9,7 +9,6 @@ import type { History } from "../core/history.ts";
 import type { ModelAliases } from "./model-alias.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { PageMcp } from "../core/page-mcp.ts";
-import type { Preset } from "../core/preset.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import type { Embed, Generate, Rank } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
@@ -110,8 +109,6 @@ export interface HttpDeps {
   readonly originPolicy?: OriginPolicy;
   /** Under which host names the server answers. Absent: all. */
   readonly hostPolicy?: HostPolicy;
-  /** Defaults of requests to a model, by its id. Absent: there are none. */
-  readonly presetOf?: (model: string) => Preset;
   /** Other names of models. Absent: none. */
   readonly aliases?: ModelAliases;
   /** Absent: `strict`. */

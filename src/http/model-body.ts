@@ -1,6 +1,6 @@
 // Bodies of requests that name a model, with aliases resolved and defaults filled in.
 
-import type { Preset } from "../core/preset.ts";
+import { type Preset, presetOfLayers } from "../core/preset.ts";
 import { readJsonObject } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { cardOf, resolvedModel } from "./model-name.ts";
@@ -39,8 +39,7 @@ function withModel(deps: HttpDeps, body: Body, withPatterns: boolean, fill?: Fil
 /** A body with the defaults of the model of a name, and those of an alias, which win. */
 export function filled(deps: HttpDeps, body: Body, name: string, alias: Preset, fill: FillBody): Body {
   const card = cardOf(deps.models(), name);
-  const model = card && deps.presetOf?.(card.parent ?? card.id);
-  const { system, ...preset } = { ...model, ...alias };
+  const { system, ...preset } = presetOfLayers({ ...card?.presets?.(), alias });
   const isOpen = system === undefined || hasSession(deps, body);
   return fill(body, isOpen ? preset : { ...preset, system });
 }

@@ -113,7 +113,16 @@ test("chat answers, and takes whatever a body of chat completions may have", asy
 test("chat takes the name of an alias, with its defaults and those of its model", async () => {
   const { generate, requests } = playing(answer("Arr"));
   const { call } = testMcp(generate, {
-    presetOf: (id) => (id === "tiny" ? { top_k: 5, max_tokens: 40 } : {}),
+    models: () => [
+      {
+        id: "tiny",
+        created: 0,
+        kind: "text",
+        ownedBy: "svc",
+        status: "loaded",
+        presets: () => ({ settings: { top_k: 5, max_tokens: 40 } }),
+      },
+    ],
     aliases: modelAliases([
       { name: "pirate", model: "tiny", defaults: { temperature: 0.3, system: "You are a pirate." } },
     ]),

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { ModelInfo } from "../../src/core/model-info.ts";
-import type { Preset } from "../../src/core/preset.ts";
+import type { Preset, PresetLayers } from "../../src/core/preset.ts";
 import type { Generate, RunRequest } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
@@ -10,6 +10,13 @@ import { chatBody, testApp } from "../helpers/app.ts";
 import { answer } from "../helpers/run-events.ts";
 
 const MODEL: Preset = { temperature: 0.1, top_k: 5, max_tokens: 40 };
+/** What stands below the settings counts for the fields that they leave out. */
+const LAYERS: PresetLayers = {
+  settings: MODEL,
+  file: { temperature: 0.2, repetition_penalty: 1.05 },
+  repository: { repetition_penalty: 1.2, min_p: 0.02 },
+  svc: { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 },
+};
 const ASSISTANT: Preset = {
   temperature: 0.3,
   top_p: 0.5,
@@ -30,8 +37,10 @@ const card = (id: string, extra: Partial<ModelInfo> = {}): ModelInfo => ({
   ...extra,
 });
 const DEPS: Partial<HttpDeps> = {
-  models: () => [card("tiny"), card("tiny:red", { parent: "tiny", root: "red" })],
-  presetOf: (id) => (id === "tiny" ? MODEL : {}),
+  models: () => [
+    card("tiny", { presets: () => LAYERS }),
+    card("tiny:red", { parent: "tiny", root: "red", presets: () => LAYERS }),
+  ],
   aliases: modelAliases([
     { name: "pirate", model: "default", adapter: "red", defaults: ASSISTANT },
     { name: "plain", model: "tiny" },
@@ -120,7 +129,10 @@ describe.each(DIALECTS)("%s %p", (path, body, own) => {
   test("a model's defaults apply under its own name, another name and none", async () => {
     for (const model of ["tiny", "plain", "default", undefined]) {
       const run = await runOf(path, { ...body, ...(model === undefined ? {} : { model }) });
-      expect(run).toMatchObject({ maxTokens: 40, sampling: { temperature: 0.1, topK: 5 } });
+      expect(run).toMatchObject({
+        maxTokens: 40,
+        sampling: { temperature: 0.1, topK: 5, repetitionPenalty: 1.05, minP: 0.02, topP: 0.95 },
+      });
     }
   });
 });
@@ -191,5 +203,16 @@ test("cards: assistants stand among the models, with their defaults but not thei
     defaults: { ...MODEL, ...others, system: true },
   });
   expect(JSON.stringify(pirate)).not.toContain("pirate.");
-  expect(list.data[0]).toMatchObject({ defaults: MODEL });
+  expect(list.data[0]).toMatchObject({
+    defaults: { ...MODEL, repetition_penalty: 1.05, min_p: 0.02, top_p: 0.95 },
+    defaults_from: {
+      temperature: "settings",
+      top_k: "settings",
+      max_tokens: "settings",
+      repetition_penalty: "file",
+      min_p: "repository",
+      top_p: "svc",
+    },
+  });
+  expect(pirate).toMatchObject({ defaults_from: { temperature: "alias", max_tokens: "settings" } });
 });

@@ -132,6 +132,7 @@ const COMMANDS: readonly Command[] = [
     run: save,
   },
   { name: "load", argument: "FILE", help: "continue a saved conversation", takesPath: true, run: load },
+  { name: "show", help: "the model, and what its answers are sampled with", run: show },
   { name: "stats", help: "tokens and speed so far", run: (_, { stats }) => stats.describe() },
 ];
 
@@ -230,6 +231,22 @@ function chooseModel(name: string, { state, cards }: CommandContext): string {
     return `No model ${name}. Models: ${models.join(", ")}. Start svc with -m to add one.\n`;
   state.card = card;
   return `The model is ${name}.\n`;
+}
+
+/** Values in use, each with whose word it is. */
+function show(_: string, { state }: CommandContext): string {
+  const { card, chosen, sampling } = state;
+  const row = (name: string, value: number, own: unknown): string => {
+    const from = own === undefined ? card.presetFrom?.[name] : "you";
+    return `${name} ${value}${from === undefined ? "" : ` (${from})`}\n`;
+  };
+  return [
+    `${card.id}${card.contextTokens === undefined ? "" : `, context ${card.contextTokens} tokens`}\n`,
+    row("temperature", sampling.temperature, chosen.temperature),
+    row("top_k", sampling.topK, chosen.topK),
+    row("top_p", sampling.topP, chosen.topP),
+    row("min_p", sampling.minP, chosen.minP),
+  ].join("");
 }
 
 function setThinking(level: string, { state }: CommandContext): string {

@@ -47,22 +47,29 @@ export const samplingProperties = {
     Type.Number({
       minimum: 0,
       maximum: 2,
-      description: "Randomness; 0 always takes the most likely token. Default 1.",
+      description: "Randomness; 0 always takes the most likely token. Default: see `defaults` of the model.",
     }),
   ),
   top_p: orNull(
     Type.Number({
       exclusiveMinimum: 0,
       maximum: 1,
-      description: "Samples from the smallest set of tokens whose probabilities sum to this. Default 1.",
+      description:
+        "Samples from the smallest set of tokens whose probabilities sum to this; 1 means all. Default: see `defaults` of the model.",
     }),
   ),
-  top_k: orNull(Type.Integer({ minimum: 0, description: "Cap on candidate tokens; 0 means no cap." })),
+  top_k: orNull(
+    Type.Integer({
+      minimum: 0,
+      description: "Cap on candidate tokens; 0 means no cap. Default: see `defaults` of the model.",
+    }),
+  ),
   min_p: orNull(
     Type.Number({
       minimum: 0,
       maximum: 1,
-      description: "Drops tokens less likely than this fraction of the most likely token. Default 0.",
+      description:
+        "Drops tokens less likely than this fraction of the most likely token; 0 means none. Default: see `defaults` of the model.",
     }),
   ),
   logit_bias: orNull(

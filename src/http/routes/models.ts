@@ -3,7 +3,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
 import { defined } from "../../core/defined.ts";
-import { Preset } from "../../core/preset.ts";
+import {
+  Preset,
+  PRESET_SOURCES,
+  type PresetLayers,
+  presetOfLayers,
+  sourcesOfLayers,
+} from "../../core/preset.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
 import type { ModelFileFacts, ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
@@ -59,6 +65,16 @@ const ModelDefaults = Type.Object(
   { $id: "ModelDefaults", description: "What requests get where they do not say; absent without any." },
 );
 
+const ModelDefaultsFrom = Type.Record(
+  Type.String(),
+  Type.Union(PRESET_SOURCES.map((source) => Type.Literal(source))),
+  {
+    $id: "ModelDefaultsFrom",
+    description:
+      "Whose word each of the defaults is: the alias, the model's settings, its file, its repository or svc.",
+  },
+);
+
 const ModelObject = Type.Object(
   {
     id: Type.String({ description: "Value for the field `model` of requests." }),
@@ -108,6 +124,7 @@ const ModelObject = Type.Object(
     parent: Type.Optional(Type.String({ description: "Base model of an adapter." })),
     adapter_generation: Type.Optional(Type.String({ description: "Current generation of an adapter." })),
     defaults: Type.Optional(ModelDefaults),
+    defaults_from: Type.Optional(ModelDefaultsFrom),
     tools_available: Type.Optional(
       Type.Boolean({ description: "Whether the server offers tools to its models." }),
     ),
@@ -279,7 +296,7 @@ function findModel(deps: HttpDeps, request: Request): Response {
 }
 
 /** Tools belong to the server, so every card lists the same ones. */
-function modelCards({ models, toolCounts, aliases, presetOf }: HttpDeps): readonly ModelObject[] {
+function modelCards({ models, toolCounts, aliases }: HttpDeps): readonly ModelObject[] {
   const counts = toolCounts?.();
   const tools =
     counts === undefined
@@ -292,27 +309,31 @@ function modelCards({ models, toolCounts, aliases, presetOf }: HttpDeps): readon
   const all = models();
   const assistants = aliases?.assistants() ?? [];
   return [
-    ...all.map((model) => ({ ...modelCard(model), ...defaultsOf(presetOf?.(model.parent ?? model.id)) })),
+    ...all.map((model) => ({
+      ...modelCard(model),
+      ...(model.abilities?.generates === false ? {} : defaultsOf(model.presets?.())),
+    })),
     ...assistants.flatMap(({ name, model, adapter, defaults }) => {
       const base = isServed(all, name) ? undefined : cardOf(all, model);
       if (base === undefined) return [];
-      const preset = { ...presetOf?.(base.parent ?? base.id), ...defaults };
+      const layers = { ...base.presets?.(), ...(defaults && { alias: defaults }) };
       return [
-        { ...modelCard(base), id: name, parent: base.id, root: adapter ?? base.id, ...defaultsOf(preset) },
+        { ...modelCard(base), id: name, parent: base.id, root: adapter ?? base.id, ...defaultsOf(layers) },
       ];
     }),
   ].map((card) => ({ ...card, ...tools }));
 }
 
 /** The defaults on a card; the text of instructions stays with the operator. */
-function defaultsOf(preset: Preset = {}): Pick<ModelObject, "defaults"> {
-  const { system, stop, ...others } = preset;
+function defaultsOf(layers: PresetLayers = {}): Pick<ModelObject, "defaults" | "defaults_from"> {
+  const { system, stop, ...others } = presetOfLayers(layers);
   const defaults = {
     ...others,
     ...(stop === undefined ? {} : { stop: [...stop] }),
     ...(system === undefined ? {} : { system: true }),
   };
-  return Object.keys(defaults).length === 0 ? {} : { defaults };
+  if (Object.keys(defaults).length === 0) return {};
+  return { defaults, defaults_from: { ...sourcesOfLayers(layers) } };
 }
 
 /** Every model with a chat template has a format for tool calls. */
