@@ -239,12 +239,15 @@ function complete(file: McpFile, folder: string): McpConfig {
 function completeServer(server: McpServer, at: string, folder: string): McpServerConfig {
   const id = server.id ?? randomUUID();
   const { source, tool_prefix: prefix, bearer_token: token } = server;
+  const { startup_timeout_secs: startup, tool_timeout_secs: timeout } = server;
   const label = [server.name, server.id].find((text) => text !== undefined && text !== "");
   return {
     id,
     label: label ?? at,
     ...(prefix === null ? {} : { prefix: prefix ?? `mcp_${hash32(id)}` }),
     ...(typeof token === "string" ? { bearerToken: token } : {}),
+    ...(startup === undefined ? {} : { startupMs: startup * 1000 }),
+    ...(timeout === undefined ? {} : { toolTimeoutMs: timeout * 1000 }),
     source:
       source.type === "Process" && typeof source.work_dir === "string"
         ? { ...source, work_dir: resolve(folder, source.work_dir) }

@@ -81,6 +81,12 @@ const McpServer = Type.Object(
         description: "The token must be a string.",
       }),
     ),
+    startup_timeout_secs: Type.Optional(
+      Seconds("Write whole seconds, 1 to 86400; the default is 30. A cold npx, uvx or docker needs 60 or more."),
+    ),
+    tool_timeout_secs: Type.Optional(
+      Seconds("Write whole seconds, 1 to 86400; the default is that of the whole file."),
+    ),
   },
   CLOSED,
 );
@@ -143,6 +149,10 @@ export interface McpServerConfig {
   readonly prefix?: string;
   readonly bearerToken?: string;
   readonly source: McpSource;
+  /** Time to connect, handshake included, milliseconds. Default: mcp/limits.ts. */
+  readonly startupMs?: number;
+  /** Time of a call, milliseconds; absent: that of the whole configuration. */
+  readonly toolTimeoutMs?: number;
 }
 
 /** The servers that are enabled, and how they are used. */

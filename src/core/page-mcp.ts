@@ -45,6 +45,8 @@ export interface PageMcpServer {
   /** Whether it refuses access for lack of a valid token. */
   readonly needs_token?: true;
   readonly tools: readonly { readonly name: string; readonly description: string }[];
+  /** Tools that are repaired or left out, and why; absent where all are as they should be. */
+  readonly faults?: readonly string[];
 }
 
 /** The servers whose tools the current caller's conversations can have. */

@@ -3,12 +3,19 @@ export class McpFailure extends Error {
   override readonly name = "McpFailure";
   /** Whether the server refused access for lack of a valid token. */
   readonly needsToken: boolean;
+  /** Whether another attempt at once would fail in the same way. */
+  readonly isFinal: boolean;
 
   constructor(
     message: string,
-    { needsToken = false, ...options }: ErrorOptions & { needsToken?: boolean } = {},
+    {
+      needsToken = false,
+      isFinal = false,
+      ...options
+    }: ErrorOptions & { needsToken?: boolean; isFinal?: boolean } = {},
   ) {
     super(message, options);
     this.needsToken = needsToken;
+    this.isFinal = isFinal;
   }
 }

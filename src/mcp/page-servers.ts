@@ -139,7 +139,7 @@ function notFound(): ServiceError {
 }
 
 function shown(state: McpServerState, origin: PageMcpServer["origin"]): PageMcpServer {
-  const { id, label, host, isConnected, problem, needsToken, tools } = state;
+  const { id, label, host, isConnected, problem, needsToken, tools, faults } = state;
   return {
     id,
     name: label,
@@ -149,5 +149,6 @@ function shown(state: McpServerState, origin: PageMcpServer["origin"]): PageMcpS
     ...(problem === undefined ? {} : { problem }),
     ...(needsToken && { needs_token: true }),
     tools: tools.map(({ name, description }) => ({ name, description })),
+    ...(faults.length === 0 ? {} : { faults }),
   };
 }

@@ -1,9 +1,16 @@
 // One configured MCP server: reconnects until closed and keeps its tool list current.
 
-import { MCP_RECONNECT_MS, MCP_RECONNECT_MS_MAX } from "./limits.ts";
+import {
+  MCP_FAULTS_MAX,
+  MCP_LOG_LINE_CHARS_MAX,
+  MCP_LOG_LINES_MAX,
+  MCP_RECONNECT_MS,
+  MCP_RECONNECT_MS_MAX,
+} from "./limits.ts";
 import { MCP_TOOLS_MAX } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
-import type { CallOptions, ConnectDeps, Connection, ListedTool } from "./connect.ts";
+import type { ConnectDeps, Era } from "./connect.ts";
+import type { CallOptions, Connection, ListedTool } from "./connection.ts";
 import { McpFailure } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
@@ -32,6 +39,10 @@ export class McpServer {
   private isStale = false; // the tools changed since they were last listed
   private isRefreshing = false;
   private lastLine = "";
+  private era: Era = "unknown";
+  private listFaults: readonly string[] = [];
+  private readonly lines: string[] = [];
+  private unfinishedLine = "";
 
   constructor(config: McpServerConfig, deps: McpServerDeps) {
     this.config = config;
@@ -49,13 +60,23 @@ export class McpServer {
     return this.connection !== undefined;
   }
 
+  /** What is wrong with the lists that it sent last: entries that are repaired or skipped. */
+  get faults(): readonly string[] {
+    return this.listFaults;
+  }
+
+  /** What svc logged of it, and what its process wrote to stderr, oldest first. */
+  get log(): readonly string[] {
+    return this.unfinishedLine === "" ? [...this.lines] : [...this.lines, this.unfinishedLine];
+  }
+
   /** As McpTool.call, but throws McpFailure. Retries once if the server lost the session before it executed the call. */
   async call(
     name: string,
     args: Readonly<Record<string, unknown>>,
     options: CallOptions,
   ): Promise<McpResult> {
-    const { SessionLost } = await import("./connect.ts");
+    const { SessionLost } = await import("./connection.ts");
     for (let attempt = 1; ; attempt++) {
       const { connection } = this;
       if (connection === undefined)
@@ -64,7 +85,8 @@ export class McpServer {
         return await connection.call(name, args, options);
       } catch (error) {
         if (!(error instanceof SessionLost)) throw error;
-        if (attempt > 1) throw new McpFailure("the MCP server lost its session twice", { cause: error });
+        if (attempt > 1)
+          throw new McpFailure(`the MCP server lost its session twice: ${error.message}`, { cause: error });
         await this.renew(connection);
       }
     }
@@ -98,10 +120,21 @@ export class McpServer {
     try {
       const { connect } = await import("./connect.ts");
       const onToolsChanged = (): void => void this.refresh();
-      connection = await connect(this.config, { ...this.deps, onToolsChanged, signal });
+      const onFaults = (faults: readonly string[]): void => this.note(faults);
+      const onStderr = (text: string): void => this.hear(text);
+      const { era } = this;
+      connection = await connect(this.config, {
+        ...this.deps,
+        onToolsChanged,
+        onFaults,
+        onStderr,
+        era,
+        signal,
+      });
+      this.era = connection.isOld ? "old" : "unknown";
       if (signal.aborted) disconnect(); // the abort event was before the connection
       this.isStale = false;
-      this.tools = this.usable(await connection.listTools());
+      this.tools = await this.list(connection);
       this.connection = connection;
       this.problem = undefined;
       this.needsToken = false;
@@ -112,6 +145,7 @@ export class McpServer {
       return this.problem;
     } catch (error) {
       void connection?.close();
+      this.era = "patient";
       this.problem = error instanceof McpFailure ? error.message : `internal error: ${String(error)}`;
       this.needsToken = error instanceof McpFailure && error.needsToken;
       this.attemptEnded();
@@ -152,7 +186,7 @@ export class McpServer {
     try {
       while (this.isStale && this.connection === connection) {
         this.isStale = false;
-        const tools = this.usable(await connection.listTools());
+        const tools = await this.list(connection);
         if (this.connection === connection) this.tools = tools;
       }
     } catch (error) {
@@ -162,18 +196,47 @@ export class McpServer {
     }
   }
 
-  /** Removes duplicate names (the first wins) and applies the limit. */
-  private usable(listed: readonly ListedTool[]): readonly ListedTool[] {
-    const tools = [...new Map(listed.toReversed().map((tool) => [tool.name, tool])).values()].toReversed();
-    if (tools.length <= MCP_TOOLS_MAX) return tools;
-    this.logOnce(`it has ${tools.length} tools; only the first ${MCP_TOOLS_MAX} are used`);
+  /** Its tools, without duplicate names (the first wins), up to the limit. */
+  private async list(connection: Connection): Promise<readonly ListedTool[]> {
+    this.listFaults = [];
+    const listed = await connection.listTools();
+    const named = new Map<string, ListedTool>();
+    const twins = new Set<string>();
+    for (const tool of listed) {
+      if (named.has(tool.name)) twins.add(tool.name);
+      else named.set(tool.name, tool);
+    }
+    const tools = [...named.values()];
+    const more = tools.length > MCP_TOOLS_MAX;
+    this.note([
+      ...[...twins].map((name) => `tool ${JSON.stringify(name)} is listed several times; the first is used`),
+      ...(more ? [`it has ${tools.length} tools; only the first ${MCP_TOOLS_MAX} are used`] : []),
+    ]);
     return tools.slice(0, MCP_TOOLS_MAX);
+  }
+
+  /** Adds faults of a list to the card, and logs those that are new. */
+  private note(faults: readonly string[]): void {
+    for (const fault of faults) if (!this.listFaults.includes(fault)) this.logOnce(fault);
+    this.listFaults = [...new Set([...this.listFaults, ...faults])].slice(0, MCP_FAULTS_MAX);
+  }
+
+  private hear(text: string): void {
+    const [...whole] = (this.unfinishedLine + text).split("\n");
+    this.unfinishedLine = (whole.pop() ?? "").slice(-MCP_LOG_LINE_CHARS_MAX);
+    this.keep(whole.map((line) => line.slice(0, MCP_LOG_LINE_CHARS_MAX)));
+  }
+
+  private keep(lines: readonly string[]): void {
+    this.lines.push(...lines);
+    this.lines.splice(0, this.lines.length - MCP_LOG_LINES_MAX);
   }
 
   /** Logs a line unless it repeats the previous one. */
   private logOnce(line: string): void {
     if (line === this.lastLine) return;
     this.lastLine = line;
+    this.keep([`svc: ${line}`]);
     this.deps.log(`MCP server ${this.config.label}: ${line}`);
   }
 }

@@ -1,15 +1,16 @@
 // All configured MCP servers: their tools under unique names, the limit on concurrent calls, and the clean-up of their
 // processes.
 
-import { TOOL_NAME_CHARS_MAX } from "../core/limits.ts";
 import { defined } from "../core/defined.ts";
 import type { McpConfig, McpSource } from "../core/mcp-config.ts";
-import type { ConnectDeps, ListedTool } from "./connect.ts";
+import type { ConnectDeps } from "./connect.ts";
+import type { ListedTool } from "./connection.ts";
 import { McpFailure } from "./failure.ts";
 import { Semaphore } from "../core/semaphore.ts";
 import { OrphanGuard } from "./orphans.ts";
 import { parametersOf } from "./parameters.ts";
 import { McpServer } from "./server.ts";
+import { toolNames } from "./tool-names.ts";
 import type { McpTool } from "./types.ts";
 
 export interface McpServersDeps extends Pick<ConnectDeps, "fetch" | "signIns"> {
@@ -30,13 +31,14 @@ export interface McpServerState {
   /** Whether it refuses access for lack of a valid token. */
   readonly needsToken: boolean;
   readonly tools: readonly McpTool[];
+  /** Tools that are repaired or left out, and why. */
+  readonly faults: readonly string[];
+  /** What svc logged of it, and what its process wrote to stderr, oldest first. */
+  readonly log: readonly string[];
 }
 
 /** Variables that server processes inherit: needed by programs and never secret. */
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
-
-/** Prefix of svc's built-in tools. */
-const OWN_PREFIX = "svc_";
 
 export class McpServers {
   private readonly config: McpConfig;
@@ -46,6 +48,7 @@ export class McpServers {
   private readonly gate: Semaphore;
   private named: readonly McpTool[] = [];
   private namedFrom: readonly (readonly ListedTool[])[] = []; // the lists from which `named` was computed
+  private readonly unnamed = new Map<McpServer, readonly string[]>(); // faults of names, by server
 
   /** Starts to connect. */
   constructor(config: McpConfig, { environment, log, fetch, signIns }: McpServersDeps) {
@@ -78,15 +81,21 @@ export class McpServers {
   /** State of each server, in the order of the configuration. */
   states(): readonly McpServerState[] {
     const tools = this.tools();
-    return this.servers.map(({ config: { id, label, source }, isConnected, problem, needsToken }) => ({
-      id,
-      label,
-      ...hostOf(source),
-      isConnected,
-      problem,
-      needsToken,
-      tools: tools.filter(({ server }) => server === id),
-    }));
+    return this.servers.map((server) => {
+      const { config, isConnected, problem, needsToken, faults, log } = server;
+      const { id, label, source } = config;
+      return {
+        id,
+        label,
+        ...hostOf(source),
+        isConnected,
+        problem,
+        needsToken,
+        tools: tools.filter((tool) => tool.server === id),
+        faults: [...faults, ...(this.unnamed.get(server) ?? [])],
+        log,
+      };
+    });
   }
 
   /** Tools of the connected servers, in the order of the configuration. */
@@ -109,14 +118,11 @@ export class McpServers {
   private nameAll(): readonly McpTool[] {
     const named = new Map<string, McpTool>();
     for (const server of this.servers) {
-      for (const tool of server.tools) {
-        const name = toolName(server.config.prefix, tool.name);
-        const fault = named.has(name)
-          ? "another server has a tool of this name; set tool_prefix"
-          : faultOf(name);
-        if (fault === undefined) named.set(name, this.callable(server, tool, name));
-        else this.log(`MCP server ${server.config.label}: tool ${name.slice(0, 100)} is ignored: ${fault}`);
-      }
+      const { prefix } = server.config;
+      const { names, faults } = toolNames(prefix, server.tools, named);
+      for (const [tool, name] of names) named.set(name, this.callable(server, tool, name));
+      for (const fault of faults) this.log(`MCP server ${server.config.label}: ${fault}`);
+      this.unnamed.set(server, faults);
     }
     return [...named.values()];
   }
@@ -128,10 +134,11 @@ export class McpServers {
       name,
       description: tool.description ?? "",
       ...parametersOf(tool.inputSchema),
-      call: async (args, signal) => {
+      call: async (args, signal, onProgress) => {
         const leave = await this.gate.enter(signal);
+        const timeoutMs = server.config.toolTimeoutMs ?? this.config.toolTimeoutMs;
         try {
-          return await server.call(tool.name, args, { timeoutMs: this.config.toolTimeoutMs, signal });
+          return await server.call(tool.name, args, { timeoutMs, signal, ...defined({ onProgress }) });
         } catch (error) {
           if (!(error instanceof McpFailure)) throw error;
           return { isError: true, parts: [{ type: "text", text: error.message }] };
@@ -145,17 +152,4 @@ export class McpServers {
 
 function hostOf(source: McpSource): { readonly host?: string } {
   return source.type === "Process" ? {} : { host: new URL(source.url).host };
-}
-
-/** Tool name for models: letters, digits and _ . - only, because chat templates write names without quotes. */
-function toolName(prefix: string | undefined, name: string): string {
-  const whole = prefix === undefined ? name : `${prefix}_${name}`;
-  return whole.replaceAll(/[^A-Za-z0-9_.-]/g, "_");
-}
-
-function faultOf(name: string): string | undefined {
-  if (name.length > TOOL_NAME_CHARS_MAX) return `its name is longer than ${TOOL_NAME_CHARS_MAX} characters`;
-  if (name.startsWith(OWN_PREFIX))
-    return `the prefix ${OWN_PREFIX} is reserved for built-in tools; set tool_prefix`;
-  return name === "" ? "it has no name" : undefined;
 }

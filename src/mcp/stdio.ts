@@ -7,6 +7,7 @@ import {
   serializeMessage,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { lastWords } from "./last-words.ts";
 import { MCP_MESSAGE_BYTES_MAX, MCP_STDERR_CHARS_MAX, MCP_STOP_MS } from "./limits.ts";
 import type { McpSource } from "../core/mcp-config.ts";
 import type { OrphanGuard } from "./orphans.ts";
@@ -17,6 +18,8 @@ export interface StdioDeps {
   /** Environment that the child inherits. */
   readonly environment: Readonly<Record<string, string>>;
   readonly orphans: Pick<OrphanGuard, "add" | "remove">;
+  /** Receives what the process writes to stderr. */
+  readonly onStderr?: (text: string) => void;
 }
 
 export class StdioTransport implements Transport {
@@ -28,6 +31,7 @@ export class StdioTransport implements Transport {
   private child: ReturnType<typeof startChild> | undefined;
   private ended: Promise<void> = Promise.resolve();
   private stderrTail = "";
+  private endedItself = true;
 
   constructor(source: ProcessSource, deps: StdioDeps) {
     this.source = source;
@@ -59,6 +63,7 @@ export class StdioTransport implements Transport {
   async close(): Promise<void> {
     const { child } = this;
     if (child === undefined) return;
+    if ((child.exitCode ?? child.signalCode) === null) this.endedItself = false;
     void child.stdin.end();
     const terminate = setTimeout(() => signalGroup(child.pid, "SIGTERM"), MCP_STOP_MS);
     const kill = setTimeout(() => signalGroup(child.pid, "SIGKILL"), 2 * MCP_STOP_MS);
@@ -67,13 +72,14 @@ export class StdioTransport implements Transport {
     clearTimeout(kill);
   }
 
-  /** Exit status and last line of stderr, for the log; undefined while the process runs. */
+  /** Exit status and last words on stderr, for the log; undefined unless the process ended by itself. */
   get exitReason(): string | undefined {
     const { child } = this;
-    if (child === undefined || (child.exitCode ?? child.signalCode) === null) return undefined;
+    const isEnded = child !== undefined && (child.exitCode ?? child.signalCode) !== null;
+    if (!isEnded || !this.endedItself) return undefined;
     const how = child.signalCode === null ? `exit code ${child.exitCode}` : `signal ${child.signalCode}`;
-    const lastLine = this.stderrTail.trim().split("\n").at(-1) ?? "";
-    return lastLine === "" ? `its process ended with ${how}` : `its process ended with ${how}: ${lastLine}`;
+    const words = lastWords(this.stderrTail);
+    return words === "" ? `its process ended with ${how}` : `its process ended with ${how}: ${words}`;
   }
 
   private async readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
@@ -105,9 +111,9 @@ export class StdioTransport implements Transport {
   private async readStderr(errors: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder();
     for await (const chunk of errors) {
-      this.stderrTail = (this.stderrTail + decoder.decode(chunk, { stream: true })).slice(
-        -MCP_STDERR_CHARS_MAX,
-      );
+      const text = decoder.decode(chunk, { stream: true });
+      this.stderrTail = (this.stderrTail + text).slice(-MCP_STDERR_CHARS_MAX);
+      this.deps.onStderr?.(text);
     }
   }
 }

@@ -33,7 +33,12 @@ export interface McpTool {
   readonly strict: boolean;
   /**
    * Calls the tool. Failures of the connection are error results too, with a message for the model that contains no URL.
-   * Rejects soon after the signal is aborted, and the server gets a cancellation.
+   * Rejects soon after the signal is aborted, and the server gets a cancellation. `onProgress` receives what the server says
+   * meanwhile.
    */
-  call(args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpResult>;
+  call(
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    onProgress?: (message: string) => void,
+  ): Promise<McpResult>;
 }

@@ -18,7 +18,7 @@ test("HTTP: session, protocol version, token and headers go with every request",
     expect(headers.get("authorization")).toBe(`Bearer ${TOKEN}`);
     expect(headers.get("x-key")).toBe("k");
   }
-  const [, ...later] = demo.seen;
+  const [, , ...later] = demo.seen; // after the question for the server's versions and the handshake
   for (const headers of later) {
     expect(headers.get("mcp-session-id")).toBe(session ?? "");
     expect(headers.get("mcp-protocol-version")).toBe("2025-11-25");
@@ -118,4 +118,33 @@ test("WebSocket: an unreachable server is logged", async () => {
   const servers = await testServers([{ source: { type: "WebSocket", url: "ws://127.0.0.1:1/" } }]);
   expect(servers.connected).toBe(0);
   expect(servers.logged).toEqual(["MCP server s0: it could not be reached; reconnecting"]);
+});
+
+test.each<[number, string, string]>([
+  [
+    500,
+    '{"jsonrpc":"2.0","error":{"code":-1,"message":"Quota used up"},"id":null}',
+    "status 500: Quota used up",
+  ],
+  [422, '{"error":"invalid_scope","error_description":"no"}', "HTTP status 422: invalid_scope"],
+  [418, "see https://secret.example/x?token=1", "HTTP status 418: see [address]"],
+  [502, "<html>Bad Gateway</html>", "it responded with HTTP status 502"],
+])("HTTP: of a failure with status %i the server's words are told", async (status, body, words) => {
+  const guard = async (request: Request) => {
+    const isCall = request.method === "POST" && (await request.clone().text()).includes("tools/call");
+    return isCall ? new Response(body, { status }) : undefined;
+  };
+  const servers = await testServers([{ source: { type: "Http", url: httpDemo({ guard }).url } }]);
+  expect(textOf(await servers.ask("echo", { text: "x" }))).toEndWith(words);
+});
+
+test("HTTP: a session that is lost with status 400 is opened again", async () => {
+  let lost = 1;
+  const guard = async (request: Request) => {
+    const isCall = request.method === "POST" && (await request.clone().text()).includes("tools/call");
+    if (!isCall || lost-- <= 0) return undefined;
+    return Response.json({ error: { message: "Session not found" } }, { status: 400 });
+  };
+  const servers = await testServers([{ source: { type: "Http", url: httpDemo({ guard }).url } }]);
+  expect(textOf(await servers.ask("echo", { text: "again" }))).toBe("again");
 });

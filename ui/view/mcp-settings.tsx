@@ -65,7 +65,8 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
   );
 }
 
-function ServerState({ server: { status, problem, host, tools } }: { readonly server: PageMcpServer }) {
+function ServerState({ server }: { readonly server: PageMcpServer }) {
+  const { status, problem, host, tools, faults = [] } = server;
   if (status === "failed") return <p class="problem">{t.mcp.notConnected(problem ?? "")}</p>;
   const facts = [
     ...(host === undefined ? [] : [host]),
@@ -78,6 +79,11 @@ function ServerState({ server: { status, problem, host, tools } }: { readonly se
         {tools.map(({ name, description }) => (
           <li key={name}>
             <code>{name}</code> {description.split("\n", 1)[0]}
+          </li>
+        ))}
+        {faults.map((fault) => (
+          <li key={fault} class="problem">
+            {fault}
           </li>
         ))}
       </ul>

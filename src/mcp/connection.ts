@@ -1,0 +1,120 @@
+// An open connection to one MCP server: its tools and calls, and how it ends. Knows no retries.
+
+import {
+  type Client,
+  ProtocolError,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
+import type { McpServerConfig } from "../core/mcp-config.ts";
+import { McpFailure } from "./failure.ts";
+import { MCP_CONNECT_MS, MCP_PROGRESS_MS_MAX } from "./limits.ts";
+import { isSessionLost, reasonOf } from "./reasons.ts";
+import { resultOf } from "./result.ts";
+import type { McpResult } from "./types.ts";
+
+/** A tool as listed by its server. */
+export interface ListedTool {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+export interface CallOptions {
+  /** Time without an answer and without progress, milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Receives what the server says of the call's progress. */
+  readonly onProgress?: (message: string) => void;
+}
+
+/** An open connection. */
+export interface Connection {
+  /** Whether it uses a protocol version before 2026-07-28. */
+  readonly isOld: boolean;
+  /** All pages. Throws McpFailure. */
+  listTools(): Promise<readonly ListedTool[]>;
+  /** Throws SessionLost, or McpFailure with a message for the model. */
+  call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<McpResult>;
+  /** Resolves with the reason, for the log, when the connection ends. */
+  readonly closed: Promise<string>;
+  close(): Promise<void>;
+}
+
+/** The server no longer has the MCP session and has not executed the call. */
+export class SessionLost extends Error {
+  override readonly name = "SessionLost";
+}
+
+/** The connection of a client that has shaken hands over the transport. */
+export function connectionOf(
+  client: Client,
+  transport: Transport,
+  { source }: McpServerConfig,
+  closed: Promise<string>,
+): Connection {
+  const ownMs = source.type === "Process" ? undefined : (source.timeout_secs ?? MCP_TIMEOUT_SECS) * 1000;
+  const isOld = client.getProtocolEra() !== "modern";
+  if (source.type === "Http" && isOld) client.onerror = onceAtATime(() => ping(client));
+  if (!isOld && client.getServerCapabilities()?.tools?.listChanged === true) {
+    client.listen({ toolsListChanged: true }).catch(() => {}); // without it the tools are those of the start
+  }
+  return {
+    closed,
+    isOld,
+    async listTools() {
+      const timeout = ownMs ?? MCP_CONNECT_MS;
+      try {
+        return (await client.listTools(undefined, { timeout, cacheMode: "refresh" })).tools;
+      } catch (cause) {
+        throw new McpFailure(reasonOf(cause, timeout), { cause });
+      }
+    },
+    async call(name, args, { timeoutMs, signal, onProgress }) {
+      const timeout = Math.min(timeoutMs, ownMs ?? timeoutMs);
+      const options = {
+        timeout,
+        signal,
+        onprogress: ({ message }: { readonly message?: string | undefined }) => onProgress?.(message ?? ""),
+        resetTimeoutOnProgress: true,
+        maxTotalTimeout: Math.max(timeout, MCP_PROGRESS_MS_MAX),
+      };
+      try {
+        return resultOf(await client.callTool({ name, arguments: { ...args } }, options));
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (isSessionLost(cause)) throw new SessionLost(reasonOf(cause, timeout), { cause });
+        throw new McpFailure(reasonOf(cause, timeout), { cause });
+      }
+    },
+    async close() {
+      if (transport instanceof StreamableHTTPClientTransport && transport.sessionId !== undefined) {
+        const ended = transport.terminateSession().catch(() => {}); // best effort
+        await Promise.race([ended, Bun.sleep(TERMINATE_SESSION_MS)]);
+      }
+      await client.close();
+    },
+  };
+}
+
+/** Timeout of the request that terminates a session, milliseconds. */
+const TERMINATE_SESSION_MS = 500;
+
+/** HTTP does not report a lost server, so any error triggers a ping. A server without `ping` is there all the same. */
+async function ping(client: Client): Promise<void> {
+  try {
+    await client.ping({ timeout: MCP_CONNECT_MS });
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) await client.close();
+  }
+}
+
+function onceAtATime(work: () => Promise<void>): () => void {
+  let isBusy = false;
+  return () => {
+    if (isBusy) return;
+    isBusy = true;
+    void work().finally(() => (isBusy = false));
+  };
+}
