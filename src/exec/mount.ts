@@ -1,9 +1,9 @@
 // Writes input files and skills to a working directory. Running processes may have created links there: none is followed.
 
 import { constants } from "node:fs";
-import { chmod, copyFile, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
-import { join } from "node:path";
-import { removeTree } from "../sandbox/workdirs.ts";
+import { chmod, copyFile, lstat, mkdir, mkdtemp, open, readdir, rename, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { removeTree } from "../sandbox/removal.ts";
 import type { Workdir } from "../sandbox/types.ts";
 import { mountedNames, skillFolder } from "./names.ts";
 import type { InputFile, MountedSkill } from "./types.ts";
@@ -29,14 +29,27 @@ export class Mounts {
     this.inputs = key;
   }
 
-  /** Writes skills/ again where the skills differ from the last call's. No process may run in it meanwhile. */
+  /**
+   * Writes skills/ again where the skills differ from the last call's. They are copied beside the working directory, where a
+   * background process cannot put a link in the way.
+   */
   async mountSkills(skills: readonly MountedSkill[]): Promise<void> {
     const key = JSON.stringify(skills.map(({ name, dir }) => [name, dir]));
     if (key === this.skills) return;
-    const root = join(this.workdir.path, "skills");
-    await removeTree(root);
-    if (skills.length > 0) await mkdir(root, { mode: 0o755 });
-    for (const { name, dir } of skills) await copyFolder(dir, join(root, skillFolder(name)));
+    const parent = dirname(this.workdir.path);
+    const target = join(this.workdir.path, "skills");
+    const aside = await mkdtemp(join(parent, ".svc-skills-"));
+    try {
+      const root = join(aside, "skills");
+      await mkdir(root, { mode: 0o755 });
+      for (const { name, dir } of skills) await copyFolder(dir, join(root, skillFolder(name)));
+      removeTree(target, parent);
+      if (skills.length > 0) await rename(root, target);
+    } catch (cause) {
+      throw new Error("skills/ cannot be written; a process of the session may have replaced it", { cause });
+    } finally {
+      removeTree(aside);
+    }
     this.skills = key;
   }
 

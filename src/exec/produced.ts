@@ -1,11 +1,13 @@
 // Files that a call produced. The server reads them, so hostile names, links and pipes are rejected: names that leave the folder,
 // links to other files, pipes without an end.
 
-import { constants, type Dirent } from "node:fs";
-import { lstat, open, readdir, readlink, realpath } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { constants } from "node:fs";
+import { open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { PRODUCED_BYTES_MAX, PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "./limits.ts";
 import { WORKDIR_ENTRIES_MAX } from "../sandbox/limits.ts";
+import { walkTree } from "../sandbox/walk.ts";
 import { contentOf, formatOf } from "./formats.ts";
 import type { FileFault, OutputFile, ProducedFile } from "./types.ts";
 
@@ -28,25 +30,22 @@ const SKIPPED = new Set([
 /** Build products, which are not reported. */
 const SKIPPED_FORMATS = new Set(["pyc", "pyo", "o", "so", "dylib", "dll", "rlib", "rmeta", "d", "class"]);
 
-/** Snapshot of the folder. */
+/** Snapshot of the folder, as far as it is within the bounds of a walk. */
 export async function snapshot(folder: string): Promise<Snapshot> {
   const found = new Map<string, string>();
-  const folders = [""];
-  let entries = 0;
-  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
-    const listed = await readdir(join(folder, next), { withFileTypes: true }).catch((): Dirent[] => []);
-    entries += listed.length;
-    if (entries > WORKDIR_ENTRIES_MAX) break;
-    for (const entry of listed) {
-      if (entry.name.startsWith(".") || SKIPPED.has(entry.name)) continue;
-      const name = next === "" ? entry.name : `${next}/${entry.name}`;
-      if (entry.isDirectory()) folders.push(name);
-      else if (entry.isFile() && !SKIPPED_FORMATS.has(formatOf(name, undefined))) {
-        const state = await lstat(join(folder, name)).catch(() => undefined);
-        if (state?.isFile() === true) found.set(name, `${state.size} ${state.mtimeMs} ${state.ino}`);
-      }
-    }
-  }
+  await walkTree(folder, {
+    entriesMax: WORKDIR_ENTRIES_MAX,
+    isWanted: (name) => {
+      const text = name.toString();
+      return !text.startsWith(".") && !SKIPPED.has(text) && isUtf8(name);
+    },
+    visit: (path, state) => {
+      const name = path.toString();
+      if (state.isFile() && !SKIPPED_FORMATS.has(formatOf(name, undefined)))
+        found.set(name, `${state.size} ${state.mtimeMs} ${state.ino}`);
+      return true;
+    },
+  });
   return found;
 }
 

@@ -1,7 +1,7 @@
 // Size of a folder and free space of its disk.
 
 import { statfsSync } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
+import { walkTree } from "./walk.ts";
 
 export interface FolderSize {
   /** Disk space of the files. */
@@ -12,25 +12,29 @@ export interface FolderSize {
 
 /** Unit of st_blocks, stat(2). */
 const BLOCK_BYTES = 512;
-const SLASH = Buffer.from("/");
 
-/** Measures `folder`; stops once it exceeds `enough` in bytes or entries. Follows no links. */
+/** A folder with too many entries, or too deep to be measured: code could hide any amount of data in it. */
+const IMMEASURABLE: FolderSize = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY };
+
+/**
+ * Measures `folder`; stops once it exceeds `enough` in bytes or entries, or takes too long. A file of several links counts
+ * once.
+ */
 export async function folderSize(folder: string, enough: FolderSize): Promise<FolderSize> {
   let bytes = 0;
   let entries = 0;
-  const folders = [Buffer.from(folder)]; // names are bytes: not all are UTF-8
-  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
-    const names = await readdir(next, { encoding: "buffer" }).catch(() => []); // deleted meanwhile
-    entries += names.length;
-    for (const name of names) {
-      const path = Buffer.concat([next, SLASH, name]);
-      const state = await lstat(path).catch(() => undefined);
-      if (state?.isDirectory() === true) folders.push(path);
-      bytes += (state?.blocks ?? 0) * BLOCK_BYTES;
-      if (bytes > enough.bytes || entries > enough.entries) return { bytes, entries };
-    }
-  }
-  return { bytes, entries };
+  const linked = new Set<number>();
+  const end = await walkTree(folder, {
+    entriesMax: enough.entries,
+    visit: (_path, state) => {
+      const { blocks, nlink, ino } = state;
+      entries++;
+      if (nlink === 1 || state.isDirectory() || !linked.has(ino)) bytes += blocks * BLOCK_BYTES;
+      if (nlink > 1) linked.add(ino);
+      return bytes <= enough.bytes && entries <= enough.entries;
+    },
+  });
+  return end === "depth" || end === "entries" ? IMMEASURABLE : { bytes, entries };
 }
 
 /** Free bytes of the folder's disk for ordinary users; infinite where the folder is gone. */

@@ -12,6 +12,17 @@ export const SOCKETS_POLL_MS = 400;
 /** Bytes and entries of a private working directory. */
 export const WORKDIR_BYTES_MAX = 4 * 1024 * 1024 * 1024;
 export const WORKDIR_ENTRIES_MAX = 200_000;
+/** Levels of folders in a working directory. Below them nothing is measured, listed or copied. */
+export const WORKDIR_DEPTH_MAX = 256;
+/** Time a walk of a working directory may take, milliseconds, and entries it looks at together. */
+export const WALK_MS_MAX = 10_000;
+export const WALK_CHUNK = 128;
+/** Time the end of a process waits for the last measurement of its folder, milliseconds. */
+export const WORKDIR_LAST_MS = 1_000;
+/** Child processes that remove trees at the same time; processor time, seconds, and memory, KiB, of each. */
+export const REMOVALS_MAX = 2;
+export const REMOVAL_CPU_SECS = 600;
+export const REMOVAL_MEMORY_KIB = 1024 * 1024;
 /** Free bytes of its disk below which a private working directory may not grow. */
 export const DISK_RESERVE_BYTES = 1024 * 1024 * 1024;
 /** Size of one file that a sandboxed process writes, bytes, and its open files. */

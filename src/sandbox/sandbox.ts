@@ -322,7 +322,7 @@ function assemble(
     removeWorkdir: async (workdir) => {
       await groups?.removeGroupOf(workdir);
       users.remove(workdir);
-      await workdirs.remove(workdir);
+      workdirs.remove(workdir);
     },
     spawn: (job) => {
       const group = groups?.enter(job.workdir);

@@ -9,6 +9,7 @@ import {
   SANDBOX_POLL_MS_MAX,
   SANDBOX_POLL_SHARE,
   SOCKETS_POLL_MS,
+  WORKDIR_LAST_MS,
   WORKDIR_POLL_MS,
 } from "./limits.ts";
 import { folderSize, type FolderSize, freeBytes } from "./folder-size.ts";
@@ -73,11 +74,11 @@ export class Watch {
     if (size === undefined || (size.bytes <= 2 * disk.bytes && size.entries <= 2 * disk.entries)) return;
     throw new ServiceError(
       "invalid_request",
-      "the working directory is full; end the session for an empty one",
+      "the working directory is full or too deep; end the session for an empty one",
     );
   }
 
-  /** Starts measuring. The result stops it and resolves after a last measurement of the folder. */
+  /** Starts measuring. The result stops it and resolves after a last measurement of the folder, which may take a second. */
   add(watched: Watched): () => Promise<void> {
     const { workdir } = watched;
     const before = this.sizes.get(workdir);
@@ -100,7 +101,9 @@ export class Watch {
         this.timer = undefined;
       }
       if (!workdir.isPrivate) return;
-      this.sizes.set(workdir, await folderSize(workdir.path, { bytes: 2 * bytes, entries: 2 * entries }));
+      const size = folderSize(workdir.path, { bytes: 2 * bytes, entries: 2 * entries });
+      const isKept = size.then((found) => this.sizes.set(workdir, found));
+      await Promise.race([isKept, Bun.sleep(WORKDIR_LAST_MS)]);
     };
   }
 

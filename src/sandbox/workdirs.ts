@@ -1,14 +1,23 @@
 // Working directories of sandboxed processes and, where the server is root, their users. The folder of a session belongs to a
 // dedicated user: the kernel isolates sessions, and the user's processes are the session's.
 
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, statSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  statSync,
+  unlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { closedFolder } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
 import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "./limits.ts";
 import { HOMES } from "./environment.ts";
+import { removeTree, sweepRemoved } from "./removal.ts";
 import type { Workdir } from "./types.ts";
 
 /** Lock on a sandbox user. */
@@ -57,12 +66,14 @@ export class Workdirs {
 
   /** Throws when SANDBOX_UIDS folders exist. */
   create(prefix: string): Workdir {
+    void sweepRemoved(this.parent);
     return this.take(mkdtempSync(join(this.parent, prefix)));
   }
 
   /** Creates a folder in a configured one. Never takes over an existing one. */
   createIn(parent: string, name: string): Workdir {
     mkdirSync(parent, { recursive: true, mode: 0o755 });
+    void sweepRemoved(parent);
     for (let n = 1; n <= SAME_NAMES_MAX; n++) {
       const path = join(parent, n === 1 ? name : `${name}-${n}`);
       if (makeFolder(path)) return this.take(path);
@@ -89,11 +100,11 @@ export class Workdirs {
     return furnish({ path, isPrivate: false, uid: SANDBOX_UID_FIRST });
   }
 
-  /** Deletes a private folder whose processes have exited; ignores others. */
-  async remove(workdir: Workdir): Promise<void> {
+  /** Takes a private folder, whose processes have exited, out of reach and has it removed; ignores others. */
+  remove(workdir: Workdir): void {
     if (!workdir.isPrivate) return;
-    await removeTree(workdir.path);
-    if (workdir.uid === undefined) return;
+    const isOutOfReach = removeTree(workdir.path);
+    if (workdir.uid === undefined || !isOutOfReach) return; // the next session of that user could read it
     this.claims.get(workdir.uid)?.stop();
     this.claims.delete(workdir.uid);
   }
@@ -141,6 +152,7 @@ function furnish(workdir: Workdir): Workdir {
   for (const name of Object.values(HOMES)) {
     const steps = name.split("/").map((_, index, parts) => join(workdir.path, ...parts.slice(0, index + 1)));
     for (const step of steps) {
+      if (workdir.uid !== undefined) unlinkUnlessFolder(step);
       if (mkdirSync(step, { recursive: true, mode: 0o700 }) === undefined) continue;
       if (workdir.uid !== undefined) chownSync(step, workdir.uid, workdir.uid);
     }
@@ -148,14 +160,8 @@ function furnish(workdir: Workdir): Workdir {
   return workdir;
 }
 
-/** Deletes a tree that a hostile program may have made hard to delete: without rights, or deeper than a path. */
-export async function removeTree(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true }).catch(() => {});
-  if (!existsSync(path)) return;
-  for (const words of [
-    ["chmod", "-R", "u+rwx"],
-    ["rm", "-rf"],
-  ]) {
-    await Bun.spawn([...words, "--", path], { stdio: ["ignore", "ignore", "ignore"] }).exited;
-  }
+/** Code that ran in the folder earlier may have left a link, which would lead a server that is root elsewhere. */
+function unlinkUnlessFolder(path: string): void {
+  const state = lstatSync(path, { throwIfNoEntry: false });
+  if (state?.isDirectory() === false) unlinkSync(path);
 }

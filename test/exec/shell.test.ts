@@ -19,7 +19,7 @@ import {
   TIMEOUT_SECS,
 } from "../helpers/real-executors.ts";
 import { wordsOf } from "../helpers/processes.ts";
-import { until } from "../helpers/until.ts";
+import { until, within } from "../helpers/until.ts";
 import { sharedDir, tempDir } from "../helpers/tmp.ts";
 
 closeExecutors();
@@ -132,6 +132,7 @@ describe("sessions", () => {
       expect(readdirSync(parent)).toEqual(["shells"]);
       await inside.dispose(id);
       expect(existsSync(workingDirectory)).toBe(false);
+      await until("all is removed", () => readdirSync(join(parent, "shells")).length === 0);
     },
   );
 
@@ -143,7 +144,8 @@ describe("sessions", () => {
     const { workingDirectory } = await inside.run(commands(["ls"], { sessionId: "mine" }), NEVER);
     expect(workingDirectory).toBe(join(parent, "mine-2"));
     await inside.close();
-    expect(readdirSync(parent)).toEqual(["mine"]);
+    await until("the session's folder is removed", () => readdirSync(parent).length === 1);
+    expect(readdirSync(join(parent, "mine"))).toEqual(["file"]);
   });
 
   test("cannot see each other's files", async () => {
@@ -153,6 +155,28 @@ describe("sessions", () => {
     expect(other.exitCode).not.toBe(0);
   });
 });
+
+pythonTest(
+  "folders of 20,000 levels hold neither the file calls of the server nor other sessions nor its end",
+  async () => {
+    const parent = sharedDir();
+    const own = await shellWith({ workdir: parent });
+    const dive = `${PYTHON} -c "import os\nfor i in range(20000): os.mkdir('a'); os.chdir('a')"`;
+    const ids = ["one", "two"];
+    await Promise.all(
+      ids.map((sessionId) => own.run(commands([`${dive}; sleep 30`], { sessionId }), NEVER)),
+    ).then((ended) =>
+      expect(ended.map(({ stderr }) => stderr)).toEqual(Array(2).fill(expect.stringContaining("disk space"))),
+    );
+    const again = await own.run(commands(["true"], { sessionId: "one" }), NEVER).catch(String);
+    expect(again).toInclude("too deep");
+    await within(5000, "sessions end", Promise.all(ids.map((id) => own.dispose(id))));
+    await within(5000, "a file is read", Bun.file(import.meta.path).text());
+    expect((await own.run(commands(["echo hi"]), NEVER)).stdout).toBe("hi\n");
+    await within(5000, "the executor closes", own.close());
+    await until("all is removed", () => readdirSync(parent).length === 0);
+  },
+);
 
 describe("skills and inputs", () => {
   test("skills are in skills/, without links, and are removed when no longer requested", async () => {
@@ -185,6 +209,24 @@ describe("skills and inputs", () => {
     await run([`ln -s ${outside} skills`], { sessionId });
     await run(["true"], { sessionId, skills: [{ name: "s", dir }] });
     expect(readdirSync(outside)).toEqual(["file"]);
+  });
+
+  test("a background process that replaces skills/ by a link does not lead the copy elsewhere", async () => {
+    const outside = sharedDir();
+    const dir = tempDir();
+    writeFileSync(join(dir, "SKILL.md"), "x");
+    const sessionId = "swapping";
+    await run([`(while :; do mv skills "old$RANDOM"; ln -s ${outside} skills; done) 2>/dev/null &`], {
+      sessionId,
+    });
+    for (let n = 0; n < 6; n++) {
+      const skills = [{ name: `s${n}`, dir }];
+      await run(["true"], { sessionId, skills }).catch((error: Error) =>
+        expect(error.message).toInclude("skills/"),
+      );
+    }
+    expect(readdirSync(outside)).toEqual([]);
+    await shell.dispose(sessionId);
   });
 
   test("surface reports files of earlier calls and missing ones", async () => {
