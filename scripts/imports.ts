@@ -186,7 +186,6 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "bun:ffi": ["ffi/"],
   "bun:sqlite": ["src/state/"],
   elysia: ["src/http/"],
-  "@elysiajs/cors": ["src/http/"],
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
   "@fastify/busboy": ["src/http/"],

@@ -5,7 +5,7 @@ import { changedSettings } from "../config/changes.ts";
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
 import { type ModelAliases, modelAliases } from "../http/model-alias.ts";
-import { accessLine, inBatches } from "../http/access-log.ts";
+import { accessLine, inBatches, isRoutine } from "../http/access-log.ts";
 import type { ApiKeys } from "../http/api-keys.ts";
 import type { HttpDeps } from "../http/deps.ts";
 
@@ -49,7 +49,8 @@ export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (l
     },
     accessLog: (request) => {
       const { server } = settings;
-      if (server.disable_access_log || (request.housekeeping && !server.access_log_health)) return;
+      if (server.disable_access_log) return;
+      if (isRoutine(request) && !server.access_log_health) return;
       write(accessLine(request, server.access_log_format, new Date()));
     },
     apply: (next) => {

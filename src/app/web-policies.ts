@@ -15,8 +15,8 @@ interface PolicyOptions {
 }
 
 /**
- * Which web pages may use the server. All, by the specification; without keys only pages of this machine may load, unload or
- * change models, or use any route while models have tools. Logs a warning where other machines can reach such a server.
+ * Which web pages may use the server. All, by the specification; without keys those of other origins get the routes of inference, and
+ * none while models have tools: then not even pages of other ports of this machine. Logs a warning where other machines can reach such a server.
  */
 function pagePolicy(
   { settings: { server }, log }: PolicyOptions,
@@ -34,8 +34,9 @@ function pagePolicy(
   if (server.allowed_origins === undefined && server.api_keys !== undefined) return undefined;
   const origins = server.allowed_origins ?? [];
   if (origins.includes("*")) return undefined;
-  const scope = isOpen || server.allowed_origins !== undefined ? "all" : "commands";
-  return { origins, hosts: ownNames(server.host), scope };
+  const foreign = isOpen || server.allowed_origins !== undefined ? "none" : "inference";
+  const hosts = [...(server.allowed_hosts ?? []), ...ownNames(server.host)];
+  return { origins, hosts, foreign, otherPorts: !isOpen };
 }
 
 /** Origin and host policies of all requests, and how connections of tools are recognized. */

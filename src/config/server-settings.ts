@@ -150,7 +150,7 @@ export const Server = section("Where the server listens and how it handles reque
   allowed_origins: optional(
     list(
       Type.String({ pattern: "^(?:\\*|https?://[^/]+)$" }),
-      "Web pages that may use the server, as https://app.example; `*`: all. Unset: all, but where models can act and no key is needed only those of this machine.",
+      "Web pages that may use the server, as https://app.example; `*`: all. Unset: where no key is needed, pages of other origins may use the routes of inference, and none where models can act.",
       { minItems: 1, example: ["https://app.example"] },
     ),
   ),

@@ -7,6 +7,14 @@ export type AccessLogFormat = "text" | "json";
 /** Characters of a path that are logged. */
 const PATH_CHARS_MAX = 256;
 
+/** Methods that change nothing. */
+const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Whether a request is a probe, or loads or shows pages: what is written to the log only where that is asked for. */
+export function isRoutine({ housekeeping, method }: ObservedRequest): boolean {
+  return housekeeping && READING.has(method);
+}
+
 /** The line of a request; `time` is when its answer was complete. */
 export function accessLine(request: ObservedRequest, format: AccessLogFormat, time: Date): string {
   return format === "json" ? jsonLine(request, time) : textLine(request, time);

@@ -3,9 +3,11 @@
 
 import { ERROR_TABLE, type ErrorData, ServiceError } from "../core/error.ts";
 import type { ObservedRequest } from "../core/telemetry.ts";
+import { CORS_HEADERS } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
 import { observed } from "./observe.ts";
 import type { RouteTable } from "./route-table.ts";
+import { pathOf } from "./target.ts";
 
 /** Takes one line of log output. */
 export type LogLine = (line: string) => void;
@@ -61,8 +63,8 @@ export function errorResponse(
 /** The answer to a request that is not let in. Pages of any origin may read it; the connection of one too many is closed. */
 export function refusedResponse(refusal: ServiceError, seen: ObservedRequest, withId: boolean): Response {
   const headers = {
-    "access-control-allow-origin": "*",
-    ...(withId ? { [REQUEST_ID_HEADER]: seen.id, "access-control-expose-headers": REQUEST_ID_HEADER } : {}),
+    ...CORS_HEADERS,
+    ...(withId ? { [REQUEST_ID_HEADER]: seen.id } : {}),
     ...(refusal.code === "too_many_connections" ? { connection: "close" } : {}),
   };
   return errorResponse(refusal, headers, seen.path);
@@ -75,7 +77,7 @@ function bodyOf(error: ServiceError, path: string): object {
 
 /** 405 with Allow for a known path, 404 for any other. */
 export function unroutedResponse(request: Request, table: RouteTable): Response {
-  const pathname = observed()?.path ?? new URL(request.url).pathname; // CONNECT names no URL
+  const pathname = observed()?.path ?? pathOf(request.url);
   const absent = OLLAMA_ABSENT.exec(pathname)?.[1];
   if (absent !== undefined && table.match(pathname) === undefined) {
     const message = `this server does not ${absent === "blobs" ? "take blobs" : `${absent} models`} over HTTP; name models when it starts: svc serve -m MODEL`;

@@ -15,7 +15,9 @@ import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { resolvedName } from "./model-name.ts";
+import { type RouteRule, ruleOf } from "./route-rules.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
+import { pathOf, settleTarget } from "./target.ts";
 
 export interface ObserverOptions {
   readonly routes: () => RouteTable;
@@ -104,6 +106,7 @@ export function connectionOf(request: Request): Connection | undefined {
 export function observing(options: ObserverOptions): (handle: Handle) => Handle {
   return (handle) =>
     (request, ...rest) => {
+      settleTarget(request);
       const seen = new Observation(request, options);
       const answer = seen.begin(() => current.run(seen, () => handle(request, ...rest)));
       if (!(answer instanceof Promise)) return seen.answered(answer);
@@ -124,6 +127,8 @@ export class Observation implements ObservedRequest {
   readonly path: string;
   readonly route: string | undefined;
   readonly housekeeping: boolean;
+  /** Who may have an answer. */
+  readonly rule: RouteRule;
   model: string;
   bodyBytes: number | undefined;
   streamBytes: number | undefined;
@@ -155,6 +160,8 @@ export class Observation implements ObservedRequest {
     this.path = pathOf(url);
     const entry = options.routes().match(this.path);
     this.route = entry?.pattern;
+    const announced = request.headers.get("access-control-request-method");
+    this.rule = ruleOf(method === "OPTIONS" ? (announced ?? "GET") : method, this.path, entry?.path);
     this.housekeeping = method === "OPTIONS" || (entry?.housekeeping ?? isHousekeeping(this.path));
     this.modelField = entry?.bodyModels.get(method);
     this.model = this.firstModel(entry);
@@ -337,12 +344,4 @@ function isWriting(event: AnswerEvent): event is Writing {
 /** A place in a schema, whose names may have any characters, as a header may hold it. */
 function headerText(place: string): string {
   return place.slice(0, 200).replaceAll(/[^!-+\--~]/gu, (char) => encodeURIComponent(char.toWellFormed()));
-}
-
-/** Without parsing the whole: this is done for every request, and URLs that arrive here are absolute. */
-function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("//") + 2);
-  if (start < 0) return "/";
-  const end = url.slice(start).search(/[?#]/);
-  return end < 0 ? url.slice(start) : url.slice(start, start + end);
 }

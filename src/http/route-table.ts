@@ -6,6 +6,8 @@ export type ModelField = "model" | "model_id";
 
 /** A path pattern with all that is known of its routes. */
 export interface PathEntry {
+  /** As the router has it: `/v1/files/:id`. */
+  readonly path: string;
   /** As the interface writes it: `/v1/files/{id}`. */
   readonly pattern: string;
   /** Sorted; HEAD wherever there is GET. */

@@ -10,14 +10,10 @@ import type { HttpDeps } from "./deps.ts";
 import { DOCS_PATH, docsRoutes } from "./docs.ts";
 import { HeldRuns } from "./held-runs.ts";
 import { errorResponse, refusedResponse, toServiceError, unroutedResponse } from "./errors.ts";
-import { apiKeyCheck } from "./hooks/api-keys.ts";
-import { corsHook } from "./hooks/cors.ts";
-import { hostCheck } from "./hooks/hosts.ts";
-import { originCheck } from "./hooks/origins.ts";
-import { checkPage } from "./hooks/page.ts";
-import { refuseToolPeer } from "./hooks/tool-peers.ts";
+import { newGate } from "./gate.ts";
+import { CORS_HEADERS, preflightAnswer } from "./hooks/cors.ts";
 import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
-import { cameOn, connectionOf, observed, observing } from "./observe.ts";
+import { cameOn, observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { adapterRoutes } from "./routes/adapters.ts";
@@ -61,7 +57,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   const { models, metrics } = deps;
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
-  const checkSender = senderCheck(deps);
+  const gate = newGate(deps);
   const runs = new HeldRuns();
   const routes = (): RouteTable => (table ??= routeTable(app.routes, components.schemas));
   // Without this the framework takes the path from the 11th character of the URL on, wherever a short host name ends.
@@ -86,13 +82,15 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .onRequest(({ set }) => {
       const id = observed()?.id;
       if (id !== undefined && deps.requestIdHeader !== false) set.headers[REQUEST_ID_HEADER] = id;
+      Object.assign(set.headers, CORS_HEADERS);
     })
-    .use(corsHook())
     .onRequest(({ request }) => {
-      const path = observed()?.path;
-      assert(path !== undefined, "every request is observed");
-      checkSender(request, path);
-      checkPath(path);
+      const seen = observed();
+      assert(seen !== undefined, "every request is observed");
+      gate.check(request, seen.rule);
+      checkPath(seen.path);
+      if (request.method !== "OPTIONS") return undefined;
+      return preflightAnswer(request.headers, gate.isPageAllowed(request, seen.rule));
     })
     .use(healthRoutes(deps, components))
     .use(metricsRoutes(deps, components))
@@ -153,20 +151,6 @@ export interface ListenOptions {
   readonly port: number;
   /** A connection is closed on which no request has come whole, but for its body, so long after the last was answered. */
   readonly idleSecs?: number;
-}
-
-/** Throws for a request of a program, page or client that may not use this server. */
-function senderCheck(deps: HttpDeps): (request: Request, path: string) => void {
-  const checkKey = deps.apiKeys === undefined ? undefined : apiKeyCheck(deps.apiKeys);
-  const checkHost = deps.hostPolicy === undefined ? undefined : hostCheck(deps.hostPolicy);
-  const checkOrigin = deps.originPolicy === undefined ? undefined : originCheck(deps.originPolicy);
-  return (request, path) => {
-    if (deps.isToolPeer !== undefined) refuseToolPeer(deps.isToolPeer, connectionOf(request));
-    checkHost?.(request, path);
-    checkOrigin?.(request, path);
-    checkKey?.(request, path);
-    if (request.method !== "OPTIONS") checkPage(request, path);
-  };
 }
 
 /** A server on a port. */

@@ -55,6 +55,45 @@ describe("CORS", () => {
     expect(get("allow-credentials")).toBeNull();
   });
 
+  test.each([
+    "x-stainless-os, x-stainless-retry-count",
+    "anthropic-dangerous-direct-browser-access",
+    "openai-beta",
+    "x-title,http-referer",
+    "x-requested-with",
+    "mcp-protocol-version, mcp-session-id",
+  ])("a preflight that asks for %s gets it beside the usual ones", async (asked) => {
+    const headers = {
+      ...origin,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": `authorization,${asked},x-svc-run`,
+    };
+    const response = await testApp().request("/v1/chat/completions", { method: "OPTIONS", headers });
+    const allowed = response.headers.get("access-control-allow-headers")?.toLowerCase().split(", ") ?? [];
+    for (const name of [...asked.split(/, */), "authorization", "content-type"])
+      expect(allowed).toContain(name);
+    expect(allowed.filter((name) => name === "authorization")).toHaveLength(1);
+    expect(allowed).not.toContain("x-svc-run");
+  });
+
+  test("a page that may not use a route gets the usual headers only", async () => {
+    const originPolicy = { origins: [], hosts: [], foreign: "inference", otherPorts: true } as const;
+    const headers = {
+      ...origin,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "x-stainless-os",
+    };
+    const asked = async (path: string) => {
+      const response = await testApp(undefined, { originPolicy }).request(path, {
+        method: "OPTIONS",
+        headers,
+      });
+      return response.headers.get("access-control-allow-headers");
+    };
+    expect(await asked("/v1/chat/completions")).toContain("x-stainless-os");
+    expect(await asked("/v1/models/unload")).not.toContain("x-stainless-os");
+  });
+
   test.each(["/health", "/nope", "/v1/chat/completions"])("answers of %s may be read", async (path) => {
     const { headers } = await testApp().request(path, { headers: origin });
     expect(headers.get("access-control-allow-origin")).toBe("*");

@@ -9,7 +9,8 @@ const HERE = "localhost:1234";
 const POLICY = {
   origins: ["https://app.example", "http://other.example:8080"],
   hosts: ["0.0.0.0", "box", "box.local"],
-  scope: "all",
+  foreign: "none",
+  otherPorts: true,
 } as const;
 
 const limited = testApp(playing(answer("Hi")).generate, { originPolicy: POLICY });
@@ -68,8 +69,8 @@ test("without a policy every page may, as the interface has it", async () => {
   expect((await testApp().post(CHAT, chatBody(), { headers })).status).toBe(200);
 });
 
-describe("where only commands are guarded", () => {
-  const app = testApp(playing(answer("Hi")).generate, { originPolicy: { ...POLICY, scope: "commands" } });
+describe("where foreign pages get answers of models", () => {
+  const app = testApp(playing(answer("Hi")).generate, { originPolicy: { ...POLICY, foreign: "inference" } });
   const statusFrom = async (path: string, origin: string): Promise<number> => {
     const headers = { "content-type": "application/json", origin, host: HERE };
     return (await app.post(path, { model_id: "tiny" }, { headers })).status;
@@ -77,6 +78,10 @@ describe("where only commands are guarded", () => {
 
   test.each([
     "/v1/models/unload",
+    "/v1/models/pin",
+    "/v1/models/unpin",
+    "/v1/models/status",
+    "/v1/files",
     "/v1/models/reload",
     "/v1/models/tune",
     "/v1/load_lora_adapter",
@@ -91,7 +96,7 @@ describe("where only commands are guarded", () => {
     expect(await statusFrom(path, "http://localhost:3000")).not.toBe(403);
   });
 
-  test.each([CHAT, "/v1/messages", "/v1/files", "/v1/models/status", "/calibration/status"])(
+  test.each([CHAT, "/v1/messages", "/v1/responses", "/v1/embeddings", "/infill"])(
     "%s takes all, as the interface has it",
     async (path) => expect(await statusFrom(path, "https://evil.example")).not.toBe(403),
   );

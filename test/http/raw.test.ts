@@ -30,7 +30,7 @@ function exchange(text: string, answers = 1): Promise<string> {
 test.each(["10.0.0.1:443", "example.com:443", "/"])(
   "CONNECT %s is a method that no path takes",
   async (target) => {
-    const answer = await exchange(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+    const answer = await exchange(`CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
     expect(answer).toStartWith("HTTP/1.1 405 ");
     expect(answer).toContain('"method_not_allowed"');
     expect(logged).toEqual([]);

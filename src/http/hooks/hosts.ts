@@ -14,32 +14,34 @@ export interface HostPolicy {
 /** Suffixes that cannot be registered: local networks, containers, clusters. */
 const LOCAL_SUFFIXES = ["localhost", "local", "lan", "home.arpa", "internal", "svc.cluster.local"];
 
-/** Probes come with the name of whatever balances the load. */
-const OPEN_PATHS: ReadonlySet<string> = new Set(["/", "/health", "/ready"]);
-
 /** Makes the check: it throws `host_not_allowed` for a request to another name. Requests without a Host come from programs. */
-export function hostCheck({ allowed, own }: HostPolicy): (request: Request, path: string) => void {
-  const wanted = [...allowed, ...own].map((name) => name.toLowerCase());
-  const suffixes = [
-    ...LOCAL_SUFFIXES,
-    ...wanted.flatMap((name) => (name.startsWith("*.") ? [name.slice(2)] : [])),
-  ];
-  const names = new Set(wanted);
-  if (names.has("*")) return () => undefined;
-  return ({ headers }, path) => {
+export function hostCheck({ allowed, own }: HostPolicy): (headers: Headers) => void {
+  if (allowed.includes("*")) return () => undefined;
+  const isAccepted = acceptedName([...allowed, ...own]);
+  return (headers) => {
     const host = headers.get("host");
-    if (host === null || OPEN_PATHS.has(path)) return;
-    const name = nameOf(host);
-    if (isAddress(name) || !name.includes(".") || names.has(name)) return;
-    if (suffixes.some((suffix) => name.endsWith(`.${suffix}`))) return;
+    if (host === null || isAccepted(nameOf(host))) return;
     const message =
       "this server does not accept this host name; add it to server.allowed_hosts, or set server.api_keys";
     throw new ServiceError("host_not_allowed", message);
   };
 }
 
-/** The header without its port and the dot that may end a full name. */
-function nameOf(host: string): string {
+/** Recognizes names that third parties cannot let point at this machine, and the given ones. */
+export function acceptedName(names: readonly string[]): (name: string) => boolean {
+  const wanted = new Set(names.map((name) => name.toLowerCase()));
+  const suffixes = [
+    ...LOCAL_SUFFIXES,
+    ...[...wanted].flatMap((name) => (name.startsWith("*.") ? [name.slice(2)] : [])),
+  ];
+  return (name) => {
+    if (isAddress(name) || !name.includes(".") || wanted.has(name)) return true;
+    return suffixes.some((suffix) => name.endsWith(`.${suffix}`));
+  };
+}
+
+/** A Host header without its port and the dot that may end a full name. */
+export function nameOf(host: string): string {
   return host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
 }
 

@@ -1,46 +1,71 @@
 // Which web pages may use the server. Any page that a browser shows can send requests to this machine, under its own name or
-// under one that it lets point here; the Origin header gives it away, which browsers send with every request that changes
-// something. Programs send none.
+// under one that it lets point here. Browsers give it away by the Origin header, which they send with every request that changes
+// something, and by Sec-Fetch-Site, which they send with images and links too. Programs send neither.
 
-import { isIP } from "node:net";
 import { ServiceError } from "../../core/error.ts";
+import type { RouteRule } from "../route-rules.ts";
+import { acceptedName, nameOf } from "./hosts.ts";
 
 export interface OriginPolicy {
   /** Origins that may besides: `https://app.example`. */
   readonly origins: readonly string[];
-  /** Names of this machine that third parties cannot assign. */
+  /** Names of this server that third parties cannot assign; `*.example.org` stands for all below it. */
   readonly hosts: readonly string[];
-  /** What is guarded: everything, or only what changes models for all, and what Ollama itself keeps pages from. */
-  readonly scope: "all" | "commands";
+  /** Which routes are for pages of other origins: none, or those whose rule says so. */
+  readonly foreign: "none" | "inference";
+  /**
+   * Whether pages of this machine's other ports count as its own. Not where models act: what they run may listen there, or a person
+   * may have been asked to open it.
+   */
+  readonly otherPorts: boolean;
 }
 
-/** Downloads, deletes, loads, unloads, measures and changes models and adapters; Ollama's routes do so by `keep_alive`. */
-const COMMANDS =
-  /^\/(?:v1\/models\/(?:unload|reload|tune)|v1\/hub\/.*|v1\/(?:un)?load_lora_adapter|re_isq|calibration\/(?:start|apply)|api\/.*)\/?$/;
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+const WEB: ReadonlySet<string> = new Set(["http:", "https:"]);
 
-const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+/** What browsers say of a request that a page of another origin caused; `none` is a person's own doing. */
+const FOREIGN_SITES: ReadonlySet<string> = new Set(["cross-site", "same-site"]);
 
-/** Makes the check: it throws `origin_not_allowed` for a request of another page. */
-export function originCheck({
-  origins,
-  hosts,
-  scope,
-}: OriginPolicy): (request: Request, path: string) => void {
-  const allowed = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
-  const own = new Set(hosts.map((host) => host.toLowerCase()));
-  return ({ headers }, path) => {
-    if (scope === "commands" && !COMMANDS.test(path)) return;
-    const origin = headers.get("origin");
-    if (origin === null || allowed.has(origin.toLowerCase())) return;
-    if (URL.canParse(origin) && isHere(new URL(origin), own, headers.get("host"))) return;
-    const message =
-      "pages of this origin may not use this server; add it to server.allowed_origins, or set server.api_keys";
-    throw new ServiceError("origin_not_allowed", message);
+/** Decides about a request for a route: whether its page, if it has one, may send it. */
+export type PageCheck = (headers: Headers, rule: RouteRule) => boolean;
+
+/** Makes the decision. */
+export function pageCheck(policy: OriginPolicy): PageCheck {
+  const allowed = new Set(policy.origins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
+  const isOwn = ownPages(policy);
+  return (headers, { pages }) => {
+    const origin = headers.get("origin")?.toLowerCase();
+    if (origin === undefined)
+      return pages !== "none" || !FOREIGN_SITES.has(headers.get("sec-fetch-site") ?? "");
+    if (pages !== "none" && policy.foreign !== "none") return true;
+    if (allowed.has(origin)) return true;
+    return URL.canParse(origin) && isOwn(new URL(origin), headers.get("host")?.toLowerCase());
   };
 }
 
-/** A page of this machine. One that was fetched by address came from that address; a name can point anywhere. */
-function isHere({ hostname, host }: URL, own: ReadonlySet<string>, asked: string | null): boolean {
-  if (LOOPBACK.has(hostname) || own.has(hostname)) return true;
-  return isIP(hostname.replace(/^\[|\]$/g, "")) !== 0 && host === asked;
+/** Throws `origin_not_allowed` for a request of another page. */
+export function refusePage(): never {
+  const message =
+    "pages of this origin may not use this route of this server; add it to server.allowed_origins, or set server.api_keys";
+  throw new ServiceError("origin_not_allowed", message);
+}
+
+/**
+ * Recognizes pages of this server. Its names stand for each other, as long as the port is the one that the request was sent to, which
+ * something may forward to the server's own. A page that was fetched by address or another accepted name came from just there.
+ */
+function ownPages({ hosts, otherPorts }: OriginPolicy): (page: URL, asked: string | undefined) => boolean {
+  const isAccepted = acceptedName(hosts);
+  const own = new Set([...LOOPBACK, ...hosts.map((host) => host.toLowerCase())]);
+  return ({ hostname, host, protocol }, asked) => {
+    if (otherPorts && own.has(hostname)) return true;
+    if (asked === undefined || !WEB.has(protocol)) return false;
+    if (host === asked) return isAccepted(hostname);
+    return own.has(hostname) && own.has(nameOf(asked)) && portOf(host, protocol) === portOf(asked, protocol);
+  };
+}
+
+function portOf(host: string, protocol: string): string {
+  const port = /:(\d+)$/.exec(host)?.[1];
+  return port ?? (protocol === "https:" ? "443" : "80");
 }

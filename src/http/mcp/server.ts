@@ -2,16 +2,18 @@
 // itself: there are no sessions and no streams. The SDK's server is stricter than the interface (it wants Accept and
 // version headers, and answers wrong JSON with HTTP errors), so the little that is needed is written out here.
 
+import { assert } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import { MCP_VERSION, VERSION } from "../../core/version.ts";
 import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse, refusedResponse, toServiceError } from "../errors.ts";
-import { apiKeyCheck } from "../hooks/api-keys.ts";
-import { observing } from "../observe.ts";
+import { type Gate, newGate } from "../gate.ts";
+import { preflightAnswer } from "../hooks/cors.ts";
+import type { OriginPolicy } from "../hooks/origins.ts";
+import { type Observation, observed, observing } from "../observe.ts";
 import { routeTable } from "../route-table.ts";
 import type { Handler } from "../server.ts";
-import { isTrustedOrigin, originHeaders, preflight } from "./origin.ts";
 import { errorBody, idOf, requestOf, resultBody, RpcError, type RpcRequest } from "./rpc.ts";
 import { OFFERED_TOOLS } from "./tools.ts";
 
@@ -27,50 +29,59 @@ export interface McpDeps extends HttpDeps {
 
 /** Answers MCP clients. Keys, metrics and the access log hold here as on the main port. */
 export function createMcp(deps: McpDeps): Handler {
-  const { apiKeys } = deps;
   const table = routeTable([{ method: "POST", path: PATH }], {});
-  const checkKey = apiKeys === undefined ? () => {} : apiKeyCheck(apiKeys);
+  const gate = newGate({ ...deps, originPolicy: pagePolicy(deps) });
   const observe = observing({
     ...deps,
     routes: () => table,
     refused: (refusal, seen) => refusedResponse(refusal, seen, false),
   });
-  const handle = observe((request) => answer(deps, request, checkKey));
+  const handle = observe((request) => answer(deps, gate, request));
   // An observed handler returns what the handler does.
   return { fetch: (request) => handle(request) as Promise<Response> };
 }
 
-async function answer(
-  deps: McpDeps,
-  request: Request,
-  checkKey: (request: Request, path: string) => void,
-): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  if (pathname !== PATH) {
-    const message = `there is no route ${pathname} on this port; MCP is at POST ${PATH}`;
-    return errorResponse(new ServiceError("route_not_found", message));
-  }
-  const origin = request.headers.get("origin");
-  if (!isTrustedOrigin(origin, deps.host)) {
+/** Addresses that stand for all of a machine's, and so for none in particular. */
+const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** Pages of other origins may never call it, with a key or without; those of this machine's other ports where the main port lets them. */
+function pagePolicy({ host, originPolicy }: McpDeps): OriginPolicy {
+  const hosts = WILDCARDS.has(host) ? [] : [host.includes(":") ? `[${host}]` : host];
+  const { origins = [], otherPorts = true } = originPolicy ?? {};
+  return { origins, hosts, foreign: "none", otherPorts };
+}
+
+async function answer(deps: McpDeps, gate: Gate, request: Request): Promise<Response> {
+  const seen = observed();
+  assert(seen !== undefined, "every request is observed");
+  if (!gate.isPageAllowed(request, seen.rule)) {
     const refusal = new RpcError("invalidRequest", "Pages of this origin may not use this server.");
     return Response.json(errorBody(null, refusal), { status: 403 });
   }
-  const response = await answerMethod(deps, request, checkKey);
-  for (const [name, value] of originHeaders(origin)) response.headers.set(name, value);
+  const response = await allowedAnswer(deps, gate, request, seen);
+  const origin = request.headers.get("origin");
+  if (origin === null) return response;
+  response.headers.set("access-control-allow-origin", origin);
+  response.headers.set("vary", "origin");
   return response;
 }
 
-async function answerMethod(
+async function allowedAnswer(
   deps: McpDeps,
+  gate: Gate,
   request: Request,
-  checkKey: (request: Request, path: string) => void,
+  { path, rule }: Observation,
 ): Promise<Response> {
-  if (request.method === "OPTIONS") return preflight();
   try {
-    checkKey(request, PATH);
+    gate.check(request, rule);
+    if (path !== PATH) {
+      const message = `there is no route ${path} on this port; MCP is at POST ${PATH}`;
+      throw new ServiceError("route_not_found", message);
+    }
   } catch (thrown) {
     return errorResponse(toServiceError(thrown, deps.log));
   }
+  if (request.method === "OPTIONS") return preflightAnswer(request.headers, true, "POST");
   if (request.method === "POST") return answerPost(deps, request);
   const message = `${PATH} does not support ${request.method}; use POST`;
   return errorResponse(new ServiceError("method_not_allowed", message), { allow: "POST" });

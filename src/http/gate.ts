@@ -1,0 +1,49 @@
+// The one decision whether a request may be answered: its Host, the process that sent it, the name it was sent to, the page it comes
+// from, its key. What each route asks for is in route-rules.ts; the route is the one of the path that the router sees.
+
+import { ServiceError } from "../core/error.ts";
+import type { HttpDeps } from "./deps.ts";
+import { checkKey } from "./hooks/api-keys.ts";
+import { hostCheck } from "./hooks/hosts.ts";
+import { pageCheck, refusePage } from "./hooks/origins.ts";
+import { checkPage } from "./hooks/page.ts";
+import { refuseToolPeer } from "./hooks/tool-peers.ts";
+import { connectionOf } from "./observe.ts";
+import type { RouteRule } from "./route-rules.ts";
+import { isUsableHost } from "./target.ts";
+
+/** What the decision depends on. */
+export type GateDeps = Pick<HttpDeps, "apiKeys" | "hostPolicy" | "originPolicy" | "isToolPeer">;
+
+/** Decides about requests. */
+export interface Gate {
+  /** Throws for a request of a program, page or client that may not have an answer. */
+  check(request: Request, rule: RouteRule): void;
+  /** Whether a page may send what it asks for in a preflight. `rule`: that of the announced request. */
+  isPageAllowed(request: Request, rule: RouteRule): boolean;
+}
+
+/** Makes the decision of a server. */
+export function newGate({ apiKeys, hostPolicy, originPolicy, isToolPeer }: GateDeps): Gate {
+  const checkHost = hostPolicy === undefined ? undefined : hostCheck(hostPolicy);
+  const isPageAllowed = originPolicy === undefined ? undefined : pageCheck(originPolicy);
+  return {
+    check: (request, rule) => {
+      const { headers } = request;
+      if (!isUsableHost(headers.get("host"))) throw unusableHost();
+      if (isToolPeer !== undefined) refuseToolPeer(isToolPeer, connectionOf(request));
+      if (!rule.anyHost) checkHost?.(headers);
+      if (request.method === "OPTIONS") return; // a browser's question, which brings neither key nor header
+      if (isPageAllowed?.(headers, rule) === false) refusePage();
+      if (apiKeys !== undefined && rule.needsKey) checkKey(apiKeys, headers);
+      if (rule.isOwnData) checkPage(headers);
+    },
+    isPageAllowed: ({ headers }, rule) => isPageAllowed?.(headers, rule) ?? true,
+  };
+}
+
+function unusableHost(): ServiceError {
+  const message =
+    "the Host header must name one host, with a port or without: a name like localhost:1234, or an address like 127.0.0.1";
+  return new ServiceError("invalid_request", message);
+}

@@ -1,0 +1,69 @@
+// Who may use a route. A route that is not named here needs a key where the server has keys, and serves no page of another origin
+// where it has none: a new route is closed until somebody opens it.
+
+/** Rule of a route. */
+export interface RouteRule {
+  /** Whether a request needs a key, where the server has keys. */
+  readonly needsKey: boolean;
+  /** Whether it is answered under any host name. */
+  readonly anyHost: boolean;
+  /**
+   * Which pages of other origins may use it where no key is needed: none; those that want an answer of a model; or all, because it
+   * tells nothing and does nothing.
+   */
+  readonly pages: "none" | "inference" | "all";
+  /** Whether it is data of the web interface, whose header a request must bring. */
+  readonly isOwnData: boolean;
+}
+
+const CLOSED: RouteRule = { needsKey: true, anyHost: false, pages: "none", isOwnData: false };
+/** Probes have no key, and come with the name of whatever balances the load. */
+const PROBE: RouteRule = { ...CLOSED, needsKey: false, anyHost: true, pages: "all" };
+/** Files of the web interface: there a person enters the key, and links of other sites lead there. */
+const PAGE_FILE: RouteRule = { ...CLOSED, needsKey: false, pages: "all" };
+const DOCUMENT: RouteRule = { ...CLOSED, pages: "all" };
+const INFERENCE: RouteRule = { ...CLOSED, pages: "inference" };
+const OWN_DATA: RouteRule = { ...CLOSED, isOwnData: true };
+
+const UI_FILE = "/ui/:file";
+/** Data of the web interface, whether this server has it or not. */
+const OWN_DATA_PATHS = /^\/ui\/(?:runs|history|day|mcp)(?:\/|$)/;
+
+/** By method and pattern, as the router has them. */
+const RULES: ReadonlyMap<string, RouteRule> = new Map([
+  ["GET /", PROBE],
+  ["GET /health", PROBE],
+  ["GET /ready", PROBE],
+  ["GET /ui", PAGE_FILE],
+  ["GET /ui/preview.html", PAGE_FILE],
+  [`GET ${UI_FILE}`, PAGE_FILE],
+  ["GET /docs", DOCUMENT],
+  ["GET /docs/swagger-ui.js", DOCUMENT],
+  ["GET /docs/swagger-ui.css", DOCUMENT],
+  ["GET /api-doc/openapi.json", DOCUMENT],
+  ["GET /v1/models", INFERENCE],
+  ["GET /v1/models/:id", INFERENCE],
+  ["POST /v1/chat/completions", INFERENCE],
+  ["POST /v1/chat/completions/input_tokens", INFERENCE],
+  ["POST /v1/completions", INFERENCE],
+  ["POST /v1/responses", INFERENCE],
+  ["POST /v1/responses/input_tokens", INFERENCE],
+  ["POST /v1/messages", INFERENCE],
+  ["POST /v1/messages/count_tokens", INFERENCE],
+  ["POST /v1/embeddings", INFERENCE],
+  ["POST /v1/rerank", INFERENCE],
+  ["POST /infill", INFERENCE],
+  ["POST /v1/images/generations", INFERENCE],
+  ["GET /v1/images/files/:name", INFERENCE], // a part of the answer, under a name that cannot be guessed
+  ["POST /v1/audio/speech", INFERENCE],
+]);
+
+/** The rule of a request. `pattern`: the route that its path leads to; undefined where it leads to none. */
+export function ruleOf(method: string, path: string, pattern: string | undefined): RouteRule {
+  const read = method === "HEAD" ? "GET" : method;
+  const named = pattern === undefined ? undefined : RULES.get(`${read} ${pattern}`);
+  // Files have a dot in their names.
+  const isFile = pattern !== UI_FILE || path.slice("/ui/".length).includes(".") || path === "/ui/";
+  if (named !== undefined && isFile) return named;
+  return OWN_DATA_PATHS.test(path) ? OWN_DATA : CLOSED;
+}
