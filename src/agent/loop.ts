@@ -244,9 +244,9 @@ class Loop {
     return round === 1 ? {} : { toolChoice: { type: "auto" } };
   }
 
-  /** Calls of a pass that the server executes; none if the token cap cut the pass. */
+  /** Calls of a pass that the server executes; none if the pass was cut. */
   private serverCalls({ calls, end }: PassResult, round: number): readonly MadeCall[] {
-    if (end?.reason === "length" || this.isLast(round)) return [];
+    if (end?.reason === "length" || end?.reason === "content_filter" || this.isLast(round)) return [];
     return calls.filter(({ isClients }) => !isClients);
   }
 

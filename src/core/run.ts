@@ -120,8 +120,8 @@ export interface TokenLogprob extends TokenChance {
   readonly top: readonly TokenChance[];
 }
 
-/** Why a choice ended. */
-export type FinishReason = "stop" | "length" | "tool_calls";
+/** Why a choice ended. `content_filter`: an upstream's filter withheld the rest; models that run here have none. */
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
 /** Token counts of a run, over all its choices. */
 export interface Usage {

@@ -6,6 +6,7 @@ import { type Modality, modalitiesOf } from "../core/message.ts";
 import type { TextFacts } from "../core/model-runtime.ts";
 import type { RunRequest } from "../core/run.ts";
 import { type Field, fieldsOf, unsupportedBy } from "./engines.ts";
+import type { UpstreamDialect } from "./options.ts";
 import type { UpstreamServer } from "./server.ts";
 
 /** What a request needs of an upstream. */
@@ -13,20 +14,34 @@ export interface Needs {
   /** Fields with the names that the client knows them by. */
   readonly fields: ReadonlyMap<Field, string>;
   readonly modalities: readonly Modality[];
-  /** It is a request for vectors, scores, an image or speech, which the Messages API does not have. */
-  readonly isWhole: boolean;
+  /** Path of a request for vectors, scores, an image or speech, which the Messages API does not have; undefined for a run. */
+  readonly path: string | undefined;
+  /** The run is a completion of text. */
+  readonly isText?: boolean;
 }
 
 /** What a run needs. */
 export function needsOf(request: RunRequest): Needs {
   const { prompt } = request;
   const modalities = prompt.type === "chat" ? modalitiesOf(prompt.messages) : [];
-  return { fields: fieldsOf(request), modalities, isWhole: false };
+  return { fields: fieldsOf(request), modalities, path: undefined, isText: prompt.type !== "chat" };
+}
+
+/** Path of a chat in each API. */
+const CHAT_PATHS: Readonly<Record<UpstreamDialect, string>> = {
+  chat: "/chat/completions",
+  messages: "/messages",
+  responses: "/responses",
+};
+
+function pathFor({ options }: UpstreamServer, { path, isText }: Needs): string {
+  return path ?? (isText === true ? "/completions" : CHAT_PATHS[options.dialect]);
 }
 
 /** Whether an upstream can honour a request. */
 export function honours(server: UpstreamServer, needs: Needs): boolean {
-  if (needs.isWhole && server.options.dialect === "messages") return false;
+  if (needs.path !== undefined && server.options.dialect === "messages") return false;
+  if (server.learned.isLacking(pathFor(server, needs))) return false;
   return lackOf(server, needs) === undefined && !lacksMedia(server, needs);
 }
 
@@ -41,6 +56,8 @@ export function refusalBy(
   const [first] = servers;
   if (first === undefined || servers.some((server) => honours(server, needs))) return undefined;
   const field = lackOf(first, needs);
+  if (field === undefined && servers.every((server) => server.learned.isLacking(pathFor(server, needs))))
+    return missingRoute(name, pathFor(first, needs), needs);
   const engines = [...new Set(servers.map(({ apiName }) => apiName))].join(", ");
   const param = field === undefined ? "messages" : (needs.fields.get(field) ?? field);
   const message =
@@ -70,9 +87,16 @@ export function textFactsOf(servers: readonly UpstreamServer[], stated: number |
   };
 }
 
+/** A chat is what a model is for: without its route the servers are set up wrongly, and a fallback may answer. */
+function missingRoute(name: string, path: string, { path: whole, isText }: Needs): ServiceError {
+  const message = `No upstream server of the model "${name}" has the route ${path}. Name another model.`;
+  const isChat = whole === undefined && isText !== true;
+  return new ServiceError(isChat ? "upstream_failed" : "unsupported_capability", message);
+}
+
 /** The first field that an upstream lacks. Vectors and scores do not depend on the API that generates. */
-function lackOf({ facts, options }: UpstreamServer, { fields, isWhole }: Needs): Field | undefined {
-  return unsupportedBy(facts.engine, isWhole ? "chat" : options.dialect, fields);
+function lackOf({ facts, options }: UpstreamServer, { fields, path }: Needs): Field | undefined {
+  return unsupportedBy(facts.engine, path === undefined ? options.dialect : "chat", fields);
 }
 
 function lacksMedia({ modalities }: UpstreamServer, needs: Needs): boolean {

@@ -1,41 +1,24 @@
 // Converts chunks of a streamed completion to RunEvents. Knows nothing of connections; its caller handles early ends.
 
 import { defined } from "../core/defined.ts";
-import { newId } from "../core/id.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenChance, TokenLogprob, Usage } from "../core/run.ts";
+import { type AnsweredCall, ChoiceCalls } from "./calls.ts";
+import { type Counts, countsOf, meaningOf, textsOf } from "./forms.ts";
 import {
   readChatLogprobs,
   readTextLogprobs,
   type WireChance,
   type WireChoice,
   type WireChunk,
-  type WireDelta,
   type WireTextLogprobs,
-  type WireToolCall,
-  type WireUsage,
 } from "./wire.ts";
 
 /** Token ids do not travel in this API. */
 const NO_TOKEN = 0;
 
-const REASONS: ReadonlyMap<string, FinishReason> = new Map([
-  ["length", "length"],
-  ["max_tokens", "length"],
-  ["tool_calls", "tool_calls"],
-  ["function_call", "tool_calls"],
-]);
-
-interface Call {
-  readonly id: string;
-  /** Index in svc's events; undefined for a dropped call. */
-  readonly index: number | undefined;
-}
-
 interface Choice {
-  /** By the upstream's index. */
-  readonly calls: Map<number, Call>;
-  begun: number; // calls in our events
-  hasEnded: boolean;
+  readonly calls: ChoiceCalls;
+  end: { readonly reason: FinishReason; readonly wire: WireChoice } | undefined;
   pieces: number; // text events, for estimates
   reasoningPieces: number;
 }
@@ -50,38 +33,53 @@ function progressEvents({ prompt_progress: at }: WireChunk, request: RunRequest)
 /** The answer to one request. */
 export class Answer {
   private readonly request: RunRequest;
-  private readonly choices: Choice[];
-  private usage: WireUsage | undefined;
+  private readonly choices: readonly Choice[];
+  private usage: Counts | undefined;
 
   constructor(request: RunRequest) {
     this.request = request;
-    this.choices = Array.from({ length: request.choices }, () => ({
-      calls: new Map(),
-      begun: 0,
-      hasEnded: false,
+    const { prompt } = request;
+    const isSingle = prompt.type === "chat" && prompt.singleCall === true;
+    this.choices = Array.from({ length: request.choices }, (_, index) => ({
+      calls: new ChoiceCalls(index, isSingle),
+      end: undefined,
       pieces: 0,
       reasoningPieces: 0,
     }));
   }
 
-  /** Whether all choices have ended. */
+  /** Whether all choices have ended. Calls and text may still follow: some servers send their end first. */
   get isComplete(): boolean {
-    return this.choices.every(({ hasEnded }) => hasEnded);
+    return this.choices.every(({ end }) => end !== undefined);
+  }
+
+  /** Calls so far, with the fields that came beside them. */
+  get calls(): readonly AnsweredCall[] {
+    return this.choices.flatMap(({ calls }) => calls.answered);
   }
 
   /** Events of a chunk, in order. A chunk that names a choice that was not asked for has none. */
   take(chunk: WireChunk): readonly RunEvent[] {
-    if (chunk.usage !== undefined && chunk.usage !== null) this.usage = chunk.usage;
+    this.usage = countsOf(chunk.usage) ?? this.usage;
     const events: RunEvent[] = progressEvents(chunk, this.request);
     for (const wire of chunk.choices ?? []) {
       const index = wire.index ?? 0;
       const choice = this.choices[index];
-      if (choice === undefined || choice.hasEnded) continue;
+      if (choice === undefined) continue;
       if (this.request.maxTokens !== 0 || this.request.echo === true) this.piece(choice, index, wire, events);
-      const reason = wire.finish_reason ?? undefined;
-      if (reason !== undefined) events.push(this.end(choice, index, wire, reason));
+      const reason = meaningOf(wire.finish_reason);
+      if (reason === undefined || reason === "error") continue; // exchange.ts makes an error of the latter
+      if (choice.end === undefined || choice.end.reason === "stop") choice.end = { reason, wire };
     }
     return events;
+  }
+
+  /** The ends of all choices, once nothing more can follow. */
+  ends(): readonly RunEvent[] {
+    return this.choices.flatMap((choice, index) => {
+      const unnamed = choice.calls.end();
+      return choice.end === undefined ? unnamed : [...unnamed, this.endOf(choice, index, choice.end)];
+    });
   }
 
   /** Usage of the run: the upstream's, else an estimate from the received pieces and the prompt. */
@@ -90,87 +88,44 @@ export class Answer {
     const sum = (of: (choice: Choice) => number): number =>
       this.choices.reduce((total, choice) => total + of(choice), 0);
     return {
-      promptTokens: usage?.prompt_tokens ?? promptTokens,
-      cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? 0,
-      completionTokens: usage === undefined ? sum(({ pieces }) => pieces) : (usage.completion_tokens ?? 0),
-      reasoningTokens:
-        usage?.completion_tokens_details?.reasoning_tokens ?? sum(({ reasoningPieces }) => reasoningPieces),
+      promptTokens: usage?.promptTokens ?? promptTokens,
+      cachedTokens: usage?.cachedTokens ?? 0,
+      completionTokens: usage?.completionTokens ?? sum(({ pieces }) => pieces),
+      reasoningTokens: usage?.reasoningTokens ?? sum(({ reasoningPieces }) => reasoningPieces),
     };
   }
 
   private piece(choice: Choice, index: number, wire: WireChoice, events: RunEvent[]): void {
-    const text = wire.delta === undefined || wire.delta === null ? (wire.text ?? "") : textOf(wire.delta);
-    const reasoning = wire.delta?.reasoning_content ?? wire.delta?.reasoning ?? "";
-    if (reasoning !== "") {
+    const delta = wire.delta ?? wire.message ?? undefined;
+    const read = delta === undefined ? { text: wire.text ?? "", reasoning: "" } : textsOf(delta);
+    if (read.reasoning !== "") {
       choice.pieces++;
       choice.reasoningPieces++;
-      events.push({ type: "reasoning", choice: index, text: reasoning });
+      events.push({ type: "reasoning", choice: index, text: read.reasoning });
     }
     const logprobs = this.request.logprobs === undefined ? undefined : logprobsOf(wire);
-    if (text !== "" || (logprobs !== undefined && logprobs.length > 0)) {
+    if (read.text !== "" || (logprobs !== undefined && logprobs.length > 0)) {
       choice.pieces++;
-      events.push({ type: "text", choice: index, text, ...defined({ logprobs }) });
+      events.push({ type: "text", choice: index, text: read.text, ...defined({ logprobs }) });
     }
-    for (const [position, call] of (wire.delta?.tool_calls ?? []).entries()) {
-      choice.pieces++;
-      this.call(choice, index, { ...call, index: call.index ?? position }, events);
-    }
+    if (delta === undefined) return;
+    choice.pieces += delta.tool_calls?.length ?? 0;
+    events.push(...choice.calls.take(delta, read.reasoning));
   }
 
-  /** Some servers number every call 0: a new id starts a new call. */
-  private call(
-    choice: Choice,
-    index: number,
-    wire: WireToolCall & { index: number },
-    events: RunEvent[],
-  ): void {
-    const id = wire.id ?? undefined;
-    const name = wire.function?.name ?? undefined;
-    const args = wire.function?.arguments ?? "";
-    let call = choice.calls.get(wire.index);
-    const isNew = call === undefined || (id !== undefined && id !== "" && id !== call.id && Boolean(name));
-    if (isNew) {
-      const position = this.isLeftOut(choice) ? undefined : choice.begun++;
-      call = { id: id === undefined || id === "" ? newId("call_") : id, index: position };
-      choice.calls.set(wire.index, call);
-      if (position !== undefined)
-        events.push({
-          type: "tool_call_start",
-          choice: index,
-          index: position,
-          id: call.id,
-          name: name ?? "",
-        });
-    }
-    if (args === "" || call?.index === undefined) return;
-    events.push({ type: "tool_call_args", choice: index, index: call.index, delta: args });
-  }
-
-  /** A request for a single call gets only the first one, even if the upstream sends more. */
-  private isLeftOut({ begun }: Choice): boolean {
-    const { prompt } = this.request;
-    return begun > 0 && prompt.type === "chat" && prompt.singleCall === true;
-  }
-
-  private end(choice: Choice, index: number, wire: WireChoice, reason: string): RunEvent {
-    choice.hasEnded = true;
+  private endOf(choice: Choice, index: number, { reason, wire }: NonNullable<Choice["end"]>): RunEvent {
     const stop = wire.stop_reason ?? wire.matched_stop;
     const ended = typeof stop === "string" && this.request.stop.includes(stop) ? { stop } : {};
-    const meant = this.request.maxTokens === 0 ? "length" : (REASONS.get(reason) ?? "stop");
+    const meant = this.request.maxTokens === 0 ? "length" : reason;
     // Some servers end an answer that is calls with "stop".
-    const isCalls = meant === "stop" && choice.begun > 0;
+    const isCalls = meant === "stop" && choice.calls.count > 0;
     const fingerprint = wire.fingerprint ?? undefined;
     const end = { choice: index, reason: isCalls ? ("tool_calls" as const) : meant, ...ended };
     return { type: "choice_end", ...end, ...defined({ fingerprint }) };
   }
 }
 
-function textOf({ content, refusal }: WireDelta): string {
-  return content ?? refusal ?? "";
-}
-
 function logprobsOf({ logprobs }: WireChoice): readonly TokenLogprob[] | undefined {
-  if (logprobs === undefined || logprobs === null) return undefined;
   const chat = readChatLogprobs(logprobs)?.content;
   if (chat !== undefined && chat !== null)
     return chat.map((token) => ({ ...chance(token), top: (token.top_logprobs ?? []).map(chance) }));

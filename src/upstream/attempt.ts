@@ -1,5 +1,6 @@
 // One attempt of a run on one upstream. Yields the run's events, or returns why there are none.
 
+import { currentCaller } from "../core/caller.ts";
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { Answer } from "./answer.ts";
 import { coalesced } from "./coalesce.ts";
@@ -13,9 +14,10 @@ import {
   refusal,
   streamError,
   timeoutFailure,
+  withoutChat,
 } from "./failure.ts";
 import { readError, send } from "./http.ts";
-import { ERROR_BYTES_MAX, TRAILER_MS } from "./limits.ts";
+import { CORRECTIONS_MAX, ENDED_SILENCE_MS, ERROR_BYTES_MAX, TRAILER_MS } from "./limits.ts";
 import type { Lease } from "./pool.ts";
 import { EventReader, StreamError } from "./sse.ts";
 import { END, type WireChunk } from "./wire.ts";
@@ -26,6 +28,8 @@ export interface AttemptOptions {
   readonly silenceMs: number;
   /** When the run arrived, milliseconds of performance.now. */
   readonly startedMs: number;
+  /** It asks whether the upstream answers at all. */
+  readonly isProbe?: true;
 }
 
 /**
@@ -49,7 +53,7 @@ class Call {
   private readonly lease: Lease;
   private readonly options: AttemptOptions;
   private readonly signal: AbortSignal;
-  private readonly exchange: Exchange;
+  private exchange: Exchange;
   private readonly connection = new AbortController();
   private readonly onAbort = (): void => this.connection.abort(this.signal.reason);
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -83,9 +87,9 @@ class Call {
     const chunks: WireChunk[] = [];
     const events = new EventReader();
     try {
-      const { path, body } = this.exchange;
-      response = await send(this.lease.server.options, { path, body, signal: this.connection.signal });
-      if (!response.ok) return this.refused(response, await readError(response, ERROR_BYTES_MAX));
+      const sent = await this.send();
+      if (!(sent instanceof Response)) return this.fail(sent);
+      response = sent;
       this.reader = response.body?.getReader();
       if (!(await this.more(events, chunks))) return this.fail(garbageFailure());
     } catch (thrown) {
@@ -103,6 +107,28 @@ class Call {
     if (next?.error !== undefined && next.error !== null) return this.failedAtOnce(next);
     yield* this.answer(response, events, chunks);
     return undefined;
+  }
+
+  /** The answer to the request, sent again in another form where the refusal asks for it; or the refusal. */
+  private async send(): Promise<Response | Failure> {
+    const { server } = this.lease;
+    for (let corrections = 0; ; corrections++) {
+      const { path, body } = this.exchange;
+      const response = await send(server.options, { path, body, signal: this.connection.signal });
+      if (response.ok) return response;
+      const said = await readError(response, ERROR_BYTES_MAX);
+      const isForm = (response.status === 400 || response.status === 422) && corrections < CORRECTIONS_MAX;
+      if (isForm && server.learned.correct(said, body)) {
+        this.exchange = exchangeOf(this.options.request, server);
+        continue;
+      }
+      this.isRead = true;
+      const failure = refusal(response.status, response.headers, said, server.options.key);
+      if (failure.isRouteMissing !== true) return failure;
+      server.lacks(path);
+      const { request, isProbe } = this.options;
+      return request.prompt.type === "chat" ? withoutChat(isProbe === true) : failure;
+    }
   }
 
   /** Takes reports on the load of the upstream's model from the chunks; one other chunk is left at least, unless the stream ends. */
@@ -143,14 +169,18 @@ class Call {
         }
         for (const event of coalesced(taken)) yield event;
         if (taken.at(-1)?.type === "error") return;
+        if (answer.isComplete) this.awaitEnd();
       } while (await this.more(events, chunks));
     } catch (thrown) {
       if (this.signal.aborted) return;
-      return yield this.broken(thrown);
+      // What follows the end of an answer, or fails to, does not take it away.
+      if (!answer.isComplete) return yield this.broken(thrown);
     }
     if (!answer.isComplete)
       return yield this.broken(new StreamError("ended the answer before it was complete"));
     this.lease.release("answered", { type: "well" });
+    this.carry(answer);
+    for (const event of answer.ends()) yield event;
     const endMs = performance.now();
     yield {
       type: "finish",
@@ -169,7 +199,8 @@ class Call {
       this.heardMs = performance.now();
       if (done) {
         this.isRead = true;
-        return false;
+        this.take(events.end(), chunks);
+        return chunks.length > 0;
       }
       if (this.take(events.push(value), chunks)) return chunks.length > 0;
     }
@@ -222,6 +253,19 @@ class Call {
     this.timer = setTimeout(() => this.watchSilence(), silenceMs - quietMs + 1);
   }
 
+  /** A server that keeps the connection open after its answer is not waited for. */
+  private awaitEnd(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.giveUp(), ENDED_SILENCE_MS);
+  }
+
+  /** Remembers what the upstream wants back with its calls. */
+  private carry(answer: Answer): void {
+    const client = currentCaller()?.client ?? "";
+    for (const { id, name, arguments: args, ...carried } of answer.calls)
+      this.lease.server.carried.keep({ client, id, name, arguments: args }, carried);
+  }
+
   private failureOf(thrown: unknown): Failure {
     const { runsNoTools } = this.lease.server.facts;
     if (this.isLate) return timeoutFailure(this.options.firstTokenMs / 1000, runsNoTools);
@@ -233,11 +277,6 @@ class Call {
       failure.verdict.type === "busy" ? "busy" : failure.verdict.type === "well" ? "refused" : "failed";
     this.lease.release(outcome, failure.verdict);
     return failure;
-  }
-
-  private refused({ status, headers }: Response, body: string): Failure {
-    this.isRead = true;
-    return this.fail(refusal(status, headers, body, this.lease.server.options.key));
   }
 
   private failedAtOnce({ error }: WireChunk): Failure {

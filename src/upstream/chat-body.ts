@@ -3,45 +3,74 @@
 
 import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
-import type { ContentPart, MediaPart, Message } from "../core/message.ts";
+import type { ContentPart, MediaPart, Message, ToolCall } from "../core/message.ts";
 import { messageText } from "../core/message.ts";
 import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
+import type { Carried } from "./carried.ts";
 import { type Body, commonFields, constraintFields, progressFields, templateFields } from "./common-body.ts";
 import type { EngineName } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
+import type { Correction } from "./learned.ts";
 import { audioFormat, imageUrl } from "./media.ts";
 import { allowedTools, forcedTool, takesToolNames } from "./tool-choice.ts";
 
 export type ChatRequest = RunRequest<ChatPrompt>;
 
+/** What earlier answers of a server say of its next request. */
+export interface Past {
+  readonly corrections: ReadonlySet<Correction>;
+  /** Names under which the server sends reasoning. */
+  readonly reasoning: ReadonlySet<string>;
+  /** Fields that came beside a call. */
+  readonly carried: (call: ToolCall) => Carried | undefined;
+}
+
+const NO_PAST: Past = { corrections: new Set(), reasoning: new Set(), carried: () => undefined };
+
 /** The body that asks a server for a streamed answer. */
-export function chatBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
+export function chatBody(
+  request: ChatRequest,
+  model: string,
+  facts: ServerFacts,
+  past: Past = NO_PAST,
+): Body {
   const { prompt, logprobs, maxTokens } = request;
-  const cap = facts.engine === "other" && facts.isOpenAi ? "max_completion_tokens" : "max_tokens";
+  const { corrections } = past;
+  const cap = tokenCap(facts, corrections);
   return {
     model,
-    messages: messagesOf(prompt, facts),
+    messages: messagesOf(prompt, facts, past),
     ...(maxTokens === undefined ? {} : { [cap]: Math.max(1, maxTokens) }),
     ...commonFields(request, facts.engine),
     ...(logprobs === undefined ? {} : { logprobs: true, top_logprobs: logprobs.top }),
     ...toolFields(prompt, facts),
+    ...(prompt.singleCall === true && prompt.tools.length > 0 && !corrections.has("no_parallel_tool_calls")
+      ? { parallel_tool_calls: false }
+      : {}),
     ...constraintFields(request, facts),
     ...thinkingFields(prompt.thinking, facts),
     ...prefixFields(prompt, facts),
     ...progressFields(request, facts.engine),
     stream: true,
-    stream_options: { include_usage: true },
+    ...(corrections.has("no_stream_options") ? {} : { stream_options: { include_usage: true } }),
   };
 }
 
+/** Name of the cap on tokens. */
+function tokenCap(facts: ServerFacts, corrections: Past["corrections"]): string {
+  if (corrections.has("max_tokens")) return "max_tokens";
+  const isNew = facts.engine === "other" && facts.isOpenAi;
+  return isNew || corrections.has("max_completion_tokens") ? "max_completion_tokens" : "max_tokens";
+}
+
 /** Messages of the conversation; the beginning of the answer is the last one. */
-export function messagesOf(prompt: ChatPrompt, facts: ServerFacts): readonly Body[] {
+export function messagesOf(prompt: ChatPrompt, facts: ServerFacts, past: Past = NO_PAST): readonly Body[] {
   const { messages, answerPrefix } = prompt;
-  const wire = messages.flatMap((message) => messageOf(message, facts));
+  const wire = messages.flatMap((message) => messageOf(message, facts, past));
   return answerPrefix === undefined ? wire : [...wire, { role: "assistant", content: answerPrefix }];
 }
 
-function messageOf(message: Message, facts: ServerFacts): readonly Body[] {
+function messageOf(message: Message, facts: ServerFacts, past: Past): readonly Body[] {
   const { role, name, toolCallId } = message;
   const named = defined({ name });
   const media = message.content.filter((part) => part.type !== "text");
@@ -53,7 +82,7 @@ function messageOf(message: Message, facts: ServerFacts): readonly Body[] {
     case "user":
       return [{ role, content: contentOf(message.content), ...named }];
     case "assistant":
-      return [assistantOf(message, facts)];
+      return [assistantOf(message, facts, past)];
     case "tool": {
       const result = { role, content: messageText(message), tool_call_id: toolCallId ?? "", ...named };
       // Chat completions have no media in a tool's result: they follow as the user's.
@@ -64,24 +93,40 @@ function messageOf(message: Message, facts: ServerFacts): readonly Body[] {
   }
 }
 
-function assistantOf(message: Message, { engine }: ServerFacts): Body {
-  const { reasoning, toolCalls = [] } = message;
+function assistantOf(message: Message, { engine }: ServerFacts, past: Past): Body {
+  const { toolCalls = [] } = message;
   const text = messageText(message);
-  const knowsReasoning = engine !== "other" && engine !== "ollama";
+  const [first] = toolCalls;
+  const beside = first === undefined ? undefined : past.carried(first);
   return {
     role: "assistant",
     content: text === "" && toolCalls.length > 0 ? null : text,
-    ...(reasoning === undefined || !knowsReasoning ? {} : { reasoning_content: reasoning }),
-    ...(reasoning === undefined || engine !== "vllm" ? {} : { reasoning }), // its name since 0.12
-    ...(toolCalls.length === 0
-      ? {}
-      : {
-          tool_calls: toolCalls.map(({ id, name, arguments: args }) => ({
-            id,
-            type: "function",
-            function: { name, arguments: args },
-          })),
-        }),
+    ...reasoningFields(message.reasoning ?? beside?.reasoning, engine, past),
+    ...beside?.message,
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map((call) => callOf(call, past)) }),
+  };
+}
+
+/** Reasoning under the names that the server has for it; servers that never sent any may refuse the field. */
+function reasoningFields(reasoning: string | undefined, engine: EngineName, past: Past): Body {
+  const { corrections } = past;
+  const isDemanded = corrections.has("reasoning_content");
+  if (corrections.has("no_reasoning") || (!reasoning && !isDemanded)) return {};
+  const names = new Set(past.reasoning);
+  if (isDemanded || (engine !== "other" && engine !== "ollama")) names.add("reasoning_content");
+  if (engine === "vllm") names.add("reasoning"); // its name since 0.12
+  return Object.fromEntries([...names].map((name) => [name, reasoning ?? ""]));
+}
+
+/** A call with what its server sent beside it. */
+function callOf(call: ToolCall, past: Past): Body {
+  const { id, name, arguments: args } = call;
+  const beside = past.carried(call);
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: args, ...beside?.function },
+    ...beside?.call,
   };
 }
 
@@ -97,7 +142,7 @@ function mediaPart(part: MediaPart): Body {
   return { type: "input_audio", input_audio: { data: part.data, format: audioFormat(part) } };
 }
 
-function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: ServerFacts): Body {
+function toolFields({ tools, toolChoice }: ChatPrompt, { engine }: ServerFacts): Body {
   if (tools.length === 0) return {};
   const listed = engine === "svc" ? tools : allowedTools(tools, toolChoice);
   const choice = toolChoiceOf(toolChoice, engine);
@@ -112,7 +157,6 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: S
       },
     })),
     ...defined({ tool_choice: choice }),
-    ...(singleCall === true ? { parallel_tool_calls: false } : {}),
   };
 }
 

@@ -11,12 +11,11 @@ export type Body = Readonly<Record<string, unknown>>;
 
 type Request = RunRequest<unknown>;
 
-/** Sampling and ending. What is neutral is left to the server, but for temperature and top_p, whose defaults servers change. */
+/** Sampling and ending. What is neutral is left to the server. */
 export function commonFields(request: Request, engine: EngineName): Body {
   const { sampling, choices, truncate } = request;
   return {
-    temperature: sampling.temperature,
-    top_p: sampling.topP,
+    ...neutralFields(sampling),
     ...extensionFields(request, engine),
     ...(choices === 1 ? {} : { n: choices }),
     ...(truncate ? truncation(engine) : {}),

@@ -2,10 +2,13 @@
 // the common form of events.
 
 import { unreachable } from "../core/assert.ts";
+import { currentCaller } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
-import { chatBody } from "./chat-body.ts";
+import { chatBody, type Past } from "./chat-body.ts";
 import type { Body } from "./common-body.ts";
 import { completionBody } from "./completion-body.ts";
+import { meaningOf } from "./forms.ts";
+import type { Learned } from "./learned.ts";
 import { messagesBody } from "./messages-body.ts";
 import { MessagesEvents } from "./messages-events.ts";
 import { RepeatedChunks } from "./repeated.ts";
@@ -13,7 +16,7 @@ import { responsesBody } from "./responses-body.ts";
 import { ResponsesEvents } from "./responses-events.ts";
 import type { UpstreamServer } from "./server.ts";
 import { StreamError } from "./sse.ts";
-import { END, type EventReading, readChunk } from "./wire.ts";
+import { END, type EventReading, readChunk, type WireChunk } from "./wire.ts";
 
 /** One request, and the reader of its answer. */
 export interface Exchange {
@@ -26,18 +29,19 @@ export interface Exchange {
 /** `data` of the last event of completions. */
 const DONE = "[DONE]";
 
+/** What the exchange depends on. */
+type Asked = Pick<UpstreamServer, "options" | "facts" | "learned" | "carried">;
+
 /** The exchange of a run whose fields the server honours. */
-export function exchangeOf(
-  request: RunRequest,
-  { options, facts }: Pick<UpstreamServer, "options" | "facts">,
-): Exchange {
+export function exchangeOf(request: RunRequest, server: Asked): Exchange {
+  const { options, facts, learned } = server;
   const { prompt } = request;
   const { model, dialect } = options;
   if (prompt.type !== "chat")
     return {
       path: "/completions",
       body: completionBody({ ...request, prompt }, model, facts),
-      read: completionReader(),
+      read: completionReader(learned),
     };
   const chat = { ...request, prompt };
   switch (dialect) {
@@ -54,10 +58,21 @@ export function exchangeOf(
         read: readerOf(new ResponsesEvents()),
       };
     case "chat":
-      return { path: "/chat/completions", body: chatBody(chat, model, facts), read: completionReader() };
+      return {
+        path: "/chat/completions",
+        body: chatBody(chat, model, facts, pastOf(server)),
+        read: completionReader(learned),
+      };
     default:
       return unreachable(dialect);
   }
+}
+
+/** What the server's earlier answers to this client say. */
+function pastOf({ learned, carried }: Asked): Past {
+  const client = currentCaller()?.client ?? "";
+  const { corrections, reasoning } = learned;
+  return { corrections, reasoning, carried: (call) => carried.find({ client, ...call }) };
 }
 
 /** Meaning of events in one API. Throws StreamError. */
@@ -66,7 +81,7 @@ interface Events {
 }
 
 /** Reads chunks of completions and chat completions. */
-function completionReader(): Exchange["read"] {
+function completionReader(learned: Learned): Exchange["read"] {
   const repeated = new RepeatedChunks();
   return (data) => {
     if (data === DONE) return END;
@@ -75,8 +90,16 @@ function completionReader(): Exchange["read"] {
     const chunk = readChunk(jsonOf(data));
     if (chunk === undefined) throw new StreamError("sent an event that is not a completion");
     repeated.learn(data, chunk);
-    return chunk;
+    for (const { delta, message } of chunk.choices ?? []) learned.seen(delta ?? message ?? {});
+    return withError(chunk);
   };
+}
+
+/** Some servers report an error by the reason of the end alone. */
+function withError(chunk: WireChunk): WireChunk {
+  const failed = chunk.choices?.find(({ finish_reason: reason }) => meaningOf(reason) === "error");
+  if (failed === undefined || (chunk.error ?? undefined) !== undefined) return chunk;
+  return { ...chunk, error: { message: `finish_reason ${failed.finish_reason}` } };
 }
 
 function readerOf(events: Events): Exchange["read"] {

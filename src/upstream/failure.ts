@@ -18,6 +18,8 @@ export interface Failure {
   /** Whether another attempt cannot repeat anything that the first may have done. */
   readonly mayRetry: boolean;
   readonly verdict: Verdict;
+  /** The upstream has no such route; others of its routes are well. */
+  readonly isRouteMissing?: true;
 }
 
 const WELL: Verdict = { type: "well" };
@@ -60,7 +62,7 @@ export function garbageFailure(): Failure {
 /** The answer of an upstream that refused. */
 export function refusal(status: number, headers: Headers, body: string, secret?: string): Failure {
   const said = errorOf(body, secret);
-  if (status === 429 || status === 503) {
+  if (status === 429 || BUSY.has(status)) {
     const ms = retryAfterMs(headers);
     const code = status === 429 ? "queue_full" : "model_unavailable";
     const message = "All upstream servers are busy. Try again soon.";
@@ -70,7 +72,7 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
     const verdict: Verdict =
       status === 429 || ms !== undefined
         ? { type: "busy", ms: ms ?? 1000 }
-        : { type: "failed", problem: "503", isCertain: false };
+        : { type: "failed", problem: String(status), isCertain: false };
     return { error, mayRetry: true, verdict };
   }
   if (status === 501) {
@@ -82,9 +84,51 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
     return { error: upstreamFailed(`answered with status ${status}`), mayRetry: true, verdict };
   }
   if (status === 401 || status === 403) return misconfigured(`it refuses the key (status ${status})`);
+  if (status >= 300 && status < 400)
+    return misconfigured(`it redirects (status ${status}) to ${targetOf(headers)}`);
   if (status === 404 || status === 405)
-    return misconfigured(`it does not serve the model or the route (status ${status})`);
+    return /model/i.test(`${said.code} ${said.message}`)
+      ? misconfigured(`it does not serve the model (status ${status})`)
+      : missingRoute();
+  const fault = OPERATORS.get(status);
+  if (fault !== undefined) return misconfigured(`${fault} (status ${status})`);
+  if (status === 408 || status === 425) {
+    const verdict: Verdict = { type: "failed", problem: `status ${status}`, isCertain: false };
+    return { error: upstreamFailed(`answered with status ${status}`), mayRetry: true, verdict };
+  }
   return { error: requestError(status, said), mayRetry: false, verdict: WELL };
+}
+
+/** Busy: 498 and 529 are what Groq and Anthropic say when they are overloaded. */
+const BUSY: ReadonlySet<number> = new Set([498, 503, 529]);
+
+/** Refusals that concern the operator's account or network, not the request. */
+const OPERATORS: ReadonlyMap<number, string> = new Map([
+  [402, "it wants to be paid"],
+  [407, "a proxy before it wants a password"],
+  [421, "it is not the server of this host name"],
+  [451, "it may not serve this place"],
+]);
+
+/** Host and path that an answer redirects to, for the operator. */
+function targetOf(headers: Headers): string {
+  const location = headers.get("location") ?? "";
+  const target = URL.canParse(location) ? new URL(location) : undefined;
+  return target === undefined
+    ? "another path; set the right url"
+    : `${target.origin}${target.pathname}; set that url`;
+}
+
+/** An upstream without the route of chats: set up wrongly, unless it embeds or draws, which a chat must not take away. */
+export function withoutChat(isProbe: boolean): Failure {
+  const failure = misconfigured("it has no route for chats");
+  return isProbe ? failure : { ...failure, verdict: WELL };
+}
+
+function missingRoute(): Failure {
+  const message = "The upstream server does not have this route.";
+  const error = new ServiceError("unsupported_capability", message);
+  return { error, mayRetry: true, verdict: WELL, isRouteMissing: true };
 }
 
 /** An error that came within the stream: the upstream's words. */

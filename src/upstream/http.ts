@@ -31,7 +31,7 @@ export function send(
       ...traceHeaders(),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    redirect: "error", // the key is for this server alone
+    redirect: "manual", // the key is for this server alone
     signal,
   });
 }

@@ -22,6 +22,8 @@ export const SILENCE_MS = 120_000;
 export const WHOLE_ANSWER_MS = 600_000;
 /** Time for the end of a body after its last event, so that the connection can be used again, milliseconds. */
 export const TRAILER_MS = 1000;
+/** Time for what follows the end of an answer, usage or late calls, where the stream stays open, milliseconds. */
+export const ENDED_SILENCE_MS = 10_000;
 /** Failures in a row that begin a cooldown; a failed connection begins one at once. */
 export const FAILURES_MAX = 3;
 /** Longest pause that an upstream's Retry-After is obeyed for, milliseconds. */
@@ -55,3 +57,10 @@ export const RESPONSES_TOKENS_MIN = 16;
 export const PROMPT_MARGIN = 1.5;
 /** Tokens that a message's markup is estimated at. */
 export const TOKENS_PER_MESSAGE = 4;
+/** Bytes of the fields remembered for one call, and for all calls of a pool: signatures have some kilobytes. */
+export const CARRIED_CALL_BYTES_MAX = 256 * 1024;
+export const CARRIED_BYTES_MAX = 32 * 2 ** 20;
+/** Time for which a route that an upstream lacks is remembered, milliseconds. */
+export const LACKS_MS = 600_000;
+/** Requests that are sent again with another form of body, in one attempt. */
+export const CORRECTIONS_MAX = 3;

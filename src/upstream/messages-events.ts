@@ -12,13 +12,6 @@ import {
   type WireDelta,
 } from "./wire.ts";
 
-/** `stop_reason` by the words of chat completions; what is not here ends an answer like its end. */
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["tool_use", "tool_calls"],
-]);
-
 /** Reads the events of one message. */
 export class MessagesEvents {
   /** Token counts so far: those of the prompt come first, those of the answer last. */
@@ -86,7 +79,7 @@ export class MessagesEvents {
         : {
             choices: [
               {
-                finish_reason: REASONS.get(reason) ?? "stop",
+                finish_reason: reason,
                 stop_reason: delta?.stop_sequence,
                 fingerprint: delta?.fingerprint ?? null,
               },

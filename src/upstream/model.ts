@@ -38,6 +38,7 @@ interface WholeWork<T> {
   /** What the home of the request is chosen by. */
   readonly text: string;
   readonly fields: ReadonlyMap<Field, string>;
+  readonly path: string;
   readonly signal: AbortSignal;
 }
 
@@ -127,6 +128,7 @@ export class UpstreamModel implements ModelRuntime {
   draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
     return this.made<ImageEvent>({
       text: request.prompt,
+      path: "/images/generations",
       signal,
       work: ({ server }) => drawUpstream(request, server, signal),
       fallBack: ({ id, model }) => model.draw({ ...request, model: id }, signal),
@@ -136,6 +138,7 @@ export class UpstreamModel implements ModelRuntime {
   speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
     return this.made<SpeechEvent>({
       text: request.text,
+      path: "/audio/speech",
       signal,
       work: ({ server }) => speakUpstream(request, server, signal),
       fallBack: ({ id, model }) => model.speak({ ...request, model: id }, signal),
@@ -146,7 +149,8 @@ export class UpstreamModel implements ModelRuntime {
     const work = ({ server }: Lease): Promise<EmbedResult | Failure> =>
       "documents" in request ? rankUpstream(request, server, signal) : embedUpstream(request, server, signal);
     try {
-      return await this.whole({ work, text: "", fields: vectorFieldsOf(request), signal });
+      const path = "documents" in request ? "/rerank" : "/embeddings";
+      return await this.whole({ work, text: "", fields: vectorFieldsOf(request), path, signal });
     } catch (thrown) {
       if (!(thrown instanceof ServiceError) || !FALLS_BACK.has(thrown.code)) throw thrown;
       for (const { id, model } of this.options.fallbacks()) {
@@ -164,7 +168,7 @@ export class UpstreamModel implements ModelRuntime {
 
   /** Events of an image or speech. Once an upstream may have begun with one, no other is asked for it. */
   private async *made<E extends ImageEvent | SpeechEvent>(call: MadeCall<E>): AsyncGenerator<E | ErrorEvent> {
-    const { text, signal, fallBack } = call;
+    const { text, path, signal, fallBack } = call;
     let mayRepeat = true;
     const work = async (lease: Lease): Promise<readonly E[] | Failure> => {
       const done = await call.work(lease);
@@ -173,7 +177,7 @@ export class UpstreamModel implements ModelRuntime {
     };
     let refused: ErrorEvent | undefined;
     try {
-      yield* await this.whole({ work, text, fields: NO_FIELDS, signal });
+      yield* await this.whole({ work, text, fields: NO_FIELDS, path, signal });
     } catch (thrown) {
       refused = refusalEvent(thrown, signal);
     }
@@ -287,11 +291,11 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   /** Requests with a single response: embeddings, scores, images, speech. Throws ServiceError. */
-  private async whole<T extends object>({ work, text, fields, signal }: WholeWork<T>): Promise<T> {
+  private async whole<T extends object>({ work, text, fields, path, signal }: WholeWork<T>): Promise<T> {
     const leave = this.enter();
     try {
       await this.load();
-      const needs: Needs = { fields, modalities: [], isWhole: true };
+      const needs: Needs = { fields, modalities: [], path };
       const refused = refusalBy(this.pool.servers, needs, this.options.name);
       if (refused !== undefined) throw refused;
       const { retries } = this.options.routing;

@@ -8,6 +8,7 @@ import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import type { PoolStats } from "../core/telemetry.ts";
 import { withAbort } from "../core/with-abort.ts";
 import { attempt } from "./attempt.ts";
+import { CarriedFields } from "./carried.ts";
 import type { Verdict } from "./failure.ts";
 import { PROBE_EVERY_MS, RECHECK_MS } from "./limits.ts";
 import type { PoolOptions } from "./options.ts";
@@ -60,7 +61,8 @@ export class Pool {
     this.options = options;
     const { now = () => performance.now(), log, routing, upstreams, connections } = options;
     const health = { cooldownMs: routing.cooldownMs, now, log };
-    this.servers = upstreams.map((upstream) => new UpstreamServer(upstream, health));
+    const carried = new CarriedFields();
+    this.servers = upstreams.map((upstream) => new UpstreamServer(upstream, health, carried));
     this.places = new FairShare(() => routing.queueMax);
     connections.onFree(() => this.wake());
   }
@@ -218,7 +220,7 @@ export class Pool {
     health.begin();
     const verdict = await server.probe();
     if (wasDown && verdict.type === "well") {
-      server.affinity.clear();
+      server.forget();
       if (server.options.probe === true) return this.askOneToken(server);
     }
     health.take(verdict);
@@ -232,7 +234,8 @@ export class Pool {
       firstTokenMs,
       silenceMs: firstTokenMs,
       startedMs: performance.now(),
-    };
+      isProbe: true,
+    } as const;
     for await (const event of attempt(this.lease(server, []), options, new AbortController().signal))
       if (event.type === "error") return;
   }

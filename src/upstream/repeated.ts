@@ -51,8 +51,9 @@ function formOf(data: string, { choices, usage, error }: WireChunk): Form | unde
     return undefined;
   const fields = TEXT_FIELDS.filter((field) => delta[field]);
   const [field] = fields;
-  const text = field === undefined ? "" : (delta[field] ?? "");
-  if (field === undefined || fields.length > 1 || delta.refusal || ESCAPED.test(text)) return undefined;
+  const text = field === undefined ? undefined : delta[field];
+  if (field === undefined || fields.length > 1 || typeof text !== "string") return undefined;
+  if (Object.keys(delta).length > 1 + Number("role" in delta) || ESCAPED.test(text)) return undefined;
   for (const name of [`"${field}":"`, `"${field}": "`]) {
     const at = data.indexOf(name);
     const begin = at + name.length;

@@ -68,19 +68,11 @@ export class ResponsesEvents {
   }
 
   private ending({ type, response }: ResponsesEvent): WireChunk {
-    const usage = response?.usage ?? {};
-    const reason = type === "response.incomplete" ? "length" : this.hasCalls ? "tool_calls" : "stop";
+    const cut = response?.incomplete_details?.reason ?? "length";
+    const reason = type === "response.incomplete" ? cut : this.hasCalls ? "tool_calls" : "stop";
     return {
       choices: [{ finish_reason: reason, fingerprint: response?.fingerprint ?? null }],
-      usage:
-        usage.input_tokens === undefined || usage.input_tokens === null
-          ? null
-          : {
-              prompt_tokens: usage.input_tokens,
-              completion_tokens: usage.output_tokens ?? null,
-              prompt_tokens_details: usage.input_tokens_details ?? null,
-              completion_tokens_details: usage.output_tokens_details ?? null,
-            },
+      usage: response?.usage,
     };
   }
 }

@@ -7,9 +7,11 @@ import { UPSTREAM_BUCKETS, type UpstreamStats } from "../core/telemetry.ts";
 import { Affinity } from "./affinity.ts";
 import { factsOf, type ServerFacts, UNKNOWN_SERVER } from "./facts.ts";
 import { connectionFailure, refusal, type Verdict } from "./failure.ts";
+import { CarriedFields } from "./carried.ts";
 import { Health, type HealthOptions } from "./health.ts";
 import { readError, readJson, send } from "./http.ts";
-import { ERROR_BYTES_MAX, PROBE_MS } from "./limits.ts";
+import { Learned } from "./learned.ts";
+import { ERROR_BYTES_MAX, LACKS_MS, PROBE_MS } from "./limits.ts";
 import type { UpstreamOptions } from "./options.ts";
 import { readModelList, readProperties, readVersion, type WireModelCard } from "./wire.ts";
 
@@ -22,6 +24,9 @@ export class UpstreamServer {
   readonly name: string;
   readonly health: Health;
   readonly affinity = new Affinity();
+  readonly learned: Learned;
+  /** Fields of calls that go back to the upstreams; of all that run the model. */
+  readonly carried: CarriedFields;
   facts: ServerFacts = UNKNOWN_SERVER;
   /** A probe has succeeded since the start. */
   isKnown = false;
@@ -31,11 +36,28 @@ export class UpstreamServer {
   /** Seconds from a request to its first event. */
   readonly firstEvent = new Histogram(UPSTREAM_BUCKETS);
 
-  constructor(options: UpstreamOptions, health: HealthOptions) {
+  private readonly log: (line: string) => void;
+
+  constructor(options: UpstreamOptions, health: HealthOptions, carried = new CarriedFields()) {
     this.options = options;
     this.name = new URL(options.url).host;
-    const log = (line: string): void => health.log(`upstream ${this.name}: ${line}`);
-    this.health = new Health({ ...health, log });
+    this.log = (line) => health.log(`upstream ${this.name}: ${line}`);
+    this.health = new Health({ ...health, log: this.log });
+    this.learned = new Learned(health.now);
+    this.carried = carried;
+  }
+
+  /** Notes that it has no such route: requests for it go elsewhere for a while. */
+  lacks(path: string): void {
+    if (!this.learned.isLacking(path))
+      this.log(`it has no route ${path}; no requests for it for ${LACKS_MS / 1000} s`);
+    this.learned.lacks(path);
+  }
+
+  /** It may be another server than before. */
+  forget(): void {
+    this.affinity.clear();
+    this.learned.restarted();
   }
 
   /** What it takes besides text; undefined where nothing states it. */

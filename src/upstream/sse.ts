@@ -19,11 +19,18 @@ export class EventReader {
   private rest = ""; // of a line
   private data: string[] = []; // of the event under way
   private size = 0;
+  private isDocument: boolean | undefined; // the body is a JSON document; undefined before its first character
 
   /** Data of the events that these bytes complete. Throws StreamError for an event that is too large. */
   push(bytes: Uint8Array): readonly string[] {
     const text = this.rest + this.decode(bytes);
+    this.isDocument ??= text.trim() === "" ? undefined : text.trimStart().startsWith("{");
     const events: string[] = [];
+    if (this.isDocument === true) {
+      if (text.length > EVENT_CHARS_MAX) throw new StreamError("an event is too large");
+      this.rest = text;
+      return events;
+    }
     let from = 0;
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", from)) {
       const end = at > from && text.charCodeAt(at - 1) === 13 ? at - 1 : at;
@@ -32,6 +39,17 @@ export class EventReader {
     }
     this.rest = text.slice(from);
     if (this.size + this.rest.length > EVENT_CHARS_MAX) throw new StreamError("an event is too large");
+    return events;
+  }
+
+  /** What the body ended with: an event without an empty line after it, or the document of a server that does not stream. */
+  end(): readonly string[] {
+    const { rest } = this;
+    this.rest = "";
+    if (this.isDocument === true) return [rest];
+    const events: string[] = [];
+    this.line(rest, events);
+    this.line("", events);
     return events;
   }
 

@@ -4,6 +4,7 @@ import { defined } from "../core/defined.ts";
 import type { EmbedRequest, EmbedResult, RankRequest } from "../core/run.ts";
 import { truncation } from "./common-body.ts";
 import { type Failure, garbageFailure } from "./failure.ts";
+import { countsOf } from "./forms.ts";
 import type { UpstreamServer } from "./server.ts";
 import { askJson } from "./whole.ts";
 import { readEmbeddings, readRanking } from "./wire.ts";
@@ -32,7 +33,7 @@ export async function embedUpstream(
     .sort((a, b) => a.index - b.index)
     .map(({ embedding }) => unit(embedding));
   if (vectors.length !== inputs.length) return garbageFailure();
-  return { vectors, promptTokens: answer.usage?.prompt_tokens ?? 0 };
+  return { vectors, promptTokens: countsOf(answer.usage)?.promptTokens ?? 0 };
 }
 
 /** One score for each document, as a vector of one element. */
@@ -50,15 +51,14 @@ export async function rankUpstream(
     ...defined({ max_tokens_per_doc: documentTokens }),
   };
   const answer = await askJson(server, { path: "/rerank", body, isRepeatable: true }, signal, readRanking);
-  if (!("results" in answer)) return answer;
-  const scores = new Map(answer.results.map(({ index, relevance_score: score }) => [index, score]));
+  if (!("scores" in answer)) return answer;
+  const { scores, usage } = answer;
   const vectors = documents.flatMap((_, index) => {
     const score = scores.get(index);
     return score === undefined ? [] : [[score]];
   });
   if (vectors.length !== documents.length) return garbageFailure();
-  const { prompt_tokens: prompt, total_tokens: total } = answer.usage ?? {};
-  return { vectors, promptTokens: prompt ?? total ?? 0 };
+  return { vectors, promptTokens: countsOf(usage)?.promptTokens ?? 0 };
 }
 
 function unit(vector: readonly number[]): readonly number[] {

@@ -25,6 +25,7 @@ export async function ask<T>(
     if (response.ok) return (await read(response)) ?? garbageFailure();
     const said = await readError(response, ERROR_BYTES_MAX);
     const failure = refusal(response.status, response.headers, said, server.options.key);
+    if (failure.isRouteMissing === true) server.lacks(path);
     return isRepeatable ? failure : { ...failure, mayRetry: false };
   } catch (thrown) {
     if (thrown instanceof TooLarge) return garbageFailure();

@@ -43,18 +43,23 @@ const ToolCallDelta = Type.Object(
   {
     index: maybe(Count),
     id: maybe(Type.String()),
-    function: maybe(Type.Object({ name: maybe(Type.String()), arguments: maybe(Type.String()) }, OPEN)),
+    /** Arguments are text, of some servers an object. */
+    function: maybe(
+      Type.Object({ name: maybe(Type.String()), arguments: Type.Optional(Type.Unknown()) }, OPEN),
+    ),
   },
   OPEN,
 );
 export type WireToolCall = Static<typeof ToolCallDelta>;
 
+/** Texts have several forms: forms.ts reads them. */
 const Delta = Type.Object(
   {
-    content: maybe(Type.String()),
+    content: Type.Optional(Type.Unknown()),
     refusal: maybe(Type.String()),
-    reasoning_content: maybe(Type.String()),
-    reasoning: maybe(Type.String()),
+    reasoning_content: Type.Optional(Type.Unknown()),
+    reasoning: Type.Optional(Type.Unknown()),
+    reasoning_details: Type.Optional(Type.Unknown()),
     tool_calls: maybe(Type.Array(ToolCallDelta)),
   },
   OPEN,
@@ -67,7 +72,9 @@ const Choice = Type.Object(
     delta: maybe(Delta),
     /** Of a completion. */
     text: maybe(Type.String()),
-    logprobs: maybe(Type.Object({}, OPEN)),
+    /** The whole answer of a server that does not stream. */
+    message: maybe(Delta),
+    logprobs: Type.Optional(Type.Unknown()),
     finish_reason: maybe(Type.String()),
     /** vLLM, SGLang and svc: the stop string that ended the choice; a number is a token. */
     stop_reason: maybe(Type.Unknown()),
@@ -78,17 +85,6 @@ const Choice = Type.Object(
   OPEN,
 );
 export type WireChoice = Static<typeof Choice>;
-
-const Usage = Type.Object(
-  {
-    prompt_tokens: Count,
-    completion_tokens: maybe(Count),
-    prompt_tokens_details: maybe(Type.Object({ cached_tokens: maybe(Count) }, OPEN)),
-    completion_tokens_details: maybe(Type.Object({ reasoning_tokens: maybe(Count) }, OPEN)),
-  },
-  OPEN,
-);
-export type WireUsage = Static<typeof Usage>;
 
 const progress = {
   /** svc and llama-server. */
@@ -103,7 +99,8 @@ const progress = {
 const Chunk = Type.Object(
   {
     choices: maybe(Type.Array(Choice)),
-    usage: maybe(Usage),
+    /** In any form: forms.ts reads the counts. */
+    usage: Type.Optional(Type.Unknown()),
     error: maybe(Type.Unknown()),
     ...progress,
   },
@@ -201,17 +198,8 @@ const ResponsesEvent = Type.Object(
           error: maybe(Type.Unknown()),
           /** svc. */
           fingerprint: maybe(Type.String()),
-          usage: maybe(
-            Type.Object(
-              {
-                input_tokens: maybe(Count),
-                output_tokens: maybe(Count),
-                input_tokens_details: maybe(Type.Object({ cached_tokens: maybe(Count) }, OPEN)),
-                output_tokens_details: maybe(Type.Object({ reasoning_tokens: maybe(Count) }, OPEN)),
-              },
-              OPEN,
-            ),
-          ),
+          incomplete_details: maybe(Type.Object({ reason: maybe(Type.String()) }, OPEN)),
+          usage: Type.Optional(Type.Unknown()),
         },
         OPEN,
       ),
@@ -247,19 +235,18 @@ const ModelList = Type.Object({ data: Type.Array(ModelCard) }, OPEN);
 const Embeddings = Type.Object(
   {
     data: Type.Array(Type.Object({ index: maybe(Count), embedding: Type.Array(Type.Number()) }, OPEN)),
-    usage: maybe(Usage),
+    usage: Type.Optional(Type.Unknown()),
   },
   OPEN,
 );
+const Scores = Type.Array(
+  Type.Object({ index: Count, relevance_score: maybe(Type.Number()), score: maybe(Type.Number()) }, OPEN),
+);
+/** `results` in Cohere's and Jina's form and Infinity's, `data` in Voyage's. */
 const Ranking = Type.Object(
-  {
-    results: Type.Array(Type.Object({ index: Count, relevance_score: Type.Number() }, OPEN)),
-    usage: maybe(Type.Object({ prompt_tokens: maybe(Count), total_tokens: maybe(Count) }, OPEN)),
-  },
+  { results: maybe(Scores), data: maybe(Scores), usage: Type.Optional(Type.Unknown()) },
   OPEN,
 );
-/** SGLang's: the list alone. */
-const Scores = Type.Array(Type.Object({ index: Count, score: Type.Number() }, OPEN));
 const Images = Type.Object(
   { data: Type.Array(Type.Object({ b64_json: Type.String({ minLength: 1 }) }, OPEN), { minItems: 1 }) },
   OPEN,
@@ -293,11 +280,23 @@ export const readEmbeddings = reader(Embeddings);
 const readRankingObject = reader(Ranking);
 const readScores = reader(Scores);
 
-/** A ranking in either form. */
-export function readRanking(json: unknown): Static<typeof Ranking> | undefined {
-  const scores = readScores(json);
-  if (scores === undefined) return readRankingObject(json);
-  return { results: scores.map(({ index, score }) => ({ index, relevance_score: score })) };
+/** Scores by the index of their document. */
+interface WireRanking {
+  readonly scores: ReadonlyMap<number, number>;
+  readonly usage: unknown;
+}
+
+/** A ranking in any form; that of SGLang and TEI is the list alone. */
+export function readRanking(json: unknown): WireRanking | undefined {
+  const bare = readScores(json);
+  const whole = bare === undefined ? readRankingObject(json) : { results: bare };
+  const list = whole?.results ?? whole?.data ?? undefined;
+  if (list === undefined) return undefined;
+  const scores = list.flatMap(({ index, relevance_score, score }) => {
+    const value = relevance_score ?? score ?? undefined;
+    return value === undefined ? [] : [[index, value] as const];
+  });
+  return { scores: new Map(scores), usage: whole?.usage };
 }
 
 export const readImages = reader(Images);

@@ -10,7 +10,7 @@ import type {
 interface Draft {
   text: string;
   readonly logprobs: CompletionLogprobs;
-  reason: "stop" | "length" | null;
+  reason: CompletionResponse["choices"][number]["finish_reason"] | null;
   fingerprint?: string;
 }
 

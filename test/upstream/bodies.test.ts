@@ -36,8 +36,6 @@ test("a plain request has what every server knows", () => {
     model: "m",
     messages: [{ role: "user", content: "Hi" }],
     max_tokens: 5,
-    temperature: 1,
-    top_p: 1,
     stream: true,
     stream_options: { include_usage: true },
   });

@@ -164,6 +164,7 @@ export const de: Texts = {
     tooLong:
       " Spätere Fragen werden ohne diese gesendet. Kürzen Sie sie, oder beginnen Sie eine neue Unterhaltung.",
     stopped: "Gestoppt.",
+    filtered: "Zurückgehalten: Ein Filter des Servers, der dieses Modell betreibt, beendete die Antwort.",
     truncated: "Abgeschnitten: Die Antwort erreichte die Token-Grenze oder das Ende des Kontexts.",
     empty: "Die Antwort ist leer.",
     firstToken: (time: string) => `${time} bis zum ersten Token`,

@@ -165,6 +165,7 @@ export const en = {
     tooLong:
       " Later questions are sent without this one. Edit it to shorten it, or start a new conversation.",
     stopped: "Stopped.",
+    filtered: "Withheld: a filter of the server that runs this model ended the answer.",
     truncated: "Truncated: the answer reached the token limit or the end of the context.",
     empty: "The answer is empty.",
     firstToken: (time: string) => `${time} to first token`,

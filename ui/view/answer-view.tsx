@@ -187,6 +187,7 @@ function Ending({ message }: { readonly message: AssistantMessage }) {
   }
   if (state === "stopped") return <p class="faint">{t.answer.stopped}</p>;
   if (finish === "length") return <p class="faint">{t.answer.truncated}</p>;
+  if (finish === "content_filter") return <p class="faint">{t.answer.filtered}</p>;
   if (state === "done" && parts.length === 0) return <p class="faint">{t.answer.empty}</p>;
   return null;
 }

@@ -258,6 +258,7 @@ const FinishReasonWord = Type.Union([
   Type.Literal("stop"),
   Type.Literal("length"),
   Type.Literal("tool_calls"),
+  Type.Literal("content_filter"),
 ]);
 
 const ToolCallMade = Type.Object(

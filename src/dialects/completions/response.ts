@@ -104,7 +104,7 @@ export class CompletionFold {
     { text, tokens, reason, stop, fingerprint }: ChoiceDraft,
     index: number,
   ): CompletionResponseChoice {
-    assert(reason === "stop" || reason === "length", `completion ended with ${reason}`);
+    assert(reason !== undefined && reason !== "tool_calls", `completion ended with ${reason}`);
     return {
       index,
       text: text.join(""),

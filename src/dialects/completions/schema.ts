@@ -90,7 +90,11 @@ export const CompletionRequest = Type.Object(
 );
 export type CompletionRequest = Static<typeof CompletionRequest>;
 
-const FinishReasonWord = Type.Union([Type.Literal("stop"), Type.Literal("length")]);
+const FinishReasonWord = Type.Union([
+  Type.Literal("stop"),
+  Type.Literal("length"),
+  Type.Literal("content_filter"),
+]);
 
 const list = <T extends TSchema>(item: T, description: string) => Type.Array(item, { description });
 

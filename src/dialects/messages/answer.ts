@@ -61,6 +61,7 @@ const StopReason = Type.Union([
   Type.Literal("max_tokens"),
   Type.Literal("stop_sequence"),
   Type.Literal("tool_use"),
+  Type.Literal("refusal"),
 ]);
 type StopReason = Static<typeof StopReason>;
 
@@ -87,6 +88,7 @@ const STOP_REASONS: Readonly<Record<FinishReason, StopReason>> = {
   stop: "end_turn",
   length: "max_tokens",
   tool_calls: "tool_use",
+  content_filter: "refusal",
 };
 
 const messageProperties = {

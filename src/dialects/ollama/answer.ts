@@ -21,7 +21,13 @@ const lineProperties = {
   done: Type.Boolean({ description: "Whether this is the last line." }),
   logprobs: Type.Optional(Type.Array(TokenLogprobBody)),
   done_reason: Type.Optional(
-    Type.Union([Type.Literal("stop"), Type.Literal("length"), Type.Literal("load"), Type.Literal("unload")]),
+    Type.Union([
+      Type.Literal("stop"),
+      Type.Literal("length"),
+      Type.Literal("content_filter"),
+      Type.Literal("load"),
+      Type.Literal("unload"),
+    ]),
   ),
   total_duration: Type.Optional(nanoseconds("Load, prefill and generation")),
   load_duration: Type.Optional(nanoseconds("Loading of the model")),
@@ -120,7 +126,7 @@ export function endingOf(
 ) {
   return {
     done: true,
-    done_reason: reason === "length" ? ("length" as const) : ("stop" as const),
+    done_reason: reason === "tool_calls" ? ("stop" as const) : reason,
     total_duration: nanosecondsOf(loadSecs + timings.promptSecs + timings.completionSecs),
     load_duration: nanosecondsOf(loadSecs),
     prompt_eval_count: usage.promptTokens,

@@ -53,6 +53,12 @@ interface Choice {
   hasMessage: boolean;
 }
 
+/** Reasons that leave a response incomplete, in the dialect's words. */
+const CUTS: ReadonlyMap<FinishReason, "max_output_tokens" | "content_filter"> = new Map([
+  ["length", "max_output_tokens"],
+  ["content_filter", "content_filter"],
+]);
+
 /** A response under construction. */
 export class ResponseBuilder {
   private readonly options: BuilderOptions;
@@ -67,7 +73,7 @@ export class ResponseBuilder {
   private error: ErrorData | undefined;
   private usage: Usage | undefined;
   private completedAt: number | undefined;
-  private isTruncated = false;
+  private cut: "max_output_tokens" | "content_filter" | undefined;
   private session: string | undefined;
   private adapterGeneration: string | undefined;
   /** The model that accepted the run, where it is another than the head's: a fallback. */
@@ -135,7 +141,7 @@ export class ResponseBuilder {
         return this.endChoice(event.choice, event.reason);
       case "finish":
         this.usage = event.usage;
-        return this.end(this.isTruncated ? "incomplete" : "completed");
+        return this.end(this.cut === undefined ? "completed" : "incomplete");
       case "error":
         return this.fail(event.error);
       default:
@@ -151,7 +157,7 @@ export class ResponseBuilder {
   /** Current state of the resource. */
   resource(): ResponseResource {
     const { head } = this.options;
-    const reason = { incomplete: "max_output_tokens", cancelled: "interrupted" } as const;
+    const reason = { incomplete: this.cut ?? "max_output_tokens", cancelled: "interrupted" } as const;
     return {
       id: head.id,
       object: "response",
@@ -265,9 +271,10 @@ export class ResponseBuilder {
     const choice = this.choice(index);
     const isEmpty = !choice.hasMessage && choice.calls.length === 0;
     const hasFiles = this.uncited.length > 0 && choice.open?.kind !== "message";
-    if (hasFiles || (isEmpty && (reason !== "length" || choice.items === 0))) this.openMessage(index);
-    this.close(choice, reason === "length" ? "incomplete" : "completed");
-    this.isTruncated ||= reason === "length";
+    const cut = CUTS.get(reason);
+    if (hasFiles || (isEmpty && (cut === undefined || choice.items === 0))) this.openMessage(index);
+    this.close(choice, cut === undefined ? "completed" : "incomplete");
+    this.cut ??= cut;
   }
 
   private addAgentEvent(event: AgentEvent): void {

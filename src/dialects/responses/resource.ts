@@ -32,9 +32,13 @@ export type ResponseError = Static<typeof ResponseError>;
 
 const IncompleteDetails = Type.Object(
   {
-    reason: Type.Union([Type.Literal("max_output_tokens"), Type.Literal("interrupted")], {
-      description: "`interrupted`: the response was cancelled.",
-    }),
+    reason: Type.Union(
+      [Type.Literal("max_output_tokens"), Type.Literal("content_filter"), Type.Literal("interrupted")],
+      {
+        description:
+          "`content_filter`: a filter of the upstream server; `interrupted`: the response was cancelled.",
+      },
+    ),
   },
   { $id: "IncompleteDetails" },
 );
