@@ -12,7 +12,6 @@ import { LarkWriter, NOTHING } from "./lark.ts";
 import type { Markup } from "./markup.ts";
 import { demand, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
 import { EMPTY, endsTight, has, type Piece, readPeg, strip, textOf, triggers } from "./peg.ts";
-import { closed } from "./rewritten-schemas.ts";
 import { Schema } from "./schema-shapes.ts";
 
 /** What an answer may contain. */
@@ -97,7 +96,7 @@ class Builder implements ArgumentWriter {
     this.lark = new LarkWriter(markup);
     this.single = single;
     this.sources = tools.map(({ name, parameters, strict }) => ({
-      schema: closed(parameters),
+      schema: parameters,
       strict,
       at: `tools.${name}`,
     }));

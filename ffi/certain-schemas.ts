@@ -101,7 +101,7 @@ class Counted {
 function isOpen({ type, properties, additionalProperties, items }: Json): boolean {
   if (type === "array") return items === undefined;
   const declares = isObject(properties) && Object.keys(properties).length > 0;
-  return type === "object" && (!declares || additionalProperties !== false);
+  return type === "object" && (!declares || additionalProperties === true); // one that declares members is closed
 }
 
 function isScalars(types: unknown): boolean {

@@ -1,4 +1,4 @@
-// Schemas written from others: what llama.cpp's parsers read of one, with a type in every part for templates, and closed for grammars.
+// Schemas written from others: what llama.cpp's parsers read of one, and with a type in every part for templates.
 
 import {
   below,
@@ -134,37 +134,4 @@ export function typed(schema: Json): Json {
         )
       : value;
   return write(schema, "", true) as Json;
-}
-
-/**
- * The schema with `additionalProperties: false` where objects do not say: a constrained model should not invent arguments.
- * Objects stay open where several parts of the schema add members.
- */
-export function closed(schema: Json): Json {
-  const text = JSON.stringify(schema);
-  const combined = /"(?:allOf|\$ref|dependentSchemas|dependencies|if|unevaluatedProperties)":/.test(text);
-  return combined ? schema : (close(schema) as Json);
-}
-
-function close(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(close);
-  if (!isObject(value)) return value;
-  const out: Record<string, unknown> = {};
-  for (const [key, part] of Object.entries(value)) {
-    const literal = key === "enum" || key === "const" || key === "default" || key === "examples";
-    const members = key === "properties" && isObject(part);
-    if (members) out[key] = Object.fromEntries(Object.entries(part).map(([name, one]) => [name, close(one)]));
-    else out[key] = literal || key === "anyOf" || key === "oneOf" || key === "not" ? part : close(part);
-  }
-  const open = [
-    "additionalProperties",
-    "patternProperties",
-    "propertyNames",
-    "anyOf",
-    "oneOf",
-    "minProperties",
-  ];
-  const declares = isObject(value["properties"]) && Object.keys(value["properties"]).length > 0;
-  if (declares && open.every((key) => !Object.hasOwn(value, key))) out["additionalProperties"] = false;
-  return out;
 }

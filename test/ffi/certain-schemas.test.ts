@@ -3,7 +3,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { isCertain } from "../../ffi/certain-schemas.ts";
 import { GrammarEngine } from "../../ffi/grammar.ts";
-import { closed } from "../../ffi/rewritten-schemas.ts";
 import type { AnswerConstraint, AnswerPart } from "../../src/worker/text/constraint-backend.ts";
 import { compile, grammarNative, tinyVocabulary } from "../helpers/grammar.ts";
 
@@ -20,7 +19,7 @@ function constraintOf(schemas: readonly Schema[], text?: AnswerPart["text"]): An
     type: "answer",
     grammar: `start: ${parts.map(({ rule }) => `"call ${rule}:" ${rule}`).join(" | ")}\n`,
     parts,
-    sources: schemas.map((schema, i) => ({ schema: closed(schema), strict: i % 2 === 0, at: `tools.t${i}` })),
+    sources: schemas.map((schema, i) => ({ schema, strict: i % 2 === 0, at: `tools.t${i}` })),
     prefix: "",
     unenforced: [],
   };

@@ -136,6 +136,8 @@ fn negate(schema: &Value, around: &Object, depth: usize) -> Option<Value> {
     for (key, value) in map {
         match (key.as_str(), value) {
             ("title" | "description" | "default" | "examples" | "$comment" | "deprecated", _) => {}
+            // Subset: objects with other members are not valid either.
+            ("additionalProperties", Value::Bool(_)) => {}
             ("type", _) => ways.push(not_type(value)?),
             ("const", _) => ways.push(not_values(std::slice::from_ref(value), around)?),
             ("enum", Value::Array(values)) => ways.push(not_values(values, around)?),

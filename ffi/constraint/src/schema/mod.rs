@@ -5,6 +5,7 @@
 //! are read in another dialect. So the schema is rewritten with the keywords known here, each with one meaning
 //! whatever the draft; one that cannot be enforced is refused by name, unknown words are annotations and go.
 
+mod closing;
 mod equivalents;
 mod formats;
 mod pattern;
@@ -18,6 +19,7 @@ use std::collections::HashMap;
 use serde_json::{json, Map, Value};
 
 use crate::guard::Reason;
+use closing::Declared;
 use references::{join, References};
 
 /// Schemas in one schema. llguidance's work grows with their square: this many take about a second.
@@ -142,9 +144,13 @@ pub fn prepare_part(request: &Request) -> Result<Prepared, Reason> {
         unenforced: Vec::new(),
     };
     let mut parts = Vec::new();
+    let scope = if request.pointers.len() == 1 { Scope::Alone } else { Scope::Within };
     for pointer in request.pointers {
         let part = schema.pointer(pointer).ok_or("a part of the schema is missing")?;
-        parts.push(writer.schema(part, pointer)?);
+        parts.push(writer.schema(part, pointer, scope)?);
+    }
+    if scope == Scope::Within {
+        parts.extend(writer.end(request));
     }
     if !request.types.is_empty() {
         parts.push(json!({ "type": request.types }));
@@ -156,9 +162,9 @@ pub fn prepare_part(request: &Request) -> Result<Prepared, Reason> {
         _ => return Err("the schema is false: nothing is valid against it".into()),
     };
     let mut definitions = Object::new();
-    while let Some((name, pointer)) = writer.queue.pop() {
+    while let Some((name, pointer, scope)) = writer.queue.pop() {
         let target = writer.references.get(&pointer);
-        let definition = writer.schema(target, &pointer)?;
+        let definition = writer.schema(target, &pointer, scope)?;
         definitions.insert(name, definition);
     }
     if !definitions.is_empty() {
@@ -198,12 +204,27 @@ fn find_keyword(value: &Value, keyword: &str, at: String) -> Vec<String> {
     }
 }
 
+/// Whether a schema is all that applies to a value, so that its objects are closed with it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Scope {
+    Alone,
+    /// Others apply as well: what they make together is closed.
+    Within,
+}
+
+/// Where a keyword stands.
+struct Place<'p> {
+    at: &'p str,
+    /// Of schemas that apply to the same value.
+    inner: Scope,
+}
+
 struct Writer<'a> {
     references: References<'a>,
     /// Pointer → name in the new `$defs`.
-    names: HashMap<String, String>,
+    names: HashMap<(String, Scope), String>,
     /// Targets that are still to be written. Not recursion: a chain of references may be long.
-    queue: Vec<(String, String)>,
+    queue: Vec<(String, String, Scope)>,
     /// Targets that are being copied out.
     copying: Vec<String>,
     count: usize,
@@ -231,14 +252,20 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Reason> {
+    /// What closes the parts of a request together.
+    fn end(&self, request: &Request) -> Option<Value> {
+        let parts = request.pointers.iter().filter_map(|at| Some((request.schema.pointer(at)?, at.as_str())));
+        closing::end_of(&closing::declared(&parts.collect::<Vec<_>>(), &self.references))
+    }
+
+    fn schema(&mut self, schema: &Value, at: &str, scope: Scope) -> Result<Value, Reason> {
         self.count += 1;
         if self.count > SCHEMAS_MAX {
             return Err(format!("the schema has more than {SCHEMAS_MAX} parts"));
         }
         match schema {
             Value::Bool(_) => Ok(schema.clone()),
-            Value::Object(map) => self.object(map, at).map(Value::Object),
+            Value::Object(map) => self.object(map, at, scope).map(Value::Object),
             _ if self.mode == Mode::Tolerant => {
                 self.unenforced.push(at.to_string());
                 Ok(json!(true))
@@ -247,8 +274,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn object(&mut self, map: &Object, at: &str) -> Result<Object, Reason> {
-        let equivalent = if self.equivalents { equivalents::rewrite(map) } else { None };
+    fn object(&mut self, map: &Object, at: &str, scope: Scope) -> Result<Object, Reason> {
+        let alone = scope == Scope::Alone;
+        let closed = if alone { closing::close(map, at, &Declared::default(), &self.references) } else { None };
+        let map = closed.as_ref().unwrap_or(map);
+        let passed_on = alone && closing::is_passed_on(map);
+        let equivalent = if self.equivalents { equivalents::rewrite(map).filter(|other| other != map) } else { None };
+        let place = Place { at, inner: if passed_on && equivalent.is_none() { scope } else { Scope::Within } };
         let map = equivalent.as_ref().unwrap_or(map);
         let rewritten = match values::names_as_properties(map) {
             Ok(rewritten) => rewritten,
@@ -263,7 +295,7 @@ impl<'a> Writer<'a> {
         let mut out = Object::new();
         let mut applied = Object::new();
         for (key, value) in map {
-            let written = match self.keyword(map, key, value, at) {
+            let written = match self.keyword(map, key, value, &place) {
                 Ok(written) => written,
                 Err(reason) => {
                     self.leave_out(reason, at, key)?;
@@ -314,32 +346,32 @@ impl<'a> Writer<'a> {
         map: &Object,
         key: &'k str,
         value: &Value,
-        at: &str,
+        &Place { at, inner }: &Place,
     ) -> Result<Option<(&'k str, Value)>, Reason> {
         let here = || join(at, key);
         let written = match key {
             "type" => values::type_names(value)?,
             "properties" => self.members(value, &here(), false)?,
             "patternProperties" => self.members(value, &here(), true)?,
-            "additionalProperties" => self.schema(value, &here())?,
+            "additionalProperties" => self.schema(value, &here(), Scope::Alone)?,
             "items" if value.is_array() && map.contains_key("prefixItems") => {
                 return Err("`items` must not be a list beside `prefixItems`".into());
             }
-            "items" if value.is_array() => return Ok(Some(("prefixItems", self.list(value, &here())?))),
-            "items" => self.schema(value, &here())?,
-            "prefixItems" => self.list(value, &here())?,
+            "items" if value.is_array() => return Ok(Some(("prefixItems", self.list(value, &here(), Scope::Alone)?))),
+            "items" => self.schema(value, &here(), Scope::Alone)?,
+            "prefixItems" => self.list(value, &here(), Scope::Alone)?,
             "additionalItems" if map.get("items").is_some_and(Value::is_array) => {
-                return Ok(Some(("items", self.schema(value, &here())?)));
+                return Ok(Some(("items", self.schema(value, &here(), Scope::Alone)?)));
             }
-            "oneOf" => self.exclusive(value, &here())?,
-            "allOf" | "anyOf" => self.list(value, &here())?,
+            "oneOf" => self.exclusive(value, &here(), inner)?,
+            "allOf" | "anyOf" => self.list(value, &here(), inner)?,
             "required" => values::names(value)?,
             "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
                 values::count(key, value)?
             }
             "pattern" => json!(pattern::translate(values::text(key, value)?)?),
             "enum" | "const" => values::literals(key, value)?,
-            "$ref" => json!(self.reference(values::text(key, value)?, at)?),
+            "$ref" => json!(self.reference(values::text(key, value)?, at, inner)?),
             "$dynamicRef" | "$recursiveRef" => return Err(format!("`{key}` cannot be enforced")),
             _ if REFUSED.contains(&key) && !values::states_nothing(map, key, value) => {
                 return Err(format!("`{key}` cannot be enforced"));
@@ -357,22 +389,23 @@ impl<'a> Writer<'a> {
         }
         let mut out = Object::new();
         for (name, schema) in map {
-            let written = self.schema(schema, &join(at, name))?;
+            let written = self.schema(schema, &join(at, name), Scope::Alone)?;
             let name = if patterns { pattern::translate(name)? } else { name.clone() };
             out.insert(name, written);
         }
         Ok(out.into())
     }
 
-    fn list(&mut self, value: &Value, at: &str) -> Result<Value, Reason> {
+    fn list(&mut self, value: &Value, at: &str, scope: Scope) -> Result<Value, Reason> {
         let list = value.as_array().filter(|list| !list.is_empty()).ok_or("a list of schemas must not be empty")?;
-        let written = list.iter().enumerate().map(|(index, schema)| self.schema(schema, &format!("{at}/{index}")));
+        let written =
+            list.iter().enumerate().map(|(index, schema)| self.schema(schema, &format!("{at}/{index}"), scope));
         written.collect::<Result<Vec<_>, _>>().map(Value::Array)
     }
 
     /// The alternatives of a `oneOf`, references copied out: llguidance has to see that no two can be met at once.
-    fn exclusive(&mut self, value: &Value, at: &str) -> Result<Value, Reason> {
-        let Value::Array(mut options) = self.list(value, at)? else { return Ok(value.clone()) };
+    fn exclusive(&mut self, value: &Value, at: &str, scope: Scope) -> Result<Value, Reason> {
+        let Value::Array(mut options) = self.list(value, at, scope)? else { return Ok(value.clone()) };
         for (option, index) in options.iter_mut().zip(0..) {
             let source = &value[index];
             let alone = option.as_object().is_some_and(|map| map.len() == 1);
@@ -382,17 +415,17 @@ impl<'a> Writer<'a> {
                 continue; // it contains itself
             }
             self.copying.push(pointer.clone());
-            *option = self.schema(self.references.get(&pointer), &pointer)?;
+            *option = self.schema(self.references.get(&pointer), &pointer, scope)?;
             self.copying.pop();
         }
         Ok(Value::Array(options))
     }
 
-    fn reference(&mut self, reference: &str, at: &str) -> Result<String, Reason> {
+    fn reference(&mut self, reference: &str, at: &str, scope: Scope) -> Result<String, Reason> {
         let pointer = self.references.resolve(reference, at)?;
         let next = format!("r{}", self.names.len());
-        let name = self.names.entry(pointer.clone()).or_insert_with(|| {
-            self.queue.push((next.clone(), pointer));
+        let name = self.names.entry((pointer.clone(), scope)).or_insert_with(|| {
+            self.queue.push((next.clone(), pointer, scope));
             next
         });
         Ok(format!("#/$defs/{name}"))
