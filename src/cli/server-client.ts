@@ -69,7 +69,7 @@ export class ServerClient {
     const signal = AbortSignal.timeout(CONNECT_MS);
     try {
       const root = await this.json("/api/version", undefined, signal);
-      const isServer = typeof root === "object" && root !== null && "version" in root;
+      const isServer = typeof root === "object" && root !== null && "svc_version" in root;
       return isServer ? await this.models(signal) : undefined;
     } catch {
       return undefined;

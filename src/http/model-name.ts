@@ -1,5 +1,6 @@
 // The model that a request names, aliases resolved. Order: model id, adapter card, adapter alias, exact alias, longest
-// pattern. So what answers and metrics show is what really answers.
+// pattern; then the same for what is left of the name without what clients of other servers put around it. So what answers and
+// metrics show is what really answers.
 
 import type { ModelAlias, ModelAliases } from "./model-alias.ts";
 import type { ModelInfo } from "../core/model-info.ts";
@@ -19,13 +20,65 @@ export interface ResolvedModel {
   readonly defaults?: Preset | undefined;
 }
 
-/** What a name stands for, with the defaults of its alias. */
+/** Longest name that is searched for in other spellings, characters. */
+const SPELLED_CHARS_MAX = 512;
+
+/** What a name stands for, with the defaults of its alias. An empty name stands for the default model. */
 export function resolvedModel(known: KnownModels, name: string, withPatterns: boolean): ResolvedModel {
-  const { models, aliases } = known;
-  if (aliases === undefined || isServed(models(), name)) return { name };
-  const alias = withPatterns ? aliases.fitting(name) : aliases.exact(name);
-  if (alias === undefined) return { name };
-  return { name: targetOf(models(), alias), defaults: alias.defaults };
+  const exact = exactModel(known, name, withPatterns);
+  if (exact !== undefined || name.length > SPELLED_CHARS_MAX) return exact ?? { name };
+  for (const spelling of spellingsOf(name)) {
+    const found = exactModel(known, spelling, false) ?? spelledModel(known, spelling);
+    if (found !== undefined) return found;
+  }
+  return { name };
+}
+
+const DEFAULT_NAME = "default";
+
+/** The model of exactly this name, or its alias; undefined without one. */
+function exactModel(
+  { models, aliases }: KnownModels,
+  name: string,
+  withPatterns: boolean,
+): ResolvedModel | undefined {
+  const served = models();
+  if (isServed(served, name)) return { name };
+  const alias = withPatterns ? aliases?.fitting(name) : aliases?.exact(name);
+  if (alias !== undefined) return { name: targetOf(served, alias), defaults: alias.defaults };
+  return name === DEFAULT_NAME ? { name } : undefined;
+}
+
+/** The model whose name differs in upper and lower case only; undefined for none or several. */
+function spelledModel({ models }: KnownModels, name: string): ResolvedModel | undefined {
+  const wanted = name.toLowerCase();
+  const isMeant = (one: string | undefined): boolean => one?.toLowerCase() === wanted;
+  const found = models().filter(({ id, root }) => isMeant(id) || isMeant(root));
+  const [only] = found;
+  return only !== undefined && found.length === 1 ? { name: only.id } : undefined;
+}
+
+/** The hub's host, which Ollama's clients write before names of its repositories. */
+const HUB_HOST = /^(?:hf\.co|huggingface\.co)\//i;
+/** The tag that Ollama's clients add to names without one. */
+const LATEST = /:latest$/i;
+/** The ending of a model's file. */
+const FILE_ENDING = /\.gguf$/i;
+
+/** A name without what Ollama's clients put around it. */
+export function plainName(name: string): string {
+  return name.replace(HUB_HOST, "").replace(LATEST, "");
+}
+
+/** Names that are left of one, the longest first: without host, tag, the ending of files, and provider (`openai/`). */
+function spellingsOf(name: string): readonly string[] {
+  if (name.trim() === "") return [DEFAULT_NAME];
+  const plain = plainName(name.trim());
+  const whole = [plain, plain.replace(FILE_ENDING, "")];
+  const parts = whole.flatMap((one) => one.split("/").map((_, index, all) => all.slice(index).join("/")));
+  return [...new Set([...whole, ...parts])]
+    .filter((one) => one !== "")
+    .toSorted((a, b) => b.length - a.length);
 }
 
 /** The name in `resolvedModel`. */
@@ -41,7 +94,7 @@ export function isServed(models: readonly ModelInfo[], name: string): boolean {
 /** The card that a name means; `default`: the first text model. */
 export function cardOf(models: readonly ModelInfo[], name: string): ModelInfo | undefined {
   const found = models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
-  return found ?? (name === "default" ? models.find(({ kind }) => kind === "text") : undefined);
+  return found ?? (name === DEFAULT_NAME ? models.find(({ kind }) => kind === "text") : undefined);
 }
 
 /** The model of an alias, or the card of its adapter; a name that is not served where that is not loaded. */

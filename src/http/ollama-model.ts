@@ -1,4 +1,4 @@
-// The model that a request of Ollama's dialect names. Its clients add `:latest` to names without a tag.
+// The model that a request of Ollama's dialect names.
 
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
@@ -7,13 +7,8 @@ import { readObjectOfAnyType } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { withOllamaPreset } from "../dialects/shared/preset.ts";
 import { filled } from "./model-body.ts";
-import { cardOf, isServed, type ResolvedModel, resolvedModel } from "./model-name.ts";
+import { cardOf, resolvedModel } from "./model-name.ts";
 import { observed } from "./observe.ts";
-
-const LATEST = /:latest$/;
-
-/** The hub's host, which Ollama's clients write before names of its repositories. */
-const HUB_HOST = /^(?:hf\.co|huggingface\.co)\//;
 
 /**
  * The body of a request, with the name under which its model is served; patterns of aliases are for texts alone. As Ollama does, it takes any content type: the
@@ -27,14 +22,14 @@ export async function readOllama(
   const body = await readObjectOfAnyType(request);
   const { model } = body;
   if (typeof model !== "string") return filled(deps, body, "default", {}, withOllamaPreset);
-  const { name, defaults = {} } = servedModel(deps, model, withPatterns);
+  const { name, defaults = {} } = resolvedModel(deps, model, withPatterns);
   observed()?.named(name);
   return filled(deps, { ...body, model: name }, name, defaults, withOllamaPreset);
 }
 
 /** The card of the model that a name means. Throws ServiceError(model_not_found). */
 export function modelOf(deps: HttpDeps, name: string): ModelInfo {
-  const model = cardOf(deps.models(), servedModel(deps, name, false).name);
+  const model = cardOf(deps.models(), resolvedModel(deps, name, false).name);
   if (model !== undefined) return model;
   const message = `model ${describeValue(name)} not found; GET /api/tags lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "model" });
@@ -44,15 +39,4 @@ export function modelOf(deps: HttpDeps, name: string): ModelInfo {
 export function baseOf(deps: HttpDeps, name: string): Pick<ModelInfo, "id" | "status"> {
   const { id, parent, status } = modelOf(deps, name);
   return { id: parent ?? id, status };
-}
-
-function servedModel(deps: HttpDeps, name: string, withPatterns: boolean): ResolvedModel {
-  const resolved = resolvedModel(deps, name, withPatterns);
-  if (resolved.name !== name || isServed(deps.models(), name)) return resolved;
-  return resolvedModel(deps, plainName(name), withPatterns);
-}
-
-/** A name without what Ollama's clients put around it. */
-export function plainName(name: string): string {
-  return name.replace(HUB_HOST, "").replace(LATEST, "");
 }

@@ -58,6 +58,7 @@ describe("request", () => {
     expect(run({ max_completion_tokens: 9 }).maxTokens).toBe(9);
     expect(run({ max_completion_tokens: 9, max_tokens: 9 }).maxTokens).toBe(9);
     expect(run({ max_tokens: Number.MAX_SAFE_INTEGER }).maxTokens).toBe(2 ** 31 - 1);
+    expect(run({ max_tokens: -1, max_completion_tokens: -1 })).not.toHaveProperty("maxTokens");
   });
 
   test("include_usage applies only to streams", () => {

@@ -70,6 +70,7 @@ describe("request", () => {
   test("max_tokens 0 requires echo", () => {
     expect(run({ max_tokens: 0, echo: true })).toMatchObject({ maxTokens: 0, echo: true });
     expect(run({ max_tokens: null })?.maxTokens).toBe(16);
+    expect(run({ max_tokens: -1 })).not.toHaveProperty("maxTokens");
     expect(run({ max_tokens: Number.MAX_SAFE_INTEGER })?.maxTokens).toBe(2 ** 31 - 1);
   });
 
@@ -145,7 +146,7 @@ const RULES: readonly Rule[] = [
   [textBody({ echo: true, suffix: "c" }), "contradictory_fields", "suffix", "echo"],
   [textBody({ suffix: 5 }), "invalid_request", "suffix", "a string"],
   [textBody({ max_tokens: 0 }), "contradictory_fields", "max_tokens", "echo"],
-  [textBody({ max_tokens: -1 }), "invalid_request", "max_tokens", "at least 0"],
+  [textBody({ max_tokens: -2 }), "invalid_request", "max_tokens", "at least 0"],
   [textBody({ max_tokens: "5" }), "invalid_request", "max_tokens", "an integer", "a string"],
   [textBody({ echo: 1 }), "invalid_request", "echo", "true or false"],
   [textBody({ logprobs: 6 }), "invalid_request", "logprobs", "at most 5"],

@@ -1,6 +1,7 @@
 // Output constraints: `response_format` and `grammar`.
 
 import { describe, expect, test } from "bun:test";
+import { type Compat, STRICT } from "../../src/core/compat.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { GRAMMARS_MAX } from "../../src/dialects/shared/limits.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
@@ -14,6 +15,7 @@ import { type Body, type Rule, testRules } from "../helpers/rules.ts";
 const constraint = (extra: Body) => parseChatRequest(chatBody(extra)).run.constraint;
 
 const SCHEMA = { type: "object", properties: { a: { type: "integer" } } };
+const CLIENTS: Compat = { ...STRICT, mode: "clients" };
 const FORMAT = { type: "json_schema", json_schema: { name: "answer", schema: SCHEMA } };
 const set = (...grammars: readonly Body[]) => ({ type: "llguidance", value: { grammars } });
 
@@ -25,6 +27,22 @@ describe("response_format", () => {
       const json_schema = { ...FORMAT.json_schema, strict, description: null };
       const expected = { ...meaning, strict: strict === true };
       expect(constraint({ response_format: { type: "json_schema", json_schema } })).toEqual(expected);
+    }
+  });
+
+  test("a schema counts in every form: nested, beside the type, without a name", () => {
+    const meaning: Constraint = { type: "json_schema", schema: SCHEMA, strict: false };
+    const flat = { type: "json_schema", schema: SCHEMA };
+    const forms = [flat, { ...flat, name: "a" }, { type: "json_schema", json_schema: { schema: SCHEMA } }];
+    for (const form of [...forms, { type: "json_object", schema: SCHEMA }]) {
+      const body = { response_format: form };
+      expect(parseChatRequest(chatBody(body), CLIENTS).run.constraint).toEqual(meaning);
+      expect(parseMessagesRequest(messagesBody(body), CLIENTS).run.constraint).toEqual(meaning);
+      expect(parseCompletionRequest(textBody(body), CLIENTS).runs[0]?.constraint).toEqual(meaning);
+      const older = parseMessagesRequest(messagesBody({ output_format: form }), CLIENTS).run;
+      expect(older).toMatchObject({ constraint: meaning, constraintParam: "output_format" });
+      const text = responsesBody({ text: { format: form } });
+      expect(parseResponsesRequest(text, NOTHING_STORED, CLIENTS).run.constraint).toEqual(meaning);
     }
   });
 
@@ -110,14 +128,10 @@ const RULES: readonly Rule[] = [
   ],
   [chatBody({ response_format: { type: "json_schema" } }), "missing_field", "response_format.json_schema"],
   [
-    chatBody({ response_format: { type: "json_schema", schema: SCHEMA } }),
-    "missing_field",
-    "response_format.json_schema",
-  ],
-  [
-    chatBody({ response_format: { type: "json_schema", json_schema: { schema: {} } } }),
-    "missing_field",
-    "response_format.json_schema.name",
+    chatBody({ response_format: { type: "json_schema", schema: "{}" } }),
+    "invalid_request",
+    "response_format.schema",
+    "an object",
   ],
   [
     chatBody({ response_format: { type: "json_schema", json_schema: { name: "a" } } }),

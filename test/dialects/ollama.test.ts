@@ -196,7 +196,7 @@ describe("refused", () => {
     [{ messages: "Hi" }, "invalid_request", "messages", "an array"],
     [{ messages: [{ content: "Hi" }] }, "missing_field", "messages[0].role"],
     [{ messages: [{ role: "developer", content: "x" }] }, "unsupported_value", "messages[0].role"],
-    [chatBody({ options: { temperature: 3 } }), "invalid_request", "options.temperature", "at most 2"],
+    [chatBody({ options: { temperature: -1 } }), "invalid_request", "options.temperature", "at least 0"],
     [chatBody({ options: { stop: 5 } }), "invalid_request", "options.stop"],
     [chatBody({ options: [] }), "invalid_request", "options", "an object"],
     [chatBody({ format: "yaml" }), "unsupported_value", "format", '"json"'],

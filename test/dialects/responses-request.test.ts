@@ -368,9 +368,9 @@ describe("refused", () => {
       "response_format.type",
     ],
     [
-      responsesBody({ text: { format: { type: "json_schema", schema: {} } } }),
+      responsesBody({ text: { format: { type: "json_schema", name: "a" } } }),
       "missing_field",
-      "text.format.name",
+      "text.format.schema",
     ],
     [
       responsesBody({

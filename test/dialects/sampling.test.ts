@@ -66,13 +66,12 @@ const RULES: readonly Rule[] = [
   [{ temperature: 2.1 }, "invalid_request", "temperature", "2.1"],
   [{ temperature: "hot" }, "invalid_request", "temperature", "a number", "a string"],
   [{ temperature: Infinity }, "invalid_request", "temperature"],
-  [{ top_p: 0 }, "invalid_request", "top_p", "greater than 0", "at most 1"],
+  [{ top_p: -0.1 }, "invalid_request", "top_p", "at least 0", "at most 1"],
   [{ top_p: 1.5 }, "invalid_request", "top_p"],
-  [{ top_k: -1 }, "invalid_request", "top_k", "at least 0"],
+  [{ top_k: -2 }, "invalid_request", "top_k", "at least 0"],
   [{ top_k: 1.5 }, "invalid_request", "top_k", "an integer"],
   [{ min_p: 2 }, "invalid_request", "min_p"],
   [{ seed: 1.5 }, "invalid_request", "seed"],
-  [{ stop: "" }, "invalid_request", "stop", "empty"],
   [{ stop: 3 }, "invalid_request", "stop", "a string or an array"],
   [{ stop: ["a", 3] }, "invalid_request", "stop[1]", "a string"],
   [{ stop: Array(STOP_STRINGS_MAX + 1).fill("x") }, "invalid_request", "stop", `${STOP_STRINGS_MAX}`],
@@ -123,6 +122,9 @@ describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
       },
     );
     expect(run(smallest({ stop: "end" }))?.stop).toEqual(["end"]);
+    expect(run(smallest({ stop: "" }))?.stop).toEqual([]);
+    expect(run(smallest({ stop: ["", "a"] }))?.stop).toEqual(["a"]);
+    expect(run(smallest({ top_k: -1, top_p: 0 }))?.sampling).toMatchObject({ topK: 0, topP: 1e-7 });
     expect(run(smallest({ adapter: "a" }))?.adapter).toEqual({ alias: "a" });
     expect(run(smallest({ adapter: { generation: "g" } }))?.adapter).toEqual({ generation: "g" });
   });

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import { ServiceError } from "../../src/core/error.ts";
+import { VERSION } from "../../src/core/version.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
 import type { ModelControl, ModelInfo } from "../../src/core/model-info.ts";
 import type { RunEvent } from "../../src/core/run.ts";
@@ -160,7 +161,10 @@ describe("models", () => {
     expect(Date.parse(ps.models[0]?.expires_at ?? "") - Date.now()).toBeWithin(50_000, 60_001);
     const shown = await app.post("/api/show", { name: "red:latest" });
     expect(await shown.json()).toMatchObject({ details: { parent_model: "tiny" } });
-    expect(await (await app.request("/api/version")).json()).toEqual({ version: expect.any(String) });
+    expect(await (await app.request("/api/version")).json()).toEqual({
+      version: "0.13.5",
+      svc_version: VERSION,
+    });
   });
 
   test("are loaded and unloaded by requests that ask for nothing", async () => {

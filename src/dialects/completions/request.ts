@@ -1,13 +1,15 @@
 // Converts a completions body to one RunRequest per prompt. Owns all rules about field combinations of this dialect.
 // Pure: knows neither HTTP nor the engine.
 
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { COMPLETION_CHOICES_MAX } from "../shared/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";
-import { capByGrammar, constraintOf } from "../shared/constraint.ts";
+import { capByGrammar, constraintOf, refuseJsonObject } from "../shared/constraint.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { CompletionRequest } from "./schema.ts";
 
@@ -36,7 +38,11 @@ export interface CompletionCall {
 const checkBody = checker(CompletionRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
-export function parseCompletionRequest(json: Readonly<Record<string, unknown>>): CompletionCall {
+export function parseCompletionRequest(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): CompletionCall {
+  refuseJsonObject(json["response_format"], "response_format", compat);
   const body = checkBody(json);
   const prompts = promptsOf(body);
   const stream = body.stream ?? false;
@@ -51,7 +57,7 @@ export function parseCompletionRequest(json: Readonly<Record<string, unknown>>):
     model: body.model ?? "default",
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
-    maxTokens: capByGrammar(cap, body) ?? cap,
+    ...defined({ maxTokens: capByGrammar(cap, body) }),
     ...(echo ? { echo } : {}),
     choices,
     ...(top === undefined ? {} : { logprobs: { top } }),
@@ -116,7 +122,7 @@ function refuseTooMany(prompts: number, choices: number): void {
   throw new ServiceError("invalid_request", message, { param: "prompt" });
 }
 
-function maxTokensOf({ max_tokens: cap, echo }: CompletionRequest): number {
+function maxTokensOf({ max_tokens: cap, echo }: CompletionRequest): number | undefined {
   if (cap !== 0 || echo === true) return capTokens(cap ?? MAX_TOKENS_DEFAULT);
   throw contradiction("max_tokens", "max_tokens 0 requires echo: true; otherwise it must be at least 1");
 }

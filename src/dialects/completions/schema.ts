@@ -11,11 +11,12 @@ import {
 import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
-import { grammarProperties } from "../shared/constraint.ts";
+import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import {
   choiceEndProperties,
   choicesProperties,
+  orUnlimited,
   samplingProperties,
   samenessProperties,
   stopProperties,
@@ -49,10 +50,7 @@ export const CompletionRequest = Type.Object(
       }),
     ),
     max_tokens: orNull(
-      Type.Integer({
-        minimum: 0,
-        description: "Cap on generated tokens per choice. 0 requires `echo`. Default 16.",
-      }),
+      orUnlimited(0, "Cap on generated tokens per choice. 0 requires `echo`; -1: no cap. Default 16."),
     ),
     echo: orNull(Type.Boolean({ description: "Start the answer with the prompt." })),
     logprobs: orNull(
@@ -74,6 +72,7 @@ export const CompletionRequest = Type.Object(
     ...samplingProperties,
     ...stopProperties,
     ...grammarProperties,
+    ...responseFormatProperties,
     ...adapterProperties,
     ...streamProperties,
     ...truncateProperties,

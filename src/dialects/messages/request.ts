@@ -4,7 +4,6 @@
 import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
-import { ServiceError } from "../../core/error.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { checker, isPresent } from "../shared/check.ts";
@@ -13,8 +12,9 @@ import {
   capByGrammar,
   type RunConstraint,
   constraintOf,
+  formatConstraint,
+  onlyConstraint,
   refuseJsonObject,
-  schemaConstraint,
 } from "../shared/constraint.ts";
 import { refusePrefixConflicts, withAnswerPrefix } from "../shared/answer-prefix.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -62,6 +62,7 @@ export function parseCountRequest(json: Json, compat: Compat = STRICT): Conversa
 
 function checkedBody(json: Json, compat: Compat): MessagesRequest {
   refuseJsonObject(json["response_format"], "response_format", compat);
+  refuseJsonObject(json["output_format"], "output_format", compat);
   return checkBody(json);
 }
 
@@ -70,7 +71,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
   const constrained = dropFormatForForcedCall(messagesConstraint(body), choice);
   const begun = withAnswerPrefix(conversationOf(body.system, body.messages), body.messages.length - 1);
   refusePrefixConflicts(begun, constrained, choice);
-  const maxTokens = capByGrammar(isPresent(body.max_tokens) ? capTokens(body.max_tokens) : undefined, body);
+  const maxTokens = capByGrammar(capTokens(body.max_tokens), body);
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
@@ -94,14 +95,13 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
   return { run, agent };
 }
 
+/** The constraint of any of the fields that have one; `output_format` is the older name of `output_config.format`. */
 function messagesConstraint(body: MessagesRequest): RunConstraint {
-  const constrained = constraintOf(body);
-  const format = body.output_config?.format;
-  if (!isPresent(format)) return constrained;
-  if (constrained.constraint === undefined) return schemaConstraint(format.schema, "output_config.format");
-  const other = isPresent(body.grammar) ? "grammar" : "response_format";
-  const message = `output_config.format contradicts ${other}; both constrain the answer, send only one of them`;
-  throw new ServiceError("contradictory_fields", message, { param: "output_config.format" });
+  return onlyConstraint(
+    constraintOf(body),
+    formatConstraint(body.output_format, "output_format"),
+    formatConstraint(body.output_config?.format, "output_config.format"),
+  );
 }
 
 /** Whether any part of the body has `cache_control`. */

@@ -11,6 +11,7 @@ import { jsonObject } from "../shared/json-object.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { progressProperties } from "../shared/progress.ts";
 import {
+  orUnlimited,
   samenessProperties,
   samplingProperties,
   stopStrings,
@@ -95,10 +96,10 @@ export const MessagesRequest = Type.Object(
     }),
     system: orNull(System),
     max_tokens: orNull(
-      Type.Integer({
-        minimum: 0,
-        description: "Cap on generated tokens; 0 only computes the prompt. Default: the rest of the context.",
-      }),
+      orUnlimited(
+        0,
+        "Cap on generated tokens; 0 only computes the prompt. Default and -1: the rest of the context.",
+      ),
     ),
     stop_sequences: orNull(stopStrings("Strings that end the answer. They are never part of the answer.")),
     stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),

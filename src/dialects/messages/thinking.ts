@@ -5,7 +5,7 @@ import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Thinking } from "../../core/run.ts";
 import { isPresent, orNull, describeValue } from "../shared/check.ts";
-import { jsonObject } from "../shared/json-object.ts";
+import { FlatResponseFormat } from "../shared/constraint.ts";
 import { effortOf } from "../shared/reasoning.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -25,14 +25,6 @@ const ThinkingField = Type.Object(
   { $id: "MessagesThinking", description: "Whether the model thinks first. On by default.", ...OPEN },
 );
 
-const OutputFormat = Type.Object(
-  {
-    type: Type.Literal("json_schema"),
-    schema: jsonObject("JSON Schema that the answer must satisfy."),
-  },
-  { $id: "MessagesOutputFormat", ...OPEN },
-);
-
 const OutputConfig = Type.Object(
   {
     effort: orNull(
@@ -40,7 +32,7 @@ const OutputConfig = Type.Object(
         description: "Reasoning effort: `low`, `medium`, `high`, `xhigh`; `max` means `xhigh`.",
       }),
     ),
-    format: orNull(OutputFormat),
+    format: orNull(FlatResponseFormat),
   },
   { $id: "MessagesOutputConfig", description: "Reasoning effort and format of the answer.", ...OPEN },
 );
@@ -49,6 +41,7 @@ const OutputConfig = Type.Object(
 export const thinkingProperties = {
   thinking: orNull(ThinkingField),
   output_config: orNull(OutputConfig),
+  output_format: orNull(FlatResponseFormat),
   reasoning_effort: orNull(
     Type.String({ description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`." }),
   ),

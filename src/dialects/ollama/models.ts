@@ -82,10 +82,25 @@ export const OllamaShowResponse = Type.Object(
 );
 type OllamaShowResponse = Static<typeof OllamaShowResponse>;
 
+/**
+ * The version of Ollama whose protocol these routes speak. Clients compare it with the oldest that they work with, of which this
+ * is at least the newest known: Codex wants 0.13.4, the version with `/v1/responses`.
+ */
+const PROTOCOL_VERSION = "0.13.5";
+
 export const OllamaVersionResponse = Type.Object(
-  { version: Type.String({ description: "Version of svc." }) },
+  {
+    version: Type.String({ description: "The version of Ollama whose protocol is spoken." }),
+    svc_version: Type.String({ description: "Version of svc." }),
+  },
   { $id: "OllamaVersionResponse" },
 );
+type OllamaVersionResponse = Static<typeof OllamaVersionResponse>;
+
+/** The body of /api/version. */
+export function versionBody(version: string): OllamaVersionResponse {
+  return { version: PROTOCOL_VERSION, svc_version: version };
+}
 
 const checkShow = checker(OllamaShowRequest);
 

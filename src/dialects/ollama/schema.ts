@@ -21,13 +21,20 @@ const model = orNull(
 const OllamaOptions = Type.Object(
   {
     num_predict: orNull(Type.Integer({ description: "Cap on generated tokens; below 1: no cap." })),
-    temperature: samplingProperties.temperature,
+    temperature: orNull(
+      Type.Number({ minimum: 0, description: "Randomness; 0 always takes the most likely token." }),
+    ),
     top_k: samplingProperties.top_k,
     top_p: samplingProperties.top_p,
     min_p: samplingProperties.min_p,
     seed: orNull(Type.Integer({ description: "Makes the answer reproducible; below 0: random." })),
     stop: orNull(StopTokens),
-    repeat_penalty: samplingProperties.repetition_penalty,
+    repeat_penalty: orNull(
+      Type.Number({
+        minimum: 0,
+        description: "Divides the logits of tokens in the prompt or the answer; 0 and 1 are off.",
+      }),
+    ),
     presence_penalty: samplingProperties.presence_penalty,
     frequency_penalty: samplingProperties.frequency_penalty,
     num_ctx: Type.Optional(

@@ -11,7 +11,7 @@ import type { HostedTool } from "./tools.ts";
 export function echoOf(body: ResponsesCreateRequest, run: Conversation["run"]): ResponseEcho {
   return {
     instructions: body.instructions ?? null,
-    previous_response_id: body.previous_response_id ?? null,
+    previous_response_id: body.previous_response_id === "" ? null : (body.previous_response_id ?? null),
     max_output_tokens: run.maxTokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     parallel_tool_calls: body.parallel_tool_calls ?? true,
@@ -58,10 +58,11 @@ function effortEcho({ enabled, effort }: Thinking): string | null {
   return enabled ? (effort ?? null) : "none";
 }
 
-function formatEcho({ text, response_format: format }: ResponsesCreateRequest): Record<string, unknown> {
-  const flat = text?.format;
-  if (flat?.type === "json_schema") return { description: null, strict: false, ...flat };
-  const isAnyObject = flat?.type === "json_object" || format?.type === "json_object";
-  if (format?.type !== "json_schema") return { type: isAnyObject ? "json_object" : "text" };
-  return { type: "json_schema", description: null, strict: false, ...format.json_schema };
+/** The format in the flat form, with all fields. */
+function formatEcho({ text, response_format: other }: ResponsesCreateRequest): Record<string, unknown> {
+  const first = text?.format ?? { type: "text" };
+  const format = first.type === "text" ? (other ?? first) : first;
+  if (format.type !== "json_schema") return { type: format.type };
+  const defaults = { name: "answer", description: null, strict: false };
+  return { type: format.type, ...defaults, ...(format.json_schema ?? format) };
 }

@@ -13,8 +13,8 @@ import {
   dropFormatForForcedCall,
   capByGrammar,
   constraintOf,
-  jsonObjectConstraint,
-  schemaConstraint,
+  formatConstraint,
+  onlyConstraint,
 } from "../shared/constraint.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
@@ -84,9 +84,8 @@ export function parseResponsesRequest(
   }
   const hosted = hostedToolsOf(body.tools ?? [], compat);
   const functions = declaredFunctions(body.tools ?? []);
-  const earlier = isPresent(body.previous_response_id)
-    ? stored.conversation(body.previous_response_id)
-    : undefined;
+  const earlierId = body.previous_response_id ?? "";
+  const earlier = earlierId === "" ? undefined : stored.conversation(earlierId);
   const input = inputItems(body.input, stored);
   const messages = [...(earlier?.messages ?? []), ...messagesOf(input)];
   const names = new ToolNames([...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)]);
@@ -212,16 +211,5 @@ function logprobsOf(body: ResponsesCreateRequest): RunRequest["logprobs"] {
 
 /** The constraint of `text.format`, `response_format` or `grammar`; throws `contradictory_fields` for two of them. */
 function responseConstraint(body: ResponsesCreateRequest): RunConstraint {
-  const constrained = constraintOf(body);
-  const format = body.text?.format;
-  if (!isPresent(format) || format.type === "text") return constrained;
-  if (constrained.constraint === undefined) {
-    const isAny = format.type === "json_object";
-    return isAny
-      ? jsonObjectConstraint("text.format")
-      : schemaConstraint(format.schema, "text.format", format.strict === true);
-  }
-  const other = isPresent(body.grammar) ? "grammar" : "response_format";
-  const message = `${other} contradicts text.format; both constrain the answer, send only one of them`;
-  throw new ServiceError("contradictory_fields", message, { param: other });
+  return onlyConstraint(formatConstraint(body.text?.format, "text.format"), constraintOf(body));
 }

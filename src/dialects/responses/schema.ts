@@ -7,11 +7,12 @@ import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { requestedFilesProperties } from "../shared/agent.ts";
 import { orNull } from "../shared/check.ts";
-import { grammarProperties, JsonObjectFormat, responseFormatProperties } from "../shared/constraint.ts";
+import { FlatResponseFormat, grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import {
   choicesProperties,
   maxTokensProperties,
+  orUnlimited,
   samenessProperties,
   samplingProperties,
   stopProperties,
@@ -23,24 +24,7 @@ import { toolsProperties } from "./tools.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
-const TextFormat = Type.Union(
-  [
-    Type.Object({ type: Type.Literal("text") }, OPEN),
-    Type.Object(
-      {
-        type: Type.Literal("json_schema"),
-        name: Type.String({ minLength: 1, description: "For the client's own use." }),
-        schema: jsonObject("JSON Schema that the answer must satisfy."),
-        strict: orNull(Type.Boolean({ description: "Refuse keywords that cannot be enforced." })),
-      },
-      OPEN,
-    ),
-    JsonObjectFormat,
-  ],
-  { $id: "TextFormat", description: "Plain text, or JSON that satisfies a schema." },
-);
-
-const TextConfig = Type.Object({ format: orNull(TextFormat) }, { $id: "TextConfig", ...OPEN });
+const TextConfig = Type.Object({ format: orNull(FlatResponseFormat) }, { $id: "TextConfig", ...OPEN });
 
 const ReasoningConfig = Type.Object(
   {
@@ -81,13 +65,10 @@ export const ResponsesCreateRequest = Type.Object(
     input: ResponsesInput,
     instructions: orNull(Type.String({ description: "A system message for this response alone." })),
     previous_response_id: orNull(
-      Type.String({ minLength: 1, description: "Continues the conversation of this stored response." }),
+      Type.String({ description: "Continues the conversation of this stored response; empty: none." }),
     ),
     max_output_tokens: orNull(
-      Type.Integer({
-        minimum: 1,
-        description: "Cap on generated tokens. Default: the rest of the context.",
-      }),
+      orUnlimited(1, "Cap on generated tokens. Default and -1: the rest of the context."),
     ),
     ...maxTokensProperties,
     ...samplingProperties,

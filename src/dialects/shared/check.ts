@@ -123,6 +123,9 @@ function explainUnion(schema: TUnion, value: unknown, path: string): ServiceErro
   const members = schema.anyOf.filter((member) => !KindGuard.IsNull(member));
   if (members.length < schema.anyOf.length && value === null) return undefined;
   if (members.every(KindGuard.IsLiteral)) return explainLiterals(members, value, path);
+  const [single, ...others] = members.filter((one) => !KindGuard.IsLiteral(one));
+  const isOneType = new Set(members.map(jsonTypeOf)).size === 1;
+  if (single !== undefined && others.length === 0 && isOneType) return explain(single, value, path);
   const sameType =
     members.length === 1 ? members : members.filter((one) => jsonTypeOf(one) === jsonType(value));
   const [meant] = sameType;

@@ -16,40 +16,59 @@ import { jsonObject } from "./json-object.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
-const JsonSchemaResponseFormat = Type.Object(
-  {
-    name: Type.String({ minLength: 1, description: "For the client's own use." }),
-    description: orNull(Type.String()),
-    schema: jsonObject("JSON Schema that the answer must satisfy."),
-    strict: orNull(
-      Type.Boolean({
-        description:
-          "With true, a keyword that cannot be enforced is an error; otherwise it is ignored and listed in the header `x-svc-unenforced`.",
-      }),
-    ),
-  },
-  { $id: "JsonSchemaResponseFormat", ...OPEN },
+const formatSchemaProperty = jsonObject(
+  "JSON Schema that the answer must satisfy. Objects that declare members are closed unless `additionalProperties` opens them.",
 );
+const formatProperties = {
+  name: orNull(Type.String({ description: "For the client's own use." })),
+  description: orNull(Type.String()),
+  schema: formatSchemaProperty,
+  strict: orNull(
+    Type.Boolean({
+      description:
+        "With true, a keyword that cannot be enforced is an error; otherwise it is ignored and listed in the header `x-svc-unenforced`.",
+    }),
+  ),
+};
+const JSON_SCHEMA = Type.Literal("json_schema");
 
-/** Any JSON object; `refuseJsonObject` refuses it in strict mode. */
-export const JsonObjectFormat = Type.Object(
-  { type: Type.Literal("json_object") },
+const NestedSchemaFormat = Type.Object(
+  {
+    type: JSON_SCHEMA,
+    json_schema: Type.Object(formatProperties, { $id: "JsonSchemaResponseFormat", ...OPEN }),
+  },
+  OPEN,
+);
+const FlatSchemaFormat = Type.Object(
+  { type: JSON_SCHEMA, ...formatProperties, json_schema: Type.Optional(Type.Null()) },
+  OPEN,
+);
+const TextFormat = Type.Object({ type: Type.Literal("text") }, OPEN);
+
+/** A JSON object; `refuseJsonObject` refuses it in strict mode. */
+const JsonObjectFormat = Type.Object(
+  { type: Type.Literal("json_object"), schema: orNull(formatSchemaProperty) },
   {
     $id: "JsonObjectFormat",
-    description: "Any JSON object; requires a server with `--compat clients`.",
+    description: "Any JSON object, or one of a schema; requires a server with `--compat clients`.",
     ...OPEN,
   },
 );
 const ANY_OBJECT = { type: "object" };
 
-const ResponseFormat = Type.Union(
-  [
-    Type.Object({ type: Type.Literal("text") }, OPEN),
-    Type.Object({ type: Type.Literal("json_schema"), json_schema: JsonSchemaResponseFormat }, OPEN),
-    JsonObjectFormat,
-  ],
-  { $id: "ResponseFormat", description: "Plain text, or JSON that satisfies a schema." },
+const formatDescription = "Plain text, or JSON that satisfies a schema, in `json_schema` or beside `type`.";
+
+/** The format of an answer, as chat completions nest it. */
+const ResponseFormat = Type.Union([TextFormat, NestedSchemaFormat, FlatSchemaFormat, JsonObjectFormat], {
+  $id: "ResponseFormat",
+  description: formatDescription,
+});
+/** The same, as Responses write it: messages about what lacks name the flat form. */
+export const FlatResponseFormat = Type.Union(
+  [TextFormat, FlatSchemaFormat, NestedSchemaFormat, JsonObjectFormat],
+  { $id: "TextFormat", description: formatDescription },
 );
+type ResponseFormat = Static<typeof ResponseFormat>;
 
 const GrammarOfSet = Type.Object(
   {
@@ -103,7 +122,7 @@ const Grammar = Type.Union(
 );
 type Grammar = Static<typeof Grammar>;
 
-/** Properties to spread into a request schema. Completions have no `response_format`. */
+/** Properties to spread into a request schema. */
 export const grammarProperties = { grammar: orNull(Grammar) };
 export const responseFormatProperties = { response_format: orNull(ResponseFormat) };
 
@@ -117,31 +136,28 @@ export type RunConstraint = Pick<RunRequest, "constraint" | "constraintParam">;
  * `unsupported_value` for a form that constraints cannot express.
  */
 export function constraintOf(body: Static<typeof ConstraintFields>): RunConstraint {
-  const format = body.response_format ?? undefined;
-  const schema = formatSchema(format);
   const grammar = body.grammar ?? undefined;
-  if (grammar === undefined)
-    return schema === undefined ? {} : schemaConstraint(schema, "response_format", isStrict(format));
-  if (schema === undefined) return { constraint: grammarConstraint(grammar), constraintParam: "grammar" };
-  throw new ServiceError(
-    "contradictory_fields",
-    `grammar contradicts response_format "${format?.type}"; both constrain the answer, send only one of them`,
-    { param: "grammar" },
+  return onlyConstraint(
+    formatConstraint(body.response_format, "response_format"),
+    grammar === undefined ? {} : { constraint: grammarConstraint(grammar), constraintParam: "grammar" },
   );
 }
 
-function isStrict(format: Static<typeof ResponseFormat> | undefined): boolean {
-  return format?.type === "json_schema" && format.json_schema.strict === true;
+/** The one of several that constrains the answer; throws `contradictory_fields` for a second one. */
+export function onlyConstraint(...all: readonly RunConstraint[]): RunConstraint {
+  const [first, second] = all.filter(({ constraint }) => constraint !== undefined);
+  if (first === undefined || second === undefined) return first ?? {};
+  const param = second.constraintParam ?? "";
+  const message = `${param} contradicts ${first.constraintParam}; both constrain the answer, send only one of them`;
+  throw new ServiceError("contradictory_fields", message, { param });
 }
 
-function formatSchema(format: Static<typeof ResponseFormat> | undefined): unknown {
-  if (format?.type === "json_object") return ANY_OBJECT;
-  return format?.type === "json_schema" ? format.json_schema.schema : undefined;
-}
-
-/** The constraint "any JSON object"; `param` is the request field of the format. */
-export function jsonObjectConstraint(param: string): RunConstraint {
-  return schemaConstraint(ANY_OBJECT, param);
+/** The constraint of a checked format in the field `param`. */
+export function formatConstraint(format: ResponseFormat | null | undefined, param: string): RunConstraint {
+  if (!isPresent(format) || format.type === "text") return {};
+  if (format.type === "json_object") return schemaConstraint(format.schema ?? ANY_OBJECT, param);
+  const { schema, strict } = format.json_schema ?? format;
+  return schemaConstraint(schema, param, strict === true);
 }
 
 /** Refuses a `json_object` format at `path`, unless the mode accepts it. Runs before the schema check. */

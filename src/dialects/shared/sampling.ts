@@ -18,14 +18,22 @@ import {
   type LogitBias,
   type SamplingParams,
 } from "../../core/sampling.ts";
-import { orNull } from "./check.ts";
+import { isPresent, orNull } from "./check.ts";
 
 /** Largest token cap of the engine's 32-bit counters; larger caps are clamped to it. */
 const MAX_TOKENS_MAX = 2 ** 31 - 1;
+/** No vocabulary has a most likely token below it: a smaller sum means the same. */
+const TOP_P_MIN = 1e-7;
 /** Seeds are folded into the range of exact JavaScript integers. */
 const SEED_RANGE = 2 ** 53;
 
-const StopString = Type.String({ minLength: 1, maxLength: STOP_STRING_CHARS_MAX });
+const StopString = Type.String({ maxLength: STOP_STRING_CHARS_MAX });
+
+/** A count for which -1 says that there is no limit, as in llama.cpp, vLLM and LM Studio. */
+export function orUnlimited(minimum: number, description: string) {
+  return Type.Union([Type.Integer({ minimum }), Type.Literal(UNLIMITED)], { description });
+}
+const UNLIMITED = -1;
 
 /** An array of stop strings, for dialects that accept only arrays. */
 export const stopStrings = (description: string) =>
@@ -33,7 +41,8 @@ export const stopStrings = (description: string) =>
 
 export const StopTokens = Type.Union([StopString, Type.Array(StopString, { maxItems: STOP_STRINGS_MAX })], {
   $id: "StopTokens",
-  description: "String or strings that end the answer. They are never part of the answer.",
+  description:
+    "String or strings that end the answer. They are never part of the answer; empty ones count for nothing.",
 });
 
 /** Decimal without leading zeros, so that keys are unique per token; ten digits cover all 32-bit ids. */
@@ -52,17 +61,14 @@ export const samplingProperties = {
   ),
   top_p: orNull(
     Type.Number({
-      exclusiveMinimum: 0,
+      minimum: 0,
       maximum: 1,
       description:
-        "Samples from the smallest set of tokens whose probabilities sum to this; 1 means all. Default: see `defaults` of the model.",
+        "Samples from the smallest set of tokens whose probabilities sum to this; 0 takes the most likely token, 1 means all. Default: see `defaults` of the model.",
     }),
   ),
   top_k: orNull(
-    Type.Integer({
-      minimum: 0,
-      description: "Cap on candidate tokens; 0 means no cap. Default: see `defaults` of the model.",
-    }),
+    orUnlimited(0, "Cap on candidate tokens; 0 and -1 mean no cap. Default: see `defaults` of the model."),
   ),
   min_p: orNull(
     Type.Number({
@@ -160,12 +166,9 @@ export const choiceEndProperties = {
 /** Properties for the cap on generated tokens. */
 export const maxTokensProperties = {
   max_tokens: orNull(
-    Type.Integer({
-      minimum: 1,
-      description: "Cap on generated tokens per choice. Default: the rest of the context.",
-    }),
+    orUnlimited(1, "Cap on generated tokens per choice. Default and -1: the rest of the context."),
   ),
-  max_completion_tokens: orNull(Type.Integer({ minimum: 1, description: "Synonym of `max_tokens`." })),
+  max_completion_tokens: orNull(orUnlimited(1, "Synonym of `max_tokens`.")),
 };
 
 /** The number of continuations of a prompt. */
@@ -206,8 +209,8 @@ export function samplingOf(body: Static<typeof SamplingFields>): SamplingParams 
     presencePenalty: body.presence_penalty ?? DEFAULT_SAMPLING.presencePenalty,
     dry: dryOf(body),
     temperature: body.temperature ?? DEFAULT_SAMPLING.temperature,
-    topP: body.top_p ?? DEFAULT_SAMPLING.topP,
-    topK: body.top_k ?? DEFAULT_SAMPLING.topK,
+    topP: Math.max(TOP_P_MIN, body.top_p ?? DEFAULT_SAMPLING.topP),
+    topK: Math.max(0, body.top_k ?? DEFAULT_SAMPLING.topK),
     minP: body.min_p ?? DEFAULT_SAMPLING.minP,
     ...(seed === undefined ? {} : { seed: foldSeed(seed) }),
   };
@@ -229,10 +232,10 @@ function dryOf(body: Static<typeof SamplingFields>): DryParams {
   };
 }
 
-/** Stop strings of a checked body, duplicates removed. */
+/** Stop strings of a checked body, without duplicates and empty ones. */
 export function stopOf(stop: Static<typeof StopTokens> | null | undefined): readonly string[] {
   if (stop === null || stop === undefined) return [];
-  return typeof stop === "string" ? [stop] : [...new Set(stop)];
+  return [...new Set(typeof stop === "string" ? [stop] : stop)].filter((one) => one !== "");
 }
 
 /** The token cap under either name; throws `contradictory_fields` if they differ. */
@@ -246,13 +249,12 @@ export function maxTokensOf(body: Static<typeof MaxTokensFields>): number | unde
       { param: "max_completion_tokens" },
     );
   }
-  const given = cap ?? alias;
-  return given === undefined ? undefined : capTokens(given);
+  return capTokens(cap ?? alias);
 }
 
-/** A token cap clamped to the engine's counters. */
-export function capTokens(cap: number): number {
-  return Math.min(cap, MAX_TOKENS_MAX);
+/** A token cap clamped to the engine's counters; undefined without one. */
+export function capTokens(cap: number | null | undefined): number | undefined {
+  return !isPresent(cap) || cap === UNLIMITED ? undefined : Math.min(cap, MAX_TOKENS_MAX);
 }
 
 /** Negative and 64-bit seeds are valid on the wire: [-2^63, 2^64) maps into [0, 2^53). */

@@ -12,6 +12,7 @@ import {
 import { CompletionStream } from "../../dialects/completions/stream.ts";
 import { withCompletionPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta, fingerprintHeader } from "../answer.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { foldRuns, mergeRuns, startRuns } from "../merge.ts";
@@ -38,6 +39,7 @@ async function answerCompletion(deps: HttpDeps, request: Request): Promise<Respo
   refuseWhileDraining(deps);
   const { runs, layout, stream, includeUsage } = parseCompletionRequest(
     await readGeneration(deps, request, withCompletionPreset),
+    requestCompat(deps),
   );
   const started = await withErrorTerms(CHAT_TERMS, startRuns(deps.generate, runs, request.signal));
   const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);

@@ -288,9 +288,9 @@ function findModel(deps: HttpDeps, request: Request): Response {
   const found = ids.map(named).find((card) => card !== undefined);
   const alias = ids.map((id) => deps.aliases?.exact(id)).find((one) => one !== undefined);
   const aliased = alias?.model === "default" ? models[0] : alias && named(alias.model);
-  const card = found ?? aliased;
+  if (OPERATIONS.has(raw) && found === undefined && aliased === undefined) throw new NotFoundError();
+  const card = found ?? aliased ?? named(resolvedName(deps, ids[1] ?? raw, false));
   if (card !== undefined) return Response.json(card);
-  if (OPERATIONS.has(raw)) throw new NotFoundError();
   const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "id" });
 }

@@ -11,6 +11,7 @@ import {
   psBody,
   showBody,
   tagsBody,
+  versionBody,
 } from "../../dialects/ollama/models.ts";
 import { OllamaShowRequest } from "../../dialects/ollama/schema.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -58,12 +59,12 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The models.", OllamaPsResponse),
       },
     })
-    .get("/api/version", () => Response.json({ version: VERSION }), {
+    .get("/api/version", () => Response.json(versionBody(VERSION)), {
       detail: {
         operationId: "ollama_version",
         tags: TAGS,
-        summary: "Get the server version",
-        responses: components.answers("The version.", OllamaVersionResponse),
+        summary: "Get the versions of the protocol and of the server",
+        responses: components.answers("The versions.", OllamaVersionResponse),
       },
     });
 }

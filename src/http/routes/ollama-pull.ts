@@ -14,7 +14,7 @@ import { OllamaDeleteRequest, OllamaPullRequest } from "../../dialects/ollama/sc
 import { readObjectOfAnyType } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { hubFor, pullFrames } from "../hub.ts";
-import { plainName } from "../ollama-model.ts";
+import { plainName } from "../model-name.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { cancelled, refuseWhileDraining } from "../run.ts";
 import { ndjsonResponse } from "../sse.ts";
