@@ -5,7 +5,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs
 import { join } from "node:path";
 import { exec } from "./exec.ts";
 import { tensorBytes } from "../src/core/gguf-facts.ts";
-import { type Field, int32Array, readFields, readGgufHeader, stringsOf } from "../src/core/gguf.ts";
+import { type Field, int32Array, readFields, stringsOf } from "../src/core/gguf.ts";
+import { readGgufHeader } from "../src/core/gguf-file.ts";
 import { int32sField, stringsField, type Tensor, u32Field, writeGguf } from "../src/lora/gguf-write.ts";
 import { SHAPES, writeModel } from "./model.ts";
 import { CACHE, ROOT, SVC } from "./peer.ts";

@@ -2,7 +2,9 @@
 
 import { cacheCells, type CacheType } from "../src/core/cache-size.ts";
 import { ServiceError } from "../src/core/error.ts";
-import { readGgufHeader } from "../src/core/gguf.ts";
+import { GgufProblem, HeaderCut } from "../src/core/gguf.ts";
+import { readWholeHeader } from "../src/core/gguf-file.ts";
+import { partPaths } from "../src/core/model-files.ts";
 import { modelProblem } from "../src/core/model-problem.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { Native } from "./library.ts";
@@ -141,17 +143,21 @@ export interface ModelFile {
 
 /** Rejects files whose header shows that llama.cpp would end the process instead of returning an error. */
 function refuseBroken(path: string, name: string): void {
-  let problem: string | undefined;
-  try {
-    problem = modelProblem(readGgufHeader(path));
-  } catch {
-    return; // llama.cpp reports the error
-  }
+  const problem = firstProblem(partPaths(path));
   if (problem === undefined) return;
   throw new ServiceError(
     "model_unavailable",
     `${name} could not be loaded: its file is damaged: ${problem}. Copy or download it again.`,
   );
+}
+
+/** What is wrong with the first of these files that has a fault; undefined as well where llama.cpp reports it. */
+function firstProblem(paths: readonly string[]): string | undefined {
+  try {
+    return paths.map((path) => modelProblem(readWholeHeader(path))).find((problem) => problem !== undefined);
+  } catch (error) {
+    return error instanceof GgufProblem && !(error instanceof HeaderCut) ? error.message : undefined;
+  }
 }
 
 /** Loads a file, reporting parts per thousand. Throws ServiceError(model_unavailable) with llama.cpp's reason. */

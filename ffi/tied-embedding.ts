@@ -1,15 +1,15 @@
 // The embedding of tokens where it is the output matrix, too. llama.cpp copies it when the output layer is on a device.
 
-import { readGgufHeader, type TensorInfo } from "../src/core/gguf.ts";
-import { partCount, partPath } from "../src/core/model-files.ts";
+import { type TensorInfo } from "../src/core/gguf.ts";
+import { readGgufHeader } from "../src/core/gguf-file.ts";
+import { partPaths } from "../src/core/model-files.ts";
 
 const EMBEDDING = "token_embd.weight";
 const OUTPUT = "output.weight";
 
 /** Bytes of the copy; 0 where the model has an output matrix of its own. */
 export function copiedEmbeddingBytes(path: string): number {
-  const parts = Array.from({ length: partCount(path) }, (_, index) => partPath(path, index + 1));
-  const headers = parts.map((part) => [...readGgufHeader(part).tensors.values()]);
+  const headers = partPaths(path).map((part) => [...readGgufHeader(part).tensors.values()]);
   if (headers.flat().some(({ name }) => name === OUTPUT)) return 0;
   return Math.max(0, ...headers.map(embeddingBytes));
 }

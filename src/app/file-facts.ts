@@ -4,9 +4,10 @@ import { statSync } from "node:fs";
 import { textOptions } from "../config/engine-options.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { freeMemory } from "../core/free-memory.ts";
-import { type GgufHeader, readGgufHeader } from "../core/gguf.ts";
+import type { GgufHeader } from "../core/gguf.ts";
+import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { ggufFacts } from "../core/gguf-facts.ts";
-import { partCount, partPath } from "../core/model-files.ts";
+import { partPaths } from "../core/model-files.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
 import { memoryEstimate } from "../engine/memory-fit.ts";
 import { modelOnDisk, withCompanions } from "./model-files.ts";
@@ -20,54 +21,61 @@ interface FactsOptions {
 export function modelParts(
   path: string,
 ): readonly { readonly path: string; readonly header: GgufHeader; readonly bytes: number }[] {
-  return Array.from({ length: partCount(path) }, (_, index) => {
-    const part = partPath(path, index + 1);
-    return { path: part, header: readGgufHeader(part), bytes: statSync(part).size };
-  });
+  return partPaths(path).map((part) => ({
+    path: part,
+    header: readGgufHeader(part),
+    bytes: statSync(part).size,
+  }));
 }
 
-/** Facts of the model's file and its memory; undefined where it is not on this machine or cannot be read. */
+/** Facts of the model's file and its memory; undefined where it is not on this machine. Throws why it cannot be read. */
 export function fileFacts(
   model: ModelSettings,
   { settings, cacheDir }: FactsOptions,
 ): ModelFileFacts | undefined {
   const path = modelOnDisk(model);
   if (path === undefined) return undefined;
-  try {
-    const parts = modelParts(path);
-    const { architecture, license, quantization, contextTokens, parameters } = ggufFacts(
-      parts.map(({ header }) => header),
-    );
-    const sizeBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-    const entry = withCompanions(model, settings);
-    const options = textOptions(
-      entry,
-      { settings, cacheDir, verbosity: 0 },
-      {
-        modelPath: path,
-        adapterPath: undefined,
-        chatTemplate: undefined,
-        rpcEndpoints: [],
-        backends: () => undefined,
-      },
-    );
-    const companions = [entry.format.mmproj, entry.format.draft].flatMap((file) => file ?? []);
-    const weights = companions.reduce(
-      (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
-      sizeBytes,
-    );
-    const memoryBytes = memoryEstimate(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
-    return { architecture, license, quantization, contextTokens, parameters, sizeBytes, memoryBytes };
-  } catch {
-    return undefined; // its load will say what is wrong
-  }
+  const parts = modelParts(path);
+  const { architecture, license, quantization, contextTokens, parameters } = ggufFacts(
+    parts.map(({ header }) => header),
+  );
+  const sizeBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const entry = withCompanions(model, settings);
+  const options = textOptions(
+    entry,
+    { settings, cacheDir, verbosity: 0 },
+    {
+      modelPath: path,
+      adapterPath: undefined,
+      chatTemplate: undefined,
+      rpcEndpoints: [],
+      backends: () => undefined,
+    },
+  );
+  const companions = [entry.format.mmproj, entry.format.draft].flatMap((file) => file ?? []);
+  const weights = companions.reduce(
+    (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    sizeBytes,
+  );
+  const memoryBytes = memoryEstimate(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
+  return { architecture, license, quantization, contextTokens, parameters, sizeBytes, memoryBytes };
 }
 
-/** The facts of an entry's file, read once. */
+/** The facts of an entry's file, read once; undefined where they cannot be read. Does not delay other work of the server. */
 export function rememberedFacts(
   model: ModelSettings,
   options: FactsOptions,
-): () => ModelFileFacts | undefined {
+): () => Promise<ModelFileFacts | undefined> {
   let facts: ModelFileFacts | undefined;
-  return () => (facts ??= fileFacts(model, options));
+  return async () => {
+    if (facts !== undefined) return facts;
+    const path = modelOnDisk(model);
+    if (path === undefined) return undefined;
+    await knowHeaders(partPaths(path));
+    try {
+      return (facts = fileFacts(model, options));
+    } catch {
+      return undefined; // its load will say what is wrong
+    }
+  };
 }

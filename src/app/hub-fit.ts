@@ -8,6 +8,7 @@ import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
 import { freeMemory, memoryLimit } from "../core/free-memory.ts";
 import { readFirstFields } from "../core/gguf.ts";
+import { fieldProblem } from "../core/model-problem.ts";
 import type { HubFit, HubMachine, HubModelChoice } from "../core/hub.ts";
 import type { HubId } from "../core/hub-id.ts";
 import { modelGroups } from "../core/model-files.ts";
@@ -97,8 +98,10 @@ async function remoteMetadata(
   const steps = path.split("/").map(encodeURIComponent);
   const url = [access.endpoint, repo, "resolve", commit, ...steps].join("/");
   const start = await firstBytes(url, REMOTE_HEADER_BYTES, access);
+  if (start === undefined) return undefined;
   try {
-    return start === undefined ? undefined : readFirstFields(start);
+    const fields = readFirstFields(start);
+    return fieldProblem(fields) === undefined ? fields : undefined; // its load will say what is wrong
   } catch {
     return undefined; // not a GGUF file, which its pull will say
   }

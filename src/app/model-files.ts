@@ -8,7 +8,7 @@ import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { ggufFacts } from "../core/gguf-facts.ts";
-import { readGgufHeader } from "../core/gguf.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { snapshotPath } from "../hub/cache.ts";

@@ -16,6 +16,8 @@ import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { durationMs } from "../core/duration.ts";
 import { freeMemory } from "../core/free-memory.ts";
+import { knowHeaders } from "../core/gguf-file.ts";
+import { partPaths } from "../core/model-files.ts";
 import type { EngineMeter } from "../core/telemetry.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import type { ResidentAdapters } from "../engine/adapters.ts";
@@ -83,8 +85,16 @@ async function engineOptions(
     case "speech":
       return speechOptions(model, options);
     case "text":
-      return shape(await textEngine(model, weights, options, context));
+      return withKnownFiles(shape(await textEngine(model, weights, options, context)));
   }
+}
+
+/** Reads the headers of a model's files before the estimates of its memory do, which cannot wait. */
+async function withKnownFiles(engine: TextOptions): Promise<TextOptions> {
+  const { modelPath, speculative } = engine;
+  const draft = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
+  await knowHeaders([modelPath, draft].flatMap((path) => (path === undefined ? [] : partPaths(path))));
+  return engine;
 }
 
 /** Configured weights of an entry. */

@@ -11,13 +11,16 @@ import { serverCommand } from "../cli/server-commands.ts";
 import { findModelFile } from "../config/model-file.ts";
 import { defaultModel, type Loaded } from "../config/resolve.ts";
 import type { ModelSettings } from "../config/settings.ts";
-import { type GgufHeader, textOf } from "../core/gguf.ts";
-import { ggufFacts, metadataLines, rangeProblem, tensorGroups, unknownTensors } from "../core/gguf-facts.ts";
+import { GgufProblem, textOf } from "../core/gguf.ts";
+import { ggufFacts, metadataLines, tensorGroups, unknownTensors } from "../core/gguf-facts.ts";
+import { partPaths } from "../core/model-files.ts";
+import { reasonOf } from "../core/reason.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { hubPlace } from "../hub/place.ts";
 import { megabytes } from "../hub/progress.ts";
 import { listRepository } from "../hub/repository.ts";
 import { readToken } from "../hub/token.ts";
+import { type CheckedGguf, checkGguf } from "../core/gguf-check.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 
 /** Runs `show` or `verify`. */
@@ -35,12 +38,24 @@ async function show(
   invocation: Extract<Invocation, { command: "show" }>,
   host: CommandHost,
 ): Promise<number> {
-  const file = shownFile(invocation.model, settings.models[0]?.device.hf_cache, host);
+  let file: ShownFile | undefined;
+  try {
+    file = shownFile(invocation.model, settings.models[0]?.device.hf_cache, host);
+  } catch (error) {
+    host.complain(`svc: show: ${invocation.model}: ${fileReason(error)}`);
+    return EXIT.failure;
+  }
   if (invocation.part !== "card") {
     if (file !== undefined) process.stdout.write(fileText(file, invocation.part));
     else
       host.complain(`svc: show: ${invocation.model} is no file of this machine. svc pull downloads a model.`);
     return file === undefined ? EXIT.failure : EXIT.ok;
+  }
+  if (file === undefined && /\.gguf$/i.test(invocation.model) && parseHubId(invocation.model) === undefined) {
+    host.complain(
+      `svc: show: ${invocation.model} does not exist. svc cache list shows the downloaded models.`,
+    );
+    return EXIT.failure;
   }
   try {
     process.stdout.write(await serverCommand(invocation, settings));
@@ -51,11 +66,17 @@ async function show(
   return EXIT.ok;
 }
 
+/** Why a model's file cannot be read. */
+function fileReason(error: unknown): string {
+  return error instanceof GgufProblem ? error.message : reasonOf(error);
+}
+
 /** The entry of a model that a command line names. */
 function entryOf(name: string, hfCache: string | undefined): ModelSettings | undefined {
   const local = resolve(name);
   const found = existsSync(local) ? findModelFile(local) : undefined;
   if (found?.ok === true) return defaultModel(found.file);
+  if (found !== undefined) throw new GgufProblem(`${found.what}. ${found.fix}`);
   if (parseHubId(name) === undefined) return undefined;
   const model = defaultModel(name);
   return hfCache === undefined ? model : { ...model, device: { ...model.device, hf_cache: hfCache } };
@@ -91,8 +112,14 @@ async function verify(
   { model: name }: Extract<Invocation, { command: "verify" }>,
   host: CommandHost,
 ): Promise<number> {
-  const entry = entryOf(name, settings.models[0]?.device.hf_cache);
-  const path = entry === undefined ? undefined : modelOnDisk(entry);
+  let path: string | undefined;
+  try {
+    const entry = entryOf(name, settings.models[0]?.device.hf_cache);
+    path = entry === undefined ? undefined : modelOnDisk(entry);
+  } catch (error) {
+    host.complain(`svc: verify: ${name}: ${fileReason(error)}`);
+    return EXIT.failure;
+  }
   if (path === undefined) {
     host.complain(`svc: verify: ${name} is not on this machine. svc cache list shows what is there.`);
     return EXIT.failure;
@@ -101,20 +128,33 @@ async function verify(
   try {
     const hashes = await statedHashes(name, host, settings.global.token_source, signal);
     let isSound = true;
-    for (const part of modelParts(path)) {
-      const problem = rangeProblem(part.header, part.bytes) ?? (await hashProblem(part.path, hashes, signal));
-      const sound = soundText(part.header, part.bytes, hashes.of(part.path) && hashes.origin);
-      console.log(`${basename(part.path)}: ${problem ?? sound}`);
+    for (const part of partPaths(path)) {
+      const found = checked(part);
+      const problem = typeof found === "string" ? found : await hashProblem(part, hashes, signal);
+      const sound = typeof found === "string" ? "" : soundText(found, hashes.of(part) && hashes.origin);
+      console.log(`${basename(part)}: ${problem ?? sound}`);
       isSound &&= problem === undefined;
     }
-    if (!isSound) host.complain(`svc: verify: ${name} is damaged. svc rm ${name}, then svc pull ${name}.`);
+    const fix = existsSync(resolve(name))
+      ? "Copy or download it again."
+      : `svc rm ${name}, then svc pull ${name}.`;
+    if (!isSound) host.complain(`svc: verify: ${name} is damaged. ${fix}`);
     return isSound ? EXIT.ok : EXIT.failure;
   } catch (error) {
     return failed(host, error);
   }
 }
 
-function soundText(header: GgufHeader, bytes: number, origin: string | undefined): string {
+/** The header of a sound file, or what is wrong with it. */
+function checked(path: string): CheckedGguf | string {
+  try {
+    return checkGguf(path);
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+function soundText({ header, bytes }: CheckedGguf, origin: string | undefined): string {
   const unknown = unknownTensors(header);
   const unchecked = unknown === 0 ? "" : ` (${unknown} of a type that this version does not know)`;
   return `${megabytes(bytes)}, ${header.tensors.size} tensors in range${unchecked}, ${origin ?? "no hash is known"}`;

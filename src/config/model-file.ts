@@ -3,6 +3,7 @@
 
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { foreignFormat } from "../core/foreign-format.ts";
 import { chooseModelFiles, partCount, partPath, type Wanted } from "../core/model-files.ts";
 
 import { chooseVoiceFiles } from "../core/voice-files.ts";
@@ -76,11 +77,13 @@ function findParts(path: string, wanted: Wanted): ModelFile {
 
 /** Catches a wrong file here, where it can be named, instead of in the engine. */
 function checkMagic(file: string): ModelFile {
-  const magic = Buffer.alloc(4);
+  const start = Buffer.alloc(64);
+  let bytes = 0;
   try {
+    if (!statSync(file).isFile()) return no("this is no regular file", "Give a GGUF file.");
     const descriptor = openSync(file, "r");
     try {
-      readSync(descriptor, magic, 0, 4, 0);
+      bytes = readSync(descriptor, start, 0, start.length, 0);
     } finally {
       closeSync(descriptor);
     }
@@ -88,8 +91,9 @@ function checkMagic(file: string): ModelFile {
     return no("the file cannot be read", "Check its permissions.");
   }
   // gguf.h: GGUF_MAGIC
-  if (magic.toString("latin1") === "GGUF") return { ok: true, file };
-  return no("this is not a GGUF file", "Give a GGUF file; many models have a repository that ends in -GGUF.");
+  if (start.toString("latin1", 0, 4) === "GGUF") return { ok: true, file };
+  const what = `this is ${foreignFormat(start.subarray(0, bytes))}`;
+  return no(what, "Give a GGUF file; many models have a repository that ends in -GGUF.");
 }
 
 function no(what: string, fix: string): ModelFile {

@@ -40,3 +40,23 @@ export const MCP_TOOLS_MAX = 1024;
 export const MCP_PAGES_MAX = 1024;
 /** Time of an MCP server's calls and of its other answers where its configuration says nothing, seconds. Spec: MCP. */
 export const MCP_TIMEOUT_SECS = 30;
+/**
+ * Header of a GGUF file: bytes that are read first and at most, of one field and of its key, metadata fields, items of a list, tensors.
+ * Ten times what the largest models have.
+ */
+export const HEADER_BYTES = 1024 * 1024;
+export const HEADER_BYTES_MAX = 64 * 1024 * 1024;
+export const FIELD_BYTES_MAX = 8 * 1024 * 1024;
+export const KEY_BYTES_MAX = 4096;
+export const FIELDS_MAX = 16 * 1024;
+export const ARRAY_ITEMS_MAX = 4 * 1024 * 1024;
+export const TENSORS_MAX = 64 * 1024;
+/** ggml.h: GGML_MAX_NAME without its end, GGML_MAX_DIMS. */
+export const TENSOR_NAME_BYTES_MAX = 63;
+export const TENSOR_AXES_MAX = 4;
+/** llama-hparams.h: LLAMA_MAX_LAYERS, LLAMA_MAX_EXPERTS; the largest number that llama.cpp reads of a model. */
+export const LAYERS_MAX = 512;
+export const EXPERTS_MAX = 1024;
+export const MODEL_NUMBER_MAX = 2 ** 32 - 1;
+/** Headers of files that a process remembers. */
+export const HEADERS_KEPT_MAX = 128;

@@ -82,7 +82,9 @@ const McpServer = Type.Object(
       }),
     ),
     startup_timeout_secs: Type.Optional(
-      Seconds("Write whole seconds, 1 to 86400; the default is 30. A cold npx, uvx or docker needs 60 or more."),
+      Seconds(
+        "Write whole seconds, 1 to 86400; the default is 30. A cold npx, uvx or docker needs 60 or more.",
+      ),
     ),
     tool_timeout_secs: Type.Optional(
       Seconds("Write whole seconds, 1 to 86400; the default is that of the whole file."),

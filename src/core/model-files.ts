@@ -76,6 +76,11 @@ export function partCount(path: string): number {
   return Number(SPLIT.exec(path)?.[2] ?? 1);
 }
 
+/** All parts of a split file, given any of them; the path itself where it is not split. */
+export function partPaths(path: string): readonly string[] {
+  return Array.from({ length: Math.max(1, partCount(path)) }, (_, index) => partPath(path, index + 1));
+}
+
 /** The models of a folder or repository, each with all its parts. */
 export function modelGroups(paths: readonly string[]): readonly ModelGroup[] {
   return groupParts(paths).filter(({ role }) => role === "model");

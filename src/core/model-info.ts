@@ -45,7 +45,7 @@ export interface ModelInfo {
   /** Where the layers of a text model are computed, in a phrase; absent: on the CPU. */
   readonly placement?: string;
   /** Reads the facts of its file; undefined where it is not on this machine. Absent: it has no file here. */
-  readonly file?: () => ModelFileFacts | undefined;
+  readonly file?: () => Promise<ModelFileFacts | undefined>;
   /** Reads the defaults of requests to it. Absent: there are none. */
   readonly presets?: () => PresetLayers;
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */

@@ -1,12 +1,21 @@
-// Header values of a model file that would end the process that loads it. llama.cpp answers most broken files with an
-// error; these it asserts (llama-model.cpp, llama-vocab.cpp, and ggml where it computes). Each rule holds for every file
+// Header values of a model file that no model has, and those that would end the process that loads it. llama.cpp answers most broken
+// files with an error; these it asserts (llama-model.cpp, llama-vocab.cpp, and ggml where it computes). Each rule holds for every file
 // that can be served; problems beyond the header are found by the process that ends.
 
-import { type Field, FIELD, type GgufHeader, int32Array, stringsOf, textOf, unsigned } from "./gguf.ts";
+import {
+  type Field,
+  FIELD,
+  type GgufHeader,
+  GgufProblem,
+  int32Array,
+  stringsOf,
+  textOf,
+  unsigned,
+} from "./gguf.ts";
+import { EXPERTS_MAX, LAYERS_MAX, MODEL_NUMBER_MAX } from "./limits.ts";
 
-/** llama-hparams.h: LLAMA_MAX_LAYERS, LLAMA_MAX_EXPERTS. */
-const LAYERS_MAX = 512;
-const EXPERTS_MAX = 1024;
+/** llama.h: llama_model_n_ctx_train answers 31 bits. */
+const CONTEXT_MAX = 2 ** 31 - 1;
 
 /** llama-model.cpp: LLAMA_ROPE_SCALING_TYPES. */
 const SCALINGS: readonly string[] = ["none", "linear", "yarn", "longrope"];
@@ -21,14 +30,37 @@ const WEIGHTS = /^(token_embd|output|blk\.\d+\.(attn_(q|k|v|qkv|output)|ffn_(gat
 const NORMS = /^(output_norm|blk\.\d+\.(attn|ffn)_norm)\.weight$/;
 
 /** First problem, naming the field or the tensor; undefined for a valid file. */
-export function modelProblem(header: GgufHeader): string | undefined {
-  const { fields, tensors } = header;
+export function modelProblem({ fields, tensors }: GgufHeader): string | undefined {
+  return fieldProblem(fields) ?? vocabularyProblem(fields) ?? tensorProblem(tensors);
+}
+
+/** First problem of the numbers of a model, which others compute with; undefined for sound ones. Fast for any header. */
+export function fieldProblem(fields: GgufHeader["fields"]): string | undefined {
   const name = fields.get("general.architecture");
   const architecture = (name === undefined ? undefined : textOf(name)) ?? "";
   const own = (key: string): Field | undefined => fields.get(`${architecture}.${key}`);
-  const problem = layerProblem(own) ?? expertProblem(own, architecture) ?? attentionProblem(own);
-  if (problem !== undefined) return `${architecture}.${problem}`;
-  return vocabularyProblem(fields) ?? tensorProblem(tensors);
+  try {
+    const problem =
+      numberProblem(fields, architecture) ??
+      layerProblem(own) ??
+      expertProblem(own, architecture) ??
+      attentionProblem(own);
+    return problem === undefined ? undefined : `${architecture}.${problem}`;
+  } catch (error) {
+    if (error instanceof GgufProblem) return error.message; // a list of another type
+    throw error;
+  }
+}
+
+/** llama.cpp reads 32 bits of each. */
+function numberProblem(fields: GgufHeader["fields"], architecture: string): string | undefined {
+  const prefix = `${architecture}.`;
+  for (const [key, field] of fields) {
+    const number = key.startsWith(prefix) ? unsigned(field) : undefined;
+    if (number !== undefined && number > MODEL_NUMBER_MAX)
+      return `${key.slice(prefix.length)} is ${number}, more than ${MODEL_NUMBER_MAX}`;
+  }
+  return undefined;
 }
 
 type Own = (key: string) => Field | undefined;
@@ -37,24 +69,46 @@ function numberOf(field: Field | undefined): number | undefined {
   return field === undefined ? undefined : unsigned(field);
 }
 
+/** Values of a number, or of a list with one for each layer. */
+function valuesOf(field: Field | undefined): readonly number[] {
+  if (field?.type !== FIELD.array) return [numberOf(field) ?? 0];
+  return [...int32Array(field)];
+}
+
 function layerProblem(own: Own): string | undefined {
+  for (const key of ["block_count", "decoder_block_count"]) {
+    const field = own(key);
+    const layers = numberOf(field);
+    if (field?.type === FIELD.array) return `${key} is a list, not a number`;
+    if (layers !== undefined && (layers < 1 || layers > LAYERS_MAX))
+      return `${key} is ${layers}, not 1 to ${LAYERS_MAX}`;
+  }
+  const context = numberOf(own("context_length"));
+  if (context !== undefined && (context < 1 || context > CONTEXT_MAX))
+    return `context_length is ${context}, not 1 to ${CONTEXT_MAX}`;
   const layers = numberOf(own("block_count"));
-  if (layers === undefined) return undefined;
-  if (layers < 1 || layers > LAYERS_MAX) return `block_count is ${layers}, not 1 to ${LAYERS_MAX}`;
   const predicting = numberOf(own("nextn_predict_layers")) ?? 0;
-  if (predicting > layers) return `nextn_predict_layers is ${predicting}, more than there are layers`;
+  if (layers !== undefined && predicting > layers)
+    return `nextn_predict_layers is ${predicting}, more than there are layers`;
   return undefined;
 }
 
 function expertProblem(own: Own, architecture: string): string | undefined {
   const experts = numberOf(own("expert_count")) ?? 0;
   if (architecture.startsWith("hunyuan") && experts <= 1) return undefined; // taken for none
-  const field = own("expert_used_count");
-  const list = field?.type === FIELD.array ? [...int32Array(field)] : [numberOf(field) ?? 0];
-  const used = Math.max(0, ...list);
+  const used = valuesOf(own("expert_used_count")).reduce((most, number) => Math.max(most, number), 0);
   if (experts > EXPERTS_MAX) return `expert_count is ${experts}, more than ${EXPERTS_MAX}`;
   if (used > experts) return `expert_used_count is ${used}, more than there are experts (${experts})`;
   if (experts > 0 && used === 0) return `expert_used_count is 0, although there are ${experts} experts`;
+  const groups = numberOf(own("expert_group_count")) ?? 0;
+  const groupsUsed = numberOf(own("expert_group_used_count")) ?? 0;
+  if (groups > 0 && groups >= experts)
+    return `expert_group_count is ${groups}, not less than the number of experts (${experts})`;
+  if (groups <= 1) return undefined;
+  if (experts % groups !== 0)
+    return `expert_group_count is ${groups}, which does not divide the ${experts} experts`;
+  if (groupsUsed < 1 || groupsUsed >= groups)
+    return `expert_group_used_count is ${groupsUsed}, not 1 to ${groups - 1}`;
   return undefined;
 }
 
@@ -63,6 +117,13 @@ function attentionProblem(own: Own): string | undefined {
   const shared = numberOf(own("attention.head_count_kv")) ?? 0;
   if (heads > 0 && shared > 0 && heads % shared !== 0)
     return `attention.head_count_kv is ${shared}, which does not divide the ${heads} heads`;
+  const windows = own("attention.sliding_window_pattern");
+  if (
+    windows?.type === FIELD.array &&
+    (numberOf(own("attention.sliding_window")) ?? 0) > 0 &&
+    !hasAny(windows)
+  )
+    return "attention.sliding_window_pattern names no layer, although there is a sliding window";
   const rotated = numberOf(own("rope.dimension_count")) ?? 0;
   if (rotated % 2 !== 0) return `rope.dimension_count is ${rotated}, an odd number`;
   const scaling = own("rope.scaling.type");
@@ -76,6 +137,11 @@ function attentionProblem(own: Own): string | undefined {
     if (!(epsilon >= 0)) return `${key} is ${epsilon}, not a number of at least 0`;
   }
   return undefined;
+}
+
+/** Whether one item of a list is not 0 or false. */
+function hasAny({ raw }: Field): boolean {
+  return raw.subarray(12).some((byte) => byte !== 0);
 }
 
 function vocabularyProblem(fields: GgufHeader["fields"]): string | undefined {

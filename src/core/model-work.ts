@@ -1,9 +1,10 @@
 // What a pass of a model has to read and to multiply, from the header of its file. Only what no implementation can avoid: weights in the
 // size that the file has, cells of the KV cache in f16, products. So it is a lower bound, exact for decoders with ordinary attention.
 
-import { type Field, type GgufHeader, readGgufHeader, type TensorInfo, textOf, unsigned } from "./gguf.ts";
+import { type Field, type GgufHeader, type TensorInfo, textOf, unsigned } from "./gguf.ts";
+import { readGgufHeader } from "./gguf-file.ts";
 import { elementsOf, tensorBytes } from "./gguf-facts.ts";
-import { partCount, partPath } from "./model-files.ts";
+import { partPaths } from "./model-files.ts";
 
 /** Weights of which a pass reads everything. */
 interface Weights {
@@ -37,8 +38,7 @@ const NOTHING: Weights = { bytes: 0, products: 0 };
 
 /** Work of the model in a file, and in the other parts of a split one. Throws on anything that is not GGUF. */
 export function readWork(path: string): ModelWork {
-  const paths = Array.from({ length: partCount(path) }, (_, index) => partPath(path, index + 1));
-  return workOf(paths.map(readGgufHeader));
+  return workOf(partPaths(path).map((part) => readGgufHeader(part)));
 }
 
 /** Work of a model by the headers of its parts. */

@@ -3,7 +3,8 @@
 
 import { unreachable } from "../core/assert.ts";
 import { type CacheType, cellBytes } from "../core/cache-size.ts";
-import { type Field, FIELD, int32Array, textOf, unsigned } from "../core/gguf.ts";
+import { type Field, FIELD, GgufProblem, int32Array, textOf, unsigned } from "../core/gguf.ts";
+import { LAYERS_MAX } from "../core/limits.ts";
 
 /** Metadata of a GGUF file by key. */
 export type Metadata = ReadonlyMap<string, Field>;
@@ -112,17 +113,22 @@ function factsOf(metadata: Metadata): Facts {
   };
 }
 
-/** Numbers, or truth values as 0 and 1. */
-function listOf(field: Field): Int32Array {
+/** Numbers, or truth values as 0 and 1; undefined for lists of other things. */
+function listOf(field: Field): Int32Array | undefined {
   const head = new DataView(field.raw.buffer, field.raw.byteOffset, 12);
-  if (head.getUint32(0, true) !== FIELD.bool) return int32Array(field);
-  return Int32Array.from(field.raw.subarray(12));
+  if (head.getUint32(0, true) === FIELD.bool) return Int32Array.from(field.raw.subarray(12));
+  try {
+    return int32Array(field);
+  } catch (error) {
+    if (error instanceof GgufProblem) return undefined;
+    throw error;
+  }
 }
 
 export function cacheLayers(metadata: Metadata): CacheLayers {
   const facts = factsOf(metadata);
   const { architecture, number } = facts;
-  const layers = (number("block_count") ?? 0) - (number("nextn_predict_layers") ?? 0);
+  const layers = Math.min(LAYERS_MAX, (number("block_count") ?? 0) - (number("nextn_predict_layers") ?? 0));
   const hasWindows = architecture in WINDOW_PERIODS;
   const window = hasWindows ? (number("attention.sliding_window") ?? 0) : 0;
   const isKnown = hasWindows || architecture in RECURRENT;

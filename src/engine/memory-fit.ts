@@ -5,7 +5,8 @@
 import { statSync } from "node:fs";
 import { cacheCells, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
-import { arrayLength, readGgufFile, textOf, unsigned, FIELD } from "../core/gguf.ts";
+import { arrayLength, textOf, unsigned, FIELD } from "../core/gguf.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
 import { gigabytes, modelBytes } from "../core/model-bytes.ts";
 import { cacheBytes, type CacheLayers, cacheLayers, type Metadata } from "./cache-layers.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
@@ -66,7 +67,7 @@ export function memoryNeed(
 ): MemoryNeed | undefined {
   let metadata: Metadata;
   try {
-    metadata = readGgufFile(modelPath);
+    metadata = readGgufHeader(modelPath).fields;
   } catch {
     return undefined; // llama.cpp will say what is wrong with the file
   }
@@ -150,7 +151,7 @@ function draftFile({
   const path = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
   if (path === undefined) return undefined;
   try {
-    return { weights: modelBytes(path), metadata: readGgufFile(path) };
+    return { weights: modelBytes(path), metadata: readGgufHeader(path).fields };
   } catch {
     return undefined; // llama.cpp will say what is wrong with it
   }

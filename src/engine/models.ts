@@ -34,7 +34,7 @@ export interface ServedModel {
   /** Loaded by its first request instead of at the start. */
   readonly isLazy?: boolean;
   /** Reads the facts of its file. */
-  readonly file?: () => ModelFileFacts | undefined;
+  readonly file?: () => Promise<ModelFileFacts | undefined>;
   /** Reads the defaults of requests to it. */
   readonly presets?: () => PresetLayers;
   readonly model: ModelRuntime;

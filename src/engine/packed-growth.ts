@@ -1,8 +1,8 @@
 // Weights that take more memory once they are packed for the processor than in their file: ffi/kernels/packed_layout_grids.h.
 
 import { tensorGroups } from "../core/gguf-facts.ts";
-import { readGgufHeader } from "../core/gguf.ts";
-import { partCount, partPath } from "../core/model-files.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
+import { partPaths } from "../core/model-files.ts";
 import { memoryNeed, totalBytes } from "./memory-fit.ts";
 import type { TextOptions } from "./protocol.ts";
 
@@ -21,8 +21,7 @@ const USABLE = 0.8;
 /** Bytes that packing adds to the weights of a model's file and its other parts; 0 for a file that cannot be read. */
 export function packedGrowth(modelPath: string): number {
   try {
-    const parts = Array.from({ length: partCount(modelPath) }, (_, i) => partPath(modelPath, i + 1));
-    const groups = tensorGroups(parts.map(readGgufHeader));
+    const groups = tensorGroups(partPaths(modelPath).map((part) => readGgufHeader(part)));
     return groups.reduce((sum, { type, bytes }) => {
       const [packed, file] = GROWING[type] ?? [1, 1];
       return sum + bytes * (packed / file - 1);

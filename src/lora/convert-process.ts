@@ -3,7 +3,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import { ownCommand } from "../core/own-command.ts";
-import { readGgufHeader } from "../core/gguf.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { type Conversion, convertAdapter } from "./convert.ts";
 

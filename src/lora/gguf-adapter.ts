@@ -1,7 +1,8 @@
 // Adapters that are GGUF files already. Checks more than llama.cpp does, which aborts on tensors of other experts' counts.
 
 import { copyFileSync, constants, renameSync, rmSync } from "node:fs";
-import { type GgufHeader, readGgufHeader, textOf } from "../core/gguf.ts";
+import { type GgufHeader, GgufProblem, textOf } from "../core/gguf.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
 import { AdapterError } from "./adapter-error.ts";
 
 /** Copies an adapter to `output` atomically, so that it cannot change while it is used. Throws AdapterError where it does not fit. */
@@ -20,7 +21,8 @@ function headerOf(file: string): GgufHeader {
   try {
     return readGgufHeader(file);
   } catch (cause) {
-    throw new AdapterError("the file is damaged or no GGUF file", { cause });
+    const reason = cause instanceof GgufProblem ? cause.message : "it cannot be read";
+    throw new AdapterError(`the file is damaged or no GGUF file: ${reason}`, { cause });
   }
 }
 

@@ -4,7 +4,8 @@
 import { copyFileSync, constants } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../core/error.ts";
-import { readGgufHeader, unsigned } from "../core/gguf.ts";
+import { type GgufHeader, unsigned } from "../core/gguf.ts";
+import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quantization.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { CalibrationRows, CalibrationStatus, RequantizationProgress } from "../core/requantize.ts";
@@ -133,8 +134,7 @@ export class Requantizer {
 
   /** The current type of the weights, which the statistics are for. */
   private async targetType(): Promise<FileType> {
-    const file = await this.deps.loadedFile();
-    const field = readGgufHeader(file).fields.get("general.file_type");
+    const field = (await this.loadedHeader()).fields.get("general.file_type");
     const number = field === undefined ? undefined : unsigned(field);
     const type = this.weights.type ?? (number === undefined ? undefined : fileTypeOfNumber(number));
     if (type !== undefined && !UNQUANTIZED.has(type)) return type;
@@ -143,11 +143,17 @@ export class Requantizer {
   }
 
   private async statusOf({ matrices, ...counts }: MatrixCounts): Promise<CalibrationStatus> {
-    const { tensors } = readGgufHeader(await this.deps.loadedFile());
+    const { tensors } = await this.loadedHeader();
     const layers = [...tensors.values()].filter(
       ({ name, shape }) => /^blk\..+\.weight$/.test(name) && shape.length > 1,
     );
     return { ...counts, layers: layers.length, layersTracking: matrices };
+  }
+
+  private async loadedHeader(): Promise<GgufHeader> {
+    const file = await this.deps.loadedFile();
+    await knowHeaders([file]);
+    return readGgufHeader(file);
   }
 
   /** Never overwrites a file: a client chooses the name. */

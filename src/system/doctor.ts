@@ -8,7 +8,7 @@ import type { CardDriver } from "../core/card-drivers.ts";
 import { DEVICE_PROFILES, profilePhrase } from "../core/device-profile.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
-import { checkGguf } from "./gguf-check.ts";
+import { checkGguf } from "../core/gguf-check.ts";
 import { readMemory, type Memory } from "./memory.ts";
 import { probeSandbox } from "./sandbox.ts";
 
@@ -220,7 +220,7 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
   try {
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    const tensors = parts.reduce((sum, part) => sum + part.tensors, 0);
+    const tensors = parts.reduce((sum, part) => sum + part.header.tensors.size, 0);
     const detail = `${gib(bytes)}, ${tensors} tensors${isLoaded ? ", loaded" : ""}`;
     const room = Math.min(memory.limitBytes ?? Infinity, memory.availableBytes);
     if (isLoaded || bytes < room) return pass(name, detail);

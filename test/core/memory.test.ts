@@ -6,13 +6,14 @@ import { freemem } from "node:os";
 import { join } from "node:path";
 import { cacheCells, type CacheRequest, cellBytes } from "../../src/core/cache-size.ts";
 import { freeMemory } from "../../src/core/free-memory.ts";
-import { arrayLength, readFields, readGgufFile, textOf, unsigned } from "../../src/core/gguf.ts";
+import { arrayLength, readFields, textOf, unsigned } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { TINY_FILE } from "../helpers/binary.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 describe("the metadata of a GGUF file", () => {
   test("is read without its tensors", () => {
-    const fields = readGgufFile(TINY_FILE);
+    const fields = readGgufHeader(TINY_FILE).fields;
     const of = (key: string) => {
       const field = fields.get(key);
       if (field === undefined) throw new Error(`${key} is missing`);
@@ -32,7 +33,7 @@ describe("the metadata of a GGUF file", () => {
     whole.set(new TextEncoder().encode("GGUF\u0003"));
     whole[16] = 5; // fields
     writeFileSync(file, whole);
-    expect(() => readGgufFile(file)).toThrow();
+    expect(() => readGgufHeader(file).fields).toThrow();
     expect(() => readFields(new TextEncoder().encode("GGML\u0003\0\0\0".padEnd(32, "\0")))).toThrow(
       "not a GGUF",
     );

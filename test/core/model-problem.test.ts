@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import { f32Field, int32sField, stringField, stringsField, u32Field } from "../../src/lora/gguf-write.ts";
-import { type Field, readGgufHeader, type TensorInfo } from "../../src/core/gguf.ts";
+import { type Field, type TensorInfo } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { modelProblem } from "../../src/core/model-problem.ts";
 import { TINY_FILE } from "../helpers/binary.ts";
 import { tinyBert, tinyWidePositions } from "../helpers/tiny-models.ts";
@@ -30,6 +31,35 @@ test.each<[string, readonly Field[]]>([
   ["llama.block_count is 0, not 1 to 512", [number("block_count", 0)]],
   ["llama.block_count is 513, not 1 to 512", [number("block_count", 513)]],
   ["llama.nextn_predict_layers is 7, more than there are layers", [number("nextn_predict_layers", 7)]],
+  ["llama.context_length is 4294967295, not 1 to 2147483647", [number("context_length", 4294967295)]],
+  ["llama.decoder_block_count is 513, not 1 to 512", [number("decoder_block_count", 513)]],
+  ["llama.block_count is a list, not a number", [int32sField("llama.block_count", [6, 6])]],
+  ["llama.expert_used_count holds no 32-bit integers", [stringsField("llama.expert_used_count", ["2"])]],
+  [
+    "llama.expert_group_count is 1000, not less than the number of experts (8)",
+    [number("expert_count", 8), number("expert_used_count", 2), number("expert_group_count", 1000)],
+  ],
+  [
+    "llama.expert_group_count is 2, not less than the number of experts (0)",
+    [number("expert_group_count", 2)],
+  ],
+  [
+    "llama.expert_group_count is 3, which does not divide the 8 experts",
+    [number("expert_count", 8), number("expert_used_count", 2), number("expert_group_count", 3)],
+  ],
+  [
+    "llama.expert_group_used_count is 4, not 1 to 3",
+    [
+      number("expert_count", 8),
+      number("expert_used_count", 2),
+      number("expert_group_count", 4),
+      number("expert_group_used_count", 4),
+    ],
+  ],
+  [
+    "llama.attention.sliding_window_pattern names no layer, although there is a sliding window",
+    [number("attention.sliding_window", 512), int32sField("llama.attention.sliding_window_pattern", [])],
+  ],
   ["llama.expert_count is 1025, more than 1024", [number("expert_count", 1025)]],
   ["llama.expert_used_count is 2, more than there are experts (0)", [number("expert_used_count", 2)]],
   [

@@ -5,7 +5,9 @@ import { Ollama } from "ollama";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { FIELD } from "../../src/core/gguf.ts";
 import type { HubInstalledResponse, HubPull, HubRepositoryDetails } from "../../src/core/hub.ts";
+import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import { newFolder, runBinary, spawnBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, postChat } from "../helpers/chat-client.ts";
 import { COMMIT, fakeHub, type FakeHub } from "../helpers/fake-hub.ts";
@@ -26,8 +28,18 @@ const REPOS = {
   },
   "acme/other-GGUF": { files: { "a-Q4_0.gguf": TINY } },
   "acme/gated": { files: { "a-Q4_0.gguf": TINY }, token: "sesame", gated: true },
+  "evil/layers": { files: { "a-Q4_0.gguf": hostile(1n << 40n) } },
   "acme/safetensors": { files: { "model.safetensors": TINY } },
 };
+
+/** A header with this number of layers, and nothing else. */
+function hostile(layers: bigint): Uint8Array {
+  const raw = new Uint8Array(BigUint64Array.of(layers).buffer);
+  const path = join(newFolder(), "hostile.gguf");
+  const fields = [stringField("general.architecture", "llama"), u32Field("llama.context_length", 4096)];
+  writeGguf(path, [...fields, { key: "llama.block_count", type: FIELD.u64, raw }], []);
+  return new Uint8Array(readFileSync(path));
+}
 
 interface Setup {
   readonly hub: FakeHub;
@@ -57,6 +69,25 @@ async function ids(url: string): Promise<readonly string[]> {
   const { data } = await get<{ data: { id: string }[] }>(url, "/v1/models");
   return data.map(({ id }) => id);
 }
+
+test("a file with a billion layers delays nothing: not its repository's page, not its pull, not the list of models", async () => {
+  const { env, home } = setup();
+  const { url } = await startServer([], { env });
+  const details = await get<HubRepositoryDetails>(url, "/v1/hub/models/evil/layers");
+  expect(details.models).toEqual([expect.objectContaining({ memory_bytes: null, fit: "unknown" })]);
+  await (await post(url, "/v1/hub/pull", { source: "evil/layers" })).text();
+  const card = await get<object>(url, "/v1/models/evil/layers:Q4_0");
+  expect(card).not.toHaveProperty("memory_bytes");
+  const refused = await postChat(url, ask(CAPITAL, { model: "evil/layers" }));
+  expect(refused.status).toBe(503);
+  for (const command of ["show", "verify"]) {
+    const { exit, out, err } = await runBinary([command, "evil/layers"], {
+      env: { ...env, HF_HOME: home },
+    });
+    expect(exit).toBe(1);
+    expect(out + err).toContain("llama.block_count is 1099511627776, more than 4294967295");
+  }
+});
 
 test("search, files and fit, pull with progress, an answer, deletion", async () => {
   const { home, env } = setup();

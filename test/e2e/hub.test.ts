@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
-import { readGgufHeader } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import {
   HAS_TERMINAL,

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
-import { readGgufHeader } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import type { SlotId } from "../../src/worker/text/backend.ts";
 import { tinyBackend } from "../helpers/native.ts";

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { join } from "node:path";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
-import { readGgufHeader } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { f32Field, stringField, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readGgufHeader } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import { f32Field, stringField, writeGguf } from "../../src/lora/gguf-write.ts";
 import { baseHeader, type FakeTensors, formula, safetensors, writeAdapter } from "../helpers/peft.ts";

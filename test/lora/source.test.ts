@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readGgufHeader } from "../../src/core/gguf.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import { convertInProcess, convertMain } from "../../src/lora/convert-process.ts";

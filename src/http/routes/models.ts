@@ -180,7 +180,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
   const app = new Elysia();
   if (deps.hub !== undefined) app.use(pinRoutes(deps, components));
   return app
-    .get("/v1/models", () => Response.json({ object: "list", data: modelCards(deps) }), {
+    .get("/v1/models", async () => Response.json({ object: "list", data: await modelCards(deps) }), {
       detail: {
         operationId: "list_models",
         tags: ["Models"],
@@ -279,10 +279,10 @@ async function modelId(deps: HttpDeps, request: Request): Promise<string> {
  * Card of the model that a path names. An id that contains escapes is accepted as it is or escaped once more. The paths of
  * POST routes name no model.
  */
-function findModel(deps: HttpDeps, request: Request): Response {
+async function findModel(deps: HttpDeps, request: Request): Promise<Response> {
   const raw = new URL(request.url).pathname.slice(MODELS_PATH.length);
   const ids = [raw, decodeURIComponent(raw)];
-  const models = modelCards(deps);
+  const models = await modelCards(deps);
   const named = (name: string) =>
     models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
   const found = ids.map(named).find((card) => card !== undefined);
@@ -296,7 +296,7 @@ function findModel(deps: HttpDeps, request: Request): Response {
 }
 
 /** Tools belong to the server, so every card lists the same ones. */
-function modelCards({ models, toolCounts, aliases }: HttpDeps): readonly ModelObject[] {
+async function modelCards({ models, toolCounts, aliases }: HttpDeps): Promise<readonly ModelObject[]> {
   const counts = toolCounts?.();
   const tools =
     counts === undefined
@@ -308,9 +308,12 @@ function modelCards({ models, toolCounts, aliases }: HttpDeps): readonly ModelOb
         };
   const all = models();
   const assistants = aliases?.assistants() ?? [];
+  const cards = new Map<string, ModelObject>();
+  for (const model of all) cards.set(model.id, { ...modelCard(model), ...fileCard(await model.file?.()) });
+  const cardOfModel = (model: ModelInfo): ModelObject => cards.get(model.id) ?? modelCard(model);
   return [
     ...all.map((model) => ({
-      ...modelCard(model),
+      ...cardOfModel(model),
       ...(model.abilities?.generates === false ? {} : defaultsOf(model.presets?.())),
     })),
     ...assistants.flatMap(({ name, model, adapter, defaults }) => {
@@ -318,7 +321,7 @@ function modelCards({ models, toolCounts, aliases }: HttpDeps): readonly ModelOb
       if (base === undefined) return [];
       const layers = { ...base.presets?.(), ...(defaults && { alias: defaults }) };
       return [
-        { ...modelCard(base), id: name, parent: base.id, root: adapter ?? base.id, ...defaultsOf(layers) },
+        { ...cardOfModel(base), id: name, parent: base.id, root: adapter ?? base.id, ...defaultsOf(layers) },
       ];
     }),
   ].map((card) => ({ ...card, ...tools }));
@@ -376,6 +379,5 @@ function modelCard(model: ModelInfo): ModelObject {
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
     ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
     ...defined({ placement, root, parent, adapter_generation: adapterGeneration }),
-    ...fileCard(model.file?.()),
   };
 }
