@@ -6,7 +6,7 @@ import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import { presetOf } from "../config/preset.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { readGgufFile } from "../core/gguf.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { type Preset, type PresetLayers, SVC_PRESET } from "../core/preset.ts";
 import { fileSampling } from "../core/recommended.ts";
@@ -30,7 +30,7 @@ function recommendation(model: ModelSettings, cacheDir: string): PresetLayers | 
   const path = isBuiltin ? unpackBuiltinModel(cacheDir) : modelOnDisk(model);
   if (path === undefined) return undefined;
   try {
-    return { file: fileSampling(readGgufFile(path)), repository: ofRepository(model, path) };
+    return { file: fileSampling(readGgufHeader(path).fields), repository: ofRepository(model, path) };
   } catch {
     return undefined; // its load will say what is wrong
   }
