@@ -6,5 +6,7 @@ export const FILE_BODIES_SHARE = 0.25;
 export const STATE_SWEEP_MS = 120_000;
 /** Time between two looks at how many connections the kernel has dropped, milliseconds. */
 export const DROPS_CHECK_MS = 5_000;
+/** Times that a free port is chosen, until it is free on all addresses of the server. */
+export const FREE_PORT_ATTEMPTS_MAX = 16;
 /** Time that last frames get to reach their clients after a drain, milliseconds. */
 export const FLUSH_MS = 1_000;

@@ -3,13 +3,15 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Settings } from "../config/settings.ts";
+import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
+import { inUrl, isAbsent, listenAddresses } from "../core/listen-addresses.ts";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { createMcp } from "../http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "../http/server.ts";
-import { FLUSH_MS } from "./limits.ts";
+import { FLUSH_MS, FREE_PORT_ATTEMPTS_MAX } from "./limits.ts";
 
 /** The listening servers. */
 export interface Listeners {
@@ -74,19 +76,51 @@ interface Place {
   readonly flag: string;
 }
 
+/** Listens on all addresses that belong to the configured one. Throws StartError where another program has one of them. */
 function listenOrSay(handler: Handler, place: Place): Listening {
-  try {
-    return listen(handler, { hostname: place.host, port: place.port });
-  } catch (error) {
-    throw new StartError(`cannot listen on ${place.host}:${place.port}: ${listenProblem(error, place)}`, {
-      cause: error,
-    });
+  for (let attempt = 1; ; attempt++) {
+    const open: Listening[] = [];
+    try {
+      for (const host of listenAddresses(place.host)) listenBeside(handler, { ...place, host }, open);
+      return together(open);
+    } catch (error) {
+      for (const one of open) void one.stop(true);
+      // A port that the system chose can be free on the first address and taken on the second.
+      const isChosen = place.port === 0 && open.length > 0 && attempt < FREE_PORT_ATTEMPTS_MAX;
+      if (!isChosen) throw error;
+    }
   }
+}
+
+/** Listens on one more address, with the port of the first. */
+function listenBeside(handler: Handler, place: Place, open: Listening[]): void {
+  const port = open[0]?.port ?? place.port;
+  try {
+    open.push(listen(handler, { hostname: place.host, port }));
+  } catch (error) {
+    if (open.length > 0 && isAbsent(codeOf(error))) return; // no IPv6 here, or no IPv4
+    const problem = listenProblem(error, place);
+    throw new StartError(`cannot listen on ${inUrl(place.host)}:${port}: ${problem}`, { cause: error });
+  }
+}
+
+/** Several listeners as one. */
+function together(all: readonly Listening[]): Listening {
+  const first = itemAt(all, 0);
+  return {
+    hostname: first.hostname,
+    port: first.port,
+    stop: async (cutConnections) => void (await Promise.all(all.map((one) => one.stop(cutConnections)))),
+  };
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 /** Why listening failed, and the fix. */
 function listenProblem(error: unknown, { host, flag }: Place): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   // Which code a name gives that no resolver knows depends on the machine's resolvers.
   const isUnknownName = isIP(host) === 0 && (code === "ENOENT" || code === "ENOTFOUND" || code === "EINVAL");
   if (isUnknownName)

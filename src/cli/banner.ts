@@ -4,6 +4,7 @@ import { networkInterfaces } from "node:os";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { Settings } from "../config/settings.ts";
+import { inUrl } from "../core/listen-addresses.ts";
 import { MCP_VERSION, VERSION } from "../core/version.ts";
 
 /** Ports and tools of a started server. */
@@ -52,7 +53,7 @@ export function readyLines(
 }
 
 function address(host: string, port: number): string {
-  return `http://${isAll(host) ? "localhost" : host}:${port}`;
+  return `http://${isAll(host) ? "localhost" : inUrl(host)}:${port}`;
 }
 
 function isAll(host: string): boolean {

@@ -2,6 +2,7 @@
 
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
+import { inUrl } from "../core/listen-addresses.ts";
 import type { Preset } from "../core/preset.ts";
 
 /** Settings that say where the server is. */
@@ -51,7 +52,7 @@ export class ServerClient {
 
   constructor({ host, port, api_keys: keys }: Settings["server"]) {
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    this.url = `http://${reached.includes(":") ? `[${reached}]` : reached}:${port}`;
+    this.url = `http://${inUrl(reached)}:${port}`;
     const [key] = keys ?? [];
     this.headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   }

@@ -8,7 +8,10 @@ import { choice, integer, list, optional, section, text, toggle, tristate } from
 const QUEUE_MAX = 1024;
 
 export const Server = section("Where the server listens and how it handles requests.", {
-  host: text("Address to listen on; 127.0.0.1 serves this machine only.", { default: "0.0.0.0" }),
+  host: text(
+    "Address to listen on; 127.0.0.1 serves this machine only. With 0.0.0.0 the server takes :: too, with 127.0.0.1 ::1.",
+    { default: "0.0.0.0" },
+  ),
   port: integer("Port to listen on; 0 picks a free one.", {
     short: "-p",
     default: 1234,

@@ -183,6 +183,7 @@ export function listen(app: Handler, options: ListenOptions): Listening {
       return app.fetch(request);
     },
     idleTimeout: idleSecs,
+    ipv6Only: options.hostname === "::", // IPv4 has a listener of its own, whose clients have IPv4 addresses
     reusePort: false, // otherwise a second server would share the port without a word
     maxRequestBodySize: TRANSPORT_BODY_BYTES_MAX,
     development: false,

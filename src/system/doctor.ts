@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node
 import { join } from "node:path";
 import type { CardDriver } from "../core/card-drivers.ts";
 import { DEVICE_PROFILES, profilePhrase } from "../core/device-profile.ts";
+import { inUrl, isAbsent, listenAddresses } from "../core/listen-addresses.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "../core/gguf-check.ts";
@@ -236,9 +237,11 @@ export async function portCheck({
   port,
   isListening,
 }: Pick<DoctorDeps, "hostname" | "port" | "isListening">): Promise<DoctorCheck> {
-  const place = `${hostname}:${port}`;
+  const all = listenAddresses(hostname);
+  const place = `${inUrl(hostname)}:${port}`;
   if (isListening) return pass("port", `listening on ${place}`);
-  const reason = await tryListen(hostname, port);
+  const reasons = await Promise.all(all.map((one) => tryListen(one, port)));
+  const reason = reasons.find((one, index) => one !== undefined && (index === 0 || !isAbsent(one)));
   if (reason === undefined) return pass("port", `${place} is free`);
   if (reason !== "EADDRINUSE")
     return fail("port", `${place} cannot be used (${reason})`, "Choose another with --host and --port.");
@@ -272,7 +275,9 @@ function tryListen(hostname: string, port: number): Promise<string | undefined> 
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host: hostname, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+    server.listen({ host: hostname, port, exclusive: true, ipv6Only: hostname === "::" }, () =>
+      server.close(() => resolve(undefined)),
+    );
   });
 }
 
