@@ -1,7 +1,7 @@
 // Plans the constraint of a rendered prompt's answer, and where it starts. See answer-grammar.ts.
 
 import { ServiceError } from "../src/core/error.ts";
-import type { Prompt } from "../src/core/run.ts";
+import { isSingleCall, type Prompt } from "../src/core/run.ts";
 import type { AnswerPlan, JsonSchemaConstraint } from "../src/worker/text/backend.ts";
 import type { AnswerConstraint, AnswerSource } from "../src/worker/text/constraint-backend.ts";
 import { answerGrammar, callGrammar } from "./answer-grammar.ts";
@@ -114,7 +114,7 @@ export function expectedCalls(
 ): ExpectedCalls | undefined {
   if (mustCall(prompt) || content !== undefined) return undefined;
   const format = { peg: peg(), markup: markup() };
-  const constraint = callGrammar(format, { tools: offeredTools(prompt), single: prompt.singleCall === true });
+  const constraint = callGrammar(format, { tools: offeredTools(prompt), single: isSingleCall(prompt) });
   return { peg: format.peg, constraint, certain: isCertain(constraint) };
 }
 
@@ -131,7 +131,7 @@ export function answerPlanner(
 ): AnswerPlanner {
   const { parser, generation_prompt: prefix } = info;
   const reasons = reasonsFirst(info);
-  const rules = { tools: offeredTools(prompt), single: prompt.singleCall === true, reasons };
+  const rules = { tools: offeredTools(prompt), single: isSingleCall(prompt), reasons };
   const required = mustCall(prompt);
   const marked = info.grammar_triggers.length > 0 && toolMarkers.length > 0;
   const plan = (content: JsonSchemaConstraint | undefined): AnswerPlan => {

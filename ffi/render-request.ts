@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { defined } from "../src/core/defined.ts";
 import type { Message, ToolSpec } from "../src/core/message.ts";
-import type { GapPrompt, Prompt } from "../src/core/run.ts";
+import { type GapPrompt, isSingleCall, type Prompt } from "../src/core/run.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
 import type { Recent } from "./recent.ts";
@@ -109,7 +109,7 @@ function toolFields(prompt: ChatPrompt, { generic, typed: isTyped, toolTexts }: 
   if (offered.length === 0) return {};
   const options = {
     tool_choice: mustCall(prompt) ? "required" : "auto",
-    parallel_tool_calls: prompt.singleCall !== true,
+    parallel_tool_calls: !isSingleCall(prompt),
   };
   const known = (): object[] =>
     offered.map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));

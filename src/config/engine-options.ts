@@ -64,6 +64,7 @@ export function textOptions(
     batch: runtime.batch,
     ...microBatches(runtime),
     prefillShare: runtime.prefill_share,
+    maxCalls: runtime.max_calls,
     ...defined({ chatTemplate }),
     contentTokens: model.content_tokens ?? [],
     thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),

@@ -4,6 +4,7 @@
 // recognised only to be refused with a reason.
 
 import { Type, type Static } from "@sinclair/typebox";
+import { ANSWER_CALLS_MAX } from "../core/limits.ts";
 import { AliasEntry } from "./alias-entry.ts";
 import { choice, integer, later, list, number, optional, section, text, toggle, tristate } from "./field.ts";
 import { Models } from "./model-settings.ts";
@@ -52,6 +53,10 @@ const Runtime = section("How models are run.", {
   prefill_share: number(
     "Part of a step's time that prompts take while answers are generated; 1 computes prompts first. More: earlier first tokens; less: smaller gaps between tokens.",
     { default: 0.5, minimum: 0.1, maximum: 1 },
+  ),
+  max_calls: integer(
+    "Most function calls of one answer; it ends after them. An answer also ends where a call would repeat an earlier one word for word.",
+    { default: ANSWER_CALLS_MAX, minimum: 1, maximum: 1024, example: 8 },
   ),
   prefix_cache_n: integer("Finished sequences kept in the prefix cache; 0 disables prefix sharing.", {
     default: 16,

@@ -2,6 +2,8 @@
 
 /** Longest time that a timer can wait, milliseconds: beyond 31 bits it fires at once. */
 export const TIMER_MS_MAX = 2 ** 31 - 1;
+/** Function calls of one answer, unless `max_calls` says otherwise. */
+export const ANSWER_CALLS_MAX = 32;
 /** Tools that a request may declare, and characters of a tool's name. */
 export const TOOLS_MAX = 1024;
 export const TOOL_NAME_CHARS_MAX = 256;

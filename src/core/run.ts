@@ -21,7 +21,21 @@ export type ToolChoice =
   | { readonly type: "auto" }
   | { readonly type: "none" }
   | { readonly type: "required" }
-  | { readonly type: "named"; readonly names: readonly string[]; readonly required: boolean };
+  /** `once`: exactly one call. */
+  | {
+      readonly type: "named";
+      readonly names: readonly string[];
+      readonly required: boolean;
+      readonly once?: true;
+    };
+
+/** Whether an answer has one call at most. */
+export function isSingleCall({
+  toolChoice,
+  singleCall,
+}: Pick<ChatPrompt, "toolChoice" | "singleCall">): boolean {
+  return singleCall === true || (toolChoice.type === "named" && toolChoice.once === true);
+}
 
 export type ReasoningEffort = "low" | "medium" | "high" | "xhigh";
 

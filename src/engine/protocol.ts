@@ -97,6 +97,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly deviceUbatch?: number;
   /** Part of a step's time that prefill takes beside decode rows; absent: half. */
   readonly prefillShare?: number;
+  /** Most function calls of an answer; absent: ANSWER_CALLS_MAX. */
+  readonly maxCalls?: number;
   /** Jinja source that replaces the model's own chat template. */
   readonly chatTemplate?: string;
   /** Control tokens that message text may contain; absent: none. */

@@ -1,7 +1,15 @@
 // Converts chunks of a streamed completion to RunEvents. Knows nothing of connections; its caller handles early ends.
 
 import { defined } from "../core/defined.ts";
-import type { FinishReason, RunEvent, RunRequest, TokenChance, TokenLogprob, Usage } from "../core/run.ts";
+import {
+  type FinishReason,
+  isSingleCall,
+  type RunEvent,
+  type RunRequest,
+  type TokenChance,
+  type TokenLogprob,
+  type Usage,
+} from "../core/run.ts";
 import { type AnsweredCall, ChoiceCalls } from "./calls.ts";
 import { type Counts, countsOf, meaningOf, textsOf } from "./forms.ts";
 import {
@@ -39,7 +47,7 @@ export class Answer {
   constructor(request: RunRequest) {
     this.request = request;
     const { prompt } = request;
-    const isSingle = prompt.type === "chat" && prompt.singleCall === true;
+    const isSingle = prompt.type === "chat" && isSingleCall(prompt);
     this.choices = Array.from({ length: request.choices }, (_, index) => ({
       calls: new ChoiceCalls(index, isSingle),
       end: undefined,

@@ -183,7 +183,7 @@ describe("tools", () => {
     expect(use().toolChoice).toEqual({ type: "auto" });
     expect(use({ type: "auto" }).toolChoice).toEqual({ type: "auto" });
     expect(use({ type: "any" }).toolChoice).toEqual({ type: "required" });
-    const named = { type: "named", names: ["stop"], required: true } as const;
+    const named = { type: "named", names: ["stop"], required: true, once: true } as const;
     expect(use({ type: "tool", name: "stop" }).toolChoice).toEqual(named);
     expect(use({ type: "none" })).toMatchObject({ tools: [], toolChoice: { type: "none" } });
     expect(use({ type: "auto", disable_parallel_tool_use: true }).singleCall).toBe(true);

@@ -175,6 +175,22 @@ test("what the interface accepts is not reported", async () => {
   expect(response.headers.get("x-svc-compat")).toBeNull();
 });
 
+test("one call per answer of chat completions, which strict accepts without effect", async () => {
+  const tools = [{ type: "function", function: { name: "find" } }];
+  for (const [mode, parallel, served] of [
+    ["clients", false, "parallel_tool_calls"],
+    ["clients", true, null],
+    ["strict", false, null],
+  ] as const) {
+    const { post, runs } = app(mode);
+    const response = await post(CHAT, chatBody({ tools, parallel_tool_calls: parallel }));
+    expect([response.status, response.headers.get("x-svc-compat")]).toEqual([200, served]);
+    expect(runs[0]?.prompt).toMatchObject({ tools: [{ name: "find" }] });
+    expect(runs[0]?.prompt).toHaveProperty("type", "chat");
+    expect("singleCall" in (runs[0]?.prompt ?? {})).toBe(served !== null);
+  }
+});
+
 test("a response repeats what it was asked for", async () => {
   const { post } = app("clients");
   const body = { parallel_tool_calls: false, max_tool_calls: 2, text: { format: JSON_OBJECT } };

@@ -136,7 +136,7 @@ describe("a choice", () => {
   test("names a function with its namespace", async () => {
     const choice = { type: "function", name: "find", namespace: "crm" };
     const { toolChoice } = await promptFor({ tools: [shell, crm], tool_choice: choice });
-    expect(toolChoice).toEqual({ type: "named", names: ["crm__find"], required: true });
+    expect(toolChoice).toEqual({ type: "named", names: ["crm__find"], required: true, once: true });
   });
 
   test("among allowed functions", async () => {

@@ -58,6 +58,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
       ...begun,
       tools,
       toolChoice: choice,
+      ...singleCallOf(body, compat),
       thinking: begun.answerPrefix === undefined ? thinking : { enabled: false },
     },
     sampling: samplingOf(body),
@@ -73,6 +74,16 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     ...samenessOf(body),
   };
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
+}
+
+/** `parallel_tool_calls: false` has no effect by the specification; clients mean one call by it. */
+function singleCallOf(
+  { parallel_tool_calls: parallel, tools }: ChatCompletionRequest,
+  compat: Compat,
+): { readonly singleCall?: true } {
+  if (parallel !== false || (tools ?? []).length === 0 || compat.mode !== "clients") return {};
+  compat.note("parallel_tool_calls");
+  return { singleCall: true };
 }
 
 /** The conversation; with `continue_final_message`, its last message becomes the answer prefix. */

@@ -231,7 +231,9 @@ export const ChatCompletionRequest = Type.Object(
     user: unused("Accepted without effect."),
     metadata: unused("Accepted without effect."),
     service_tier: unused("Accepted without effect."),
-    parallel_tool_calls: unused("Accepted without effect."),
+    parallel_tool_calls: unused(
+      "Without effect; with `--compat clients`, `false` means at most one call per answer.",
+    ),
     store: unused("Accepted without effect."),
   },
   {

@@ -171,7 +171,7 @@ function choiceOf(body: MessagesRequest, tools: readonly ToolSpec[]): ToolChoice
     case "any":
       return { type: "required" }; // likewise
     case "tool":
-      return { type: "named", names: [declared(name, tools)], required: true };
+      return { type: "named", names: [declared(name, tools)], required: true, once: true };
     default:
       return unreachable(type);
   }

@@ -209,7 +209,7 @@ function named(
   const declaredName = (one: NamedTool, path: string) => declared(one, path, { tools, modelName });
   switch (choice.type) {
     case "function":
-      return { type: "named", names: [declaredName(choice, "tool_choice")], required: true };
+      return { type: "named", names: [declaredName(choice, "tool_choice")], required: true, once: true };
     case "allowed_tools": {
       const { mode, tools: allowed } = choice.allowed_tools ?? choice;
       const path = isPresent(choice.allowed_tools) ? "tool_choice.allowed_tools.tools" : "tool_choice.tools";

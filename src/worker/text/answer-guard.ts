@@ -5,6 +5,7 @@ import { itemAt, unreachable } from "../../core/assert.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { OutputFormat } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
+import { LoopBreaker } from "./loop-breaker.ts";
 
 /**
  * opening: the answer or, after reasoning, its content begins; grammar and escapes are allowed. reasoning: free, except that
@@ -41,6 +42,7 @@ export const OUTSIDE_GRAMMAR: ErrorData = {
 export class AnswerGuard {
   private readonly matcher: Matcher;
   private readonly escapes: Escapes;
+  private readonly loop = new LoopBreaker();
   private phase: Phase;
   private reasoned = false;
 
@@ -65,11 +67,13 @@ export class AnswerGuard {
       if (reasoning !== undefined && !this.reasoned) allow(this.matcher.mask, reasoning);
       if (tools !== undefined) allow(this.matcher.mask, tools);
     }
+    if (this.phase === "matching") this.loop.forbid(this.matcher.mask);
     return this.matcher.maskAddress;
   }
 
   /** Advances by the sampled token. `answering`: any reasoning has ended. Returns the error of a mismatch. */
-  accept(token: number, answering: boolean): ErrorData | undefined {
+  accept(token: number, bytes: Uint8Array, answering: boolean): ErrorData | undefined {
+    this.loop.add(token, bytes);
     switch (this.phase) {
       case "off":
         return undefined;

@@ -3,7 +3,7 @@
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import { assert } from "../../core/assert.ts";
-import { ENCODINGS_BYTES_MAX } from "../../core/limits.ts";
+import { ANSWER_CALLS_MAX, ENCODINGS_BYTES_MAX } from "../../core/limits.ts";
 import type { RunRequest } from "../../core/run.ts";
 import type { EngineStats } from "../../core/telemetry.ts";
 import type { RunId } from "../../engine/protocol.ts";
@@ -47,6 +47,8 @@ export interface EngineDeps {
   readonly tiers?: CacheTiers | undefined;
   /** Draft from n-grams of the sequence. A backend with a draft model uses that instead. */
   readonly drafts?: boolean;
+  /** Most function calls of an answer; ANSWER_CALLS_MAX by default. */
+  readonly maxCalls?: number | undefined;
   /** How long one multi-step decode may take, milliseconds; 0 (the default) disables it. */
   readonly multiStepMs?: number;
   /** Release all cells after each token, so that every token is computed from the whole sequence. */
@@ -103,7 +105,19 @@ export class Engine {
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     const { runningSet } = this;
     const drafts = draftSource !== undefined;
-    const runs = new Runs({ backend, runningSet, texts, logprobs, echo, drafts, emit, now, newSeed });
+    const { maxCalls = ANSWER_CALLS_MAX } = deps;
+    const runs = new Runs({
+      backend,
+      runningSet,
+      texts,
+      maxCalls,
+      logprobs,
+      echo,
+      drafts,
+      emit,
+      now,
+      newSeed,
+    });
     this.runs = runs;
     this.context = {
       backend,

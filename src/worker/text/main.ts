@@ -179,6 +179,7 @@ export class TextWork implements EngineWork {
       const {
         prefixCacheN,
         prefillShare,
+        maxCalls,
         checkpointBytes = 0,
         speculative,
         noKvCache = false,
@@ -188,6 +189,7 @@ export class TextWork implements EngineWork {
         constraints,
         prefixCacheN,
         prefillShare,
+        maxCalls,
         checkpointBytes: Math.min(checkpointBytes, freeMemory() * CHECKPOINTS_SHARE),
         tiers: openTiers(this.options.tiers, backend, {
           wake: () => this.wake?.(),

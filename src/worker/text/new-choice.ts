@@ -4,11 +4,10 @@ import type { AnswerGuard } from "./answer-guard.ts";
 import type { Backend } from "./backend.ts";
 import type { Choice, EngineSequence, PendingCalls } from "./choice.ts";
 import { DraftLength } from "./decode/draft-length.ts";
-import type { TokenTexts } from "./detokenize.ts";
 import { Fingerprint } from "./fingerprint.ts";
 import type { MediaChunk } from "./media-backend.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
-import type { RunState } from "./run-state.ts";
+import type { OutputTools, RunState } from "./run-state.ts";
 import { Sequence } from "./sequence.ts";
 
 export interface ChoiceStart {
@@ -24,20 +23,20 @@ export interface ChoiceStart {
 }
 
 /** Shared by all choices of an engine. */
-export interface ChoiceTools {
+export interface ChoiceTools extends OutputTools {
   readonly backend: Backend;
-  readonly texts: TokenTexts;
   readonly echo: PromptEcho;
   /** Whether sequences without a guard have drafts. */
   readonly drafts: boolean;
 }
 
 /** The choice's sequence, with no token computed. */
-export function newChoice(start: ChoiceStart, { backend, texts, echo, drafts }: ChoiceTools): EngineSequence {
+export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequence {
+  const { backend, echo, drafts } = tools;
   const { run, choice, guard, calls, tokens, media, seed } = start;
   const { request } = run;
   const scores = request.echo === true && request.logprobs !== undefined;
-  const output = run.newOutput(choice, texts);
+  const output = run.newOutput(choice, tools);
   if (request.echo === true && !scores) output.echo(echo.text(tokens));
   const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
   const sampler = backend.newSampler(request.sampling, words, seed, choice);

@@ -3,18 +3,32 @@
 import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import { newId } from "../../core/id.ts";
-import type { FinishReason, RunEvent, RunRequest, TokenLogprob } from "../../core/run.ts";
+import {
+  type FinishReason,
+  isSingleCall,
+  type RunEvent,
+  type RunRequest,
+  type TokenLogprob,
+} from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
+import { CallLimit } from "./call-limit.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
 import { HoldBack } from "./hold-back.ts";
-import { OutputParser } from "./output-parser.ts";
+import { type OutputDelta, OutputParser } from "./output-parser.ts";
 import type { Partition } from "./partition.ts";
 
 /** Emits an event of a run, in order. */
 export type Emit = (run: RunId, event: RunEvent) => void;
+
+/** What the outputs of all choices share. */
+export interface OutputTools {
+  readonly texts: TokenTexts;
+  /** Most calls of an answer. */
+  readonly maxCalls: number;
+}
 
 /** Output of one choice: tokens to text to events. */
 export class ChoiceOutput {
@@ -26,13 +40,13 @@ export class ChoiceOutput {
   private logprobs: TokenLogprob[] = []; // of tokens whose text has not been emitted yet
   private readonly request: RunRequest;
   private stop: string | undefined; // the request's stop string that was completed
-  private surplus = false; // a call beyond the limit has begun: no more events
+  private readonly calls: CallLimit;
 
   constructor(
     index: number,
     prompt: RenderedPrompt,
     request: RunRequest,
-    texts: TokenTexts,
+    { texts, maxCalls }: OutputTools,
     emit: (event: RunEvent) => void,
   ) {
     this.index = index;
@@ -40,6 +54,8 @@ export class ChoiceOutput {
     this.detokenizer = new Detokenizer(texts);
     this.stops = new HoldBack([...request.stop, ...prompt.format.stops]);
     this.parser = new OutputParser(prompt, () => newId("call_"));
+    const isSingle = request.prompt.type === "chat" && isSingleCall(request.prompt);
+    this.calls = new CallLimit(isSingle ? 1 : maxCalls);
     this.emit = emit;
   }
 
@@ -75,7 +91,7 @@ export class ChoiceOutput {
   }
 
   /**
-   * Adds a token's bytes. True: the choice must end, because a stop string was completed or a call beyond the limit has
+   * Adds a token's bytes. True: the choice must end, because a stop string was completed or a repeated or surplus call has
    * begun; neither it nor later text is emitted. `guard`: until its grammar may end, stop strings of the chat template are
    * text, such as a tag in a call's argument.
    */
@@ -93,7 +109,7 @@ export class ChoiceOutput {
       this.send(this.parser.push(match));
       text = rest.slice(match.length);
     }
-    return this.surplus;
+    return this.calls.isOver;
   }
 
   /** Ends the choice. `stopped`: because `push` returned true; then held text is dropped. */
@@ -101,6 +117,7 @@ export class ChoiceOutput {
     if (!stopped)
       this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
     this.send(this.parser.end());
+    this.emitAll(this.calls.end());
     const calls = this.parser.toolCalls > 0 && reason === "stop";
     this.emit({
       type: "choice_end",
@@ -111,10 +128,12 @@ export class ChoiceOutput {
     });
   }
 
-  private send(deltas: ReturnType<OutputParser["push"]>): void {
+  private send(deltas: readonly OutputDelta[]): void {
+    for (const delta of deltas) this.emitAll(this.calls.take(delta));
+  }
+
+  private emitAll(deltas: readonly OutputDelta[]): void {
     for (const delta of deltas) {
-      this.surplus ||= delta.type === "tool_call_start" && delta.index > 0 && isSingle(this.request);
-      if (this.surplus) return;
       if (this.logprobs.length > 0 && (delta.type === "text" || delta.type === "reasoning")) {
         this.emit({ ...delta, choice: this.index, logprobs: this.logprobs });
         this.logprobs = [];
@@ -123,10 +142,6 @@ export class ChoiceOutput {
       }
     }
   }
-}
-
-function isSingle({ prompt }: RunRequest): boolean {
-  return prompt.type === "chat" && prompt.singleCall === true;
 }
 
 /** State of one run from `accepted` on. Emits exactly one terminal event. */
@@ -168,8 +183,8 @@ export class RunState {
     emit(id, { type: "accepted", promptTokens: prompt.tokens.length, ...left });
   }
 
-  newOutput(choice: number, texts: TokenTexts): ChoiceOutput {
-    return new ChoiceOutput(choice, this.prompt, this.request, texts, (event) => this.send(event));
+  newOutput(choice: number, tools: OutputTools): ChoiceOutput {
+    return new ChoiceOutput(choice, this.prompt, this.request, tools, (event) => this.send(event));
   }
 
   /** Reports, if the request wants that, how many prompt tokens are computed. */

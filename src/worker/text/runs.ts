@@ -8,19 +8,17 @@ import { toErrorData } from "../shared/error-data.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
 import { awaitsGrammar, beginCalls, type EngineSequence, type MatcherSet } from "./choice.ts";
-import type { TokenTexts } from "./detokenize.ts";
 import type { Logprobs } from "./logprobs.ts";
 import { chunksFrom, cutFrom } from "./media-layout.ts";
 import { type ChoiceStart, newChoice } from "./new-choice.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
-import { checkRequest, type Emit, planLength, RunState } from "./run-state.ts";
+import { checkRequest, type Emit, type OutputTools, planLength, RunState } from "./run-state.ts";
 import type { RunningSet } from "./running-set.ts";
 import type { PlannedRows } from "./scheduler.ts";
 
-export interface RunsDeps {
+export interface RunsDeps extends OutputTools {
   readonly backend: Backend;
   readonly runningSet: RunningSet;
-  readonly texts: TokenTexts;
   readonly logprobs: Logprobs;
   readonly echo: PromptEcho;
   /** Whether sequences have drafts. */
@@ -125,7 +123,7 @@ export class Runs {
     const bytes = backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
     const stopped = output.push(token, bytes, guard);
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
-    const guardError = guard?.accept(token, output.answering);
+    const guardError = guard?.accept(token, bytes, output.answering);
     if (guardError !== undefined) return this.fail(run, guardError);
     const callError = beginCalls(sequence);
     if (callError !== undefined) return this.fail(run, callError);

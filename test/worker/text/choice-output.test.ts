@@ -22,9 +22,15 @@ function written(
 ) {
   const events: RunEvent[] = [];
   const request: RunRequest = { ...chatRequest("Hello"), stop };
-  const output = new ChoiceOutput(0, plainPrompt(["<role>"]), request, new TokenTexts(), (event) => {
-    events.push(event);
-  });
+  const output = new ChoiceOutput(
+    0,
+    plainPrompt(["<role>"]),
+    request,
+    { texts: new TokenTexts(), maxCalls: 1 },
+    (event) => {
+      events.push(event);
+    },
+  );
   let before = "";
   const ended = pieces.findIndex((piece, token) => {
     before += piece;
