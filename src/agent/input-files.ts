@@ -2,15 +2,16 @@
 // gets base64.
 
 import { createHash } from "node:crypto";
-import type { FilePart } from "../core/agent.ts";
+import type { CutFile, FilePart } from "../core/agent.ts";
+import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
-import { fileMarker, hasFile, inputFileName } from "../core/input-file.ts";
+import { fileMarker, hasFile, hasWholeFile, inputFileName, wholeFile } from "../core/input-file.ts";
 import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX } from "../core/limits.ts";
 import type { ReadVideo } from "../core/video.ts";
 import { REQUEST_PREVIEW_CHARS_MAX } from "./limits.ts";
-import type { ContentPart, Message } from "../core/message.ts";
+import { type ContentPart, type Message, messageText } from "../core/message.ts";
 import { decodeInline, type FetchFile, fetched, unknownFile } from "./source-bytes.ts";
 
 export interface InputFilesDeps {
@@ -24,6 +25,8 @@ export interface StoredInputs {
   readonly messages: readonly Message[];
   /** Input files of the session and of the request, each once, oldest first. */
   readonly files: readonly StoredFile[];
+  /** Ids of files whose whole text is in the messages. */
+  readonly whole: ReadonlySet<string>;
 }
 
 /**
@@ -41,19 +44,38 @@ export async function storeInputFiles(
   for (const file of sessionId === undefined ? [] : deps.files.list(sessionId)) {
     if (file.purpose !== "agent_output") stored.set(file.id, file);
   }
+  const whole = new Set<string>();
   const taken: Message[] = [];
   for (const message of messages) {
     const content: ContentPart[] = [];
     for (const part of message.content) {
       if (part.type === "file") {
-        const file = await storeInputFile(deps, part, sessionId, signal);
+        const { file, pieces } = await storeInputFile(deps, part, sessionId, signal);
         stored.set(file.id, file);
-        content.push(fileMarker(file.name));
+        const text =
+          part.isWhole === true && file.isText ? await textOf(deps.files, file, pieces) : undefined;
+        content.push(text === undefined ? fileMarker(file.name) : wholeFile(file.name, text));
       } else content.push(part);
     }
     taken.push({ ...message, content });
   }
-  return { messages: taken, files: [...stored.values()] };
+  // A session's messages may hold files of earlier turns whole.
+  const texts = taken.map(messageText);
+  for (const { id, name } of stored.values())
+    if (texts.some((text) => hasWholeFile(text, name))) whole.add(id);
+  return { messages: taken, files: [...stored.values()], whole };
+}
+
+/** The text of a text file; undefined if its body expired meanwhile. */
+async function textOf(files: Files, { id }: StoredFile, pieces?: Pieces): Promise<string | undefined> {
+  const bytes =
+    pieces === undefined
+      ? await files
+          .body(id)
+          ?.bytes()
+          .catch(() => undefined)
+      : Buffer.concat(pieces);
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
 }
 
 function refuseTooMany(messages: readonly Message<ContentPart | FilePart>[]): void {
@@ -65,14 +87,16 @@ function refuseTooMany(messages: readonly Message<ContentPart | FilePart>[]): vo
   throw new ServiceError("invalid_request", message, { param: "messages" });
 }
 
+type Pieces = readonly Uint8Array<ArrayBuffer>[];
+
 async function storeInputFile(
   deps: InputFilesDeps,
   part: FilePart,
   sessionId: string | undefined,
   signal: AbortSignal,
-): Promise<StoredFile> {
+): Promise<{ readonly file: StoredFile; readonly pieces?: Pieces }> {
   const { source, param } = part;
-  if (source.type === "stored") return storedFile(deps.files, source.id, param, sessionId);
+  if (source.type === "stored") return { file: storedFile(deps.files, source.id, param, sessionId) };
   const name = inputFileName(part, deps.files);
   const bounds = { param, bytesMax: INPUT_FILE_BYTES_MAX };
   const { mimeType, pieces } =
@@ -80,13 +104,14 @@ async function storeInputFile(
       ? decodeInline(source.data, bounds)
       : await fetched(deps.fetchFile, source.url, bounds, signal);
   const file: NewFile = {
-    ...(sessionId === undefined ? {} : { id: repeatableId(sessionId, name, pieces), sessionId }),
+    id: repeatableId(sessionId, name, pieces),
+    ...defined({ sessionId }),
     name,
     ...defined({ mimeType }),
     purpose: "user_data",
     source: { tool: "input_file", round: 0, turn: 0 },
   };
-  return deps.files.add(file, pieces);
+  return { file: await deps.files.add(file, pieces), pieces };
 }
 
 function storedFile(files: Files, id: string, param: string, sessionId: string | undefined): StoredFile {
@@ -96,9 +121,10 @@ function storedFile(files: Files, id: string, param: string, sessionId: string |
   return file;
 }
 
-/** Content-derived id: clients resend a file with every turn, and a session stores it once. */
-function repeatableId(sessionId: string, name: string, pieces: readonly Uint8Array[]): string {
-  const hash = createHash("sha256").update(JSON.stringify([sessionId, name]));
+/** Content-derived id: clients resend a file with every turn; it is stored once, and the prompt that names it stays the same. */
+function repeatableId(sessionId: string | undefined, name: string, pieces: Pieces): string {
+  const whose = sessionId ?? { owner: currentCaller()?.owner };
+  const hash = createHash("sha256").update(JSON.stringify([whose, name]));
   for (const piece of pieces) hash.update(piece);
   return `file-${hash.digest("hex").slice(0, 32)}`;
 }
@@ -109,14 +135,25 @@ export interface FileReaders {
   readonly mounted?: ReadonlyMap<string, string>;
   /** Name of the tool that reads a stored file by id. */
   readonly readTool?: string;
+  /** Ids of files that are in the messages. */
+  readonly whole?: ReadonlySet<string>;
 }
 
-/** System text that lists the files; undefined without files. */
+/** What the model is told of files beside the messages. */
+export interface FilesText {
+  /** System text; undefined if there is nothing to tell. */
+  readonly text: string | undefined;
+  /** Texts of which it has a part. */
+  readonly cut: readonly CutFile[];
+}
+
+/** System text that lists the files, with previews of those that are not in the messages. */
 export function filesText(
-  files: readonly StoredFile[],
-  { mounted, readTool }: FileReaders = {},
-): string | undefined {
-  if (files.length === 0) return undefined;
+  all: readonly StoredFile[],
+  { mounted, readTool, whole = new Set() }: FileReaders = {},
+): FilesText {
+  const files = mounted === undefined ? all.filter(({ id }) => !whole.has(id)) : all;
+  if (files.length === 0) return { text: undefined, cut: [] };
   const lines = [
     files.length === 1
       ? "The user has attached a file. Where a message says [File: …], it was attached there."
@@ -133,28 +170,32 @@ export function filesText(
   }
   if (readTool !== undefined) lines.push(`${readTool} reads them by id.`);
   let charactersLeft = REQUEST_PREVIEW_CHARS_MAX;
-  for (const file of files) {
-    const { text, characters } = describe(file, charactersLeft, readTool);
+  const cut: CutFile[] = [];
+  for (const file of files.filter(({ id }) => !whole.has(id))) {
+    const { text, characters, isCut } = describe(file, charactersLeft, readTool);
     lines.push("", text);
     charactersLeft -= characters;
+    if (isCut) cut.push({ name: file.name, shown: characters, bytes: file.bytes });
   }
-  return lines.join("\n");
+  return { text: lines.join("\n"), cut };
 }
 
 /** One file: name, id, type, size, and a preview within the limit. */
 function describe(file: StoredFile, charactersMax: number, readTool: string | undefined) {
   const { id, name, mimeType, bytes, isText, preview = "" } = file;
-  const head = `${oneLine(name)} (${id}, ${mimeType}, ${bytes} bytes)`;
-  if (!isText) return { text: `${head}: not text, so it is not shown here.`, characters: 0 };
+  // An id is of use to the tool alone.
+  const facts = [...(readTool === undefined ? [] : [id]), mimeType, `${bytes} bytes`];
+  const head = `${oneLine(name)} (${facts.join(", ")})`;
+  if (!isText) return { text: `${head}: not text, so it is not shown here.`, characters: 0, isCut: false };
   const all = Array.from(preview);
   const shown = all.slice(0, charactersMax);
   const isCut = file.isPreviewWhole !== true || shown.length < all.length;
   if (shown.length === 0 && isCut)
-    return { text: `${head}: text, too long to be shown here.`, characters: 0 };
+    return { text: `${head}: text, too long to be shown here.`, characters: 0, isCut };
   const more =
     readTool === undefined ? "the rest is not shown" : `go on with ${readTool}, start ${shown.length}`;
   const end = isCut ? `\n(cut after ${shown.length} characters; ${more})` : "";
-  return { text: `${head}:\n${shown.join("")}${end}`, characters: shown.length };
+  return { text: `${head}:\n${shown.join("")}${end}`, characters: shown.length, isCut };
 }
 
 function oneLine(name: string): string {

@@ -1,6 +1,6 @@
 // Prepares a conversation for the model: resolves media, stores files, adds the server's system texts.
 
-import type { InputMessage } from "../core/agent.ts";
+import type { CutFile, InputMessage } from "../core/agent.ts";
 import type { StoredFile } from "../core/files.ts";
 import type { Message } from "../core/message.ts";
 import { mountedNames } from "../exec/names.ts";
@@ -23,6 +23,8 @@ export interface Input {
   readonly mediaBudget: MediaBudget | undefined;
   /** Files for the tools' working directories. */
   readonly files: readonly InputFile[];
+  /** Attached texts that the model does not have whole. */
+  readonly cut: readonly CutFile[];
 }
 
 interface Place {
@@ -43,12 +45,13 @@ export async function resolveInput(
   const rules = plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal)).media : NO_MEDIA;
   const mediaBudget = new MediaBudget(rules);
   const seen = await resolveMedia(deps, sent, { rules, mediaBudget }, signal);
-  const { messages, files } = await storeInputFiles(deps, seen, sessionId, signal);
+  const { messages, files, whole } = await storeInputFiles(deps, seen, sessionId, signal);
   const bodies = files.flatMap(({ id, name }) => {
     const body = deps.files.body(id);
     return body === undefined ? [] : [{ id, name, body }];
   });
-  const text = filesText(files, {
+  const { text, cut } = filesText(files, {
+    whole,
     ...(hasFolder(plan) ? { mounted: mountedAs(bodies) } : {}),
     ...(plan.tools.has(READ_TOOL) ? { readTool: READ_TOOL } : {}),
   });
@@ -58,6 +61,7 @@ export async function resolveInput(
     talk: messages,
     mediaBudget: rules.modalities.length === 0 ? undefined : mediaBudget,
     files: bodies,
+    cut,
   };
 }
 

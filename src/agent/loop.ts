@@ -6,12 +6,12 @@ import type {
   ApprovalScope,
   Conversation,
   Converse,
+  InputPart,
   Permission,
   TargetedConversation,
 } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
-import { hasFile } from "../core/input-file.ts";
 import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { ModelFacts } from "../core/target.ts";
@@ -96,6 +96,10 @@ async function* converse(
   }
   const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
+  if (input.cut.length > 0) {
+    deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
+    yield { type: "input_cut", files: input.cut };
+  }
   if (session === undefined) return yield* target.generate(request, signal);
   deps.onAnswer?.(1);
   try {
@@ -107,9 +111,14 @@ async function* converse(
 
 /** Whether the request or its session has input files. */
 function hasInputs({ files, sessions }: LoopDeps, { run, agent }: Conversation): boolean {
-  if (run.prompt.messages.some(hasFile)) return true;
+  if (run.prompt.messages.some(({ content }) => content.some(isRead))) return true;
   if (agent.sessionId === undefined) return false;
   return files.list(sessions.keyOf(agent.sessionId)).some(({ purpose }) => purpose !== "agent_output");
+}
+
+/** Whether a part is a file of which the model may have to read more. */
+function isRead(part: InputPart): boolean {
+  return part.type === "file" && part.isWhole !== true;
 }
 
 /** Result of a pass whose prompt exceeds the context. */

@@ -32,7 +32,7 @@ export function decodeInline(data: string, { param, bytesMax }: SourceBounds): S
   const mimeType = header?.groups?.["mimeType"]?.toLowerCase() ?? "";
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    bytes = Uint8Array.fromBase64(base64);
+    bytes = Uint8Array.fromBase64(base64, { alphabet: /[-_]/.test(base64) ? "base64url" : "base64" });
   } catch (cause) {
     throw invalid(param, "must be base64, alone or in a data URL", cause);
   }

@@ -182,6 +182,12 @@ class Chat {
         case "prompt_progress":
         case "choice_end":
           break;
+        case "input_cut":
+          for (const { name, shown } of event.files)
+            output.write(
+              `${this.paint("dim", `${harmless(name)}: the model reads the first ${shown} characters`)}\n`,
+            );
+          break;
         case "session":
           this.state.sessionId = event.sessionId;
           break;

@@ -20,6 +20,17 @@ export interface FilePart {
   readonly source: FileSource;
   /** Its path in the request, for errors: `messages[2].content[0]`. */
   readonly param: string;
+  /** Of a text the model gets all of it in its place, not a preview in the system text. */
+  readonly isWhole?: boolean;
+}
+
+/** An attached text of which the model got the beginning. */
+export interface CutFile {
+  readonly name: string;
+  /** Characters that it got. */
+  readonly shown: number;
+  /** Size of the file. */
+  readonly bytes: number;
 }
 
 /** What requests may hold. A video becomes images. */
@@ -190,6 +201,8 @@ interface ToolCallAt {
 export type AgentEvent =
   /** The session of this run; comes once, before anything the model says. */
   | { readonly type: "session"; readonly sessionId: string }
+  /** Attached files that the model does not get whole; comes before anything it says. */
+  | { readonly type: "input_cut"; readonly files: readonly CutFile[] }
   | ({ readonly type: "tool_calling"; readonly data: ToolProgress } & ToolCallAt)
   | ({
       readonly type: "tool_complete";

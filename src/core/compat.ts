@@ -13,6 +13,7 @@ export const COMPAT_KINDS = [
   "hosted_tool",
   "reasoning_effort",
   "file_list",
+  "whole_file",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
 

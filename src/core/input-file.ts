@@ -51,12 +51,24 @@ export function fileMarker(name: string): TextPart {
 
 const MEDIA_TEXTS = { image: "[Image]", audio: "[Audio]", video: "[Video]" } as const;
 
+/** A whole text in the place of its file. */
+export function wholeFile(name: string, text: string): TextPart {
+  return { type: "text", text: `${fileMarker(name).text}\n${text}\n[End of file]\n` };
+}
+
+/** Whether a message's text holds the whole text of a file. */
+export function hasWholeFile(text: string, name: string): boolean {
+  const at = text.indexOf(`${fileMarker(name).text}\n`);
+  return at >= 0 && text.includes("\n[End of file]\n", at);
+}
+
 /** Precedes the frames of a video. */
 export const VIDEO_MARKER: TextPart = { type: "text", text: MEDIA_TEXTS.video };
 
-/** A text in which all files are called the same and videos have no frames, so that messages can be compared. */
+/** A text in which all files are called the same and have no text, and videos no frames, so that messages can be compared. */
 export function comparable(text: string): string {
   return text
+    .replaceAll(/(\[File: [^\]\n]*\])\n[^]*?\n\[End of file\]\n/g, "$1")
     .replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]")
     .replaceAll(/\[Video\](?:(?:\[\d+m\d+\.\ds\])?\[Image\])+/g, MEDIA_TEXTS.video);
 }

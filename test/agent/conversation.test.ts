@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { fileToolset } from "../../src/agent/tools/files.ts";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
+import { type Compat, STRICT } from "../../src/core/compat.ts";
 import { defined } from "../../src/core/defined.ts";
 import { messageText } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
@@ -78,8 +79,9 @@ describe("files in messages", () => {
     expect(sent).toEqual(["user", "Sum it up: [File: a.csv][File: b.bin]"]);
     expect(system?.[0]).toBe("system");
     const [a, b] = files.list().toReversed();
-    expect(system?.[1]).toContain(`a.csv (${a?.id}, text/csv, 7 bytes):\na,b\n1,2`);
-    expect(system?.[1]).toContain(`b.bin (${b?.id}, application/octet-stream, 1 bytes): not text`);
+    expect(system?.[1]).toContain("a.csv (text/csv, 7 bytes):\na,b\n1,2");
+    expect(system?.[1]).toContain("b.bin (application/octet-stream, 1 bytes): not text");
+    expect(b?.id).toBe(stored.id);
     expect(a).toMatchObject({ source: { tool: "input_file", round: 0, turn: 0 }, purpose: "user_data" });
   });
 
@@ -89,19 +91,48 @@ describe("files in messages", () => {
     await ask({ messages: [{ role: "system", content: "Be brief." }, ...(messages as object[])] });
     const [system, ...others] = prompt();
     expect(system?.[1]).toStartWith("Be brief.\n\nThe user has attached a file.");
-    expect(system?.[1]).toContain("input_file (file-");
+    expect(system?.[1]).toContain("input_file (text/plain, 5 bytes)");
     expect(others).toHaveLength(1);
   });
 
   test("of 33000 characters are previewed up to the request's limit", async () => {
     const { ask, prompt } = setUp();
     const long = (letter: string) => inline(base64(letter.repeat(5000)), `${letter}.txt`);
-    await ask(asking(..."abcdefghi".split("").map(long)));
+    const events = await ask(asking(..."abcdefghi".split("").map(long)));
     const text = prompt()[0]?.[1] ?? "";
     expect(text).toContain(`${"a".repeat(4096)}\n(cut after 4096 characters`);
     expect(text).toContain(`${"h".repeat(4096)}\n`);
     expect(text).not.toContain("iii");
     expect(text).toContain("i.txt");
+    const [cut] = events;
+    expect(cut).toMatchObject({ type: "input_cut", files: { length: 9 } });
+    expect(cut?.type === "input_cut" && cut.files[8]).toEqual({ name: "i.txt", shown: 0, bytes: 5000 });
+  });
+
+  test("are texts of the message where clients expect it, and the prompt is the same each time", async () => {
+    const { askFor, prompt, requests } = setUp();
+    const clients: Compat = { ...STRICT, mode: "clients" };
+    const long = `${"word ".repeat(2000)}\n[File: x]\n`;
+    const { messages } = asking(
+      inline(`data:text/plain;base64,${base64(long)}`, "a.txt"),
+      inline("/w==", "b.bin"),
+    );
+    const events = await askFor(parseChatRequest({ messages }, clients));
+    expect(prompt()[1]).toEqual(["user", `Sum it up: [File: a.txt]\n${long}\n[End of file]\n[File: b.bin]`]);
+    expect(prompt()[0]?.[1]).not.toContain("a.txt");
+    expect(events.map(({ type }) => type)).not.toContain("input_cut");
+    await askFor(parseChatRequest({ messages }, clients));
+    const later = [
+      ...(messages as object[]),
+      { role: "assistant", content: "Hi" },
+      { role: "user", content: "So?" },
+    ];
+    await askFor(parseChatRequest({ messages: later }, clients));
+    const [first, second, third] = requests.map(({ prompt: sent }) => JSON.stringify(sent));
+    expect(second).toBe(first ?? "");
+    expect(third).toStartWith(first?.slice(0, first.indexOf("[File: b.bin]")) ?? "");
+    const last = requests.at(-1)?.prompt;
+    expect(last?.type === "chat" && last.tools).toEqual([]);
   });
 
   test("are fetched from a URL", async () => {
@@ -148,7 +179,8 @@ describe("files in messages", () => {
       [2, []],
     ] as const) {
       const { ask, requests, prompt } = setUp();
-      await ask({ ...asking(inline(base64("hello"))), n });
+      const session = n === 1 ? { session_id: "s" } : {};
+      await ask({ ...asking(inline(base64("hello"))), n, ...session });
       const last = requests.at(-1)?.prompt;
       expect(last?.type === "chat" && last.tools.map(({ name }) => name)).toEqual([...names]);
       expect(prompt()[0]?.[1]?.includes("svc_read_file reads them by id")).toBe(n === 1);
@@ -212,6 +244,24 @@ describe("a session", () => {
     await ask({ ...hi, session_id: "mine" });
     const called = { ...calls("mine", '{"a":1}'), reasoning: "hm" };
     expect(sessions.get("mine")).toEqual([user("Hi"), called]);
+  });
+
+  test("keeps whole files in its messages", async () => {
+    const { askFor, prompt, sessions } = setUp();
+    const clients: Compat = { ...STRICT, mode: "clients" };
+    const first = asking(inline(base64("hello"), "a.txt"));
+    const turn = (body: Body) => askFor(parseChatRequest({ ...body, session_id: "mine" }, clients));
+    await turn(first);
+    await turn({ messages: [{ role: "user", content: "And?" }] });
+    const question = ["user", "Sum it up: [File: a.txt]\nhello\n[End of file]\n"];
+    expect(prompt()).toEqual([question, ["assistant", "Hi"], ["user", "And?"]]);
+    const [asked] = first["messages"] as readonly object[];
+    const again = [asked, { role: "assistant", content: "Hi" }, { role: "user", content: "And?" }];
+    await turn({
+      messages: [...again, { role: "assistant", content: "Hi" }, { role: "user", content: "So?" }],
+    });
+    expect(prompt().filter((message) => message[1] === question[1])).toHaveLength(1);
+    expect(sessions.get("mine")).toHaveLength(6);
   });
 
   test("keeps its files: listed in later turns, and stored once if resent", async () => {

@@ -76,7 +76,8 @@ describe("which tools a request is offered", () => {
 
   test("file tools if the request can have files", () => {
     expect(names(files, ask())).toEqual([]);
-    for (const request of [ask(PYTHON), ask(SHELL), ask({}, { hasInputs: true })]) {
+    expect(names(files, ask({}, { hasInputs: true }))).toEqual([]); // nobody asked for tools
+    for (const request of [ask(PYTHON), ask(SHELL), ask({ sessionId: "s" }, { hasInputs: true })]) {
       expect(names(files, request)).toEqual(["svc_read_file", "svc_list_files"]);
     }
   });

@@ -142,7 +142,7 @@ describe("messages", () => {
         document({ type: "url", url: "https://example.org/a.pdf" }),
       ]),
     )[0]?.content;
-    const at = (index: number) => ({ type: "file", param: `messages[0].content[${index}]` });
+    const at = (index: number) => ({ type: "file", param: `messages[0].content[${index}]`, isWhole: true });
     const inline = (data: string) => ({ type: "inline", data: `data:text/plain;base64,${btoa(data)}` });
     expect<readonly object[] | undefined>(parts).toEqual([
       {

@@ -6,12 +6,17 @@ import type { Files, StoredFile } from "../../core/files.ts";
 import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
 import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
 
-/** Tools for requests that can have files: attached, or produced by a tool. */
+/**
+ * Tools for requests that can have files, attached or produced by a tool, and that ask for the server to act: a plain chat with a
+ * document gets no tools that nobody sent.
+ */
 export function fileToolset(files: Files): Toolset {
   return (request) => {
     const { agent, hasInputs } = request;
+    const asks = agent.sessionId !== undefined || (agent.maxToolRounds ?? 0) > 0;
+    const makes = agent.python || agent.shell !== undefined;
     // A model with a small context gets previews only: tool descriptions would take too much of it.
-    const isUseful = !isBrief(request) && (hasInputs || agent.python || agent.shell !== undefined);
+    const isUseful = !isBrief(request) && (makes || (asks && hasInputs));
     return { tools: isUseful ? [readTool(files, request), listTool(files)] : [] };
   };
 }

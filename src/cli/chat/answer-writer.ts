@@ -56,7 +56,7 @@ export class AnswerWriter {
   }
 
   /** Writes a call of a server tool, its result, or a file it made. */
-  tool(event: Exclude<AgentEvent, { readonly type: "session" | "approval_required" }>): void {
+  tool(event: Exclude<AgentEvent, { readonly type: "session" | "input_cut" | "approval_required" }>): void {
     if (!this.screen.isTty) return;
     this.pause();
     if (event.type === "file_produced") this.line(fileText(event.file));

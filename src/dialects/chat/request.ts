@@ -15,7 +15,7 @@ import {
   refusePrefixConflicts,
   withAnswerPrefix,
 } from "../shared/answer-prefix.ts";
-import { isOmitted } from "../shared/compat.ts";
+import { isOmitted, withWholeFiles } from "../shared/compat.ts";
 import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
@@ -56,6 +56,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     prompt: {
       type: "chat",
       ...begun,
+      messages: withWholeFiles(begun.messages, compat),
       tools,
       toolChoice: choice,
       ...singleCallOf(body, compat),

@@ -5,7 +5,7 @@ import { progressBody } from "../shared/progress.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
 import type { TokenLogprob } from "../../core/run.ts";
-import { agentFrame, isAgentEvent } from "../shared/agent-events.ts";
+import { agentFrame, cutFilesBody, isAgentEvent } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { ChunkWriter } from "../shared/chunk-writer.ts";
 import type { StreamEncoder } from "../shared/frame.ts";
@@ -42,7 +42,8 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
   encode(event: AnswerEvent): string {
     if (this.ended) return "";
     if (isAgentEvent(event)) {
-      if (event.type === "session") this.writer.setSession(event.sessionId);
+      if (event.type === "session") this.writer.addFields({ session_id: event.sessionId });
+      if (event.type === "input_cut") this.writer.addFields({ cut_files: cutFilesBody(event.files) });
       return this.writer.flush() + agentFrame(event);
     }
     switch (event.type) {

@@ -98,7 +98,7 @@ const messageProperties = {
   model: Type.String({ description: "Id of the model that answered." }),
 };
 
-const { session_id, files } = agentAnswerProperties;
+const { session_id, files, cut_files } = agentAnswerProperties;
 
 export const MessagesResponse = Type.Object(
   {
@@ -108,6 +108,7 @@ export const MessagesResponse = Type.Object(
     usage: MessagesUsage,
     session_id,
     files,
+    cut_files,
     ...fingerprintProperties,
   },
   { $id: "MessagesMessageResponse", description: "A complete answer." },
@@ -153,7 +154,7 @@ export const MessagesStreamEvent = Type.Union(
     Type.Object({ type: Type.Literal("content_block_stop"), index }),
     Type.Object({
       type: Type.Literal("message_delta"),
-      delta: Type.Object({ ...stopProperties, session_id, ...fingerprintProperties }),
+      delta: Type.Object({ ...stopProperties, session_id, cut_files, ...fingerprintProperties }),
       usage: MessagesUsage,
     }),
     Type.Object({ type: Type.Literal("message_stop") }),

@@ -169,7 +169,7 @@ function imagePart({ source }: ImageBlock, param: string): InputPart {
 
 function documentParts(block: DocumentBlock, param: string): readonly InputPart[] {
   const about: InputPart[] = isPresent(block.context) ? [{ type: "text", text: block.context }] : [];
-  return [...about, { type: "file", source: fileSource(block), param }];
+  return [...about, { type: "file", source: fileSource(block), param, isWhole: true }];
 }
 
 function fileSource({ source, title }: DocumentBlock): FilePart["source"] {

@@ -50,7 +50,7 @@ export class MessagesFold {
   /** Adds an event; throws the ServiceError of an `error` event. */
   add(event: AnswerEvent): void {
     if (isAgentEvent(event)) {
-      if (event.type !== "session") this.open = false;
+      if (event.type !== "session" && event.type !== "input_cut") this.open = false;
       return this.agent.add(event);
     }
     switch (event.type) {
@@ -106,6 +106,7 @@ export class MessagesFold {
       usage: this.usage,
       ...defined({ session_id: session, fingerprint: this.fingerprint }),
       ...(files.length === 0 ? {} : { files }),
+      ...this.agent.cut(),
     };
   }
 

@@ -9,7 +9,7 @@ import { assert, unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { RunEvent } from "../../core/run.ts";
-import { agentFrame, isAgentEvent } from "../shared/agent-events.ts";
+import { agentFrame, cutFilesBody, isAgentEvent } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { eventFrame, type StreamEncoder } from "../shared/frame.ts";
 import { progressBody } from "../shared/progress.ts";
@@ -54,6 +54,7 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   private block: OpenBlock | undefined;
   private blockCount = 0;
   private sessionId: string | undefined;
+  private cutFiles: ReturnType<typeof cutFilesBody> | undefined;
   private stop: Stop | undefined;
   private fingerprint: string | undefined;
   private ended = false;
@@ -67,8 +68,9 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
   encode(event: AnswerEvent): string {
     if (this.ended) return "";
     if (isAgentEvent(event)) {
-      if (event.type !== "session") return this.close() + agentFrame(event);
-      this.sessionId = event.sessionId;
+      if (event.type !== "session" && event.type !== "input_cut") return this.close() + agentFrame(event);
+      if (event.type === "session") this.sessionId = event.sessionId;
+      else this.cutFiles = cutFilesBody(event.files);
       return "";
     }
     switch (event.type) {
@@ -154,7 +156,11 @@ export class MessagesStream implements StreamEncoder<AnswerEvent> {
 
   private ending({ usage }: Extract<RunEvent, { type: "finish" }>): string {
     assert(this.stop !== undefined, "run finished before its choice ended");
-    const extensions = defined({ session_id: this.sessionId, fingerprint: this.fingerprint });
+    const extensions = defined({
+      session_id: this.sessionId,
+      cut_files: this.cutFiles,
+      fingerprint: this.fingerprint,
+    });
     const delta = frame({
       type: "message_delta",
       delta: { ...this.stop, ...extensions },

@@ -10,7 +10,7 @@ import { assert, unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import type { ErrorData } from "../../core/error.ts";
 import type { FinishReason, RunEvent, Usage } from "../../core/run.ts";
-import { isAgentEvent } from "../shared/agent-events.ts";
+import { cutFilesBody, isAgentEvent } from "../shared/agent-events.ts";
 import {
   type CallDraft,
   type ItemDraft,
@@ -75,6 +75,7 @@ export class ResponseBuilder {
   private completedAt: number | undefined;
   private cut: "max_output_tokens" | "content_filter" | undefined;
   private session: string | undefined;
+  private cutFiles: ReturnType<typeof cutFilesBody> | undefined;
   private adapterGeneration: string | undefined;
   /** The model that accepted the run, where it is another than the head's: a fallback. */
   private answeredBy: string | undefined;
@@ -170,7 +171,7 @@ export class ResponseBuilder {
       model: this.answeredBy ?? head.model,
       output: this.items.map((draft) => itemOf(draft)),
       usage: this.usage === undefined ? null : usageBody(this.usage),
-      ...defined({ adapter_generation: this.adapterGeneration }),
+      ...defined({ adapter_generation: this.adapterGeneration, cut_files: this.cutFiles }),
       ...(this.fingerprints.length === 0 ? {} : { fingerprint: this.fingerprints.join(", ") }),
       ...head.echo,
     };
@@ -279,6 +280,7 @@ export class ResponseBuilder {
 
   private addAgentEvent(event: AgentEvent): void {
     if (event.type === "session") this.session = event.sessionId;
+    else if (event.type === "input_cut") this.cutFiles = cutFilesBody(event.files);
     else if (event.type === "file_produced") this.addFile(event.file);
     // The model's output of this round is complete before the server acts.
     else for (const choice of this.choices) this.close(choice);

@@ -5,6 +5,7 @@ import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { RunRequest } from "../../core/run.ts";
+import { withWholeFiles } from "../shared/compat.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
 import { checker, isPresent, describeValue } from "../shared/check.ts";
@@ -87,7 +88,7 @@ export function parseResponsesRequest(
   const earlierId = body.previous_response_id ?? "";
   const earlier = earlierId === "" ? undefined : stored.conversation(earlierId);
   const input = inputItems(body.input, stored);
-  const messages = [...(earlier?.messages ?? []), ...messagesOf(input)];
+  const messages = withWholeFiles([...(earlier?.messages ?? []), ...messagesOf(input)], compat);
   const names = new ToolNames([...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)]);
   const run = runOf(body, functions, names, compat);
   const agent: AgentRequest = {

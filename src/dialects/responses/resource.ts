@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { Usage } from "../../core/run.ts";
 import { adapterAnswerProperties } from "../shared/adapter.ts";
+import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { OutputItem } from "./output-items.ts";
 
 const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
@@ -110,6 +111,7 @@ export const ResponseResource = Type.Object(
           "Hash over what determines the answer, its tokens and their log probabilities, where asked for; of each choice, separated by a comma.",
       }),
     ),
+    cut_files: agentAnswerProperties.cut_files,
     ...echoProperties,
   },
   { $id: "ResponseResource", description: "A finished or unfinished response." },

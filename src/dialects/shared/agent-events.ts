@@ -1,13 +1,14 @@
 // Wire form of agent events, the same in every dialect: named events in streams, fields in bodies.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
+import type { AgentEvent, AnswerEvent, CutFile, FileObject } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { FILES_IN_BODY_MAX } from "./limits.ts";
 import { eventFrame } from "./frame.ts";
 
 const AGENT_EVENTS = new Set<AnswerEvent["type"]>([
   "session",
+  "input_cut",
   "tool_calling",
   "tool_complete",
   "approval_required",
@@ -19,10 +20,11 @@ export function isAgentEvent(event: AnswerEvent): event is AgentEvent {
   return AGENT_EVENTS.has(event.type);
 }
 
-/** The frame of an agent event; "" for the session, which each dialect sends in its own fields. */
+/** The frame of an agent event; "" for the session and cut files, which each dialect sends in its own fields. */
 export function agentFrame(event: AgentEvent): string {
   switch (event.type) {
     case "session":
+    case "input_cut":
       return "";
     case "tool_calling":
     case "tool_complete": {
@@ -69,6 +71,20 @@ export const FileBody = Type.Object(
   { $id: "FileObject", description: "A file attached to an answer." },
 );
 
+const CutFileBody = Type.Object(
+  {
+    name: Type.String(),
+    shown_characters: Type.Integer({ minimum: 0, description: "Characters that the model got." }),
+    bytes: Type.Integer({ minimum: 0, description: "Size of the file." }),
+  },
+  { $id: "CutFile", description: "An attached text of which the model got the beginning." },
+);
+
+/** The wire form of cut files. */
+export function cutFilesBody(files: readonly CutFile[]): Static<typeof CutFileBody>[] {
+  return files.map(({ name, shown, bytes }) => ({ name, shown_characters: shown, bytes }));
+}
+
 const AgenticToolCall = Type.Object(
   {
     round: Type.Integer({ minimum: 1 }),
@@ -89,6 +105,9 @@ export const agentAnswerProperties = {
   ),
   agentic_tool_calls: Type.Optional(Type.Array(AgenticToolCall)),
   files: Type.Optional(Type.Array(FileBody)),
+  cut_files: Type.Optional(
+    Type.Array(CutFileBody, { description: "Attached texts that the model did not get whole." }),
+  ),
 };
 const AgentAnswer = Type.Object(agentAnswerProperties);
 
@@ -97,11 +116,15 @@ export class AgentFold {
   private sessionId: string | undefined;
   private readonly calls: AgenticToolCall[] = [];
   private readonly produced: FileObject[] = [];
+  private cutFiles: readonly CutFile[] = [];
 
   add(event: AgentEvent): void {
     switch (event.type) {
       case "session":
         this.sessionId = event.sessionId;
+        return;
+      case "input_cut":
+        this.cutFiles = event.files;
         return;
       case "tool_complete":
         this.calls.push(callBody(event));
@@ -125,6 +148,11 @@ export class AgentFold {
     return this.produced.slice(0, FILES_IN_BODY_MAX);
   }
 
+  /** The field of cut files, if there are some. */
+  cut(): { readonly cut_files?: Static<typeof CutFileBody>[] } {
+    return this.cutFiles.length === 0 ? {} : { cut_files: cutFilesBody(this.cutFiles) };
+  }
+
   /** The fields that are not empty. */
   body(): Static<typeof AgentAnswer> {
     const files = this.files();
@@ -132,6 +160,7 @@ export class AgentFold {
       ...defined({ session_id: this.sessionId }),
       ...(this.calls.length === 0 ? {} : { agentic_tool_calls: this.calls }),
       ...(files.length === 0 ? {} : { files }),
+      ...this.cut(),
     };
   }
 }

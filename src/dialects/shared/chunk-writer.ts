@@ -30,7 +30,7 @@ export class ChunkWriter {
   private readonly heads: string[] = [];
   /** Text of a chunk after the delta. */
   private readonly tail: string;
-  private sessionId: string | undefined;
+  private extras: object = {};
   /** The choice that ended last; its final chunk is held back because it may have to carry the usage. */
   private pendingEnd: EndedChoice | undefined;
 
@@ -40,9 +40,9 @@ export class ChunkWriter {
     this.tail = `,"finish_reason":null}]${options.includeUsage ? ',"usage":null' : ""}}\n\n`;
   }
 
-  /** Adds the session id to all later chunks. */
-  setSession(id: string): void {
-    this.sessionId = id;
+  /** Adds fields of the answer to all later chunks. */
+  addFields(fields: object): void {
+    this.extras = { ...this.extras, ...fields };
     this.heads.length = 0;
   }
 
@@ -87,7 +87,7 @@ export class ChunkWriter {
   private chunk(choices: readonly object[]) {
     return {
       ...answerHead(this.meta, this.options.object),
-      ...defined({ session_id: this.sessionId }),
+      ...this.extras,
       choices,
     };
   }

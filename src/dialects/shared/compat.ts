@@ -1,8 +1,10 @@
 // Compatibility mode: `strict` refuses fields that `clients` accepts with the closest supported behaviour.
 
+import type { InputMessage } from "../../core/agent.ts";
 import type { Compat, CompatKind, HostedTool } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { hasFile } from "../../core/input-file.ts";
 
 /** Appended to refusals that `--compat clients` would lift. */
 const ADVICE = "a server started with --compat clients accepts it";
@@ -18,6 +20,19 @@ export function isOmitted(compat: Compat, tool: HostedTool): boolean {
   if (compat.mode === "strict" || compat.hosted.has(tool)) return false;
   compat.note("hosted_tool");
   return true;
+}
+
+/**
+ * Messages whose files are texts of the message, as for OpenAI's servers. The specification has a preview of 4,096 characters: it
+ * stays under `strict`.
+ */
+export function withWholeFiles(messages: readonly InputMessage[], compat: Compat): readonly InputMessage[] {
+  if (compat.mode === "strict" || !messages.some(hasFile)) return messages;
+  compat.note("whole_file");
+  return messages.map((message) => {
+    const content = message.content.map((part) => (part.type === "file" ? { ...part, isWhole: true } : part));
+    return hasFile(message) ? { ...message, content } : message;
+  });
 }
 
 /** The refusal with a hint at the setting that lifts it. */
