@@ -2,6 +2,7 @@
 // not: secondary addresses, local routes of whole networks, broadcast addresses.
 
 import { readFileSync } from "node:fs";
+import { embeddedAddresses, reachOf } from "../src/core/networks.ts";
 import { ERRNO, must } from "./guard-system.ts";
 
 export const FAMILY = { unspecified: 0, unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
@@ -18,12 +19,6 @@ export interface Destination {
 export type Place = "outside" | "here" | "refused" | { readonly error: number };
 
 const IPV4_MAPPED = Buffer.from("00000000000000000000ffff", "hex");
-/** Metadata services of clouds that have an IPv6 address besides 169.254.169.254. */
-const METADATA_V6: ReadonlySet<string> = new Set([
-  "fd000ec2000000000000000000000254",
-  "fd2000ce000000000000000000000254",
-]);
-
 /** Reads a sockaddr; undefined where it is none of the internet, or too short. */
 export function destinationOf(bytes: Buffer): Destination | undefined {
   if (bytes.byteLength < 16) return undefined;
@@ -38,16 +33,12 @@ export function destinationOf(bytes: Buffer): Destination | undefined {
 
 /** Where a packet to this address would go. */
 export function placeOf({ family, address }: Destination): Place {
-  const [first = 0, second = 0] = address;
-  if (family === 4) {
-    if (first === 0 || first === 127) return "here";
-    if ((first === 169 && second === 254) || first >= 224) return "refused";
-  } else {
-    if (address.subarray(0, 12).every((byte) => byte === 0)) return "here"; // ::, ::1, and IPv4-compatible ones
-    const isLinkLocal = first === 0xfe && (second & 0xc0) === 0x80;
-    if (isLinkLocal || first === 0xff || METADATA_V6.has(address.toString("hex"))) return "refused";
-  }
-  return routed(family === 4 ? FAMILY.inet : FAMILY.inet6, address);
+  const reach = reachOf(address);
+  if (reach === "machine") return "here";
+  if (reach === "never") return "refused";
+  if (family === 4) return routed(FAMILY.inet, address);
+  const isHereInside = embeddedAddresses(address).some((inner) => routed(FAMILY.inet, inner) === "here");
+  return isHereInside ? "refused" : routed(FAMILY.inet6, address);
 }
 
 /** Whether this is a name server of the machine's own configuration, which may run on the machine itself. */
@@ -72,7 +63,7 @@ const ROUTE_TYPE = { unicast: 1, local: 2, unreachable: 7 } as const;
 
 let routes: number | undefined;
 
-function routed(family: number, address: Buffer): Place {
+function routed(family: number, address: Uint8Array): Place {
   routes ??= must("socket", FAMILY.netlink, SOCK_RAW_CLOSED_ON_EXECUTION, 0);
   const request = Buffer.alloc(32 + address.byteLength);
   request.writeUInt32LE(request.byteLength, 0);

@@ -1,16 +1,11 @@
-// Classifies IP addresses: public internet, or else this machine, private networks and reserved ranges.
+// Classifies IP addresses that are written as text.
 
 import ipaddr from "ipaddr.js";
-
-/** The only IPv6 block allocated for the internet. Ranges within it that embed IPv4 addresses are classified separately. */
-const GLOBAL_IPV6 = ipaddr.parseCIDR("2000::/3");
+import { reachOf } from "../core/networks.ts";
 
 /** Whether a text is a public IP address. */
 export function isPublicAddress(text: string): boolean {
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.parse(text);
-  if (address.range() !== "unicast") return false;
-  return address.kind() === "ipv4" || address.match(GLOBAL_IPV6);
+  return ipaddr.isValid(text) && reachOf(Uint8Array.from(ipaddr.parse(text).toByteArray())) === "public";
 }
 
 export function isLoopbackAddress(text: string): boolean {
