@@ -1,12 +1,13 @@
 // connect, sendto, sendmsg and sendmmsg, made by the network guard in place of a confined process. Everything is copied
-// before it is judged, and what was judged is what is used: the process cannot change it any more. No call is ever let
-// through to the kernel, because a descriptor or an address may be swapped between a look and the call.
+// before it is judged, and what was judged is what is used: the process cannot change it any more. None of these calls is
+// ever let through to the kernel, because a descriptor or an address may be swapped between a look and the call.
 
 import { ptr } from "bun:ffi";
 import type { GuardPolicy } from "../src/core/launcher.ts";
 import { type Destination, destinationOf, FAMILY, isNameServer, placeOf } from "./guard-addresses.ts";
 import { abstractSockets, areOwn, socketsAt } from "./guard-owners.ts";
 import { call, ERRNO, numberOf, socketOption, writeMemory } from "./guard-system.ts";
+import { bind, type CONTINUE, listen } from "./guard-servers.ts";
 import { passableControl } from "./guard-control.ts";
 import type { Target } from "./guard-target.ts";
 
@@ -17,9 +18,9 @@ export interface Wanted {
 }
 
 /** A result or negative error; or `again`, once the descriptor can be written to, then `close`, and the descriptor too. */
-export type Result =
-  | number
-  | { readonly fd: number; readonly again: () => number; readonly close: () => void };
+type Sent = number | { readonly fd: number; readonly again: () => number; readonly close: () => void };
+
+export type Result = Sent | typeof CONTINUE;
 
 const SO_TYPE = 3;
 const SO_ERROR = 4;
@@ -65,7 +66,16 @@ export function perform(wanted: Wanted, target: Target, policy: GuardPolicy, isV
   const socket = socketOf(fd);
   let result: Result;
   if (typeof socket === "number") result = socket;
-  else if (wanted.number === numberOf("connect")) {
+  else if (wanted.number === numberOf("listen")) result = listen(socket, first | 0, policy.session);
+  else if (wanted.number === numberOf("bind")) {
+    const address = copyAddress(target, first, second | 0);
+    result =
+      address === undefined
+        ? -ERRNO.EINVAL
+        : typeof address === "number"
+          ? address
+          : bind(socket, address, policy.session);
+  } else if (wanted.number === numberOf("connect")) {
     result = connect(socket, copyAddress(target, first, second | 0), target, policy, isValid);
   } else if (wanted.number === numberOf("sendto")) {
     const data = target.memory({ address: first, bytes: dataBytes(socket, second) });
@@ -86,10 +96,7 @@ export function perform(wanted: Wanted, target: Target, policy: GuardPolicy, isV
       isValid,
     );
   }
-  if (typeof result === "number") {
-    call("close", fd);
-    return result;
-  }
+  if (typeof result !== "object") call("close", fd);
   return result;
 }
 
@@ -116,7 +123,7 @@ function connect(
   target: Target,
   policy: GuardPolicy,
   isValid: () => boolean,
-): Result {
+): Sent {
   if (address === undefined) return -ERRNO.EINVAL;
   if (typeof address === "number") return address;
   const isEnd = address.readUInt16LE(0) === FAMILY.unspecified; // ends the association
@@ -161,11 +168,10 @@ function judge(socket: Socket, address: Buffer, target: Target, policy: GuardPol
   return place === "here" ? judgeOwn(destination, address, socket, policy) : -ERRNO.EACCES;
 }
 
-/** Of this machine only what the session itself has started. */
+/** Of this machine only what the session itself has started. Ports of others look closed, also by the time that it takes. */
 function judgeOwn({ port }: Destination, address: Buffer, socket: Socket, { session }: GuardPolicy): Judged {
   const takers = socketsAt(socket.isStream ? "tcp" : "udp", port);
-  if (takers.length === 0) return -ERRNO.ECONNREFUSED;
-  return areOwn(takers, session) ? { bytes: address } : -ERRNO.EACCES;
+  return areOwn(takers, session) ? { bytes: address } : -ERRNO.ECONNREFUSED;
 }
 
 function judgeUnix(address: Buffer, target: Target, { session, allowsUnixSockets }: GuardPolicy): Judged {
@@ -175,9 +181,7 @@ function judgeUnix(address: Buffer, target: Target, { session, allowsUnixSockets
   if (name[0] === 0) {
     const text = name.subarray(1).toString("latin1");
     if (!/^[\w./:-]+$/.test(text)) return -ERRNO.ECONNREFUSED;
-    const takers = abstractSockets(text);
-    if (takers.length === 0) return -ERRNO.ECONNREFUSED;
-    return areOwn(takers, session) ? { bytes: address } : -ERRNO.EACCES;
+    return areOwn(abstractSockets(text), session) ? { bytes: address } : -ERRNO.ECONNREFUSED;
   }
   const end = name.indexOf(0);
   const place = target.openSocketFile(name.subarray(0, end < 0 ? undefined : end).toString());
@@ -216,7 +220,7 @@ function send(
   target: Target,
   policy: GuardPolicy,
   isValid: () => boolean,
-): Result {
+): Sent {
   if ((message.flags & MSG_FASTOPEN) !== 0) return -ERRNO.EOPNOTSUPP;
   if (message.data.byteLength > DATA_BYTES_MAX) return -ERRNO.EMSGSIZE;
   const isInet = socket.domain === FAMILY.inet || socket.domain === FAMILY.inet6;
@@ -277,7 +281,7 @@ function sendMany(
   target: Target,
   policy: GuardPolicy,
   isValid: () => boolean,
-): Result {
+): Sent {
   let sent = 0;
   for (; sent < Math.min(count, MESSAGES_MAX); sent++) {
     const at = address + sent * MULTIPLE_HEADER_BYTES;

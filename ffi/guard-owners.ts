@@ -30,14 +30,11 @@ export function abstractSockets(name: string): readonly string[] {
   });
 }
 
-/** Whether processes of the session hold all of these sockets. */
+/** Whether there are such sockets and processes of the session hold them all. Takes the same time for any. */
 export function areOwn(inodes: readonly string[], session: string): boolean {
   const missing = new Set(inodes.map((inode) => `socket:[${inode}]`));
-  for (const pid of membersOf(session)) {
-    for (const target of descriptors(pid)) missing.delete(target);
-    if (missing.size === 0) return true;
-  }
-  return missing.size === 0;
+  for (const pid of membersOf(session)) for (const target of descriptors(pid)) missing.delete(target);
+  return inodes.length > 0 && missing.size === 0;
 }
 
 interface Relation {

@@ -12,12 +12,15 @@ const SYMBOLS = {
 /** Column of the numbers below. */
 const COLUMN = process.arch === "arm64" ? 1 : 0;
 const NUMBERS = {
+  bind: [49, 200],
   close: [3, 57],
   connect: [42, 203],
   dup3: [292, 24],
   fcntl: [72, 25],
+  getsockname: [51, 204],
   getsockopt: [55, 209],
   ioctl: [16, 29],
+  listen: [50, 201],
   openat2: [437, 437],
   pidfd_getfd: [438, 438],
   pidfd_open: [434, 434],
@@ -56,6 +59,7 @@ export const ERRNO = {
   EMSGSIZE: 90,
   EOPNOTSUPP: 95,
   EAFNOSUPPORT: 97,
+  EADDRINUSE: 98,
   ECONNREFUSED: 111,
   EALREADY: 114,
   EINPROGRESS: 115,

@@ -6,12 +6,14 @@ import { closeSync, openSync } from "node:fs";
 import { GUARD_CHANNEL, type GuardPolicy, LAUNCHER_FAILED } from "../src/core/launcher.ts";
 import { reasonOf } from "../src/core/reason.ts";
 import { perform, type Result, type Wanted } from "./guard-calls.ts";
+import { CONTINUE } from "./guard-servers.ts";
 import { call, ERRNO, must, poll, startProgram } from "./guard-system.ts";
 import { Target } from "./guard-target.ts";
 
 const LISTENER = { receive: 0xc050_2100, send: 0xc018_2101, isValid: 0x4008_2102 } as const;
 const NOTIFICATION_BYTES = 80;
 const RESPONSE_BYTES = 24;
+const CONTINUE_FLAG = 1;
 const POLL_IN = 1;
 const POLL_OUT = 4;
 const POLL_HANG_UP = 16;
@@ -24,7 +26,7 @@ const WAITING_MS = 200;
 interface Waiting {
   readonly id: bigint;
   readonly target: Target;
-  readonly result: Exclude<Result, number>;
+  readonly result: Extract<Result, object>;
 }
 
 /** Runs `svc sandbox-guard POLICY COMMAND…`. Returns the command's exit code, 128 and more after a signal. */
@@ -144,10 +146,11 @@ function isValid(listener: number, id: bigint): boolean {
   return call("ioctl", listener, LISTENER.isValid, bytes) === 0;
 }
 
-function respond(listener: number, id: bigint, result: number): void {
+function respond(listener: number, id: bigint, result: Exclude<Result, object>): void {
   const response = Buffer.alloc(RESPONSE_BYTES);
   response.writeBigUInt64LE(id, 0);
-  if (result >= 0) response.writeBigInt64LE(BigInt(result), 8);
+  if (result === CONTINUE) response.writeUInt32LE(CONTINUE_FLAG, 20);
+  else if (result >= 0) response.writeBigInt64LE(BigInt(result), 8);
   else response.writeInt32LE(result, 16);
   call("ioctl", listener, LISTENER.send, response);
 }

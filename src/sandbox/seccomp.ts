@@ -90,11 +90,13 @@ const ARCHITECTURES: Readonly<Record<string, readonly [audit: number, column: 0 
   arm64: [0xc000_00b7, 1],
 };
 
-/** Calls with a destination address. */
+/** Calls with an address. */
 const CONNECT: Numbers = [42, 203];
 const SENDTO: Numbers = [44, 206];
 const SENDMSG: Numbers = [46, 211];
 const SENDMMSG: Numbers = [307, 269];
+const BIND: Numbers = [49, 200];
+const LISTEN: Numbers = [50, 201];
 const SETSOCKOPT: Numbers = [54, 208];
 
 /** Socket options that set a packet's way: IP_OPTIONS, IPV6_2292RTHDR and IPV6_RTHDR, by level. */
@@ -139,8 +141,8 @@ export function seccompFilter(
 }
 
 /**
- * The filter of a process below a network guard, besides its other one: calls that name a destination are made by the
- * guard. Undefined for a processor without numbers here.
+ * The filter of a process below a network guard, besides its other one: calls that name a destination, or an address to serve,
+ * are made by the guard. Undefined for a processor without numbers here.
  */
 export function guardedCallsFilter(architecture: string = process.arch): Uint8Array | undefined {
   const known = ARCHITECTURES[architecture];
@@ -153,7 +155,7 @@ export function guardedCallsFilter(architecture: string = process.arch): Uint8Ar
     [JUMP_EQUAL, 1, 0, audit],
     [RETURN, 0, 0, KILL_PROCESS],
     [LOAD, 0, 0, NUMBER],
-    ...[CONNECT, SENDMSG, SENDMMSG].flatMap((numbers) => onCall(numbers[column], [ask])),
+    ...[CONNECT, SENDMSG, SENDMMSG, BIND, LISTEN].flatMap((numbers) => onCall(numbers[column], [ask])),
     ...onCall(SENDTO[column], [
       // Without an address it is a call to the other end that the socket has already.
       [LOAD, 0, 0, argument(4)],

@@ -95,6 +95,8 @@ const HARMLESS = [
   "read_the_command_line_of_the_server",
   "read_the_environment_of_the_server",
   "read_through_a_link",
+  "serve_a_port_at_another_loopback_address",
+  "serve_a_port_at_the_newer_loopback",
   "signal_the_server",
   "tell_a_server_by_a_connected_datagram_socket",
   "tell_a_server_by_a_datagram",

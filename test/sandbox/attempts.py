@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 
 FACTS = json.loads(sys.argv[1])
 OUTSIDE = FACTS["outside"]
@@ -508,7 +509,7 @@ def share_the_port_of_a_server():
 
 def race(swap, tries=150):
     """Connects to a server of one's own while another thread does `swap` over and over; true once it was the machine's."""
-    import threading
+
 
     own = socket.create_server(("127.0.0.1", 0), backlog=1000)
     address = ctypes.create_string_buffer(address_of(own.getsockname()[1]), 16)
@@ -979,6 +980,93 @@ def take_the_place_of_the_guard():
 @attempt("full")
 def talk_to_the_guard():
     os.write(100, b"x")
+
+
+# --- ports that a server of the machine has at 127.0.0.1 alone
+
+
+def serve(address, only_newer=True, options=()):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    server = socket.socket(family, socket.SOCK_STREAM)
+    if family == socket.AF_INET6:
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only_newer)
+    for option in (socket.SO_REUSEADDR, *options):
+        server.setsockopt(socket.SOL_SOCKET, option, 1)
+    server.bind((address, FACTS["narrowPort"]))
+    server.listen()
+
+
+@attempt("full")
+def serve_a_port_at_the_newer_loopback():
+    serve("::1")
+
+
+@attempt("full")
+def serve_a_port_at_the_newer_address_of_all():
+    serve("::")
+
+
+@attempt("full")
+def serve_a_port_at_both_addresses_of_all():
+    serve("::", only_newer=False)
+
+
+@attempt("full")
+def serve_a_port_at_the_address_of_all():
+    serve("0.0.0.0", options=(socket.SO_REUSEPORT,))
+
+
+@attempt("full")
+def serve_a_port_at_another_loopback_address():
+    serve("127.9.8.7")
+
+
+@attempt("full")
+def serve_a_port_at_a_mapped_address():
+    serve("::ffff:127.9.8.7", only_newer=False)
+
+
+@attempt("full")
+def serve_a_port_at_the_address_in_the_network():
+    serve(lan_address(4))
+
+
+@attempt("full")
+def serve_a_port_that_another_thread_binds_meanwhile(tries=8):
+    for _ in range(tries):
+        server = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+
+        def bind():
+            try:
+                server.bind(("::1", FACTS["narrowPort"]))
+            except OSError:
+                pass
+
+        thread = threading.Thread(target=bind)
+        thread.start()
+        server.listen()
+        thread.join()
+        if server.getsockname()[1] == FACTS["narrowPort"]:
+            return server
+        server.close()
+    raise OSError(0, "it never got the port")
+
+
+@attempt("full")
+def tell_an_open_port_from_a_closed_one():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    errors = set()
+    for candidate in (port, FACTS["narrowPort"], FACTS["port"]):
+        for address in ("127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1"):
+            try:
+                reach(address, candidate)
+                return candidate
+            except OSError as error:
+                errors.add(error.errno)
+    contained(errors == {errno.ECONNREFUSED}, "they look the same")
+    return errors
 
 
 # --- rights

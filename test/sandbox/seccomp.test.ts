@@ -145,6 +145,8 @@ describe.each(["x64", "arm64"] as const)("%s", (architecture) => {
     ["sendto with an address", pick(44, 206), [3, 1, 1, 0, 0x1234, 16], ASKED],
     ["sendto with an address of a full page", pick(44, 206), [3, 1, 1, 0, HIGH, 16], ASKED],
     ["sendto without one", pick(44, 206), [3, 1, 1, 0, 0, 0], ALLOWED],
+    ["bind", pick(49, 200), [3, 1, 16], ASKED],
+    ["listen", pick(50, 201), [3, 5], ASKED],
     ["write", pick(1, 64), [3], ALLOWED],
     ["a TCP socket", pick(41, 198), [2, 1, 6], ALLOWED],
     ["a UDP socket", pick(41, 198), [10, 2, 17], ALLOWED],

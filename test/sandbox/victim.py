@@ -10,6 +10,7 @@ folder, abstract = sys.argv[1:]
 has_ipv6 = socket.has_dualstack_ipv6()
 family, anywhere = (socket.AF_INET6, "::") if has_ipv6 else (socket.AF_INET, "0.0.0.0")
 tcp = socket.create_server((anywhere, 0), family=family, dualstack_ipv6=has_ipv6, backlog=1000)
+narrow = socket.create_server(("127.0.0.1", 0))
 udp = socket.socket(family, socket.SOCK_DGRAM)
 if has_ipv6:
     udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -30,6 +31,7 @@ print(
     json.dumps(
         {
             "port": tcp.getsockname()[1],
+            "narrowPort": narrow.getsockname()[1],
             "udpPort": udp.getsockname()[1],
             "hasIpv6": has_ipv6,
             "address": ctypes.addressof(secret),
