@@ -8,12 +8,14 @@ import type { McpConfig } from "../core/mcp-config.ts";
 import { defined } from "../core/defined.ts";
 import type { State } from "../core/state.ts";
 import { type Environment, processEnvironment } from "../config/sources.ts";
+import type { Fetch } from "../mcp/bounded-fetch.ts";
 import { McpFailure } from "../mcp/failure.ts";
 import type { LoginDeps } from "../mcp/login.ts";
 import { PageMcpServers } from "../mcp/page-servers.ts";
 import { McpServers } from "../mcp/servers.ts";
 import { SignIns } from "../mcp/sign-in.ts";
-import { FetchError, type PublicRequest, publicRequest } from "../net/public-fetch.ts";
+import { endpointFetch } from "../net/endpoint-fetch.ts";
+import { FetchError, publicRequest } from "../net/public-fetch.ts";
 
 /** Starts to connect; undefined where no servers are configured. */
 export function openMcp(config: McpConfig | undefined, log: (line: string) => void): McpServers | undefined {
@@ -23,7 +25,13 @@ export function openMcp(config: McpConfig | undefined, log: (line: string) => vo
         environment: processEnvironment(),
         log,
         signIns: signInsOf(processEnvironment()),
+        fetchFor: serverFetch,
       });
+}
+
+/** Requests to a server of the configuration, and to what its answers name. */
+function serverFetch(url: string): Fetch {
+  return asMcpFetch(endpointFetch(url));
 }
 
 /** Sign-ins at servers of the configuration, in the user's configuration folder. */
@@ -39,7 +47,8 @@ export async function signInToMcp(
   talk: Pick<LoginDeps, "show" | "copied" | "signal">,
 ): Promise<void> {
   const { logIn } = await import("../mcp/login.ts");
-  await logIn(remoteUrl(config, name), { ...talk, signIns: signInsOf(processEnvironment()) });
+  const url = remoteUrl(config, name);
+  await logIn(url, { ...talk, signIns: signInsOf(processEnvironment()), fetch: serverFetch(url) });
 }
 
 /** Forgets the sign-in at a server of the configuration; false if it is missing. Throws where the server is not configured. */
@@ -80,7 +89,7 @@ export function openPageMcp(
 }
 
 /** Its failures as those of an MCP server, whose message people see. */
-function asMcpFetch(request: PublicRequest): PublicRequest {
+function asMcpFetch(request: Fetch): Fetch {
   return async (url, init) => {
     try {
       return await request(url, init);

@@ -30,6 +30,8 @@ export interface ConnectDeps extends StdioDeps {
   readonly onFaults: (faults: readonly string[]) => void;
   /** Requests of the Http transport. Default: the global fetch. */
   readonly fetch?: Fetch;
+  /** Requests to a server at an address and to what its answers name, in place of `fetch`. */
+  readonly fetchFor?: (serverUrl: string) => Fetch;
   /** Sign-ins at servers without a configured token; absent: none are used. */
   readonly signIns?: SignIns;
   /** Aborts connecting. */
@@ -58,7 +60,7 @@ export async function connect(server: McpServerConfig, deps: ConnectDeps): Promi
       const authProvider = maySignIn(server, deps) ? deps.signIns?.of(source.url) : undefined;
       const options = {
         requestInit: { headers },
-        fetch: boundedFetch(deps.fetch ?? fetch),
+        fetch: boundedFetch(deps.fetchFor?.(source.url) ?? deps.fetch ?? fetch),
         ...defined({ authProvider }),
       };
       try {

@@ -5,6 +5,7 @@ import {
   ProtocolError,
   StreamableHTTPClientTransport,
   type Transport,
+  UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
@@ -51,7 +52,7 @@ export class SessionLost extends Error {
 export function connectionOf(
   client: Client,
   transport: Transport,
-  { source }: McpServerConfig,
+  { source, label }: McpServerConfig,
   closed: Promise<string>,
 ): Connection {
   const ownMs = source.type === "Process" ? undefined : (source.timeout_secs ?? MCP_TIMEOUT_SECS) * 1000;
@@ -85,7 +86,8 @@ export function connectionOf(
       } catch (cause) {
         signal.throwIfAborted();
         if (isSessionLost(cause)) throw new SessionLost(reasonOf(cause, timeout), { cause });
-        throw new McpFailure(reasonOf(cause, timeout), { cause });
+        const hint = cause instanceof UnauthorizedError ? `; sign in again: svc mcp login ${label}` : "";
+        throw new McpFailure(reasonOf(cause, timeout) + hint, { cause });
       }
     },
     async close() {

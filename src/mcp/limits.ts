@@ -29,3 +29,6 @@ export const MCP_PAGE_SERVERS_OF_CALLER_MAX = 16;
 export const MCP_PAGE_CALLS_MAX = 4;
 /** Depth of a tool's JSON schema; deeper levels are unconstrained. */
 export const MCP_SCHEMA_DEPTH_MAX = 32;
+/** Characters of an access token, and of the scopes that a server asks for. */
+export const MCP_TOKEN_CHARS_MAX = 16 * 1024;
+export const MCP_SCOPE_CHARS_MAX = 4096;

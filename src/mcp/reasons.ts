@@ -7,7 +7,7 @@ import {
   SdkHttpError,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { visibleText } from "../core/visible-text.ts";
+import { visibleLine } from "../core/visible-text.ts";
 import { MCP_WORDS_CHARS_MAX } from "./limits.ts";
 import { McpFailure } from "./failure.ts";
 
@@ -76,8 +76,5 @@ function messageIn(body: unknown): string | undefined {
 
 /** One line of limited length, without addresses. */
 function brief(words: string): string {
-  const line = visibleText(words)
-    .replaceAll(/\s+/g, " ")
-    .replaceAll(/\b[a-z]+:\/\/\S+/gi, "[address]");
-  return line.length <= MCP_WORDS_CHARS_MAX ? line : `${line.slice(0, MCP_WORDS_CHARS_MAX)}…`;
+  return visibleLine(words, MCP_WORDS_CHARS_MAX).replaceAll(/\b[a-z]+:\/\/\S+/gi, "[address]");
 }

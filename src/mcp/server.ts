@@ -15,7 +15,7 @@ import { McpFailure } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
 
-export interface McpServerDeps extends StdioDeps, Pick<ConnectDeps, "fetch" | "signIns"> {
+export interface McpServerDeps extends StdioDeps, Pick<ConnectDeps, "fetch" | "fetchFor" | "signIns"> {
   readonly log: (line: string) => void;
 }
 

@@ -13,7 +13,7 @@ import { McpServer } from "./server.ts";
 import { toolNames } from "./tool-names.ts";
 import type { McpTool } from "./types.ts";
 
-export interface McpServersDeps extends Pick<ConnectDeps, "fetch" | "signIns"> {
+export interface McpServersDeps extends Pick<ConnectDeps, "fetch" | "fetchFor" | "signIns"> {
   /** svc's environment; server processes get only INHERITED. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: (line: string) => void;
@@ -51,7 +51,7 @@ export class McpServers {
   private readonly unnamed = new Map<McpServer, readonly string[]>(); // faults of names, by server
 
   /** Starts to connect. */
-  constructor(config: McpConfig, { environment, log, fetch, signIns }: McpServersDeps) {
+  constructor(config: McpConfig, { environment, log, fetch, fetchFor, signIns }: McpServersDeps) {
     this.config = config;
     this.log = log;
     this.gate = new Semaphore(config.callsMax);
@@ -64,7 +64,7 @@ export class McpServers {
       log,
       orphans: this.orphans,
       environment: Object.fromEntries(inherited),
-      ...defined({ fetch, signIns }),
+      ...defined({ fetch, fetchFor, signIns }),
     };
     this.servers = config.servers.map((server) => new McpServer(server, deps));
   }

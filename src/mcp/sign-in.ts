@@ -13,6 +13,8 @@ import type {
 } from "@modelcontextprotocol/client";
 import { defined } from "../core/defined.ts";
 import { writePrivateFile } from "../core/private-file.ts";
+import { McpFailure } from "./failure.ts";
+import { MCP_SCOPE_CHARS_MAX, MCP_TOKEN_CHARS_MAX } from "./limits.ts";
 
 /** One file for each address of a server, in a folder of the user. */
 export class SignIns {
@@ -26,6 +28,11 @@ export class SignIns {
   of(url: string): SignIn | undefined {
     const signIn = new SignIn(this.fileOf(url));
     return signIn.tokens() === undefined ? undefined : signIn;
+  }
+
+  /** Scopes that the server asked for since the sign-in; undefined if it asked for none. */
+  wantedScope(url: string): string | undefined {
+    return new SignIn(this.fileOf(url)).wantedScope;
   }
 
   /** A new sign-in that replaces the one at a server when it has its tokens. */
@@ -54,6 +61,8 @@ interface Redirect {
 interface Kept {
   readonly client?: StoredOAuthClientInformation;
   readonly tokens?: StoredOAuthTokens;
+  /** Scopes that the server asked for after these tokens. */
+  readonly wantedScope?: string;
 }
 
 /** A registration at an authorization server and its tokens, which the SDK reads and renews. */
@@ -95,7 +104,13 @@ export class SignIn implements OAuthClientProvider {
     return this.kept().client;
   }
 
+  get wantedScope(): string | undefined {
+    return this.kept().wantedScope;
+  }
+
   saveClientInformation(client: StoredOAuthClientInformation): void {
+    const { client_id: id } = client;
+    if (!isHeaderText(id)) throw new McpFailure("its registration has no client_id that can be sent");
     this.keep({ ...this.kept(), client });
   }
 
@@ -104,14 +119,20 @@ export class SignIn implements OAuthClientProvider {
   }
 
   saveTokens(tokens: StoredOAuthTokens): void {
-    const whole = { ...this.kept(), tokens };
+    const { client } = this.kept();
+    const whole = { ...defined({ client }), tokens: checkedTokens(tokens) };
     this.begun = undefined;
     this.keep(whole);
   }
 
-  /** Without a person the sign-in is over: the SDK throws, and `svc mcp login` begins a new one. */
+  /** Without a person the sign-in is over: the SDK throws, and `svc mcp login` begins a new one, with the scopes of this page. */
   redirectToAuthorization(page: URL): void {
-    this.redirect?.open(page);
+    if (this.redirect !== undefined) {
+      if (!isSafePage(page)) throw new McpFailure("its sign-in page is not at an https address");
+      return this.redirect.open(page);
+    }
+    const wantedScope = page.searchParams.get("scope") ?? "";
+    if (isScope(wantedScope) && wantedScope !== this.wantedScope) this.keep({ ...this.kept(), wantedScope });
   }
 
   saveCodeVerifier(verifier: string): void {
@@ -123,6 +144,7 @@ export class SignIn implements OAuthClientProvider {
   }
 
   saveDiscoveryState(state: OAuthDiscoveryState): void {
+    if (this.redirect !== undefined) checkMethods(state);
     this.discovered = state;
   }
 
@@ -131,10 +153,10 @@ export class SignIn implements OAuthClientProvider {
   }
 
   invalidateCredentials(scope: "all" | "client" | "tokens" | "verifier" | "discovery"): void {
-    const { client, tokens } = this.kept();
+    const { client, tokens, wantedScope } = this.kept();
     if (scope === "all" || scope === "discovery") this.discovered = undefined;
-    if (scope === "all" || scope === "client") this.keep({});
-    else if (scope === "tokens" && tokens !== undefined) this.keep(defined({ client }));
+    if (scope === "all" || scope === "client") this.keep(defined({ wantedScope }));
+    else if (scope === "tokens" && tokens !== undefined) this.keep(defined({ client, wantedScope }));
   }
 
   private kept(): Kept {
@@ -150,4 +172,38 @@ export class SignIn implements OAuthClientProvider {
     if (this.begun === undefined) writePrivateFile(this.file, `${JSON.stringify(kept)}\n`);
     else this.begun = kept;
   }
+}
+
+/** What a header can carry: visible ASCII, of limited length. */
+function isHeaderText(text: unknown, charsMax = MCP_TOKEN_CHARS_MAX): boolean {
+  return typeof text === "string" && text.length <= charsMax && /^[!-~]+$/.test(text);
+}
+
+function isScope(text: string): boolean {
+  return text.length <= MCP_SCOPE_CHARS_MAX && /^[ -~]+$/.test(text);
+}
+
+/** Throws McpFailure for tokens that cannot be sent as a bearer's (RFC 6750). */
+function checkedTokens(tokens: StoredOAuthTokens): StoredOAuthTokens {
+  const { access_token: access, refresh_token: refresh, token_type: type, scope } = tokens;
+  if (type.toLowerCase() !== "bearer") throw new McpFailure("its token is not of the type Bearer");
+  if (!isHeaderText(access) || (refresh !== undefined && !isHeaderText(refresh)))
+    throw new McpFailure(`its token is not visible ASCII of at most ${MCP_TOKEN_CHARS_MAX} characters`);
+  if (scope !== undefined && scope !== "" && !isScope(scope))
+    throw new McpFailure("its token has scopes that cannot be sent");
+  return tokens;
+}
+
+/** The page opens in a person's browser: https, or http on this machine. */
+function isSafePage({ protocol, hostname }: URL): boolean {
+  const isHere = hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
+  return protocol === "https:" || (protocol === "http:" && isHere);
+}
+
+/** MCP 2025-11-25: without the methods in its metadata a server does not support PKCE, and clients must refuse it. */
+function checkMethods({ authorizationServerMetadata: metadata }: OAuthDiscoveryState): void {
+  if (metadata === undefined || metadata.code_challenge_methods_supported?.includes("S256") === true) return;
+  throw new McpFailure(
+    "its metadata do not say that it supports PKCE with S256 (code_challenge_methods_supported)",
+  );
 }

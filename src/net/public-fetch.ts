@@ -48,6 +48,8 @@ interface Address {
 export interface PublicFetchOptions {
   /** Permits loopback addresses. For tests only; no setting sets it. */
   readonly allowLoopback?: boolean;
+  /** Addresses that are permitted; default: public ones. */
+  readonly isAllowed?: (address: string) => boolean;
   /** Resolver of host names; default: the system's. */
   readonly resolve?: (host: string) => Promise<readonly Address[]>;
 }
@@ -116,8 +118,9 @@ type AddressesOf = (host: string) => Promise<readonly Address[]>;
 /** Resolves host names; refuses those that are not on the public internet. */
 function addressCheck(options: PublicFetchOptions): AddressesOf {
   const resolve = options.resolve ?? ((host) => lookUp(host, { all: true }));
-  const isAllowed = (address: string): boolean =>
+  const isUsual = (address: string): boolean =>
     isPublicAddress(address) || (options.allowLoopback === true && isLoopbackAddress(address));
+  const { isAllowed = isUsual } = options;
   return async (host) => {
     const found = await resolve(host);
     if (found.length > 0 && found.every(({ address }) => isAllowed(address))) return found;

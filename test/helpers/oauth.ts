@@ -10,14 +10,29 @@ export interface OAuthDemo extends HttpDemo {
   revoke(): void;
   /** Grants by type, as they were asked for. */
   readonly grants: string[];
+  /** Scopes that sign-in pages were opened with. */
+  readonly scopes: (string | null)[];
 }
+
+const WELL_KNOWN = "/.well-known/oauth-protected-resource/mcp";
 
 export interface OAuthDemoOptions {
-  /** The person refuses. */
-  readonly denies?: boolean;
+  /** The person refuses, in these words. */
+  readonly denies?: boolean | string;
+  /** Path of the metadata of the tools, which the refusal of a request names; default: the well-known one. */
+  readonly metadataPath?: string;
+  /** Scope that the refusal of a request names. */
+  readonly scope?: string;
+  /** Scope that calls of tools need. */
+  readonly callScope?: string;
+  /** Fields of the authorization server's metadata, and of its answers with tokens, in place of the usual ones. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly tokens?: Readonly<Record<string, unknown>>;
 }
 
-export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo {
+export function oauthDemo(options: OAuthDemoOptions = {}): OAuthDemo {
+  const { denies = false, metadataPath = WELL_KNOWN, scope, callScope } = options;
+  const scopes: (string | null)[] = [];
   const challenges = new Map<string, { readonly challenge: string | null; readonly redirect: string }>();
   const access = new Set<string>();
   const refresh = new Set<string>();
@@ -30,12 +45,13 @@ export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo 
       return new Response("unknown client or address", { status: 400 });
     const back = new URL(redirect);
     back.searchParams.set("state", query.get("state") ?? "");
-    if (denies) back.searchParams.set("error", "access_denied");
-    else {
-      const code = crypto.randomUUID();
-      challenges.set(code, { challenge: query.get("code_challenge"), redirect });
-      back.searchParams.set("code", code);
-    }
+    scopes.push(query.get("scope"));
+    if (denies !== false) back.searchParams.set("error", "access_denied");
+    if (typeof denies === "string") back.searchParams.set("error_description", denies);
+    if (denies !== false) return Response.redirect(back.href, 302);
+    const code = crypto.randomUUID();
+    challenges.set(code, { challenge: query.get("code_challenge"), redirect });
+    back.searchParams.set("code", code);
     return Response.redirect(back.href, 302);
   };
 
@@ -48,7 +64,14 @@ export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo 
     const tokens = { access_token: crypto.randomUUID(), refresh_token: crypto.randomUUID() };
     access.add(tokens.access_token);
     refresh.add(tokens.refresh_token);
-    return Response.json({ ...tokens, token_type: "Bearer", expires_in: 3600 });
+    const granted = scopes.at(-1) ?? undefined;
+    return Response.json({
+      ...tokens,
+      token_type: "Bearer",
+      expires_in: 3600,
+      scope: granted,
+      ...options.tokens,
+    });
   };
 
   const isProven = (form: URLSearchParams): boolean => {
@@ -64,8 +87,7 @@ export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo 
   const guard = async (request: Request): Promise<Response | undefined> => {
     const url = new URL(request.url);
     switch (url.pathname) {
-      case "/.well-known/oauth-protected-resource":
-      case "/.well-known/oauth-protected-resource/mcp":
+      case metadataPath:
         return Response.json({ resource: `${url.origin}/mcp`, authorization_servers: [url.origin] });
       case "/.well-known/oauth-authorization-server":
         return Response.json({
@@ -76,6 +98,7 @@ export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo 
           response_types_supported: ["code"],
           code_challenge_methods_supported: ["S256"],
           token_endpoint_auth_methods_supported: ["none"],
+          ...options.metadata,
         });
       case "/register": {
         const client = (await request.json()) as { redirect_uris: readonly string[] };
@@ -89,10 +112,17 @@ export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo 
         return grant(request);
       default: {
         const token = /^Bearer (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
-        if (token !== undefined && access.has(token)) return undefined;
-        const metadata = `${url.origin}/.well-known/oauth-protected-resource/mcp`;
-        const headers = { "www-authenticate": `Bearer resource_metadata="${metadata}"` };
-        return new Response("sign in", { status: 401, headers });
+        const challenge = (words: string): Record<string, string> => ({
+          "www-authenticate": `Bearer ${words}resource_metadata="${url.origin}${metadataPath}"`,
+        });
+        if (token === undefined || !access.has(token)) {
+          const headers = challenge(scope === undefined ? "" : `scope="${scope}", `);
+          return new Response("sign in", { status: 401, headers });
+        }
+        const isEnough = callScope === undefined || (scopes.at(-1) ?? "").split(" ").includes(callScope);
+        if (isEnough || !(await request.clone().text()).includes("tools/call")) return undefined;
+        const headers = challenge(`error="insufficient_scope", scope="${callScope}", `);
+        return new Response("more rights", { status: 403, headers });
       }
     }
   };
@@ -102,5 +132,5 @@ export function oauthDemo({ denies = false }: OAuthDemoOptions = {}): OAuthDemo 
     access.clear();
     refresh.clear();
   };
-  return Object.assign(httpDemo({ guard }), { expire, revoke, grants });
+  return Object.assign(httpDemo({ guard }), { expire, revoke, grants, scopes });
 }

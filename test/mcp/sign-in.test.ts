@@ -1,13 +1,13 @@
 // Signing in to a remote MCP server, with an authorization server that behaves like a real one.
 
-import { expect, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type LoginDeps, logIn } from "../../src/mcp/login.ts";
 import { SignIns } from "../../src/mcp/sign-in.ts";
 import { failure } from "../helpers/failure.ts";
 import { httpDemo, testServers, textOf } from "../helpers/mcp.ts";
-import { oauthDemo, type OAuthDemo } from "../helpers/oauth.ts";
+import { oauthDemo, type OAuthDemo, type OAuthDemoOptions } from "../helpers/oauth.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
 
@@ -120,4 +120,78 @@ test("the page that leads back is answered; a foreign one is refused", async () 
   expect((await fetch(new URL("/other", back))).status).toBe(404);
   expect(await (await fetch(page)).text()).toContain("You are signed in");
   await done;
+});
+
+describe("what the refusal of a request names", () => {
+  test("is where the metadata are, and the scopes", async () => {
+    const demo = oauthDemo({ metadataPath: "/elsewhere/metadata", scope: "tools:read files" });
+    const { signIns } = folder();
+    await login(demo, signIns);
+    expect(demo.scopes).toEqual(["tools:read files"]);
+    expect((await connected(demo, signIns)).connected).toBe(1);
+  });
+
+  test("is asked for by the next sign-in, where a call needs it", async () => {
+    const demo = oauthDemo({ scope: "list", callScope: "call" });
+    const { signIns } = folder();
+    await login(demo, signIns);
+    const servers = await connected(demo, signIns);
+    expect(JSON.stringify(await servers.ask("echo", { text: "one" }))).toContain("svc mcp login tracker");
+    await login(demo, signIns);
+    expect(demo.scopes).toEqual(["list", "list call"]);
+    const later = await connected(demo, signIns);
+    expect(textOf(await later.ask("echo", { text: "two" }))).toBe("two");
+  });
+});
+
+const LONG = "x".repeat(20_000);
+
+describe("a sign-in is refused, and nothing is stored, where", () => {
+  test.each<[string, OAuthDemoOptions, string]>([
+    [
+      "PKCE is not promised",
+      { metadata: { code_challenge_methods_supported: undefined } },
+      "supports PKCE with S256",
+    ],
+    [
+      "only plain PKCE is",
+      { metadata: { code_challenge_methods_supported: ["plain"] } },
+      "supports PKCE with S256",
+    ],
+    [
+      "the page is a file",
+      { metadata: { authorization_endpoint: "file:///etc/passwd" } },
+      "not at an https address",
+    ],
+    [
+      "the page is not https",
+      { metadata: { authorization_endpoint: "http://example.com/a" } },
+      "not at an https address",
+    ],
+    ["the token is of another type", { tokens: { token_type: "mac" } }, "not of the type Bearer"],
+    ["the token breaks the header", { tokens: { access_token: "a\r\nX: 1" } }, "not visible ASCII"],
+    [
+      "the token is long",
+      { tokens: { access_token: LONG } },
+      "not visible ASCII of at most 16384 characters",
+    ],
+    ["the token for renewals is long", { tokens: { refresh_token: LONG } }, "not visible ASCII"],
+    [
+      "it says so with escapes",
+      { denies: "\u001B]0;PWNED\u0007\u001B[2J no" },
+      "the server refused: ]0;PWNED[2J no",
+    ],
+    ["it says so at length", { denies: "A".repeat(6000) }, `the server refused: ${"A".repeat(200)}…`],
+  ])("%s", async (_, options, words) => {
+    const { path, signIns } = folder();
+    const pages: string[] = [];
+    const show = (page: string): void =>
+      void fetch(page).then(async (answer) => pages.push(await answer.text()));
+    const message = await failure(login(oauthDemo(options), signIns, { show }));
+    expect(message).toContain(words);
+    expect(message).not.toMatch(/\p{Cc}/u);
+    expect(existsSync(path)).toBe(false);
+    await until("the browser is told", () => !/token|escapes|length/.test(_) || pages.length === 1);
+    expect(pages.join()).not.toContain("You are signed in");
+  });
 });
