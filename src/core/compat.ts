@@ -14,6 +14,7 @@ export const COMPAT_KINDS = [
   "reasoning_effort",
   "file_list",
   "whole_file",
+  "image_form",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
 

@@ -247,10 +247,9 @@ const Ranking = Type.Object(
   { results: maybe(Scores), data: maybe(Scores), usage: Type.Optional(Type.Unknown()) },
   OPEN,
 );
-const Images = Type.Object(
-  { data: Type.Array(Type.Object({ b64_json: Type.String({ minLength: 1 }) }, OPEN), { minItems: 1 }) },
-  OPEN,
-);
+const Image = Type.Object({ b64_json: maybe(Type.String()), url: maybe(Type.String()) }, OPEN);
+export type WireImage = Static<typeof Image>;
+const Images = Type.Object({ data: Type.Array(Image, { minItems: 1 }) }, OPEN);
 const Tokenized = Type.Object({ count: maybe(Count), tokens: maybe(Type.Array(Type.Unknown())) }, OPEN);
 const Template = Type.Object({ prompt: Type.String() }, OPEN);
 const Counted = Type.Object({ input_tokens: Count }, OPEN);

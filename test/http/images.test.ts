@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import type { HostedTool } from "../../src/core/compat.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Draw, ImageRequest } from "../../src/core/image.ts";
 import { testApp } from "../helpers/app.ts";
@@ -36,8 +37,56 @@ test("every field has its default, and what is to be ignored is", async () => {
   expect(seen).toEqual([
     standard,
     standard,
-    { model: "m", prompt: "a cat", count: 2, width: 64, height: 32 },
+    { model: "m", prompt: "a cat", count: 2, width: 64, height: 32, seed: 4 },
   ]);
+});
+
+test.each([
+  [{ stream: true }, "stream"],
+  [{ output_format: "webp" }, "output_format"],
+  [{ seed: "x" }, "seed"],
+])("%j is refused, not forgotten", async (extra, param) => {
+  const response = await drawWith(oneEach).post(PATH, { prompt: "a", ...extra });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: { param } });
+});
+
+describe("as OpenAI's clients have it, with compat = clients", () => {
+  const hosted = new Set<HostedTool>();
+  const asClients = (draw: Draw = oneEach) =>
+    testApp(undefined, { draw, compat: { mode: "clients", hosted } });
+  const PROXIED = { host: "svc.example:8443", "x-forwarded-proto": "https" };
+
+  test("size, base64 alone, and URLs that can be fetched", async () => {
+    const seen: ImageRequest[] = [];
+    const app = asClients((request, signal) => {
+      seen.push(request);
+      return oneEach(request, signal);
+    });
+    const inline = await app.post(PATH, { prompt: "a", size: "256x128", response_format: "b64_json" });
+    expect(await inline.json()).toMatchObject({ data: [{ b64_json: PNG }] });
+    expect(inline.headers.get("x-svc-compat")).toBe("image_form");
+    const named = await app.post(PATH, { prompt: "a", size: "auto" }, { headers: PROXIED });
+    const url = "https://svc.example:8443/v1/images/files/image-0.png";
+    expect(await named.json()).toMatchObject({ data: [{ url }] });
+    expect(seen).toMatchObject([
+      { width: 256, height: 128 },
+      { width: 1280, height: 720 },
+    ]);
+  });
+
+  test.each(["512", "0x512", "99999x9", "2048x4096", 512, "512x512px"])(
+    "size %p is refused by name",
+    async (size) => {
+      const response = await asClients().post(PATH, { prompt: "a", size });
+      expect(response.status).toBe(400);
+    },
+  );
+
+  test("size beside width is a contradiction", async () => {
+    const response = await asClients().post(PATH, { prompt: "a", size: "64x64", width: 64 });
+    expect(await response.json()).toMatchObject({ error: { code: "contradictory_fields", param: "size" } });
+  });
 });
 
 test.each(["Url", "url", undefined])(

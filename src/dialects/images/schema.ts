@@ -45,7 +45,14 @@ export const ImageGenerationRequest = Type.Object(
     width: edge("Width", DEFAULT_WIDTH),
     height: edge("Height", DEFAULT_HEIGHT),
     response_format: orNull(ImageGenerationResponseFormat),
-    size: Type.Optional(Type.Unknown({ description: "Not supported; send `width` and `height`." })),
+    size: Type.Optional(
+      Type.Unknown({
+        description: "With `compat = clients`, `512x512` or `auto`; else send `width` and `height`.",
+      }),
+    ),
+    seed: orNull(Type.Integer({ description: "Seed of the first image; random by default." })),
+    output_format: orNull(Type.Literal("png", { description: "The one format that there is." })),
+    stream: orNull(Type.Literal(false, { description: "Images are not streamed." })),
     quality: ignored,
     style: ignored,
     steps: ignored,
@@ -65,9 +72,15 @@ export type ImageGenerationRequest = Static<typeof ImageGenerationRequest>;
 
 const ImageData = Type.Object(
   {
-    url: Type.Optional(Type.String({ description: "Name of the PNG file on the server." })),
+    url: Type.Optional(
+      Type.String({ description: "Name of the PNG file on the server; with `compat = clients`, its URL." }),
+    ),
     content_url: Type.Optional(Type.String({ description: "URL path of the file on this server." })),
-    b64_json: Type.Optional(Type.String({ description: "The PNG file as a `data:image/png;base64,` URL." })),
+    b64_json: Type.Optional(
+      Type.String({
+        description: "The PNG file as a `data:image/png;base64,` URL; with `compat = clients`, base64 alone.",
+      }),
+    ),
   },
   { $id: "ImageData" },
 );

@@ -258,7 +258,7 @@ export function capTokens(cap: number | null | undefined): number | undefined {
 }
 
 /** Negative and 64-bit seeds are valid on the wire: [-2^63, 2^64) maps into [0, 2^53). */
-function foldSeed(seed: number): number {
+export function foldSeed(seed: number): number {
   const rest = seed % SEED_RANGE;
   return rest < 0 ? rest + SEED_RANGE : rest;
 }

@@ -7,6 +7,7 @@ import type { ImageRequest } from "../../core/image.ts";
 import { parseImageRequest } from "../../dialects/images/request.ts";
 import { imageBody, type SentImage } from "../../dialects/images/response.ts";
 import { ImageGenerationRequest, ImageGenerationResponse } from "../../dialects/images/schema.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readModelRequest } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
@@ -44,12 +45,21 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerImages(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseImageRequest(await readModelRequest(deps, request));
+  const call = parseImageRequest(await readModelRequest(deps, request), requestCompat(deps));
   const images: SentImage[] = [];
   for await (const png of drawn(deps, call.request, request.signal)) {
     images.push(call.asFiles ? await asFile(deps, png) : { type: "inline", png });
   }
-  return Response.json(imageBody(images, Math.floor(Date.now() / 1000)));
+  const created = Math.floor(Date.now() / 1000);
+  return Response.json(
+    imageBody(images, { created, ...(call.form === "clients" ? { origin: originOf(request) } : {}) }),
+  );
+}
+
+/** This server's address as the client has it, behind a proxy too. It tells the client alone, so its headers may say what they want. */
+function originOf({ headers }: Request): string {
+  const scheme = headers.get("x-forwarded-proto") === "https" ? "https" : "http";
+  return `${scheme}://${headers.get("host") ?? "localhost"}`;
 }
 
 /** The images as they are ready, PNG in base64. Throws when fewer than requested are generated. */
