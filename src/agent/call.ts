@@ -7,10 +7,12 @@ import { ServiceError } from "../core/error.ts";
 import type { Files } from "../core/files.ts";
 import type { Message, TextPart } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
-import { keepFile } from "./keep-file.ts";
+import { earlierFiles, keepFile } from "./keep-file.ts";
 import type { MadeCall } from "./pass.ts";
 import { permit, type Permit } from "./permission.ts";
-import { refusedProgress, resultContent } from "./progress.ts";
+import { PARALLEL_CALLS_MAX } from "./limits.ts";
+import { refusedProgress, resultContent, wellFormed } from "./progress.ts";
+import { type CallPlace, Reports } from "./reports.ts";
 import type { MediaBudget } from "./input-media.ts";
 import { modelText, perceivedMedia } from "./model-text.ts";
 import { type ServerTool, ToolFailure, type ToolOutcome } from "./tool.ts";
@@ -41,39 +43,79 @@ export class ToolCaller {
   /** Identifies the answer in the ids of its files. */
   private readonly runId = randomBytes(6).toString("hex");
   private readonly produced = new Set<string>();
+  /** Names of the tools that the conversation has called. */
+  private readonly ran: Set<string>;
+  private readonly reports = new Reports();
   private round = 0;
   private filesOfRound = 0;
 
   constructor(deps: CallDeps) {
     this.deps = deps;
+    const { messages } = deps.permit.session;
+    this.ran = new Set(messages.flatMap(({ role, name }) => (role === "tool" ? (name ?? []) : [])));
   }
 
-  /** Executes a call; `round` counts from 1. Returns the tool message; undefined if the call was cancelled. */
-  async *call(
-    made: MadeCall,
-    tool: ServerTool | undefined,
+  /**
+   * Executes the calls of a round, which counts from 1: independent neighbours at the same time, all others one after another.
+   * Returns their tool messages in the order of the calls; undefined if the answer was cancelled.
+   */
+  async *callAll(
+    made: readonly MadeCall[],
+    toolOf: (name: string) => ServerTool | undefined,
     round: number,
     signal: AbortSignal,
-  ): AsyncGenerator<AgentEvent, Message | undefined> {
+  ): AsyncGenerator<AgentEvent, readonly Message[] | undefined> {
     if (round !== this.round) this.filesOfRound = 0;
     this.round = round;
+    const messages: Message[] = [];
+    const calls = made.map((call) => ({ call, tool: toolOf(call.name) }));
+    for (const group of groupsOf(calls)) {
+      const begun: Begun[] = [];
+      for (const { call, tool } of group) {
+        const one = yield* this.begin(call, tool, signal);
+        if (one === undefined) return undefined;
+        begun.push(one);
+      }
+      for (const one of begun) {
+        const outcome = yield* this.reports.during(one.outcome);
+        if (signal.aborted) return undefined;
+        messages.push(yield* this.finish(one, outcome));
+      }
+    }
+    return messages;
+  }
+
+  /** Shows a call and begins it, unless it is refused. Undefined if the answer was cancelled. */
+  private async *begin(
+    made: MadeCall,
+    tool: ServerTool | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, Begun | undefined> {
+    const { round } = this;
     const args = parsed(made.arguments);
-    const calling: ToolProgress = tool?.calling(args) ?? { tool_type: "custom", arguments: made.arguments };
+    const calling = wellFormed<ToolProgress>(
+      tool?.calling(args) ?? { tool_type: "custom", arguments: made.arguments },
+    );
     const at = { round, callId: made.id, toolName: made.name, arguments: made.arguments };
     yield { type: "tool_calling", ...at, data: calling };
     const refusal = yield* this.refusal(made, tool, args, signal);
     if (signal.aborted) return undefined;
     const outcome =
       refusal !== undefined || tool === undefined
-        ? refused(calling, made.name, refusal ?? unknownTool(made.name))
-        : await this.run(tool, args, calling, signal);
-    if (signal.aborted) return undefined;
+        ? Promise.resolve(refused(calling, made.name, refusal ?? unknownTool(made.name)))
+        : this.run(tool, { args, calling, at }, signal);
+    return { made, at, outcome };
+  }
+
+  /** Stores the files of a call, shows its result, and returns its message for the model. */
+  private async *finish({ made, at }: Begun, outcome: ToolOutcome): AsyncGenerator<AgentEvent, Message> {
     const result: Result = { ...outcome, stored: yield* this.keep(outcome.files ?? [], made.name) };
+    const data = wellFormed(result.data);
     yield {
       type: "tool_complete",
       ...at,
-      data: result.data,
-      resultContent: resultContent(result.data),
+      data,
+      resultContent: resultContent(data),
       images: result.images ?? [],
       fileIds: result.stored.map(({ id }) => id),
     };
@@ -99,16 +141,22 @@ export class ToolCaller {
 
   private async run(
     tool: ServerTool,
-    args: unknown,
-    calling: ToolProgress,
+    { args, calling, at }: Asked,
     signal: AbortSignal,
   ): Promise<ToolOutcome> {
     const { permit, inputs, requested } = this.deps;
+    const { spec, folderOf = [spec.name] } = tool;
+    const { name } = spec;
     const context = {
       sessionId: permit.session.key,
+      isBrief: !permit.session.isNamed,
+      ranBefore: this.ran.has(name),
+      earlier: () => earlierFiles(this.deps.files, permit.session.key, folderOf),
       inputs,
-      required: requested.filter(({ name }) => !this.produced.has(name)),
+      required: requested.filter((file) => !this.produced.has(file.name)),
+      report: (message: string) => this.reports.add(at, message.toWellFormed()),
     };
+    this.ran.add(name);
     try {
       return await tool.run(args, context, signal);
     } catch (thrown) {
@@ -141,6 +189,37 @@ export class ToolCaller {
     }
     return stored;
   }
+}
+
+/** A call that runs. */
+interface Begun {
+  readonly made: MadeCall;
+  readonly at: CallPlace;
+  /** Never rejects. */
+  readonly outcome: Promise<ToolOutcome>;
+}
+
+interface Asked {
+  readonly args: unknown;
+  readonly calling: ToolProgress;
+  readonly at: CallPlace;
+}
+
+interface Planned {
+  readonly call: MadeCall;
+  readonly tool: ServerTool | undefined;
+}
+
+/** Neighbours that may run at the same time, in groups of limited size; the others alone. */
+function groupsOf(calls: readonly Planned[]): readonly (readonly Planned[])[] {
+  const groups: Planned[][] = [];
+  for (const planned of calls) {
+    const last = groups.at(-1);
+    const isFree = last !== undefined && last.length < PARALLEL_CALLS_MAX;
+    if (isFree && [...last, planned].every(({ tool }) => tool?.isIndependent === true)) last.push(planned);
+    else groups.push([planned]);
+  }
+  return groups;
 }
 
 interface Refused {

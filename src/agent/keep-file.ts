@@ -1,9 +1,10 @@
-// Saves files of tools in the file store.
+// Saves files of tools in the file store, and finds those of earlier calls.
 
 import type { FileObject } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile } from "../core/files.ts";
-import type { ProducedFile } from "../exec/types.ts";
+import type { InputFile, ProducedFile } from "../exec/types.ts";
+import { EARLIER_FILES_MAX } from "./limits.ts";
 
 /** Origin of a file. */
 export interface FilePlace {
@@ -37,4 +38,20 @@ export async function keepFile(
     if (!(error instanceof ServiceError)) throw error;
     return files.object(files.addFailure(known, { code: error.code, message: error.message }));
   }
+}
+
+/** Files of a session that tools produced: of each name the newest whose content is still there, the newest names only. */
+export function earlierFiles(
+  files: Files,
+  sessionId: string,
+  tools: readonly string[],
+): readonly InputFile[] {
+  const newest = new Map<string, InputFile>();
+  for (const { id, name, purpose, source } of files.list(sessionId)) {
+    const body = purpose === "agent_output" && tools.includes(source.tool) ? files.body(id) : undefined;
+    if (body === undefined) continue;
+    newest.delete(name); // re-added as the youngest
+    newest.set(name, { id, name, body });
+  }
+  return [...newest.values()].slice(-EARLIER_FILES_MAX);
 }

@@ -21,3 +21,10 @@ export const APPROVAL_WAIT_MS = 300_000;
 export const DISPATCH_ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** Characters of an MCP tool's description for models with a small context. */
 export const MCP_BRIEF_CHARS = 120;
+/** Files of earlier calls that are put into a new working directory. */
+export const EARLIER_FILES_MAX = 256;
+/** Calls of a round that run at the same time. */
+export const PARALLEL_CALLS_MAX = 10;
+/** Rounds with equal calls and results after which the model is told, and after which it gets no more tools. */
+export const EQUAL_ROUNDS_NOTED = 4;
+export const EQUAL_ROUNDS_MAX = 16;

@@ -23,6 +23,7 @@ import type { InputFilesDeps } from "./input-files.ts";
 import { type MadeCall, Pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
+import { Repeats } from "./repeats.ts";
 import { shortenResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
@@ -143,6 +144,7 @@ class Loop {
   /** Messages of this answer: the model's and tool results. */
   private turn: Message[] = [];
   private cost: Cost = NO_COST;
+  private readonly repeats = new Repeats();
 
   constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
     this.task = task;
@@ -179,19 +181,27 @@ class Loop {
       const own = this.serverCalls(made, round);
       const clients = made.calls.filter(({ isClients }) => isClients);
       this.turn.push(assistantMessage(this.withAnswerPrefix(made, round), own.length > 0 ? own : clients));
-      for (const call of own) {
-        const toolMessage = yield* this.toolCaller.call(call, this.toolOf(call.name), round, this.signal);
-        if (toolMessage === undefined) return;
-        this.turn.push(toolMessage);
-      }
+      const toolOf = (name: string): ServerTool | undefined => this.toolOf(name);
+      const results = yield* this.toolCaller.callAll(own, toolOf, round, this.signal);
+      if (results === undefined) return;
+      this.turn.push(...this.repeats.noted(own, results));
       const isContinued = own.length > 0 && clients.length === 0;
       if (isContinued && this.tokensLeft() !== 0) continue;
       // Client calls go last: the client's tool results must follow them.
       if (own.length > 0 && clients.length > 0)
         this.turn.push(assistantMessage({ text: "", reasoning: "" }, clients));
+      if (this.isLast(round) && made.text.trim() === "" && clients.length === 0) yield this.cutNote(round);
       yield* this.end(made, isContinued);
       return;
     }
+  }
+
+  /** Instead of an empty answer: why no more tools were called. */
+  private cutNote(round: number): RunEvent {
+    const what = this.repeats.isStuck
+      ? "with the same call and the same result"
+      : "the limit of this request";
+    return { type: "text", choice: 0, text: `[No answer after ${round - 1} rounds of tool calls, ${what}.]` };
   }
 
   /** One pass; if tool results exceed the context, they are shortened and the pass is repeated. */
@@ -241,10 +251,10 @@ class Loop {
     return round > 1 || answerPrefix === undefined ? made : { ...made, text: answerPrefix + made.text };
   }
 
-  /** Past the round limit the model gets no tools, so it must answer. */
+  /** Past the round limit, and after many equal rounds, the model gets no tools, so it must answer. */
   private isLast(round: number): boolean {
     const { acts, roundsMax } = this.task.plan;
-    return acts && round > roundsMax;
+    return acts && (round > roundsMax || this.repeats.isStuck);
   }
 
   /** A required tool call applies to the first pass only; otherwise the model could never answer. */

@@ -41,8 +41,8 @@ export function refusedProgress(calling: ToolProgress, { status, message, text }
 export function resultContent(data: ToolProgress): string {
   switch (data.tool_type) {
     case "code_execution": {
-      const { stdout, stderr, exception } = data;
-      return lines({ stdout, stderr, exception });
+      const { stdout, stderr, exception, result } = data;
+      return lines({ stdout, stderr, exception, result });
     }
     case "shell": {
       const { stdout, stderr, exit_code, status, working_directory, timed_out } = data;
@@ -52,9 +52,9 @@ export function resultContent(data: ToolProgress): string {
       );
     }
     case "web_search": {
-      const { results_count: count, sources } = data;
+      const { results_count: count, sources, error } = data;
       const found = count === undefined ? "" : `${count} results\n`;
-      return (found + lines({ sources: sources?.join(", ") })).trimEnd();
+      return (found + lines({ sources: sources?.join(", "), error })).trimEnd();
     }
     case "custom":
       return data.content ?? "";
@@ -68,4 +68,14 @@ function lines(fields: Readonly<Record<string, string | undefined>>): string {
     .filter(([, value]) => value !== undefined && value !== "")
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n");
+}
+
+/** The data with U+FFFD in place of lone surrogates, which JSON of other programs may hold and UTF-8 cannot. */
+export function wellFormed<T extends ToolProgress>(data: T): T {
+  const json = JSON.stringify(data);
+  if (!/\\ud[89a-f][0-9a-f]{2}/i.test(json)) return data; // JSON escapes lone surrogates only
+  const whole: unknown = JSON.parse(json, (_key, value: unknown) =>
+    typeof value === "string" ? value.toWellFormed() : value,
+  );
+  return whole as T; // only texts within strings have changed
 }

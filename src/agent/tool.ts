@@ -16,10 +16,18 @@ export interface ToolAction {
 /** Session and files of a call. */
 export interface CallContext {
   readonly sessionId: string;
+  /** No request has named the session. */
+  readonly isBrief: boolean;
+  /** Whether the conversation has called the tool before. */
+  readonly ranBefore: boolean;
+  /** Files that earlier calls of the tool produced, newest version each. */
+  readonly earlier: () => readonly InputFile[];
   /** Files that came with the request, for tools with a working directory. */
   readonly inputs: readonly InputFile[];
   /** Files that the answer must still produce. */
   readonly required: readonly RequestedFile[];
+  /** Shows the client what the tool says of its progress. */
+  readonly report: (message: string) => void;
 }
 
 /** Result of a call. */
@@ -42,6 +50,10 @@ export interface ServerTool {
   readonly action: ToolAction;
   /** Whether calls have a working directory and can produce files. */
   readonly makesFiles?: true;
+  /** Whether calls of one round may run at the same time: they change nothing that the others see. */
+  readonly isIndependent?: true;
+  /** Names of the tools that share its working directory; absent: itself. */
+  readonly folderOf?: readonly string[];
   /** Whether the tool is optional: dropped, without an error, from a request that cannot have it. */
   readonly isHelper?: true;
   /** Data of the `calling` event. Never throws. */

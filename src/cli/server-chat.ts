@@ -209,7 +209,8 @@ function* agentEvents(name: string, body: unknown): Generator<AnswerEvent> {
   const { round, tool_name: toolName, phase, data } = body as ProgressBody;
   const at = { round, toolName, callId: "", arguments: "", data };
   if (phase === "calling") yield { type: "tool_calling", ...at };
-  else yield { type: "tool_complete", ...at, resultContent: "", images: [], fileIds: [] };
+  else if (phase === "complete")
+    yield { type: "tool_complete", ...at, resultContent: "", images: [], fileIds: [] };
 }
 
 interface ApprovalBody {
@@ -223,6 +224,6 @@ interface ApprovalBody {
 interface ProgressBody {
   readonly round: number;
   readonly tool_name: string;
-  readonly phase: "calling" | "complete";
+  readonly phase: "calling" | "running" | "complete";
   readonly data: ToolProgress;
 }

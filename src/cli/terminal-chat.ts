@@ -175,6 +175,7 @@ class Chat {
           break;
         }
         // Server tools are shown by their progress events; the others show nothing.
+        case "tool_progress":
         case "tool_call_start":
         case "tool_call_args":
         case "accepted":

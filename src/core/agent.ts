@@ -165,6 +165,9 @@ export type ToolProgress =
       readonly stdout?: string;
       readonly stderr?: string;
       readonly exception?: string;
+      /** Value of the last expression, as its repr, and its type. */
+      readonly result?: string;
+      readonly result_type?: string;
       readonly images_base64?: readonly string[];
       readonly video_frames_base64?: readonly string[];
       readonly video_frame_count?: number;
@@ -186,6 +189,8 @@ export type ToolProgress =
       readonly query?: string;
       readonly results_count?: number;
       readonly sources?: readonly string[];
+      /** Why nothing was found. */
+      readonly error?: string;
     }
   | { readonly tool_type: "custom"; readonly arguments?: string; readonly content?: string };
 
@@ -204,6 +209,8 @@ export type AgentEvent =
   /** Attached files that the model does not get whole; comes before anything it says. */
   | { readonly type: "input_cut"; readonly files: readonly CutFile[] }
   | ({ readonly type: "tool_calling"; readonly data: ToolProgress } & ToolCallAt)
+  /** What a running tool says of its progress. */
+  | ({ readonly type: "tool_progress"; readonly message: string } & ToolCallAt)
   | ({
       readonly type: "tool_complete";
       readonly data: ToolProgress;

@@ -8,6 +8,8 @@ export interface OpenSession {
   readonly id: string;
   /** Names it among the sessions of all keys: what belongs to it is kept under this. */
   readonly key: string;
+  /** Whether a request has named it. The others are the first to go when there are too many. */
+  readonly isNamed: boolean;
   /** The request's messages, with what only the server knows of the conversation in its place. */
   readonly messages: readonly InputMessage[];
   /** Whether actions of this kind are approved; what a kind is, agent/permission.ts says. */

@@ -1,9 +1,14 @@
 // Limits of Python and shell, with units and sources.
 
-/** Sessions with a Python interpreter, and with a shell folder; the longest idle one is evicted. */
+/**
+ * Sessions with a Python interpreter, and with a shell folder. The longest idle one that no request has named is evicted, else that
+ * of the client with the most.
+ */
 export const EXEC_SESSIONS_MAX = 64;
 /** Idle time after which a session's interpreter and folders are deleted, and time between two checks, milliseconds. */
 export const EXEC_IDLE_MS = 60 * 60_000;
+/** The same time for a session that no request has named, milliseconds. */
+export const EXEC_BRIEF_IDLE_MS = 10 * 60_000;
 export const EXEC_SWEEP_MS = 5 * 60_000;
 /** Time for an interrupted interpreter to answer, milliseconds. */
 export const PYTHON_INTERRUPT_MS = 3_000;

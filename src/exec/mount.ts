@@ -1,21 +1,46 @@
 // Writes input files and skills to a working directory. Running processes may have created links there: none is followed.
 
 import { constants } from "node:fs";
-import { chmod, copyFile, lstat, mkdir, mkdtemp, open, readdir, rename, unlink } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  lchown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  rename,
+  unlink,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { removeTree } from "../sandbox/removal.ts";
 import type { Workdir } from "../sandbox/types.ts";
 import { mountedNames, skillFolder } from "./names.ts";
-import type { InputFile, MountedSkill } from "./types.ts";
+import type { InputFile, MountedSkill, Renewal } from "./types.ts";
 
 /** Mounted files of a working directory. */
 export class Mounts {
   private readonly workdir: Workdir;
   private inputs = "";
   private skills = "";
+  private isNew: boolean;
 
-  constructor(workdir: Workdir) {
+  /** `isNew`: no call has run in the folder yet. */
+  constructor(workdir: Workdir, isNew: boolean) {
     this.workdir = workdir;
+    this.isNew = isNew;
+  }
+
+  /** Puts files of earlier calls into a new folder. Returns undefined if it is not new. */
+  async restore(earlier: () => readonly InputFile[]): Promise<Renewal | undefined> {
+    if (!this.isNew) return undefined;
+    this.isNew = false;
+    const restored: string[] = [];
+    for (const { name, body } of earlier()) {
+      if (await this.restoreOne(name, body)) restored.push(name);
+    }
+    return { restored };
   }
 
   /** Writes input files that differ from the last call's. Throws when a folder has the name. */
@@ -53,11 +78,35 @@ export class Mounts {
     this.skills = key;
   }
 
+  /** Whether the file was written: not where its content has expired, or something else has its name. */
+  private async restoreOne(name: string, body: Blob): Promise<boolean> {
+    const steps = name.split("/");
+    if (steps.some((step) => step === "" || step === "." || step === "..")) return false;
+    try {
+      const content = await body.bytes();
+      let folder = this.workdir.path;
+      for (const step of steps.slice(0, -1)) {
+        folder = join(folder, step);
+        await mkdir(folder, { mode: 0o755 }).catch(ignoreExisting);
+        if (!(await lstat(folder)).isDirectory()) return false;
+        if (this.workdir.uid !== undefined) await lchown(folder, this.workdir.uid, this.workdir.uid);
+      }
+      await this.create(join(this.workdir.path, name), content);
+      return true;
+    } catch {
+      return false; // the model is told which files are there
+    }
+  }
+
   private async write(name: string, content: Uint8Array): Promise<void> {
     const path = join(this.workdir.path, name);
     await unlink(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw new Error(`${name}: a folder of that name exists`, { cause: error });
     });
+    await this.create(path, content);
+  }
+
+  private async create(path: string, content: Uint8Array): Promise<void> {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await open(path, flags, 0o644);
     try {
@@ -67,6 +116,10 @@ export class Mounts {
       await file.close();
     }
   }
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
 }
 
 /** Copies files and folders without links, readable by all users. */

@@ -1,7 +1,9 @@
 // One resource for each session: created at the first call, used by one call at a time, closed after a long idle time.
 
+import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
-import { EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "./limits.ts";
+import { leastWorth } from "../core/least-worth.ts";
+import { EXEC_BRIEF_IDLE_MS, EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "./limits.ts";
 
 /** Resource of a session. */
 export interface Owned {
@@ -11,8 +13,18 @@ export interface Owned {
   close(): Promise<void>;
 }
 
+/** The session of a call. */
+export interface SessionOf {
+  readonly sessionId: string;
+  /** No request has named the session: its resource goes before others, and sooner. */
+  readonly isBrief?: boolean;
+}
+
 interface Entry<T> {
   readonly owned: T;
+  /** Who opened it: a key, else an address. */
+  readonly client: string;
+  isBrief: boolean;
   /** Settles with the latest call. */
   tail: Promise<void>;
   calls: number;
@@ -39,8 +51,9 @@ export class SessionMap<T extends Owned> {
   }
 
   /** Runs `work` after earlier calls of the session. Throws `queue_full` when all sessions are busy. */
-  async use<R>(sessionId: string, work: (owned: T) => Promise<R>): Promise<R> {
+  async use<R>({ sessionId, isBrief }: SessionOf, work: (owned: T) => Promise<R>): Promise<R> {
     const entry = this.entries.get(sessionId) ?? this.open(sessionId);
+    entry.isBrief = isBrief ?? entry.isBrief;
     const before = entry.tail;
     const done = Promise.withResolvers<void>();
     entry.tail = done.promise;
@@ -81,27 +94,36 @@ export class SessionMap<T extends Owned> {
     if (this.isClosed) throw new ServiceError("shutting_down", "the server is stopping");
     if (this.entries.size >= EXEC_SESSIONS_MAX) this.makeRoom();
     const owned = this.make(sessionId);
-    const entry: Entry<T> = { owned, tail: Promise.resolve(), calls: 0, usedAt: performance.now() };
+    const entry: Entry<T> = {
+      owned,
+      client: currentCaller()?.client ?? "",
+      isBrief: false,
+      tail: Promise.resolve(),
+      calls: 0,
+      usedAt: performance.now(),
+    };
     this.entries.set(sessionId, entry);
     return entry;
   }
 
   private makeRoom(): void {
     const idle = [...this.entries].filter(([, { calls }]) => calls === 0);
-    const [longest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    if (longest === undefined) {
+    const oldestFirst = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    const victim = leastWorth(oldestFirst.map(([item, { client, isBrief }]) => ({ item, client, isBrief })));
+    if (victim === undefined) {
       throw new ServiceError(
         "queue_full",
         `${EXEC_SESSIONS_MAX} sessions are already using tools; try again later`,
       );
     }
-    void this.dispose(longest[0]);
+    void this.dispose(victim);
   }
 
   private sweep(): void {
     const now = performance.now();
-    for (const [id, { calls, usedAt }] of this.entries) {
-      if (calls === 0 && now - usedAt >= this.idleMs) void this.dispose(id);
+    for (const [id, { calls, usedAt, isBrief }] of this.entries) {
+      const idleMs = isBrief ? Math.min(EXEC_BRIEF_IDLE_MS, this.idleMs) : this.idleMs;
+      if (calls === 0 && now - usedAt >= idleMs) void this.dispose(id);
     }
   }
 }

@@ -24,6 +24,10 @@ export interface MountedSkill {
 /** Common fields of calls. */
 interface Call {
   readonly sessionId: string;
+  /** No request has named the session. */
+  readonly isBrief?: boolean;
+  /** Files that earlier calls of the session produced, for a folder that is new. */
+  readonly earlier?: () => readonly InputFile[];
   /** Files to report, produced or not. */
   readonly outputs: readonly OutputFile[];
   readonly inputs: readonly InputFile[];
@@ -64,8 +68,16 @@ export type ProducedFile = {
   | { readonly error: { readonly code: FileFault; readonly message: string } }
 );
 
+/** What a call found that was not there before. */
+export interface Renewal {
+  /** Names of earlier files that were put into the new folder. */
+  readonly restored: readonly string[];
+}
+
 export interface PythonResult {
   readonly status: "success" | "error" | "timeout";
+  /** Set where the session's interpreter and folder are new. */
+  readonly renewal?: Renewal;
   /** Absolute. */
   readonly workingDirectory: string;
   readonly executionMs: number;
@@ -87,6 +99,8 @@ export interface PythonResult {
 
 export interface ShellResult {
   readonly status: "success" | "error" | "timeout";
+  /** Set where the session's folder is new. */
+  readonly renewal?: Renewal;
   readonly commands: readonly string[];
   readonly workingDirectory: string;
   /** Output so far, also after a timeout. */

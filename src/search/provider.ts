@@ -21,6 +21,8 @@ export interface ProviderOptions {
   readonly url?: string;
   /** For request and response together, milliseconds. */
   readonly timeoutMs?: number;
+  /** What to do about an HTTP status, for the operator. */
+  readonly hints?: Readonly<Record<number, string>>;
 }
 
 interface Answer {
@@ -59,7 +61,9 @@ export async function getAnswer(
 export async function getJson(...asked: Parameters<typeof getAnswer>): Promise<unknown> {
   const { status, text } = await getAnswer(...asked);
   if (status < 200 || status > 299) {
-    throw new SearchFailure(`the search provider responded with HTTP status ${status}`);
+    const hint = asked[2].hints?.[status];
+    const advice = hint === undefined ? "" : `; ${hint}`;
+    throw new SearchFailure(`the search provider responded with HTTP status ${status}${advice}`);
   }
   try {
     return JSON.parse(text);

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
 import { asServer, currentCaller } from "../core/caller.ts";
+import { leastWorth } from "../core/least-worth.ts";
 import { newId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "./limits.ts";
 import type { Message } from "../core/message.ts";
@@ -20,12 +21,17 @@ interface Session {
   readonly messages: readonly Message[];
   /** Remembered approvals, latest last. */
   readonly trusted?: readonly string[];
+  /** No request has named it yet. */
+  readonly isUnnamed?: true;
 }
 
 interface Entry {
   /** Hash of the first message after the framing messages. */
   readonly opener: string;
   readonly characters: number;
+  /** API key that it belongs to; "" without keys. */
+  readonly owner: string;
+  readonly isUnnamed: boolean;
 }
 
 export interface SessionStoreOptions {
@@ -39,12 +45,14 @@ export class SessionStore implements Sessions {
   /** Least recently saved first, in the order of the records. */
   private readonly index = new Map<string, Entry>();
   private readonly listeners: ((sessionKey: string) => void)[] = [];
+  private readonly capacity: number;
   private readonly charactersMax: number;
 
   constructor(state: State, options: SessionStoreOptions = {}) {
+    this.capacity = options.capacity ?? SESSIONS_MAX;
     this.charactersMax = options.charactersMax ?? SESSIONS_CHARS_MAX;
     this.records = state.records<Session>("sessions", {
-      capacity: options.capacity ?? SESSIONS_MAX,
+      capacity: this.capacity,
       life: { type: "idle", ms: SESSION_IDLE_MS },
     });
     for (const session of this.records.list()) this.index.set(session.key ?? session.id, entryOf(session));
@@ -55,16 +63,22 @@ export class SessionStore implements Sessions {
     const key = this.keyOf(id);
     const stored = this.get(id);
     const messages = stored === undefined ? sent : splice(stored, sent);
+    const isNamed =
+      sessionId !== undefined || (stored !== undefined && this.index.get(key)?.isUnnamed !== true);
     return {
       id,
       key,
       messages,
+      isNamed,
       isTrusted: (kind) => this.trustedIn(key).includes(kind),
       trust: (kind) => {
         const trusted = [...this.trustedIn(key), kind].slice(-SESSION_TRUST_MAX);
-        this.store({ id, key, messages: this.get(id) ?? [], trusted });
+        this.store({ id, key, messages: this.get(id) ?? [], trusted, ...unnamed(isNamed) });
       },
-      save: (talk, turn) => this.put(id, [...talk, ...turn]),
+      save: (talk, turn) => {
+        const trusted = this.trustedIn(key);
+        this.store({ id, key, messages: [...talk, ...turn], trusted, ...unnamed(isNamed) });
+      },
     };
   }
 
@@ -106,11 +120,24 @@ export class SessionStore implements Sessions {
   }
 
   private store({ key, ...session }: Session & { readonly key: string }): void {
+    if (!this.index.has(key)) asServer(() => this.makePlace());
     this.records.put(key, key === session.id ? session : { ...session, key });
     this.index.delete(key); // re-added as the youngest
-    this.index.set(key, entryOf(session));
+    this.index.set(key, entryOf({ ...session, key }));
     this.sweep(); // the save may have evicted sessions
     asServer(() => this.makeRoom());
+  }
+
+  /** Evicts a session if all places are taken: the oldest without a name, else the oldest of the key with the most. */
+  private makePlace(): void {
+    if (this.index.size < this.capacity) return;
+    const { index } = this;
+    const victim = leastWorth(
+      [...index].map(([key, { owner, isUnnamed }]) => ({ item: key, client: owner, isBrief: isUnnamed })),
+    );
+    if (victim === undefined) return;
+    this.records.delete(victim);
+    this.end(victim);
   }
 
   /** Evicts the least recently used sessions until the size limit is met. */
@@ -146,8 +173,17 @@ export class SessionStore implements Sessions {
   }
 }
 
-function entryOf({ messages }: Session): Entry {
-  return { opener: openerOf(messages), characters: messages.reduce((sum, one) => sum + lengthOf(one), 0) };
+function entryOf({ id, key = id, messages, isUnnamed }: Session): Entry {
+  return {
+    opener: openerOf(messages),
+    characters: messages.reduce((sum, one) => sum + lengthOf(one), 0),
+    owner: key.endsWith(`:${id}`) ? key.slice(0, -id.length - 1) : "",
+    isUnnamed: isUnnamed === true,
+  };
+}
+
+function unnamed(isNamed: boolean): Pick<Session, "isUnnamed"> {
+  return isNamed ? {} : { isUnnamed: true };
 }
 
 function openerOf(messages: readonly InputMessage[]): string {

@@ -277,7 +277,7 @@ describe("the cap on rounds", () => {
   ])("%s", async (_name, request, server, rounds) => {
     const passes = Array.from({ length: rounds }, () => calling(["svc_fake", {}]));
     const { generate } = scripted(...passes, saying("ok"));
-    const tool = fakeTool();
+    const tool = fakeTool({ run: () => ({ text: `${tool.made.length}`, data: { tool_type: "custom" } }) });
     const loop = testLoop({
       generate,
       tools: [tool],

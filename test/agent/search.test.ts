@@ -199,7 +199,7 @@ describe("a search", () => {
       error: expect.stringContaining("2 searches"),
       output: [],
     });
-    expect(complete[2]?.data).toEqual({ tool_type: "web_search", results_count: 0, sources: [] });
+    expect(complete[2]?.data).toMatchObject({ tool_type: "web_search", results_count: 0, sources: [] });
     expect(web.asked).toHaveLength(3);
     const none = await calls(notedWeb(), [search], { usesMax: 0 });
     expect(JSON.parse(none.told[0] ?? "")).toHaveProperty("error");
@@ -213,7 +213,9 @@ describe("a search", () => {
       sources: [],
       output: [],
     });
-    expect(complete[0]?.data).toEqual({ tool_type: "web_search", results_count: 0, sources: [] });
+    const error = "the search provider could not be reached";
+    expect(complete[0]?.data).toEqual({ tool_type: "web_search", results_count: 0, sources: [], error });
+    expect(complete[0]?.resultContent).toBe(`0 results\nerror: ${error}`);
   });
 
   test("with an internal error gives the model no details and logs them", async () => {

@@ -120,6 +120,7 @@ export class NotedSessions implements Pick<Sessions, "open" | "keyOf"> {
       id,
       key: id,
       messages,
+      isNamed: sessionId !== undefined,
       isTrusted: (kind) => this.trusted.has(`${id} ${kind}`),
       trust: (kind) => void this.trusted.add(`${id} ${kind}`),
       save: (_talk, turn) => void this.saved.push({ id, turn: [...turn] }),

@@ -154,3 +154,25 @@ test("hits are cleaned: unique web URLs, short labels, limited number", () => {
     SEARCH_LABEL_CHARS_MAX + 1,
   );
 });
+
+test("SearXNG: answers and boxes with an address are found too", async () => {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      Response.json({
+        results: [],
+        answers: ["without an address", { answer: "42 km", url: "https://a.example/" }],
+        infoboxes: [
+          { infobox: "Ada", content: "a person", urls: [{ url: "https://b.example/" }] },
+          { infobox: 1 },
+        ],
+      }),
+  });
+  const found = await searxng({ url: server.url.href })("q", new AbortController().signal);
+  await server.stop(true);
+  expect(found).toEqual([
+    { title: "Answer", url: "https://a.example/", description: "42 km" },
+    { title: "Ada", url: "https://b.example/", description: "a person" },
+  ]);
+});

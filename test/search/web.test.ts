@@ -92,10 +92,10 @@ describe("a search", () => {
   test("whose provider fails reports it to the model and the log, without the query", async () => {
     web.engine = () => new Response("no", { status: 403 });
     const failing = searcher(web);
-    expect(await reasonOf(failing.search("a private question", ask(), never))).toBe(
-      "the search provider responded with HTTP status 403",
-    );
-    expect(failing.logged).toEqual(["web search: the search provider responded with HTTP status 403"]);
+    const reason =
+      "the search provider responded with HTTP status 403; the instance must list json in search.formats of its settings";
+    expect(await reasonOf(failing.search("a private question", ask(), never))).toBe(reason);
+    expect(failing.logged).toEqual([`web search: ${reason}`]);
   });
 
   test("ends on abort, with its page fetches", async () => {

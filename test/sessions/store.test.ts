@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { InputMessage } from "../../src/core/agent.ts";
+import { asCaller } from "../../src/core/caller.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { sqliteState } from "../../src/state/sqlite.ts";
@@ -124,4 +125,33 @@ test("a store on a file reloads its sessions", () => {
   const session = new SessionStore(after).open(undefined, [...SEEN, user("More")]);
   expect(session).toMatchObject({ id: "mine", messages: [...TALK, user("More")] });
   after.close();
+});
+
+test("a named session outlives one-shot requests of all keys; a key with many loses its own", () => {
+  const { store, ended } = newStore({ capacity: 8 });
+  const as = (owner: string, id: string | undefined): string =>
+    asCaller({ client: owner, owner }, () => {
+      const session = store.open(id, [user(`Hi ${owner} ${id ?? ended.length}`)]);
+      session.save([user("Hi")], [said("Hello")]);
+      return session.id;
+    });
+  as("alice", "work");
+  for (let n = 0; n < 66; n++) as("bob", undefined);
+  for (let n = 0; n < 66; n++) as("alice", undefined);
+  expect(ended).not.toContain("alice:work");
+  expect(ended).toHaveLength(1 + 66 + 66 - 8);
+  for (let n = 0; n < 20; n++) as("bob", `b${n}`);
+  expect(asCaller({ client: "alice", owner: "alice" }, () => store.get("work"))).toBeDefined();
+});
+
+test("a session without a name is kept like others once a request names it", () => {
+  const { store } = newStore({ capacity: 2 });
+  const first = store.open(undefined, [user("Hi")]);
+  expect(first.isNamed).toBe(false);
+  first.save([user("Hi")], [said("Hello")]);
+  const again = store.open(first.id, [user("More")]);
+  expect(again.isNamed).toBe(true);
+  again.save([user("More")], []);
+  for (const word of ["a", "b", "c"]) store.open(undefined, [user(word)]).save([user(word)], [said(word)]);
+  expect(store.get(first.id)).toBeDefined();
 });

@@ -19,7 +19,7 @@ export type ChatEvent =
       readonly type: "tool";
       readonly round: number;
       readonly name: string;
-      readonly phase: "calling" | "complete";
+      readonly phase: "calling" | "running" | "complete";
       readonly data: ToolData;
     }
   | {
@@ -45,7 +45,7 @@ export type ChatEvent =
 interface Progress {
   readonly round: number;
   readonly tool_name: string;
-  readonly phase: "calling" | "complete";
+  readonly phase: "calling" | "running" | "complete";
   readonly data: ToolData;
 }
 interface ApprovalRequired {

@@ -109,9 +109,16 @@ function withTool(
     part.type === "tool" && part.round === round && part.name === name && part.output === undefined;
   const at = phase === "calling" ? -1 : parts.findIndex(isOpenCall);
   const open = parts[at];
+  if (phase === "running") return withProgress(parts, at, data);
   if (open?.type === "tool") return parts.with(at, { ...decided(open, data), output: data });
   const call: ToolPart = { type: "tool", round, name, input: data };
   return [...parts, phase === "calling" ? call : { ...call, output: data }];
+}
+
+function withProgress(parts: readonly Part[], at: number, { message }: ToolPart["input"]): Part[] {
+  const open = parts[at];
+  if (open?.type !== "tool" || message === undefined) return [...parts];
+  return parts.with(at, { ...open, input: { ...open.input, message } });
 }
 
 /** A call with a result was decided on, perhaps by another device. */

@@ -31,6 +31,8 @@ export const ToolData = Type.Object({
   stdout: Optional(Type.String()),
   stderr: Optional(Type.String()),
   exception: Optional(Type.String()),
+  result: Optional(Type.String()),
+  result_type: Optional(Type.String()),
   images_base64: Optional(Texts),
   video_frames_base64: Optional(Texts),
   working_directory: Optional(Type.String()),
@@ -41,6 +43,8 @@ export const ToolData = Type.Object({
   query: Optional(Type.String()),
   results_count: Optional(Type.Number()),
   sources: Optional(Texts),
+  error: Optional(Type.String()),
+  message: Optional(Type.String()),
   arguments: Optional(Type.String()),
   content: Optional(Type.String()),
 });

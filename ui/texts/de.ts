@@ -220,6 +220,7 @@ export const de: Texts = {
     timedOut: "Zeit überschritten",
     exitCode: (code: number) => `Exit-Code ${code}`,
     output: "Ausgabe",
+    value: "Wert",
     errors: "Fehler",
     exception: "Ausnahme",
     sources: "Quellen",

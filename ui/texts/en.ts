@@ -221,6 +221,7 @@ export const en = {
     timedOut: "timed out",
     exitCode: (code: number) => `exit code ${code}`,
     output: "Output",
+    value: "Value",
     errors: "Errors",
     exception: "Exception",
     sources: "Sources",

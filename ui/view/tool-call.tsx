@@ -39,7 +39,7 @@ export function ToolCall({ conversation, message, part }: ToolCallProps) {
       <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon node={icon} size={16} />
         <span class="tool-title">{title}</span>
-        <span class="faint">{summary(state, output)}</span>
+        <span class="faint">{summary(state, part)}</span>
         <Icon node={STATE_ICONS[state]} size={16} />
         <Icon node={ChevronRight} size={15} />
       </button>
@@ -84,8 +84,8 @@ function kindOf({ tool_type, query, commands }: ToolData, name: string) {
   }
 }
 
-function summary(state: State, output: ToolData | undefined): string {
-  if (state === "working") return t.tools.running;
+function summary(state: State, { input, output }: ToolPart): string {
+  if (state === "working") return input.message ?? t.tools.running;
   if (state === "refused") return t.tools.denied;
   if (output === undefined) return t.tools.noResult;
   if (output.timed_out === true) return t.tools.timedOut;
@@ -104,11 +104,12 @@ function Input({ data }: { readonly data: ToolData }) {
 }
 
 function Output({ data }: { readonly data: ToolData }) {
-  const { stdout, stderr, exception, content, sources, working_directory: folder } = data;
+  const { stdout, stderr, exception, content, result, sources, error, working_directory: folder } = data;
   return (
     <>
       <Text title={t.tools.output} text={stdout ?? content} />
-      <Text title={t.tools.errors} text={stderr} />
+      <Text title={t.tools.value} text={result} />
+      <Text title={t.tools.errors} text={stderr ?? error} />
       <Text title={t.tools.exception} text={exception} />
       {sources !== undefined && sources.length > 0 && (
         <Labelled title={t.tools.sources}>

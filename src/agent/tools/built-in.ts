@@ -6,7 +6,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { RequestedFile, ToolProgress } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { BRIEF_CONTEXT_TOKENS, TOOL_TEXT_CHARS_MAX } from "../limits.ts";
-import type { OutputFile } from "../../exec/types.ts";
+import type { OutputFile, Renewal } from "../../exec/types.ts";
 import type { CallContext, ServerTool, ToolAction, ToolRequest, ToolOutcome } from "../tool.ts";
 
 export interface BuiltIn<T extends TObject> {
@@ -15,6 +15,8 @@ export interface BuiltIn<T extends TObject> {
   readonly parameters: T;
   readonly action: Omit<ToolAction, "source">;
   readonly makesFiles?: true;
+  readonly folderOf?: readonly string[];
+  readonly isIndependent?: true;
   readonly isHelper?: true;
   /** `args` is undefined if invalid. */
   calling(args: Static<T> | undefined, text: string): ToolProgress;
@@ -23,12 +25,12 @@ export interface BuiltIn<T extends TObject> {
 
 /** A tool whose arguments a grammar constrains during generation and a schema validates before the call. */
 export function builtIn<T extends TObject>(tool: BuiltIn<T>): ServerTool {
-  const { name, description, parameters, action, makesFiles, isHelper } = tool;
+  const { name, description, parameters, action, makesFiles, folderOf, isIndependent, isHelper } = tool;
   const isValid = (args: unknown): args is Static<T> => Value.Check(parameters, args);
   return {
     spec: { name, description, parameters: JSON.parse(JSON.stringify(parameters)), strict: true },
     action: { source: "built_in", ...action },
-    ...defined({ makesFiles, isHelper }),
+    ...defined({ makesFiles, folderOf, isIndependent, isHelper }),
     calling: (args) => tool.calling(isValid(args) ? args : undefined, asText(args)),
     fault: (args) =>
       typeof args === "string" ? "the arguments are not valid JSON" : faultOf(parameters, args),
@@ -91,3 +93,30 @@ export function requiredFiles({ agent }: ToolRequest): string {
     ...lines,
   ].join("\n");
 }
+
+/** Session and files of a call, for the executors. */
+export function placeOf({ sessionId, isBrief, earlier, inputs }: CallContext) {
+  return { sessionId, isBrief, earlier, inputs };
+}
+
+/** One sentence for a model that counts on what earlier calls left; undefined where nothing was lost. */
+export function renewalNote(
+  what: "interpreter" | "folder",
+  { ranBefore }: CallContext,
+  renewal: Renewal | undefined,
+): string | undefined {
+  if (renewal === undefined || !ranBefore) return undefined;
+  const { restored } = renewal;
+  const lost =
+    what === "interpreter"
+      ? "This is a new interpreter in a new working directory: variables and imports of earlier calls are gone"
+      : "This is a new working directory: background processes of earlier calls are gone";
+  const names = restored.slice(0, NAMES_TOLD_MAX).join(", ");
+  const more = restored.length > NAMES_TOLD_MAX ? ` and ${restored.length - NAMES_TOLD_MAX} more` : "";
+  const files =
+    restored.length === 0 ? "there are no earlier files" : `earlier files put back: ${names}${more}`;
+  return `${lost}; ${files}.`;
+}
+
+/** Names of files in one sentence. */
+const NAMES_TOLD_MAX = 20;

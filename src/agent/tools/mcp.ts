@@ -38,9 +38,10 @@ function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
       arguments: typeof args === "string" ? args : JSON.stringify(args),
     }),
     fault: faultOf,
-    async run(args, _context, signal) {
+    isIndependent: true,
+    async run(args, { report }, signal) {
       // The loop calls `fault` first, so the arguments are an object.
-      const result = await tool.call(args as Readonly<Record<string, unknown>>, signal);
+      const result = await tool.call(args as Readonly<Record<string, unknown>>, signal, report);
       return outcomeOf(result, name, textCharsMax(request));
     },
   };
@@ -61,14 +62,15 @@ function brief(description: string): string {
 
 /** Throws ToolFailure with the tool's message if it reports an error. */
 function outcomeOf({ isError, parts }: McpResult, tool: string, charsMax: number): ToolOutcome {
-  const text = shorten(parts.map(textOf).join("\n"), charsMax);
+  const whole = parts.map(textOf).join("\n");
+  const text = shorten(whole, charsMax);
   if (isError) throw new ToolFailure(text === "" ? "the tool failed without giving a reason" : text);
   const images = parts.flatMap((part) => (isPng(part) ? [Buffer.from(part.data).toString("base64")] : []));
   const files = parts.flatMap((part, index) => (isPng(part) ? [] : fileOf(part, `${tool}-${index + 1}`)));
   const media = parts.flatMap(mediumOf);
   return {
     text,
-    data: { tool_type: "custom", content: text },
+    data: { tool_type: "custom", content: whole },
     ...(images.length === 0 ? {} : { images }),
     ...(media.length === 0 ? {} : { media }),
     ...(files.length === 0 ? {} : { files }),

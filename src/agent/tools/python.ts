@@ -14,6 +14,8 @@ import {
   NO_ARGUMENTS,
   Outputs,
   outputsOf,
+  placeOf,
+  renewalNote,
   requiredFiles,
   textCharsMax,
 } from "./built-in.ts";
@@ -54,9 +56,10 @@ function executeTool(
     action: { ...ACTION, reach: reachOf(protection) },
     makesFiles: true,
     calling: (args) => ({ tool_type: "code_execution", ...defined({ code: args?.code }) }),
-    run: async ({ code, outputs }, { sessionId, inputs, required }, signal) => {
-      const call = { sessionId, code, outputs: outputsOf(outputs, required), inputs };
-      return outcome(await python.run(call, signal), request);
+    run: async ({ code, outputs }, context, signal) => {
+      const call = { ...placeOf(context), code, outputs: outputsOf(outputs, context.required) };
+      const result = await python.run(call, signal);
+      return outcome(result, request, renewalNote("interpreter", context, result.renewal));
     },
   });
 }
@@ -119,19 +122,20 @@ function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infin
   return `Installed packages: ${list}${rest === 0 ? "." : `, and ${rest} more.`}`;
 }
 
-function outcome(result: PythonResult, request: ToolRequest): ToolOutcome {
+function outcome(result: PythonResult, request: ToolRequest, note: string | undefined): ToolOutcome {
   const { images, files } = result;
   const media = images.map((data) => ({ type: "image", data }) as const);
-  return { text: modelText(result, request), data: progress(result), images, media, files };
+  return { text: modelText(result, request, note), data: progress(result), images, media, files };
 }
 
 /** Result for the model, output first: the model needs it most. */
-function modelText(result: PythonResult, request: ToolRequest): string {
+function modelText(result: PythonResult, request: ToolRequest, note: string | undefined): string {
   const charsMax = textCharsMax(request);
   const { status, executionMs, workingDirectory, stdout, stderr, exception, images, videoFrames, timeout } =
     result;
   const value = result.result;
   return JSON.stringify({
+    ...defined({ note }),
     ...(stdout === "" ? {} : { stdout: shorten(stdout, charsMax) }),
     ...(stderr === "" ? {} : { stderr: shorten(stderr, charsMax) }),
     ...(exception === undefined ? {} : { exception: shorten(exception, charsMax) }),
@@ -158,11 +162,13 @@ function modelText(result: PythonResult, request: ToolRequest): string {
 function progress(result: PythonResult): ToolProgress {
   const { stdout, stderr, images, videoFrames, workingDirectory, executionMs } = result;
   const exception = result.exception ?? timeoutMessage(result.timeout);
+  const value = result.result;
   return {
     tool_type: "code_execution",
     ...(stdout === "" ? {} : { stdout }),
     ...(stderr === "" ? {} : { stderr }),
     ...defined({ exception }),
+    ...(value === undefined ? {} : { result: value.repr, result_type: value.type }),
     ...(images.length === 0 ? {} : { images_base64: images }),
     ...(videoFrames.length === 0
       ? {}

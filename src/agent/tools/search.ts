@@ -1,7 +1,7 @@
 // Web tools: one searches, one reads a page.
 
 import { Type } from "@sinclair/typebox";
-import type { ToolProgress, UserLocation, WebSearch } from "../../core/agent.ts";
+import type { UserLocation, WebSearch } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { SEARCH_BUDGET_TOKENS, SEARCH_CONTEXT_SHARE, SEARCH_FRAME_TOKENS } from "../limits.ts";
 import { SearchFailure } from "../../search/failure.ts";
@@ -44,6 +44,7 @@ function searchTool(kit: Kit): ServerTool {
     name: "svc_search_the_web",
     description: searchDescription(kit),
     parameters: Query,
+    isIndependent: true,
     action: {
       kind: "web_search",
       label: "Web search",
@@ -80,6 +81,7 @@ function extractTool(kit: Kit): ServerTool {
     name: EXTRACT_TOOL,
     description: webSearch.extractDescription ?? EXTRACT_DESCRIPTION,
     parameters: Address,
+    isIndependent: true,
     action: {
       kind: "web_search",
       label: "Web page extraction",
@@ -115,11 +117,14 @@ function jsonOutcome(output: readonly object[], urls: readonly string[]): ToolOu
 }
 
 function failed(error: string): ToolOutcome {
-  return { text: quoted(JSON.stringify({ error, sources: [], output: [] })), data: progress(0, []) };
+  return {
+    text: quoted(JSON.stringify({ error, sources: [], output: [] })),
+    data: { ...progress(0, []), error },
+  };
 }
 
-function progress(count: number, sources: readonly string[]): ToolProgress {
-  return { tool_type: "web_search", results_count: count, sources };
+function progress(count: number, sources: readonly string[]) {
+  return { tool_type: "web_search", results_count: count, sources } as const;
 }
 
 function reasonOf(error: unknown): string {

@@ -12,8 +12,17 @@ import type {
   SurfaceResult,
 } from "../../exec/types.ts";
 import type { EffectiveProtection } from "../../sandbox/types.ts";
-import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
-import { builtIn, isBrief, Outputs, outputsOf, requiredFiles, textCharsMax } from "./built-in.ts";
+import type { CallContext, ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
+import {
+  builtIn,
+  isBrief,
+  Outputs,
+  outputsOf,
+  placeOf,
+  renewalNote,
+  requiredFiles,
+  textCharsMax,
+} from "./built-in.ts";
 import { confinementNote, reachOf } from "./confinement.ts";
 
 /** Skills that a request names, and their system text. */
@@ -48,10 +57,9 @@ interface Kit extends Omit<ShellToolsetDeps, "resolveSkills"> {
   readonly request: ToolRequest;
 }
 
-const SHELL = {
-  name: "svc_shell",
-  makesFiles: true,
-} as const;
+const FOLDER = { makesFiles: true, folderOf: ["svc_shell", "svc_surface_outputs"] } as const;
+
+const SHELL = { name: "svc_shell", ...FOLDER } as const;
 
 const Commands = Type.Object(
   {
@@ -70,17 +78,16 @@ function shellTool({ shell, protection, skills, request }: Kit): ServerTool {
     description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(request),
     parameters: Commands,
     calling: (args) => ({ tool_type: "shell", ...defined({ commands: args?.commands }) }),
-    run: async (args, { sessionId, inputs, required }, signal) => {
+    run: async (args, context, signal) => {
       const { commands, outputs, timeout_ms: timeoutMs, max_output_length: maxOutputLength } = args;
       const call = {
-        sessionId,
+        ...placeOf(context),
         commands,
-        outputs: outputsOf(outputs, required),
-        inputs,
+        outputs: outputsOf(outputs, context.required),
         skills,
         ...defined({ timeoutMs, maxOutputLength }),
       };
-      return shellOutcome(await shell.run(call, signal), request);
+      return shellOutcome(await shell.run(call, signal), request, context);
     },
   });
 }
@@ -98,15 +105,14 @@ function briefShellTool({ shell, protection, skills, request }: Kit): ServerTool
     description: `Run a shell command and return its output.${requiredFiles(request)}`,
     parameters: Command,
     calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: [args.command] }) }),
-    run: async ({ command }, { sessionId, inputs, required }, signal) => {
+    run: async ({ command }, context, signal) => {
       const call = {
-        sessionId,
+        ...placeOf(context),
         commands: [command],
-        outputs: outputsOf(undefined, required),
-        inputs,
+        outputs: outputsOf(undefined, context.required),
         skills,
       };
-      return shellOutcome(await shell.run(call, signal), request);
+      return shellOutcome(await shell.run(call, signal), request, context);
     },
   });
 }
@@ -125,7 +131,8 @@ function shellDescription(timeoutSecs: number, protection: EffectiveProtection):
   ].join("\n");
 }
 
-function shellOutcome(result: ShellResult, request: ToolRequest): ToolOutcome {
+function shellOutcome(result: ShellResult, request: ToolRequest, context: CallContext): ToolOutcome {
+  const note = renewalNote("folder", context, result.renewal);
   const charsMax = textCharsMax(request);
   const { stdout, stderr, exitCode, status, commands, workingDirectory, timedOut, files } = result;
   const fields = {
@@ -138,9 +145,10 @@ function shellOutcome(result: ShellResult, request: ToolRequest): ToolOutcome {
   const out = shorten(stdout, charsMax);
   const err = shorten(stderr, charsMax);
   return {
-    text: JSON.stringify(
-      isBrief(request) ? briefResult(out, err, exitCode) : { stdout: out, stderr: err, ...fields },
-    ),
+    text: JSON.stringify({
+      ...defined({ note }),
+      ...(isBrief(request) ? briefResult(out, err, exitCode) : { stdout: out, stderr: err, ...fields }),
+    }),
     data: {
       tool_type: "shell",
       ...(stdout === "" ? {} : { stdout }),
@@ -179,11 +187,11 @@ function surfaceTool({ shell, skills, request }: Kit): ServerTool {
       label: "File outputs",
       reach: { files: "files of this conversation", network: "none" },
     },
-    makesFiles: true,
+    ...FOLDER,
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
-    run: async (args, { sessionId, inputs, required }) => {
-      const outputs = outputsOf(args.outputs, required);
-      const result = await shell.surface({ sessionId, outputs, inputs, skills });
+    run: async (args, context) => {
+      const outputs = outputsOf(args.outputs, context.required);
+      const result = await shell.surface({ ...placeOf(context), outputs, skills });
       const text = surfaceText(result);
       const data = { tool_type: "custom", arguments: JSON.stringify(args), content: text } as const;
       return { text, data, files: result.files };

@@ -56,7 +56,12 @@ export class AnswerWriter {
   }
 
   /** Writes a call of a server tool, its result, or a file it made. */
-  tool(event: Exclude<AgentEvent, { readonly type: "session" | "input_cut" | "approval_required" }>): void {
+  tool(
+    event: Exclude<
+      AgentEvent,
+      { readonly type: "session" | "input_cut" | "approval_required" | "tool_progress" }
+    >,
+  ): void {
     if (!this.screen.isTty) return;
     this.pause();
     if (event.type === "file_produced") this.line(fileText(event.file));
@@ -143,14 +148,14 @@ function inputOf(data: ToolProgress): string {
 function outcomeOf(data: ToolProgress, account: string): string {
   switch (data.tool_type) {
     case "code_execution":
-      return joined(data.stdout, data.stderr, data.exception) || account;
+      return joined(data.stdout, data.stderr, data.exception, data.result) || account;
     case "shell": {
       const failed = data.exit_code !== undefined && data.exit_code !== null && data.exit_code !== 0;
       const ending = data.timed_out === true ? "(timed out)" : failed ? `(exit code ${data.exit_code})` : "";
       return joined(data.stdout, data.stderr, ending) || account;
     }
     case "web_search":
-      return joined(...(data.sources ?? [])) || account;
+      return joined(...(data.sources ?? []), data.error) || account;
     case "custom":
       return data.content ?? account;
   }

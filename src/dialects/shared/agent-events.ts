@@ -10,6 +10,7 @@ const AGENT_EVENTS = new Set<AnswerEvent["type"]>([
   "session",
   "input_cut",
   "tool_calling",
+  "tool_progress",
   "tool_complete",
   "approval_required",
   "file_produced",
@@ -32,6 +33,12 @@ export function agentFrame(event: AgentEvent): string {
       const phase = event.type === "tool_calling" ? "calling" : "complete";
       const { round, toolName, data } = event;
       return eventFrame(type, JSON.stringify({ type, round, tool_name: toolName, phase, data }));
+    }
+    case "tool_progress": {
+      const type = "agentic_tool_call_progress";
+      const { round, toolName, message } = event;
+      const data = { tool_type: "custom", message };
+      return eventFrame(type, JSON.stringify({ type, round, tool_name: toolName, phase: "running", data }));
     }
     case "approval_required": {
       const type = "agentic_tool_approval_required";
@@ -133,6 +140,7 @@ export class AgentFold {
         this.produced.push(event.file);
         return;
       case "tool_calling":
+      case "tool_progress":
       case "approval_required": // only sent to streaming clients
         return;
     }
@@ -143,9 +151,9 @@ export class AgentFold {
     return this.sessionId;
   }
 
-  /** Files of the body, at most FILES_IN_BODY_MAX; the rest stay in the file store. */
+  /** Files of the body, the last FILES_IN_BODY_MAX: what a later call made is what was wanted. The rest stay in the file store. */
   files(): FileObject[] {
-    return this.produced.slice(0, FILES_IN_BODY_MAX);
+    return this.produced.slice(-FILES_IN_BODY_MAX);
   }
 
   /** The field of cut files, if there are some. */

@@ -1,5 +1,6 @@
 // Python of one session: a working directory, and an interpreter that starts with the first cell and again after a crash.
 
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";
@@ -16,7 +17,11 @@ export interface PythonSessionOptions {
   readonly timeoutSecs: number;
   /** Session id. */
   readonly sessionId: string;
+  /** Whether other sessions use the folder too: nothing is put back into it. */
+  readonly isShared: boolean;
 }
+
+const NO_FILES = (): readonly [] => [];
 
 /** Fields of a result besides files and output. */
 type Verdict = Pick<PythonResult, "status" | "images" | "videoFrames"> &
@@ -31,11 +36,13 @@ export class PythonSession implements Owned {
 
   constructor(options: PythonSessionOptions) {
     this.options = options;
-    this.mounts = new Mounts(options.workdir);
+    this.mounts = new Mounts(options.workdir, true);
   }
 
   async run(call: PythonCall, signal: AbortSignal): Promise<PythonResult> {
     const { workdir, timeoutSecs } = this.options;
+    const earlier = this.options.isShared ? undefined : call.earlier;
+    const renewal = await this.mounts.restore(earlier ?? NO_FILES);
     await this.mounts.mountInputs(call.inputs);
     const before = await snapshot(workdir.path);
     const startedAt = performance.now();
@@ -46,6 +53,7 @@ export class PythonSession implements Owned {
     const files: readonly ProducedFile[] = await produced(workdir.path, before, call.outputs);
     return {
       ...this.verdict(outcome, signal),
+      ...defined({ renewal }),
       workingDirectory: workdir.path,
       executionMs: outcome.type === "replied" ? (outcome.reply.ms ?? executionMs) : executionMs,
       ...interpreter.takeOutput(),

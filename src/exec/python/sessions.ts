@@ -26,12 +26,20 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
   const { program, version, packages } = await checkPython(options, newWorkdir());
   const facts: PythonFacts = { version, timeoutSecs, packages };
   const sessions = new SessionMap(
-    (sessionId) => new PythonSession({ sandbox, program, workdir: newWorkdir(), timeoutSecs, sessionId }),
+    (sessionId) =>
+      new PythonSession({
+        sandbox,
+        program,
+        workdir: newWorkdir(),
+        timeoutSecs,
+        sessionId,
+        isShared: common !== undefined,
+      }),
     options.idleMs,
   );
   return {
-    run: (call, signal) => sessions.use(call.sessionId, (session) => session.run(call, signal)),
-    reset: (sessionId) => sessions.use(sessionId, (session) => session.reset()),
+    run: (call, signal) => sessions.use(call, (session) => session.run(call, signal)),
+    reset: (sessionId) => sessions.use({ sessionId }, (session) => session.reset()),
     dispose: (sessionId) => sessions.dispose(sessionId),
     close: () => sessions.close(),
     facts,

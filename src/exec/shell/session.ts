@@ -1,5 +1,6 @@
 // Shell of one session: a working directory, and a process for each call.
 
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { SHELL_CALLS_KEPT_MAX, SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../limits.ts";
 import { shorten } from "../../core/shorten.ts";
@@ -8,7 +9,7 @@ import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
 import { produced, readAll, snapshot } from "../produced.ts";
 import type { Owned } from "../session-map.ts";
-import type { ShellCall, ShellResult, SurfaceCall, SurfaceResult } from "../types.ts";
+import type { Renewal, ShellCall, ShellResult, SurfaceCall, SurfaceResult } from "../types.ts";
 import { CallProcess } from "./call-process.ts";
 
 export interface ShellSessionOptions {
@@ -36,12 +37,12 @@ export class ShellSession implements Owned {
 
   constructor(options: ShellSessionOptions) {
     this.options = options;
-    this.mounts = new Mounts(options.workdir);
+    this.mounts = new Mounts(options.workdir, true);
   }
 
   async run(call: ShellCall, signal: AbortSignal): Promise<ShellResult> {
     const { sandbox, shell, workdir, sessionId } = this.options;
-    await this.mount(call);
+    const renewal = await this.mount(call);
     const network = (this.network ??= await sandbox.joinNetwork(sessionId));
     const before = await snapshot(workdir.path);
     if (this.isStopped) throw new ServiceError("shutting_down", "the session is being closed");
@@ -57,6 +58,7 @@ export class ShellSession implements Owned {
     const isOwnEnd = code !== undefined && limit === undefined && !run.timedOut && !signal.aborted;
     const note = limit === undefined ? "" : endingText(run.ending, sandbox.effective.limits);
     return {
+      ...defined({ renewal }),
       status: run.timedOut ? "timeout" : isOwnEnd && code === 0 ? "success" : "error",
       commands: call.commands,
       workingDirectory: workdir.path,
@@ -97,8 +99,10 @@ export class ShellSession implements Owned {
     return call;
   }
 
-  private async mount({ inputs, skills }: SurfaceCall): Promise<void> {
+  private async mount({ inputs, skills, earlier = () => [] }: SurfaceCall): Promise<Renewal | undefined> {
+    const renewal = await this.mounts.restore(earlier);
     await this.mounts.mountSkills(skills);
     await this.mounts.mountInputs(inputs);
+    return renewal;
   }
 }

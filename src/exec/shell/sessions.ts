@@ -49,9 +49,9 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
           param: "commands",
         });
       }
-      return sessions.use(call.sessionId, (session) => session.run(call, signal));
+      return sessions.use(call, (session) => session.run(call, signal));
     },
-    surface: (call) => sessions.use(call.sessionId, (session) => session.surface(call)),
+    surface: (call) => sessions.use(call, (session) => session.surface(call)),
     dispose: (sessionId) => sessions.dispose(sessionId),
     close: () => sessions.close(),
     facts: { timeoutSecs },
