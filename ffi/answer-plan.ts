@@ -140,10 +140,9 @@ export function answerPlanner(
       const held = content === undefined ? {} : { content: contentSource(content) };
       return planned("start", checked(answerGrammar(format, { ...rules, required, ...held })));
     }
-    const from = marked ? "marker" : "name";
     const { expected } = source;
-    if (expected?.peg !== format.peg) return planned(from, checked(callGrammar(format, rules)));
-    return { from, constraint: checked(expected.constraint), certain: expected.certain };
+    if (expected?.peg !== format.peg) return planned("call", checked(callGrammar(format, rules)));
+    return { from: "call", constraint: checked(expected.constraint), certain: expected.certain };
   };
   return (content) => {
     const { tools, ...others } = rules;

@@ -15,7 +15,7 @@ import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
 import { MediaFiles } from "./media-files.ts";
-import { PlanAhead, PlannedAnswers, renderInfo } from "./planned-answers.ts";
+import { closesReasoning, PlanAhead, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { Recent } from "./recent.ts";
 import { refusal } from "./render-refusal.ts";
 import {
@@ -286,10 +286,11 @@ export class LlamaTemplates {
       thinks: info.thinks,
       thinkingStart: info.thinking_start,
       thinkingStartTokens: this.tokenize(info.thinking_start),
-      thinkingEnds: info.thinking_ends,
+      thinkingEnds: info.thinking_ends.filter((end) => closesReasoning(info, end)),
       startsInReasoning,
       toolMarkers,
       toolMarkerTokens: this.tokenize(toolMarkers[0] ?? ""),
+      calls: this.answers.callStarts(handle, prompt, info, toolMarkers),
       stops: info.additional_stops,
       visibleTokens: this.visibleTokens(info.preserved_tokens),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],

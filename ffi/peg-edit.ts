@@ -51,7 +51,10 @@ export function withoutCalls(piece: Piece): Piece {
   if (!has(piece, "tool-name")) return piece;
   if (piece.kind === "tag") return EMPTY;
   if (piece.kind === "repeat") return piece.min === 0 ? EMPTY : withoutCalls(piece.item);
-  if (piece.kind === "rule") return piece.trigger ? EMPTY : withoutCalls(piece.item);
+  if (piece.kind === "rule") {
+    const isCall = piece.trigger || (!has(piece, "content") && !has(piece, "reasoning"));
+    return isCall ? EMPTY : withoutCalls(piece.item);
+  }
   const free = piece.kind === "choice" ? piece.items.filter((item) => !has(item, "tool-name")) : [];
   return free.length > 0 ? choice(free) : withParts(piece, withoutCalls);
 }

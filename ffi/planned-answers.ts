@@ -3,7 +3,7 @@
 
 import { ServiceError } from "../src/core/error.ts";
 import type { Prompt } from "../src/core/run.ts";
-import type { AnswerPlan, PlannedContent } from "../src/worker/text/backend.ts";
+import type { AnswerPlan, CallStarts, PlannedContent } from "../src/worker/text/backend.ts";
 import {
   type AnswerPlanner,
   answerPlanner,
@@ -14,11 +14,13 @@ import {
   opensReasoning,
   type RenderInfo,
 } from "./answer-plan.ts";
+import { callStarts } from "./call-starts.ts";
 import type { Native } from "./library.ts";
 import { parseAnswer } from "./llama-prompt.ts";
 import { type Markup, readMarkup } from "./markup.ts";
+import { readPeg } from "./peg.ts";
 import { Recent } from "./recent.ts";
-import { offeredTools } from "./render-request.ts";
+import { mustCall, offeredTools } from "./render-request.ts";
 import { type Handle, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
@@ -29,6 +31,11 @@ type Rendered = readonly [Handle, ChatPrompt, RenderInfo];
 /** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a literal trigger string. */
 const TRIGGER_WORD = 1;
 
+/** Whether an end of reasoning is its closing tag. Others begin calls. */
+export function closesReasoning({ thinking_ends: ends }: RenderInfo, end: string): boolean {
+  return end.trim() === ends[0]?.trim();
+}
+
 /** What a rendered prompt says of its answer. */
 export function renderInfo(native: Native, handle: Handle): RenderInfo {
   return JSON.parse(takeText(native, native.svc_render_info(handle)));
@@ -38,6 +45,7 @@ export class PlannedAnswers {
   private readonly native: Native;
   private readonly model: Handle;
   private readonly plans: Recent<AnswerPlan>;
+  private readonly starts: Recent<CallStarts>;
   private markup: Markup | undefined; // read for the first grammar that names control tokens
 
   /** `max`: kept plans. */
@@ -45,6 +53,7 @@ export class PlannedAnswers {
     this.native = native;
     this.model = model;
     this.plans = new Recent(max);
+    this.starts = new Recent(max);
   }
 
   /** Texts with which calls begin. */
@@ -52,6 +61,21 @@ export class PlannedAnswers {
     const words = info.grammar_triggers.filter(({ type }) => type === TRIGGER_WORD);
     if (info.has_grammar || words.length > 0 || opensReasoning(info)) return words.map(({ value }) => value);
     return this.bareCalls(handle, prompt) ? ["{"] : [];
+  }
+
+  /** Where calls begin and reasoning ends. */
+  callStarts(
+    ...[handle, prompt, info, toolMarkers]: [...Rendered, readonly string[]]
+  ): CallStarts | undefined {
+    if (info.parser === 0) return undefined;
+    const { parser, calls, thinking_ends: ends } = info;
+    const required = mustCall(prompt);
+    const key = JSON.stringify([parser, calls, toolMarkers, required]);
+    return this.starts.get(key, () => {
+      const peg = takeText(this.native, this.native.svc_render_parser(handle));
+      const alien = calls ? [] : ends.filter((end) => !closesReasoning(info, end));
+      return callStarts(readPeg(peg), [...toolMarkers, ...alien], { required, end: ends[0] ?? "" });
+    });
   }
 
   /** Whether calls are JSON without a marker, so that each brace may begin one. */

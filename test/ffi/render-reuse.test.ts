@@ -79,8 +79,9 @@ function seen(backend: LlamaBackend, prompt: Prompt): object {
     (message) => message && { ...message, toolCalls: message.toolCalls.map(withoutId) },
   );
   const { tokens, format } = rendered;
+  const calls = { ...format.calls, judge: format.calls?.judge(call("city")) };
   rendered.free();
-  return { tokens, format, told };
+  return { tokens, format: { ...format, calls }, told };
 }
 
 function withoutId({ name, arguments: args }: { name: string; arguments: string }): object {

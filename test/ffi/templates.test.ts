@@ -15,6 +15,7 @@ import { native, tinyBackend } from "../helpers/native.ts";
 import type { GrammarEngine } from "../../ffi/grammar.ts";
 import { compile, grammarEngine } from "../helpers/grammar.ts";
 import { comparable, type ParsedAnswer, parseInPieces } from "../helpers/parse-output.ts";
+import { inPieces, type ScriptedAnswer, scriptedAnswer } from "../helpers/scripted-answer.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import type { Turn } from "../helpers/written.ts";
 
@@ -263,16 +264,46 @@ function describeFamily(family: Family): void {
     }
 
     if (family.reasons) {
-      test(titled("reasoning that talks about calls", limits["markup in reasoning"]), () => {
+      test("reasoning that talks about calls", () => {
         const prompt = withTools();
         const reasoning = `First think. I may write ${write({ calls: [PARIS] }, false)} or not.`;
         const turn = { reasoning, text: "Done." };
         const answer = parseAll(family, prompt, written(prompt, turn));
-        if (limits["markup in reasoning"] === undefined)
-          expect(comparable(answer)).toEqual({ ...turn, calls: [] });
-        else expect(answer.reasoning).toStartWith("First think.");
+        expect(comparable(answer)).toEqual({ ...turn, calls: [] });
       });
     }
+
+    test("calls begin only where a call begins", () => {
+      const prompt = withTools();
+      if (prompt.plan()?.from === "start" || limits.call !== undefined) return; // a grammar holds from the first token on
+      const made = write({ calls: [PARIS] }, false);
+      const [marker = made.slice(0, made.indexOf("get_weather"))] = prompt.format.toolMarkers;
+      const mark = marker.trimEnd();
+      const other = write({ calls: [{ name: "example_function", args: PARIS.args }] }, false);
+      const scripted = (raw: string, reason?: "length"): ScriptedAnswer =>
+        scriptedAnswer(prompt, grammars, inPieces(raw, [mark, "example"], "words"), reason);
+      const bare = (text: string): string => text.replaceAll(/\s+/g, "");
+      const fence = made.includes("```") ? "" : `or\n\`\`\`\n${made}\n\`\`\`\n`;
+      const about = `The ${mark} tag: ${other}, ${fence}so ${mark}`;
+      const said = scripted(written(prompt, { text: about }));
+      expect([said.calls, said.forced, bare(said.text)]).toEqual([[], undefined, bare(about)]);
+      if (family.reasons) {
+        const thought = scripted(written(prompt, { reasoning: `${about}, ${made} or not.`, text: "No." }));
+        expect([thought.calls, thought.forced, thought.text.trim()]).toEqual([[], undefined, "No."]);
+        expect(bare(thought.reasoning)).toBe(bare(`${about}, ${made} or not.`));
+        const [open = ""] = written(prompt, { reasoning: `I look. ${made}\u0001` }).split("\u0001");
+        expect(scripted(open)).toMatchObject({
+          text: "",
+          reason: "tool_calls",
+          calls: [{ name: "get_weather" }],
+        });
+      }
+      const pieces = inPieces(written(prompt, { calls: [PARIS] }), [mark], "words");
+      for (let n = 1; n < pieces.length; n += 3) {
+        const { text, reasoning } = scripted(pieces.slice(0, n).join(""), "length");
+        expect([n, text.trim(), reasoning.trim()]).toEqual([n, "", ""]);
+      }
+    });
 
     test("a truncated answer loses no text", () => {
       const prompt = withTools();
@@ -317,7 +348,7 @@ function describeFamily(family: Family): void {
       if (limits.parallel === undefined) turns.push({ calls: [PARIS, NASTY] });
       for (const choice of ["auto", "required"] as const) {
         const prompt = withTools({ toolChoice: { type: choice } });
-        if (prompt.plan()?.from === "name") continue;
+        if (prompt.format.toolMarkers[0] === "{") continue; // its beginning may be that of a call only
         for (const turn of turns) {
           const raw = written(prompt, turn);
           const taken = limits.call === undefined;

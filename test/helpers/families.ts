@@ -39,7 +39,6 @@ export type Ability =
   | "call" // a tool call is read
   | "parallel" // two calls in one answer
   | "text before call"
-  | "markup in reasoning" // reasoning may talk about calls without making one
   | "required" // a call can be forced
   | "grammar under auto"; // once a call begins, it must be one to a declared tool
 
@@ -76,9 +75,6 @@ type Limits = Family["limits"];
 const UNSHOWN: Limits = {
   "tools shown": "the template writes and reads calls, but leaves the tools themselves to the system message",
 };
-const MARKER_ENDS_REASONING: Limits = {
-  "markup in reasoning": "for llama.cpp a call's marker ends the reasoning; the call in it is made",
-};
 
 function family(name: string, template: string, write: Write, rest: Partial<Family> = {}): Family {
   return { ...PLAIN, name, template, write, ...rest };
@@ -95,7 +91,7 @@ export const FAMILIES: readonly Family[] = [
   family("QwQ", "Qwen-QwQ-32B", tagged(THINK, hermes), SWITCHES),
   family("Qwen2.5", "Qwen-Qwen2.5-7B-Instruct", tagged(undefined, hermes)),
   family("Qwen3-Coder", "Qwen3-Coder", tagged(undefined, coder)),
-  family("Qwen3.5", "Qwen3.5-4B", tagged(THINK, coder), { ...SWITCHES, limits: MARKER_ENDS_REASONING }),
+  family("Qwen3.5", "Qwen3.5-4B", tagged(THINK, coder), SWITCHES),
   family("Hermes 2 Pro", "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", tagged(undefined, hermes)),
   family("Hermes 3", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use", tagged(undefined, hermes)),
   llama("3.1", "meta-llama-Llama-3.1-8B-Instruct"),
@@ -143,11 +139,9 @@ export const FAMILIES: readonly Family[] = [
   }),
   family("DeepSeek V3.2", "deepseek-ai-DeepSeek-V3.2", tagged(TIGHT, dsml("function_calls"), "\n\n"), {
     ...SWITCHES,
-    limits: MARKER_ENDS_REASONING,
   }),
   family("DeepSeek V4", "deepseek-ai-DeepSeek-V4", tagged(TIGHT, dsml("tool_calls"), "\n\n"), {
     ...SWITCHES,
-    limits: MARKER_ENDS_REASONING,
   }),
   family("Gemma 2", "google-gemma-2-2b-it", tagged(undefined, hermes)),
   family(
@@ -163,15 +157,11 @@ export const FAMILIES: readonly Family[] = [
   family("Granite 4.1", "ibm-granite-granite-4.1", tagged(undefined, hermes)),
   family("Kimi K2", "moonshotai-Kimi-K2", tagged(TIGHT, kimi, ""), {
     ...THINKS,
-    limits: MARKER_ENDS_REASONING,
   }),
   family("Kimi K2 Thinking", "Kimi-K2-Thinking", tagged(TIGHT, kimi, ""), {
     ...THINKS,
-    limits: MARKER_ENDS_REASONING,
   }),
-  family("Command R+", "CohereForAI-c4ai-command-r-plus-tool_use", tagged(undefined, commandR), {
-    limits: { "text before call": "llama.cpp's parser takes only a call: all of it arrives as text" },
-  }),
+  family("Command R+", "CohereForAI-c4ai-command-r-plus-tool_use", tagged(undefined, commandR)),
   family(
     "Command R7B",
     "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
@@ -180,10 +170,6 @@ export const FAMILIES: readonly Family[] = [
   ),
   family("Cohere 2 MoE", "Cohere2MoE", cohere("<|START_TEXT|>", "<|END_TEXT|>"), {
     ...THINKS,
-    limits: {
-      ...MARKER_ENDS_REASONING,
-      "text before call": "llama.cpp's parser takes either text or calls: the call arrives as text",
-    },
   }),
   family("Phi 3.5", "microsoft-Phi-3.5-mini-instruct", tagged(undefined, hermes)),
   family("MiniMax M1", "MiniMax-M1", tagged(undefined, minimaxM1), {
@@ -206,7 +192,6 @@ export const FAMILIES: readonly Family[] = [
   family("Nemotron Nano 2", "NVIDIA-Nemotron-Nano-v2", tagged(THINK, nemotron2), THINKS),
   family("Nemotron 3 Nano", "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", tagged(THINK, coder), {
     ...SWITCHES,
-    limits: MARKER_ENDS_REASONING,
   }),
   family("LFM2", "LFM2-8B-A1B", tagged(undefined, lfm2, ""), {
     limits: { history: "the template leaves earlier calls out" },

@@ -48,6 +48,29 @@ export interface ParsedMessage {
   readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
 }
 
+/**
+ * What a text is that begins with an opener of calls. call: a call to a declared tool; `text`: in the form in which the format
+ * writes it. open: not known yet.
+ */
+export type CallStart =
+  | { readonly type: "call"; readonly text: string }
+  | { readonly type: "open" }
+  | { readonly type: "prose" };
+
+/** Where calls begin in an answer. */
+export interface CallStarts {
+  /** Strings with which calls begin, if what the format requires follows; none if a grammar holds from the first token on. */
+  readonly openers: readonly string[];
+  /** Judges a text that begins with an opener. */
+  judge(text: string): CallStart;
+  /** Calls contain code fences. */
+  readonly fenced: boolean;
+  /** The answer must be a call: no text is content. */
+  readonly required: boolean;
+  /** Text, too, ends with the tag that closes reasoning. */
+  readonly framed: boolean;
+}
+
 /** The markup of the model's answer, as far as the template defines it. */
 export interface OutputFormat {
   /** Thinking is on, by the request or the template. */
@@ -62,6 +85,8 @@ export interface OutputFormat {
   readonly toolMarkers: readonly string[];
   /** Tokens of the first tool marker. */
   readonly toolMarkerTokens: Int32Array;
+  /** undefined: nothing in the answer is markup. */
+  readonly calls?: CallStarts | undefined;
   /** Stop strings of the format itself. */
   readonly stops: readonly string[];
   /** Control tokens that the parser must see because they are part of the markup. */
@@ -83,12 +108,9 @@ export interface PendingPrompt {
   free(): void;
 }
 
-/**
- * The constraint of an answer with tool calls, and where it starts: at the first token, at a tool marker, or at the first
- * tool name (in formats whose calls are bare JSON).
- */
+/** The constraint of an answer with tool calls, and where it starts: at the first token, or where the first call begins. */
 export interface AnswerPlan {
-  readonly from: "start" | "marker" | "name";
+  readonly from: "start" | "call";
   readonly constraint: AnswerConstraint;
   /** The grammar is known to compile and to enforce all of its schemas. */
   readonly certain: boolean;

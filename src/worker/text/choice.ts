@@ -27,10 +27,7 @@ export interface Choice {
 
 /** The grammar of tool calls, until one begins. */
 export interface PendingCalls {
-  readonly from: "marker" | "name";
   readonly grammar: CallGrammar;
-  /** Names of the tools, in quotes. */
-  readonly names: readonly string[];
   /** A call that leaves the grammar fails the run, because its arguments must follow their schemas. */
   readonly strict: boolean;
 }
@@ -134,11 +131,8 @@ export class MatcherSet {
   }
 }
 
-function pendingCalls({ from, constraint }: AnswerPlan, calls: Matcher | PendingGrammar): PendingCalls {
-  const { sources } = constraint;
-  const names = sources.map(({ at }) => `"${at.slice(at.indexOf(".") + 1)}"`);
-  const strict = sources.some((source) => source.strict);
-  return { from: from === "name" ? "name" : "marker", grammar: new CallGrammar(calls), names, strict };
+function pendingCalls({ constraint }: AnswerPlan, calls: Matcher | PendingGrammar): PendingCalls {
+  return { grammar: new CallGrammar(calls), strict: constraint.sources.some((source) => source.strict) };
 }
 
 /** When a tool call has begun, switches the guard to the grammar of the tools. Returns the error if the call breaks it. */
@@ -146,27 +140,15 @@ export function beginCalls({ owner }: EngineSequence): ErrorData | undefined {
   const { calls, output } = owner;
   const matcher = calls?.grammar.matcher;
   if (calls === undefined || matcher === undefined) return undefined;
-  const text = calls.from === "marker" ? output.callText() : nameText(calls, output);
+  const text = output.callText();
   if (text === undefined) return undefined;
   owner.calls = undefined;
-  if (text === "" || matcher.feed(text) === "rejected") {
+  if (matcher.feed(text) === "rejected") {
     matcher.free();
-    return text !== "" && calls.strict ? OUTSIDE_GRAMMAR : undefined;
+    return calls.strict ? OUTSIDE_GRAMMAR : undefined;
   }
   owner.guard?.free();
   owner.guard = new AnswerGuard(matcher, NO_ESCAPES, "matching");
   owner.draftLength = undefined; // drafts know no grammar
   return undefined;
-}
-
-/** An answer longer than this does not begin with a bare tool call, characters. */
-const NAME_WITHIN = 400;
-
-/** The answer so far if it begins with a bare tool call; "" if it does not; undefined while that is open. */
-function nameText({ names }: PendingCalls, output: ChoiceOutput): string | undefined {
-  const text = output.answerText();
-  const trimmed = text.trimStart();
-  if (trimmed === "") return undefined;
-  if (!/^[[{]/.test(trimmed) || trimmed.length > NAME_WITHIN) return "";
-  return names.some((name) => trimmed.includes(name)) ? trimmed : undefined;
 }

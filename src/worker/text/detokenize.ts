@@ -42,12 +42,6 @@ export class Detokenizer {
     this.open = endsInsideCharacter(bytes) || (this.open && text === "");
     return text;
   }
-
-  /** Text of an incomplete character at the end of the stream. */
-  flush(): string {
-    this.open = false;
-    return this.decoder.decode();
-  }
 }
 
 /** Whether the bytes end within a character. */

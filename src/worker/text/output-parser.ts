@@ -4,6 +4,7 @@
 // token independent of the answer's length, it runs only where markup may be: once new text only extends the reasoning or
 // the content, text is passed on unparsed until the next markup.
 
+import { CallGate, type Passed } from "./call-gate.ts";
 import { HoldBack } from "./hold-back.ts";
 import type { ParsedMessage, RenderedPrompt } from "./backend.ts";
 
@@ -24,10 +25,11 @@ export class OutputParser {
   private readonly prompt: RenderedPrompt;
   private readonly newCallId: () => string;
   private readonly markup: HoldBack;
-  private raw = ""; // everything the model wrote
+  private readonly gate: CallGate;
+  private raw = ""; // what the gate has passed
   private plain: Channel | undefined; // channel of text while no markup is open
   private broken = false; // the answer has left the format: all later text is content
-  private markerAt = -1; // position of the first tool marker outside of reasoning
+  private markerAt = -1; // position of the marker of the first call
   private reasoningClosed = false;
   private regionStart = 0; // start of the current markup in `raw`
   private parsedTo = 0; // length of `raw` at the last parse
@@ -42,6 +44,7 @@ export class OutputParser {
     this.prompt = prompt;
     this.newCallId = newCallId;
     this.markup = new HoldBack(prompt.format.markup);
+    this.gate = new CallGate(prompt.format, (text) => prompt.parse(this.raw + text));
     if (prompt.plain) this.plain = "text";
   }
 
@@ -57,14 +60,9 @@ export class OutputParser {
     return this.contentSent > 0 || this.reasoningClosed;
   }
 
-  /** The text from the first tool marker outside of reasoning on; undefined before it. */
+  /** The text from the marker of the first call on; undefined before it. */
   get callText(): string | undefined {
     return this.markerAt < 0 ? undefined : this.raw.slice(this.markerAt);
-  }
-
-  /** Everything the model wrote. */
-  get text(): string {
-    return this.raw;
   }
 
   /** Number of tool calls begun. */
@@ -76,22 +74,29 @@ export class OutputParser {
   push(text: string): readonly OutputDelta[] {
     if (text === "") return [];
     this.out = [];
-    if (this.prompt.plain || this.broken) {
+    if (this.prompt.plain) {
       this.send("text", text);
       return this.out;
     }
-    this.raw += text;
-    if (this.plain === undefined) this.parseWhenDue();
-    else this.passOn(this.plain, text);
+    for (const passed of this.gate.push(text)) this.take(passed);
     return this.out;
   }
 
-  /** The answer has ended: returns the rest. Text outside the format becomes content. */
-  end(): readonly OutputDelta[] {
+  /**
+   * The answer has ended: returns the rest. `cut`: before the model ended it; markup that has only begun is left out. Otherwise,
+   * text outside the format becomes content.
+   */
+  end(cut = false): readonly OutputDelta[] {
     this.out = [];
-    if (this.prompt.plain || this.broken) return this.out;
+    if (this.prompt.plain) return this.out;
+    for (const passed of this.gate.end(cut)) this.take(passed);
+    if (this.broken) {
+      this.send("text", this.space);
+      return this.out;
+    }
     if (this.plain !== undefined) {
-      const rest = this.space + this.markup.flush();
+      const held = this.markup.flush();
+      const rest = this.space + (cut && held.length > 1 ? "" : held);
       this.space = "";
       this.send(this.plain, rest);
       if (this.prompt.format.toolMarkers.length > 0 || this.raw === "") return this.out;
@@ -102,17 +107,60 @@ export class OutputParser {
       return this.out;
     }
     this.sendNew(message);
-    if (this.plain === undefined) this.sendCutOff(message);
+    if (this.plain === undefined && !cut) this.sendCutOff(message);
     return this.out;
+  }
+
+  private take({ text, as }: Passed): void {
+    if (as === "call") return this.begin(text);
+    if (as === "apart") return this.send("reasoning", text);
+    if (this.broken) return this.sendSolid("text", text);
+    this.raw += text;
+    if (this.plain === undefined) this.parseWhenDue();
+    else this.passOn(this.plain, text);
+  }
+
+  /** A call begins. */
+  private begin(text: string): void {
+    const { toolMarkers } = this.prompt.format;
+    if (this.broken || this.prompt.parse(this.raw + text) === undefined) this.startOver(text);
+    if (this.broken) return this.sendSolid("text", text);
+    this.regionStart = this.raw.length;
+    this.raw += text;
+    const found = toolMarkers.map((marker) => this.raw.indexOf(marker, this.regionStart));
+    const [first = this.regionStart] = found.filter((at) => at >= 0).toSorted((a, b) => a - b);
+    this.markerAt = first;
+    this.plain = undefined;
+    this.space = "";
+    this.markup.flush();
+    this.parse(false);
+  }
+
+  private sayAll(): void {
+    const message = this.prompt.parse(this.raw);
+    if (message === undefined) this.giveUp();
+    else this.sendNew(message);
+  }
+
+  /** Formats that take no text before calls: the answer begins with the calls, what came before them has been said. */
+  private startOver(calls: string): void {
+    const { startsInReasoning, thinkingEnds } = this.prompt.format;
+    const before = startsInReasoning ? (thinkingEnds[0] ?? "") : "";
+    if (this.prompt.parse(before + calls) === undefined) return;
+    if (this.plain !== undefined && !this.broken) this.send(this.plain, this.markup.flush());
+    else if (!this.broken) this.sayAll();
+    this.broken = false;
+    this.raw = before;
+    this.parsedTo = 0;
+    this.contentSent = 0;
+    this.reasoningSent = 0;
+    this.last = EMPTY;
   }
 
   private passOn(channel: Channel, text: string): void {
     const { free, match, rest } = this.markup.push(text);
     if (match === undefined) {
-      const all = this.space + free;
-      const solid = all.trimEnd();
-      this.space = all.slice(solid.length);
-      this.send(channel, solid);
+      this.sendSolid(channel, free);
       return;
     }
     // Text before the match goes to the parser, too: longer markup may begin there.
@@ -120,6 +168,14 @@ export class OutputParser {
     this.regionStart = this.raw.length - rest.length;
     this.plain = undefined;
     this.parse(false); // a baseline: the next parse shows where new text goes
+  }
+
+  /** Sends text without the white space at its end. */
+  private sendSolid(channel: Channel, text: string): void {
+    const all = this.space + text;
+    const solid = all.trimEnd();
+    this.space = all.slice(solid.length);
+    this.send(channel, solid);
   }
 
   private parseWhenDue(): void {
@@ -207,18 +263,14 @@ export class OutputParser {
     return saysLess(0) ? last(0, end, saysLess) + 1 : 0;
   }
 
-  /** Finds the end of reasoning and the first tool marker. A marker within reasoning does not count. */
+  /** Finds the end of reasoning. */
   private noteStructure(): void {
-    const { toolMarkers, thinkingStart, thinkingEnds, startsInReasoning } = this.prompt.format;
+    const { thinkingStart, thinkingEnds, startsInReasoning } = this.prompt.format;
     const opened =
       startsInReasoning || (thinkingStart !== "" && this.raw.trimStart().startsWith(thinkingStart));
     const closed = Math.max(...thinkingEnds.map((tag) => this.raw.lastIndexOf(tag)), -1);
     if (opened && closed < 0) return;
     this.reasoningClosed = closed >= 0;
-    if (this.markerAt >= 0) return;
-    const from = Math.max(this.regionStart, closed);
-    const found = toolMarkers.map((marker) => this.raw.indexOf(marker, from)).filter((at) => at >= 0);
-    if (found.length > 0) this.markerAt = Math.min(...found);
   }
 
   private sendNew(message: ParsedMessage): void {
@@ -249,7 +301,7 @@ export class OutputParser {
     if (text === "") return;
     if (channel === "text") this.contentSent += text.length;
     else this.reasoningSent += text.length;
-    this.out.push({ type: channel, text });
+    this.out.push({ type: channel, text: this.gate.unmasked(text) });
   }
 }
 

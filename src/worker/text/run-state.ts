@@ -69,15 +69,10 @@ export class ChoiceOutput {
     return this.parser.answering;
   }
 
-  /** The text from the first tool marker on; undefined before it. */
+  /** The text from the marker of the first call on; undefined before it. */
   callText(): string | undefined {
     const text = this.parser.callText;
     return text === undefined ? undefined : text + this.stops.heldText;
-  }
-
-  /** The whole text so far. */
-  answerText(): string {
-    return this.parser.text + this.stops.heldText;
   }
 
   /** Records a token's log probability; it is sent with the token's text. */
@@ -114,9 +109,8 @@ export class ChoiceOutput {
 
   /** Ends the choice. `stopped`: because `push` returned true; then held text is dropped. */
   end(reason: FinishReason, stopped: boolean, fingerprint?: string): void {
-    if (!stopped)
-      this.send(this.parser.push(this.stops.push(this.detokenizer.flush()).free + this.stops.flush()));
-    this.send(this.parser.end());
+    if (!stopped) this.send(this.parser.push(this.stops.flush())); // without the bytes of a letter that is not complete
+    this.send(this.parser.end(reason === "length"));
     this.emitAll(this.calls.end());
     const calls = this.parser.toolCalls > 0 && reason === "stop";
     this.emit({

@@ -2,9 +2,24 @@
 // <tool_call>{json}</tool_call> anywhere after it.
 
 import { describe, expect, test } from "bun:test";
-import type { OutputFormat, ParsedMessage, RenderedPrompt } from "../../../src/worker/text/backend.ts";
+import type {
+  CallStart,
+  OutputFormat,
+  ParsedMessage,
+  RenderedPrompt,
+} from "../../../src/worker/text/backend.ts";
 import { type OutputDelta, OutputParser } from "../../../src/worker/text/output-parser.ts";
 import { foldDeltas, type ParsedAnswer } from "../../helpers/parse-output.ts";
+
+const MARKER = "<tool_call>";
+const CALL_HEAD = '{"name": "';
+
+/** A call begins with the marker, the head, and a letter of a name. */
+function judge(text: string): CallStart {
+  const rest = text.slice(MARKER.length);
+  if (CALL_HEAD.startsWith(rest)) return { type: "open" };
+  return rest.startsWith(`${CALL_HEAD}w`) ? { type: "call", text } : { type: "prose" };
+}
 
 const FORMAT: OutputFormat = {
   thinks: true,
@@ -14,12 +29,11 @@ const FORMAT: OutputFormat = {
   startsInReasoning: false,
   toolMarkers: ["<tool_call>"],
   toolMarkerTokens: new Int32Array(),
+  calls: { openers: ["<tool_call>"], judge, fenced: false, required: false, framed: false },
   stops: [],
   visibleTokens: new Set(),
   markup: ["<think>", "</think>", "<tool_call>", "</tool_call>"],
 };
-
-const CALL_HEAD = '{"name": "';
 
 /** Reads the toy format; counts how many characters it was given in all. */
 class ToyPrompt implements RenderedPrompt {
@@ -58,12 +72,19 @@ function run(
   text: string,
   size: number,
   prompt = new ToyPrompt(),
+  cut = false,
 ): { answer: ParsedAnswer; deltas: OutputDelta[] } {
   const parser = new OutputParser(prompt, () => "call_x");
   const deltas: OutputDelta[] = [];
   for (let at = 0; at < text.length; at += size) deltas.push(...parser.push(text.slice(at, at + size)));
-  deltas.push(...parser.end());
+  deltas.push(...parser.end(cut));
   return { answer: foldDeltas(deltas), deltas };
+}
+
+const CITY = '{"city": "Paris"}';
+
+function quoted(reasoning: string, text: string): ParsedAnswer {
+  return { reasoning, text, calls: [] };
 }
 
 describe("OutputParser", () => {
@@ -132,14 +153,61 @@ describe("OutputParser", () => {
     }
   });
 
-  test("a marker that comes in pieces is noticed", () => {
+  const cuts: readonly (readonly [string, string, string, Partial<ParsedAnswer>])[] = [
+    ["a marker", "Well.<tool_", "Well.", {}],
+    ["a call without a name", 'Well.<tool_call>{"na', "Well.", {}],
+    ["the end of reasoning", "<think>Well.</thi", "", { reasoning: "Well." }],
+    ["a call in reasoning", '<think>Well.<tool_call>{"na', "", { reasoning: "Well." }],
+    ["a less-than sign", "1 <", "1 <", {}],
+    ["a second call", `${call}<tool_`, "", { calls: [{ id: "call_x", name: "weather", args: CITY }] }],
+  ];
+  test.each(cuts)("%s cut off by a length limit leaves nothing", (_what, raw, text, expected) => {
+    for (const size of [1, 2, 3, 7, 1000])
+      expect(run(raw, size, new ToyPrompt(), true).answer).toEqual({
+        reasoning: "",
+        text,
+        calls: [],
+        ...expected,
+      });
+  });
+
+  const made = [{ id: "call_x", name: "weather", args: CITY }];
+  const quotes: readonly (readonly [string, string, ParsedAnswer])[] = [
+    ["in closed reasoning", `<think>${call} or not</think>No.`, quoted(`${call} or not`, "No.")],
+    ["in reasoning, before text", `<think>Say ${call}</think>No.`, quoted(`Say ${call}`, "No.")],
+    [
+      "in a code fence",
+      `So:\n\`\`\`\n${call}\n\`\`\`\nOr not.`,
+      quoted("", `So:\n\`\`\`\n${call}\n\`\`\`\nOr not.`),
+    ],
+    ["of another tool", call.replace("weather", "example"), quoted("", call.replace("weather", "example"))],
+  ];
+  test.each(quotes)("a quoted call %s is text", (_where, raw, expected) => {
+    for (const size of [1, 2, 3, 7, 1000]) expect(run(raw, size).answer).toEqual(expected);
+  });
+
+  test.each(["", "</think>", "\n</think>\n"])("reasoning that ends with a call and %j makes it", (end) => {
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const { answer } = run(`<think>I look. ${call}${end}`, size);
+      expect([answer.reasoning.trim(), answer.text, answer.calls]).toEqual(["I look.", "", made]);
+    }
+  });
+
+  test("an end of reasoning that has not begun is left out, one that the text is about stays", () => {
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const { answer } = run("Hm.\n</think>\n\nYes. The </think> tag.", size);
+      expect(answer).toEqual({ reasoning: "", text: "Hm.\n\n\nYes. The </think> tag.", calls: [] });
+    }
+  });
+
+  test("a call that begins in pieces is noticed with the first letter of its name", () => {
     const parser = new OutputParser(new ToyPrompt(), () => "call_x");
-    const seen = Array.from("One two <tool_call>", (char) => {
+    const seen = Array.from('One two <tool_call>{"name": "w', (char) => {
       parser.push(char);
       return parser.callText;
     });
     expect(seen.findIndex((text) => text !== undefined)).toBe(seen.length - 1);
-    expect(seen.at(-1)).toBe("<tool_call>");
+    expect(seen.at(-1)).toBe('<tool_call>{"name": "w');
   });
 
   test("reasoning and text stream as they come, not at the end", () => {
