@@ -5,7 +5,14 @@ import type { FilePart, InputMessage, InputPart, NamedMedia } from "../core/agen
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import { MEDIA_BYTES_MAX, MEDIA_MAX, REQUEST_MEDIA_BYTES_MAX } from "../core/limits.ts";
-import { checkedMedium, type MediaRules, refuseUnperceived, withheldNote } from "../core/media.ts";
+import {
+  checkedMedium,
+  isPerceived,
+  type MediaRules,
+  refuseUnperceived,
+  unperceivedNote,
+  withheldNote,
+} from "../core/media.ts";
 import type { ContentPart, MediaPart, Message, Modality } from "../core/message.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { videoParts } from "./input-video.ts";
@@ -68,15 +75,16 @@ type ResolvedMessage = Message<ContentPart | FilePart>;
 
 /**
  * Messages with the bytes of their media. Throws, naming the part: `unsupported_capability` if the model does not accept the
- * modality, `file_not_found` for an unknown id, `invalid_request` or `payload_too_large` for unreadable media. Media that
+ * modality of a user's part, `file_not_found` for an unknown id, `invalid_request` or `payload_too_large` for unreadable media. Media that
  * tools produced in earlier turns are kept within the limits and otherwise replaced by a note.
  */
 export async function resolveMedia(
   deps: InputFilesDeps,
-  messages: readonly InputMessage[],
+  sent: readonly InputMessage[],
   { rules, mediaBudget }: { readonly rules: MediaRules; readonly mediaBudget: MediaBudget },
   signal: AbortSignal,
 ): Promise<readonly ResolvedMessage[]> {
+  const messages = sent.map((message) => withoutUnperceived(message, rules));
   refuseBeforeFetch(messages, rules);
   const taken = new Map<InputPart, readonly ContentPart[]>();
   for (const { role, content } of messages) {
@@ -96,6 +104,16 @@ export async function resolveMedia(
     ...message,
     content: message.content.flatMap((part) => resolvedPart(part, taken.get(part))),
   }));
+}
+
+/** A result of a client's tool with notes in place of media that the model does not take: its sender cannot know that. */
+function withoutUnperceived(message: InputMessage, rules: MediaRules): InputMessage {
+  if (message.role !== "tool") return message;
+  const content = message.content.map((part): InputPart => {
+    if (part.type !== "media" || isPerceived(part.modality, rules)) return part;
+    return { type: "text", text: unperceivedNote(part.modality) };
+  });
+  return { ...message, content };
 }
 
 /** Checks that need no bytes, before anything is fetched. */

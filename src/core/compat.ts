@@ -4,7 +4,10 @@
 export const COMPAT_MODES = ["strict", "clients"] as const;
 export type CompatMode = (typeof COMPAT_MODES)[number];
 
-/** Everything that `clients` serves and `strict` refuses; label of `svc_compat_total`, words of `x-svc-compat`. */
+/**
+ * Everything that `clients` serves and `strict` refuses, and what both serve in the nearest right way (NOTED); label of
+ * `svc_compat_total`, words of `x-svc-compat`.
+ */
 export const COMPAT_KINDS = [
   "json_object",
   "parallel_tool_calls",
@@ -15,8 +18,12 @@ export const COMPAT_KINDS = [
   "file_list",
   "whole_file",
   "image_form",
+  "history_item",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
+
+/** Kinds that no mode refuses: what other servers wrote into a history cannot be taken back. */
+export const NOTED: ReadonlySet<CompatKind> = new Set(["history_item"]);
 
 /** Tools that a server can run for a request. */
 export const HOSTED_TOOLS = ["code_execution", "shell", "web_search"] as const;
@@ -27,8 +34,8 @@ export interface Compat {
   readonly mode: CompatMode;
   /** Tools that are switched on. */
   readonly hosted: ReadonlySet<HostedTool>;
-  /** Reports that the request was served in the nearest right way. */
-  note(kind: CompatKind): void;
+  /** Reports that the request was served in the nearest right way. `what`: the value that it is about. */
+  note(kind: CompatKind, what?: string): void;
 }
 
 /** The interface to the letter. */

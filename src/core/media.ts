@@ -49,14 +49,24 @@ const WORDS = {
 
 const VIDEO = { medium: "a video, whose frames are images", taken: "images" } as const;
 
+/** Whether the model takes them. */
+export function isPerceived(modality: InputModality, { modalities }: MediaRules): boolean {
+  return modalities.includes(modality === "video" ? "image" : modality);
+}
+
+/** Stands for a medium of a client's tool that the model does not take, so that its session goes on. */
+export function unperceivedNote(modality: InputModality): string {
+  return `[${modality}: this model cannot ${modality === "audio" ? "hear audio" : "see images"}]`;
+}
+
 /** Throws `unsupported_capability` where the model does not take them. `beginning` is that of the message. */
 export function refuseUnperceived(
   modality: InputModality,
-  { modalities }: MediaRules,
+  rules: MediaRules,
   param: string,
   beginning: string,
 ): void {
-  if (modalities.includes(modality === "video" ? "image" : modality)) return;
+  if (isPerceived(modality, rules)) return;
   const { medium, taken } = modality === "video" ? VIDEO : WORDS[modality];
   const message =
     `${beginning} ${medium}, but the model does not accept ${taken}; omit it, or name a model that accepts ${taken} ` +

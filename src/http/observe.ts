@@ -63,6 +63,9 @@ const NO_MODEL = "none";
 
 /** Names what a request was served in the nearest right way. */
 const COMPAT_HEADER = "x-svc-compat";
+/** Words of that header, and values of a request that may be among them. */
+const COMPAT_WORDS_MAX = 16;
+const NAMEABLE = /^[\w.:-]{1,64}$/;
 
 /** Names the places of the request's schemas to which the answer is not held. */
 const UNENFORCED_HEADER = "x-svc-unenforced";
@@ -137,6 +140,7 @@ export class Observation implements ObservedRequest {
   clientLeft = false;
   seconds = 0;
   readonly compat = new Set<CompatKind>();
+  private readonly compatWords = new Set<string>();
   readonly unenforced: string[] = [];
   readonly bodyPace: BodyPace | undefined;
   private readonly options: ObserverOptions;
@@ -201,8 +205,10 @@ export class Observation implements ObservedRequest {
   }
 
   /** The request is served although the interface refuses it. */
-  servedAs(kind: CompatKind): void {
+  servedAs(kind: CompatKind, what = ""): void {
     this.compat.add(kind);
+    const words = NAMEABLE.test(what) ? `${kind}=${what}` : kind;
+    if (this.compatWords.size < COMPAT_WORDS_MAX) this.compatWords.add(words);
     this.options.servedAs?.(kind);
   }
 
@@ -264,7 +270,7 @@ export class Observation implements ObservedRequest {
     this.isAnswered = true;
     if (answer instanceof Response) {
       this.status = answer.status;
-      if (this.compat.size > 0) answer.headers.set(COMPAT_HEADER, [...this.compat].join(", "));
+      if (this.compat.size > 0) answer.headers.set(COMPAT_HEADER, [...this.compatWords].join(", "));
       if (this.promptTokens !== undefined && answer.ok)
         answer.headers.set(PROMPT_TOKENS_HEADER, String(this.promptTokens));
       if (this.unenforced.length > 0) answer.headers.set(UNENFORCED_HEADER, this.unenforced.join(", "));

@@ -90,7 +90,7 @@ export class RequestMetrics {
     });
     addCounter(registry, {
       name: "svc_compat_total",
-      help: "Requests served under compat = clients that the specification rejects, by kind.",
+      help: "Requests served in the nearest right way, most of them under compat = clients alone, by kind.",
       labelNames: ["kind"],
       read: () => COMPAT_KINDS.map((kind) => [{ kind }, this.compat.get(kind) ?? 0]),
     });

@@ -107,6 +107,28 @@ describe("media of a request", () => {
   });
 });
 
+test("media in results of a client's tools become notes where the model does not take them", async () => {
+  const media = [
+    ["image", "[image: this model cannot see images]"],
+    ["audio", "[audio: this model cannot hear audio]"],
+    ["video", "[video: this model cannot see images]"],
+  ] as const;
+  for (const [modality, note] of media) {
+    const { generate, requests } = scripted(saying("So."));
+    const loop = testLoop({ generate, media: async () => ({ ...ANY_MEDIA, modalities: [] }) });
+    const shown = { ...far, modality };
+    const messages = [
+      { role: "assistant", content: [], toolCalls: [{ id: "c", name: "f", arguments: "{}" }] },
+      { role: "tool", toolCallId: "c", content: [shown, { type: "text", text: "shown" }] },
+    ] as const;
+    await loop.answer(asking({}, { prompt: { messages } }));
+    expect(messagesOf(requests[0])[1]?.content).toEqual([
+      { type: "text", text: note },
+      { type: "text", text: "shown" },
+    ]);
+  }
+});
+
 describe("media of tools", () => {
   const python = (images: readonly string[], options: Partial<TestLoopOptions> = {}) => {
     const toolsets = [pythonToolset(fakePython({ images }), CONFINED)];

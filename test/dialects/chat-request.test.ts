@@ -251,12 +251,7 @@ const MESSAGE_RULES: readonly Rule[] = [
   ],
   [user([{ type: "file" }]), "missing_field", "messages[0].content[0].file"],
   [
-    { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f" } }] }] },
-    "missing_field",
-    "messages[0].tool_calls[0].function.arguments",
-  ],
-  [
-    { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: {} } }] }] },
+    { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: [] } }] }] },
     "invalid_request",
     "messages[0].tool_calls[0].function.arguments",
     "a string",

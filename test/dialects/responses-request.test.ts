@@ -328,7 +328,7 @@ describe("refused", () => {
     [{}, "missing_field", "input"],
     [responsesBody({ input: [] }), "invalid_request", "input", "empty"],
     [responsesBody({ input: 5 }), "invalid_request", "input"],
-    [responsesBody({ input: [{ type: "mcp_call" }] }), "unsupported_value", "input[0].type", "message"],
+    [responsesBody({ input: [{ type: "future_call" }] }), "unsupported_value", "input[0].type", "message"],
     [responsesBody({ input: [{ content: "a" }] }), "missing_field", "input[0].type"],
     [responsesBody({ input: [{ role: "tool", content: "a" }] }), "unsupported_value", "input[0].role"],
     [responsesBody({ input: [{ role: "user" }] }), "missing_field", "input[0].content"],

@@ -18,6 +18,7 @@ import {
 import { isOmitted, withWholeFiles } from "../shared/compat.ts";
 import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { progressOf } from "../shared/progress.ts";
+import { customCall } from "../shared/custom-tools.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { thinkingOf } from "../shared/reasoning.ts";
@@ -25,7 +26,8 @@ import { maxTokensOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.
 import { sentTools, toolUseOf } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
-import { ChatCompletionRequest, type Message, type UserContent } from "./schema.ts";
+import { knownMessages } from "./known-parts.ts";
+import { ChatCompletionRequest, type Message } from "./schema.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
 /** A parsed chat-completions request. */
@@ -41,7 +43,7 @@ const checkBody = checker(ChatCompletionRequest);
 export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat: Compat = STRICT): ChatCall {
   refuseUnsupported(json, compat);
   refuseForeignContainers(json["tools"]);
-  const body = checkBody(json);
+  const body = checkBody({ ...json, messages: knownMessages(json["messages"], compat) });
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream, compat);
   const { tools, choice } = toolUseOf(sentTools(body.tools), body.tool_choice);
@@ -135,18 +137,20 @@ function messageOf(message: Message, index: number): InputMessage {
   };
 }
 
-function contentOf(content: UserContent | null | undefined, path: string): InputMessage["content"] {
+function contentOf(content: Message["content"], path: string): InputMessage["content"] {
   if (content === null || content === undefined) return [];
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content.map((part, index) => partOf(part, `${path}[${index}]`));
 }
 
-type WirePart = Exclude<UserContent, string>[number];
+type WirePart = Exclude<NonNullable<Message["content"]>, string>[number];
 
 function partOf(part: WirePart, param: string): InputPart {
   switch (part.type) {
     case "text":
       return { type: "text", text: part.text };
+    case "refusal":
+      return { type: "text", text: part.refusal };
     case "image_url":
       return namedMedia("image", urlSource(urlOf(part.image_url)), param);
     case "audio_url":
@@ -195,9 +199,11 @@ type AssistantToolCalls = NonNullable<Extract<Message, { role: "assistant" }>["t
 
 /** A call without an id gets one from its position; empty arguments become `{}`. */
 function toolCallsOf(calls: AssistantToolCalls, messageIndex: number): readonly CoreToolCall[] {
-  return calls.map((call, index) => ({
-    id: call.id ?? `call_${messageIndex}_${index}`,
-    name: call.function.name,
-    arguments: call.function.arguments === "" ? "{}" : call.function.arguments,
-  }));
+  return calls.map((call, index) => {
+    const id = call.id ?? `call_${messageIndex}_${index}`;
+    if (call.type === "custom") return customCall({ call_id: id, ...call.custom });
+    const { name, arguments: args } = call.function;
+    const json = typeof args === "string" ? args : JSON.stringify(args ?? {});
+    return { id, name, arguments: json === "" ? "{}" : json };
+  });
 }

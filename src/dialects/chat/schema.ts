@@ -8,6 +8,7 @@ import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
+import { jsonObject } from "../shared/json-object.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { progressEventProperties, progressProperties } from "../shared/progress.ts";
 import {
@@ -103,6 +104,11 @@ const InputVideoPart = Type.Object(
   { $id: "InputVideoPart", description: "A video: exactly one of `data` and `url`.", ...OPEN },
 );
 
+const RefusalPart = Type.Object(
+  { type: Type.Literal("refusal"), refusal: Type.String() },
+  { $id: "RefusalPart", description: "What an assistant said instead of an answer.", ...OPEN },
+);
+
 const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
   $id: "MessageContent",
   description: "Text, or an array of content parts.",
@@ -111,18 +117,30 @@ const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
 const FunctionCalled = Type.Object(
   {
     name: Type.String({ minLength: 1 }),
-    arguments: Type.String({ description: "The arguments as JSON text." }),
+    arguments: orNull(
+      Type.Union([Type.String(), jsonObject("The arguments.")], {
+        description: "The arguments as JSON text, or as an object. Absent: none.",
+      }),
+    ),
   },
   { $id: "FunctionCalled", ...OPEN },
 );
 
+const CustomCalled = Type.Object(
+  { name: Type.String({ minLength: 1 }), input: Type.String({ description: "What the model wrote." }) },
+  { $id: "CustomCalled", ...OPEN },
+);
+
+const callId = orNull(Type.String({ description: "Referred to by `tool_call_id` of the tool message." }));
+
 const ToolCall = Type.Object(
-  {
-    id: orNull(Type.String({ description: "Referred to by `tool_call_id` of the tool message." })),
-    type: orNull(Type.Literal("function")),
-    function: FunctionCalled,
-  },
+  { id: callId, type: Type.Literal("function", { description: "Optional." }), function: FunctionCalled },
   { $id: "ToolCall", description: "An earlier tool call of the assistant.", ...OPEN },
+);
+
+const CustomToolCall = Type.Object(
+  { id: callId, type: Type.Literal("custom"), custom: CustomCalled },
+  { $id: "CustomToolCall", description: "An earlier call of a tool that takes text.", ...OPEN },
 );
 
 const SystemMessage = Type.Object(
@@ -155,12 +173,16 @@ const UserMessage = Type.Object(
   { $id: "UserMessage", ...OPEN },
 );
 
+const AssistantContent = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, RefusalPart]))], {
+  description: "Text, or an array of content parts.",
+});
+
 const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
-    content: orNull(MessageContent),
+    content: orNull(AssistantContent),
     reasoning_content: orNull(Type.String({ description: "The reasoning before the content." })),
-    tool_calls: orNull(Type.Array(ToolCall)),
+    tool_calls: orNull(Type.Array(Type.Union([ToolCall, CustomToolCall]))),
     name: orNull(Type.String()),
   },
   { $id: "AssistantMessage", description: "An earlier answer of the model.", ...OPEN },
@@ -169,7 +191,7 @@ const AssistantMessage = Type.Object(
 const ToolMessage = Type.Object(
   {
     role: Type.Literal("tool"),
-    content: MessageContent,
+    content: Type.Union([UserContent, Type.Null()]),
     tool_call_id: orNull(Type.String({ description: "Id of the call." })),
     name: orNull(Type.String({ description: "Name of the tool." })),
   },

@@ -1,7 +1,9 @@
 // Wire schemas of content blocks, messages and the system text. content.ts converts them.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { orNull } from "../shared/check.ts";
+import type { Compat } from "../../core/compat.ts";
+import { isRecord, orNull } from "../shared/check.ts";
+import { knownParts } from "../shared/foreign.ts";
 import { jsonObject } from "../shared/json-object.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -68,12 +70,20 @@ const ToolUseBlock = Type.Object(
 );
 export type ToolUseBlock = Static<typeof ToolUseBlock>;
 
+/** Blocks of other servers that are text, each in fields of its own. */
+const NOTE_TYPES = ["compaction", "container_upload", "search_result", "tool_reference"] as const;
+const NoteBlock = Type.Object(
+  { type: Type.Union(NOTE_TYPES.map((type) => Type.Literal(type))), ...blockProperties },
+  { description: "The model reads it as text.", ...OPEN },
+);
+export type NoteBlock = Static<typeof NoteBlock>;
+
 const ToolResultBlock = Type.Object(
   {
     type: Type.Literal("tool_result"),
     tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
     content: orNull(
-      Type.Union([Type.String(), Type.Array(Type.Union([TextBlock, ImageBlock, DocumentBlock]))]),
+      Type.Union([Type.String(), Type.Array(Type.Union([TextBlock, ImageBlock, DocumentBlock, NoteBlock]))]),
     ),
     is_error: orNull(Type.Boolean({ description: "The tool failed; `content` has the reason." })),
     ...blockProperties,
@@ -81,6 +91,38 @@ const ToolResultBlock = Type.Object(
   OPEN,
 );
 export type ToolResultBlock = Static<typeof ToolResultBlock>;
+
+const HostedUseBlock = Type.Object(
+  {
+    type: Type.Union([Type.Literal("server_tool_use"), Type.Literal("mcp_tool_use")]),
+    id: Type.String({ minLength: 1, description: "Referred to by `tool_use_id` of the result." }),
+    name: Type.String({ minLength: 1 }),
+    input: orNull(jsonObject("The arguments.")),
+    ...blockProperties,
+  },
+  { description: "A call of a tool that another server ran.", ...OPEN },
+);
+export type HostedUseBlock = Static<typeof HostedUseBlock>;
+
+const HostedResultBlock = Type.Object(
+  {
+    type: Type.Union([
+      Type.Literal("hosted_tool_result"),
+      Type.Literal("mcp_tool_result"),
+      Type.Literal("web_search_tool_result"),
+      Type.Literal("web_fetch_tool_result"),
+      Type.Literal("code_execution_tool_result"),
+      Type.Literal("bash_code_execution_tool_result"),
+      Type.Literal("text_editor_code_execution_tool_result"),
+      Type.Literal("tool_search_tool_result"),
+    ]),
+    tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
+    content: Type.Optional(Type.Unknown({ description: "The model reads it as text." })),
+    ...blockProperties,
+  },
+  { description: "The result of such a call.", ...OPEN },
+);
+export type HostedResultBlock = Static<typeof HostedResultBlock>;
 
 const ThinkingBlock = Type.Object(
   {
@@ -102,7 +144,18 @@ const RedactedThinkingBlock = Type.Object(
 );
 
 const ContentBlock = Type.Union(
-  [TextBlock, ImageBlock, DocumentBlock, ToolUseBlock, ToolResultBlock, ThinkingBlock, RedactedThinkingBlock],
+  [
+    TextBlock,
+    ImageBlock,
+    DocumentBlock,
+    ToolUseBlock,
+    ToolResultBlock,
+    ThinkingBlock,
+    RedactedThinkingBlock,
+    HostedUseBlock,
+    HostedResultBlock,
+    NoteBlock,
+  ],
   { $id: "MessagesContentBlock", description: "A part of a message; its fields depend on `type`." },
 );
 export type ContentBlock = Static<typeof ContentBlock>;
@@ -116,7 +169,7 @@ export type MessageContent = Static<typeof MessageContent>;
 export const Message = Type.Object(
   {
     role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("system")]),
-    content: MessageContent,
+    content: Type.Union([MessageContent, Type.Null()]),
   },
   { $id: "MessagesMessage", description: "One message of the conversation.", ...OPEN },
 );
@@ -127,3 +180,49 @@ export const System = Type.Union([Type.String(), Type.Array(TextBlock)], {
   description: "Instructions before the conversation.",
 });
 export type System = Static<typeof System>;
+
+const HOSTED_RESULTS: ReadonlySet<unknown> = new Set(tagsOf(HostedResultBlock));
+const RESULT_PARTS: ReadonlySet<unknown> = new Set(["text", "image", "document", ...NOTE_TYPES]);
+const KNOWN_BLOCKS: ReadonlySet<unknown> = new Set([
+  ...RESULT_PARTS,
+  ...HOSTED_RESULTS,
+  "tool_use",
+  "tool_result",
+  "server_tool_use",
+  "mcp_tool_use",
+  "thinking",
+  "redacted_thinking",
+]);
+
+function tagsOf({ properties }: typeof HostedResultBlock): readonly string[] {
+  return properties.type.anyOf.map((literal) => literal.const);
+}
+
+const NO_BLOCK = { type: "text", text: "" };
+
+/** Messages without blocks of unknown types, for the schema check. */
+export function knownBlocks(messages: unknown, compat: Compat): unknown {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message: unknown, index) => {
+    if (!isRecord(message)) return message;
+    const mayEmpty = index < messages.length - 1;
+    const rules = { compat, known: KNOWN_BLOCKS, empty: NO_BLOCK, adapted, mayEmpty };
+    const blocks = knownParts(message["content"], rules);
+    if (!Array.isArray(blocks)) return message;
+    return { ...message, content: blocks.map((block: unknown) => withKnownParts(block, compat)) };
+  });
+}
+
+function withKnownParts(block: unknown, compat: Compat): unknown {
+  if (!isRecord(block) || block["type"] !== "tool_result" || !Array.isArray(block["content"])) return block;
+  const rules = { compat, known: RESULT_PARTS, empty: NO_BLOCK, adapted, mayEmpty: true };
+  return { ...block, content: knownParts(block["content"], rules) };
+}
+
+/** Results of future tools are results; other blocks with text are text. */
+function adapted(block: Readonly<Record<string, unknown>>) {
+  const { type, tool_use_id: id, text } = block;
+  if (String(type).endsWith("_tool_result") && typeof id === "string")
+    return { ...block, type: "hosted_tool_result" };
+  return typeof text === "string" ? { type: "text", text } : undefined;
+}

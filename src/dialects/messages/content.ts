@@ -7,13 +7,17 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
+import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
   ContentBlock,
   DocumentBlock,
+  HostedResultBlock,
+  HostedUseBlock,
   ImageBlock,
   Message,
   MessageContent,
+  NoteBlock,
   Source,
   System,
   TextBlock,
@@ -35,7 +39,7 @@ export function conversationOf(
       case "user":
         return userMessages(message.content, path, names);
       case "assistant":
-        return [assistantMessage(message.content, path, names)];
+        return assistantMessages(message.content, path, names);
       default:
         return unreachable(message.role);
     }
@@ -55,7 +59,8 @@ function systemMessages(system: System | null | undefined): InputMessage[] {
   return content.length === 0 ? [] : [{ role: "system", content }];
 }
 
-function blocksOf<B>(content: string | readonly B[]): readonly (B | TextBlock)[] {
+function blocksOf<B>(content: string | readonly B[] | null): readonly (B | TextBlock)[] {
+  if (content === null) return [];
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
@@ -73,7 +78,7 @@ function onlyText(role: string, path: string) {
 
 /** Tool results, and user messages from the blocks between and after them. */
 function userMessages(
-  content: MessageContent,
+  content: MessageContent | null,
   path: string,
   names: ReadonlyMap<string, string>,
 ): InputMessage[] {
@@ -88,21 +93,33 @@ function userMessages(
     if (block.type === "tool_result") {
       flush();
       messages.push(toolMessage(block, param, names));
+    } else if (isHostedResult(block)) {
+      flush();
+      messages.push(hostedResult(block, names));
     } else parts.push(...userParts(block, param));
   }
   flush();
   return messages.length > 0 ? messages : [{ role: "user", content: [] }];
 }
 
-function userParts(block: Exclude<ContentBlock, ToolResultBlock>, param: string): readonly InputPart[] {
+type UserBlock = Exclude<ContentBlock, ToolResultBlock | HostedResultBlock>;
+
+function userParts(block: UserBlock, param: string): readonly InputPart[] {
   switch (block.type) {
     case "text":
       return [textPart(block)];
+    case "compaction":
+    case "container_upload":
+    case "search_result":
+    case "tool_reference":
+      return [noteText(block)];
     case "image":
       return [imagePart(block, param)];
     case "document":
       return documentParts(block, param);
     case "tool_use":
+    case "server_tool_use":
+    case "mcp_tool_use":
     case "thinking":
     case "redacted_thinking":
       throw misplaced(block.type, "user", param);
@@ -117,8 +134,8 @@ function toolMessage(
   names: ReadonlyMap<string, string>,
 ): InputMessage {
   const name = names.get(block.tool_use_id);
-  const parts = blocksOf(block.content ?? "").map((part, index) =>
-    resultPart(part, `${param}.content[${index}]`),
+  const parts = blocksOf(block.content ?? "").flatMap((part, index) =>
+    resultParts(part, `${param}.content[${index}]`),
   );
   return {
     role: "tool",
@@ -128,24 +145,14 @@ function toolMessage(
   };
 }
 
-function resultPart(
-  block: Exclude<ToolResultBlock["content"], string | null | undefined>[number],
-  param: string,
-): InputPart {
-  switch (block.type) {
-    case "text":
-      return textPart(block);
-    case "image":
-      return imagePart(block, param);
-    case "document": {
-      const text = documentText(block.source);
-      if (text !== undefined) return { type: "text", text };
-      const message = `${param}.source.type ${describeValue(block.source.type)} is not supported in a tool result; send text`;
-      throw new ServiceError("unsupported_value", message, { param: `${param}.source.type` });
-    }
-    default:
-      return unreachable(block);
-  }
+type ResultBlock = Exclude<ToolResultBlock["content"], string | null | undefined>[number];
+
+/** The parts of a result; a document that is sent as text is the text. */
+function resultParts(block: ResultBlock, param: string): readonly InputPart[] {
+  if (block.type !== "document") return userParts(block, param);
+  const { source } = block;
+  const isText = source.type === "text" || source.type === "content";
+  return isText ? [{ type: "text", text: textOf(source) }] : documentParts(block, param);
 }
 
 function imagePart({ source }: ImageBlock, param: string): InputPart {
@@ -193,11 +200,6 @@ function fileSource({ source, title }: DocumentBlock): FilePart["source"] {
   }
 }
 
-/** The text of a document sent as text; undefined for other sources. */
-function documentText(source: Source): string | undefined {
-  return source.type === "text" || source.type === "content" ? textOf(source) : undefined;
-}
-
 function textOf(source: Extract<Source, { type: "text" | "content" }>): string {
   if (source.type === "text") return source.data;
   return blocksOf(source.content)
@@ -205,41 +207,98 @@ function textOf(source: Extract<Source, { type: "text" | "content" }>): string {
     .join("\n");
 }
 
-function assistantMessage(content: MessageContent, path: string, names: Map<string, string>): InputMessage {
-  const parts: TextPart[] = [];
-  const reasoning: string[] = [];
-  const toolCalls: ToolCall[] = [];
+/** The message of the assistant; with results of another server's tools in it, the messages between and after them. */
+function assistantMessages(
+  content: MessageContent | null,
+  path: string,
+  names: Map<string, string>,
+): readonly InputMessage[] {
+  const messages: InputMessage[] = [];
+  let answer = new AssistantParts();
   for (const [index, block] of blocksOf(content).entries()) {
+    if (isHostedResult(block)) {
+      messages.push(...answer.messages(), hostedResult(block, names));
+      answer = new AssistantParts();
+    } else answer.add(block, `${path}[${index}]`, names);
+  }
+  const last = answer.messages();
+  return messages.length === 0 && last.length === 0
+    ? [{ role: "assistant", content: [] }]
+    : [...messages, ...last];
+}
+
+class AssistantParts {
+  private readonly parts: TextPart[] = [];
+  private readonly reasoning: string[] = [];
+  private readonly toolCalls: ToolCall[] = [];
+
+  add(block: Exclude<ContentBlock, HostedResultBlock>, param: string, names: Map<string, string>): void {
     switch (block.type) {
       case "text":
-        parts.push(textPart(block));
-        break;
+        this.parts.push(textPart(block));
+        return;
+      case "compaction":
+      case "container_upload":
+      case "search_result":
+      case "tool_reference":
+        this.parts.push(noteText(block));
+        return;
       case "thinking":
-        reasoning.push(block.thinking);
-        break;
+        this.reasoning.push(block.thinking);
+        return;
       case "redacted_thinking":
-        break; // encrypted by its vendor
+        return; // encrypted by its vendor
       case "tool_use":
+      case "server_tool_use":
+      case "mcp_tool_use":
         names.set(block.id, block.name);
-        toolCalls.push(toolCall(block));
-        break;
+        this.toolCalls.push(toolCall(block));
+        return;
       case "image":
       case "document":
       case "tool_result":
-        throw misplaced(block.type, "assistant", `${path}[${index}]`);
+        throw misplaced(block.type, "assistant", param);
       default:
         unreachable(block);
     }
   }
-  return {
-    role: "assistant",
-    content: parts,
-    ...(reasoning.length > 0 ? { reasoning: reasoning.join("\n") } : {}),
-    ...(toolCalls.length > 0 ? { toolCalls } : {}),
-  };
+
+  /** The message, if it says anything. */
+  messages(): readonly InputMessage[] {
+    const { parts, reasoning, toolCalls } = this;
+    if (parts.length + reasoning.length + toolCalls.length === 0) return [];
+    return [
+      {
+        role: "assistant",
+        content: parts,
+        ...(reasoning.length > 0 ? { reasoning: reasoning.join("\n") } : {}),
+        ...(toolCalls.length > 0 ? { toolCalls } : {}),
+      },
+    ];
+  }
 }
 
-function toolCall({ id, name, input }: ToolUseBlock): ToolCall {
+function isHostedResult(block: ContentBlock): block is HostedResultBlock {
+  return block.type.endsWith("_tool_result");
+}
+
+/** The result of another server's tool, as that of any tool. */
+function hostedResult(block: HostedResultBlock, names: ReadonlyMap<string, string>): InputMessage {
+  const name = names.get(block.tool_use_id);
+  const content = [{ type: "text", text: foreignText(block.content) }] as const;
+  return { role: "tool", content, toolCallId: block.tool_use_id, ...defined({ name }) };
+}
+
+/** The text of a block whose fields are its own. */
+function noteText(block: NoteBlock): TextPart {
+  const { type, cache_control: _, citations: __, ...fields } = block;
+  const { content, tool_name: tool }: Readonly<Record<string, unknown>> = fields;
+  if (type === "tool_reference" && typeof tool === "string") return { type: "text", text: `Tool: ${tool}` };
+  if (type === "compaction") return { type: "text", text: foreignText(content) };
+  return { type: "text", text: `${type.replace("_", " ")}: ${foreignText(fields)}` };
+}
+
+function toolCall({ id, name, input }: ToolUseBlock | HostedUseBlock): ToolCall {
   return { id, name, arguments: JSON.stringify(input ?? {}) };
 }
 

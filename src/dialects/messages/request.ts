@@ -18,7 +18,7 @@ import {
 } from "../shared/constraint.ts";
 import { refusePrefixConflicts, withAnswerPrefix } from "../shared/answer-prefix.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
-import type { ContentBlock } from "./blocks.ts";
+import { type ContentBlock, knownBlocks } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
 import { MessagesRequest } from "./schema.ts";
 import { thinkingOf } from "./thinking.ts";
@@ -63,7 +63,7 @@ export function parseCountRequest(json: Json, compat: Compat = STRICT): Conversa
 function checkedBody(json: Json, compat: Compat): MessagesRequest {
   refuseJsonObject(json["response_format"], "response_format", compat);
   refuseJsonObject(json["output_format"], "output_format", compat);
-  return checkBody(json);
+  return checkBody({ ...json, messages: knownBlocks(json["messages"], compat) });
 }
 
 function messagesConversation(body: MessagesRequest, stream: boolean, compat: Compat): Conversation {

@@ -1,8 +1,10 @@
 // Wire schemas of input items. They accept output items, so an answer can be sent back as input.
 
 import { type Static, Type } from "@sinclair/typebox";
+import type { Compat } from "../../core/compat.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { isPresent, isRecord, orNull } from "../shared/check.ts";
+import { knownParts } from "../shared/foreign.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -112,12 +114,14 @@ const FunctionCall = Type.Object(
   { $id: "InputFunctionCall", description: "An earlier function call of the model.", ...OPEN },
 );
 
+const ToolOutput = orNull(Type.Union([Type.String(), Type.Array(MessagePart)]));
+
 const FunctionOutput = Type.Object(
   {
     type: Type.Literal("function_call_output"),
     id,
     call_id: CallId,
-    output: Type.Union([Type.String(), Type.Array(Type.Union([TextContent, InputImage]))]),
+    output: ToolOutput,
   },
   { $id: "InputFunctionCallOutput", description: "Result of a function call.", ...OPEN },
 );
@@ -155,13 +159,73 @@ const ShellOutput = Type.Object(
   { $id: "InputShellCallOutput", ...OPEN },
 );
 
+const CustomCall = Type.Object(
+  {
+    type: Type.Literal("custom_tool_call"),
+    id,
+    call_id: CallId,
+    name: Type.String({ minLength: 1 }),
+    input: Type.String({ description: "What the model wrote for the tool." }),
+  },
+  { $id: "InputCustomToolCall", description: "An earlier call of a tool that takes text.", ...OPEN },
+);
+
+const CustomOutput = Type.Object(
+  { type: Type.Literal("custom_tool_call_output"), id, call_id: CallId, output: ToolOutput },
+  { $id: "InputCustomToolCallOutput", description: "Result of such a call.", ...OPEN },
+);
+
+/** Calls, results and notes of tools that other servers run; hosted-items.ts tells what each says. */
+export const HOSTED_ITEM_TYPES = [
+  "apply_patch_call",
+  "apply_patch_call_output",
+  "code_interpreter_call",
+  "computer_call",
+  "computer_call_output",
+  "file_search_call",
+  "image_generation_call",
+  "local_shell_call",
+  "local_shell_call_output",
+  "mcp_approval_request",
+  "mcp_approval_response",
+  "mcp_call",
+  "tool_search_call",
+  "tool_search_output",
+  "web_search_call",
+] as const;
+
+const HostedItem = Type.Object(
+  {
+    type: Type.Union(HOSTED_ITEM_TYPES.map((type) => Type.Literal(type))),
+    id,
+    call_id: orNull(Type.String({ description: "Links an output to its call." })),
+  },
+  {
+    $id: "InputHostedItem",
+    description: "A call of a tool of another server, or its result: the model reads it as text.",
+    ...OPEN,
+  },
+);
+export type HostedItem = Static<typeof HostedItem>;
+
 const Reference = Type.Object(
   { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
   { $id: "ItemReference", description: "An item of a stored response.", ...OPEN },
 );
 
 const InputItem = Type.Union(
-  [MessageItem, FunctionCall, FunctionOutput, Reasoning, ShellCall, ShellOutput, Reference],
+  [
+    MessageItem,
+    FunctionCall,
+    FunctionOutput,
+    CustomCall,
+    CustomOutput,
+    Reasoning,
+    ShellCall,
+    ShellOutput,
+    HostedItem,
+    Reference,
+  ],
   { $id: "InputItem", description: "A part of the conversation; its fields depend on `type`." },
 );
 /** An item as sent. */
@@ -174,9 +238,60 @@ export const ResponsesInput = Type.Union(
   { $id: "ResponsesInput", description: "A string is one user message." },
 );
 
-/** Adds the optional types of messages and bare references. Runs before the schema check. */
-export function withItemTypes(input: unknown): unknown {
-  return Array.isArray(input) ? input.map(withItemType) : input;
+const KNOWN_ITEMS: ReadonlySet<unknown> = new Set([
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "reasoning",
+  "shell_call",
+  "shell_call_output",
+  "item_reference",
+  ...HOSTED_ITEM_TYPES,
+]);
+const KNOWN_PARTS: ReadonlySet<unknown> = new Set([
+  "input_text",
+  "output_text",
+  "text",
+  "refusal",
+  "input_image",
+  "input_audio",
+  "input_video",
+  "input_file",
+]);
+
+/** Says nothing, so it stands for an item that is left out. */
+export const NO_ITEM: Extract<InputItem, { type: "reasoning" }> = { type: "reasoning", summary: [] };
+const NO_PART = { type: "input_text", text: "" };
+
+/**
+ * Adds the optional types of messages and bare references, and leaves out items and parts of unknown types. Runs before the
+ * schema check.
+ */
+export function knownItems(input: unknown, compat: Compat): unknown {
+  if (!Array.isArray(input)) return input;
+  const typed = input.map(withItemType);
+  const items = knownParts(typed, { compat, known: KNOWN_ITEMS, empty: NO_ITEM, mayEmpty: false });
+  if (!Array.isArray(items)) return items;
+  return items.map((item: unknown, index) => withKnownParts(item, index === items.length - 1, compat));
+}
+
+function withKnownParts(item: unknown, isLast: boolean, compat: Compat): unknown {
+  if (!isRecord(item)) return item;
+  const field = item["type"] === "message" ? "content" : "output";
+  const isRead = ["message", "function_call_output", "custom_tool_call_output"].includes(
+    String(item["type"]),
+  );
+  if (!isRead || !Array.isArray(item[field])) return item;
+  const mayEmpty = !isLast || field === "output";
+  const rules = { compat, known: KNOWN_PARTS, empty: NO_PART, adapted: textPart, mayEmpty };
+  return { ...item, [field]: knownParts(item[field], rules) };
+}
+
+/** A part of another type that has text, such as a summary. */
+function textPart({ text }: Readonly<Record<string, unknown>>) {
+  return typeof text === "string" ? { type: "input_text", text } : undefined;
 }
 
 function withItemType(item: unknown): unknown {

@@ -6,9 +6,11 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
 import { isPresent } from "../shared/check.ts";
+import { customCall } from "../shared/custom-tools.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
+import { hostedWork, isHosted } from "./hosted-items.ts";
 import type {
-  FunctionOutput,
+  HostedItem,
   InputAudio,
   InputFile,
   InputImage,
@@ -41,11 +43,12 @@ class ItemReader {
   private readonly names = new Map<string, string>();
 
   add(item: InputItem, path: string): void {
+    if (isHosted(item)) return this.addHosted(item, path);
     switch (item.type) {
       case "message":
         return this.addMessage(item, path);
       case "reasoning":
-        this.reasoning = reasoningText(item);
+        this.reasoning = reasoningText(item) ?? this.reasoning;
         return;
       case "function_call":
         return this.addCall({
@@ -58,13 +61,22 @@ class ItemReader {
         const { commands } = item.action;
         return this.addCall({ id: item.call_id, name: SHELL_TOOL, arguments: JSON.stringify({ commands }) });
       }
+      case "custom_tool_call":
+        return this.addCall(customCall(item));
       case "function_call_output":
-        return this.addResult(item.call_id, contentOf(item.output, `${path}.output`));
+      case "custom_tool_call_output":
+        return this.addResult(item.call_id, contentOf(item.output ?? "", `${path}.output`));
       case "shell_call_output":
         return this.addResult(item.call_id, [{ type: "text", text: JSON.stringify(item.output) }]);
       default:
         return unreachable(item);
     }
+  }
+
+  private addHosted(item: HostedItem, path: string): void {
+    const { call, result } = hostedWork(item, path);
+    if (call !== undefined) this.addCall(call);
+    if (result !== undefined) this.addResult(result.callId, result.content);
   }
 
   private addMessage(item: MessageItem, path: string): void {
@@ -121,10 +133,7 @@ function refuseMedia(content: readonly InputPart[], role: string): void {
   throw new ServiceError("invalid_request", message, { param });
 }
 
-function contentOf(
-  content: MessageItem["content"] | FunctionOutput["output"],
-  path: string,
-): InputMessage["content"] {
+function contentOf(content: MessageItem["content"], path: string): InputMessage["content"] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content.map((part, index) => partOf(part, `${path}[${index}]`));
 }

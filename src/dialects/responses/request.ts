@@ -23,7 +23,7 @@ import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
-import { type InputItem, type SentItem, withItemTypes } from "./input-items.ts";
+import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
 import { ResponsesCreateRequest } from "./schema.ts";
@@ -87,7 +87,7 @@ export function parseResponsesRequest(
   const functions = declaredFunctions(body.tools ?? []);
   const earlierId = body.previous_response_id ?? "";
   const earlier = earlierId === "" ? undefined : stored.conversation(earlierId);
-  const input = inputItems(body.input, stored);
+  const input = inputItems(body.input, stored, compat);
   const messages = withWholeFiles([...(earlier?.messages ?? []), ...messagesOf(input)], compat);
   const names = new ToolNames([...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)]);
   const run = runOf(body, functions, names, compat);
@@ -119,7 +119,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   refuseForeignContainers(json["tools"]);
   refuseForeignShells(json["tools"]);
   refuseHostedChoice(json["tool_choice"]);
-  const input = withItemTypes(json["input"]);
+  const input = knownItems(json["input"], compat);
   return checkBody({ ...json, input, tools: withoutForeignTools(json["tools"], compat) });
 }
 
@@ -172,12 +172,22 @@ function withInstructions(
   return [{ role: "system", content: [{ type: "text", text: instructions }] }, ...messages];
 }
 
-function inputItems(input: string | readonly SentItem[], stored: StoredResponses): readonly InputItem[] {
+/** The items with references resolved. Those to items of another server are left out, unless nothing would remain. */
+function inputItems(
+  input: string | readonly SentItem[],
+  stored: StoredResponses,
+  compat: Compat,
+): readonly InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
+  const isAlone = input.every(({ type }) => type === "item_reference");
   return input.map((item, index) => {
     if (item.type !== "item_reference") return item;
     const found = stored.item(item.id);
     if (found !== undefined) return found;
+    if (!isAlone) {
+      compat.note("history_item", item.type);
+      return NO_ITEM;
+    }
     const param = `input[${index}].id`;
     const message = `${param} ${describeValue(item.id)} is not an item of a stored response; send the item itself`;
     throw new ServiceError("invalid_request", message, { param });

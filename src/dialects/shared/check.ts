@@ -226,8 +226,12 @@ function wrongType(expected: string, value: unknown, path: string): ServiceError
   return fault("invalid_request", path, `must be ${expected}; got ${jsonType(value)}`);
 }
 
+/** Accepted values that a message lists, the most common first. */
+const NAMED_VALUES_MAX = 10;
+
 function notOneOf(accepted: readonly unknown[], value: unknown, path: string): ServiceError {
-  const list = accepted.map((literal) => JSON.stringify(literal)).join(", ");
+  const named = accepted.slice(0, NAMED_VALUES_MAX).map((literal) => JSON.stringify(literal));
+  const list = [...named, ...(accepted.length > NAMED_VALUES_MAX ? ["…"] : [])].join(", ");
   const choice = accepted.length === 1 ? list : `one of ${list}`;
   return fault("unsupported_value", path, `must be ${choice}; got ${describeValue(value)}`);
 }

@@ -49,6 +49,8 @@ export const ADAPTER_ALIAS_CHARS_MAX = 256;
 export const ADAPTER_BODY_BYTES_MAX = 64 * 1024;
 /** Largest row count that a calibration request may set. */
 export const CALIBRATION_ROWS_MAX = 2 ** 40;
+/** Characters of what another server wrote into a history, for each item that becomes text. */
+export const FOREIGN_TEXT_CHARS_MAX = 100_000;
 /** Messages per conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Images per generation request; shortest edge, longest edge and pixels per image. */

@@ -1,0 +1,41 @@
+// Messages of a body in the forms that the schema knows: parts of unknown types are left out, types that clients omit are added.
+// Runs before the schema check.
+
+import type { Compat } from "../../core/compat.ts";
+import { isPresent, isRecord } from "../shared/check.ts";
+import { knownParts } from "../shared/foreign.ts";
+
+const PARTS_OF_ROLE: Readonly<Record<string, readonly string[]>> = {
+  assistant: ["text", "refusal"],
+  system: ["text"],
+  developer: ["text"],
+};
+const MEDIA = ["image_url", "input_audio", "audio_url", "video_url", "input_video", "file"];
+const KNOWN: ReadonlySet<unknown> = new Set(["text", ...MEDIA]);
+const EMPTY = { type: "text", text: "" };
+
+/** Messages for the schema check. */
+export function knownMessages(messages: unknown, compat: Compat): unknown {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message: unknown, index) => {
+    if (!isRecord(message)) return message;
+    const role = String(message["role"]);
+    const mayEmpty = index < messages.length - 1 || role === "tool";
+    const known = new Set([...KNOWN, ...(PARTS_OF_ROLE[role] ?? [])]);
+    const content = knownParts(message["content"], { compat, known, empty: EMPTY, adapted, mayEmpty });
+    const calls: unknown = message["tool_calls"];
+    const typed = Array.isArray(calls) ? { tool_calls: calls.map(withCallType) } : {};
+    return { ...message, ...(isPresent(content) ? { content } : {}), ...typed };
+  });
+}
+
+/** Parts of other APIs that are text: `input_text`, `output_text`, thinking and the like are not. */
+function adapted({ type, text }: Readonly<Record<string, unknown>>) {
+  const isText =
+    typeof text === "string" && String(type).endsWith("text") && !String(type).includes("reason");
+  return isText ? { type: "text", text } : undefined;
+}
+
+function withCallType(call: unknown): unknown {
+  return isRecord(call) && !isPresent(call["type"]) ? { ...call, type: "function" } : call;
+}
