@@ -1,11 +1,12 @@
 // bind and listen, made by the network guard in place of a confined process: a session serves no port that another program of
 // this machine serves at any of its addresses. Else code could take [::1] of a port that this server has at 127.0.0.1, and
-// browsers would bring it keys and conversations.
+// browsers would bring it keys and conversations. And it serves this machine alone.
 
 import { readFileSync } from "node:fs";
+import { ptr } from "bun:ffi";
 import { destinationOf, FAMILY } from "./guard-addresses.ts";
 import { areOwn, socketsAt } from "./guard-owners.ts";
-import { call, ERRNO } from "./guard-system.ts";
+import { call, ERRNO, numbers64, SOL_SOCKET } from "./guard-system.ts";
 
 /** An open socket of the process, as the guard's duplicate. */
 export interface ServerSocket {
@@ -18,6 +19,47 @@ export interface ServerSocket {
 export const CONTINUE = "continue";
 
 const ADDRESS_BYTES_MAX = 128;
+const SO_ATTACH_FILTER = 26;
+const SO_LOCK_FILTER = 44;
+
+/**
+ * Filter of a listening socket, as linux/filter.h has it: drops segments that another machine sent. Those of this machine come
+ * from 127.0.0.0/8, or from the address that they go to. Offsets are those of the IP header.
+ */
+const FROM_HERE = filterProgram();
+
+function filterProgram(): Uint8Array {
+  const header = (offset: number): number => 0xfff0_0000 + offset; // SKF_NET_OFF
+  const [loadByte, loadWord, toX, shift, isEqual, isX, end] = [0x30, 0x20, 0x07, 0x74, 0x15, 0x1d, 0x06];
+  // Code, jumps where true and false, operand. Jumps count the instructions that they skip.
+  const program: readonly (readonly [number, number, number, number])[] = [
+    [loadByte, 0, 0, header(0)],
+    [shift, 0, 0, 4],
+    [isEqual, 6, 0, 6],
+    [loadWord, 0, 0, header(12)],
+    [toX, 0, 0, 0],
+    [shift, 0, 0, 24],
+    [isEqual, 19, 0, 127],
+    [loadWord, 0, 0, header(16)],
+    [isX, 17, 16, 0],
+    ...[0, 4, 8, 12].flatMap((word): (readonly [number, number, number, number])[] => [
+      [loadWord, 0, 0, header(8 + word)],
+      [toX, 0, 0, 0],
+      [loadWord, 0, 0, header(24 + word)],
+      [isX, word === 12 ? 1 : 0, word === 12 ? 0 : 12 - word, 0],
+    ]),
+    [end, 0, 0, 0],
+    [end, 0, 0, 0xffff_ffff],
+  ];
+  const bytes = Buffer.alloc(program.length * 8);
+  for (const [index, [code, whenTrue, whenFalse, operand]] of program.entries()) {
+    bytes.writeUInt16LE(code, index * 8);
+    bytes.writeUInt8(whenTrue, index * 8 + 2);
+    bytes.writeUInt8(whenFalse, index * 8 + 3);
+    bytes.writeUInt32LE(operand, index * 8 + 4);
+  }
+  return bytes;
+}
 
 /** Binds an internet socket. Others name files of the process's own file system, which only the kernel can create for it. */
 export function bind(socket: ServerSocket, address: Buffer, session: string): number | typeof CONTINUE {
@@ -39,7 +81,8 @@ export function listen(socket: ServerSocket, backlog: number, session: string): 
   const port = ownPort(fd);
   if (port === 0) return -ERRNO.EINVAL;
   if (isServedByOthers(isStream, port, session)) return -ERRNO.EADDRINUSE;
-  return call("listen", fd, backlog);
+  const closed = closeToNetwork(fd);
+  return closed < 0 ? closed : call("listen", fd, backlog);
 }
 
 function isInternet({ domain }: ServerSocket): boolean {
@@ -49,6 +92,14 @@ function isInternet({ domain }: ServerSocket): boolean {
 function isServedByOthers(isStream: boolean, port: number, session: string): boolean {
   const takers = socketsAt(isStream ? "tcp" : "udp", port);
   return takers.length > 0 && !areOwn(takers, session);
+}
+
+/** A negative error where the process has locked a filter of its own. */
+function closeToNetwork(fd: number): number {
+  const program = numbers64(FROM_HERE.byteLength / 8, ptr(FROM_HERE)); // struct sock_fprog
+  const attached = call("setsockopt", fd, SOL_SOCKET, SO_ATTACH_FILTER, program, program.byteLength);
+  const on = Buffer.from([1, 0, 0, 0]);
+  return attached < 0 ? attached : call("setsockopt", fd, SOL_SOCKET, SO_LOCK_FILTER, on, on.byteLength);
 }
 
 /** Of a sockaddr. IPv4 sockets accept the address of all without a family. */

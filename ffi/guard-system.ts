@@ -33,6 +33,7 @@ const NUMBERS = {
   sendmmsg: [307, 269],
   sendmsg: [46, 211],
   sendto: [44, 206],
+  setsockopt: [54, 208],
   setns: [308, 268],
   socket: [41, 198],
   socketpair: [53, 199],

@@ -1,6 +1,7 @@
 // What the calls of one conversation share of the network, and what others do not.
 
 import { describe, expect } from "bun:test";
+import { until } from "../helpers/until.ts";
 import {
   cell,
   closeExecutors,
@@ -65,3 +66,53 @@ describe.each(["launcher", "bubblewrap"] as const)("%s", (mechanism) => {
     },
   );
 });
+
+const run = (...words: readonly string[]) => Bun.spawnSync([...words], { stderr: "inherit" });
+const hasNetworks =
+  HAS_PYTHON &&
+  process.getuid?.() === 0 &&
+  Bun.which("ip") !== null &&
+  run("ip", "netns", "list").exitCode === 0;
+
+testIf(hasNetworks, "another machine: needs root, python3 and ip of iproute2")(
+  "network full: a server of a session answers this machine and not another one",
+  async () => {
+    const sandbox = await sandboxWith({ network: "full" });
+    if (sandbox.effective.reachesMachine) return console.warn("SKIPPED: another machine: no network guard");
+    const shell = await shellWith({ sandbox });
+    const other = `svc-test-${process.pid}`;
+    const at = (address: string, port: string): readonly string[] => {
+      const connect = `import socket; print(socket.create_connection(("${address}", ${port}), 0.3).recv(9))`;
+      return [PYTHON, "-c", connect];
+    };
+    try {
+      const link = `type veth peer name eth7 netns ${other}`;
+      for (const command of [
+        `netns add ${other}`,
+        `link add svc7 ${link}`,
+        "addr add 198.18.77.1/30 dev svc7",
+        "addr add fd77:7::1/64 dev svc7 nodad",
+        "link set svc7 up",
+        `-n ${other} addr add 198.18.77.2/30 dev eth7`,
+        `-n ${other} addr add fd77:7::2/64 dev eth7 nodad`,
+        `-n ${other} link set eth7 up`,
+      ])
+        expect(run("ip", ...command.split(" ")).exitCode, command).toBe(0);
+      const serve = SERVE.replace(
+        '("127.0.0.1", 0)',
+        '("::", 0), family=socket.AF_INET6, dualstack_ipv6=True',
+      );
+      await shell.run(commands([`${PYTHON} -uc '${serve}\nthreading.Event().wait()' >port &`]), NEVER);
+      const ask = commands(["cat port"]);
+      const port = await until("it serves", async () => (await shell.run(ask, NEVER)).stdout.trim() || false);
+      for (const address of ["198.18.77.1", "fd77:7::1"]) {
+        const here = Bun.spawnSync([...at(address, port)]);
+        expect(here.stdout.toString(), address).toBe("b'hello'\n");
+        const there = Bun.spawnSync(["ip", "netns", "exec", other, ...at(address, port)], { stderr: "pipe" });
+        expect(there.stderr.toString(), address).toEndWith("timed out\n");
+      }
+    } finally {
+      run("ip", "netns", "delete", other);
+    }
+  },
+);

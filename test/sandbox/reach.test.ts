@@ -78,7 +78,7 @@ describe("a closed folder", () => {
         const workdirs = new Workdirs({ isRoot: true, canMount });
         const workdir = workdirs.create("svc-test-");
         expect(workdir.path.startsWith(tmpdir())).toBe(canMount);
-        await workdirs.remove(workdir);
+        workdirs.remove(workdir);
       }
     } finally {
       if (before === undefined) delete process.env["TMPDIR"];
