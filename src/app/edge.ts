@@ -1,11 +1,13 @@
 // Keys, client addresses and connections of the server, from settings.
 
 import type { Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { DROPS_CHECK_MS } from "./limits.ts";
 import { SPEECHES_MAX } from "../engine/limits.ts";
 import { upstreamPlaces } from "./upstreams.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
+import { readSecrets } from "../core/secret.ts";
 import { StartError } from "../core/start-error.ts";
 import { raiseBacklog } from "../../ffi/listen-backlog.ts";
 import { Admission } from "../http/admission.ts";
@@ -24,6 +26,11 @@ export interface Edge {
   readonly heir?: () => string;
 }
 
+/** The keys that `api_keys` names. Throws StartError. */
+export function apiKeysOf(entries: readonly string[]): readonly string[] {
+  return readSecrets("server.api_keys", entries, processEnvironment());
+}
+
 /** `models`: those that are served. Throws StartError. */
 export function newEdge(settings: Settings, models: () => readonly ModelInfo[]): Edge {
   const { server, runtime } = settings;
@@ -34,7 +41,7 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
       `server.trusted_proxies: ${unusable} is neither an address nor a range like 10.0.0.0/8`,
     );
   }
-  const keys = server.api_keys === undefined ? undefined : new ApiKeys(server.api_keys);
+  const keys = server.api_keys === undefined ? undefined : new ApiKeys(apiKeysOf(server.api_keys));
   const atOnce: Readonly<Record<ModelKind, number>> = {
     text: runtime.max_seqs,
     image: 1,

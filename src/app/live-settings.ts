@@ -8,6 +8,7 @@ import { type ModelAliases, modelAliases } from "../http/model-alias.ts";
 import { accessLine, inBatches, isRoutine } from "../http/access-log.ts";
 import type { ApiKeys } from "../http/api-keys.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import { apiKeysOf } from "./edge.ts";
 
 /** Result of applying new settings. */
 export interface Applied {
@@ -53,11 +54,13 @@ export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (l
       if (isRoutine(request) && !server.access_log_health) return;
       write(accessLine(request, server.access_log_format, new Date()));
     },
+    /** Throws StartError, before anything is changed, for keys whose source is gone. */
     apply: (next) => {
       const all = changedSettings(settings, next);
       const changed = all.filter((path) => isLive(path, next));
       const { server } = settings;
       const keysNow = changed.includes("server.api_keys") ? next.server.api_keys : server.api_keys;
+      const secrets = keysNow === undefined ? undefined : apiKeysOf(keysNow); // a file of keys may have changed as well
       const { aliases: _, ...rest } = settings;
       settings = {
         ...rest,
@@ -71,7 +74,7 @@ export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (l
         },
       };
       aliases = aliasesOf(settings);
-      if (keysNow !== undefined) keys?.replace(keysNow);
+      if (secrets !== undefined) keys?.replace(secrets);
       return { changed, waiting: all.filter((path) => !changed.includes(path)) };
     },
   };

@@ -1,9 +1,11 @@
 // Web search of the composition root: from settings to provider, pages and ranking.
 
 import { SEARCH_MODEL_NAME, type Settings } from "../config/settings.ts";
-import { assert, unreachable } from "../core/assert.ts";
+import { processEnvironment } from "../config/sources.ts";
+import { assert, itemAt, unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import type { Embed } from "../core/run.ts";
+import { readSecrets } from "../core/secret.ts";
 import type { PublicFetch } from "../net/public-fetch.ts";
 import { brave } from "../search/brave.ts";
 import { duckduckgo } from "../search/duckduckgo.ts";
@@ -50,7 +52,7 @@ function providerOf(runtime: Settings["runtime"], read: Read): SearchProvider {
       return searxng({ url });
     case "brave":
       assert(key !== undefined, "rules.ts demands search_api_key");
-      return brave(key, options);
+      return brave(itemAt(readSecrets("runtime.search_api_key", [key], processEnvironment()), 0), options);
     default:
       return unreachable(name);
   }

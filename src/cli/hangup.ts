@@ -4,6 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { formatProblems } from "../config/problem.ts";
 import type { LoadResult } from "../config/resolve.ts";
 import type { Settings } from "../config/settings.ts";
+import { StartError } from "../core/start-error.ts";
 
 export interface Reread {
   readonly reread: () => LoadResult;
@@ -30,10 +31,22 @@ export function rereadAtHangup({ reread, apply, say }: Reread): void {
       say(`${formatProblems(result.problems)}\nSIGHUP: nothing changed.`);
       return;
     }
-    const { changed, waiting } = apply(result.settings);
+    const applied = applyOrSay(apply, result.settings, say);
+    if (applied === undefined) return;
+    const { changed, waiting } = applied;
     say(`SIGHUP: ${changed.length === 0 ? "nothing changed" : `changed ${changed.join(", ")}`}.`);
     if (waiting.length > 0) say(`SIGHUP: restart to change ${waiting.join(", ")}.`);
   });
+}
+
+function applyOrSay(apply: Reread["apply"], settings: Settings, say: Reread["say"]) {
+  try {
+    return apply(settings);
+  } catch (thrown) {
+    if (!(thrown instanceof StartError)) throw thrown;
+    say(`${thrown.message}\nSIGHUP: nothing changed.`);
+    return undefined;
+  }
 }
 
 function hasTerminal(): boolean {

@@ -5,7 +5,7 @@ import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts
 import { nameProblems } from "./name-rules.ts";
 import { formatOrigin, type Problem, problemOf } from "./problem.ts";
 import { parseEndpoint } from "../core/endpoint.ts";
-import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
+import { isSecretSource, SECRET_FORMS, unexpandedName } from "../core/secret.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
 import { upstreamProblems } from "./upstream-rules.ts";
@@ -82,6 +82,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...thinking(values),
     ...voices(values, entries),
     ...tokenSource(values),
+    ...secretReferences(values),
     ...rpcWorkers(values, entries),
     ...speculation(values),
     ...cacheDisk(values),
@@ -280,6 +281,19 @@ function tokenSource(values: Values): readonly Problem[] {
     return [];
   const fix = `Use cache, none, ${SECRET_FORMS}.`;
   return [problemOf(given, given.path, "not a source of a token", fix)];
+}
+
+/** Secrets that are written as names of variables, which nothing expands: clients could read them in any document. */
+function secretReferences(values: Values): readonly Problem[] {
+  return [...values.values()].flatMap((given) => {
+    if (rowAt(given.path)?.secretAfter === undefined) return [];
+    const texts: readonly unknown[] = Array.isArray(given.value) ? given.value : [given.value];
+    const name = texts
+      .map((text) => (typeof text === "string" ? unexpandedName(text) : undefined))
+      .find(Boolean);
+    if (name === undefined) return [];
+    return [problemOf(given, given.path, "variables in secrets are not expanded", `Write env:${name}.`)];
+  });
 }
 
 /** Addresses of RPC workers, and where their token comes from, whose value may be a secret. */

@@ -160,7 +160,7 @@ export const Server = section("Where the server listens and how it handles reque
   api_keys: optional(
     list(
       Type.String({ minLength: 1 }),
-      "API keys, one of which clients must send; unset: no key is required.",
+      "API keys, one of which clients must send: each as it is, env:NAME, or path:FILE with one a line; unset: no key is required.",
       {
         secretAfter: "",
         minItems: 1,

@@ -145,7 +145,7 @@ const Runtime = section("How models are run.", {
     }),
   ),
   search_api_key: optional(
-    text("API key of the search provider; best set in the environment.", {
+    text("API key of the search provider: as it is, env:NAME or path:FILE.", {
       secretAfter: "",
       example: "BSA…",
     }),

@@ -1,6 +1,7 @@
 // Sources of secrets in settings: `env:NAME`, `path:FILE`, `literal:SECRET`. A secret is never logged and never part of an error.
 
 import { readFileSync } from "node:fs";
+import { StartError } from "./start-error.ts";
 
 const SOURCE = /^(env|path|literal):(\S.*)$/;
 
@@ -10,6 +11,36 @@ export const SECRET_FORMS = "env:NAME, path:FILE or literal:SECRET";
 /** Whether a setting has one of the forms. */
 export function isSecretSource(source: string): boolean {
   return SOURCE.test(source);
+}
+
+/** A name of the environment in a secret as compose files and shells write it; svc expands none. */
+const REFERENCE = /\$\{([A-Za-z_]\w*)[^}]*\}|^\$([A-Za-z_]\w*)$/;
+
+/** The name that a secret refers to in a form that is not expanded: it would be a text from public documents. */
+export function unexpandedName(secret: string): string | undefined {
+  const [, braced, plain] = REFERENCE.exec(secret) ?? [];
+  return braced ?? plain;
+}
+
+/**
+ * The secrets of a setting that holds some of them, as they are or by their sources; a file has one a line. Throws StartError naming
+ * the entry, never its value.
+ */
+export function readSecrets(
+  setting: string,
+  entries: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  return entries.flatMap((entry, index) => {
+    if (!isSecretSource(entry)) return [entry];
+    const lines = (readSecret(entry, environment) ?? "").split("\n").map((line) => line.trim());
+    const found = lines.filter((line) => line !== "");
+    if (found.length > 0) return found;
+    const kind = entry.slice(0, entry.indexOf(":"));
+    throw new StartError(
+      `${setting}[${index}]: ${kind === "env" ? "the environment has no such name" : "the file cannot be read or is empty"}. Use ${SECRET_FORMS}, or the secret itself.`,
+    );
+  });
 }
 
 /** The secret of a source, without white space around it; undefined where the source has none. */

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { formatProblem, formatProblems } from "../../src/config/problem.ts";
 import { loadSettings, type LoadOptions, type LoadResult } from "../../src/config/resolve.ts";
 import { showSettings } from "../../src/config/show.ts";
+import { readSecrets } from "../../src/core/secret.ts";
+import { tempDir } from "../helpers/tmp.ts";
 
 let folder = "";
 
@@ -382,6 +384,25 @@ describe("secrets", () => {
       expect(problems[0]).not.toContain(SECRET);
     },
   );
+
+  test.each([
+    `server = { api_keys = ["good", "\${KEY}"] }`,
+    `server.api_keys = ["$KEY"]`,
+    `runtime.search_api_key = "x\${KEY:-y}"`,
+  ])("are not written as variables, which nothing expands: %s", (toml) => {
+    const problems = problemsOf(load(toml));
+    expect(problems.at(-1)).toContain("Write env:KEY.");
+  });
+
+  test("come from the environment and from files, one a line", () => {
+    const file = join(tempDir(), "keys");
+    writeFileSync(file, "second\n\n third \n");
+    const environment = { KEY: "first", EMPTY: "" };
+    const read = (...entries: readonly string[]) => readSecrets("server.api_keys", entries, environment);
+    expect(read("env:KEY", `path:${file}`, "plain")).toEqual(["first", "second", "third", "plain"]);
+    expect(() => read("plain", "env:EMPTY")).toThrow("server.api_keys[1]: the environment has no such name");
+    expect(() => read(`path:${file}.gone`)).toThrow("cannot be read");
+  });
 
   test("come from the environment as a list", () => {
     const settings = settingsOf(load("", { environment: { SVC_API_KEYS: "one,two" } }));
