@@ -52,7 +52,7 @@ export async function wheelUrl(
   const links = isJson(response) ? jsonLinks(body) : htmlLinks(body);
   const link = links.find((candidate) => candidate.name === file);
   const found = link === undefined ? null : URL.parse(link.url, response.url);
-  if (found === null)
+  if (found === null || !/^https?:$/.test(found.protocol))
     throw new StartError(`${name} has no ${file}. Name an index with ${project} ${version}.`);
   found.hash = "";
   return { url: found.href, authorization: found.origin === page.origin ? authorization : undefined };

@@ -4,7 +4,14 @@
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { reasonOf } from "../core/reason.ts";
-import { DOWNLOAD_REDIRECTS_MAX, HUB_ANSWER_MS, HUB_TRIES, RETRY_AFTER_MS_MAX, RETRY_MS } from "./limits.ts";
+import {
+  DOWNLOAD_REDIRECTS_MAX,
+  HUB_ANSWER_MS,
+  HUB_JSON_BYTES_MAX,
+  HUB_TRIES,
+  RETRY_AFTER_MS_MAX,
+  RETRY_MS,
+} from "./limits.ts";
 import { HubError } from "./error.ts";
 
 /** The hub, and the token for it. */
@@ -104,17 +111,19 @@ export function validatorOf(headers: Headers): string | undefined {
 interface ContentRequest {
   /** Sent to the origin of the URL only; other origins get signed addresses. */
   readonly token: string | undefined;
+  /** The content has a known hash, so that it may come without encryption after a redirect. */
+  readonly isVerified?: boolean;
   /** Absent: the whole. */
   readonly part?: ContentRange | undefined;
   readonly signal: AbortSignal;
 }
 
-/** GETs a file. Follows redirects itself, so that only the hub gets the token. */
+/** GETs a file over http. Follows redirects itself, so that only the hub gets the token. */
 export async function getContent(
   address: string,
-  { token, part, signal }: ContentRequest,
+  { token, part, signal, isVerified = false }: ContentRequest,
 ): Promise<Response> {
-  let url = new URL(address);
+  let url = httpUrl(address, undefined);
   const { origin } = url;
   for (let hops = 0; hops <= DOWNLOAD_REDIRECTS_MAX; hops++) {
     const headers = new Headers({ "accept-encoding": "identity", ...(part && rangeHeaders(part)) });
@@ -123,9 +132,41 @@ export async function getContent(
     const location = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || location === null) return response;
     await response.body?.cancel();
-    url = new URL(location, url);
+    const next = httpUrl(location, url);
+    if (url.protocol === "https:" && next.protocol === "http:" && !(isVerified && token === undefined))
+      throw new HubError(`the download is redirected from https to http, by ${url.host}. Check HF_ENDPOINT.`);
+    url = next;
   }
   throw new HubError("the hub redirected the download too often. Check HF_ENDPOINT.");
+}
+
+/** Bun's fetch opens files, buckets and data as well. */
+function httpUrl(address: string, base: URL | undefined): URL {
+  const url = URL.parse(address, base?.href);
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  const from = base === undefined ? "" : `, by ${base.host}`;
+  throw new HubError(
+    `the download leads to an address that is neither http nor https${from}. Check HF_ENDPOINT.`,
+  );
+}
+
+/** Bytes that one answer or several may have. */
+export interface ByteBudget {
+  left: number;
+}
+
+/** A response whose body fails when it is longer than the budget. */
+export function withinBytes(response: Response, budget: ByteBudget, subject: string): Response {
+  const { body, status, statusText, headers } = response;
+  if (body === null) return response;
+  const limit = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      budget.left -= chunk.byteLength;
+      if (budget.left >= 0) controller.enqueue(chunk);
+      else controller.error(new HubError(`${subject}: the hub's answer is too long. Check HF_ENDPOINT.`));
+    },
+  });
+  return new Response(body.pipeThrough(limit), { status, statusText, headers });
 }
 
 /** The first bytes of a file of a repository; undefined where they cannot be had. */
@@ -215,9 +256,10 @@ export async function hubJson(
     throw refused(response.status, ms === undefined ? undefined : Math.ceil(ms / 1000));
   }
   try {
-    return await response.json();
-  } catch {
+    return await withinBytes(response, { left: HUB_JSON_BYTES_MAX }, subject).json();
+  } catch (error) {
     access.signal?.throwIfAborted();
+    if (error instanceof HubError) throw error;
     throw new HubError(`${subject}: ${access.endpoint} sent no JSON. Check HF_ENDPOINT.`);
   }
 }

@@ -8,6 +8,7 @@ import { dirname } from "node:path";
 import { reasonOf } from "../core/reason.ts";
 import { type ContentRange, getContent, type OpenContent, pause, retryAfterMs, validatorOf } from "./api.ts";
 import {
+  DOWNLOAD_PROGRESS_BYTES,
   DOWNLOAD_RETRY_MS,
   DOWNLOAD_RETRY_MS_MAX,
   DOWNLOAD_STALL_MS,
@@ -63,9 +64,11 @@ const REREAD_BYTES = 1 << 20;
 /** Resolves when the file is complete. Throws HubError, or the signal's reason; the bytes so far are kept. */
 export async function download(what: Download, options: DownloadOptions): Promise<void> {
   await mkdir(dirname(what.file), { recursive: true });
-  const file = await open(partialPath(what.file), constants.O_RDWR | constants.O_CREAT, 0o644);
+  const file = await open(partialPath(what.file), constants.O_RDWR | constants.O_CREAT, 0o600);
   try {
+    await file.chmod(0o600); // until it is verified, nobody else reads it
     await tryUntilComplete(what, options, file);
+    await file.chmod(0o666 & ~process.umask());
     await file.sync();
   } finally {
     await file.close();
@@ -87,7 +90,7 @@ async function tryUntilComplete(what: Download, options: DownloadOptions, file: 
     } catch (error) {
       options.signal?.throwIfAborted();
       if (!(error instanceof Interrupted)) throw error;
-      const progressed = (await file.stat()).size > before;
+      const progressed = (await file.stat()).size >= before + DOWNLOAD_PROGRESS_BYTES;
       failures = progressed ? 0 : failures + 1;
       pauseMs = progressed ? firstPause : Math.min(pauseMs * 2, DOWNLOAD_RETRY_MS_MAX);
       if (failures >= DOWNLOAD_TRIES) {
@@ -135,7 +138,10 @@ interface Writing {
 /** Appends the missing bytes. Returns the hash of the whole. */
 async function fetchRest(what: Download, options: DownloadOptions, writing: Writing): Promise<string> {
   const stall = new AbortController();
-  const timer = setTimeout(() => stall.abort(new Interrupted("nothing came for a while")), DOWNLOAD_STALL_MS);
+  const timer = setTimeout(
+    () => stall.abort(new Interrupted("nothing came for a while, or next to nothing")),
+    DOWNLOAD_STALL_MS,
+  );
   const { signal } = options;
   const either = signal === undefined ? stall.signal : AbortSignal.any([signal, stall.signal]);
   try {
@@ -150,8 +156,12 @@ async function fetchRest(what: Download, options: DownloadOptions, writing: Writ
       await writing.file.truncate(0); // the server sends the whole file
       [hasher, at] = [newHasher(what), 0];
     }
+    let mark = at;
     for await (const chunk of response.body ?? []) {
-      timer.refresh();
+      if (at - mark >= DOWNLOAD_PROGRESS_BYTES) {
+        timer.refresh();
+        mark = at;
+      }
       if (at + chunk.byteLength > what.bytes)
         throw new HubError(`${serverOf(what)} sent more bytes than it announced. Try again later.`);
       await write(writing.file, chunk, at);
@@ -196,7 +206,9 @@ async function request(
   const part: ContentRange | undefined =
     from > 0 ? { range: `bytes=${from}-`, ifRange: what.version } : undefined;
   const open =
-    what.open ?? ((wanted, ends) => getContent(what.url, { token: what.token, part: wanted, signal: ends }));
+    what.open ??
+    ((wanted, ends) =>
+      getContent(what.url, { token: what.token, part: wanted, signal: ends, isVerified: what.hash !== "" }));
   const response = await open(part, signal);
   const start = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
   if (response.status === 200 || (response.status === 206 && Number(start) === from)) return response;

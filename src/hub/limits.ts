@@ -11,6 +11,19 @@ export const RETRY_AFTER_MS_MAX = 60_000;
 export const DOWNLOAD_TRIES = 5;
 export const DOWNLOAD_RETRY_MS = 1_000;
 export const DOWNLOAD_RETRY_MS_MAX = 30_000;
+/**
+ * Bytes of a download that count as progress: fewer within DOWNLOAD_STALL_MS break a connection off, and an attempt that brings fewer is a
+ * failed one.
+ */
+export const DOWNLOAD_PROGRESS_BYTES = 32 * 1024;
+/** A listing of a repository: pages, bytes of all of them, files, and its time, milliseconds. An answer that is no listing, bytes. */
+export const LISTING_PAGES_MAX = 1_000;
+export const LISTING_BYTES_MAX = 64 * 1024 * 1024;
+export const LISTING_FILES_MAX = 100_000;
+export const LISTING_MS = 120_000;
+export const HUB_JSON_BYTES_MAX = 8 * 1024 * 1024;
+/** Characters of a file's path in a repository. */
+export const HUB_PATH_CHARS_MAX = 1024;
 /** Redirects that a download follows. */
 export const DOWNLOAD_REDIRECTS_MAX = 5;
 /** Interval at which a download's lock is renewed and checked, and the age at which it counts as abandoned, milliseconds. */

@@ -66,7 +66,8 @@ export function publicOpen(options: PublicFetchOptions = {}): PublicOpen {
   const addressesOf = addressCheck(options);
   return async (url, headers, signal) => {
     try {
-      const { response } = await unlessAborted(follow(url, { addressesOf, headers, signal }), signal);
+      const hop = { addressesOf, headers, signal, staysEncrypted: true };
+      const { response } = await unlessAborted(follow(url, hop), signal);
       return responseOf(response);
     } catch (error) {
       if (error instanceof FetchError || signal.aborted) throw error;
@@ -155,6 +156,8 @@ interface Hop {
   readonly body?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  /** Whether a redirect from https to http is refused. */
+  readonly staysEncrypted?: boolean;
 }
 
 interface Landed {
@@ -169,7 +172,10 @@ async function follow(start: string, hop: Hop): Promise<Landed> {
     const target = redirectOf(response);
     if (target === undefined) return { url, response };
     response.destroy();
-    url = validUrl(target, url);
+    const next = validUrl(target, url);
+    if (hop.staysEncrypted === true && url.protocol === "https:" && next.protocol === "http:")
+      throw new FetchError("it redirects from https to http");
+    url = next;
   }
   throw new FetchError(`it redirects more than ${FETCH_REDIRECTS_MAX} times`);
 }
