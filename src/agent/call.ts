@@ -27,6 +27,8 @@ export interface CallDeps {
   readonly requested: readonly RequestedFile[];
   /** Limits for images and audio that calls produce; absent if the model accepts no media. */
   readonly mediaBudget: MediaBudget | undefined;
+  /** Characters of the list of a call's files, previews included. */
+  readonly listCharsMax: number;
   /** Index of the user's turn, from 0. */
   readonly turn: number;
   readonly log: (line: string) => void;
@@ -120,7 +122,15 @@ export class ToolCaller {
       fileIds: result.stored.map(({ id }) => id),
     };
     const { perceived, notes } = perceivedMedia(result.media ?? [], this.deps.mediaBudget);
-    const text: TextPart = { type: "text", text: modelText(result.text, notes, result.stored) };
+    const text: TextPart = {
+      type: "text",
+      text: modelText(
+        result.text,
+        [...notes, ...(result.notes ?? [])],
+        result.stored,
+        this.deps.listCharsMax,
+      ),
+    };
     return { role: "tool", toolCallId: made.id, name: made.name, content: [...perceived, text] };
   }
 

@@ -1,6 +1,7 @@
 // Saves files of tools in the file store, and finds those of earlier calls.
 
 import type { FileObject } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile } from "../core/files.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
@@ -21,22 +22,38 @@ export async function keepFile(
   file: ProducedFile,
   { id, sessionId, tool, round, turn }: FilePlace,
 ): Promise<FileObject> {
-  const known: NewFile = {
+  const known = {
     id,
     name: file.name,
     ...(file.format === "" ? {} : { format: file.format }),
     purpose: "agent_output",
     source: { tool, round, turn },
     sessionId,
-  };
-  if ("error" in file) return files.object(files.addFailure(known, file.error));
+  } satisfies NewFile;
+  if ("error" in file) return failed(files, known, file.error);
   try {
     // Executors allocate the buffer themselves, so it is never a SharedArrayBuffer.
     const content = file.content as Uint8Array<ArrayBuffer>;
     return await files.object(await files.add({ ...known, mimeType: file.mimeType }, [content]));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return files.object(files.addFailure(known, { code: error.code, message: error.message }));
+    return failed(files, known, { code: error.code, message: error.message });
+  }
+}
+
+/** A failure record; only in the answer where the store cannot keep it either, such as on a full disk. */
+async function failed(
+  files: Files,
+  file: NewFile & { readonly id: string },
+  failure: { readonly code: string; readonly message: string },
+): Promise<FileObject> {
+  try {
+    return await files.object(files.addFailure(file, failure));
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const { id, name, format, purpose, source } = file;
+    const createdAt = Math.floor(Date.now() / 1000);
+    return { id, name, ...defined({ format }), bytes: 0, created_at: createdAt, purpose, source, ...failure };
   }
 }
 

@@ -28,3 +28,5 @@ export const PARALLEL_CALLS_MAX = 10;
 /** Rounds with equal calls and results after which the model is told, and after which it gets no more tools. */
 export const EQUAL_ROUNDS_NOTED = 4;
 export const EQUAL_ROUNDS_MAX = 16;
+/** Characters of the list of a call's files in its result for the model, previews included. */
+export const FILE_LIST_CHARS_MAX = 32_768;

@@ -11,6 +11,7 @@ import type {
   TargetedConversation,
 } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
+import { ServiceError } from "../core/error.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
@@ -18,6 +19,7 @@ import type { ModelFacts } from "../core/target.ts";
 import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
+import { FILE_LIST_CHARS_MAX } from "./limits.ts";
 import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { type MadeCall, Pass, type PassResult } from "./pass.ts";
@@ -145,12 +147,14 @@ class Loop {
   private turn: Message[] = [];
   private cost: Cost = NO_COST;
   private readonly repeats = new Repeats();
+  private readonly log: LoopDeps["log"];
 
   constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
     this.task = task;
     this.signal = signal;
     const { agent } = task.conversation;
     const { approvals, files, log } = deps;
+    this.log = log;
     this.toolCaller = new ToolCaller({
       permit: {
         permission: strictest(deps.permission, agent.permission),
@@ -163,6 +167,7 @@ class Loop {
       inputs: task.input.files,
       mediaBudget: task.input.mediaBudget,
       requested: agent.files,
+      listCharsMax: listCharsMax(task.plan.contextTokens),
       turn: Math.max(0, task.session.messages.filter(({ role }) => role === "user").length - 1),
       log,
     });
@@ -283,11 +288,22 @@ class Loop {
   /** Ends the answer with the end of its last pass; `isCut` if tokens ran out before the model answered. */
   private *end({ end }: PassResult, isCut: boolean): Generator<RunEvent> {
     if (end !== undefined) {
-      this.task.session.save(this.task.input.talk, this.turn);
+      this.save();
       const hasNoCalls = end.reason === "tool_calls" && !this.hasClientCalls();
       yield isCut ? { ...end, reason: "length" } : hasNoCalls ? { ...end, reason: "stop" } : end;
     }
     yield { type: "finish", ...this.cost };
+  }
+
+  /** An answer that cannot be stored, such as on a full disk, is an answer all the same. */
+  private save(): void {
+    const { session, input } = this.task;
+    try {
+      session.save(input.talk, this.turn);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.log(`the session of an answer was not stored: ${error.message}`);
+    }
   }
 
   /** Whether the answer ends with calls for the client. */
@@ -295,6 +311,11 @@ class Loop {
     const last = this.turn.at(-1);
     return last?.role === "assistant" && (last.toolCalls?.length ?? 0) > 0;
   }
+}
+
+/** About an eighth of the model's context. */
+function listCharsMax(contextTokens = Infinity): number {
+  return Math.min(FILE_LIST_CHARS_MAX, contextTokens / 2);
 }
 
 /** The prompt of a round; only the first has the answer prefix. */

@@ -33,18 +33,50 @@ export function perceivedMedia(
 
 const REFUSED_NOTE = "No more are given to you: unreadable, or the limits of this request are reached.";
 
-/** The text of the tool message. */
-export function modelText(text: string, notes: readonly string[], files: readonly FileObject[]): string {
+/** The text of the tool message. `listCharsMax` bounds the list of files. */
+export function modelText(
+  text: string,
+  notes: readonly string[],
+  files: readonly FileObject[],
+  listCharsMax: number,
+): string {
   const parts = [text, ...notes];
-  if (files.length > 0) parts.push(["Files:", ...files.map(fileLines)].join("\n"));
+  if (files.length > 0) parts.push(["Files:", ...fileList(files, listCharsMax)].join("\n"));
   return parts.join("\n").toWellFormed(); // JSON of other programs may contain lone surrogates
 }
 
-function fileLines(file: FileObject): string {
+/** Lines about files, each with a preview as long as there is room for it; then how many more there are. */
+function fileList(files: readonly FileObject[], charsMax: number): readonly string[] {
+  const bare = files.map((file) => fileLines(file, false));
+  const listed = countWithin(bare, charsMax);
+  let left = charsMax - bare.slice(0, listed).reduce((sum, lines) => sum + lines.length + 1, 0);
+  const lines = files.slice(0, listed).map((file, index) => {
+    const whole = fileLines(file, true);
+    const more = whole.length - (bare[index]?.length ?? 0);
+    if (more > left) return bare[index] ?? "";
+    left -= more;
+    return whole;
+  });
+  const rest = files.length - listed;
+  return rest === 0 ? lines : [...lines, `- and ${rest} more files, which the user can download`];
+}
+
+/** How many of the first texts fit together. */
+function countWithin(texts: readonly string[], charsMax: number): number {
+  let chars = 0;
+  for (const [index, text] of texts.entries()) {
+    chars += text.length + 1;
+    if (chars > charsMax && index > 0) return index;
+  }
+  return texts.length;
+}
+
+function fileLines(file: FileObject, hasPreview: boolean): string {
   const { id, name, format, bytes, code, message, preview } = file;
   if (code !== undefined) return `- ${name}: [${code}] ${message ?? ""}`.trimEnd();
   const facts = [...(format === undefined ? [] : [format]), `${bytes} bytes`, id].join(", ");
   if (preview === undefined) return `- ${name} (${facts}): the user can download it`;
+  if (!hasPreview) return `- ${name} (${facts}): text; read it with svc_read_file`;
   const isWhole = new TextEncoder().encode(preview).byteLength >= bytes;
   const hint = isWhole ? "the whole text" : `the beginning; read the rest with svc_read_file`;
   return `- ${name} (${facts}): ${hint}:\n${preview}`;

@@ -32,6 +32,8 @@ export interface Plan {
   readonly clientNames: ReadonlySet<string>;
   readonly roundsMax: number;
   readonly systemTexts: readonly string[];
+  /** Context of the model; undefined if unknown. */
+  readonly contextTokens: number | undefined;
 }
 
 /** Throws ServiceError for a request for an unavailable capability, or for options that exclude each other. */
@@ -68,6 +70,7 @@ export function planOf(
     fallback: dispatch === undefined ? undefined : (name) => dispatchedTool(specOf(name, client), dispatch),
     clientNames: new Set(isDispatched ? [] : client.map(({ name }) => name)),
     roundsMax,
+    contextTokens: surroundings.contextTokens,
     systemTexts: isOff ? [] : offers.flatMap(({ systemText }) => systemText ?? []),
   };
 }

@@ -41,12 +41,13 @@ export function refusedProgress(calling: ToolProgress, { status, message, text }
 export function resultContent(data: ToolProgress): string {
   switch (data.tool_type) {
     case "code_execution": {
-      const { stdout, stderr, exception, result } = data;
-      return lines({ stdout, stderr, exception, result });
+      const { stdout, stderr, exception, result, files_not_stored: rest } = data;
+      const more = rest === undefined ? undefined : `${rest} more files were not stored`;
+      return lines({ stdout, stderr, exception, result, files: more });
     }
     case "shell": {
-      const { stdout, stderr, exit_code, status, working_directory, timed_out } = data;
-      const known = { stdout, stderr, exit_code, status, working_directory, timed_out };
+      const { stdout, stderr, exit_code, status, working_directory, timed_out, files_not_stored } = data;
+      const known = { stdout, stderr, exit_code, status, working_directory, timed_out, files_not_stored };
       return JSON.stringify(
         Object.fromEntries(Object.entries(known).filter(([, value]) => (value ?? null) !== null)),
       );

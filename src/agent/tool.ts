@@ -40,6 +40,8 @@ export interface ToolOutcome {
   readonly images?: readonly string[];
   /** Images and audio for models that accept them. */
   readonly media?: readonly MediaPart[];
+  /** Sentences for the model that follow the text. */
+  readonly notes?: readonly string[];
   /** In the order of their events. */
   readonly files?: readonly ProducedFile[];
 }

@@ -173,6 +173,8 @@ export type ToolProgress =
       readonly video_frame_count?: number;
       readonly working_directory?: string;
       readonly execution_time_ms?: number;
+      readonly files_not_stored?: number;
+      readonly folders_not_stored?: readonly string[];
     }
   | {
       readonly tool_type: "shell";
@@ -183,6 +185,8 @@ export type ToolProgress =
       readonly status?: string;
       readonly working_directory?: string;
       readonly timed_out?: boolean;
+      readonly files_not_stored?: number;
+      readonly folders_not_stored?: readonly string[];
     }
   | {
       readonly tool_type: "web_search";

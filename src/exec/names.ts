@@ -4,13 +4,17 @@ import { createHash } from "node:crypto";
 import { extname } from "node:path";
 
 const NAME_CHARS_MAX = 64;
+/** File systems accept 255 bytes; the rest is for the number of an equal name. */
+const NAME_BYTES_MAX = 240;
+/** The folder of skills. */
+const SKILLS = "skills";
 
 /**
- * Names of input files in the working directory, in order: the last part of each name with anything but
- * [A-Za-z0-9._-] replaced by `_`; equal ones get `-2`, `-3` before the extension.
+ * Names of input files in the working directory, in order: the last part of each name, with `_` in place of control characters and of
+ * leading dots; equal ones get `-2`, `-3` before the extension.
  */
 export function mountedNames(names: readonly string[]): readonly string[] {
-  const taken = new Set<string>();
+  const taken = new Set<string>([SKILLS]);
   return names.map((name) => {
     const plain = plainName(name);
     const ending = extname(plain);
@@ -36,7 +40,14 @@ export function sessionFolder(sessionId: string): string {
 }
 
 function plainName(name: string): string {
-  const base = name.split(/[/\\]/).at(-1) ?? "";
-  const safe = base.replaceAll(/[^A-Za-z0-9._-]/g, "_");
-  return /^\.*$/.test(safe) ? "file" : safe.slice(-200);
+  const base = name.toWellFormed().split(/[/\\]/).at(-1) ?? "";
+  if (/^\.*$/.test(base)) return "file";
+  return withinBytes(base.replaceAll(/\p{Cc}/gu, "_").replace(/^\.+/, "_"));
+}
+
+/** The end of a name that file systems accept, which has its extension. */
+function withinBytes(name: string): string {
+  let first = 0;
+  while (Buffer.byteLength(name.slice(first)) > NAME_BYTES_MAX) first++;
+  return name.slice(first).toWellFormed();
 }

@@ -3,7 +3,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
-import { open, readlink, realpath } from "node:fs/promises";
+import { lstat, open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { PRODUCED_BYTES_MAX, PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "./limits.ts";
 import { WORKDIR_ENTRIES_MAX } from "../sandbox/limits.ts";
@@ -49,20 +49,90 @@ export async function snapshot(folder: string): Promise<Snapshot> {
   return found;
 }
 
+/** Files of a call, and what it left behind beside them. */
+export interface Production {
+  readonly files: readonly ProducedFile[];
+  /** New and changed files above the limit. */
+  readonly filesLeftOut: number;
+  /** New folders of other programs (repositories, environments), whose files are not reported. */
+  readonly folders: readonly string[];
+}
+
 /**
- * The requested files in order, each with its content or its fault; then those that are new or changed since
- * `before`, by name.
+ * The requested files in order, each with its content or its fault; then those that are new or changed since `before`, by name. Of
+ * too many the newest of the working directory itself are reported, then the newest of its folders.
  */
 export async function produced(
   folder: string,
   before: Snapshot,
   outputs: readonly OutputFile[],
-): Promise<readonly ProducedFile[]> {
+): Promise<Production> {
   const now = await snapshot(folder);
   const asked = new Set(outputs.map(({ name }) => normalize(name)));
   const changed = [...now].filter(([name, state]) => before.get(name) !== state && !asked.has(name));
-  const found = changed.map(([name]) => ({ name })).sort((a, b) => (a.name < b.name ? -1 : 1));
-  return readAll(folder, [...outputs, ...found.slice(0, Math.max(0, PRODUCED_FILES_MAX - outputs.length))]);
+  const foreign = new ForeignFolders(folder);
+  const own: Changed[] = [];
+  for (const [name, state] of changed) if (!(await foreign.has(name))) own.push(changedFile(name, state));
+  const kept = own.sort(byWorth).slice(0, Math.max(0, PRODUCED_FILES_MAX - outputs.length));
+  const names = kept.map(({ name }) => ({ name })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    files: await readAll(folder, [...outputs, ...names]),
+    filesLeftOut: own.length - kept.length,
+    folders: foreign.found.filter(
+      (name) => ![...before.keys()].some((known) => known.startsWith(`${name}/`)),
+    ),
+  };
+}
+
+interface Changed {
+  readonly name: string;
+  readonly depth: number;
+  readonly mtimeMs: number;
+}
+
+function changedFile(name: string, state: string): Changed {
+  return { name, depth: name.split("/").length, mtimeMs: Number(state.split(" ")[1]) };
+}
+
+/** Files of the working directory itself first, and the newest first. */
+function byWorth(a: Changed, b: Changed): number {
+  return Math.min(a.depth, 2) - Math.min(b.depth, 2) || b.mtimeMs - a.mtimeMs || (a.name < b.name ? -1 : 1);
+}
+
+/** Entries that make a folder one of a version control system, or an environment that a package manager fills. */
+const MARKERS = [".git", ".hg", ".svn", "pyvenv.cfg", "conda-meta", "node_modules"];
+const FOREIGN_DEPTH_MAX = 8;
+
+/** Finds out which files lie in folders that programs fill, such as a clone or a virtual environment. */
+class ForeignFolders {
+  private readonly root: string;
+  private readonly known = new Map<string, boolean>();
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  get found(): readonly string[] {
+    return [...this.known].flatMap(([name, isForeign]) => (isForeign ? [name] : [])).sort();
+  }
+
+  /** Whether a file lies in such a folder; the working directory itself is none. */
+  async has(name: string): Promise<boolean> {
+    const steps = name.split("/").slice(0, -1);
+    for (let depth = 1; depth <= Math.min(steps.length, FOREIGN_DEPTH_MAX); depth++) {
+      const folder = steps.slice(0, depth).join("/");
+      const isForeign = this.known.get(folder) ?? (await this.isMarked(folder));
+      this.known.set(folder, isForeign);
+      if (isForeign) return true;
+    }
+    return false;
+  }
+
+  private async isMarked(folder: string): Promise<boolean> {
+    const looks = MARKERS.map((marker) => lstat(join(this.root, folder, marker)).then(() => true));
+    const answers = await Promise.allSettled(looks);
+    return answers.some(({ status }) => status === "fulfilled");
+  }
 }
 
 /** The requested files, each with its content or its fault. */

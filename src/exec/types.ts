@@ -74,7 +74,15 @@ export interface Renewal {
   readonly restored: readonly string[];
 }
 
-export interface PythonResult {
+/** What a call left behind beside the files that are reported. */
+export interface LeftOut {
+  /** New and changed files above the limit. */
+  readonly filesLeftOut?: number;
+  /** New folders of other programs, whose files are not reported. */
+  readonly folders?: readonly string[];
+}
+
+export interface PythonResult extends LeftOut {
   readonly status: "success" | "error" | "timeout";
   /** Set where the session's interpreter and folder are new. */
   readonly renewal?: Renewal;
@@ -97,7 +105,7 @@ export interface PythonResult {
   readonly timeout?: { readonly secs: number; readonly interrupted: boolean; readonly killed: boolean };
 }
 
-export interface ShellResult {
+export interface ShellResult extends LeftOut {
   readonly status: "success" | "error" | "timeout";
   /** Set where the session's folder is new. */
   readonly renewal?: Renewal;

@@ -1,7 +1,7 @@
 // Files that a call leaves behind, told from those that it must not show.
 
 import { beforeEach, describe, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
 import { PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "../../src/exec/limits.ts";
@@ -20,7 +20,7 @@ function write(name: string, content: string | Uint8Array = "x"): void {
 }
 
 const names = async (before: Snapshot = new Map(), outputs: readonly { name: string }[] = []) =>
-  (await produced(folder, before, outputs)).map((file) => file.name);
+  (await produced(folder, before, outputs)).files.map((file) => file.name);
 
 describe("new and changed files", () => {
   test("are found, sorted by name", async () => {
@@ -53,6 +53,38 @@ describe("new and changed files", () => {
     write(name);
     expect(await names()).toEqual([]);
   });
+
+  test("of too many the newest of the folder itself are reported, and the rest is counted", async () => {
+    for (let n = 0; n < PRODUCED_FILES_MAX + 6; n++) write(`repo/f${n}`);
+    write("summary.csv");
+    write("old.txt");
+    utimesSync(join(folder, "old.txt"), 1, 1);
+    const { files, filesLeftOut } = await produced(folder, new Map(), []);
+    expect(files).toHaveLength(PRODUCED_FILES_MAX);
+    expect(files.map(({ name }) => name)).toEqual(expect.arrayContaining(["old.txt", "summary.csv"]));
+    expect(filesLeftOut).toBe(8);
+  });
+
+  test.each([".git/HEAD", "pyvenv.cfg", "node_modules/m/index.js"])(
+    "a folder with %s is one entry, the working directory never",
+    async (marker) => {
+      write(`made/${marker}`);
+      write("made/deep/file.txt");
+      write("summary.csv");
+      const before = await snapshot(folder);
+      write("made/deep/more.txt");
+      const first = await produced(folder, new Map(), []);
+      expect(first).toMatchObject({ filesLeftOut: 0, folders: ["made"] });
+      expect(first.files.map(({ name }) => name)).toEqual(["summary.csv"]);
+      expect(await produced(folder, before, [])).toEqual({ files: [], filesLeftOut: 0, folders: [] });
+      const [asked] = await produced(folder, before, [{ name: "made/deep/more.txt" }]).then(
+        ({ files }) => files,
+      );
+      expect(asked).toMatchObject({ name: "made/deep/more.txt", mimeType: "text/plain" });
+      write(marker);
+      expect(await names(before)).not.toContain("made/deep/more.txt");
+    },
+  );
 
   test("links and pipes are not produced files", async () => {
     symlinkSync("/etc/passwd", join(folder, "link.txt"));

@@ -6,7 +6,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { RequestedFile, ToolProgress } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { BRIEF_CONTEXT_TOKENS, TOOL_TEXT_CHARS_MAX } from "../limits.ts";
-import type { OutputFile, Renewal } from "../../exec/types.ts";
+import type { LeftOut, OutputFile, Renewal } from "../../exec/types.ts";
 import type { CallContext, ServerTool, ToolAction, ToolRequest, ToolOutcome } from "../tool.ts";
 
 export interface BuiltIn<T extends TObject> {
@@ -116,6 +116,29 @@ export function renewalNote(
   const files =
     restored.length === 0 ? "there are no earlier files" : `earlier files put back: ${names}${more}`;
   return `${lost}; ${files}.`;
+}
+
+/** What a call left behind that is not stored: fields of its event, and sentences for the model. */
+export function leftOutOf({ filesLeftOut = 0, folders = [] }: LeftOut) {
+  const names = folders.slice(0, NAMES_TOLD_MAX);
+  return {
+    fields: {
+      ...(filesLeftOut === 0 ? {} : { files_not_stored: filesLeftOut }),
+      ...(folders.length === 0 ? {} : { folders_not_stored: names }),
+    },
+    notes: [
+      ...(filesLeftOut === 0
+        ? []
+        : [
+            `${filesLeftOut} more files were not stored; name those that the user needs in outputs, or pack them.`,
+          ]),
+      ...(folders.length === 0
+        ? []
+        : [
+            `Files in these folders were not stored: ${names.join(", ")}${folders.length > names.length ? ", …" : ""}.`,
+          ]),
+    ],
+  };
 }
 
 /** Names of files in one sentence. */

@@ -11,6 +11,7 @@ import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
 import {
   builtIn,
   isBrief,
+  leftOutOf,
   NO_ARGUMENTS,
   Outputs,
   outputsOf,
@@ -125,7 +126,8 @@ function packagesNote(packages: PythonFacts["packages"], { contextTokens = Infin
 function outcome(result: PythonResult, request: ToolRequest, note: string | undefined): ToolOutcome {
   const { images, files } = result;
   const media = images.map((data) => ({ type: "image", data }) as const);
-  return { text: modelText(result, request, note), data: progress(result), images, media, files };
+  const { notes } = leftOutOf(result);
+  return { text: modelText(result, request, note), data: progress(result), images, media, files, notes };
 }
 
 /** Result for the model, output first: the model needs it most. */
@@ -175,6 +177,7 @@ function progress(result: PythonResult): ToolProgress {
       : { video_frames_base64: videoFrames, video_frame_count: videoFrames.length }),
     working_directory: workingDirectory,
     execution_time_ms: executionMs,
+    ...leftOutOf(result).fields,
   };
 }
 

@@ -16,6 +16,7 @@ import type { CallContext, ServerTool, ToolRequest, ToolOutcome, Toolset } from 
 import {
   builtIn,
   isBrief,
+  leftOutOf,
   Outputs,
   outputsOf,
   placeOf,
@@ -142,6 +143,7 @@ function shellOutcome(result: ShellResult, request: ToolRequest, context: CallCo
     working_directory: workingDirectory,
     timed_out: timedOut,
   };
+  const leftOut = leftOutOf(result);
   const out = shorten(stdout, charsMax);
   const err = shorten(stderr, charsMax);
   return {
@@ -154,7 +156,9 @@ function shellOutcome(result: ShellResult, request: ToolRequest, context: CallCo
       ...(stdout === "" ? {} : { stdout }),
       ...(stderr === "" ? {} : { stderr }),
       ...fields,
+      ...leftOut.fields,
     },
+    notes: leftOut.notes,
     files,
   };
 }

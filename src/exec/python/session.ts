@@ -7,7 +7,7 @@ import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
 import { produced, snapshot } from "../produced.ts";
 import type { Owned } from "../session-map.ts";
-import type { ProducedFile, PythonCall, PythonResult } from "../types.ts";
+import type { PythonCall, PythonResult } from "../types.ts";
 import { Interpreter, type Outcome, type PythonProgram } from "./interpreter.ts";
 
 export interface PythonSessionOptions {
@@ -50,14 +50,14 @@ export class PythonSession implements Owned {
     const interpreter = this.running(this.network);
     const outcome = await interpreter.run(call.code, timeoutSecs * 1000, signal);
     const executionMs = performance.now() - startedAt;
-    const files: readonly ProducedFile[] = await produced(workdir.path, before, call.outputs);
+    const production = await produced(workdir.path, before, call.outputs);
     return {
       ...this.verdict(outcome, signal),
       ...defined({ renewal }),
       workingDirectory: workdir.path,
       executionMs: outcome.type === "replied" ? (outcome.reply.ms ?? executionMs) : executionMs,
       ...interpreter.takeOutput(),
-      files,
+      ...production,
     };
   }
 

@@ -67,7 +67,7 @@ export class ShellSession implements Owned {
       exitCode: isOwnEnd ? code : null,
       timedOut: run.timedOut,
       executionMs: performance.now() - startedAt,
-      files: await produced(workdir.path, before, call.outputs),
+      ...(await produced(workdir.path, before, call.outputs)),
     };
   }
 
