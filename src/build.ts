@@ -135,7 +135,7 @@ async function compile({ outfile, libraries, runtime, backends }: Target, assets
   // A running svc keeps its file; the new one takes the name at the end. Bun appends .exe for Windows.
   const aside = outfile.endsWith(".exe") ? `${outfile.slice(0, -4)}.building.exe` : `${outfile}.building`;
   const { success, logs } = await Bun.build({
-    entrypoints: [join(ROOT, "src/entry.ts")],
+    entrypoints: [join(ROOT, "src/entry.ts"), join(ROOT, "src/http/body-thread-main.ts")],
     target: "bun",
     format: "esm",
     splitting: true, // what entry.ts loads later costs nothing before

@@ -7,6 +7,10 @@ export const ANSWER_CALLS_MAX = 32;
 /** Tools that a request may declare, and characters of a tool's name. */
 export const TOOLS_MAX = 1024;
 export const TOOL_NAME_CHARS_MAX = 256;
+/** Members of an object of a request whose names are the client's: metadata, arguments, a schema. */
+export const MAP_MEMBERS_MAX = 4096;
+/** Tokens that a request may bias: more than any script has in a vocabulary. */
+export const BIASED_TOKENS_MAX = 32 * 1024;
 /** Bytes of encoded media an engine keeps for later prompts, and contents it remembers by number. */
 export const ENCODINGS_BYTES_MAX = 256 * 1024 * 1024;
 export const MEDIA_KINDS_MAX = 4096;

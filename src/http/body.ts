@@ -2,13 +2,11 @@
 // so that every failure is svc's error object; Bun's own limit answers with an empty body.
 
 import { ServiceError } from "../core/error.ts";
-import { REQUEST_BODY_BYTES_MAX } from "./limits.ts";
+import { JSON_BYTES_AT_ONCE, REQUEST_BODY_BYTES_MAX } from "./limits.ts";
 import { boundedPieces } from "./body-pace.ts";
-import { checkJsonShape } from "./json-shape.ts";
+import { parseAside } from "./body-thread.ts";
+import { parseText, readText } from "./json-body.ts";
 import { observed } from "./observe.ts";
-
-/** Characters of a field's path in an error. */
-const PARAM_CHARS_MAX = 200;
 
 /** `application/json`, `application/vnd.x+json`, with or without parameters. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -61,8 +59,9 @@ async function readParsed(
 ): Promise<{ readonly json: unknown; readonly bytes: number }> {
   const bytes = await readBytes(request, bytesMax);
   observed()?.bodyRead(bytes.byteLength);
-  checkJsonShape(bytes);
-  return { json: parseJson(bytes), bytes: bytes.byteLength };
+  const { byteLength } = bytes;
+  const json = byteLength > JSON_BYTES_AT_ONCE ? await parseAside(bytes) : parseText(readText(bytes).text);
+  return { json, bytes: byteLength };
 }
 
 /** A body without a declared type is taken as JSON: small clients leave the header out. */
@@ -84,47 +83,13 @@ function checkContentEncoding(headers: Headers): void {
   }
 }
 
-async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
     return Buffer.concat(await Array.fromAsync(boundedPieces(request, bytesMax)));
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
     throw new ServiceError("invalid_request", "the request body ended early; send it again", { cause });
   }
-}
-
-/** The parser's own message is dropped: it quotes the body. */
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    const json: unknown = JSON.parse(text);
-    if (MAYBE_HALF.test(text)) checkText(json);
-    return json;
-  } catch (cause) {
-    if (cause instanceof ServiceError) throw cause;
-    const problem = bytes.byteLength === 0 ? "is empty" : "is not valid JSON in UTF-8";
-    throw new ServiceError("invalid_json", `the request body ${problem}; send a JSON object`, { cause });
-  }
-}
-
-/** How half of a surrogate pair is written; whole pairs begin like it, so what is found is looked at. */
-const MAYBE_HALF = /\\u[dD][89a-fA-F]/;
-
-/** Throws for a text with half of a surrogate pair: it is no character, and no UTF-8 can say it. */
-function checkText(json: unknown, path = ""): void {
-  if (typeof json === "string" && !json.isWellFormed()) throw halfPair(path);
-  if (typeof json !== "object" || json === null) return;
-  const isList = Array.isArray(json);
-  for (const [key, value] of Object.entries(json)) {
-    if (!key.isWellFormed()) throw halfPair(path);
-    checkText(value, isList ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`);
-  }
-}
-
-function halfPair(path: string): ServiceError {
-  const param = path.slice(0, PARAM_CHARS_MAX);
-  const message = `${param === "" ? "the body" : param} has an unpaired surrogate (\\ud800 to \\udfff); send the pair or omit it`;
-  return new ServiceError("invalid_request", message, param === "" ? {} : { param });
 }
 
 function isObject(json: unknown): json is Readonly<Record<string, unknown>> {

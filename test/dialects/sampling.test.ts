@@ -79,6 +79,12 @@ const RULES: readonly Rule[] = [
   [{ n: 129 }, "invalid_request", "n", "at most 128"],
   [{ logit_bias: [] }, "invalid_request", "logit_bias", "an object", "an array"],
   [{ logit_bias: { Hello: 1 } }, "invalid_request", "logit_bias", '"Hello"', "token ids"],
+  [
+    { logit_bias: Object.fromEntries(Array.from({ length: 32_769 }, (_, id) => [id, 1])) },
+    "invalid_request",
+    "logit_bias",
+    "at most 32768",
+  ],
   [{ logit_bias: { "-1": 1 } }, "invalid_request", "logit_bias", "token ids"],
   [{ logit_bias: { "1.5": 1 } }, "invalid_request", "logit_bias", "token ids"],
   [{ logit_bias: { "05": 1 } }, "invalid_request", "logit_bias", "token ids"],

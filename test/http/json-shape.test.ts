@@ -3,11 +3,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ServiceError } from "../../src/core/error.ts";
-import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from "../../src/http/limits.ts";
+import { JSON_DEPTH_MAX, JSON_ENTRIES_MAX, JSON_MEMBERS_MAX, JSON_PARTS_MAX } from "../../src/http/limits.ts";
 import { checkJsonShape } from "../../src/http/json-shape.ts";
 import { testApp } from "../helpers/app.ts";
 
-const check = (text: string): void => checkJsonShape(Buffer.from(text));
+const check = (text: string) => checkJsonShape(Buffer.from(text));
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 
 test("depth and width have their bounds, to the one", () => {
@@ -18,6 +18,16 @@ test("depth and width have their bounds, to the one", () => {
   expect(() => check(flat(JSON_PARTS_MAX + 1))).toThrow(ServiceError);
 });
 
+test("members and elements have their bounds, to the one", () => {
+  const object = (members: number): string =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, i) => [`k${i}`, i])));
+  expect(check(object(JSON_MEMBERS_MAX))).toMatchObject({ members: JSON_MEMBERS_MAX, parts: 1 });
+  expect(() => check(object(JSON_MEMBERS_MAX + 1))).toThrow("members of objects");
+  const list = (elements: number): string => `[${"1,".repeat(elements - 1)}1]`;
+  expect(check(list(JSON_ENTRIES_MAX + 1))).toMatchObject({ entries: JSON_ENTRIES_MAX, members: 0 });
+  expect(() => check(list(JSON_ENTRIES_MAX + 2))).toThrow("values");
+});
+
 test("brackets in strings do not count, whatever is escaped in them", () => {
   const strings = ['"', "\\", '\\"', "[".repeat(500), '"['.repeat(500), "\\".repeat(501), "{\\"];
   for (const text of strings) expect(() => check(JSON.stringify({ a: [text, { b: text }] }))).not.toThrow();
@@ -25,7 +35,7 @@ test("brackets in strings do not count, whatever is escaped in them", () => {
 });
 
 test("any JSON below the bounds passes", () => {
-  fc.assert(fc.property(fc.jsonValue(), (value) => check(JSON.stringify(value))));
+  fc.assert(fc.property(fc.jsonValue(), (value) => void check(JSON.stringify(value))));
 });
 
 test("what is no JSON is left to the parser", async () => {

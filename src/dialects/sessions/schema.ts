@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { MESSAGES_MAX, SESSION_FILES_MAX, SESSION_MEDIA_MAX } from "../shared/limits.ts";
 import { FileBody } from "../shared/agent-events.ts";
 import { orNull } from "../shared/check.ts";
+import { jsonObject } from "../shared/json-object.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -24,7 +25,7 @@ const SessionToolCall = Type.Object(
     function: Type.Object(
       {
         name: Type.String({ minLength: 1 }),
-        arguments: Type.Union([Type.String(), Type.Record(Type.String(), Type.Unknown())], {
+        arguments: Type.Union([Type.String(), jsonObject("The arguments.")], {
           description: "An object, or the exact text if it is not compact JSON.",
         }),
       },

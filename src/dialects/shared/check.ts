@@ -89,6 +89,9 @@ function explainArray(schema: TArray, value: unknown, path: string): ServiceErro
 /** A map whose keys match one pattern; the description of `propertyNames` names the keys in messages. */
 function explainRecord(schema: TRecord, value: unknown, path: string): ServiceError | undefined {
   if (!isRecord(value)) return wrongType("an object", value, path);
+  const most: unknown = schema["maxProperties"];
+  if (typeof most === "number" && Object.keys(value).length > most)
+    return fault("invalid_request", path, `must have at most ${most} members; send fewer`);
   const [form] = Object.entries<TSchema>(schema.patternProperties);
   if (form === undefined) return undefined;
   const [pattern, property] = form;

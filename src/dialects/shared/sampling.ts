@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
+import { BIASED_TOKENS_MAX } from "../../core/limits.ts";
 import type { RunRequest } from "../../core/run.ts";
 import {
   CHOICES_MAX,
@@ -81,6 +82,7 @@ export const samplingProperties = {
   logit_bias: orNull(
     Type.Record(Type.String({ pattern: TOKEN_ID_PATTERN }), Type.Number({ minimum: -100, maximum: 100 }), {
       additionalProperties: false,
+      maxProperties: BIASED_TOKENS_MAX,
       propertyNames: { description: "token ids" },
       description: "Value added to a token's logit, by token id; -100 bans the token, 100 forces it.",
     }),
