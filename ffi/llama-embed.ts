@@ -43,6 +43,8 @@ export interface EmbedModel {
   readonly causal: boolean;
   readonly has_encoder: boolean;
   readonly has_decoder: boolean;
+  /** The file has a chat template. */
+  readonly has_chat_template: boolean;
 }
 
 export interface EmbedOptions {

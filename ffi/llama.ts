@@ -26,6 +26,7 @@ import { LlamaAdapters } from "./llama-adapters.ts";
 import { LlamaCalibration } from "./llama-calibration.ts";
 import { LlamaCells } from "./llama-cells.ts";
 import { type LlamaIdentity, newIdentity } from "./llama-identity.ts";
+import { PLAIN_TEMPLATE } from "./plain-template.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { LlamaPrompt } from "./llama-prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./llama-embed.ts";
@@ -117,7 +118,7 @@ export class LlamaBackend implements Backend {
     this.templates = new LlamaTemplates(native, model, {
       vocabulary: meta.n_vocab,
       contextTokens: this.contextTokens,
-      source: options.chatTemplate,
+      source: options.chatTemplate ?? (meta.has_chat_template ? undefined : PLAIN_TEMPLATE),
       contentTokens: options.contentTokens,
       thinkingDefault: options.thinkingDefault,
       media: this.media,
@@ -136,6 +137,7 @@ export class LlamaBackend implements Backend {
       maxSeqs: this.maxSeqs,
       threads,
       generates,
+      ...(options.chatTemplate === undefined && !meta.has_chat_template ? { isBase: true as const } : {}),
       embeds: canEmbed(meta),
       ranks: canRank(meta),
       fillsGaps: generates && this.templates.canFillGaps(),

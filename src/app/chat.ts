@@ -66,7 +66,7 @@ function chatModels(cards: readonly ModelInfo[], settings: Settings): readonly C
     const layers = { ...card.presets?.(), alias };
     return {
       id,
-      ...defined({ contextTokens, modalities, thinks: abilities?.thinks }),
+      ...defined({ contextTokens, modalities, thinks: abilities?.thinks, isBase: abilities?.isBase }),
       preset: presetOfLayers(layers),
       presetFrom: sourcesOfLayers(layers),
     };

@@ -1,6 +1,7 @@
 // What is known of a model from its file, before it is loaded.
 
 import { statSync } from "node:fs";
+import { templateFile } from "../config/chat-template.ts";
 import { textOptions } from "../config/engine-options.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { freeMemory } from "../core/free-memory.ts";
@@ -36,9 +37,11 @@ export function fileFacts(
   const path = modelOnDisk(model);
   if (path === undefined) return undefined;
   const parts = modelParts(path);
-  const { architecture, license, quantization, contextTokens, parameters } = ggufFacts(
+  const { architecture, license, quantization, contextTokens, parameters, hasChatTemplate } = ggufFacts(
     parts.map(({ header }) => header),
   );
+  const isConfigured = templateFile(model, settings) !== undefined;
+  const chatTemplate = isConfigured ? "settings" : hasChatTemplate ? "file" : "none";
   const sizeBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const entry = withCompanions(model, settings);
   const options = textOptions(
@@ -58,7 +61,8 @@ export function fileFacts(
     sizeBytes,
   );
   const memoryBytes = memoryEstimate(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
-  return { architecture, license, quantization, contextTokens, parameters, sizeBytes, memoryBytes };
+  const ofFile = { architecture, license, quantization, contextTokens, parameters, chatTemplate } as const;
+  return { ...ofFile, sizeBytes, memoryBytes };
 }
 
 /** The facts of an entry's file, read once; undefined where they cannot be read. Does not delay other work of the server. */

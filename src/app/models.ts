@@ -9,6 +9,7 @@ import { kindOf, modelFile, type ModelOptions, weightsFile, withCompanions } fro
 import { modelPreset } from "./presets.ts";
 import { pulledModels } from "./pulled-models.ts";
 import { staticAdapter } from "./static-adapter.ts";
+import { templateFile } from "../config/chat-template.ts";
 import { imageOptions, mediaLimitsOf, speechOptions, textOptions } from "../config/engine-options.ts";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "../config/model-settings.ts";
@@ -50,7 +51,7 @@ async function textEngine(
   options: ModelOptions,
   { signal, relays }: LoadContext,
 ): Promise<TextOptions> {
-  const template = model.chat_template ?? options.settings.runtime.chat_template;
+  const template = templateFile(model, options.settings);
   const modelPath = await weightsFile(model, weights, options, { signal, onProgress: () => {} });
   return textOptions(withCompanions(model, options.settings), options, {
     modelPath,
@@ -131,7 +132,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     if (model.kind !== "upstream") return ownModel(model, room, options, parts);
     const pool = upstreamModel(model, options, upstreams);
     parts.onPool?.(pool.pool);
-    const presets = modelPreset(model, options.cacheDir);
+    const presets = modelPreset(model, options);
     return {
       id: modelName(model),
       kind: kindOf(model),
@@ -164,7 +165,7 @@ function ownModel(model: ModelSettings, room: Room, options: ModelOptions, parts
     kind: kindOf(model),
     ...defined({ root: repo }),
     ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options) } : {}),
-    presets: modelPreset(model, options.cacheDir),
+    presets: modelPreset(model, options),
     mediaLimits: mediaLimitsOf(model),
     model: managed(id, { prepare, ...room, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
   };

@@ -2,35 +2,44 @@
 
 import { dirname, isAbsolute, join } from "node:path";
 import { unpackBuiltinModel } from "../../ffi/embedded.ts";
+import { templateFile } from "../config/chat-template.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import { presetOf } from "../config/preset.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { parseHubId } from "../core/hub-id.ts";
-import { type Preset, type PresetLayers, SVC_PRESET } from "../core/preset.ts";
+import { BASE_ANSWER_TOKENS, type Preset, type PresetLayers, SVC_PRESET } from "../core/preset.ts";
 import { fileSampling } from "../core/recommended.ts";
 import { cachedGenerationConfig, GENERATION_CONFIG, readGenerationConfig } from "../hub/generation-config.ts";
 import { hubPlace } from "../hub/place.ts";
 import { kindOf, modelOnDisk } from "./model-files.ts";
 
-/** The defaults of a model. What its makers recommend is read once its file is there. An upstream server has its own. */
-export function modelPreset(model: ModelSettings, cacheDir: string): () => PresetLayers {
-  const { generation_config: isRead, ...defaults } = model.defaults;
-  const settings = presetOf(defaults);
-  if (model.kind === "upstream" || kindOf(model) !== "text") return () => ({ settings });
-  if (!isRead) return () => ({ settings, svc: SVC_PRESET });
-  let recommended: PresetLayers | undefined;
-  return () => ({ settings, svc: SVC_PRESET, ...(recommended ??= recommendation(model, cacheDir)) });
+interface PresetOptions {
+  readonly settings: Parameters<typeof templateFile>[1];
+  readonly cacheDir: string;
 }
 
-/** What the makers of a model recommend; undefined while it is not on this machine. */
-function recommendation(model: ModelSettings, cacheDir: string): PresetLayers | undefined {
+/** The defaults of a model. What its makers recommend is read once its file is there. An upstream server has its own. */
+export function modelPreset(model: ModelSettings, options: PresetOptions): () => PresetLayers {
+  const { generation_config: _, ...defaults } = model.defaults;
+  const settings = presetOf(defaults);
+  if (model.kind === "upstream" || kindOf(model) !== "text") return () => ({ settings });
+  let ofFile: PresetLayers | undefined;
+  return () => ({ settings, svc: SVC_PRESET, ...(ofFile ??= fileLayers(model, options)) });
+}
+
+/** Defaults by a model's file; undefined while it is not on this machine. */
+function fileLayers(model: ModelSettings, { settings, cacheDir }: PresetOptions): PresetLayers | undefined {
   const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
   const path = isBuiltin ? unpackBuiltinModel(cacheDir) : modelOnDisk(model);
   if (path === undefined) return undefined;
   try {
-    return { file: fileSampling(readGgufHeader(path).fields), repository: ofRepository(model, path) };
+    const { fields } = readGgufHeader(path);
+    const isBase = !fields.has("tokenizer.chat_template") && templateFile(model, settings) === undefined;
+    const svc = isBase ? { ...SVC_PRESET, max_tokens: BASE_ANSWER_TOKENS } : SVC_PRESET;
+    if (!model.defaults.generation_config) return { svc };
+    return { svc, file: fileSampling(fields), repository: ofRepository(model, path) };
   } catch {
     return undefined; // its load will say what is wrong
   }

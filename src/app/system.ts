@@ -5,6 +5,7 @@ import { installedBackends } from "../backends/store.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
+import { templateFile } from "../config/chat-template.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
@@ -94,14 +95,16 @@ function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly 
 }
 
 function modelFacts(
-  { models }: Settings,
+  settings: Settings,
   served: readonly ModelInfo[],
   log: (line: string) => void,
 ): readonly ModelFacts[] {
-  return models.map((model) => {
+  return settings.models.map((model) => {
     const id = modelName(model);
+    const hasTemplate = templateFile(model, settings) !== undefined;
     const isLoaded = served.some((one) => one.id === id && one.status === "loaded");
-    return { id, source: sourceOf(model, log), isLoaded };
+    const source = sourceOf(model, log);
+    return { id, source: source.type === "file" ? { ...source, hasTemplate } : source, isLoaded };
   });
 }
 

@@ -37,7 +37,9 @@ export function fileText(file: ShownFile, part: FilePart): string {
     ["in memory", `about ${megabytes(facts.memoryBytes)}`],
     [
       "chat template",
-      file.template === undefined ? "none" : `${file.template.length} characters (--template)`,
+      file.template === undefined
+        ? "none: probably a base model, which continues text"
+        : `${file.template.length} characters (--template)`,
     ],
     ["metadata", `${file.metadata.length} keys (--metadata)`],
   ];

@@ -80,6 +80,7 @@ function chatModel({
   capabilities,
   defaults = {},
   defaults_from: presetFrom,
+  chat_template: template,
 }: ServedModel): ChatModel {
   const { temperature, top_k, top_p, min_p, thinking } = defaults;
   return {
@@ -88,6 +89,7 @@ function chatModel({
     ...defined({
       contextTokens,
       presetFrom,
+      isBase: template === undefined ? undefined : template === "none",
       modalities: modalities as ModelInfo["modalities"],
       thinks: capabilities?.["reasoning"],
     }),

@@ -23,6 +23,7 @@ export interface ServedModel {
   readonly capabilities?: Readonly<Record<string, boolean>>;
   readonly family?: string;
   readonly parameters?: number;
+  readonly chat_template?: string;
   readonly quantization?: string;
   readonly license?: string;
   readonly size_bytes?: number;

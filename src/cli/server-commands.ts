@@ -80,9 +80,16 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["size on disk", rest.size_bytes === undefined ? "" : megabytes(rest.size_bytes)],
     ["in memory", rest.memory_bytes === undefined ? "" : `about ${megabytes(rest.memory_bytes)}`],
     ["source", rest.root ?? ""],
+    ["chat template", templateText(rest.chat_template)],
     ...presetRows(rest),
   ];
   return columns(rows.filter(([, value]) => value !== ""));
+}
+
+/** Where the template is from, unless it is where it belongs. */
+function templateText(source: string | undefined): string {
+  if (source === "none") return "none: probably a base model, which continues text";
+  return source === "settings" ? "by the settings" : "";
 }
 
 /** Defaults of requests, each with whose word it is. */

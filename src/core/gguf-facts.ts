@@ -66,6 +66,7 @@ export interface GgufFacts {
   /** Longest context that the model was trained for, tokens. */
   readonly contextTokens: number | undefined;
   readonly parameters: number;
+  readonly hasChatTemplate: boolean;
 }
 
 /** Tensors of one type. */
@@ -94,6 +95,7 @@ export function ggufFacts(headers: readonly GgufHeader[]): GgufFacts {
     license: text("general.license"),
     quantization: type === undefined ? undefined : (fileTypeOfNumber(type) ?? OTHER_FILE_TYPES[type]),
     contextTokens: number(`${architecture}.context_length`),
+    hasChatTemplate: fields.has("tokenizer.chat_template"),
     parameters: headers.flatMap(tensorsOf).reduce((sum, { shape }) => sum + elementsOf(shape), 0),
   };
 }

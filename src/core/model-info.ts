@@ -8,6 +8,9 @@ export type ModelStatus = "loaded" | "unloaded" | "reloading";
 /** Kind of a model: text models continue or embed texts. An engine process serves one kind. */
 export type ModelKind = "text" | "image" | "speech";
 
+export const CHAT_TEMPLATE_SOURCES = ["file", "settings", "none"] as const;
+export type ChatTemplateSource = (typeof CHAT_TEMPLATE_SOURCES)[number];
+
 /** Facts of a model's file, known before it is loaded. */
 export interface ModelFileFacts {
   readonly architecture: string | undefined;
@@ -17,6 +20,8 @@ export interface ModelFileFacts {
   /** Longest context that the model was trained for, tokens. */
   readonly contextTokens: number | undefined;
   readonly parameters: number;
+  /** Where its chat template is from. `none`: probably a base model. */
+  readonly chatTemplate: ChatTemplateSource;
   /** Size of the file with all its parts. */
   readonly sizeBytes: number;
   /** Estimated memory of the loaded model. */
@@ -59,6 +64,8 @@ export interface ModelInfo {
 export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "modalities"> {
   /** Whether it can reason before it answers. */
   readonly thinks?: boolean;
+  /** It has no chat template: it continues what it is told. */
+  readonly isBase?: boolean;
   /** Name that requests send for it; absent: its id. */
   readonly target?: string;
   /** Defaults of its requests. A server's own are filled in by the server: only those that a chat sends count. */
@@ -88,6 +95,8 @@ export interface TextAbilities {
   readonly fillsGaps: boolean;
   /** Its chat template lets it think before it answers. */
   readonly thinks: boolean;
+  /** It has no chat template: probably a base model. A conversation is a text that it continues. */
+  readonly isBase?: true;
 }
 
 /** The weights of a loaded text model. */

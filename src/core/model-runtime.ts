@@ -33,6 +33,8 @@ export interface TextFacts extends Partial<ModelWeights> {
   readonly ranks: boolean;
   /** Its vocabulary has fill-in-the-middle tokens. */
   readonly fillsGaps: boolean;
+  /** It has no chat template: its file brings none and its settings name none. */
+  readonly isBase?: true;
   /** Its chat template lets it think before it answers. */
   readonly thinks: boolean;
   /** Media that it takes. */

@@ -35,6 +35,9 @@ export type PresetLayers = Readonly<Partial<Record<PresetSource, Preset>>>;
 /** Defaults of a local model about which nobody says anything: those of llama.cpp's server. A small model babbles without cuts. */
 export const SVC_PRESET: Preset = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 };
 
+/** Tokens of a base model's answer: nothing but its end of a document ends it. */
+export const BASE_ANSWER_TOKENS = 256;
+
 /** The defaults that count: of each field, the strongest word. */
 export function presetOfLayers(layers: PresetLayers): Preset {
   const weakestFirst = PRESET_SOURCES.toReversed().map((source) => layers[source] ?? {});

@@ -69,13 +69,13 @@ const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 /** Facts of a loaded text model on its card. */
 function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   if (info?.kind !== "text") return {};
-  const { modalities, contextTokens, generates, embeds, fillsGaps, thinks } = info;
+  const { modalities, contextTokens, generates, embeds, fillsGaps, thinks, isBase } = info;
   const { architecture, description, sizeBytes } = info;
   const isDescribed = architecture !== undefined && description !== undefined && sizeBytes !== undefined;
   return {
     modalities,
     ...defined({ contextTokens }),
-    abilities: { generates, embeds, fillsGaps, thinks },
+    abilities: { generates, embeds, fillsGaps, thinks, ...defined({ isBase }) },
     ...(isDescribed ? { weights: { architecture, description, sizeBytes } } : {}),
   };
 }

@@ -174,10 +174,10 @@ export type VoiceSource =
 /** Options of an engine process, in its first message; `kind` selects the worker. */
 export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
-type DeviceFacts = "placement" | "deviceFault";
+type OptionalFacts = "placement" | "deviceFault" | "isBase";
 
 /** Facts of a loaded text model. */
-export interface TextInfo extends Required<Omit<TextFacts, DeviceFacts>>, Pick<TextFacts, DeviceFacts> {
+export interface TextInfo extends Required<Omit<TextFacts, OptionalFacts>>, Pick<TextFacts, OptionalFacts> {
   readonly vocabulary: number;
   readonly trainedContext: number;
   readonly maxSeqs: number;

@@ -40,8 +40,8 @@ export interface ModelFacts {
     | { readonly type: "voice" }
     /** Servers that run it; each is asked for its model list. */
     | { readonly type: "upstream"; readonly ask: () => Promise<readonly UpstreamFinding[]> }
-    /** Absolute path of a GGUF file; of a split one its first part. */
-    | { readonly type: "file"; readonly path: string };
+    /** Absolute path of a GGUF file; of a split one its first part. `hasTemplate`: settings name a chat template. */
+    | { readonly type: "file"; readonly path: string; readonly hasTemplate?: boolean };
   readonly isLoaded: boolean;
 }
 
@@ -222,7 +222,10 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     const tensors = parts.reduce((sum, part) => sum + part.header.tensors.size, 0);
-    const detail = `${gib(bytes)}, ${tensors} tensors${isLoaded ? ", loaded" : ""}`;
+    const isBase =
+      source.hasTemplate !== true && !(parts[0]?.header.fields.has("tokenizer.chat_template") ?? false);
+    const base = isBase ? ", no chat template: it continues text" : "";
+    const detail = `${gib(bytes)}, ${tensors} tensors${base}${isLoaded ? ", loaded" : ""}`;
     const room = Math.min(memory.limitBytes ?? Infinity, memory.availableBytes);
     if (isLoaded || bytes < room) return pass(name, detail);
     return warn(name, `${detail}; ${gib(room)} of memory are available`, "Choose a smaller quantization.");

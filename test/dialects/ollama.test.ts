@@ -291,6 +291,12 @@ describe("models", () => {
   } as const;
   const NEW = { id: "new", kind: "text", created: 0, ownedBy: "svc", status: "unloaded" } as const;
 
+  test("a base model promises no tools", () => {
+    const base = { ...LOADED, abilities: { ...LOADED.abilities, isBase: true } } as const;
+    expect(showBody(LOADED).capabilities).toContain("tools");
+    expect(showBody(base).capabilities).not.toContain("tools");
+  });
+
   test("are listed with their known properties", () => {
     const { models } = tagsBody([LOADED, NEW]);
     expect(models[0]).toEqual({

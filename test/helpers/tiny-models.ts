@@ -50,13 +50,18 @@ function tensorsEnd(file: Buffer, from: number): number {
   return at;
 }
 
-/** The built-in model with further metadata fields, as a file; a field that it has is replaced. */
-export function tinyWith(name: string, extra: readonly Field[]): string {
+/** The built-in model as a base model: without a chat template. */
+export function tinyBase(): string {
+  return tinyWith("tiny-base", [], ["tokenizer.chat_template"]);
+}
+
+/** The built-in model with further metadata fields, as a file; a field that it has is replaced. `less`: keys that are left out. */
+export function tinyWith(name: string, extra: readonly Field[], less: readonly string[] = []): string {
   const file = readFileSync(TINY);
   const own = readFields(file);
   const fieldsEnd = HEAD_BYTES + fieldBytes(own).length;
   const dataDescribed = tensorsEnd(file, fieldsEnd);
-  const keys = new Set(extra.map(({ key }) => key));
+  const keys = new Set([...less, ...extra.map(({ key }) => key)]);
   const fields = [...own.filter(({ key }) => !keys.has(key)), ...extra];
   const head = Buffer.from(file.subarray(0, HEAD_BYTES));
   head.writeBigUInt64LE(BigInt(fields.length), 16);

@@ -25,8 +25,25 @@ const RED: ModelInfo = {
   root: "a/b",
   adapterGeneration: "g1",
 };
+/** A base model. */
+const PLAIN: ModelInfo = {
+  ...BASE,
+  id: "plain",
+  root: "org/plain-GGUF",
+  abilities: { generates: true, embeds: false, fillsGaps: false, thinks: false, isBase: true },
+  file: async () => ({
+    architecture: "llama",
+    license: undefined,
+    quantization: "Q8_0",
+    contextTokens: 4096,
+    parameters: 7,
+    chatTemplate: "none",
+    sizeBytes: 8,
+    memoryBytes: 9,
+  }),
+};
 const NEW: ModelInfo = { id: "new", created: 1, kind: "text", ownedBy: "svc", status: "unloaded" };
-const MODELS = [BASE, RED, NEW];
+const MODELS = [BASE, RED, PLAIN, NEW];
 
 const ALIASES = modelAliases([
   { name: "gpt-4o", model: "new" },
@@ -74,6 +91,11 @@ describe("a card", () => {
       });
     },
   );
+
+  test("of a base model: no template, so no tools are promised", async () => {
+    const { body } = await app().card("plain");
+    expect(body).toMatchObject({ chat_template: "none", capabilities: { tools: false } });
+  });
 
   test("says nothing of a model that was never loaded", async () => {
     const { body } = await app().card("new");

@@ -5,8 +5,12 @@ import type { ChatModel } from "../../core/model-info.ts";
 /** Id of the built-in model, which config knows as BUILTIN_MODEL_ID. */
 const TOY = "svc-tiny";
 
+const BASE =
+  "It has no chat template, so it is probably a base model: it continues your text, and was trained neither to answer nor to stop.";
+
 /** Lines that introduce a model; `where` names the server that runs it. */
-export function modelNote({ id, contextTokens, modalities = [], thinks }: ChatModel, where?: string): string {
+export function modelNote(model: ChatModel, where?: string): string {
+  const { id, contextTokens, modalities = [], thinks, isBase = false } = model;
   const facts = [
     ...(contextTokens === undefined ? [] : [`${contextTokens} tokens of context`]),
     ...modalities.map((modality) => `takes ${modality === "image" ? "images" : modality}`),
@@ -19,5 +23,6 @@ export function modelNote({ id, contextTokens, modalities = [], thinks }: ChatMo
       ? "This is the built-in toy model: it can copy, count, add small numbers and name some capitals.\n" +
         "Chat with a real model: svc run -m Qwen/Qwen3-4B-GGUF:Q4_K_M\n"
       : "";
-  return `Chatting with ${id}${note}${place}. /help lists the commands.\n${toy}`;
+  const base = isBase ? `${BASE}\n` : "";
+  return `Chatting with ${id}${note}${place}. /help lists the commands.\n${toy}${base}`;
 }

@@ -191,10 +191,10 @@ function sizesOf(description: string): Pick<OllamaDetails, "parameter_size" | "q
 
 function capabilitiesOf({ abilities, modalities = [] }: ModelInfo): Capability[] {
   if (abilities === undefined) return [];
-  const { generates, embeds, fillsGaps, thinks } = abilities;
+  const { generates, embeds, fillsGaps, thinks, isBase } = abilities;
   const able: Readonly<Record<Capability, boolean>> = {
     completion: generates,
-    tools: generates, // models without their own call format are given one
+    tools: generates && isBase !== true, // templates without their own call format are given one
     thinking: thinks,
     vision: modalities.includes("image"),
     audio: modalities.includes("audio"),

@@ -12,7 +12,13 @@ import {
 } from "../../core/preset.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Modality } from "../../core/message.ts";
-import type { ModelFileFacts, ModelInfo, ModelState, TextAbilities } from "../../core/model-info.ts";
+import {
+  CHAT_TEMPLATE_SOURCES,
+  type ModelFileFacts,
+  type ModelInfo,
+  type ModelState,
+  type TextAbilities,
+} from "../../core/model-info.ts";
 import { checker, orNull, describeValue } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -115,6 +121,15 @@ const ModelObject = Type.Object(
     ),
     license: Type.Optional(Type.String({ description: "As the file states it." })),
     size_bytes: Type.Optional(Type.Integer({ minimum: 0, description: "Size on disk, bytes." })),
+    chat_template: Type.Optional(
+      Type.Union(
+        CHAT_TEMPLATE_SOURCES.map((source) => Type.Literal(source)),
+        {
+          description:
+            "Where the chat template is from; `none`: probably a base model, which continues the text of a conversation.",
+        },
+      ),
+    ),
     memory_bytes: Type.Optional(
       Type.Integer({ minimum: 0, description: "Estimated memory of the loaded model, bytes." }),
     ),
@@ -339,13 +354,13 @@ function defaultsOf(layers: PresetLayers = {}): Pick<ModelObject, "defaults" | "
   return { defaults, defaults_from: { ...sourcesOfLayers(layers) } };
 }
 
-/** Every model with a chat template has a format for tool calls. */
+/** Every model with a chat template has a format for tool calls; a base model was trained for none. */
 function capabilitiesOf(
-  { generates, embeds, thinks }: TextAbilities,
+  { generates, embeds, thinks, isBase }: TextAbilities,
   modalities: readonly Modality[],
 ): Static<typeof ModelCapabilities> {
   return {
-    tools: generates,
+    tools: generates && isBase !== true,
     vision: modalities.includes("image"),
     audio: modalities.includes("audio"),
     reasoning: thinks,
@@ -356,9 +371,11 @@ function capabilitiesOf(
 function fileCard(file: ModelFileFacts | undefined): Partial<ModelObject> {
   if (file === undefined) return {};
   const { architecture, parameters, quantization, contextTokens, license, sizeBytes, memoryBytes } = file;
+  const { chatTemplate } = file;
   return {
     ...defined({ family: architecture, quantization, trained_context_length: contextTokens, license }),
     parameters,
+    chat_template: chatTemplate,
     size_bytes: sizeBytes,
     memory_bytes: memoryBytes,
   };

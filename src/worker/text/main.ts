@@ -74,6 +74,10 @@ async function load(options: TextOptions): Promise<Loaded> {
       `engine: max_seqs is lowered to ${backend.maxSeqs}: llama.cpp runs no more sequences of ${architecture} at once`,
     );
   }
+  if (backend.info.isBase === true && backend.info.generates)
+    console.error(
+      "engine: the file has no chat template, so it is probably a base model: it continues the text of a conversation. chat_template names a template.",
+    );
   backend.pinThreads();
   let grammars: GrammarEngine | undefined;
   const constraints = (): GrammarEngine => {
