@@ -23,8 +23,8 @@ function file(n: number, preview: string): FileObject {
 
 test("previews and the list stay within the bound; the rest is counted", () => {
   const files = Array.from({ length: 64 }, (_, n) => file(n, "x".repeat(1000)));
-  const text = modelText("done", [], files, 4000);
-  expect(text.length).toBeLessThan(4200);
+  const text = modelText("done", [], files, 8000);
+  expect(text.length).toBeLessThan(8200);
   expect(text).toContain("f0.txt (1000 bytes, file_0): the whole text:\nxxx");
   expect(text).toMatch(/f\d+\.txt \(1000 bytes, file_\d+\): text; read it with svc_read_file/);
   const few = modelText("done", [], files.slice(0, 3), 4000);
