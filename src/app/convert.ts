@@ -7,6 +7,7 @@ import type { FileType } from "../core/quantization.ts";
 import { hasSafetensors } from "../core/model-files.ts";
 import { convertedBytes } from "../convert/estimate.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
+import { readableFiles } from "../convert/folder.ts";
 import { openEnvironment } from "../convert/environment.ts";
 import { CONVERT_CPU_SECS, CONVERT_MEMORY_MB, CONVERT_PROCS } from "../convert/limits.ts";
 import { closedFile, convert, CONVERTER_TYPES, type ConverterType } from "../convert/run.ts";
@@ -62,6 +63,7 @@ export async function convertFolder(
   options: ConvertOptions,
 ): Promise<void> {
   const { python, cacheDir, signal, log, installsTorch, meter, name = basename(source) } = options;
+  readableFiles(source); // before anything in it is read
   const unknown = unknownArchitecture(source);
   if (unknown !== undefined)
     throw new Error(`llama.cpp's converter does not support the architecture ${unknown} of ${name}`);

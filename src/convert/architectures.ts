@@ -1,7 +1,8 @@
 // Architectures that llama.cpp's converter supports, checked before Python is needed.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { CONFIG_BYTES_MAX } from "./limits.ts";
 import { readConverter } from "./scripts.ts";
 
 /** The architecture of a folder's config.json if the converter does not support it. */
@@ -17,6 +18,8 @@ export function unknownArchitecture(folder: string): string | undefined {
 function architecturesOf(path: string): readonly string[] {
   let config: unknown;
   try {
+    const file = statSync(path);
+    if (!file.isFile() || file.size > CONFIG_BYTES_MAX) throw new Error("it is no configuration");
     config = JSON.parse(readFileSync(path, "utf8"));
   } catch {
     throw new Error(`${path} is not valid JSON. Download it again.`);

@@ -5,7 +5,7 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { HEADER_BYTES_MAX } from "./limits.ts";
+import { HEADER_BYTES_MAX, HEADERS_BYTES_MAX } from "./limits.ts";
 import type { ConverterType } from "./run.ts";
 
 /** Bytes of a weight by type; `auto` writes 16 bits. */
@@ -26,14 +26,22 @@ const Tensor = Type.Object({
 /** Bytes of the file that the converter writes for a folder. Packed weights count with their own size. */
 export function convertedBytes(folder: string, type: ConverterType): number {
   const files = readdirSync(folder).filter((name) => name.endsWith(".safetensors"));
-  return Math.ceil(files.reduce((sum, name) => sum + fileBytes(join(folder, name), type), 0));
+  const budget = { left: HEADERS_BYTES_MAX };
+  return Math.ceil(files.reduce((sum, name) => sum + fileBytes(join(folder, name), type, budget), 0));
 }
 
-function fileBytes(path: string, type: ConverterType): number {
-  const header = readHeader(path);
-  if (header === undefined) return statSync(path).size; // the converter will say what is wrong with it
+/** Bytes of headers that may still be read. */
+interface Budget {
+  left: number;
+}
+
+function fileBytes(path: string, type: ConverterType, budget: Budget): number {
+  const { size } = statSync(path);
+  const header = readHeader(path, Math.min(size, budget.left, HEADER_BYTES_MAX), budget);
+  if (header === undefined) return size; // the converter will say what is wrong with it
   const tensors = Object.values(header).filter((entry) => Value.Check(Tensor, entry));
-  return tensors.reduce((sum, tensor) => sum + tensorBytes(tensor, type), 0);
+  const bytes = tensors.reduce((sum, tensor) => sum + tensorBytes(tensor, type), 0);
+  return Math.min(Math.max(0, bytes), Number.MAX_SAFE_INTEGER);
 }
 
 function tensorBytes(
@@ -44,13 +52,18 @@ function tensorBytes(
   return isWeight ? shape.reduce((product, size) => product * size, 1) * WEIGHT_BYTES[type] : end - start;
 }
 
-function readHeader(path: string): Readonly<Record<string, unknown>> | undefined {
+function readHeader(
+  path: string,
+  bytesMax: number,
+  budget: Budget,
+): Readonly<Record<string, unknown>> | undefined {
   const file = openSync(path, "r");
   try {
     const prefix = Buffer.alloc(8);
     if (readSync(file, prefix) < 8) return undefined;
     const length = prefix.readBigUInt64LE();
-    if (length > HEADER_BYTES_MAX) return undefined;
+    if (length > bytesMax) return undefined;
+    budget.left -= Number(length);
     const text = Buffer.alloc(Number(length));
     readSync(file, text, 0, text.length, 8);
     const header: unknown = JSON.parse(text.toString());

@@ -1,7 +1,12 @@
 // Limits of conversions, with their units and sources.
 
-/** Longest header of a safetensors file that is read, bytes; as the reference reader. */
-export const HEADER_BYTES_MAX = 100 * 1024 * 1024;
+/** Headers of safetensors that are read for an estimate, bytes: of one file, and of all of a folder. */
+export const HEADER_BYTES_MAX = 8 * 1024 * 1024;
+export const HEADERS_BYTES_MAX = 32 * 1024 * 1024;
+/** Bytes of a folder's config.json. */
+export const CONFIG_BYTES_MAX = 16 * 1024 * 1024;
+/** Files and folders within a folder that is converted. */
+export const ENTRIES_MAX = 100_000;
 /** Characters of the converter's output that are kept for its error. */
 export const CONVERT_OUTPUT_CHARS = 16_384;
 /** Caps of the converter's process, far above what a conversion takes: MiB, seconds, processes and threads. */

@@ -1,10 +1,11 @@
 // Converts a folder with safetensors to a GGUF file with llama.cpp's converter, confined like a tool: it parses
 // untrusted files.
 
-import { lchownSync, lstatSync, realpathSync, readdirSync, renameSync, statSync } from "node:fs";
+import { lchownSync, lstatSync, readdirSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Sandbox } from "../sandbox/types.ts";
 import { lastLine, type PythonEnvironment } from "./environment.ts";
+import { readableFiles } from "./folder.ts";
 import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
 import { type ConverterScripts, STARTER } from "./scripts.ts";
 
@@ -57,7 +58,7 @@ export async function convert(
       ],
       workdir,
       env: { PYTHONDONTWRITEBYTECODE: "1", HF_HUB_OFFLINE: "1", TRANSFORMERS_VERBOSITY: "error" },
-      readPaths: [...environment.folders, scripts.folder, ...foldersOf(source)],
+      readPaths: [...environment.folders, scripts.folder, ...readableFiles(source)],
     });
     const stop = (): void => run.kill();
     signal.addEventListener("abort", stop, { once: true });
@@ -96,10 +97,4 @@ export function closedFile(source: string): string | undefined {
   const closed = readdirSync(source).find((name) => (statSync(join(source, name)).mode & OTHERS_READ) === 0);
   if (closed === undefined) return undefined;
   return `${closed} is readable by its owner alone, and where svc is root the converter runs as another user. Run chmod -R a+rX on the folder, or svc as the owner.`;
-}
-
-/** The folder and those of the files that it links to, as a hub's cache does. */
-function foldersOf(source: string): readonly string[] {
-  const files = readdirSync(source).map((name) => realpathSync(join(source, name)));
-  return [...new Set([source, realpathSync(source), ...files.map((file) => dirname(file))])];
 }
