@@ -142,7 +142,7 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   return JSON.stringify({
     messages: messages.map((message) => toTemplateMessage(message, options)),
     ...(templateDecides ? {} : { enable_thinking: enabled }),
-    kwargs: efforts,
+    kwargs: { ...prompt.templateValues, ...efforts },
     ...tools,
     ...options.files?.described(),
   });

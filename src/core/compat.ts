@@ -19,11 +19,13 @@ export const COMPAT_KINDS = [
   "whole_file",
   "image_form",
   "history_item",
+  "template_value",
+  "thinking_budget",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
 
-/** Kinds that no mode refuses: what other servers wrote into a history cannot be taken back. */
-export const NOTED: ReadonlySet<CompatKind> = new Set(["history_item"]);
+/** Kinds that no mode refuses: they are served without what this server has no meaning for. */
+export const NOTED: ReadonlySet<CompatKind> = new Set(["history_item", "template_value", "thinking_budget"]);
 
 /** Tools that a server can run for a request. */
 export const HOSTED_TOOLS = ["code_execution", "shell", "web_search"] as const;

@@ -55,6 +55,8 @@ export interface ChatPrompt<M = Message> {
   /** At most one call an answer: it ends where a second one begins. */
   readonly singleCall?: boolean;
   readonly thinking: Thinking;
+  /** Variables of the chat template, plain values only. */
+  readonly templateValues?: Readonly<Record<string, string | number | boolean>>;
   /** The beginning of the answer, which the model continues; it is not repeated. Thinking is off. */
   readonly answerPrefix?: string;
 }

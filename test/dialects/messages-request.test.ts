@@ -410,7 +410,11 @@ describe("refused", () => {
     [body({ metadata: "a" }), "invalid_request", "metadata", "object"],
     [body({ top_logprobs: 21 }), "invalid_request", "top_logprobs", "20"],
     [body({ thinking: { type: "loud" } }), "unsupported_value", "thinking.type", "adaptive"],
-    [body({ thinking: { type: "enabled", budget_tokens: -1 } }), "invalid_request", "thinking.budget_tokens"],
+    [
+      body({ thinking: { type: "enabled", budget_tokens: "5" } }),
+      "invalid_request",
+      "thinking.budget_tokens",
+    ],
     [body({ reasoning_effort: "huge" }), "unsupported_value", "reasoning_effort", "xhigh"],
     [body({ output_config: { effort: "huge" } }), "unsupported_value", "output_config.effort", "xhigh"],
     [

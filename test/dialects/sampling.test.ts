@@ -128,6 +128,7 @@ describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
       },
     );
     expect(run(smallest({ stop: "end" }))?.stop).toEqual(["end"]);
+    expect(run(smallest({ ignore_eos: true }))?.ignoreEnd).toBe(true);
     expect(run(smallest({ stop: "" }))?.stop).toEqual([]);
     expect(run(smallest({ stop: ["", "a"] }))?.stop).toEqual(["a"]);
     expect(run(smallest({ top_k: -1, top_p: 0 }))?.sampling).toMatchObject({ topK: 0, topP: 1e-7 });

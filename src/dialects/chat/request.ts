@@ -21,8 +21,8 @@ import { progressOf } from "../shared/progress.ts";
 import { customCall } from "../shared/custom-tools.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
-import { thinkingOf } from "../shared/reasoning.ts";
-import { maxTokensOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { maxTokensOf, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
 import { sentTools, toolUseOf } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
@@ -52,7 +52,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
   const constrained = dropFormatForForcedCall(constraintOf(body), choice);
   const begun = prefixedConversation(body);
   refusePrefixConflicts(begun, constrained, choice);
-  const thinking = thinkingOf(body, { param: "reasoning_effort", compat });
+  const thinking = agreedThinking(sayingsOf(body, compat));
   const run: Conversation["run"] = {
     model: body.model ?? "default",
     prompt: {
@@ -62,6 +62,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
       tools,
       toolChoice: choice,
       ...singleCallOf(body, compat),
+      ...templateValuesOf(body, compat),
       thinking: begun.answerPrefix === undefined ? thinking : { enabled: false },
     },
     sampling: samplingOf(body),
@@ -75,6 +76,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     ...runKeepAlive(body),
     ...progressOf(body, stream),
     ...samenessOf(body),
+    ...endOf(body),
   };
   return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
 }

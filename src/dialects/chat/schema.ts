@@ -16,6 +16,7 @@ import {
   choicesProperties,
   maxTokensProperties,
   samplingProperties,
+  endProperties,
   samenessProperties,
   stopProperties,
   streamProperties,
@@ -23,6 +24,7 @@ import {
 } from "../shared/sampling.ts";
 import { agentProperties, CodeInterpreterTool } from "../shared/agent.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
+import { reasoningFieldProperties, thinkingProperties } from "../shared/thinking-fields.ts";
 import { FUNCTION_TOOLS, toolChoiceProperties } from "../shared/tools.ts";
 import { CompletionUsageResponse } from "../shared/usage.ts";
 import { WebSearchOptions } from "../shared/web-search.ts";
@@ -241,6 +243,7 @@ export const ChatCompletionRequest = Type.Object(
     ...truncateProperties,
     ...keepAliveProperties,
     ...samenessProperties,
+    ...endProperties,
     reasoning_effort: orNull(
       Type.String({
         description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`.",
@@ -250,6 +253,8 @@ export const ChatCompletionRequest = Type.Object(
     enable_thinking: orNull(
       Type.Boolean({ description: "Older field for reasoning on or off. Default on." }),
     ),
+    ...thinkingProperties,
+    ...reasoningFieldProperties,
     user: unused("Accepted without effect."),
     metadata: unused("Accepted without effect."),
     service_tier: unused("Accepted without effect."),

@@ -10,7 +10,7 @@ import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { checker } from "../shared/check.ts";
 import { capByGrammar, constraintOf, refuseJsonObject } from "../shared/constraint.ts";
-import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { CompletionRequest } from "./schema.ts";
 
 /** OpenAI's default cap on generated tokens. */
@@ -66,6 +66,7 @@ export function parseCompletionRequest(
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),
     ...samenessOf(body),
+    ...endOf(body),
   };
   return {
     runs: prompts.map((prompt) => ({ ...run, prompt })),

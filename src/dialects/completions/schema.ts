@@ -18,6 +18,7 @@ import {
   choicesProperties,
   orUnlimited,
   samplingProperties,
+  endProperties,
   samenessProperties,
   stopProperties,
   streamProperties,
@@ -78,6 +79,7 @@ export const CompletionRequest = Type.Object(
     ...truncateProperties,
     ...keepAliveProperties,
     ...samenessProperties,
+    ...endProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
   },
   {

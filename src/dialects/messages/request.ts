@@ -17,10 +17,11 @@ import {
   refuseJsonObject,
 } from "../shared/constraint.ts";
 import { refusePrefixConflicts, withAnswerPrefix } from "../shared/answer-prefix.ts";
-import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { type ContentBlock, knownBlocks } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
 import { MessagesRequest } from "./schema.ts";
+import { templateValuesOf } from "../shared/thinking-fields.ts";
 import { thinkingOf } from "./thinking.ts";
 import { toolUseOf } from "./tools.ts";
 
@@ -48,7 +49,7 @@ export function parseMessagesRequest(json: Json, compat: Compat = STRICT): Messa
   const stream = body.stream ?? false;
   const view = {
     countsCached: hasCacheControl(body),
-    omitsThinking: body.thinking?.display === "omitted",
+    omitsThinking: typeof body.thinking === "object" && body.thinking?.display === "omitted",
   };
   return { ...messagesConversation(body, stream, compat), stream, view };
 }
@@ -80,6 +81,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
       tools,
       toolChoice: choice,
       ...(body.tool_choice?.disable_parallel_tool_use === true ? { singleCall: true } : {}),
+      ...templateValuesOf(body, compat),
       thinking: begun.answerPrefix === undefined ? thinkingOf(body, compat) : { enabled: false },
     },
     sampling: samplingOf(body),
@@ -87,6 +89,7 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
     ...defined({ maxTokens }),
     choices: 1,
     ...samenessOf(body),
+    ...endOf(body),
     ...constrained,
     truncate: body.truncate_sequence ?? false,
     ...runKeepAlive(body),

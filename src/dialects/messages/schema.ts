@@ -12,6 +12,7 @@ import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { progressProperties } from "../shared/progress.ts";
 import {
   orUnlimited,
+  endProperties,
   samenessProperties,
   samplingProperties,
   stopStrings,
@@ -19,7 +20,7 @@ import {
 } from "../shared/sampling.ts";
 import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
 import { cacheProperties, Message, System } from "./blocks.ts";
-import { thinkingProperties } from "./thinking.ts";
+import { messagesThinkingProperties } from "./thinking.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -105,11 +106,12 @@ export const MessagesRequest = Type.Object(
     stream: orNull(Type.Boolean({ description: "Stream the answer as server-sent events." })),
     ...samplingProperties,
     ...samenessProperties,
+    ...endProperties,
     logprobs: orNull(Type.Boolean({ description: "Without effect: answers have no such field." })),
     top_logprobs: orNull(
       Type.Integer({ minimum: 0, maximum: TOP_LOGPROBS_MAX, description: "Without effect." }),
     ),
-    ...thinkingProperties,
+    ...messagesThinkingProperties,
     ...grammarProperties,
     ...responseFormatProperties,
     tools: orNull(Type.Array(Tool, { maxItems: TOOLS_MAX })),

@@ -6,12 +6,12 @@ import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
-import type { RunRequest, Thinking } from "../../core/run.ts";
+import type { RunRequest } from "../../core/run.ts";
 import { checker, isPresent, describeValue } from "../shared/check.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { namedMedia } from "../shared/media.ts";
-import { thinkingOf } from "../shared/reasoning.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
 import { sentTools, toolUseOf } from "../shared/tools.ts";
 import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
 import {
@@ -57,7 +57,8 @@ export function parseOllamaChat(
     messages,
     tools,
     toolChoice: choice,
-    thinking: thinkOf(body, compat),
+    ...templateValuesOf(body, compat),
+    thinking: agreedThinking(sayingsOf(body, compat)),
   } as const;
   const conversation = { run: { ...run, prompt }, agent: NO_AGENT };
   return callOf(body, messages.length === 0 ? { type: "load" } : { type: "converse", conversation });
@@ -87,7 +88,8 @@ export function parseOllamaGenerate(
     messages: [...system, user],
     tools: [],
     toolChoice: { type: "auto" },
-    thinking: thinkOf(body, compat),
+    ...templateValuesOf(body, compat),
+    thinking: agreedThinking(sayingsOf(body, compat)),
   } as const;
   return callOf(body, { type: "converse", conversation: { run: { ...run, prompt }, agent: NO_AGENT } });
 }
@@ -155,12 +157,6 @@ function formatOf(format: OllamaGenerateRequest["format"]): RunConstraint {
   if (format === "json") return schemaConstraint({ type: "object" }, "format");
   const message = `format must be "json" or a JSON Schema; got ${describeValue(format)}`;
   throw new ServiceError("unsupported_value", message, { param: "format" });
-}
-
-function thinkOf({ think }: Pick<OllamaGenerateRequest, "think">, compat: Compat): Thinking {
-  const field = { param: "think", compat };
-  if (typeof think === "boolean") return thinkingOf({ enable_thinking: think }, field);
-  return thinkingOf({ reasoning_effort: think ?? null }, field);
 }
 
 function refuseUnsupported({ template, context }: OllamaGenerateRequest): void {

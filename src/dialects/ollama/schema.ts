@@ -7,6 +7,7 @@ import { TOOLS_MAX } from "../../core/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { samenessProperties, samplingProperties, StopTokens } from "../shared/sampling.ts";
+import { reasoningFieldProperties, thinkingProperties } from "../shared/thinking-fields.ts";
 import { FUNCTION_TOOLS } from "../shared/tools.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -65,11 +66,10 @@ const generationProperties = {
       description: '`"json"` for any JSON object, or a JSON Schema.',
     }),
   ),
-  think: orNull(
-    Type.Union([Type.Boolean(), Type.String()], {
-      description: 'Thinking on or off, or its effort: "low", "medium", "high". Default: on.',
-    }),
-  ),
+  ...thinkingProperties,
+  ...reasoningFieldProperties,
+  reasoning_effort: orNull(Type.String({ description: "The same as an effort in `think`." })),
+  enable_thinking: orNull(Type.Boolean({ description: "The same as `think`." })),
   logprobs: orNull(Type.Boolean({ description: "Return the log probability of each token of the answer." })),
   top_logprobs: orNull(
     Type.Integer({

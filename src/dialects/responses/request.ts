@@ -19,8 +19,13 @@ import {
 } from "../shared/constraint.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
-import { thinkingOf } from "../shared/reasoning.ts";
-import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import {
+  agreedThinking,
+  sayingsOf,
+  templateValuesOf,
+  type ThinkingFields,
+} from "../shared/thinking-fields.ts";
 import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
 import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
@@ -144,10 +149,8 @@ function runOf(
       tools,
       toolChoice: choice,
       ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
-      thinking: thinkingOf(
-        { reasoning_effort: body.reasoning?.effort ?? null },
-        { param: "reasoning.effort", compat },
-      ),
+      ...templateValuesOf(body, compat),
+      thinking: agreedThinking(sayingsOf(thinkingFields(body), compat)),
     },
     sampling: samplingOf(body),
     stop: stopOf(body.stop),
@@ -155,12 +158,18 @@ function runOf(
     choices: body.n ?? 1,
     ...defined({ logprobs }),
     ...samenessOf(body),
+    ...endOf(body),
     ...constrained,
     ...adapterOf(body),
     truncate: body.truncation === "auto",
     ...runKeepAlive(body),
     ...progressOf(body, body.stream === true && body.background !== true),
   };
+}
+
+/** The fields about thinking; two of chat completions have no effect here. Spec: Responses. */
+function thinkingFields(body: ResponsesCreateRequest): ThinkingFields {
+  return { ...body, reasoning_effort: null, enable_thinking: null };
 }
 
 /** Instructions apply to one response and are not inherited. */

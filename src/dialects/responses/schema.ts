@@ -13,11 +13,13 @@ import {
   choicesProperties,
   maxTokensProperties,
   orUnlimited,
+  endProperties,
   samenessProperties,
   samplingProperties,
   stopProperties,
 } from "../shared/sampling.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
+import { thinkingProperties } from "../shared/thinking-fields.ts";
 import { toolChoiceProperties } from "../shared/tools.ts";
 import { ResponsesInput } from "./input-items.ts";
 import { toolsProperties } from "./tools.ts";
@@ -34,6 +36,8 @@ const ReasoningConfig = Type.Object(
         examples: ["medium"],
       }),
     ),
+    enabled: orNull(Type.Boolean({ description: "Thinking on or off." })),
+    max_tokens: orNull(Type.Integer({ description: "0 turns thinking off; otherwise without effect." })),
     summary: orNull(
       Type.Union([Type.Literal("auto"), Type.Literal("concise"), Type.Literal("detailed")], {
         description: "Without effect: the full reasoning is returned.",
@@ -73,6 +77,7 @@ export const ResponsesCreateRequest = Type.Object(
     ...maxTokensProperties,
     ...samplingProperties,
     ...samenessProperties,
+    ...endProperties,
     ...progressProperties,
     ...stopProperties,
     ...choicesProperties,
@@ -93,6 +98,7 @@ export const ResponsesCreateRequest = Type.Object(
     ...responseFormatProperties,
     ...grammarProperties,
     reasoning: orNull(ReasoningConfig),
+    ...thinkingProperties,
     include: orNull(Type.Array(IncludeOption, { maxItems: 64 })),
     logprobs: orNull(Type.Boolean({ description: "Return the log probability of each text token." })),
     top_logprobs: orNull(

@@ -2,6 +2,7 @@
 
 import type { Preset } from "../../core/preset.ts";
 import { isPresent } from "./check.ts";
+import { saysThinking } from "./thinking-fields.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -13,8 +14,8 @@ interface PresetForm {
   readonly maxTokens: readonly string[];
   readonly stop: string;
   readonly repetitionPenalty?: string;
-  /** Fields that decide about thinking, of which the first is filled. */
-  readonly thinking?: readonly string[];
+  /** Field for thinking, where nothing of the body says anything about it. */
+  readonly thinking?: string;
   /** Adds instructions to a body; absent: the dialect has none. */
   readonly withSystem?: (body: Body, system: string) => Body;
 }
@@ -42,12 +43,10 @@ function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
 function withTexts(
   body: Body,
   { thinking, system }: Preset,
-  { thinking: fields = [], withSystem }: PresetForm,
+  { thinking: field, withSystem }: PresetForm,
 ): Body {
-  const [first] = fields;
-  const isSaid =
-    thinking === undefined || first === undefined || fields.some((field) => isPresent(body[field]));
-  const thought = isSaid ? body : { ...body, [first]: thinking };
+  const isSaid = thinking === undefined || field === undefined || saysThinking(body);
+  const thought = isSaid ? body : { ...body, [field]: thinking };
   return system === undefined || withSystem === undefined ? thought : withSystem(thought, system);
 }
 
@@ -78,7 +77,10 @@ function systemField(field: string): NonNullable<PresetForm["withSystem"]> {
 /** Thinking of a Responses body is an effort. */
 function withEffort(body: Body, { thinking }: Preset): Body {
   const reasoning = tableOf(body["reasoning"]);
-  if (thinking === undefined || reasoning === undefined || isPresent(reasoning["effort"])) return body;
+  const rest = { ...body, reasoning: null, enable_thinking: null, reasoning_effort: null };
+  const isSaid =
+    saysThinking(rest) || ["effort", "enabled", "max_tokens"].some((field) => isPresent(reasoning?.[field]));
+  if (thinking === undefined || reasoning === undefined || isSaid) return body;
   return { ...body, reasoning: { ...reasoning, effort: thinking ? "medium" : "off" } };
 }
 
@@ -86,7 +88,7 @@ export function withChatPreset(body: Body, preset: Preset): Body {
   return withPreset(body, preset, {
     maxTokens: ["max_tokens", "max_completion_tokens"],
     stop: "stop",
-    thinking: ["enable_thinking", "reasoning_effort"],
+    thinking: "enable_thinking",
     withSystem: systemMessage,
   });
 }
@@ -99,7 +101,7 @@ export function withMessagesPreset(body: Body, preset: Preset): Body {
   return withPreset(body, preset, {
     maxTokens: ["max_tokens"],
     stop: "stop_sequences",
-    thinking: ["enable_thinking", "thinking", "reasoning_effort"],
+    thinking: "enable_thinking",
     withSystem: systemField("system"),
   });
 }
@@ -121,7 +123,7 @@ export function withOllamaPreset(body: Body, preset: Preset): Body {
     maxTokens: ["num_predict"],
     stop: "stop",
     repetitionPenalty: "repeat_penalty",
-    thinking: ["think"],
+    thinking: "think",
     ...(isRaw ? {} : { withSystem: isGenerate ? systemField("system") : systemMessage }),
   });
 }

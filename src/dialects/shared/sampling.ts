@@ -137,6 +137,18 @@ export const samenessProperties = {
   ),
 };
 
+/** The end of an answer, in dialects that continue texts and conversations. */
+export const endProperties = {
+  ignore_eos: orNull(
+    Type.Boolean({ description: "The answer goes on to its cap, whatever the model says; for measuring." }),
+  ),
+};
+
+/** What the field says of a run. */
+export function endOf(body: { readonly ignore_eos?: boolean | null }): Pick<RunRequest, "ignoreEnd"> {
+  return body.ignore_eos === true ? { ignoreEnd: true } : {};
+}
+
 /** The parts of a run that these fields ask for. */
 export function samenessOf(
   body: Static<typeof SamenessFields>,
