@@ -91,6 +91,8 @@ export interface TextAbilities {
   readonly generates: boolean;
   /** It turns texts into vectors. */
   readonly embeds: boolean;
+  /** It scores documents. */
+  readonly ranks: boolean;
   /** It fills gaps in texts. */
   readonly fillsGaps: boolean;
   /** Its chat template lets it think before it answers. */
@@ -131,4 +133,32 @@ export interface ToolCounts {
   readonly isAny: boolean;
   readonly mcpTools: number;
   readonly mcpServers: number;
+}
+
+/** What a request wants of a model. */
+export type Ability = "generates" | "embeds" | "ranks" | "draws" | "speaks";
+
+/** The kind of model with an ability. */
+export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
+  generates: "text",
+  embeds: "text",
+  ranks: "text",
+  draws: "image",
+  speaks: "speech",
+};
+
+type Card = Pick<ModelInfo, "kind" | "abilities">;
+
+/**
+ * The model that `default` means in a request: the first of the right kind, but not one that is known to be unable while another is
+ * able; for vectors and scores one that is made for them. Undefined if none has the kind.
+ */
+export function defaultModel<M extends Card>(models: readonly M[], ability: Ability): M | undefined {
+  const ofKind = models.filter(({ kind }) => kind === KIND_OF[ability]);
+  const fitting = ofKind.find(({ abilities: known }) => {
+    if (ability === "generates") return known?.generates ?? true;
+    if (ability === "embeds") return known?.embeds === true && !known.generates;
+    return ability !== "ranks" || known?.ranks === true;
+  });
+  return fitting ?? ofKind[0];
 }

@@ -3,20 +3,9 @@
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import { modalitiesOf } from "../core/message.ts";
-import type { ModelKind } from "../core/model-info.ts";
+import { type Ability, KIND_OF, type ModelKind } from "../core/model-info.ts";
 import type { RuntimeFacts, TextFacts } from "../core/model-runtime.ts";
 import type { RunRequest } from "../core/run.ts";
-
-export type Ability = "generates" | "embeds" | "ranks" | "draws" | "speaks";
-
-/** The kind of model with an ability. */
-export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
-  generates: "text",
-  embeds: "text",
-  ranks: "text",
-  draws: "image",
-  speaks: "speech",
-};
 
 /** Purposes and routes of other kinds of models. */
 const ROUTES: Readonly<Record<Exclude<ModelKind, "text">, string>> = {

@@ -5,13 +5,14 @@ import { itemAt } from "../core/assert.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
+import type { Ability } from "../core/model-info.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { withAbort } from "../core/with-abort.ts";
 import { TEMPLATE_TRIAL_MS } from "./limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
-import { type Ability, mustBeAble, mustPerceive } from "./abilities.ts";
+import { mustBeAble, mustPerceive } from "./abilities.ts";
 import type { EngineClientDeps } from "./client-deps.ts";
 import {
   deathWhileLoading,

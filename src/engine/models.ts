@@ -4,7 +4,16 @@ import type { AdapterId } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
-import type { ModelControl, ModelFileFacts, ModelInfo, ModelKind, ModelState } from "../core/model-info.ts";
+import {
+  type Ability,
+  defaultModel,
+  KIND_OF,
+  type ModelControl,
+  type ModelFileFacts,
+  type ModelInfo,
+  type ModelKind,
+  type ModelState,
+} from "../core/model-info.ts";
 import type { PresetLayers } from "../core/preset.ts";
 import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import { placementPhrase } from "../core/placement.ts";
@@ -21,7 +30,7 @@ import type {
 } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { ModelFacts, ModelTarget } from "../core/target.ts";
-import { type Ability, KIND_OF, mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
+import { mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
 import { NoRoom, type Places } from "./places.ts";
 
@@ -69,13 +78,13 @@ const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 /** Facts of a loaded text model on its card. */
 function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   if (info?.kind !== "text") return {};
-  const { modalities, contextTokens, generates, embeds, fillsGaps, thinks, isBase } = info;
+  const { modalities, contextTokens, generates, embeds, ranks, fillsGaps, thinks, isBase } = info;
   const { architecture, description, sizeBytes } = info;
   const isDescribed = architecture !== undefined && description !== undefined && sizeBytes !== undefined;
   return {
     modalities,
     ...defined({ contextTokens }),
-    abilities: { generates, embeds, fillsGaps, thinks, ...defined({ isBase }) },
+    abilities: { generates, embeds, ranks, fillsGaps, thinks, ...defined({ isBase }) },
     ...(isDescribed ? { weights: { architecture, description, sizeBytes } } : {}),
   };
 }
@@ -193,15 +202,14 @@ export class Models implements ModelControl {
   }
 
   /**
-   * The model of that name, which must have the ability; `default` is the first one of the right kind. Throws
+   * The model of that name, which must have the ability; `default`: see `defaultModel`. Throws
    * ServiceError(model_not_found) or ServiceError(unsupported_capability).
    */
   able(ability: Ability, name: string, param = "model"): ServedModel {
     if (name === DEFAULT_NAME && this.named(name) === undefined) {
-      const kind = KIND_OF[ability];
-      const first = this.models.find((model) => model.kind === kind);
-      if (first === undefined) throw noneOfKind(kind, param);
-      return first;
+      const card = defaultModel(this.list(), ability);
+      if (card === undefined) throw noneOfKind(KIND_OF[ability], param);
+      return this.resolve(card.id, param);
     }
     const model = this.resolve(name, param);
     mustBeOfKind(model.id, model.kind, ability, param);

@@ -1,7 +1,7 @@
 // Common fields of the answers of all generation routes.
 
 import { defined } from "../core/defined.ts";
-import type { ModelKind } from "../core/model-info.ts";
+import { type Ability, defaultModel } from "../core/model-info.ts";
 import { type IdPrefix, newId } from "../core/id.ts";
 import type { AnswerMeta } from "../dialects/shared/answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -41,8 +41,8 @@ export function fingerprintHeader(
   return fingerprints.length === 0 ? {} : { "x-svc-fingerprint": fingerprints.join(", ") };
 }
 
-/** The id of the model of a kind behind a name that a request gave. */
-export function answeringModel(deps: HttpDeps, model: string, kind: ModelKind = "text"): string {
+/** The id of the model with an ability behind a name that a request gave. */
+export function answeringModel(deps: HttpDeps, model: string, ability: Ability = "generates"): string {
   if (model !== "default") return model;
-  return deps.models().find((one) => one.kind === kind)?.id ?? model;
+  return defaultModel(deps.models(), ability)?.id ?? model;
 }

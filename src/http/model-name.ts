@@ -3,7 +3,7 @@
 // metrics show is what really answers.
 
 import type { ModelAlias, ModelAliases } from "./model-alias.ts";
-import type { ModelInfo } from "../core/model-info.ts";
+import { defaultModel, type ModelInfo } from "../core/model-info.ts";
 import type { Preset } from "../core/preset.ts";
 
 export interface KnownModels {
@@ -91,10 +91,10 @@ export function isServed(models: readonly ModelInfo[], name: string): boolean {
   return models.some(({ id, root }) => id === name || root === name);
 }
 
-/** The card that a name means; `default`: the first text model. */
+/** The card that a name means; `default`: the model that generates text for it. */
 export function cardOf(models: readonly ModelInfo[], name: string): ModelInfo | undefined {
   const found = models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
-  return found ?? (name === DEFAULT_NAME ? models.find(({ kind }) => kind === "text") : undefined);
+  return found ?? (name === DEFAULT_NAME ? defaultModel(models, "generates") : undefined);
 }
 
 /** The model of an alias, or the card of its adapter; a name that is not served where that is not loaded. */

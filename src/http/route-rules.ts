@@ -52,6 +52,7 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["POST /v1/messages/count_tokens", INFERENCE],
   ["POST /v1/embeddings", INFERENCE],
   ["POST /v1/rerank", INFERENCE],
+  ["POST /v2/rerank", INFERENCE],
   ["POST /infill", INFERENCE],
   ["POST /v1/images/generations", INFERENCE],
   ["GET /v1/images/files/:name", INFERENCE], // a part of the answer, under a name that cannot be guessed

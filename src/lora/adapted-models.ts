@@ -77,7 +77,8 @@ export class AdaptedModels implements Adapters {
     return { entries: registry.entries(), generations: registry.records(), limits: registry.limits };
   }
 
-  load(name: string, request: AdapterLoad): Promise<AdapterEntry> {
+  async load(name: string, request: AdapterLoad): Promise<AdapterEntry> {
+    this.refuseModelName(request.alias);
     return this.registryOf(this.deps.resolve(name).id).load(request);
   }
 
@@ -87,11 +88,19 @@ export class AdaptedModels implements Adapters {
     request: AdapterLoad,
     prepare: (source: string) => Promise<PreparedAdapter>,
   ): Promise<AdapterEntry> {
+    this.refuseModelName(request.alias);
     return this.registryOf(this.deps.resolve(name).id).load(request, prepare);
   }
 
   unload(name: string, alias: string, expectedGeneration: string | undefined): AdapterEntry {
     return this.registryOf(this.deps.resolve(name).id).unload(alias, expectedGeneration);
+  }
+
+  /** A model's own name wins, so an adapter of that name could not be reached. */
+  private refuseModelName(alias: string): void {
+    if (!this.deps.models().some(({ id, root }) => id === alias || root === alias)) return;
+    const message = `${JSON.stringify(alias)} is the name of a model; choose another lora_name`;
+    throw new ServiceError("adapter_exists", message, { param: "lora_name" });
   }
 
   private onTarget<E extends AnswerEvent>(

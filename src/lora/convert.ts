@@ -158,8 +158,9 @@ function headsOf(base: GgufHeader, architecture: string): Heads {
   return { query, keyValue: count(base, `${architecture}.attention.head_count_kv`) ?? query };
 }
 
-/** Linear layers and embeddings name their factors differently; the shapes are the same. */
-const FACTOR = /^(?:base_model\.model\.)?(.+)\.lora_(?:(A|B)\.weight|embedding_(A|B))$/;
+/** Linear layers and embeddings name their factors differently; the shapes are the same. Files saved by hand name the adapter, too. */
+const FACTOR =
+  /^(?:base_model\.model\.)?(.+)\.lora_(?:(A|B)(?:\.[^.]+)?\.weight|embedding_(A|B)(?:\.[^.]+)?)$/;
 
 function pairsOf({ tensors }: Safetensors): readonly Pair[] {
   const halves = new Map<string, { a?: SafeTensor; b?: SafeTensor }>();

@@ -1,16 +1,19 @@
 // Adapters that are GGUF files already. Checks more than llama.cpp does, which aborts on tensors of other experts' counts.
 
-import { copyFileSync, constants, renameSync, rmSync } from "node:fs";
+import { closeSync, copyFileSync, constants, openSync, readSync, renameSync, rmSync } from "node:fs";
 import { type GgufHeader, GgufProblem, textOf } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { AdapterError } from "./adapter-error.ts";
+import { notFinite } from "./safetensors.ts";
 
 /** Copies an adapter to `output` atomically, so that it cannot change while it is used. Throws AdapterError where it does not fit. */
 export function copyGgufAdapter(file: string, base: GgufHeader, output: string): void {
   const aside = `${output}.part`;
   try {
     copyFileSync(file, aside, constants.COPYFILE_FICLONE);
-    checkGgufAdapter(headerOf(aside), base);
+    const header = headerOf(aside);
+    checkGgufAdapter(header, base);
+    checkFinite(aside, header);
     renameSync(aside, output);
   } finally {
     rmSync(aside, { force: true });
@@ -50,6 +53,26 @@ function checkGgufAdapter(adapter: GgufHeader, base: GgufHeader): void {
   }
   if (names.size === 0) throw new AdapterError("the adapter has no LoRA tensors");
   for (const name of names) checkPair(name, adapter, base);
+}
+
+const F32 = 0;
+const F16 = 1;
+
+/** Values of the types that adapters are trained in. Throws AdapterError where one is infinite or not a number. */
+function checkFinite(path: string, { tensors }: GgufHeader): void {
+  const file = openSync(path, "r");
+  try {
+    for (const { name, shape, type, offset } of tensors.values()) {
+      if (type !== F32 && type !== F16) continue;
+      const raw = new Uint8Array(shape.reduce((all, axis) => all * axis, type === F32 ? 4 : 2));
+      if (readSync(file, raw, 0, raw.length, offset) < raw.length)
+        throw new AdapterError(`the file is damaged: the data of ${name} is cut off`);
+      const values = type === F32 ? new Float32Array(raw.buffer) : new Float16Array(raw.buffer);
+      if (!values.every(Number.isFinite)) throw notFinite(name);
+    }
+  } finally {
+    closeSync(file);
+  }
 }
 
 function checkPair(name: string, adapter: GgufHeader, base: GgufHeader): void {

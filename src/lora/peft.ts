@@ -8,8 +8,10 @@ import { AdapterError } from "./adapter-error.ts";
 const maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 const rank = Type.Integer({ minimum: 1 });
 
+const LORA = "LORA";
+
 const PeftConfig = Type.Object({
-  peft_type: Type.Literal("LORA"),
+  peft_type: Type.Literal(LORA),
   r: rank,
   lora_alpha: Type.Number({ exclusiveMinimum: 0 }),
   use_rslora: maybe(Type.Boolean()),
@@ -21,6 +23,8 @@ const PeftConfig = Type.Object({
   alpha_pattern: maybe(Type.Record(Type.String(), Type.Number())),
   modules_to_save: maybe(Type.Array(Type.String())),
   alora_invocation_tokens: maybe(Type.Array(Type.Integer())),
+  layer_replication: maybe(Type.Array(Type.Unknown())),
+  trainable_token_indices: Type.Optional(Type.Unknown()),
 });
 type PeftConfig = Static<typeof PeftConfig>;
 
@@ -57,12 +61,24 @@ function parse(text: string): PeftConfig {
   } catch {
     throw new AdapterError("adapter_config.json is not JSON");
   }
+  const kind = kindOf(json);
+  if (kind !== undefined && kind.toUpperCase() !== LORA)
+    throw new AdapterError(
+      `adapter_config.json is of the kind ${kind}; only LoRA (peft_type ${LORA}) can be served`,
+    );
+  if (kind !== undefined) json = { ...(json as object), peft_type: LORA };
   if (Value.Check(PeftConfig, json)) return json;
   const first = Value.Errors(PeftConfig, json).First();
   const field = first === undefined || first.path === "" ? "it" : first.path.slice(1).replaceAll("/", ".");
   throw new AdapterError(
     `adapter_config.json is not a LoRA configuration: ${field} is missing or has a wrong value`,
   );
+}
+
+/** `peft_type` where it is a word. */
+function kindOf(json: unknown): string | undefined {
+  const kind = typeof json === "object" && json !== null && "peft_type" in json ? json.peft_type : undefined;
+  return typeof kind === "string" ? kind.slice(0, 40) : undefined;
 }
 
 function refuseUnsupported(config: PeftConfig): void {
@@ -76,9 +92,16 @@ function refuseUnsupported(config: PeftConfig): void {
     ],
     [has(config.modules_to_save), "modules_to_save: fully trained modules are not supported"],
     [has(config.alora_invocation_tokens), "alora_invocation_tokens: activated adapters are not supported"],
+    [has(config.layer_replication), "layer_replication: the model's layers cannot be repeated while serving"],
+    [isSet(config.trainable_token_indices), "trainable_token_indices: trained tokens are not supported"],
   ];
   const reason = reasons.find(([isAsked]) => isAsked);
   if (reason !== undefined) throw new AdapterError(`adapter_config.json uses ${reason[1]}`);
+}
+
+function isSet(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }
 
 /** PEFT matches a pattern's key as a regular expression at the end of a module's name, after a dot or at the start. */

@@ -204,7 +204,8 @@ export class AdapterRegistry {
   /** `replaced` is freed after the load, unless requests or other aliases use it. */
   private checkCapacity({ rank, bytes }: PreparedAdapter, replaced: Generation | undefined): void {
     const { adaptersMax, rankMax, bytesMax } = this.deps.limits;
-    if (rank > rankMax) throw atCapacity(`its rank is ${rank}, lora_max_rank is ${rankMax}`);
+    if (rank > rankMax) throw tooLarge(`its rank is ${rank}, lora_max_rank is ${rankMax}`);
+    if (bytes > bytesMax) throw tooLarge(`it has ${bytes} bytes, lora_max_bytes is ${bytesMax}`);
     const goes = replaced !== undefined && replaced.leases === 0 && this.aliasesOf(replaced) === 1;
     const staying = [...this.generations.values()].filter((one) => !(goes && one === replaced));
     if (staying.length + 1 > adaptersMax) {
@@ -261,6 +262,11 @@ function unknownAlias(alias: string, known: readonly string[]): ServiceError {
   return new ServiceError("adapter_not_found", `no adapter "${alias.slice(0, 200)}"; ${loaded}`, {
     param: "adapter",
   });
+}
+
+/** It can never fit, so clients must not try again. */
+function tooLarge(reason: string): ServiceError {
+  return new ServiceError("adapter_too_large", `the adapter does not fit: ${reason}`, { param: "lora_path" });
 }
 
 function atCapacity(reason: string): ServiceError {

@@ -34,8 +34,14 @@ export class Safetensors {
     }
   }
 
-  /** The values of a tensor, converted from their type in the file. */
+  /** The values of a tensor, converted from their type in the file. Throws AdapterError where one is no number: all answers would be. */
   read(tensor: SafeTensor): Float32Array {
+    const values = this.values(tensor);
+    if (!values.every(Number.isFinite)) throw notFinite(tensor.name);
+    return values;
+  }
+
+  private values(tensor: SafeTensor): Float32Array {
     const raw = new Uint8Array(tensor.bytes);
     readFully(this.file, raw, tensor.offset);
     switch (tensor.dtype) {
@@ -91,7 +97,8 @@ function tensorOf(name: string, entry: unknown, start: number): SafeTensor {
   if (typeof entry !== "object" || entry === null) throw broken(`the entry of ${name} is not an object`);
   const { dtype, shape, data_offsets: span } = entry as Readonly<Record<string, unknown>>;
   if (typeof dtype !== "string" || !isDtype(dtype)) {
-    throw broken(`${name} has another type than F32, F16 or BF16`);
+    const type = typeof dtype === "string" ? dtype.slice(0, 20) : "no type";
+    throw new AdapterError(`${name} has the type ${type}; save the adapter as F32, F16 or BF16`);
   }
   if (!isSizes(shape) || !isSizes(span) || span.length !== 2)
     throw broken(`the entry of ${name} is incomplete`);
@@ -116,6 +123,11 @@ function readFully(file: number, into: Uint8Array, position: number): void {
     if (read === 0) throw broken("it ends too early");
     at += read;
   }
+}
+
+/** The error of values that are infinite or not numbers. */
+export function notFinite(name: string): AdapterError {
+  return new AdapterError(`${name} has values that are infinite or not numbers: its training has failed`);
 }
 
 function broken(what: string): AdapterError {

@@ -74,7 +74,9 @@ export class BackgroundResponses {
   cancel(id: string): ResponseResource {
     const job = this.jobs.get(id);
     if (job === undefined) {
-      const { status, background } = this.options.store.resource(id);
+      const resource = this.options.store.resource(id);
+      const { status, background } = resource;
+      if (status === "cancelled") return resource; // a client that did not get the first answer asks again
       const why = background ? `it is already ${status}` : "it was created without background: true";
       throw new ServiceError("response_not_cancellable", `the response cannot be cancelled: ${why}`);
     }

@@ -286,7 +286,7 @@ describe("models", () => {
     status: "loaded",
     modalities: ["image"],
     contextTokens: 4096,
-    abilities: { generates: true, embeds: false, fillsGaps: true, thinks: true },
+    abilities: { generates: true, embeds: false, ranks: false, fillsGaps: true, thinks: true },
     weights: { architecture: "qwen3", description: "qwen3 0.6B Q4_K - Medium", sizeBytes: 5 },
   } as const;
   const NEW = { id: "new", kind: "text", created: 0, ownedBy: "svc", status: "unloaded" } as const;

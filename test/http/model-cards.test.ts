@@ -16,7 +16,7 @@ const BASE: ModelInfo = {
   status: "loaded",
   modalities: ["image"],
   contextTokens: 4096,
-  abilities: { generates: true, embeds: false, fillsGaps: false, thinks: true },
+  abilities: { generates: true, embeds: false, ranks: false, fillsGaps: false, thinks: true },
 };
 const RED: ModelInfo = {
   ...BASE,

@@ -255,7 +255,24 @@ describe("errors name the problem", () => {
     ["no tensors", { tensors: {} }, "no tensors"],
     ["unknown architecture", { base: baseHeader("mamba", {}) }, '"mamba"', "llama"],
     ["no JSON", { config: "{" }, "adapter_config.json"],
-    ["not LoRA", { config: { ...CONFIG, peft_type: "IA3" } }, "peft_type"],
+    ["not LoRA", { config: { ...CONFIG, peft_type: "IA3" } }, "of the kind IA3"],
+    ["no kind", { config: { ...CONFIG, peft_type: null } }, "peft_type"],
+    ["more layers", { config: { ...CONFIG, layer_replication: [[0, 4]] } }, "layer_replication"],
+    [
+      "trained tokens",
+      { config: { ...CONFIG, trainable_token_indices: { embed: [1] } } },
+      "trainable_token_indices",
+    ],
+    [
+      "not a number",
+      {
+        tensors: {
+          ...GOOD,
+          [`${Q}.lora_A.weight`]: { shape: [2, 32], values: new Float32Array(64).fill(NaN) },
+        },
+      },
+      "not numbers",
+    ],
     ["no rank", { config: { peft_type: "LORA", lora_alpha: 4 } }, "r is missing"],
     ["DoRA", { config: { ...CONFIG, use_dora: true } }, "use_dora"],
     ["bias", { config: { ...CONFIG, bias: "all" } }, "bias"],

@@ -117,9 +117,14 @@ describe("loading", () => {
     expect((await load("a", "g1")).generation).toBe("g1");
   });
 
-  test("capacity: number, rank and bytes, minus the replaced adapter", async () => {
+  test("what can never fit is too large: rank and bytes", async () => {
+    const { load } = world();
+    expect(await refusalCode(() => load("a", "g1:17:1"))).toBe("adapter_too_large");
+    expect(await refusalCode(() => load("a", "g1:8:1001"))).toBe("adapter_too_large");
+  });
+
+  test("capacity: number and bytes, minus the replaced adapter", async () => {
     const { load, registry } = world();
-    expect(await refusalCode(() => load("a", "g1:17:1"))).toBe("lora_capacity_exceeded");
     await load("a", "g1:8:500");
     expect(await refusalCode(() => load("b", "g2:8:501"))).toBe("lora_capacity_exceeded");
     await load("b", "g2:8:250");

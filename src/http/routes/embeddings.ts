@@ -30,6 +30,6 @@ async function answerEmbedding(deps: HttpDeps, request: Request): Promise<Respon
   const call = parseEmbeddingRequest(await readModelRequest(deps, request));
   const result = await untilClientLeaves((signal) => deps.embed(call.request, signal), request.signal);
   assert(result.vectors.length === call.request.inputs.length, "there is one vector per input");
-  const model = answeringModel(deps, call.request.model);
+  const model = answeringModel(deps, call.request.model, "embeds");
   return Response.json(embeddingBody(result, model, call.format));
 }

@@ -14,16 +14,21 @@ import { refuseWhileDraining, untilClientLeaves } from "../run.ts";
 
 /** Rerank routes. */
 export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
-  return new Elysia().post("/v1/rerank", ({ request }) => answerRerank(deps, request), {
-    parse: "none", // body.ts reads it
+  const answer = ({ request }: { readonly request: Request }): Promise<Response> =>
+    answerRerank(deps, request);
+  const detailOf = (operationId: string, summary: string) => ({
+    parse: "none" as const, // body.ts reads it
     detail: {
-      operationId: "create_rerank",
+      operationId,
       tags: ["Reranking"],
-      summary: "Rerank documents by relevance to a query",
+      summary,
       requestBody: components.body(RerankRequest),
       responses: components.answers("The documents, most relevant first.", RerankResponse),
     },
   });
+  return new Elysia()
+    .post("/v1/rerank", answer, detailOf("create_rerank", "Rerank documents by relevance to a query"))
+    .post("/v2/rerank", answer, detailOf("create_rerank_v2", "The same, where Cohere's newer clients ask"));
 }
 
 async function answerRerank(deps: HttpDeps, request: Request): Promise<Response> {
@@ -31,6 +36,6 @@ async function answerRerank(deps: HttpDeps, request: Request): Promise<Response>
   const call = parseRerankRequest(await readModelRequest(deps, request));
   const result = await untilClientLeaves((signal) => deps.rank(call.request, signal), request.signal);
   assert(result.scores.length === call.request.documents.length, "there is one score per document");
-  const model = answeringModel(deps, call.request.model);
+  const model = answeringModel(deps, call.request.model, "ranks");
   return Response.json(rerankBody(result, call, { id: newId("rerank-"), model }));
 }
