@@ -30,7 +30,7 @@ const PLAIN: ModelInfo = {
   ...BASE,
   id: "plain",
   root: "org/plain-GGUF",
-  abilities: { generates: true, embeds: false, fillsGaps: false, thinks: false, isBase: true },
+  abilities: { generates: true, embeds: false, ranks: false, fillsGaps: false, thinks: false, isBase: true },
   file: async () => ({
     architecture: "llama",
     license: undefined,
