@@ -209,7 +209,9 @@ export function partings(recorded: Exchange, again: Exchange): readonly string[]
       return [`choice ${choice.index} was recorded without a fingerprint: record it with --record`];
     const other = others.find(({ index }) => index === choice.index);
     if (other?.fingerprint === choice.fingerprint) return [];
-    return [`choice ${choice.index} ${parting(choice.tokens, other?.tokens ?? [])}`];
+    return [
+      `choice ${choice.index} ${parting(choice.tokens, other?.tokens ?? [])}${unseeded(recorded.body)}`,
+    ];
   });
 }
 
@@ -217,6 +219,16 @@ export function partings(recorded: Exchange, again: Exchange): readonly string[]
 function choicesIn({ path = DEFAULT_PATH, answer }: Exchange): readonly Choice[] | undefined {
   const known = ROUTES.get(path);
   return known !== undefined && Value.Check(known.answer, answer) ? known.choices(answer) : undefined;
+}
+
+/** Why a repeated request need not have the same answer, if that is so. */
+function unseeded(body: object): string {
+  const fields: { seed?: unknown; temperature?: unknown; top_k?: unknown; options?: unknown } = body;
+  const { options } = fields; // where Ollama's requests have them
+  const sampling = typeof options === "object" && options !== null ? { ...fields, ...options } : fields;
+  const { seed = null, temperature, top_k: topK } = sampling;
+  if (seed !== null || temperature === 0 || topK === 1) return "";
+  return "; the request has no seed, so each answer draws its own: send seed, or temperature 0";
 }
 
 function parting(before: readonly Token[], now: readonly Token[]): string {

@@ -21,7 +21,10 @@ export class Fingerprint {
 
   constructor({ identity, request, seed, choice, tokens }: FingerprintStart) {
     const { sampling, stop, maxTokens, constraint } = request;
-    const settings = { identity, sampling: { ...sampling, seed }, choice, stop, maxTokens, constraint };
+    // Where nothing is drawn, the seed decides nothing: an answer without one would never have the same fingerprint again.
+    const isDrawn = sampling.temperature > 0 && sampling.topK !== 1;
+    const drawnBy = { ...sampling, seed: isDrawn ? seed : undefined };
+    const settings = { identity, sampling: drawnBy, choice, stop, maxTokens, constraint };
     this.hash = createHash("sha256").update(JSON.stringify(settings)).update("\0");
     const ids = new DataView(new ArrayBuffer(4 * tokens.length));
     tokens.forEach((token, i) => ids.setInt32(4 * i, token, true));

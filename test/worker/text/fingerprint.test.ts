@@ -37,3 +37,11 @@ test.each([
   expect(digest(START)).toBe(digest(START));
   expect(digest(start, drawn)).not.toBe(digest(START));
 });
+
+test.each([{ temperature: 0 }, { topK: 1 }])(
+  "where nothing is drawn (%j), the seed changes nothing",
+  (sampling) => {
+    const greedy = { ...START.request, sampling: { ...START.request.sampling, ...sampling } };
+    expect(digest({ ...START, request: greedy, seed: 2 })).toBe(digest({ ...START, request: greedy }));
+  },
+);
