@@ -3,6 +3,7 @@
 
 import { Argument, Command, CommanderError } from "commander";
 import { defined } from "../core/defined.ts";
+import { reasonOf } from "../core/reason.ts";
 import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 import { addBackendCommands } from "./backend-args.ts";
@@ -12,6 +13,7 @@ import { manualPage } from "./manual.ts";
 import { addMcpCommands } from "./mcp-args.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
+import { type ChoiceFlags, choicesOf, THINK_LEVELS } from "./chat/choices.ts";
 import { hintFor } from "./hints.ts";
 import { addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
@@ -252,7 +254,7 @@ function addHubCommands(program: Command, choose: Choose): void {
 }
 
 /** Options of every command that can chat. */
-interface ChatOptions {
+interface ChatOptions extends ChoiceFlags {
   readonly input?: string;
   readonly attach?: readonly string[];
   readonly image?: readonly string[];
@@ -261,7 +263,18 @@ interface ChatOptions {
   readonly local?: boolean;
 }
 
+/** Of flags, with the names of the command line. */
+const CHOICE_FLAGS: readonly (readonly [flag: string, help: string])[] = [
+  ["--temperature <n>", "randomness of the answers, 0 to 2"],
+  ["--top-k <n>", "sample from the n most likely tokens; 0: from all"],
+  ["--top-p <n>", "sample from the most likely tokens whose probabilities add up to n; 1: from all"],
+  ["--max-tokens <n>", "most tokens of an answer"],
+  ["--system <text>", "the system prompt"],
+  ["--think <level>", `on, off, ${THINK_LEVELS.join(", ")}`],
+];
+
 function withChatOptions(command: Command): Command {
+  for (const [flag, help] of CHOICE_FLAGS) command.option(flag, help);
   return command
     .option("-i, --input <text>", "answer this prompt and end")
     .option("--attach <path>", "attach a file to the first question; may be repeated", gather)
@@ -277,7 +290,7 @@ function gather(value: string, earlier: readonly string[] | undefined): readonly
 
 function chatInvocation(
   invocation: { readonly command: "run" | "from-config" } & SettingsArgs,
-  { input, attach = [], image = [], audio = [], video = [], local = false }: ChatOptions,
+  { input, attach = [], image = [], audio = [], video = [], local = false, ...flags }: ChatOptions,
   words: readonly string[],
 ): Invocation {
   const given = [input, ...(words.length === 0 ? [] : [words.join(" ")])].filter(
@@ -291,7 +304,14 @@ function chatInvocation(
     ...video.map((path) => ({ kind: "video", path }) as const),
   ];
   const [prompt] = given;
-  return { ...invocation, files, ...defined({ input: prompt, isLocal: local ? true : undefined }) };
+  const isLocal = local ? true : undefined;
+  try {
+    const chosen = choicesOf(flags);
+    const choices = Object.keys(chosen).length === 0 ? undefined : chosen;
+    return { ...invocation, files, ...defined({ input: prompt, isLocal, choices }) };
+  } catch (error) {
+    return usageError(reasonOf(error));
+  }
 }
 
 function usageError(what: string): Invocation {

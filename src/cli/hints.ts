@@ -31,13 +31,13 @@ const FLAGS: Readonly<Record<string, string>> = {
   "--ubatch-size": "--ubatch",
   "-fa": "flash attention is always on",
   "-hf": "--model owner/name",
-  "-n": "requests bound their answers: max_tokens",
+  "-n": "requests bound their answers: max_tokens; svc run has --max-tokens",
   "-ngl": "--num-device-layers",
   "-np": "--max-seqs",
   "--flash-attn": "flash attention is always on",
   "--jinja": "chat templates are always used",
-  "--temp": "requests choose it: temperature; in a chat: /temperature",
-  "--temperature": "requests choose it: temperature; in a chat: /temperature",
+  "--temp": "requests choose it: temperature; svc run has --temperature",
+  "--temperature": "requests choose it: temperature; svc run has --temperature",
 };
 
 /** Examples of commands whose arguments are missing or too many. */

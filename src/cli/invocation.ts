@@ -3,6 +3,7 @@
 import { defined } from "../core/defined.ts";
 import type { HubQuery } from "../core/hub.ts";
 import type { Attachment } from "./chat/attachments.ts";
+import type { ChatChoices } from "./chat/choices.ts";
 import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
@@ -26,6 +27,7 @@ export interface ChatArgs {
   readonly files: readonly Attachment[];
   /** Load the model here, even if a running server has it. */
   readonly isLocal?: boolean;
+  readonly choices?: ChatChoices;
 }
 
 /** Measurements of a bench: every combination of the lists. */

@@ -145,6 +145,7 @@ function bodyOf({ run, agent }: Conversation, missing: ReadonlySet<ToolField>): 
     top_k: sampling.topK,
     top_p: sampling.topP,
     min_p: sampling.minP,
+    ...defined({ max_tokens: run.maxTokens }),
     truncate_sequence: run.truncate,
     enable_thinking: thinking.enabled,
     ...defined({ reasoning_effort: thinking.effort, session_id: agent.sessionId }),

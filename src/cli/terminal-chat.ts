@@ -11,6 +11,7 @@ import type { Thinking } from "../core/run.ts";
 import { AnswerWriter, type Screen } from "./chat/answer-writer.ts";
 import { type ApprovalRequired, type AskLine, askApproval } from "./chat/approval.ts";
 import { type Attachment, readAttachment } from "./chat/attachments.ts";
+import type { ChatChoices } from "./chat/choices.ts";
 import { runCommand } from "./chat/commands.ts";
 import { chatCompleter } from "./chat/completer.ts";
 import { ChatState, type ChatTools } from "./chat/conversation.ts";
@@ -41,8 +42,8 @@ export interface TerminalChatOptions {
   readonly prompt?: string;
   /** Attached to the first question. */
   readonly files?: readonly Attachment[];
-  /** As the model's defaults say unless given, else on; thinkingOf makes it from settings. */
-  readonly thinking?: Thinking;
+  /** What the person has set; the rest is as the model's defaults say. thinkingOf makes thinking from settings. */
+  readonly choices?: ChatChoices;
   /** Server tools. */
   readonly tools?: ChatTools;
   /** The same in words, printed at the start. */
@@ -107,7 +108,7 @@ class Chat {
     this.options = options;
     this.screen = { output, isTty, colors };
     this.paint = painter(colors);
-    this.state = new ChatState(cardOf(options), options.thinking);
+    this.state = new ChatState(cardOf(options), options.choices);
   }
 
   /** Text of a question that failed, for the next input line. */

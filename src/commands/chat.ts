@@ -53,7 +53,7 @@ export function namedByServer({ flags, configFile, isLocal }: SettingsArgs & Cha
 /** Chats in the terminal, or answers one prompt. */
 export async function chat(
   loaded: Loaded,
-  { input, files, isLocal = false }: ChatArgs,
+  { input, files, isLocal = false, choices = {} }: ChatArgs,
   host: CommandHost,
 ): Promise<number> {
   const { options, environment } = host;
@@ -81,7 +81,8 @@ export async function chat(
         colors: mayColor(isTty, environment),
         files,
         historyFile: join(options.cacheDir, "chat-history"),
-        ...defined({ thinking, prompt: input }),
+        choices: { ...defined({ thinking }), ...choices },
+        ...defined({ prompt: input }),
       });
     } finally {
       await partner.close();

@@ -34,6 +34,21 @@ test.each<[string, Invocation]>([
   ["run", { command: "run", files: [], flags: {} }],
   ["run svc.toml -i hello", { command: "run", configFile: "svc.toml", input: "hello", files: [], flags: {} }],
   ["run --no-thinking", { command: "run", files: [], flags: { thinking: false } }],
+  [
+    "run --temperature 0.2 --top-k 5 --top-p 0.9 --max-tokens 40 --think low hi",
+    {
+      command: "run",
+      input: "hi",
+      files: [],
+      flags: {},
+      choices: {
+        sampling: { temperature: 0.2, topK: 5, topP: 0.9 },
+        maxTokens: 40,
+        thinking: { enabled: true, effort: "low" },
+      },
+    },
+  ],
+  ["run --system Terse.", { command: "run", files: [], flags: {}, choices: { system: "Terse." } }],
   ["run why not", { command: "run", input: "why not", files: [], flags: {} }],
   [
     "run -m a.gguf chat.toml why --attach a.txt --attach b.txt",

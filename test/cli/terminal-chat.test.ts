@@ -105,7 +105,7 @@ describe("one shot", () => {
     };
     const cards = [{ id: "m" }, { id: "pirate", target: "m", preset }];
     await once({ converse, cards, model: "pirate", prompt: "Hi" });
-    await once({ converse, cards, model: "pirate", prompt: "Hi", thinking: { enabled: true } });
+    await once({ converse, cards, model: "pirate", prompt: "Hi", choices: { thinking: { enabled: true } } });
     await once({ converse, cards, prompt: "Hi" });
     const [own, chosen, plain] = requests.map(({ run }) => run);
     expect(transcript(requests[0])).toEqual(["system: You are a pirate.", "user: Hi"]);
@@ -181,9 +181,18 @@ describe("one shot", () => {
     expect(requests).toEqual([]);
   });
 
+  test("choices of the command line win over the model's defaults", async () => {
+    const { converse, requests } = fake(() => say("ok"));
+    const cards = [{ id: "m", preset: { temperature: 0.9, top_k: 3, max_tokens: 9, system: "Long." } }];
+    const choices = { sampling: { temperature: 0 }, maxTokens: 5, system: "Short." };
+    await once({ converse, cards, prompt: "x", choices });
+    expect(requests[0]?.run).toMatchObject({ maxTokens: 5, sampling: { temperature: 0, topK: 3 } });
+    expect(transcript(requests[0])).toEqual(["system: Short.", "user: x"]);
+  });
+
   test("the thinking setting reaches the request", async () => {
     const { converse, requests } = fake(() => say("ok"));
-    await once({ converse, prompt: "x", thinking: { enabled: false } });
+    await once({ converse, prompt: "x", choices: { thinking: { enabled: false } } });
     expect(requests[0]?.run.prompt).toMatchObject({ thinking: { enabled: false } });
   });
 });

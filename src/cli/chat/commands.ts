@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import type { FileObject } from "../../core/agent.ts";
 import { reasonOf } from "../../core/reason.ts";
 import { type Attachment, readAttachment, typedPath } from "./attachments.ts";
+import { temperatureOf, THINK_LEVELS, thinkingOfLevel, topKOf, topPOf } from "./choices.ts";
 import { type ChatState, textOf } from "./conversation.ts";
 import type { ChatModel } from "../../core/model-info.ts";
 import { loadChat, saveChat } from "./saved-chat.ts";
@@ -38,8 +39,6 @@ interface Command {
   /** Throws an error with a message for the user. */
   readonly run: (argument: string, context: CommandContext) => CommandOutcome | string;
 }
-
-const LEVELS = ["low", "medium", "high", "xhigh"] as const;
 
 const COMMANDS: readonly Command[] = [
   { name: "help", help: "show this", run: () => helpText() },
@@ -110,7 +109,7 @@ const COMMANDS: readonly Command[] = [
     help: "continue with another model (alone: list them)",
     run: chooseModel,
   },
-  { name: "think", argument: "LEVEL", help: `on, off, ${LEVELS.join(", ")}`, run: setThinking },
+  { name: "think", argument: "LEVEL", help: `on, off, ${THINK_LEVELS.join(", ")}`, run: setThinking },
   {
     name: "temperature",
     argument: "N",
@@ -156,7 +155,7 @@ export function commandWords(line: string, models: readonly string[]): readonly 
   if (!line.includes(" "))
     return COMMANDS.map(({ name }) => `/${name}`).filter((name) => name.startsWith(line));
   if (word === "model") return models.filter((name) => name.startsWith(argument));
-  if (word === "think") return ["on", "off", ...LEVELS].filter((level) => level.startsWith(argument));
+  if (word === "think") return ["on", "off", ...THINK_LEVELS].filter((level) => level.startsWith(argument));
   return COMMANDS.some(({ name, takesPath }) => name === word && takesPath === true) ? "path" : [];
 }
 
@@ -250,45 +249,27 @@ function show(_: string, { state }: CommandContext): string {
 }
 
 function setThinking(level: string, { state }: CommandContext): string {
-  if (level !== "") {
-    const effort = LEVELS.find((one) => one === level);
-    if (effort === undefined && level !== "on" && level !== "off")
-      throw new Error(`LEVEL must be on, off, ${LEVELS.join(", ")}`);
-    state.chosenThinking = effort === undefined ? { enabled: level === "on" } : { enabled: true, effort };
-  }
+  if (level !== "") state.chosenThinking = thinkingOfLevel(level);
   const { enabled, effort } = state.thinking;
   return `Thinking is ${enabled ? (effort ?? "on") : "off"}.\n`;
 }
 
 function setTemperature(text: string, { state }: CommandContext): string {
-  const temperature = numberOf(text, state.sampling.temperature, (n) => n >= 0 && n <= 2, "from 0 to 2");
+  const temperature = text === "" ? state.sampling.temperature : temperatureOf(text);
   state.chosen = { ...state.chosen, temperature };
   return `The temperature is ${temperature}.\n`;
 }
 
 function setTopK(text: string, { state }: CommandContext): string {
-  const topK = numberOf(
-    text,
-    state.sampling.topK,
-    (n) => Number.isInteger(n) && n >= 0 && n < 2 ** 31,
-    "whole, 0 or more",
-  );
+  const topK = text === "" ? state.sampling.topK : topKOf(text);
   state.chosen = { ...state.chosen, topK };
   return topK === 0 ? "top-k is off.\n" : `top-k is ${topK}.\n`;
 }
 
 function setTopP(text: string, { state }: CommandContext): string {
-  const topP = numberOf(text, state.sampling.topP, (n) => n > 0 && n <= 1, "above 0, at most 1");
+  const topP = text === "" ? state.sampling.topP : topPOf(text);
   state.chosen = { ...state.chosen, topP };
   return topP === 1 ? "top-p is off.\n" : `top-p is ${topP}.\n`;
-}
-
-/** The typed number; the present one for an empty text. */
-function numberOf(text: string, present: number, isGood: (n: number) => boolean, range: string): number {
-  if (text === "") return present;
-  const value = Number(text);
-  if (!isGood(value)) throw new Error(`N must be ${range}`);
-  return value;
 }
 
 function save(argument: string, { state }: CommandContext): string {

@@ -6,6 +6,7 @@ import type { Thinking } from "../../core/run.ts";
 import type { ChatModel } from "../../core/model-info.ts";
 import { DEFAULT_SAMPLING, presetSampling, type SamplingParams } from "../../core/sampling.ts";
 import type { Attached } from "./attachments.ts";
+import type { ChatChoices } from "./choices.ts";
 
 /** Server tools of this chat. */
 export type ChatTools = Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
@@ -15,17 +16,21 @@ export class ChatState {
   /** What answers; `card` has its defaults. */
   card: ChatModel;
   /** What the person has set; the rest is as the model's defaults say. */
-  chosen: Partial<SamplingParams> = {};
+  chosen: Partial<SamplingParams>;
   chosenThinking: Thinking | undefined;
   chosenSystem: string | undefined;
+  private readonly maxTokens: number | undefined;
   messages: readonly InputMessage[] = [];
   /** Session of the tools: later questions find its variables and files. */
   sessionId: string | undefined;
   /** Files, images and audio that go with the next question. */
   attached: readonly Attached[] = [];
 
-  constructor(card: ChatModel, thinking?: Thinking) {
+  constructor(card: ChatModel, { sampling = {}, maxTokens, system, thinking }: ChatChoices = {}) {
     this.card = card;
+    this.chosen = sampling;
+    this.maxTokens = maxTokens;
+    this.chosenSystem = system;
     this.chosenThinking = thinking;
   }
 
@@ -101,7 +106,7 @@ export class ChatState {
         },
         sampling: this.sampling,
         stop: preset.stop ?? [],
-        ...defined({ maxTokens: preset.max_tokens }),
+        ...defined({ maxTokens: this.maxTokens ?? preset.max_tokens }),
         choices: 1,
         truncate: true,
       },

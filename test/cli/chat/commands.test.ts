@@ -15,7 +15,7 @@ const temporaryFolder = (): string => mkdtempSync(join(root, "x-"));
 
 let context: CommandContext;
 beforeEach(() => {
-  const state = new ChatState({ id: "one" }, { enabled: true });
+  const state = new ChatState({ id: "one" }, { thinking: { enabled: true } });
   context = {
     state,
     stats: new ChatStats(),
