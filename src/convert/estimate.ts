@@ -27,7 +27,8 @@ const Tensor = Type.Object({
 export function convertedBytes(folder: string, type: ConverterType): number {
   const files = readdirSync(folder).filter((name) => name.endsWith(".safetensors"));
   const budget = { left: HEADERS_BYTES_MAX };
-  return Math.ceil(files.reduce((sum, name) => sum + fileBytes(join(folder, name), type, budget), 0));
+  const bytes = files.reduce((sum, name) => sum + fileBytes(join(folder, name), type, budget), 0);
+  return Math.min(Math.ceil(Math.max(0, bytes)), Number.MAX_SAFE_INTEGER);
 }
 
 /** Bytes of headers that may still be read. */
@@ -40,8 +41,7 @@ function fileBytes(path: string, type: ConverterType, budget: Budget): number {
   const header = readHeader(path, Math.min(size, budget.left, HEADER_BYTES_MAX), budget);
   if (header === undefined) return size; // the converter will say what is wrong with it
   const tensors = Object.values(header).filter((entry) => Value.Check(Tensor, entry));
-  const bytes = tensors.reduce((sum, tensor) => sum + tensorBytes(tensor, type), 0);
-  return Math.min(Math.max(0, bytes), Number.MAX_SAFE_INTEGER);
+  return tensors.reduce((sum, tensor) => sum + tensorBytes(tensor, type), 0);
 }
 
 function tensorBytes(

@@ -85,7 +85,7 @@ describe("what svc itself reads", () => {
     writeFileSync(join(path, "a.safetensors"), header(huge));
     writeFileSync(join(path, "b.safetensors"), header("", 2 ** 40));
     truncateSync(join(path, "b.safetensors"), 1000);
-    expect(Number.isSafeInteger(convertedBytes(path, "f32") - 1000)).toBe(true);
+    expect(convertedBytes(path, "f32")).toBe(Number.MAX_SAFE_INTEGER);
   });
 
   test("of a configuration is bounded", () => {
