@@ -10,6 +10,7 @@ import {
   type TokenLogprob,
   type Usage,
 } from "../core/run.ts";
+import { AnswerBudget } from "./budget.ts";
 import { type AnsweredCall, ChoiceCalls } from "./calls.ts";
 import { type Counts, countsOf, meaningOf, textsOf } from "./forms.ts";
 import {
@@ -42,10 +43,12 @@ function progressEvents({ prompt_progress: at }: WireChunk, request: RunRequest)
 export class Answer {
   private readonly request: RunRequest;
   private readonly choices: readonly Choice[];
+  private readonly budget: AnswerBudget;
   private usage: Counts | undefined;
 
   constructor(request: RunRequest) {
     this.request = request;
+    this.budget = new AnswerBudget(request);
     const { prompt } = request;
     const isSingle = prompt.type === "chat" && isSingleCall(prompt);
     this.choices = Array.from({ length: request.choices }, (_, index) => ({
@@ -66,8 +69,12 @@ export class Answer {
     return this.choices.flatMap(({ calls }) => calls.answered);
   }
 
-  /** Events of a chunk, in order. A chunk that names a choice that was not asked for has none. */
+  /**
+   * Events of a chunk, in order. A chunk that names a choice that was not asked for has none. Throws StreamError where the answer is more
+   * than it can be.
+   */
   take(chunk: WireChunk): readonly RunEvent[] {
+    this.budget.chunk();
     this.usage = countsOf(chunk.usage) ?? this.usage;
     const events: RunEvent[] = progressEvents(chunk, this.request);
     for (const wire of chunk.choices ?? []) {
@@ -106,12 +113,13 @@ export class Answer {
   private piece(choice: Choice, index: number, wire: WireChoice, events: RunEvent[]): void {
     const delta = wire.delta ?? wire.message ?? undefined;
     const read = delta === undefined ? { text: wire.text ?? "", reasoning: "" } : textsOf(delta);
+    const logprobs = this.request.logprobs === undefined ? undefined : logprobsOf(wire);
+    this.budget.spend({ ...read, logprobs, delta });
     if (read.reasoning !== "") {
       choice.pieces++;
       choice.reasoningPieces++;
       events.push({ type: "reasoning", choice: index, text: read.reasoning });
     }
-    const logprobs = this.request.logprobs === undefined ? undefined : logprobsOf(wire);
     if (read.text !== "" || (logprobs !== undefined && logprobs.length > 0)) {
       choice.pieces++;
       events.push({ type: "text", choice: index, text: read.text, ...defined({ logprobs }) });
@@ -119,6 +127,7 @@ export class Answer {
     if (delta === undefined) return;
     choice.pieces += delta.tool_calls?.length ?? 0;
     events.push(...choice.calls.take(delta, read.reasoning));
+    this.budget.count(choice.calls.total);
   }
 
   private endOf(choice: Choice, index: number, { reason, wire }: NonNullable<Choice["end"]>): RunEvent {

@@ -45,6 +45,11 @@ export class ChoiceCalls {
     return this.begun;
   }
 
+  /** Calls so far, also those without a name. */
+  get total(): number {
+    return this.calls.length;
+  }
+
   get answered(): readonly AnsweredCall[] {
     const { fields: message, reasoning } = this;
     return this.calls.map(({ id, name, args, fields: call, functionFields }) => {

@@ -96,6 +96,16 @@ export function withPiece(fields: Fields, piece: unknown): Fields {
   };
 }
 
+/** Characters of such fields in a piece. */
+export function pieceChars(piece: unknown): number {
+  let chars = 0;
+  for (const [name, value] of Object.entries(fieldsIn(piece))) {
+    if (OWN.has(name) || value === null || value === undefined) continue;
+    chars += name.length + (typeof value === "string" ? value : JSON.stringify(value)).length;
+  }
+  return chars;
+}
+
 /** Pieces of a streamed value: texts go on, lists grow, entries with the same `index` and objects are joined. */
 function joined(before: unknown, piece: unknown): unknown {
   if (typeof before === "string" && typeof piece === "string") return before + piece;

@@ -14,6 +14,15 @@ export const ERROR_BYTES_MAX = 64 * 1024;
 export const ERROR_CHARS_MAX = 500;
 /** Characters of one event of a stream; a tool call may hold a file. */
 export const EVENT_CHARS_MAX = 16 * 2 ** 20;
+/**
+ * Characters of a token at most, where a request limits tokens, and those that any answer may have besides; what a chunk counts at least.
+ */
+export const CHARS_PER_TOKEN_MAX = 64;
+export const ANSWER_SPARE_CHARS = 256 * 1024;
+export const CHUNK_CHARS_MIN = 16;
+/** Characters and tool calls of any answer: some eight million tokens. */
+export const ANSWER_CHARS_MAX = 32 * 2 ** 20;
+export const ANSWER_CALLS_MAX = 1024;
 /** Chunks in a row without the form of the one before, after which a stream's chunks are all parsed. */
 export const REPEATED_MISSES_MAX = 16;
 /** Silence within a stream after which it has failed, milliseconds. Comments of a server that waits are no silence. */
