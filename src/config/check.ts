@@ -2,6 +2,7 @@
 // the first. Touches no file; what needs the disk is in resolve.ts.
 
 import { Value } from "@sinclair/typebox/value";
+import { ownKeyOf } from "./foreign-names.ts";
 import { nearest } from "./nearest.ts";
 import type { Problem } from "./problem.ts";
 import { checkTogether } from "./rules.ts";
@@ -99,10 +100,14 @@ function suggest(path: string): string {
     const name = inner.slice(inner.lastIndexOf(".") + 1).replace("[]", "");
     if (join(parentPath, name) === inner.replace(/\[\]$/, "")) here.push(name);
   }
+  const everywhere = ROWS.filter((row) => row.section !== parentPath);
+  const own = ownKeyOf(key);
+  if (own !== undefined && here.includes(own)) return `svc calls it ${own}.`;
+  const other = everywhere.find((row) => row.key === own);
+  if (other !== undefined) return `svc calls it ${other.key}; it ${place(other)}.`;
   const meant = nearest(key, here) ?? here.find((name) => name.startsWith(`${key}_`));
   if (meant !== undefined) return `Did you mean ${meant}?`;
 
-  const everywhere = ROWS.filter((row) => row.section !== parentPath);
   const elsewhere = everywhere.find((row) => row.key === key || row.aliases.includes(key));
   if (elsewhere?.status === "never") return elsewhere.description;
   if (elsewhere !== undefined) return `${key} ${place(elsewhere)}.`;

@@ -3,13 +3,15 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { accessSync, constants, existsSync } from "node:fs";
-import { dirname, resolve as resolvePath } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
 import { check, normalize } from "./check.ts";
+import { ownKeyOf } from "./foreign-names.ts";
 import { findModelFile, findVoice, type ModelFile } from "./model-file.ts";
 import { modelName } from "./model-name.ts";
 import { withNamedAlias } from "./named-alias.ts";
@@ -162,10 +164,11 @@ function resolveFiles(
   return { found, missing };
 }
 
-/** Absolute path of a text: relative to the file that contains it, or to the working directory. */
+/** Absolute path of a text: relative to the file that contains it, or to the working directory; `~/` is the user's folder. */
 function absolutePath({ value, origin }: RawValue, folder: string): string {
   const base = origin.type === "file" ? dirname(origin.file) : ".";
-  return resolvePath(folder, base, String(value));
+  const text = String(value);
+  return resolvePath(folder, base, text.startsWith("~/") ? join(homedir(), text.slice(2)) : text);
 }
 
 /** The absolute path of a model here, or the name itself where the hub or this program has it. */
@@ -325,8 +328,10 @@ function environmentNotices(environment: Environment): readonly string[] {
   const known = ROWS.flatMap((row) => row.env);
   return Object.keys(environment).flatMap((name) => {
     if (!name.startsWith("SVC_") || known.includes(name)) return [];
-    const meant = nearest(name, known);
-    if (meant === undefined || editDistance(name, meant) > 2) return [];
+    const own = ownKeyOf(name.slice("SVC_".length));
+    const ownRow = own === undefined ? undefined : ROWS.find((row) => row.key === own && row.env.length > 0);
+    const meant = ownRow?.env[0] ?? nearest(name, known);
+    if (meant === undefined || (ownRow === undefined && editDistance(name, meant) > 2)) return [];
     return [`${name} is not a setting and was ignored; did you mean ${meant}?`];
   });
 }

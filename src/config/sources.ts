@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { KindGuard } from "@sinclair/typebox";
 import { parse, TomlError } from "smol-toml";
+import { foreignFile } from "./foreign-names.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { join, rowAt, ROWS, sectionAt, type Row } from "./table.ts";
 
@@ -42,12 +43,14 @@ export function readFile(file: string, folder: string): readonly RawValue[] | Pr
     const what = "this is a model, not a configuration";
     return { origin, key: "", what, fix: `Name models with -m: svc serve -m ${file}` };
   }
+  let text = "";
   try {
+    text = readFileSync(resolve(folder, file), "utf8");
     const values: RawValue[] = [];
-    flatten(parse(readFileSync(resolve(folder, file), "utf8")), "", origin, values);
+    flatten(parse(text), "", origin, values);
     return values;
   } catch (error) {
-    return { origin, key: "", ...explain(error) };
+    return { origin, key: "", ...(foreignFile(text) ?? explain(error)) };
   }
 }
 

@@ -18,6 +18,7 @@ export const COMPAT_KINDS = [
   "file_list",
   "whole_file",
   "image_form",
+  "speech_model",
   "history_item",
   "template_value",
   "thinking_budget",

@@ -57,6 +57,7 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["POST /v1/images/generations", INFERENCE],
   ["GET /v1/images/files/:name", INFERENCE], // a part of the answer, under a name that cannot be guessed
   ["POST /v1/audio/speech", INFERENCE],
+  ["GET /v1/audio/voices", INFERENCE],
 ]);
 
 /** The rule of a request. `pattern`: the route that its path leads to; undefined where it leads to none. */

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatProblem, formatProblems } from "../../src/config/problem.ts";
 import { loadSettings, type LoadOptions, type LoadResult } from "../../src/config/resolve.ts";
@@ -360,6 +360,47 @@ describe("problems", () => {
     expect(result.ok && result.notices).toEqual([
       "SVC_MAX_SEQ is not a setting and was ignored; did you mean SVC_MAX_SEQS?",
     ]);
+  });
+});
+
+describe("what other programs call things", () => {
+  test.each([
+    [`[[models]]\npath = "x.gguf"`, "svc calls it model_id."],
+    [`[[models]]\nmodel_id = "svc-tiny"\nname = "tiny"`, "svc calls it alias."],
+    [
+      `[[models]]\nmodel_id = "svc-tiny"\nctx_size = 4096`,
+      "svc calls it max_seq_len; it belongs in [models.device].",
+    ],
+    [
+      `[[models]]\nmodel_id = "svc-tiny"\nn-gpu-layers = 9`,
+      "svc calls it device_layers; it belongs in [models.device].",
+    ],
+    [`[server]\nn_parallel = 9`, "svc calls it max_seqs; it belongs in [runtime]."],
+  ])("%j", (toml, fix) => {
+    expect(problemsOf(load(toml)).join("\n")).toContain(fix);
+  });
+
+  test.each(["SVC_CTX_SIZE", "SVC_CONTEXT_LENGTH"])("%s is told", (name) => {
+    const result = load("", { environment: { [name]: "4096" } });
+    expect(result.ok && result.notices).toEqual([
+      `${name} is not a setting and was ignored; did you mean SVC_MAX_SEQ_LEN?`,
+    ]);
+  });
+
+  test.each([
+    ["FROM ./model.gguf\nSYSTEM You are kind.\n", "this is an Ollama Modelfile"],
+    ["# mine\nmodels:\n  small:\n    cmd: llama-server\n", "this is YAML"],
+    ['{ "model": "x.gguf" }', "this is JSON"],
+    ["[server\nport = 1", "is not valid TOML"],
+  ])("a file of another program is named: %j", (text, what) => {
+    expect(problemsOf(load(text)).join("\n")).toContain(what);
+  });
+
+  test("a path below the user's folder", () => {
+    const [problem] = problemsOf(load(`[[models]]\nmodel_id = "~/no/such.gguf"`));
+    expect(problem).toContain("~/no/such.gguf");
+    const settings = settingsOf(load(`[server]\nstate = "sqlite:~/state.db"`));
+    expect(settings.server.state).toBe(`sqlite:${join(homedir(), "state.db")}`);
   });
 });
 

@@ -60,10 +60,12 @@ const INFERENCE = new Set([
   "POST /v1/messages/count_tokens",
   "POST /v1/embeddings",
   "POST /v1/rerank",
+  "POST /v2/rerank",
   "POST /infill",
   "POST /v1/images/generations",
   "GET /v1/images/files/some-id",
   "POST /v1/audio/speech",
+  "GET /v1/audio/voices",
 ]);
 
 let servers: Readonly<Record<"locked" | "open" | "acting", Listening>>;

@@ -223,3 +223,32 @@ describe("bodies", () => {
     expect((await app.post(PATH, { input: "a".repeat(SPEECH_INPUT_CHARS_MAX) })).status).toBe(200);
   });
 });
+
+describe("names of other servers' models", () => {
+  const voice = { id: "flite:slt", kind: "speech", created: 0, ownedBy: "svc", status: "loaded" } as const;
+
+  test("mean the first voice with compat = clients, unless they are served", async () => {
+    for (const [ids, expected] of [
+      [["flite:slt"], "default"],
+      [["flite:slt", "tts-1"], "tts-1"],
+    ] as const) {
+      const requests: SpeakRequest[] = [];
+      const app = testApp(undefined, {
+        models: () => ids.map((id) => ({ ...voice, id })),
+        compat: { mode: "clients", hosted: new Set() },
+        speak: async function* (request) {
+          requests.push(request);
+          yield part([1, 2], true);
+        },
+      });
+      expect((await app.post(PATH, { model: "tts-1", input: "Hi" })).status).toBe(200);
+      expect(requests.map(({ model }) => model)).toEqual([expected]);
+    }
+  });
+
+  test("voices are listed", async () => {
+    const app = testApp(undefined, { models: () => [voice] });
+    const body: unknown = await (await app.request("/v1/audio/voices")).json();
+    expect(body).toEqual({ voices: [{ id: "flite:slt", name: "flite:slt" }] });
+  });
+});

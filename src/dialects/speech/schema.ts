@@ -41,3 +41,14 @@ export const SpeechGenerationRequest = Type.Object(
   },
 );
 export type SpeechGenerationRequest = Static<typeof SpeechGenerationRequest>;
+
+export const VoiceList = Type.Object(
+  { voices: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })) },
+  { $id: "VoiceList", description: "Models that speak; `model` of a request selects one." },
+);
+export type VoiceList = Static<typeof VoiceList>;
+
+/** The body of a list of voices. */
+export function voicesBody(models: readonly string[]): VoiceList {
+  return { voices: models.map((id) => ({ id, name: id })) };
+}
