@@ -10,8 +10,8 @@ export interface Records<T> {
   has(id: string): boolean;
   /**
    * Inserts or replaces; a body that is not given stays as it is. A full set first drops what has expired, then the
-   * oldest record that may go. Takes the body over, also when it throws: `state_full` when no record may go,
-   * `payload_too_large` for a body that could not even fit alone, `storage_unavailable`.
+   * oldest record that may go of the client with the most. Takes the body over, also when it throws: `state_full` when no record
+   * or body may go in favour of this client, `payload_too_large` for a body that could not even fit alone, `storage_unavailable`.
    */
   put(id: string, value: T, body?: StagedBody): void;
   /** The body; undefined without one, or after it was evicted. Reading it fails once its record is deleted. */
@@ -47,6 +47,11 @@ export interface RecordsOptions<T> {
   readonly bodyBytesMax?: number;
   /** Whether a full set may drop this one. Default: yes. Its life ends all the same. */
   readonly mayGo?: (value: T) => boolean;
+  /**
+   * Records carry an `owner`, and those without are this one's: a full set drops nothing for an owner who has more. Absent: all are
+   * one client's.
+   */
+  readonly heir?: () => string;
 }
 
 /** Named sets of records. */

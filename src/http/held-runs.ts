@@ -3,7 +3,9 @@
 
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
+import { FairShare } from "../core/fair-share.ts";
 import { FrameLog, type FrameReader } from "../core/frame-log.ts";
+import { type Holder, leastWorth } from "../core/least-worth.ts";
 import {
   HELD_RUN_BYTES_MAX,
   HELD_RUN_GRACE_MS,
@@ -42,10 +44,12 @@ const DEFAULTS: HeldRunsOptions = {
 export class HeldRuns {
   private readonly options: HeldRunsOptions;
   private readonly runs = new Map<string, HeldRun>(); // oldest first
+  private readonly places: FairShare;
   private bytes = 0;
 
   constructor(options: Partial<HeldRunsOptions> = {}) {
     this.options = { ...DEFAULTS, ...options };
+    this.places = new FairShare(() => this.options.runsMax);
   }
 
   /** Holds a run of the current caller under an id that its page has chosen. Throws `invalid_request`, `run_exists`, `queue_full`. */
@@ -57,14 +61,18 @@ export class HeldRuns {
     if (this.runs.has(id)) {
       throw new ServiceError("run_exists", "x-svc-run: a run has this id already; choose another one");
     }
-    if (this.runs.size >= this.options.runsMax && !this.evict()) {
+    const { owner, client = "" } = currentCaller() ?? {};
+    if (!this.hasPlaceFor(client)) {
       throw new ServiceError("queue_full", "too many answers are running in the web interface; retry later");
     }
-    const run = new HeldRun(currentCaller()?.owner, {
-      schedule: this.options.schedule,
-      grew: (bytes) => this.grew(run, bytes),
-      expired: () => this.forget(id),
-    });
+    const run = new HeldRun(
+      { owner, client },
+      {
+        schedule: this.options.schedule,
+        grew: (bytes) => this.grew(bytes),
+        expired: () => this.forget(id),
+      },
+    );
     this.runs.set(id, run);
     return run;
   }
@@ -78,24 +86,53 @@ export class HeldRuns {
     throw new ServiceError("run_not_found", message);
   }
 
-  /** Frees finished runs until the frames fit, then those of the run that grows, which cannot be joined afterwards. */
-  private grew(run: HeldRun, bytes: number): void {
+  /**
+   * Frees frames until they fit, those of the client with the most first: of its finished runs, else of its oldest running one, which
+   * cannot be joined afterwards.
+   */
+  private grew(bytes: number): void {
     this.bytes += bytes;
-    while (this.bytes > this.options.bytesMax && this.evict());
-    if (this.bytes > this.options.bytesMax) this.bytes -= run.drop();
+    while (this.bytes > this.options.bytesMax) {
+      const all = this.holders().filter(({ size = 0 }) => size > 0);
+      const heaviest = leastWorth(all.map((one) => ({ ...one, isFixed: false })));
+      const client = this.runs.get(heaviest ?? "")?.client;
+      const id = leastWorth(all.filter((one) => one.client === client)) ?? heaviest ?? "";
+      const run = this.runs.get(id);
+      if (run === undefined) return;
+      if (run.isEnded) this.forget(id);
+      else this.bytes -= run.drop();
+    }
   }
 
-  /** Forgets the finished run that is the least useful: a read one before an unread one, then the oldest. */
-  private evict(): boolean {
-    const finished = [...this.runs].filter(([, run]) => run.isEnded);
-    const [id] = finished.find(([, run]) => run.isRead) ?? finished[0] ?? [];
+  /** Takes a place for a client's run: in the place of what others can do without, else beside all, else in that of its own last one. */
+  private hasPlaceFor(client: string): boolean {
+    if (this.runs.size >= this.options.runsMax) this.evictFor(client, false);
+    if (this.places.take(client)) return true;
+    this.evictFor(client, true);
+    return this.places.take(client);
+  }
+
+  /** Forgets a finished run for a client's new one: one that was read, else of a client that holds more, or one of its own. */
+  private evictFor(client: string, mayBeOwn: boolean): void {
+    const holders = this.holders().map((one) => {
+      const isKept = !mayBeOwn && one.client === client && one.isBrief !== true;
+      return { ...one, size: 1, isFixed: one.isFixed === true || isKept };
+    });
+    const id = leastWorth([...holders, { item: "", client, isFixed: true }], client);
     if (id !== undefined) this.forget(id);
-    return id !== undefined;
+  }
+
+  private holders(): readonly Holder<string>[] {
+    return [...this.runs].map(([item, { client, isEnded, isRead, size }]) => {
+      return { item, client, size, isBrief: isEnded && isRead, isFixed: !isEnded };
+    });
   }
 
   private forget(id: string): void {
     const run = this.runs.get(id);
-    if (run !== undefined) this.bytes -= run.drop();
+    if (run === undefined) return;
+    this.bytes -= run.drop();
+    this.places.release(run.client);
     this.runs.delete(id);
   }
 }
@@ -110,6 +147,8 @@ interface Surroundings {
 export class HeldRun {
   /** The API key's owner of the request; absent if no keys are required. */
   readonly owner: string | undefined;
+  /** Shares the places with others as one. */
+  readonly client: string;
   /** Ends the run. */
   readonly abort = new AbortController();
   private readonly log = new FrameLog();
@@ -121,8 +160,9 @@ export class HeldRun {
   private read = false;
   private cancelTimer: () => void = () => undefined;
 
-  constructor(owner: string | undefined, around: Surroundings) {
+  constructor({ owner, client }: Pick<HeldRun, "owner" | "client">, around: Surroundings) {
     this.owner = owner;
+    this.client = client;
     this.around = around;
   }
 
@@ -133,6 +173,11 @@ export class HeldRun {
   /** Whether a reader got the last frame. */
   get isRead(): boolean {
     return this.read;
+  }
+
+  /** Bytes of its frames. */
+  get size(): number {
+    return this.bytes;
   }
 
   get isWhole(): boolean {

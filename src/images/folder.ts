@@ -6,14 +6,18 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageStore } from "../core/image.ts";
+import { leastWorthBeyond } from "../core/least-worth.ts";
 import { IMAGE_FILE_LIFE_MS, IMAGE_FILES_BYTES_MAX, IMAGE_FILES_MAX } from "./limits.ts";
 
 /** Only files with names of this form are served or deleted. */
 const NAME = /^image-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.png$/;
 
 interface Kept {
+  /** Who asked for it; "" for those of an earlier run. */
+  readonly client: string;
   readonly bytes: number;
   readonly madeMs: number;
 }
@@ -32,7 +36,6 @@ export class ImageFolder implements ImageStore {
   private readonly options: ImageFolderOptions;
   private readonly kept = new Map<string, Kept>(); // the oldest first
   private opened: string | undefined;
-  private bytes = 0;
 
   constructor(options: ImageFolderOptions = {}) {
     this.options = options;
@@ -41,12 +44,12 @@ export class ImageFolder implements ImageStore {
   async save(png: Uint8Array): Promise<{ readonly name: string; readonly path: string }> {
     const name = `image-${randomUUID()}.png`;
     const path = join(this.open(), name);
-    this.add(name, { bytes: png.byteLength, madeMs: this.now() });
+    this.add(name, { client: currentCaller()?.client ?? "", bytes: png.byteLength, madeMs: this.now() });
     await this.makeRoom();
     try {
       await writeFile(path, png, { mode: 0o600 });
     } catch (cause) {
-      if (this.kept.delete(name)) this.bytes -= png.byteLength;
+      this.kept.delete(name);
       await rm(path, { force: true });
       throw new ServiceError("storage_unavailable", "the image could not be stored", { cause });
     }
@@ -79,26 +82,36 @@ export class ImageFolder implements ImageStore {
       .map((name) => ({ name, stat: statSync(join(folder, name), { throwIfNoEntry: false }) }));
     found.sort((a, b) => (a.stat?.mtimeMs ?? 0) - (b.stat?.mtimeMs ?? 0));
     for (const { name, stat } of found) {
-      if (stat !== undefined) this.add(name, { bytes: stat.size, madeMs: stat.mtimeMs });
+      if (stat !== undefined) this.add(name, { client: "", bytes: stat.size, madeMs: stat.mtimeMs });
     }
     return (this.opened = folder);
   }
 
   private add(name: string, file: Kept): void {
     this.kept.set(name, file);
-    this.bytes += file.bytes;
   }
 
-  /** The newest file is never evicted. */
+  /** Expired files go, then those of the client with the most; the newest is never evicted. */
   private async makeRoom(): Promise<void> {
     const { filesMax = IMAGE_FILES_MAX, bytesMax = IMAGE_FILES_BYTES_MAX } = this.options;
-    for (const [name, file] of this.kept) {
-      const isTooMuch = this.kept.size > filesMax || this.bytes > bytesMax;
-      if (this.kept.size <= 1 || (!isTooMuch && !this.isOld(file))) return;
-      this.kept.delete(name);
-      this.bytes -= file.bytes;
-      await rm(join(this.open(), name), { force: true });
+    const old = [...this.kept].slice(0, -1).flatMap(([name, file]) => (this.isOld(file) ? [name] : []));
+    for (const name of old) await this.evict(name);
+    for (const [room, sizeOf] of [
+      [filesMax, () => 1],
+      [bytesMax, ({ bytes }: Kept) => bytes],
+    ] as const) {
+      const all = [...this.kept];
+      const holders = all.map(([item, file], index) => {
+        return { item, client: file.client, size: sizeOf(file), isFixed: index === all.length - 1 };
+      });
+      const most = Math.max(room, holders.at(-1)?.size ?? 0);
+      for (const name of leastWorthBeyond(most, holders) ?? []) await this.evict(name);
     }
+  }
+
+  private async evict(name: string): Promise<void> {
+    this.kept.delete(name);
+    await rm(join(this.open(), name), { force: true });
   }
 
   private isOld({ madeMs }: Kept): boolean {

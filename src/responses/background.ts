@@ -3,8 +3,11 @@
 
 import type { AnswerEvent, Converse } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
+import { currentCaller } from "../core/caller.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
+import { FairShare } from "../core/fair-share.ts";
 import { FrameLog, type FrameReader } from "../core/frame-log.ts";
+import { leastWorthBeyond } from "../core/least-worth.ts";
 import { BACKGROUND_RUNS_MAX, FRAME_LOGS_MAX } from "./limits.ts";
 import { ResponseBuilder } from "../dialects/responses/builder.ts";
 import type { ResponsesCall } from "../dialects/responses/request.ts";
@@ -24,6 +27,8 @@ export interface BackgroundOptions {
 /** A running background response. */
 interface Job {
   readonly call: ResponsesCall;
+  /** Who asked: shares the places with others as one. */
+  readonly client: string;
   readonly builder: ResponseBuilder;
   readonly abort: AbortController;
   /** Encoder and log of its frames, if the request has stream: true. */
@@ -34,10 +39,11 @@ interface Job {
 export class BackgroundResponses {
   private readonly options: BackgroundOptions;
   private readonly jobs = new Map<string, Job>();
+  private readonly places = new FairShare(() => BACKGROUND_RUNS_MAX);
   /** Read loops of all runs, cancelled ones included. */
   private readonly reading = new Set<Promise<void>>();
   /** Frame logs of running and of the latest finished responses, oldest first. */
-  private readonly logs = new Map<string, FrameLog>();
+  private readonly logs = new Map<string, { readonly log: FrameLog; readonly client: string }>();
 
   constructor(options: BackgroundOptions) {
     this.options = options;
@@ -45,24 +51,30 @@ export class BackgroundResponses {
 
   /** Starts a response and returns its resource with status `queued`. Throws if it is refused at once. */
   start(call: ResponsesCall, head: ResponseHead): ResponseResource {
-    if (this.jobs.size >= BACKGROUND_RUNS_MAX) {
+    const client = currentCaller()?.client ?? "";
+    if (!this.places.take(client)) {
       throw new ServiceError("queue_full", "too many background responses are running; retry later");
     }
-    const job = this.newJob(call, head);
-    const events = this.options.converse({ run: call.run, agent: call.agent }, job.abort.signal);
-    job.builder.queue();
+    const job = this.newJob(call, head, client);
     try {
+      const events = this.options.converse({ run: call.run, agent: call.agent }, job.abort.signal);
+      job.builder.queue();
       this.options.store.keep(call, job.builder);
+      this.begin(head.id, job, events);
     } catch (refused) {
+      this.places.release(client);
       job.abort.abort();
       throw refused;
     }
-    this.jobs.set(head.id, job);
-    if (job.stream !== undefined) this.addLog(head.id, job.stream.log);
-    publish(job);
-    const reading = this.read(head.id, job, events).finally(() => this.reading.delete(reading));
-    this.reading.add(reading);
     return job.builder.resource();
+  }
+
+  private begin(id: string, job: Job, events: AsyncIterable<AnswerEvent>): void {
+    this.jobs.set(id, job);
+    if (job.stream !== undefined) this.addLog(id, job.client, job.stream.log);
+    publish(job);
+    const reading = this.read(id, job, events).finally(() => this.reading.delete(reading));
+    this.reading.add(reading);
   }
 
   /** Resource of an unfinished response; undefined for all others. */
@@ -87,12 +99,12 @@ export class BackgroundResponses {
 
   /** Reader of the frames after a sequence number; undefined if the response did not stream or its log was evicted. */
   frames(id: string, after: number): FrameReader | undefined {
-    return this.logs.get(id)?.reader(after);
+    return this.logs.get(id)?.log.reader(after);
   }
 
   /** Deletes the frames of a response, which ends their readers. */
   forget(id: string): void {
-    this.logs.get(id)?.end();
+    this.logs.get(id)?.log.end();
     this.logs.delete(id);
   }
 
@@ -106,13 +118,13 @@ export class BackgroundResponses {
     await Promise.all(this.reading);
   }
 
-  private newJob(call: ResponsesCall, head: ResponseHead): Job {
+  private newJob(call: ResponsesCall, head: ResponseHead, client: string): Job {
     const { names, run } = call;
     const options = { head, choices: run.choices, names, clock: this.options.clock };
     const abort = new AbortController();
-    if (!call.stream) return { call, builder: new ResponseBuilder(options), abort };
+    if (!call.stream) return { call, client, builder: new ResponseBuilder(options), abort };
     const encoder = new ResponseStream(options);
-    return { call, builder: encoder.builder, abort, stream: { encoder, log: new FrameLog() } };
+    return { call, client, builder: encoder.builder, abort, stream: { encoder, log: new FrameLog() } };
   }
 
   /** Reads a run to its end. Never rejects. */
@@ -134,6 +146,7 @@ export class BackgroundResponses {
   /** Stores a final response and aborts its run. Only the first call for a response has an effect. */
   private settle(id: string, job: Job): void {
     if (!this.jobs.delete(id)) return;
+    this.places.release(job.client);
     job.abort.abort();
     try {
       this.options.store.keep(job.call, job.builder);
@@ -144,11 +157,12 @@ export class BackgroundResponses {
     job.stream?.log.end();
   }
 
-  /** Adds a log and evicts the oldest logs of finished responses beyond FRAME_LOGS_MAX. */
-  private addLog(id: string, log: FrameLog): void {
-    this.logs.set(id, log);
-    const finished = [...this.logs.keys()].filter((key) => !this.jobs.has(key));
-    for (const key of finished.slice(0, Math.max(0, finished.length - FRAME_LOGS_MAX))) this.logs.delete(key);
+  /** Adds a log and evicts logs of finished responses beyond FRAME_LOGS_MAX, of the client with the most first. */
+  private addLog(id: string, client: string, log: FrameLog): void {
+    this.logs.set(id, { log, client });
+    const finished = [...this.logs].filter(([key]) => !this.jobs.has(key));
+    const holders = finished.map(([key, one]) => ({ item: key, client: one.client }));
+    for (const key of leastWorthBeyond(FRAME_LOGS_MAX, holders) ?? []) this.logs.delete(key);
   }
 }
 

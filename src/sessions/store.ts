@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
 import { asServer, currentCaller } from "../core/caller.ts";
-import { leastWorth } from "../core/least-worth.ts";
+import { leastWorth, leastWorthBeyond } from "../core/least-worth.ts";
 import { newId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "./limits.ts";
 import type { Message } from "../core/message.ts";
@@ -140,15 +140,14 @@ export class SessionStore implements Sessions {
     this.end(victim);
   }
 
-  /** Evicts the least recently used sessions until the size limit is met. */
+  /** Evicts sessions until the size limit is met, of the key with the most first. */
   private makeRoom(): void {
-    let characters = 0;
-    for (const entry of this.index.values()) characters += entry.characters;
-    for (const [key, entry] of this.index) {
-      if (characters <= this.charactersMax) return;
+    const holders = [...this.index].map(([key, { owner, characters, isUnnamed }]) => {
+      return { item: key, client: owner, size: characters, isBrief: isUnnamed };
+    });
+    for (const key of leastWorthBeyond(this.charactersMax, holders) ?? []) {
       this.records.delete(key);
       this.end(key);
-      characters -= entry.characters;
     }
   }
 

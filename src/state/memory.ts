@@ -2,8 +2,9 @@
 
 import { assert } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
+import { leastWorth } from "../core/least-worth.ts";
 import type { Clock, Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
-import { checkBodySize, hasEnded, type Stamps, stateFull } from "./rules.ts";
+import { bodiesToElide, checkBodySize, clientOf, hasEnded, type Stamps, stateFull } from "./rules.ts";
 
 /** An empty State. */
 export function memoryState(clock: Clock = Date.now): State {
@@ -51,7 +52,9 @@ class MemoryRecords<T> implements Records<T> {
   put(id: string, value: T, staged?: StagedBody): void {
     checkBodySize(staged?.blob, this.options.bodyBytesMax);
     const old = this.living(id);
-    if (old === undefined) this.makeRoom();
+    const client = this.clientOf(value);
+    if (old === undefined) this.makeRoom(client);
+    const victims = staged === undefined ? [] : this.bodiesToElide(id, client, staged.blob.size);
     const putMs = this.clock();
     const kept = staged?.blob ?? old?.body;
     const entry = {
@@ -62,7 +65,7 @@ class MemoryRecords<T> implements Records<T> {
     };
     if (this.options.life.type === "idle") this.remove(id); // so that it is re-added as the youngest
     this.replace(id, entry);
-    this.elideBodies(id);
+    for (const victim of victims) this.elide(victim);
   }
 
   body(id: string): Blob | undefined {
@@ -96,25 +99,40 @@ class MemoryRecords<T> implements Records<T> {
     return undefined;
   }
 
-  private makeRoom(): void {
+  private clientOf(value: T): string {
+    return clientOf(value, this.options.heir);
+  }
+
+  /** Drops a record if all places are taken, for one of a client. */
+  private makeRoom(client: string): void {
     if (this.entries.size < this.options.capacity) return;
     this.sweep();
     if (this.entries.size < this.options.capacity) return;
     const { mayGo } = this.options;
-    for (const [id, { value }] of this.entries) {
-      if (mayGo === undefined || mayGo(value)) return this.remove(id);
-    }
-    throw stateFull();
+    const holders = [...this.entries].map(([item, { value }]) => {
+      return { item, client: this.clientOf(value), isFixed: mayGo !== undefined && !mayGo(value) };
+    });
+    const victim = leastWorth([...holders, { item: "", client, isFixed: true }], client);
+    if (victim === undefined) throw stateFull();
+    this.remove(victim);
   }
 
-  /** Evicts the oldest bodies above the limit, but never the one just put. */
-  private elideBodies(youngest: string): void {
+  /** Records whose bodies have to go for a new one of this size. */
+  private bodiesToElide(id: string, client: string, size: number): readonly string[] {
     const bytesMax = this.options.bodyBytesMax ?? 0;
-    if (this.bodyBytes <= bytesMax) return;
-    for (const [id, { body: _, ...rest }] of this.entries) {
-      if (this.bodyBytes <= bytesMax) return;
-      if (id !== youngest) this.replace(id, rest);
-    }
+    const oldBytes = bytesOf(this.entries.get(id));
+    if (this.bodyBytes - oldBytes + size <= bytesMax) return [];
+    const others = [...this.entries].flatMap(([item, { value, body }]) =>
+      body === undefined || item === id ? [] : [{ item, client: this.clientOf(value), size: body.size }],
+    );
+    return bodiesToElide([...others, { item: id, client, size }], { id, bytesMax });
+  }
+
+  private elide(id: string): void {
+    const entry = this.entries.get(id);
+    if (entry === undefined) return;
+    const { body: _, ...rest } = entry;
+    this.replace(id, rest);
   }
 
   /** Replaces an entry in place. */

@@ -13,7 +13,7 @@ type Owned<T> = T & { readonly owner?: string };
 export function ownedState(state: State, heir: () => string): State {
   return {
     records: <T>(name: string, options: RecordsOptions<T>) =>
-      new OwnedRecords<T>(state.records<Owned<T>>(name, options), heir),
+      new OwnedRecords<T>(state.records<Owned<T>>(name, { ...options, heir }), heir),
     stage: (pieces) => state.stage(pieces),
     sweep: () => state.sweep(),
     close: () => state.close(),

@@ -2,14 +2,17 @@
 
 import type { Database } from "bun:sqlite";
 import { assert } from "../core/assert.ts";
+import { leastWorth } from "../core/least-worth.ts";
 import type { Clock, Records, RecordsOptions, StagedBody } from "../core/state.ts";
 import { type BodyFolder, StagedFile } from "./bodies.ts";
-import { checkBodySize, hasEnded, stateFull } from "./rules.ts";
+import type { Reserve } from "./reserve.ts";
+import { bodiesToElide, checkBodySize, clientOf, hasEnded, stateFull } from "./rules.ts";
 
 /** Shared by the sets of one state file. */
 export interface SqliteStore {
   readonly db: Database;
   readonly bodies: BodyFolder;
+  readonly reserve: Reserve;
   readonly clock: Clock;
   /** Calls a function and converts disk errors to ServiceErrors. */
   readonly guard: <R>(action: () => R) => R;
@@ -43,6 +46,9 @@ function statementsOf(db: Database) {
     head: db.query<Head, [kind: string, id: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? AND id = ?`),
     rows: db.query<Row, [kind: string]>(`SELECT ${HEAD}, value FROM records WHERE kind = ? ORDER BY age`),
     heads: db.query<Head, [kind: string]>(`SELECT ${HEAD} FROM records WHERE kind = ? ORDER BY age`),
+    owners: db.query<{ id: string; owner: string | null }, [kind: string]>(
+      "SELECT id, json_extract(value, '$.owner') AS owner FROM records WHERE kind = ?",
+    ),
     totals: db.query<{ count: number; bytes: number }, [kind: string]>(
       "SELECT count(*) AS count, coalesce(sum(body_bytes), 0) AS bytes FROM records WHERE kind = ?",
     ),
@@ -65,6 +71,8 @@ export class SqliteRecords<T> implements Records<T> {
   private readonly kind: string;
   private readonly options: RecordsOptions<T>;
   private readonly statements: ReturnType<typeof statementsOf>;
+  /** Clients of the records by id, once they are needed: reading all values for them takes long. May name some that are gone. */
+  private clients: Map<string, string> | undefined;
   /** Bodies that lose their record in the current transaction. */
   private readonly orphans: string[] = [];
 
@@ -87,7 +95,7 @@ export class SqliteRecords<T> implements Records<T> {
   put(id: string, value: T, staged?: StagedBody): void {
     try {
       checkBodySize(staged?.blob, this.options.bodyBytesMax);
-      this.write(() => this.putRow(id, JSON.stringify(value), staged));
+      this.write(() => this.putRow(id, value, staged));
     } catch (error) {
       staged?.discard();
       throw error;
@@ -105,7 +113,7 @@ export class SqliteRecords<T> implements Records<T> {
 
   delete(id: string): boolean {
     const existed = this.has(id);
-    if (existed) this.write(() => this.remove(id));
+    if (existed) this.free(() => this.remove(id));
     return existed;
   }
 
@@ -116,7 +124,7 @@ export class SqliteRecords<T> implements Records<T> {
   }
 
   sweep(): void {
-    this.write(() => this.removeExpired());
+    this.free(() => this.removeExpired());
   }
 
   private valueOf(row: Row): T {
@@ -141,12 +149,22 @@ export class SqliteRecords<T> implements Records<T> {
 
   /** Runs in one transaction. */
   private write(action: () => void): void {
-    this.orphans.length = 0;
-    this.store.guard(() => this.store.db.transaction(action).immediate());
+    this.store.guard(() => this.transact(action));
     for (const name of this.orphans) this.store.bodies.remove(name);
   }
 
-  private putRow(id: string, value: string, staged: StagedBody | undefined): void {
+  /** The same for what only deletes: it works on a full disk. */
+  private free(action: () => void): void {
+    this.store.guard(() => this.store.reserve.freeing(() => this.transact(action)));
+    for (const name of this.orphans) this.store.bodies.remove(name);
+  }
+
+  private transact(action: () => void): void {
+    this.orphans.length = 0; // of an attempt that failed
+    this.store.db.transaction(action).immediate();
+  }
+
+  private putRow(id: string, record: T, staged: StagedBody | undefined): void {
     assert(staged === undefined || staged instanceof StagedFile, "a body was staged by this State");
     const nowMs = this.store.clock();
     let old = this.row(id);
@@ -154,7 +172,10 @@ export class SqliteRecords<T> implements Records<T> {
       this.remove(id);
       old = undefined;
     }
-    if (old === undefined) this.makeRoom();
+    const value = JSON.stringify(record);
+    const client = clientOf(record, this.options.heir);
+    this.clients?.set(id, client);
+    if (old === undefined) this.makeRoom(client);
     if (staged !== undefined && old !== undefined && old.body !== null) this.orphans.push(old.body);
     const body = staged === undefined ? (old?.body ?? null) : staged.name;
     const bodyBytes = staged === undefined ? (old?.bodyBytes ?? 0) : staged.blob.size;
@@ -185,13 +206,31 @@ export class SqliteRecords<T> implements Records<T> {
     }
   }
 
-  private makeRoom(): void {
+  /** Drops a record if all places are taken, for one of a client. */
+  private makeRoom(client: string): void {
     if (this.count() < this.options.capacity) return;
     this.removeExpired();
     if (this.count() < this.options.capacity) return;
-    const victim = this.statements.heads.all(this.kind).find(({ id }) => this.mayGo(id));
+    const clients = this.clientsById();
+    const holders = this.statements.heads.all(this.kind).map((head) => {
+      return { item: head, client: clients.get(head.id) ?? "", isFixed: !this.mayGo(head.id) };
+    });
+    const victim = leastWorth<Head | undefined>(
+      [...holders, { item: undefined, client, isFixed: true }],
+      client,
+    );
     if (victim === undefined) throw stateFull();
     this.removeRow(victim);
+  }
+
+  /** Whose the records are. */
+  private clientsById(): ReadonlyMap<string, string> {
+    if (this.options.heir === undefined) return new Map();
+    const { heir } = this.options;
+    this.clients ??= new Map(
+      this.statements.owners.all(this.kind).map(({ id, owner }) => [id, clientOf({ owner }, heir)]),
+    );
+    return this.clients;
   }
 
   private mayGo(id: string): boolean {
@@ -210,17 +249,22 @@ export class SqliteRecords<T> implements Records<T> {
     return totals;
   }
 
-  /** Evicts the oldest bodies above the limit, but never the one just put. */
-  private elideBodies(youngest: string): void {
+  /** Evicts bodies above the limit, but never the one just put. */
+  private elideBodies(id: string): void {
     const bytesMax = this.options.bodyBytesMax ?? 0;
-    let { bytes } = this.totals();
-    if (bytes <= bytesMax) return;
-    for (const { age, id, body, bodyBytes } of this.statements.heads.all(this.kind)) {
-      if (bytes <= bytesMax) return;
-      if (id === youngest || body === null) continue;
-      this.statements.elide.run(age);
-      this.orphans.push(body);
-      bytes -= bodyBytes;
+    if (this.totals().bytes <= bytesMax) return;
+    const clients = this.clientsById();
+    const heads = new Map(
+      this.statements.heads.all(this.kind).flatMap((head) => (head.body === null ? [] : [[head.id, head]])),
+    );
+    const holders = [...heads.values()].map((head) => {
+      return { item: head.id, client: clients.get(head.id) ?? "", size: head.bodyBytes };
+    });
+    for (const victim of bodiesToElide(holders, { id, bytesMax })) {
+      const head = heads.get(victim);
+      if (head === undefined || head.body === null) continue;
+      this.statements.elide.run(head.age);
+      this.orphans.push(head.body);
     }
   }
 }

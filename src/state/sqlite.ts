@@ -7,6 +7,7 @@ import { ServiceError } from "../core/error.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { Clock, Records, RecordsOptions, State } from "../core/state.ts";
 import { BodyFolder } from "./bodies.ts";
+import { reserveAt } from "./reserve.ts";
 import { openStateFile } from "./sqlite-file.ts";
 import { SqliteRecords } from "./sqlite-records.ts";
 
@@ -21,6 +22,7 @@ export interface SqliteOptions {
 export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): State {
   const db = openStateFile(path);
   const bodies = new BodyFolder(`${path}.bodies`);
+  const reserve = reserveAt(`${path}.reserve`);
   reconcile(db, bodies);
   const sets = new Map<string, { sweep(): void }>();
   const guard = <R>(action: () => R): R => {
@@ -33,7 +35,7 @@ export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): Sta
   return {
     records<T>(name: string, options: RecordsOptions<T>): Records<T> {
       assert(!sets.has(name), `the set ${name} is opened once`);
-      const records = new SqliteRecords({ db, bodies, clock, guard }, name, options);
+      const records = new SqliteRecords({ db, bodies, reserve, clock, guard }, name, options);
       sets.set(name, records);
       return records;
     },
@@ -43,6 +45,7 @@ export function sqliteState({ path, clock = Date.now, log }: SqliteOptions): Sta
       }),
     sweep() {
       for (const set of sets.values()) set.sweep();
+      reserve.restore();
     },
     close: () => db.close(),
   };

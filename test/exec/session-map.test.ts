@@ -2,7 +2,6 @@
 
 import { expect, onTestFinished, test } from "bun:test";
 import { asCaller } from "../../src/core/caller.ts";
-import { leastWorth } from "../../src/core/least-worth.ts";
 import { EXEC_SESSIONS_MAX } from "../../src/exec/limits.ts";
 import { SessionMap } from "../../src/exec/session-map.ts";
 
@@ -37,8 +36,4 @@ test("a session that is named later counts as named", async () => {
   await use("alice", "first", false);
   for (let n = 0; n < EXEC_SESSIONS_MAX; n++) await use("bob", `once-${n}`, true);
   expect(closed).toEqual(["once-0"]);
-});
-
-test("without holders nothing goes", () => {
-  expect(leastWorth([])).toBeUndefined();
 });

@@ -74,7 +74,7 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
   });
 
   test("under the state: files are refused, nothing half is kept, and stored responses say so", async () => {
-    const disk = diskOrSay(4 * MB);
+    const disk = diskOrSay(5 * MB); // one of them is kept for deletions
     const server = await startServer(["--state", `sqlite:${join(disk, "state.db")}`]);
     await expectServes(server);
     const filler = join(disk, "filler");
@@ -88,6 +88,7 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "storage_unavailable"]);
     const list = async () => (await (await fetch(`${server.url}/v1/files`)).json()).length;
     expect(await list()).toBe(0);
+    const small: { readonly id: string } = await (await upload(65_536)).json();
     // Fill it to the brim: what is small does not fit either.
     writeFileSync(join(disk, "rest"), Buffer.alloc(0));
     try {
@@ -103,6 +104,10 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     if (stored.status === 200) await stored.body?.cancel();
     else expect([stored.status, (await errorOf(stored)).code]).toEqual([503, "storage_unavailable"]);
     await expectServes(server);
+    // What is full can be freed.
+    expect((await upload(65_536)).status).toBe(503);
+    const deleted = await fetch(`${server.url}/v1/files/${small.id}`, { method: "DELETE" });
+    expect([deleted.status, await list()]).toEqual([200, 0]);
     rmSync(join(disk, "rest"));
     rmSync(filler);
     const accepted = await upload(MB);

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { asCaller } from "../../src/core/caller.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
-import { HeldRuns, STOPPED_FRAME } from "../../src/http/held-runs.ts";
+import { type HeldRun, HeldRuns, STOPPED_FRAME } from "../../src/http/held-runs.ts";
 import type { FrameSource } from "../../src/http/sse.ts";
 import { chatBody, pageApp as testApp } from "../helpers/app.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
@@ -163,6 +163,35 @@ describe("held runs are bounded", () => {
     expect(await next).toBe("äääää");
     expect(await reader.next()).toBeUndefined();
     expect(codeOf(() => runs.find(ID))).toBe("run_not_found");
+  });
+});
+
+describe("held runs are shared fairly", () => {
+  const as = <T>(owner: string, work: () => T): T => asCaller({ client: owner, owner }, work);
+  const id = (n: number): string => `answer-number-${String(n).padStart(4, "0")}`;
+  const finished = (run: HeldRun): void => run.fail("the end");
+
+  test("small runs of one key drop no unread answer of another, and lock no other out", () => {
+    const runs = new HeldRuns({ ...deadlines(), runsMax: 8 });
+    as("b", () => finished(runs.open("the-answer-of-key-b")));
+    for (let n = 0; n < 100; n++) as("a", () => finished(runs.open(id(n))));
+    expect(as("b", () => runs.find("the-answer-of-key-b")).isEnded).toBe(true);
+    expect(codeOf(() => as("a", () => runs.find(id(0))))).toBe("run_not_found");
+    for (let n = 100; n < 107; n++) as("a", () => runs.open(id(n))); // these go on
+    expect(codeOf(() => as("a", () => runs.open(id(200))))).toBe("queue_full");
+    expect(codeOf(() => as("b", () => runs.open(id(300))))).toBeUndefined();
+    expect(codeOf(() => as("b", () => runs.find("the-answer-of-key-b")))).toBeUndefined();
+  });
+
+  test("frames of one key take no room from another's", () => {
+    const runs = new HeldRuns({ ...deadlines(), bytesMax: 1000 });
+    as("b", () => runs.open("the-answer-of-key-b")).fail("b".repeat(100));
+    const endless = as("a", () => runs.open(id(1)));
+    for (let n = 2; n < 20; n++) as("a", () => runs.open(id(n))).fail("a".repeat(300));
+    const { source, send } = feed();
+    void endless.fill(source, noFailure);
+    send("x".repeat(950));
+    expect(as("b", () => runs.find("the-answer-of-key-b")).isWhole).toBe(true);
   });
 });
 
