@@ -47,6 +47,8 @@ export interface EnvironmentOptions {
   readonly installsTorch: boolean;
   readonly signal: AbortSignal;
   readonly log: (line: string) => void;
+  /** Path of uv, null for none; absent: the one on PATH. */
+  readonly uv?: string | null;
 }
 
 /** An environment that is ready. */
@@ -66,7 +68,13 @@ interface BasePython {
   readonly prefix: string;
 }
 
-/** The environment, made if necessary, which can take minutes. Throws a sentence for people. */
+/**
+ * What an environment must be able to do. NumPy's and PyTorch's binary interfaces may not fit, which shows where one hands data to the
+ * other, not at the import.
+ */
+const PROOF = "import numpy, torch, transformers; torch.from_numpy(numpy.zeros(1)).numpy()";
+
+/** The environment, made if necessary, which can take minutes, and proven. Throws a sentence for people. */
 export async function openEnvironment(options: EnvironmentOptions): Promise<PythonEnvironment> {
   const { cacheDir, version, signal, log } = options;
   const base = await basePython(options);
@@ -76,7 +84,12 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Pyth
   rmSync(join(cacheDir, OLD_MODELS), { recursive: true, force: true });
   const folder = join(cacheDir, "convert", `python${release}-${kind}-${version}-${packages}`);
   const environment = { python: join(folder, "bin/python"), folders: [folder, base.prefix] };
-  if (existsSync(folder)) return environment;
+  const flaw = existsSync(folder) ? await flawOf(environment, signal) : undefined;
+  if (existsSync(folder)) {
+    if (flaw === undefined) return environment;
+    log(`the converter's Python environment does not work any more (${flaw}): making it again`);
+    rmSync(folder, { recursive: true, force: true });
+  }
   if (torch === "" && !options.installsTorch)
     throw new Error(
       `the converter needs PyTorch, and ${base.program} has none. Install the system's (Debian and Ubuntu: apt install python3-torch) and name its Python, --python /usr/bin/python3, or let svc convert --install-torch download PyPI's: on Linux with x86-64 its CUDA build, about 3 GB (PIP_EXTRA_INDEX_URL may name an index of CPU builds).`,
@@ -89,12 +102,30 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Pyth
   const partial = `${folder}.${process.pid}`;
   mkdirSync(join(cacheDir, "convert"), { recursive: true });
   try {
-    await install(base, partial, signal);
+    await install(base, partial, options);
     if (!existsSync(folder)) renameSync(partial, folder); // all or nothing
+    await prove(environment, signal);
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }
   return environment;
+}
+
+/** Removes an environment that does not work, and throws why. */
+async function prove(environment: PythonEnvironment, signal: AbortSignal): Promise<void> {
+  const flaw = await flawOf(environment, signal);
+  if (flaw === undefined) return;
+  rmSync(environment.folders[0] ?? "", { recursive: true, force: true });
+  throw new Error(
+    `the converter's Python environment was made, but does not work: ${flaw}. Name another Python with --python, or let svc convert --install-torch download PyTorch.`,
+  );
+}
+
+/** Why an environment does not work; undefined where it does. */
+async function flawOf({ python }: PythonEnvironment, signal: AbortSignal): Promise<string | undefined> {
+  const { code, output } = await run([python, "-c", PROOF], signal).catch(() => ({ code: 1, output: "" }));
+  signal.throwIfAborted();
+  return code === 0 ? undefined : reasonLine(output) || `${python} does not run`;
 }
 
 /** The first candidate with PyTorch; otherwise the first that runs. Throws if none does. */
@@ -122,28 +153,38 @@ async function probe(python: string, signal: AbortSignal): Promise<BasePython> {
   );
 }
 
-/** Makes a virtual environment with the converter's packages in a folder. */
-async function install({ program, torch }: BasePython, folder: string, signal: AbortSignal): Promise<void> {
+/**
+ * Commands that make an environment. uv sees none of the base's packages when it installs: beside the PyTorch of a system it would add a
+ * NumPy that does not fit it. There pip installs, which uv brings, because a system's venv often has none.
+ */
+export function installSteps(
+  { program, torch }: Pick<BasePython, "program" | "torch">,
+  folder: string,
+  uv: string | null,
+): readonly (readonly string[])[] {
   const python = join(folder, "bin/python");
-  const shared = torch === "" ? [] : ["--system-site-packages"];
-  const packages = torch === "" ? ["torch", NUMPY, ...PACKAGES] : PACKAGES;
-  const uv = Bun.which("uv");
-  const steps =
-    uv === null
-      ? [
-          [program, "-m", "venv", ...shared, folder],
-          [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", ...packages],
-        ]
-      : [
-          [uv, "venv", "--quiet", "--python", program, ...shared, folder],
-          [uv, "pip", "install", "--quiet", "--python", python, ...packages],
-        ];
-  for (const step of steps) {
+  const isShared = torch !== "";
+  const shared = isShared ? ["--system-site-packages"] : [];
+  const packages = isShared ? PACKAGES : ["torch", NUMPY, ...PACKAGES];
+  const pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", ...packages];
+  if (uv === null) return [[program, "-m", "venv", ...shared, folder], pip];
+  const seed = isShared ? ["--seed"] : [];
+  const made = [uv, "venv", "--quiet", ...seed, "--python", program, ...shared, folder];
+  return [made, isShared ? pip : [uv, "pip", "install", "--quiet", "--python", python, ...packages]];
+}
+
+/** Makes a virtual environment with the converter's packages in a folder. */
+async function install(
+  base: BasePython,
+  folder: string,
+  { signal, uv = Bun.which("uv") }: EnvironmentOptions,
+): Promise<void> {
+  for (const step of installSteps(base, folder, uv)) {
     const { code, output } = await run(step, signal);
     signal.throwIfAborted();
     if (code !== 0)
       throw new Error(
-        `the converter's Python environment could not be made (${step.slice(1, 4).join(" ")}): ${lastLine(output)}`,
+        `the converter's Python environment could not be made (${step.slice(1, 4).join(" ")}): ${reasonLine(output)}`,
       );
   }
 }
@@ -164,12 +205,13 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<{ code
   return { code, output: (out + err).slice(-CONVERT_OUTPUT_CHARS) };
 }
 
-/** The last line that says something. */
-export function lastLine(output: string): string {
-  return (
-    output
-      .trim()
-      .split(/[\r\n]+/)
-      .at(-1) ?? ""
-  );
+/** A line of a progress bar, and what pip says of itself. */
+const NOISE = /\d{1,3}%\||^\[notice\]|^\s*$/;
+/** The last line of a Python traceback. */
+const RAISED = /^[\w.]+(?:Error|Exception|Interrupt|Exit)\b/;
+
+/** The line that says why a program failed: the last exception, else the last line that is no progress. */
+export function reasonLine(output: string): string {
+  const lines = output.split(/[\r\n]+/).filter((line) => !NOISE.test(line));
+  return (lines.findLast((line) => RAISED.test(line)) ?? lines.at(-1) ?? "").trim();
 }

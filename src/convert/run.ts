@@ -4,7 +4,7 @@
 import { lchownSync, lstatSync, readdirSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Sandbox } from "../sandbox/types.ts";
-import { lastLine, type PythonEnvironment } from "./environment.ts";
+import { reasonLine, type PythonEnvironment } from "./environment.ts";
 import { readableFiles } from "./folder.ts";
 import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
 import { type ConverterScripts, STARTER } from "./scripts.ts";
@@ -75,7 +75,7 @@ export async function convert(
     signal.removeEventListener("abort", stop);
     signal.throwIfAborted();
     if (code !== 0)
-      throw new Error(limit === undefined ? lastLine(said) : `it took more ${limit} than it may`);
+      throw new Error(limit === undefined ? reasonLine(said) : `it took more ${limit} than it may`);
     if (lstatSync(made, { throwIfNoEntry: false })?.isFile() !== true)
       throw new Error("the converter has written no file");
     if (workdir.uid !== undefined) lchownSync(made, process.getuid?.() ?? 0, process.getgid?.() ?? 0);

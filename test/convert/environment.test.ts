@@ -1,12 +1,12 @@
 // Conversion of safetensors as far as it needs no Python: the archive of scripts, architectures, refusals.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unknownArchitecture } from "../../src/convert/architectures.ts";
 import { convertedBytes } from "../../src/convert/estimate.ts";
 import { writtenPercent } from "../../src/convert/run.ts";
-import { openEnvironment } from "../../src/convert/environment.ts";
+import { installSteps, openEnvironment, reasonLine } from "../../src/convert/environment.ts";
 import { readConverter, STARTER, unpackConverter } from "../../src/convert/scripts.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
@@ -21,6 +21,26 @@ function fakePython(release: string, torch: string): string {
   return program;
 }
 
+/**
+ * A Python with PyTorch that makes environments. Theirs prove themselves while `works` exists in its folder, and say otherwise why
+ * not, as Debian's PyTorch does beside a newer NumPy. `made` counts them.
+ */
+function makingPython(): { program: string; works: string; made: () => number } {
+  const folder = tempDir();
+  const works = join(folder, "works");
+  const program = join(folder, "python");
+  const inner = `#!/bin/sh\ncase "$1" in -m) exit 0;; esac\n[ -e '${works}' ] && exit 0\nprintf 'Traceback\\nRuntimeError: Numpy is not available\\n  0%%|   | 0/9\\n' >&2\nexit 1\n`;
+  writeFileSync(join(folder, "inner"), inner);
+  writeFileSync(
+    program,
+    `#!/bin/sh\ncase "$2" in *_base_executable*) echo "$0";;\nvenv) echo x >> '${folder}/made'; mkdir -p "$4/bin"; cp '${folder}/inner' "$4/bin/python"; chmod +x "$4/bin/python";;\n*) printf '3.12\\n2.4.0\\n/usr\\n';; esac\n`,
+  );
+  chmodSync(program, 0o755);
+  const count = (): number =>
+    existsSync(join(folder, "made")) ? readFileSync(join(folder, "made"), "utf8").split("x").length - 1 : 0;
+  return { program, works, made: count };
+}
+
 function open(python: string, cacheDir = tempDir()): Promise<string> {
   const signal = new AbortController().signal;
   const options = {
@@ -30,6 +50,7 @@ function open(python: string, cacheDir = tempDir()): Promise<string> {
     installsTorch: false,
     signal,
     log: () => {},
+    uv: null,
   };
   return openEnvironment(options).then(
     (environment) => environment.python,
@@ -118,6 +139,63 @@ describe("the Python environment", () => {
     const said = await open(fakePython("3.12", ""));
     for (const words of ["needs PyTorch", "python3-torch", "--install-torch", "about 3 GB"])
       expect(said).toContain(words);
+  });
+
+  test("is proven before it is used, made again when it fails, and removed with the reason when that fails too", async () => {
+    const { program, works, made } = makingPython();
+    const cacheDir = tempDir();
+    writeFileSync(works, "");
+    const python = await open(program, cacheDir);
+    expect([existsSync(python), made()]).toEqual([true, 1]);
+    expect([await open(program, cacheDir), made()]).toEqual([python, 1]);
+    rmSync(works);
+    const said = await open(program, cacheDir);
+    expect(said).toContain("does not work: RuntimeError: Numpy is not available");
+    expect([existsSync(python), made()]).toEqual([false, 2]);
+    writeFileSync(works, "");
+    expect([await open(program, cacheDir), made()]).toEqual([python, 3]);
+  });
+
+  test("pip installs beside the PyTorch of a system, whose packages uv does not see", () => {
+    const system = { program: "/usr/bin/python3", torch: "1.13.1" };
+    const [venv, install] = installSteps(system, "/env", "/bin/uv");
+    expect(venv).toEqual([
+      "/bin/uv",
+      "venv",
+      "--quiet",
+      "--seed",
+      "--python",
+      system.program,
+      "--system-site-packages",
+      "/env",
+    ]);
+    expect(install?.slice(0, 4)).toEqual(["/env/bin/python", "-m", "pip", "install"]);
+    expect(install?.some((word) => word.startsWith("numpy"))).toBe(false);
+    const own = installSteps({ ...system, torch: "" }, "/env", "/bin/uv")[1];
+    expect(own).toEqual(expect.arrayContaining(["/bin/uv", "pip", "torch", "numpy~=2.2.6"]));
+    expect(installSteps(system, "/env", null)[0]).toEqual([
+      system.program,
+      "-m",
+      "venv",
+      "--system-site-packages",
+      "/env",
+    ]);
+  });
+
+  test.each([
+    [
+      "Traceback\n  File x\nRuntimeError: Numpy is not available\nWriting:   0%|    | 0.00/90.3M [00:00<?]\n",
+      "RuntimeError: Numpy is not available",
+    ],
+    [
+      "ERROR: No matching distribution\n[notice] A new release of pip is available\n",
+      "ERROR: No matching distribution",
+    ],
+    ["torch.cuda.OutOfMemoryError: no memory\nAborted\n", "torch.cuda.OutOfMemoryError: no memory"],
+    ["\rWriting:  45%|####  | 1.21G/2.68G\r", ""],
+    ["", ""],
+  ])("the reason in %j", (output, reason) => {
+    expect(reasonLine(output)).toBe(reason);
   });
 
   test("is not left half-made, and models of an old place are deleted", async () => {
