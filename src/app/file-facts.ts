@@ -9,6 +9,7 @@ import type { GgufHeader } from "../core/gguf.ts";
 import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { ggufFacts } from "../core/gguf-facts.ts";
 import { partPaths } from "../core/model-files.ts";
+import type { Modality } from "../core/message.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
 import { memoryEstimate } from "../engine/memory-fit.ts";
 import { modelOnDisk, withCompanions } from "./model-files.ts";
@@ -37,9 +38,8 @@ export function fileFacts(
   const path = modelOnDisk(model);
   if (path === undefined) return undefined;
   const parts = modelParts(path);
-  const { architecture, license, quantization, contextTokens, parameters, hasChatTemplate } = ggufFacts(
-    parts.map(({ header }) => header),
-  );
+  const facts = ggufFacts(parts.map(({ header }) => header));
+  const { architecture, license, quantization, contextTokens, parameters, hasChatTemplate } = facts;
   const isConfigured = templateFile(model, settings) !== undefined;
   const chatTemplate = isConfigured ? "settings" : hasChatTemplate ? "file" : "none";
   const sizeBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -62,7 +62,22 @@ export function fileFacts(
   );
   const memoryBytes = memoryEstimate(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
   const ofFile = { architecture, license, quantization, contextTokens, parameters, chatTemplate } as const;
-  return { ...ofFile, sizeBytes, memoryBytes };
+  const card = { ...facts.card, modalities: projectorModalities(entry.format.mmproj) };
+  return { ...ofFile, sizeBytes, memoryBytes, card };
+}
+
+/** What a projector takes, by its header; nothing where it cannot be read: the load will say why. */
+function projectorModalities(file: string | undefined): readonly Modality[] {
+  if (file === undefined) return [];
+  try {
+    const { fields } = readGgufHeader(file);
+    const says = (key: string): boolean => fields.get(key)?.raw[0] === 1;
+    const isAudio = says("clip.has_audio_encoder");
+    const isImage = says("clip.has_vision_encoder") || !isAudio;
+    return [...(isImage ? ["image" as const] : []), ...(isAudio ? ["audio" as const] : [])];
+  } catch {
+    return [];
+  }
 }
 
 /** The facts of an entry's file, read once; undefined where they cannot be read. Does not delay other work of the server. */

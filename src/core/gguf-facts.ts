@@ -6,9 +6,11 @@ import {
   type GgufHeader,
   type TensorInfo,
   arrayLength,
+  numberOf,
   textOf,
   unsigned,
 } from "./gguf.ts";
+import type { TextAbilities } from "./model-info.ts";
 import { fileTypeOfNumber } from "./quantization.ts";
 
 /** Number of a tensor type (ggml.h: enum ggml_type) → name, elements of a block, bytes of a block (ggml-common.h). */
@@ -67,6 +69,56 @@ export interface GgufFacts {
   readonly contextTokens: number | undefined;
   readonly parameters: number;
   readonly hasChatTemplate: boolean;
+  readonly card: GgufCard;
+}
+
+/** What a header says on cards, before the model is loaded. */
+export interface GgufCard {
+  /** Plain values of `general.…` and of the architecture's fields. */
+  readonly metadata: Readonly<Record<string, string | number | boolean>>;
+  readonly abilities: TextAbilities;
+}
+
+/** Longest value and most values of a card. */
+const CARD_TEXT_CHARS_MAX = 300;
+const CARD_VALUES_MAX = 128;
+/** Architectures that embed texts and generate none. */
+const EMBEDDERS = /bert|embed|t5encoder/;
+/** Words of a chat template that lets its model think. */
+const THINKING = /enable_thinking|reasoning_content|<think>|thinking/;
+/** Pooling of rerankers (llama.h: LLAMA_POOLING_TYPE_RANK). */
+const RANKS = 4;
+
+function cardOf(fields: ReadonlyMap<string, Field>, architecture: string | undefined): GgufCard {
+  const value = (key: string): string | number | boolean | undefined => {
+    const field = fields.get(key);
+    if (field === undefined) return undefined;
+    if (field.type === FIELD.bool) return field.raw[0] === 1;
+    return textOf(field) ?? numberOf(field);
+  };
+  const told = [...fields.keys()].filter(
+    (key) => key.startsWith("general.") || key.startsWith(`${architecture}.`),
+  );
+  const metadata = told.slice(0, CARD_VALUES_MAX).flatMap((key) => {
+    const one = value(key);
+    const isShort = typeof one !== "string" || one.length <= CARD_TEXT_CHARS_MAX;
+    return one === undefined || !isShort ? [] : [[key, one] as const];
+  });
+  const pooling = Number(value(`${architecture}.pooling_type`) ?? 0);
+  const isEmbedder =
+    EMBEDDERS.test(architecture ?? "") || pooling > 0 || value(`${architecture}.attention.causal`) === false;
+  const template = value("tokenizer.chat_template");
+  const gaps = ["tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id"];
+  return {
+    metadata: Object.fromEntries(metadata),
+    abilities: {
+      generates: !isEmbedder,
+      embeds: isEmbedder && pooling !== RANKS,
+      thinks: !isEmbedder && typeof template === "string" && THINKING.test(template),
+      fillsGaps: !isEmbedder && gaps.some((key) => fields.has(key)),
+      ...(template === undefined ? { isBase: true as const } : {}),
+    },
+  };
 }
 
 /** Tensors of one type. */
@@ -96,6 +148,7 @@ export function ggufFacts(headers: readonly GgufHeader[]): GgufFacts {
     quantization: type === undefined ? undefined : (fileTypeOfNumber(type) ?? OTHER_FILE_TYPES[type]),
     contextTokens: number(`${architecture}.context_length`),
     hasChatTemplate: fields.has("tokenizer.chat_template"),
+    card: cardOf(fields, architecture),
     parameters: headers.flatMap(tensorsOf).reduce((sum, { shape }) => sum + elementsOf(shape), 0),
   };
 }

@@ -26,6 +26,16 @@ export interface ModelFileFacts {
   readonly sizeBytes: number;
   /** Estimated memory of the loaded model. */
   readonly memoryBytes: number;
+  /** What its header says on cards of Ollama's dialect. */
+  readonly card?: FileCard;
+}
+
+/** What a file says of a text model before it is loaded. */
+export interface FileCard {
+  /** Plain values of the header: `general.basename`, `qwen3.embedding_length`. */
+  readonly metadata: Readonly<Record<string, string | number | boolean>>;
+  readonly abilities: TextAbilities;
+  readonly modalities: readonly Modality[];
 }
 
 /** Public facts of a served model. */

@@ -327,6 +327,51 @@ describe("models", () => {
     expect(showBody(NEW)).toMatchObject({ model_info: {}, capabilities: [] });
   });
 
+  test("that generate do not count as embedding models", () => {
+    const both = { ...LOADED, abilities: { ...LOADED.abilities, embeds: true } } as const;
+    expect(showBody(both).capabilities).not.toContain("embedding");
+    const embedder = { generates: false, embeds: true, fillsGaps: false, thinks: false };
+    expect(showBody({ ...LOADED, abilities: embedder, modalities: [] }).capabilities).toEqual(["embedding"]);
+  });
+
+  test("are described by their files before they are loaded", () => {
+    const card = {
+      metadata: { "general.basename": "Qwen3", "general.size_label": "600M", "qwen3.embedding_length": 1024 },
+      abilities: { generates: true, embeds: false, fillsGaps: true, thinks: true },
+      modalities: ["image"],
+    } as const;
+    const facts = {
+      architecture: "qwen3",
+      license: undefined,
+      quantization: "Q8_0",
+      contextTokens: 40_960,
+      parameters: 596_049_920,
+      chatTemplate: "file",
+      sizeBytes: 7,
+      memoryBytes: 8,
+      card,
+    } as const;
+    expect(showBody({ ...NEW, facts })).toMatchObject({
+      details: { family: "qwen3", parameter_size: "600M", quantization_level: "Q8_0" },
+      model_info: {
+        ...card.metadata,
+        "general.architecture": "qwen3",
+        "general.parameter_count": 596_049_920,
+      },
+      capabilities: ["completion", "tools", "thinking", "vision", "insert"],
+    });
+    expect(tagsBody([{ ...NEW, facts }]).models[0]).toMatchObject({ size: 7, details: { family: "qwen3" } });
+    const sizeOf = (parameters: number) =>
+      showBody({ ...NEW, facts: { ...facts, parameters, card: { ...card, metadata: {} } } }).details
+        .parameter_size;
+    expect([134_515_008, 4_022_468_096, 30_532_122_624, 3_900].map(sizeOf)).toEqual([
+      "135M",
+      "4B",
+      "31B",
+      "3.9K",
+    ]);
+  });
+
   test("that stay loaded have a date in the far future", () => {
     const [stays, leaves] = psBody([
       { model: LOADED, expiresMs: Infinity },

@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
 import { rfc3339 } from "../../core/time.ts";
 import { textDigest } from "../../core/digest.ts";
-import type { ModelInfo } from "../../core/model-info.ts";
+import type { ModelFileFacts, ModelInfo } from "../../core/model-info.ts";
 import { checker } from "../shared/check.ts";
 import { OllamaShowRequest } from "./schema.ts";
 
@@ -14,14 +14,12 @@ const OllamaDetails = Type.Object(
   {
     parent_model: Type.String({ description: "Base model of an adapter." }),
     format: Type.String(),
-    family: Type.String({ description: "Architecture; empty until the model has been loaded." }),
+    family: Type.String({ description: "Architecture." }),
     families: Type.Array(Type.String()),
     parameter_size: Type.String({
-      description: "For example `0.6B`; empty until the model has been loaded.",
+      description: "For example `0.6B`: as the file names it, else by its number of parameters.",
     }),
-    quantization_level: Type.String({
-      description: "For example `Q4_K_M`; empty until the model has been loaded.",
-    }),
+    quantization_level: Type.String({ description: "For example `Q4_K_M`." }),
   },
   { $id: "OllamaDetails" },
 );
@@ -30,7 +28,7 @@ type OllamaDetails = Static<typeof OllamaDetails>;
 const cardProperties = {
   name: Type.String({ description: "Value for `model` in requests." }),
   model: Type.String(),
-  size: count("Bytes of the weights; 0 until the model has been loaded."),
+  size: count("Bytes of the weights; 0 for a model of another server."),
   digest: Type.String({ description: "SHA-256 of the name; unique per model, but not a hash of a file." }),
   details: OllamaDetails,
 };
@@ -69,11 +67,13 @@ const Capability = Type.Union(CAPABILITIES.map((name) => Type.Literal(name)));
 export const OllamaShowResponse = Type.Object(
   {
     details: OllamaDetails,
-    model_info: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
+    model_info: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
       description:
-        "`general.architecture`, and `{architecture}.context_length` as configured on this server.",
+        "Values of the file's header, `general.parameter_count`, and `{architecture}.context_length`: as configured on this server once the model has been loaded.",
     }),
-    capabilities: Type.Array(Capability, { description: "Empty until the model has been loaded." }),
+    capabilities: Type.Array(Capability, {
+      description: "Until the model has been loaded, what its file tells of them.",
+    }),
     parameters: Type.String({ description: "Options of the model, one per line: `num_ctx`." }),
     template: Type.String({ description: "Always empty." }),
     modified_at: Type.String({ description: "ISO 8601." }),
@@ -110,8 +110,13 @@ export function parseOllamaShow(json: Readonly<Record<string, unknown>>): string
   return model ?? name ?? "default";
 }
 
+/** A model with the facts of its file, where it has one on this machine. */
+export interface FiledModel extends Omit<ModelInfo, "file"> {
+  readonly facts?: ModelFileFacts | undefined;
+}
+
 /** The body of /api/tags. */
-export function tagsBody(models: readonly ModelInfo[]): OllamaTagsResponse {
+export function tagsBody(models: readonly FiledModel[]): OllamaTagsResponse {
   return {
     models: models.map((model) => ({ ...cardOf(model), modified_at: isoOf(model.created * 1000) })),
   };
@@ -119,7 +124,7 @@ export function tagsBody(models: readonly ModelInfo[]): OllamaTagsResponse {
 
 /** A loaded model, and the time at which it is unloaded if it stays idle, Unix milliseconds; Infinity: never. */
 export interface RunningModel {
-  readonly model: ModelInfo;
+  readonly model: FiledModel;
   readonly expiresMs: number;
 }
 
@@ -136,13 +141,14 @@ export function psBody(running: readonly RunningModel[]): OllamaPsResponse {
 }
 
 /** The body of /api/show. */
-export function showBody(model: ModelInfo): OllamaShowResponse {
-  const { contextTokens, weights } = model;
-  const architecture = weights?.architecture;
+export function showBody(model: FiledModel): OllamaShowResponse {
+  const { contextTokens, weights, facts } = model;
+  const architecture = weights?.architecture ?? facts?.architecture;
   return {
     details: detailsOf(model),
     model_info: {
-      ...defined({ "general.architecture": architecture }),
+      ...facts?.card?.metadata,
+      ...defined({ "general.architecture": architecture, "general.parameter_count": facts?.parameters }),
       ...(contextTokens === undefined
         ? {}
         : { [`${architecture ?? "model"}.context_length`]: contextTokens }),
@@ -161,35 +167,47 @@ function isoOf(ms: number): string {
   return rfc3339(ms / 1000);
 }
 
-function cardOf(model: ModelInfo) {
-  const { id, weights } = model;
+function cardOf(model: FiledModel) {
+  const { id, weights, facts } = model;
   return {
     name: id,
     model: id,
-    size: weights?.sizeBytes ?? 0,
+    size: facts?.sizeBytes ?? weights?.sizeBytes ?? 0,
     digest: textDigest(id),
     details: detailsOf(model),
   };
 }
 
-function detailsOf({ parent, weights }: ModelInfo): OllamaDetails {
-  const family = weights?.architecture ?? "";
+function detailsOf({ parent, weights, facts }: FiledModel): OllamaDetails {
+  const family = weights?.architecture ?? facts?.architecture ?? "";
+  const described = sizesOf(weights?.description ?? "");
   return {
     parent_model: parent ?? "",
     format: "gguf",
     family,
     families: family === "" ? [] : [family],
-    ...sizesOf(weights?.description ?? ""),
+    parameter_size: facts === undefined ? described.parameter_size : sizeLabel(facts),
+    quantization_level: facts?.quantization ?? described.quantization_level,
   };
+}
+
+/** The size that the file names, else its number of parameters in the usual form. */
+function sizeLabel({ parameters, card }: ModelFileFacts): string {
+  const named = card?.metadata["general.size_label"];
+  if (typeof named === "string" && named !== "") return named;
+  const [unit, letter] = parameters >= 1e9 ? [1e9, "B"] : parameters >= 1e6 ? [1e6, "M"] : [1e3, "K"];
+  const size = parameters / unit;
+  return `${size < 10 ? Number(size.toFixed(1)) : Math.round(size)}${letter}`;
 }
 
 /** llama.cpp describes a model as `qwen3 0.6B Q4_K - Medium`. */
 function sizesOf(description: string): Pick<OllamaDetails, "parameter_size" | "quantization_level"> {
-  const [, size = "", type = ""] = /(\S+[BMKT]) (\S.*)$/.exec(description) ?? [];
+  const [, size = "", type = ""] = /([\d.]\S*[BMKT]) (\S.*)$/.exec(description) ?? [];
   return { parameter_size: size, quantization_level: type.replace(/ - ([SML]).*$/, "_$1") };
 }
 
-function capabilitiesOf({ abilities, modalities = [] }: ModelInfo): Capability[] {
+function capabilitiesOf({ facts, ...model }: FiledModel): Capability[] {
+  const { abilities = facts?.card?.abilities, modalities = facts?.card?.modalities ?? [] } = model;
   if (abilities === undefined) return [];
   const { generates, embeds, fillsGaps, thinks, isBase } = abilities;
   const able: Readonly<Record<Capability, boolean>> = {
@@ -199,7 +217,7 @@ function capabilitiesOf({ abilities, modalities = [] }: ModelInfo): Capability[]
     vision: modalities.includes("image"),
     audio: modalities.includes("audio"),
     insert: fillsGaps,
-    embedding: embeds,
+    embedding: embeds && !generates, // clients leave models with both out of their lists of chat models
   };
   return CAPABILITIES.filter((name) => able[name]);
 }

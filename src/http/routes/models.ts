@@ -324,7 +324,7 @@ async function modelCards({ models, toolCounts, aliases }: HttpDeps): Promise<re
   const all = models();
   const assistants = aliases?.assistants() ?? [];
   const cards = new Map<string, ModelObject>();
-  for (const model of all) cards.set(model.id, { ...modelCard(model), ...fileCard(await model.file?.()) });
+  for (const model of all) cards.set(model.id, fullCard(model, await model.file?.()));
   const cardOfModel = (model: ModelInfo): ModelObject => cards.get(model.id) ?? modelCard(model);
   return [
     ...all.map((model) => ({
@@ -364,8 +364,13 @@ function capabilitiesOf(
     vision: modalities.includes("image"),
     audio: modalities.includes("audio"),
     reasoning: thinks,
-    embeddings: embeds,
+    embeddings: embeds && !generates, // as in Ollama's cards: clients sort chat models out by it
   };
+}
+
+/** A card with what the file says: of abilities only until the model is loaded. */
+function fullCard(model: ModelInfo, file: ModelFileFacts | undefined): ModelObject {
+  return { ...modelCard({ ...file?.card, ...model }), ...fileCard(file) };
 }
 
 function fileCard(file: ModelFileFacts | undefined): Partial<ModelObject> {

@@ -1,8 +1,11 @@
 // Ollama's routes about models and the server: /api/tags, /api/show, /api/ps, /api/version.
 
 import { Elysia } from "elysia";
+import { assert } from "../../core/assert.ts";
+import type { ModelInfo } from "../../core/model-info.ts";
 import { VERSION } from "../../core/version.ts";
 import {
+  type FiledModel,
   OllamaPsResponse,
   OllamaShowResponse,
   OllamaTagsResponse,
@@ -24,8 +27,8 @@ const TAGS = ["Ollama"];
 /** Model routes of Ollama's dialect. */
 export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
   const textModels = () => deps.models().filter(({ kind }) => kind === "text");
-  const running = () =>
-    textModels()
+  const running = async () =>
+    (await filed(textModels()))
       .filter(({ status, parent }) => status === "loaded" && parent === undefined)
       .map((model) => ({
         model,
@@ -33,7 +36,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
       }));
   return new Elysia()
     .use(ollamaPullRoutes(deps, components))
-    .get("/api/tags", () => Response.json(tagsBody(textModels())), {
+    .get("/api/tags", async () => Response.json(tagsBody(await filed(textModels()))), {
       detail: {
         operationId: "ollama_tags",
         tags: TAGS,
@@ -51,7 +54,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("Details of the model.", OllamaShowResponse),
       },
     })
-    .get("/api/ps", () => Response.json(psBody(running())), {
+    .get("/api/ps", async () => Response.json(psBody(await running())), {
       detail: {
         operationId: "ollama_ps",
         tags: TAGS,
@@ -71,5 +74,12 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function describeValue(deps: HttpDeps, request: Request) {
   const name = parseOllamaShow(await readOllama(deps, request, true));
-  return showBody(modelOf(deps, name));
+  const [model] = await filed([modelOf(deps, name)]);
+  assert(model !== undefined, "one model gives one card");
+  return showBody(model);
+}
+
+/** Models with the facts of their files. */
+function filed(models: readonly ModelInfo[]): Promise<readonly FiledModel[]> {
+  return Promise.all(models.map(async ({ file, ...model }) => ({ ...model, facts: await file?.() })));
 }
