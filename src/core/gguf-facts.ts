@@ -114,6 +114,7 @@ function cardOf(fields: ReadonlyMap<string, Field>, architecture: string | undef
     abilities: {
       generates: !isEmbedder,
       embeds: isEmbedder && pooling !== RANKS,
+      ranks: pooling === RANKS,
       thinks: !isEmbedder && typeof template === "string" && THINKING.test(template),
       fillsGaps: !isEmbedder && gaps.some((key) => fields.has(key)),
       ...(template === undefined ? { isBase: true as const } : {}),

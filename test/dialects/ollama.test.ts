@@ -330,14 +330,14 @@ describe("models", () => {
   test("that generate do not count as embedding models", () => {
     const both = { ...LOADED, abilities: { ...LOADED.abilities, embeds: true } } as const;
     expect(showBody(both).capabilities).not.toContain("embedding");
-    const embedder = { generates: false, embeds: true, fillsGaps: false, thinks: false };
+    const embedder = { generates: false, embeds: true, ranks: false, fillsGaps: false, thinks: false };
     expect(showBody({ ...LOADED, abilities: embedder, modalities: [] }).capabilities).toEqual(["embedding"]);
   });
 
   test("are described by their files before they are loaded", () => {
     const card = {
       metadata: { "general.basename": "Qwen3", "general.size_label": "600M", "qwen3.embedding_length": 1024 },
-      abilities: { generates: true, embeds: false, fillsGaps: true, thinks: true },
+      abilities: { generates: true, embeds: false, ranks: false, fillsGaps: true, thinks: true },
       modalities: ["image"],
     } as const;
     const facts = {
