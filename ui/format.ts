@@ -50,14 +50,3 @@ function fixed(value: number, digits: number): string {
     useGrouping: false,
   });
 }
-
-/** Invisible characters and characters that reorder text: controls, format characters, fillers. */
-const INVISIBLE = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
-
-/** A text for approval, with invisible characters replaced by their code points. */
-export function revealed(text: string): string {
-  return text.replace(INVISIBLE, (character) => {
-    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
-    return `⟨U+${code.padStart(4, "0")}⟩`;
-  });
-}

@@ -1,5 +1,22 @@
-/** Control characters, changes of direction, tags. Joiners stay: some scripts need them. */
-const INVISIBLE = /[^\P{Cc}\n\t]|[\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
+// Text of third parties without what its reader would not see. Pure.
+
+/** What a reader does not see, or what reorders what is seen: controls, format characters, fillers, selectors, tags. */
+const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+/** A text for approval, with invisible characters replaced by their code points. */
+export function revealed(text: string): string {
+  return text.replace(UNSEEN, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
+    return `⟨U+${code.padStart(4, "0")}⟩`;
+  });
+}
+
+/** The same, but for what is part of the spelling of some scripts and of emoji, and for signs that a font or a later Unicode has. */
+const NEVER_SPELLED =
+  /[^\P{Cc}\n\t]|(?![\u200C\u200D\uFE0F])[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+/** Joiners that join nothing, and emoji selectors that select nothing. */
+const MISPLACED =
+  /(?<!\p{Emoji})\uFE0F|(?<![\p{L}\p{M}\p{S}\uFE0F])[\u200C\u200D]|[\u200C\u200D](?![\p{L}\p{M}\p{S}])/gu;
 
 /** Characters of a third party's words in a line for a terminal or a log. */
 const LINE_CHARS_MAX = 200;
@@ -13,7 +30,8 @@ export function visibleLine(text: string, charsMax = LINE_CHARS_MAX): string {
 /** Third-party text without invisible characters, trailing blanks, and more than one empty line in a row. */
 export function visibleText(text: string): string {
   return text
-    .replace(INVISIBLE, "")
+    .replace(NEVER_SPELLED, "")
+    .replace(MISPLACED, "")
     .replace(/[^\S\n]+$/gm, "")
     .replace(/\n{3,}/g, "\n\n")
     .trim();

@@ -58,6 +58,22 @@ test("invisible characters are dropped except joiners; empty lines are limited",
   expect(articleOf(hidden).text).toBe("abc\u200Dd\n\ne");
 });
 
+test.each([
+  ["a mark of Arabic", "a\u061Cb", "ab"],
+  ["fillers of Hangul", "a\u115F\u1160b\u3164\uFFA0c", "abc"],
+  ["selectors and tags that carry bytes", "a\uFE00\uFE01\u{E0100}\u{E01EF}b\u{E0041}", "ab"],
+  ["a selector after no emoji", "x\uFE0Fy", "xy"],
+  ["joiners in a row", "a\u200D\u200C\u200Db", "ab"],
+  ["soft hyphens and word joiners", "a\u00ADb\u2060c", "abc"],
+])("%s are dropped", (_what, hidden, text) => {
+  expect(articleOf(`<html><body><p>${hidden}</p></body></html>`).text).toBe(text);
+});
+
+test.each(["👩\u200D❤\uFE0F\u200D👩 1\uFE0F⃣", "می\u200Cخواهم", "क्\u200Dष", "שלום", "한국어", "größe"])(
+  "%s is spelled as it was",
+  (text) => expect(articleOf(`<html><body><p>${text}</p></body></html>`).text).toBe(text),
+);
+
 describe("crafted pages", () => {
   test.each([
     ["deeper than the limit", `<html><body>${"<div>".repeat(ARTICLE_DEPTH_MAX + 50)}core`],

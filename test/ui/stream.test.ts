@@ -1,6 +1,6 @@
 // Streamed answers: bytes → events → the shown answer.
 
-import { revealed } from "../../ui/format.ts";
+import { revealed } from "../../src/core/visible-text.ts";
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

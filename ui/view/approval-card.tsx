@@ -6,7 +6,7 @@ import { messageOf } from "../api/client.ts";
 import { answerApproval } from "../state/chat.ts";
 import type { Approval, AssistantMessage, Conversation } from "../state/conversation.ts";
 import { notify } from "../state/toasts.ts";
-import { revealed } from "../format.ts";
+import { revealed } from "../../src/core/visible-text.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { Icon } from "./icon.tsx";
 import { t } from "../texts/texts.ts";

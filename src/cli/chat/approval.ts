@@ -1,7 +1,8 @@
 // Prompts the user to approve an action of a tool.
 
 import type { AgentEvent, Decision } from "../../core/agent.ts";
-import { firstLines, type Paint, revealed } from "./style.ts";
+import { revealed } from "../../core/visible-text.ts";
+import { firstLines, type Paint } from "./style.ts";
 
 export type ApprovalRequired = Extract<AgentEvent, { readonly type: "approval_required" }>;
 

@@ -48,17 +48,6 @@ export function harmless(text: string): string {
   return text.replace(STEERING, "");
 }
 
-/** Invisible or reordering characters: controls, format characters, fillers. */
-const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
-
-/** A text to approve: invisible characters are shown by code point. */
-export function revealed(text: string): string {
-  return text.replace(UNSEEN, (character) => {
-    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
-    return `⟨U+${code.padStart(4, "0")}⟩`;
-  });
-}
-
 /** The first lines of a text, and the number of the others. */
 export function firstLines(text: string, max: number): readonly string[] {
   const lines = text.trimEnd().split("\n");
