@@ -64,9 +64,18 @@ export function openNative(
   return native;
 }
 
-/** The runtime cannot call libraries where it could not reserve executable memory at its start. */
+/**
+ * The runtime cannot call libraries where it could not reserve executable memory at its start, and the loader cannot map them from a file
+ * system that is mounted noexec.
+ */
 function explained(error: unknown): unknown {
-  if (!(error instanceof Error) || !error.message.includes("requires the JIT")) return error;
+  if (!(error instanceof Error)) return error;
+  if (error.message.includes("failed to map segment")) {
+    const why =
+      "the file system of svc's cache is mounted noexec; set XDG_CACHE_HOME to a folder on another one";
+    return new Error(`libraries cannot be loaded: ${why}`, { cause: error });
+  }
+  if (!error.message.includes("requires the JIT")) return error;
   const why = "memory is short or limited (ulimit -d, -v), or writable executable memory is forbidden";
   return new Error(`native code cannot be called: ${why}`, { cause: error });
 }

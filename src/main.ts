@@ -3,6 +3,8 @@
 import { parseArgs } from "./cli/args.ts";
 import { EXIT } from "./cli/invocation.ts";
 import { execute } from "./commands/execute.ts";
+import { bypassLoopback } from "./config/proxy.ts";
+import { StartError } from "./core/start-error.ts";
 
 /** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
@@ -24,6 +26,19 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(EXIT.ok);
 });
 
+bypassLoopback(process.env);
+
 const host = { environment: process.env, complain: (line: string) => console.error(line), untilSignal };
 
-void execute(parseArgs(process.argv.slice(2)), host).then((code) => process.exit(code));
+/** Runs the command; a reason that the operator can remove is a sentence, not a stack. */
+async function run(): Promise<number> {
+  try {
+    return await execute(parseArgs(process.argv.slice(2)), host);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    host.complain(`svc: ${error.message}`);
+    return EXIT.failure;
+  }
+}
+
+void run().then((code) => process.exit(code));

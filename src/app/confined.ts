@@ -1,8 +1,8 @@
 // Sandbox of programs that read a file of other people: no network, system files alone.
 
-import { homedir } from "node:os";
 import { processEnvironment } from "../config/sources.ts";
 import { ownCommand } from "../core/own-command.ts";
+import { NO_HOME, userHome } from "../core/user-home.ts";
 import { openSandbox, type SandboxOptions } from "../sandbox/sandbox.ts";
 import type { Limits, Sandbox } from "../sandbox/types.ts";
 
@@ -15,7 +15,7 @@ export async function openConfined(
   const sandbox = await openSandbox({
     policy: { mode: "auto", profile: "restricted", network: "none", limits },
     environment: processEnvironment(),
-    home: homedir(),
+    home: userHome() ?? NO_HOME,
     ownCommand: ownCommand(),
     ...(disk === undefined ? {} : { disk }),
   });

@@ -1,12 +1,12 @@
 // MCP servers whose tools models call: opens those of the configuration, and the store of those that the web interface adds.
 
-import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Settings } from "../config/settings.ts";
 import { asServer } from "../core/caller.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import { defined } from "../core/defined.ts";
 import type { State } from "../core/state.ts";
+import { userHome, userTemporary } from "../core/user-home.ts";
 import { type Environment, processEnvironment } from "../config/sources.ts";
 import type { Fetch } from "../mcp/bounded-fetch.ts";
 import { McpFailure } from "../mcp/failure.ts";
@@ -36,7 +36,7 @@ function serverFetch(url: string): Fetch {
 
 /** Sign-ins at servers of the configuration, in the user's configuration folder. */
 function signInsOf(environment: Environment): SignIns {
-  const config = environment["XDG_CONFIG_HOME"] || join(homedir(), ".config");
+  const config = environment["XDG_CONFIG_HOME"] || join(userHome() ?? userTemporary("cache"), ".config");
   return new SignIns(join(config, "svc", "mcp-sign-ins"));
 }
 

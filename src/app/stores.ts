@@ -1,7 +1,5 @@
 // Stores of records that outlive a request, from settings.
 
-import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
 import type { Settings } from "../config/settings.ts";
 import { asServer } from "../core/caller.ts";
 import { freeMemory } from "../core/free-memory.ts";
@@ -11,6 +9,7 @@ import { FILE_BODIES_SHARE, STATE_SWEEP_MS } from "./limits.ts";
 import { ownedState } from "../state/owned.ts";
 import { StartError } from "../core/start-error.ts";
 import type { State } from "../core/state.ts";
+import { userTemporary } from "../core/user-home.ts";
 import { FileStore, type FileStoreOptions } from "../files/store.ts";
 import { SessionStore } from "../sessions/store.ts";
 import { refuseForeignFolder } from "../skills/load.ts";
@@ -65,7 +64,7 @@ function inMemory({ server }: Settings): FileStoreOptions {
 
 function skillsOf({ settings, log }: StoreOptions): SkillStore {
   const named = settings.runtime.skills_dir;
-  const folder = named ?? join(tmpdir(), `svc-skills-${userInfo().uid}`);
+  const folder = named ?? userTemporary("skills");
   try {
     if (named === undefined) refuseForeignFolder(folder);
     return new SkillStore({ folder, log });

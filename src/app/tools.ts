@@ -1,10 +1,10 @@
 // Sandbox and executors that the settings switch on. Opened before anything else: a failed check ends the start.
 
-import { homedir } from "node:os";
 import { PYTHON_BY_DEFAULT, type Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { ownCommand } from "../core/own-command.ts";
+import { NO_HOME, userHome } from "../core/user-home.ts";
 import { NoPythonError } from "../exec/python/check.ts";
 import { openPython } from "../exec/python/sessions.ts";
 import { openShell } from "../exec/shell/sessions.ts";
@@ -39,7 +39,12 @@ export async function openTools(settings: Settings, warn: (line: string) => void
 
   const policy = sandboxPolicy(settings, warn);
   const environment = processEnvironment();
-  const sandbox = await openSandbox({ policy, environment, home: homedir(), ownCommand: ownCommand() });
+  const sandbox = await openSandbox({
+    policy,
+    environment,
+    home: userHome() ?? NO_HOME,
+    ownCommand: ownCommand(),
+  });
   for (const warning of sandbox.effective.warnings) warn(warning);
   if (sandbox.effective.reachesMachine && sandbox.isToolPeer === undefined) warn(ASK_DOES_NOT_HOLD);
   const python = hasPython ? await pythonOf(runtime, sandbox, warn) : undefined;

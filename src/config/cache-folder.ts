@@ -1,22 +1,30 @@
 // Cache folder for unpacked and converted files, by the XDG rule.
 
 import { accessSync, constants, mkdirSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
+import { reasonOf } from "../core/reason.ts";
+import { StartError } from "../core/start-error.ts";
+import { userHome, userTemporary } from "../core/user-home.ts";
 import type { Environment } from "./sources.ts";
 
 /**
  * `svc` in XDG_CACHE_HOME, else in the home folder's `.cache`; where that cannot be written, as in many containers, a folder
- * of this user's in the temporary folder. Throws where another user has made a folder of that name.
+ * of this user's in the temporary folder. Throws StartError where that cannot be written either, or is another user's.
  */
 export function cacheFolder(environment: Environment): string {
   const named = environment["XDG_CACHE_HOME"];
   if (named !== undefined && named !== "") return join(named, "svc");
-  const own = join(homedir(), ".cache", "svc");
-  if (isWritable(own)) return own;
-  const temporary = join(tmpdir(), `svc-cache-${process.getuid?.() ?? "own"}`);
-  privateFolder(temporary); // its name is predictable, and libraries are loaded from below it
+  const home = userHome();
+  const own = home === undefined ? undefined : join(home, ".cache", "svc");
+  if (own !== undefined && isWritable(own)) return own;
+  const temporary = userTemporary("cache");
+  try {
+    privateFolder(temporary); // its name is predictable, and libraries are loaded from below it
+  } catch (cause) {
+    const why = `the cache has no folder that can be written (${reasonOf(cause)})`;
+    throw new StartError(`${why}; set XDG_CACHE_HOME, HOME or TMPDIR to one`, { cause });
+  }
   return temporary;
 }
 

@@ -1,8 +1,8 @@
 // Addresses and folders of the hub, by the environment variables that its tools share: svc and other programs find each
 // other's downloads.
 
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { userHome, userTemporary } from "../core/user-home.ts";
 
 /** The process's environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,9 +26,9 @@ export function hubPlace(environment: Environment, cacheDir?: string): HubPlace 
     const value = environment[name]?.trim();
     return value === undefined || value === "" ? undefined : value;
   };
-  const userHome = said("HOME") ?? homedir();
-  const folder = (name: string): string | undefined => said(name)?.replace(/^~(?=\/|$)/, userHome);
-  const cacheHome = folder("XDG_CACHE_HOME") ?? join(userHome, ".cache");
+  const homeFolder = said("HOME") ?? userHome() ?? userTemporary("cache");
+  const folder = (name: string): string | undefined => said(name)?.replace(/^~(?=\/|$)/, homeFolder);
+  const cacheHome = folder("XDG_CACHE_HOME") ?? join(homeFolder, ".cache");
   const home = folder("HF_HOME") ?? join(cacheHome, "huggingface");
   return {
     endpoint: (said("HF_ENDPOINT") ?? ENDPOINT).replace(/\/+$/, ""),

@@ -11,6 +11,7 @@ import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "../core/gguf-check.ts";
 import { readMemory, type Memory } from "./memory.ts";
+import { isNoexec } from "./mounts.ts";
 import { probeSandbox } from "./sandbox.ts";
 
 export interface DoctorDeps {
@@ -102,7 +103,9 @@ function engineCheck(found: EngineHost | { readonly failure: string }): DoctorCh
   return fail(
     "engine",
     `no engine could be started: ${found.failure}`,
-    "Install svc again, or build its libraries.",
+    found.failure.includes("noexec")
+      ? "Set XDG_CACHE_HOME to a folder on a file system that is not mounted noexec."
+      : "Install svc again, or build its libraries.",
   );
 }
 
@@ -182,7 +185,14 @@ export function cacheChecks(cacheDir: string): readonly DoctorCheck[] {
       fail("cache", `its folder is not writable (${reason})`, "Set XDG_CACHE_HOME to a writable folder."),
     ];
   }
-  return [pass("cache", "its folder is writable"), diskCheck(cacheDir)];
+  const mount = isNoexec(cacheDir)
+    ? fail(
+        "cache",
+        "its file system is mounted noexec, so that no library can be loaded from it",
+        "Set XDG_CACHE_HOME to a folder on another file system, or mount this one with exec (Docker: tmpfs /tmp:exec).",
+      )
+    : pass("cache", "its folder is writable");
+  return [mount, diskCheck(cacheDir)];
 }
 
 function diskCheck(cacheDir: string): DoctorCheck {
