@@ -4,7 +4,7 @@
 import { basename } from "node:path";
 import { Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
-import { PREVIEW_HTML, PREVIEW_PAGE, PREVIEW_POLICY } from "./preview-page.ts";
+import { PREVIEW_HTML, PREVIEW_PAGE, previewPolicy } from "./preview-page.ts";
 import { UI_FOLDER, uiBundle } from "./ui-bundle.ts";
 
 const UI_PATH = "/ui";
@@ -69,7 +69,7 @@ export function uiRoutes() {
       ({ request }) => (new URL(request.url).pathname === UI_PATH ? toFolder() : send(PAGE, request)),
       HIDDEN,
     )
-    .get(`${UI_PATH}/${PREVIEW_PAGE}`, preview, HIDDEN)
+    .get(`${UI_PATH}/${PREVIEW_PAGE}`, ({ request }) => preview(new URL(request.url).search), HIDDEN)
     .get(`${UI_PATH}/:file`, ({ request, params }) => send(params.file, request), HIDDEN);
 }
 
@@ -78,13 +78,13 @@ function toFolder(): Response {
   return new Response(null, { status: 308, headers: { location: "ui/" } });
 }
 
-function preview(): Response {
+function preview(search: string): Response {
   return new Response(PREVIEW_HTML, {
     headers: {
       ...SECURITY_HEADERS,
       "content-type": "text/html;charset=utf-8",
       "cache-control": "no-cache",
-      "content-security-policy": PREVIEW_POLICY,
+      "content-security-policy": previewPolicy(search === "?scripts"),
       "x-dns-prefetch-control": "off",
     },
   });

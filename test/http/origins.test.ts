@@ -101,3 +101,19 @@ describe("where foreign pages get answers of models", () => {
     async (path) => expect(await statusFrom(path, "https://evil.example")).not.toBe(403),
   );
 });
+
+test("files of the web interface are for any page: the frame of a preview has an opaque origin", async () => {
+  const page = await (await limited.request("/ui/")).text();
+  const script = /src="\.\/(?<name>[^"]+\.js)"/.exec(page)?.groups?.["name"] ?? "";
+  const strangers: readonly Readonly<Record<string, string>>[] = [
+    { origin: "null", "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "cross-site" },
+    { origin: "https://evil.example" },
+  ];
+  for (const headers of strangers) {
+    expect((await limited.request(`/ui/${script}`, { headers: { ...headers, host: HERE } })).status).toBe(
+      200,
+    );
+    expect((await limited.request("/ui/history", { headers: { ...headers, host: HERE } })).status).toBe(403);
+  }
+});

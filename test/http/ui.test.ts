@@ -1,6 +1,7 @@
 // How the web interface is sent: what is found where, and what the page may do.
 
 import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import { testApp } from "../helpers/app.ts";
 
@@ -80,6 +81,20 @@ test("the preview of an answer has an origin of its own and no network", async (
   expect(policy).toContain("default-src 'none'");
   expect(policy).toContain("frame-ancestors 'self'");
   expect(policy.join()).not.toContain("connect-src");
+});
+
+test("the preview runs its own script alone, unless it is asked to run others", async () => {
+  const scripts = async (path: string): Promise<string> => {
+    const { headers } = await app.request(path);
+    const policy = headers.get("content-security-policy")?.split("; ") ?? [];
+    return policy.find((one) => one.startsWith("script-src")) ?? "";
+  };
+  expect(await scripts("/ui/preview.html")).toMatch(/^script-src 'sha256-[\w+/=]{44}' 'strict-dynamic'$/);
+  expect(await scripts("/ui/preview.html?scripts")).toBe("script-src 'unsafe-inline'");
+  const html = await (await app.request("/ui/preview.html")).text();
+  const own = /<script>(?<text>[^]*)<\/script>/.exec(html)?.groups?.["text"] ?? "";
+  const hash = createHash("sha256").update(own).digest("base64");
+  expect(await scripts("/ui/preview.html")).toContain(hash);
 });
 
 test("files are sent compressed to those who can read that", async () => {

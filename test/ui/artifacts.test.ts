@@ -55,6 +55,9 @@ describeInBrowser("artifacts of answers", () => {
       await page.getByLabel("Preview").click();
       const frame = page.frameLocator("iframe.preview");
       await frame.getByRole("heading", { name: "Hello" }).waitFor();
+      await frame.getByText("waiting").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Run scripts anyway" }).click();
       await frame.getByText("parent closed, storage closed, network closed").waitFor();
       await frame.getByAltText("blocked").waitFor({ state: "attached" });
       expect(await violations(page)).toEqual([]);
@@ -73,7 +76,32 @@ describeInBrowser("artifacts of answers", () => {
       const blocked: string[] = [];
       page.on("console", (message) => blocked.push(message.text()));
       await page.getByLabel("Preview").click();
+      await page.getByRole("button", { name: "Run scripts anyway" }).click();
       await until("the policy has refused it", () => blocked.some((text) => text.includes("frame-src")));
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "scripts, handlers and announced connections of a page and of a drawing do nothing",
+    async () => {
+      const harm = "document.title='harm';document.body.append('HARM')";
+      const markup = `<link rel=preconnect href=http://127.0.0.1:9><meta http-equiv=refresh content="0;url=http://127.0.0.1:9/">
+        <h1>Calm</h1><script>${harm}</script><img src=x onerror="${harm}"><iframe srcdoc="<script>${harm}</script>"></iframe>
+        <svg onload="${harm}"><script>${harm}</script><a href="javascript:${harm}"><text y=20>Click</text></a></svg>`;
+      const drawing = `<svg xmlns="http://www.w3.org/2000/svg" onload="${harm}"><script>${harm}</script><circle r="4"/></svg>`;
+      const { page } = await show(`\`\`\`html\n${markup}\n\`\`\`\n\n\`\`\`svg\n${drawing}\n\`\`\``);
+      await page.getByLabel("Preview").nth(0).click();
+      const frame = page.frameLocator("iframe.preview");
+      await frame.getByRole("heading", { name: "Calm" }).waitFor();
+      await frame.getByText("Click").click();
+      expect(await frame.locator("script, link, meta, iframe").count()).toBe(0);
+      expect(await frame.locator("body").innerText()).not.toContain("HARM");
+      await page.getByLabel("Show the code").click();
+      await page.getByLabel("Preview").nth(1).click();
+      await frame.locator("circle").waitFor({ state: "attached" });
+      expect(await frame.locator("body").innerText()).not.toContain("HARM");
+      expect(await page.getByRole("button", { name: "Run scripts anyway" }).count()).toBe(0);
     },
     SLOW_MS,
   );

@@ -193,7 +193,10 @@ export const de: Texts = {
     downloadTable: "Tabelle als CSV herunterladen",
     formula: "Formel",
     task: "Aufgabe",
-    previewNote: "Läuft ohne Netz: Skripte und Bilder anderer Server werden nicht geladen.",
+    previewNote: "Ohne Netz: von anderen Servern wird nichts geladen.",
+    scriptsRisk:
+      "Ihre Skripte laufen nicht. Sie könnten an den Regeln des Browsers vorbei an andere Rechner senden, was die Seite enthält.",
+    runScripts: "Skripte trotzdem ausführen",
     copyAnswer: "Antwort kopieren",
     copyQuestion: "Frage kopieren",
     copyCode: "Code kopieren",

@@ -194,7 +194,10 @@ export const en = {
     downloadTable: "Download table as CSV",
     formula: "Formula",
     task: "Task",
-    previewNote: "Runs without network: scripts and images of other hosts are not loaded.",
+    previewNote: "Without network: nothing of other hosts is loaded.",
+    scriptsRisk:
+      "Its scripts do not run. They could send what the page holds to other computers, past the browser's rules.",
+    runScripts: "Run scripts anyway",
     copyAnswer: "Copy answer",
     copyQuestion: "Copy question",
     copyCode: "Copy code",

@@ -1,4 +1,5 @@
-// Preview of HTML, SVG or Mermaid in a frame that has no access to this page, its storage or the network.
+// Preview of HTML, SVG or Mermaid in a frame that has no access to this page, its storage or the network. Scripts of a page run after a
+// second click that names their risk.
 
 // oxlint-disable-next-line import/default -- the bundler's: the address of the file
 import mermaidFile from "@mermaid-js/tiny/dist/mermaid.tiny.js" with { type: "file" };
@@ -24,6 +25,9 @@ export function previewKind(language: string, code: string): PreviewKind | undef
   return KINDS[language];
 }
 
+/** What runs scripts in a page: elements, handlers, addresses. */
+const HAS_SCRIPTS = /<script|\son\w+\s*=|javascript:/i;
+
 interface PreviewProps {
   readonly kind: PreviewKind;
   readonly source: string;
@@ -31,6 +35,7 @@ interface PreviewProps {
 
 export function Preview({ kind, source }: PreviewProps) {
   const frame = useRef<HTMLIFrameElement>(null);
+  const [runsScripts, setRunsScripts] = useState(false);
   const [height, setHeight] = useState<number>();
   useEffect(() => {
     const onMessage = ({ source: from, data }: MessageEvent<unknown>): void => {
@@ -48,18 +53,31 @@ export function Preview({ kind, source }: PreviewProps) {
     const mermaid = new URL(mermaidFile, document.baseURI).href;
     frame.current?.contentWindow?.postMessage({ kind, source, mermaid, isDark: isDark() }, "*"); // its origin is opaque
   };
+  const runScripts = (): void => {
+    isSent.current = false;
+    setRunsScripts(true);
+  };
   return (
     <>
       <iframe
+        key={String(runsScripts)}
         ref={frame}
         class="preview"
         sandbox="allow-scripts"
-        src="preview.html"
+        src={runsScripts ? "preview.html?scripts" : "preview.html"}
         title={kind === "html" ? t.blocks.previewOfPage : t.blocks.previewOfGraphic}
         style={height === undefined ? undefined : { height: `${height}px` }}
         onLoad={send}
       />
       {kind === "html" && <p class="faint preview-note">{t.blocks.previewNote}</p>}
+      {kind === "html" && !runsScripts && HAS_SCRIPTS.test(source) && (
+        <p class="faint preview-note">
+          {t.blocks.scriptsRisk}{" "}
+          <button type="button" onClick={runScripts}>
+            {t.blocks.runScripts}
+          </button>
+        </p>
+      )}
     </>
   );
 }

@@ -37,7 +37,7 @@ export function pageCheck(policy: OriginPolicy): PageCheck {
     const origin = headers.get("origin")?.toLowerCase();
     if (origin === undefined)
       return pages !== "none" || !FOREIGN_SITES.has(headers.get("sec-fetch-site") ?? "");
-    if (pages !== "none" && policy.foreign !== "none") return true;
+    if (pages === "all" || (pages === "inference" && policy.foreign !== "none")) return true;
     if (allowed.has(origin)) return true;
     return URL.canParse(origin) && isOwn(new URL(origin), headers.get("host")?.toLowerCase());
   };
