@@ -3,9 +3,10 @@
 
 import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
-import { lstat, open, readlink, realpath } from "node:fs/promises";
+import { open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { PRODUCED_BYTES_MAX, PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "./limits.ts";
+import { defined } from "../core/defined.ts";
 import { WORKDIR_ENTRIES_MAX } from "../sandbox/limits.ts";
 import { walkTree } from "../sandbox/walk.ts";
 import { contentOf, formatOf } from "./formats.ts";
@@ -30,23 +31,50 @@ const SKIPPED = new Set([
 /** Build products, which are not reported. */
 const SKIPPED_FORMATS = new Set(["pyc", "pyo", "o", "so", "dylib", "dll", "rlib", "rmeta", "d", "class"]);
 
-/** Snapshot of the folder, as far as it is within the bounds of a walk. */
-export async function snapshot(folder: string): Promise<Snapshot> {
-  const found = new Map<string, string>();
+/** Entries that make a folder one of a version control system, or an environment that a package manager fills. */
+const MARKERS = new Set([".git", ".hg", ".svn", "pyvenv.cfg", "conda-meta", "node_modules"]);
+const FOREIGN_DEPTH_MAX = 8;
+
+interface Listing {
+  readonly files: Snapshot;
+  /** Folders with an entry of MARKERS. */
+  readonly marked: ReadonlySet<string>;
+}
+
+/** Snapshot of the folder, as far as it is within the bounds of a walk. An aborted signal ends the walk. */
+export async function snapshot(folder: string, signal?: AbortSignal): Promise<Snapshot> {
+  return (await list(folder, signal)).files;
+}
+
+async function list(folder: string, signal: AbortSignal | undefined): Promise<Listing> {
+  const files = new Map<string, string>();
+  const marked = new Set<string>();
   await walkTree(folder, {
+    ...defined({ signal }),
     entriesMax: WORKDIR_ENTRIES_MAX,
-    isWanted: (name) => {
+    isWanted: (name, parent) => {
       const text = name.toString();
+      if (MARKERS.has(text)) marked.add(parent.toString());
       return !text.startsWith(".") && !SKIPPED.has(text) && isUtf8(name);
     },
     visit: (path, state) => {
       const name = path.toString();
       if (state.isFile() && !SKIPPED_FORMATS.has(formatOf(name, undefined)))
-        found.set(name, `${state.size} ${state.mtimeMs} ${state.ino}`);
+        files.set(name, `${state.size} ${state.mtimeMs} ${state.ino}`);
       return true;
     },
   });
-  return found;
+  return { files, marked };
+}
+
+/** The outermost marked folder that a file lies in; the working directory itself is none. */
+function foreignFolder(name: string, marked: ReadonlySet<string>): string | undefined {
+  let at = name.indexOf("/");
+  for (let depth = 0; at > 0 && depth < FOREIGN_DEPTH_MAX; depth++) {
+    if (marked.has(name.slice(0, at))) return name.slice(0, at);
+    at = name.indexOf("/", at + 1);
+  }
+  return undefined;
 }
 
 /** Files of a call, and what it left behind beside them. */
@@ -66,21 +94,25 @@ export async function produced(
   folder: string,
   before: Snapshot,
   outputs: readonly OutputFile[],
+  signal?: AbortSignal,
 ): Promise<Production> {
-  const now = await snapshot(folder);
+  const { files: now, marked } = await list(folder, signal);
   const asked = new Set(outputs.map(({ name }) => normalize(name)));
-  const changed = [...now].filter(([name, state]) => before.get(name) !== state && !asked.has(name));
-  const foreign = new ForeignFolders(folder);
+  const folders = new Set<string>();
   const own: Changed[] = [];
-  for (const [name, state] of changed) if (!(await foreign.has(name))) own.push(changedFile(name, state));
+  for (const [name, state] of now) {
+    if (before.get(name) === state || asked.has(name)) continue;
+    const foreign = foreignFolder(name, marked);
+    if (foreign === undefined) own.push(changedFile(name, state));
+    else folders.add(foreign);
+  }
+  for (const name of before.keys()) folders.delete(foreignFolder(name, folders) ?? "");
   const kept = own.sort(byWorth).slice(0, Math.max(0, PRODUCED_FILES_MAX - outputs.length));
   const names = kept.map(({ name }) => ({ name })).sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     files: await readAll(folder, [...outputs, ...names]),
     filesLeftOut: own.length - kept.length,
-    folders: foreign.found.filter(
-      (name) => ![...before.keys()].some((known) => known.startsWith(`${name}/`)),
-    ),
+    folders: [...folders].sort(),
   };
 }
 
@@ -97,42 +129,6 @@ function changedFile(name: string, state: string): Changed {
 /** Files of the working directory itself first, and the newest first. */
 function byWorth(a: Changed, b: Changed): number {
   return Math.min(a.depth, 2) - Math.min(b.depth, 2) || b.mtimeMs - a.mtimeMs || (a.name < b.name ? -1 : 1);
-}
-
-/** Entries that make a folder one of a version control system, or an environment that a package manager fills. */
-const MARKERS = [".git", ".hg", ".svn", "pyvenv.cfg", "conda-meta", "node_modules"];
-const FOREIGN_DEPTH_MAX = 8;
-
-/** Finds out which files lie in folders that programs fill, such as a clone or a virtual environment. */
-class ForeignFolders {
-  private readonly root: string;
-  private readonly known = new Map<string, boolean>();
-
-  constructor(root: string) {
-    this.root = root;
-  }
-
-  get found(): readonly string[] {
-    return [...this.known].flatMap(([name, isForeign]) => (isForeign ? [name] : [])).sort();
-  }
-
-  /** Whether a file lies in such a folder; the working directory itself is none. */
-  async has(name: string): Promise<boolean> {
-    const steps = name.split("/").slice(0, -1);
-    for (let depth = 1; depth <= Math.min(steps.length, FOREIGN_DEPTH_MAX); depth++) {
-      const folder = steps.slice(0, depth).join("/");
-      const isForeign = this.known.get(folder) ?? (await this.isMarked(folder));
-      this.known.set(folder, isForeign);
-      if (isForeign) return true;
-    }
-    return false;
-  }
-
-  private async isMarked(folder: string): Promise<boolean> {
-    const looks = MARKERS.map((marker) => lstat(join(this.root, folder, marker)).then(() => true));
-    const answers = await Promise.allSettled(looks);
-    return answers.some(({ status }) => status === "fulfilled");
-  }
 }
 
 /** The requested files, each with its content or its fault. */

@@ -12,13 +12,15 @@ export interface WalkOptions {
   readonly entriesMax: number;
   /** Default: limits.ts, WALK_MS_MAX. */
   readonly msMax?: number;
-  /** Whether to look at an entry, and into it if it is a folder. Default: all. */
-  readonly isWanted?: (name: Buffer) => boolean;
+  /** Whether to look at an entry, and into it if it is a folder, by its name and its parent's path. Default: all. */
+  readonly isWanted?: (name: Buffer, parent: Buffer) => boolean;
+  /** Ends the walk. */
+  readonly signal?: AbortSignal;
   /** Called for each wanted entry with its path below the root. False stops the walk. */
   readonly visit: (path: Buffer, state: Stats) => boolean;
 }
 
-/** `stopped`: by `visit`. The others name the bound that the tree exceeds; entries beyond it were not visited. */
+/** `stopped`: by `visit` or the signal. The others name the bound that the tree exceeds; entries beyond it were not visited. */
 export type WalkEnd = "whole" | "entries" | "depth" | "time" | "stopped";
 
 /** A folder below the root; names are bytes, because not all are UTF-8. */
@@ -29,7 +31,7 @@ interface Folder {
 
 /** Visits the entries of `root`. A tree that exceeds the depth is visited to that depth. */
 export async function walkTree(root: string, options: WalkOptions): Promise<WalkEnd> {
-  const { entriesMax, msMax = WALK_MS_MAX, isWanted = () => true, visit } = options;
+  const { entriesMax, msMax = WALK_MS_MAX, isWanted = () => true, visit, signal } = options;
   const deadline = performance.now() + msMax;
   const folders: Folder[] = [{ path: Buffer.alloc(0), depth: 0 }];
   let entries = 0;
@@ -38,7 +40,7 @@ export async function walkTree(root: string, options: WalkOptions): Promise<Walk
     const { path: parent, depth } = next;
     const listed = await list(root, parent);
     if (listed === "too_deep") isTooDeep = true;
-    const names = listed === "too_deep" ? [] : listed.filter(isWanted);
+    const names = listed === "too_deep" ? [] : listed.filter((name) => isWanted(name, parent));
     entries += names.length;
     if (entries > entriesMax) return "entries";
     for (let at = 0; at < names.length; at += WALK_CHUNK) {
@@ -54,6 +56,7 @@ export async function walkTree(root: string, options: WalkOptions): Promise<Walk
       }
       if (performance.now() > deadline) return "time";
     }
+    if (signal?.aborted === true) return "stopped";
   }
   return isTooDeep ? "depth" : "whole";
 }

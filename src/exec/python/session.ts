@@ -32,7 +32,8 @@ export class PythonSession implements Owned {
   private readonly mounts: Mounts;
   private interpreter: Interpreter | undefined;
   private network: SharedNetwork | undefined;
-  private isStopped = false;
+  /** Aborted when the session ends. */
+  private readonly stopping = new AbortController();
 
   constructor(options: PythonSessionOptions) {
     this.options = options;
@@ -44,13 +45,13 @@ export class PythonSession implements Owned {
     const earlier = this.options.isShared ? undefined : call.earlier;
     const renewal = await this.mounts.restore(earlier ?? NO_FILES);
     await this.mounts.mountInputs(call.inputs);
-    const before = await snapshot(workdir.path);
+    const before = await snapshot(workdir.path, this.stopping.signal);
     const startedAt = performance.now();
     this.network ??= await this.options.sandbox.joinNetwork(this.options.sessionId);
     const interpreter = this.running(this.network);
     const outcome = await interpreter.run(call.code, timeoutSecs * 1000, signal);
     const executionMs = performance.now() - startedAt;
-    const production = await produced(workdir.path, before, call.outputs);
+    const production = await produced(workdir.path, before, call.outputs, this.stopping.signal);
     return {
       ...this.verdict(outcome, signal),
       ...defined({ renewal }),
@@ -68,7 +69,7 @@ export class PythonSession implements Owned {
   }
 
   stop(): void {
-    this.isStopped = true;
+    this.stopping.abort();
     void this.interpreter?.kill();
   }
 
@@ -79,7 +80,7 @@ export class PythonSession implements Owned {
   }
 
   private running(network: SharedNetwork): Interpreter {
-    if (this.isStopped) throw new ServiceError("shutting_down", "the session is being closed");
+    if (this.stopping.signal.aborted) throw new ServiceError("shutting_down", "the session is being closed");
     if (this.interpreter?.isAlive === true) return this.interpreter;
     const { sandbox, program, workdir } = this.options;
     this.interpreter = new Interpreter(sandbox, program, { workdir, network });

@@ -33,7 +33,8 @@ export class ShellSession implements Owned {
   /** The latest call, and earlier ones with background processes. */
   private calls: readonly CallProcess[] = [];
   private network: SharedNetwork | undefined;
-  private isStopped = false;
+  /** Aborted when the session ends. */
+  private readonly stopping = new AbortController();
 
   constructor(options: ShellSessionOptions) {
     this.options = options;
@@ -44,8 +45,8 @@ export class ShellSession implements Owned {
     const { sandbox, shell, workdir, sessionId } = this.options;
     const renewal = await this.mount(call);
     const network = (this.network ??= await sandbox.joinNetwork(sessionId));
-    const before = await snapshot(workdir.path);
-    if (this.isStopped) throw new ServiceError("shutting_down", "the session is being closed");
+    const before = await snapshot(workdir.path, this.stopping.signal);
+    if (this.stopping.signal.aborted) throw new ServiceError("shutting_down", "the session is being closed");
     const startedAt = performance.now();
     const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
     const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);
@@ -67,7 +68,7 @@ export class ShellSession implements Owned {
       exitCode: isOwnEnd ? code : null,
       timedOut: run.timedOut,
       executionMs: performance.now() - startedAt,
-      ...(await produced(workdir.path, before, call.outputs)),
+      ...(await produced(workdir.path, before, call.outputs, this.stopping.signal)),
     };
   }
 
@@ -80,7 +81,7 @@ export class ShellSession implements Owned {
   }
 
   stop(): void {
-    this.isStopped = true;
+    this.stopping.abort();
     for (const call of this.calls) call.kill();
   }
 
