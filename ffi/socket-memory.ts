@@ -2,19 +2,12 @@
 // one line per socket with its inode, user and bytes. A separate process, because it enters that network.
 
 import { openSync, readFileSync } from "node:fs";
-import { call, must, startProgram } from "./guard-system.ts";
+import { must, startProgram } from "./guard-system.ts";
+import { diagnosis } from "./socket-diagnosis.ts";
 
-const NETLINK = 16;
-const SOCK_RAW_CLOSED_ON_EXECUTION = 3 | 0o2_000_000;
-const SOCK_DIAG = 4;
-const BY_FAMILY = 20;
-const DUMP_REQUEST = 0x301;
-const NLMSG_ERROR = 2;
-const NLMSG_DONE = 3;
 const OWNER_OF_NAMESPACE = 0xb701; // NS_GET_USERNS
 const SET_DESCRIPTOR_FLAGS = 2; // F_SETFD
 const NEW_NETWORK = 0x4000_0000;
-const ANSWER_BYTES = 1 << 16;
 
 const FAMILY = { unix: 1, inet: 2, inet6: 10 } as const;
 const PROTOCOLS = [6, 17]; // TCP, UDP
@@ -82,33 +75,8 @@ function socketMemory(): readonly Held[] {
       return request;
     }),
   );
+  const dump = (request: Buffer): readonly Buffer[] => diagnosis(request) ?? [];
   return [...dump(unix).map(unixSocket), ...inet.flatMap((request) => dump(request).map(inetSocket))];
-}
-
-/** Bodies of the answers; none where the kernel lacks this diagnosis. */
-function dump(body: Buffer): readonly Buffer[] {
-  const fd = must("socket", NETLINK, SOCK_RAW_CLOSED_ON_EXECUTION, SOCK_DIAG);
-  const request = Buffer.alloc(16 + body.byteLength);
-  request.writeUInt32LE(request.byteLength, 0);
-  request.writeUInt16LE(BY_FAMILY, 4);
-  request.writeUInt16LE(DUMP_REQUEST, 6);
-  request.set(body, 16);
-  must("sendto", fd, request, request.byteLength, 0, 0, 0);
-  const found: Buffer[] = [];
-  for (let isDone = false; !isDone;) {
-    const answer = Buffer.alloc(ANSWER_BYTES);
-    const bytes = must("recvfrom", fd, answer, ANSWER_BYTES, 0, 0, 0);
-    for (let at = 0; at + 16 <= bytes;) {
-      const length = answer.readUInt32LE(at);
-      const type = answer.readUInt16LE(at + 4);
-      isDone ||= type === NLMSG_DONE || type === NLMSG_ERROR || length < 16;
-      if (isDone) break;
-      found.push(answer.subarray(at + 16, at + length));
-      at += (length + 3) & ~3;
-    }
-  }
-  call("close", fd);
-  return found;
 }
 
 function unixSocket(body: Buffer): Held {
