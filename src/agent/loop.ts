@@ -6,6 +6,7 @@ import type {
   ApprovalScope,
   Conversation,
   Converse,
+  CutFile,
   InputPart,
   Permission,
   TargetedConversation,
@@ -99,16 +100,33 @@ async function* converse(
   }
   const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
-  if (input.cut.length > 0) {
+  if (input.cut.length > 0)
     deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
-    yield { type: "input_cut", files: input.cut };
-  }
-  if (session === undefined) return yield* target.generate(request, signal);
+  if (session === undefined) return yield* withCut(target.generate(request, signal), input.cut);
   deps.onAnswer?.(1);
   try {
-    yield* new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+    const answer = new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
+    yield* withCut(answer, input.cut);
   } finally {
     deps.onAnswer?.(-1);
+  }
+}
+
+/** The events, with the files that were cut after the request is accepted: what comes before decides the status of the answer. */
+function withCut(events: AsyncIterable<AnswerEvent>, files: readonly CutFile[]): AsyncIterable<AnswerEvent> {
+  return files.length === 0 ? events : tellingCut(events, files);
+}
+
+async function* tellingCut(
+  events: AsyncIterable<AnswerEvent>,
+  files: readonly CutFile[],
+): AsyncGenerator<AnswerEvent> {
+  let isTold = false;
+  for await (const event of events) {
+    yield event;
+    if (isTold || event.type !== "accepted") continue;
+    isTold = true;
+    yield { type: "input_cut", files };
   }
 }
 

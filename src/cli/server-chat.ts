@@ -141,6 +141,7 @@ function bodyOf({ run, agent }: Conversation, missing: ReadonlySet<ToolField>): 
     model: run.model,
     messages: prompt.messages.map(({ role, content }) => ({ role, content: toWire(content) })),
     stream: true,
+    return_progress: true,
     temperature: sampling.temperature,
     top_k: sampling.topK,
     top_p: sampling.topP,
@@ -159,6 +160,14 @@ function bodyOf({ run, agent }: Conversation, missing: ReadonlySet<ToolField>): 
 interface Chunk {
   readonly error?: { readonly message: string };
   readonly session_id?: string;
+  readonly cut_files?: readonly CutFileBody[];
+  readonly load_progress?: { readonly progress: number };
+  readonly prompt_progress?: {
+    readonly total: number;
+    readonly cache: number;
+    readonly processed: number;
+    readonly time_ms: number;
+  };
   readonly choices?: readonly {
     readonly delta: { readonly content?: string; readonly reasoning_content?: string };
   }[];
@@ -172,21 +181,38 @@ interface Chunk {
   };
 }
 
+interface CutFileBody {
+  readonly name: string;
+  readonly shown_characters: number;
+  readonly bytes: number;
+}
+
 /** The events of an answer. A stream that breaks off ends with a failure. */
 async function* events(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<AnswerEvent> {
   const parsed = bytes.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  let hasCut = false; // each chunk names the cut files
   for await (const { event, data } of parsed as unknown as AsyncIterable<{ event?: string; data: string }>) {
     if (data === "[DONE]") return;
     const body: unknown = JSON.parse(data);
+    const { cut_files: cut } = body as Chunk;
+    if (cut !== undefined && !hasCut) {
+      hasCut = true;
+      yield {
+        type: "input_cut",
+        files: cut.map(({ name, shown_characters: shown, bytes }) => ({ name, shown, bytes })),
+      };
+    }
     if (event === undefined || event === "message") yield* chunkEvents(body as Chunk);
     else yield* agentEvents(event, body);
   }
   throw new Error("The connection to the server was lost before the answer was complete.");
 }
 
-function* chunkEvents({ error, session_id: session, choices = [], usage }: Chunk): Generator<AnswerEvent> {
+function* chunkEvents(chunk: Chunk): Generator<AnswerEvent> {
+  const { error, session_id: session, choices = [], usage } = chunk;
   if (error !== undefined) throw new Error(error.message);
   if (session !== undefined) yield { type: "session", sessionId: session };
+  yield* progressEvents(chunk);
   for (const { delta } of choices) {
     if (delta.reasoning_content) yield { type: "reasoning", choice: 0, text: delta.reasoning_content };
     if (delta.content) yield { type: "text", choice: 0, text: delta.content };
@@ -202,11 +228,24 @@ function* chunkEvents({ error, session_id: session, choices = [], usage }: Chunk
   yield { type: "finish", usage: counts, timings: { promptSecs, completionSecs } };
 }
 
+function* progressEvents({ load_progress: load, prompt_progress: prompt }: Chunk): Generator<AnswerEvent> {
+  if (load !== undefined) yield { type: "load_progress", permille: Math.round(load.progress * 1000) };
+  if (prompt === undefined) return;
+  const { total, cache: cached, processed, time_ms: ms } = prompt;
+  yield { type: "prompt_progress", total, cached, processed, ms };
+}
+
 function* agentEvents(name: string, body: unknown): Generator<AnswerEvent> {
   if (name === "file_produced") yield { type: "file_produced", file: body as FileObject };
   if (name === "agentic_tool_approval_required") {
-    const { approval_id: approvalId, session_id: sessionId, ...rest } = body as ApprovalBody;
-    yield { type: "approval_required", approvalId, sessionId, ...rest };
+    const {
+      approval_id: approvalId,
+      session_id: sessionId,
+      round,
+      tool,
+      arguments: args,
+    } = body as ApprovalBody;
+    yield { type: "approval_required", approvalId, sessionId, round, tool, arguments: args };
   }
   if (name !== "agentic_tool_call_progress") return;
   const { round, tool_name: toolName, phase, data } = body as ProgressBody;

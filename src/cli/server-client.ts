@@ -1,9 +1,11 @@
 // HTTP client of a running svc server. Knows its address, its key and its error format, but no route.
 
 import type { Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { inUrl } from "../core/listen-addresses.ts";
 import type { Preset } from "../core/preset.ts";
+import { readSecrets } from "../core/secret.ts";
 
 /** Settings that say where the server is. */
 export const SERVER_FLAGS = ["server.host", "server.port", "server.api_keys"] as const;
@@ -54,7 +56,7 @@ export class ServerClient {
   constructor({ host, port, api_keys: keys }: Settings["server"]) {
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
     this.url = `http://${inUrl(reached)}:${port}`;
-    const [key] = keys ?? [];
+    const [key] = readSecrets("server.api_keys", (keys ?? []).slice(0, 1), processEnvironment());
     this.headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   }
 

@@ -19,7 +19,7 @@ import { readHistory, writeHistory } from "./chat/history.ts";
 import { Keyboard } from "./chat/keyboard.ts";
 import { modelNote } from "./chat/model-note.ts";
 import type { ChatModel } from "../core/model-info.ts";
-import { ChatStats, statsLine } from "./chat/stats.ts";
+import { ChatStats, promptProgressText, statsLine } from "./chat/stats.ts";
 import { harmless, painter, type Paint, toClipboard } from "./chat/style.ts";
 
 export interface TerminalChatOptions {
@@ -175,13 +175,17 @@ class Chat {
           if (this.screen.isTty) output.write(`${this.paint("dim", line)}\n`);
           break;
         }
+        case "load_progress":
+          writer.waits(`loading the model: ${Math.floor(event.permille / 10)} %`);
+          break;
+        case "prompt_progress":
+          writer.waits(promptProgressText(event));
+          break;
         // Server tools are shown by their progress events; the others show nothing.
         case "tool_progress":
         case "tool_call_start":
         case "tool_call_args":
         case "accepted":
-        case "load_progress":
-        case "prompt_progress":
         case "choice_end":
           break;
         case "input_cut":

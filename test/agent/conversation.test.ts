@@ -104,7 +104,8 @@ describe("files in messages", () => {
     expect(text).toContain(`${"h".repeat(4096)}\n`);
     expect(text).not.toContain("iii");
     expect(text).toContain("i.txt");
-    const [cut] = events;
+    const [accepted, cut] = events;
+    expect(accepted?.type).toBe("accepted");
     expect(cut).toMatchObject({ type: "input_cut", files: { length: 9 } });
     expect(cut?.type === "input_cut" && cut.files[8]).toEqual({ name: "i.txt", shown: 0, bytes: 5000 });
   });

@@ -51,7 +51,7 @@ test.each([
   ["serve text.gguf", "this is a model, not a configuration", "svc serve -m text.gguf"],
   ["serve absent.toml", "absent.toml: there is no such file", "Check the path"],
   ["serve cut.toml", "cut.toml", "line 1"],
-  ["serve model.toml", "models[0].model: unknown key", "Did you mean model_id?"],
+  ["serve model.toml", "models[0].model: unknown key", "svc calls it model_id."],
   ["serve port.toml", "port: unknown key", "belongs in [server]"],
   ["serve none.toml", "none.toml: models: no model is named", "Add [[models]]"],
   ["serve -m absent.gguf", "--model: absent.gguf: there is no such file or folder", "owner/name"],

@@ -105,3 +105,29 @@ describe.each(Object.entries(DIALECTS))("%s", (_name, { path, python, withFuncti
     expect(asked.text).toContain('"param":"n"');
   });
 });
+
+describe("an attached text of which the model gets the beginning", () => {
+  const file = { filename: "a.txt", file_data: new TextEncoder().encode("x".repeat(9000)).toBase64() };
+  const part = (extra: object) => [{ role: "user", content: [extra] }];
+  const ASKS: readonly (readonly [string, object])[] = [
+    ["/v1/chat/completions", chatBody({ messages: part({ type: "file", file }) })],
+    ["/v1/responses", responsesBody({ input: part({ type: "input_file", ...file }) })],
+  ];
+
+  test.each(ASKS)("is named by the answer of %s, whole and streamed", async (path, body) => {
+    for (const stream of [false, true]) {
+      const { response, text } = await ask(path, { ...body, stream }, [saying("Done.")], {});
+      expect(response.status).toBe(200);
+      expect(text).toContain('"cut_files":[{"name":"a.txt","shown_characters":4096,"bytes":9000}]');
+      expect(text).toContain("Done.");
+    }
+  });
+
+  test("does not exist for documents of Messages, which are whole", async () => {
+    const source = { type: "text", media_type: "text/plain", data: "x".repeat(9000) };
+    const body = messagesBody({ messages: part({ type: "document", source }) });
+    const { text, requests } = await ask("/v1/messages", body, [saying("Done.")], {});
+    expect(text).not.toContain("cut_files");
+    expect(JSON.stringify(requests)).toContain("x".repeat(9000));
+  });
+});

@@ -29,12 +29,18 @@ export class AnswerWriter {
   private last = "\n";
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isWaitShown = false;
+  private waitingFor = ""; // beside the seconds
 
   constructor(screen: Screen) {
     this.screen = screen;
     this.wrap = this.newWrap();
     this.paint = painter(screen.colors);
     if (screen.isTty && screen.colors) this.showWait(performance.now());
+  }
+
+  /** What the answer waits for, shown while it does: `reading 1,024 of 4,300 tokens, 51 a second, 64 s left`. */
+  waits(what: string): void {
+    this.waitingFor = `${what}, `;
   }
 
   text(text: string): void {
@@ -118,7 +124,7 @@ export class AnswerWriter {
     this.timer = setTimeout(() => {
       const secs = Math.round((performance.now() - sinceMs) / 1000);
       this.isWaitShown = true;
-      this.screen.output.write(`\r${begin("dim")}… ${secs} s${endAll()}`);
+      this.screen.output.write(`\r\u001b[K${begin("dim")}… ${this.waitingFor}${secs} s${endAll()}`);
       this.showWait(sinceMs);
     }, PATIENCE_MS);
   }

@@ -109,6 +109,7 @@ export class ChatState {
         ...defined({ maxTokens: this.maxTokens ?? preset.max_tokens }),
         choices: 1,
         truncate: true,
+        progress: true,
       },
       agent: {
         python: false,

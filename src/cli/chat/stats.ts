@@ -1,6 +1,6 @@
 // Tokens and speed of answers, as text.
 
-import type { Timings, Usage } from "../../core/run.ts";
+import type { RunEvent, Timings, Usage } from "../../core/run.ts";
 
 /** Measurements of one answer. */
 export interface AnswerStats {
@@ -19,6 +19,21 @@ export function statsLine({ usage, timings, firstSecs }: AnswerStats): string {
   const cached = usage.cachedTokens > 0 ? `, ${usage.cachedTokens} from the cache` : "";
   parts.push(`prompt ${usage.promptTokens}${cached}`);
   return parts.join(" · ");
+}
+
+/** `reading 1,024 of 4,300 tokens, 51 a second, 64 s left`: what is left is computed at the pace so far. */
+export function promptProgressText({
+  total,
+  cached,
+  processed,
+  ms,
+}: Extract<RunEvent, { type: "prompt_progress" }>): string {
+  const figures = `reading ${processed.toLocaleString("en")} of ${total.toLocaleString("en")} tokens`;
+  const done = processed - cached;
+  if (done <= 0 || ms <= 0) return figures;
+  const perSec = (done * 1000) / ms;
+  const left = Math.ceil((total - processed) / perSec);
+  return `${figures}, ${rate(perSec)} a second${left > 0 ? `, ${left} s left` : ""}`;
 }
 
 /** Totals of a chat. */
