@@ -223,6 +223,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   commander: ["src/cli/"],
   "cli-progress": ["src/cli/"],
   "smol-toml": ["src/config/"],
+  "jsonc-parser": ["src/config/"],
   "prom-client": ["src/metrics/"],
   "@huggingface/hub": ["src/hub/"],
   preact: ["ui/"],

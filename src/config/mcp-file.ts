@@ -9,16 +9,19 @@ import { dirname, resolve } from "node:path";
 import { defined } from "../core/defined.ts";
 import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import {
-  type DesktopServer,
+  DesktopServer,
   type McpConfig,
   McpFile,
   type McpServer,
   type McpServerConfig,
   McpSource,
 } from "../core/mcp-config.ts";
+import { commonForm } from "./mcp-formats.ts";
+import { readJson } from "./mcp-json.ts";
+import { type Expanded, expandVariables } from "./mcp-variables.ts";
 import { nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
-import { isTable } from "./sources.ts";
+import { type Environment, isTable } from "./sources.ts";
 
 /** Calls to all MCP servers at the same time where the configuration says nothing. Spec: MCP. */
 const MCP_CALLS_MAX = 10;
@@ -27,15 +30,18 @@ export type McpRead =
   | { readonly ok: true; readonly config: McpConfig }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** `file` is an absolute path. A relative work_dir starts at its folder. */
-export function readMcpFile(file: string): McpRead {
+/** `file` is an absolute path. A relative work_dir starts at its folder; `environment` has the variables that it names. */
+export function readMcpFile(file: string, environment: Environment = {}): McpRead {
   const origin: Origin = { type: "file", file };
   const json = parse(file);
   if (!json.ok) return { ok: false, problems: [{ origin, key: "", what: json.what, fix: json.fix }] };
+  const { value: common, place } = commonForm(json.value);
   const refused = (faults: readonly Fault[]): McpRead => {
-    return { ok: false, problems: faults.map((fault) => ({ origin, ...fault })) };
+    const problems = faults.map(({ key, ...fault }) => ({ origin, key: placed(key, place), ...fault }));
+    return { ok: false, problems };
   };
-  const { value } = json;
+  const { value, faults: unset } = withVariables(common, environment);
+  if (unset.length > 0) return refused(unset);
   if (!Value.Check(McpFile, value)) return refused(faultsOf(value));
   const faults = together(value, dirname(file));
   return faults.length > 0 ? refused(faults) : { ok: true, config: complete(value, dirname(file)) };
@@ -43,20 +49,49 @@ export function readMcpFile(file: string): McpRead {
 
 type Fault = Pick<Problem, "key" | "what" | "fix">;
 
+/** A key under its name in the file. */
+function placed(key: string, place: string): string {
+  return key.replace(/^mcpServers(?=\.|$)/, place);
+}
+
+/** Fills in the variables of the servers that are enabled. */
+function withVariables(file: unknown, environment: Environment): Expanded {
+  if (!isTable(file)) return { value: file, faults: [] };
+  const faults: Fault[] = [];
+  const expand = (server: unknown, key: string): unknown => {
+    if (isTable(server) && (server["disabled"] === true || server["enabled"] === false)) return server;
+    const expanded = expandVariables(server, key, environment);
+    faults.push(...expanded.faults);
+    return expanded.value;
+  };
+  const { servers, mcpServers } = file;
+  const value = {
+    ...file,
+    ...(Array.isArray(servers) ? { servers: servers.map((one, n) => expand(one, `servers[${n}]`)) } : {}),
+    ...(isTable(mcpServers)
+      ? {
+          mcpServers: Object.fromEntries(
+            Object.entries(mcpServers).map(([name, one]) => [name, expand(one, `mcpServers.${name}`)]),
+          ),
+        }
+      : {}),
+  };
+  return { value, faults };
+}
+
 function parse(
   file: string,
 ): { readonly ok: true; readonly value: unknown } | ({ readonly ok: false } & Omit<Fault, "key">) {
+  let text: string;
   try {
-    return { ok: true, value: JSON.parse(readFileSync(file, "utf8")) };
-  } catch (error) {
-    if (!(error instanceof SyntaxError))
-      return { ok: false, what: "the file cannot be read", fix: "Check the path." };
-    return {
-      ok: false,
-      what: "this is not valid JSON",
-      fix: 'It must be an object such as {"servers": []}.',
-    };
+    text = readFileSync(file, "utf8");
+  } catch {
+    return { ok: false, what: "the file cannot be read", fix: "Check the path." };
   }
+  const read = readJson(text);
+  if (read.ok) return read;
+  const what = `line ${read.line}, column ${read.column} is not valid JSON: ${read.fault}`;
+  return { ok: false, what, fix: 'The file must be an object such as {"servers": []}.' };
 }
 
 /** One fault for each place, outermost first. */
@@ -64,7 +99,11 @@ function faultsOf(value: unknown): readonly Fault[] {
   const faults = new Map<string, Fault>();
   for (const error of Value.Errors(McpFile, value)) {
     const found =
-      error.schema.$id === undefined && isSource(error) ? sourceFaults(error) : [faultOf(error, "")];
+      error.schema.$id === undefined && isSource(error)
+        ? sourceFaults(error)
+        : isDesktop(error)
+          ? desktopFaults(error)
+          : [faultOf(error, "")];
     for (const fault of found) if (!faults.has(fault.key)) faults.set(fault.key, fault);
   }
   return [...faults.values()];
@@ -72,6 +111,20 @@ function faultsOf(value: unknown): readonly Fault[] {
 
 function isSource(error: ValueError): boolean {
   return error.type === ValueErrorType.Union && /^\/servers\/\d+\/source$/.test(error.path);
+}
+
+function isDesktop(error: ValueError): boolean {
+  return error.type === ValueErrorType.Union && /^\/mcpServers\/[^/]+$/.test(error.path);
+}
+
+/** Faults of a server by what it has: a command, or an address. */
+function desktopFaults(error: ValueError): readonly Fault[] {
+  const { value } = error;
+  const [process, remote] = DesktopServer.anyOf;
+  const schema =
+    isTable(value) && "command" in value ? process : isTable(value) && "url" in value ? remote : undefined;
+  if (schema === undefined) return [faultOf(error, "")];
+  return [...Value.Errors(schema, value)].map((inner) => faultOf(inner, error.path));
 }
 
 /** Faults of a source by its own kind; a union would only say that it is none of three. */
@@ -155,7 +208,23 @@ function allServers({ servers = [], mcpServers = {} }: McpFile): readonly Placed
 /** Its name stands before the names of its tools, as far as that can be. */
 function ofDesktop(name: string, desktop: DesktopServer): McpServer {
   const prefix = name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 64);
-  return { id: name, enabled: desktop.disabled !== true, tool_prefix: prefix, source: sourceOf(desktop) };
+  const { disabled, enabled, startup_timeout_secs, tool_timeout_secs, timeout } = desktop;
+  const toolTimeout = tool_timeout_secs ?? (timeout === undefined ? undefined : secondsOf(timeout));
+  return {
+    id: name,
+    enabled: disabled !== true && enabled !== false,
+    tool_prefix: prefix,
+    source: sourceOf(desktop),
+    ...defined({ startup_timeout_secs, tool_timeout_secs: toolTimeout }),
+    ...("bearer_token" in desktop && desktop.bearer_token !== undefined
+      ? { bearer_token: desktop.bearer_token }
+      : {}),
+  };
+}
+
+/** Claude Code and Gemini CLI write milliseconds, Cline seconds; nobody waits for less than a second. */
+function secondsOf(timeout: number): number {
+  return Math.min(86_400, Math.ceil(timeout < 1000 ? timeout : timeout / 1000));
 }
 
 function sourceOf(desktop: DesktopServer): McpSource {

@@ -95,7 +95,7 @@ export function loadSettings(options: LoadOptions): LoadResult {
   const wrong = check(named);
   const sound = named.filter((value) => !wrong.some((problem) => problem.key === value.path));
   const { found, missing } = resolveFiles(sound, folder);
-  const mcp = missing.some(({ key }) => key === MCP_CONFIG) ? undefined : readMcp(found);
+  const mcp = missing.some(({ key }) => key === MCP_CONFIG) ? undefined : readMcp(found, environment);
   const problems = [
     ...unread,
     ...wrong,
@@ -124,9 +124,9 @@ function withoutModel(
 }
 
 /** The servers that models may call; undefined where no file names any. */
-function readMcp(found: readonly RawValue[]): McpRead | undefined {
+function readMcp(found: readonly RawValue[], environment: Environment): McpRead | undefined {
   const file = found.find(({ path }) => path === MCP_CONFIG)?.value;
-  return typeof file === "string" ? readMcpFile(file) : undefined;
+  return typeof file === "string" ? readMcpFile(file, environment) : undefined;
 }
 
 function implied(command: "serve" | "run" | undefined): readonly RawValue[] {

@@ -94,20 +94,38 @@ const McpServer = Type.Object(
 );
 export type McpServer = Static<typeof McpServer>;
 
-/** A server as desktop clients have it. They share such files, so keys that mean nothing here are left alone. */
-const DesktopServer = Type.Union(
+const COMMON = {
+  disabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+  enabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+  startup_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
+  tool_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400.")),
+  timeout: Type.Optional(
+    Type.Number({ minimum: 1, description: "Write milliseconds; numbers below 1000 are seconds." }),
+  ),
+};
+
+/** A server as desktop clients and editors have it. They share such files, so keys that mean nothing here are left alone. */
+export const DesktopServer = Type.Union(
   [
     Type.Object({
-      command: Type.String({ minLength: 1 }),
-      args: Type.Optional(Type.Array(Type.String())),
-      env: Type.Optional(Type.Record(Type.String(), Type.String())),
-      cwd: Type.Optional(Type.String({ minLength: 1 })),
-      disabled: Type.Optional(Type.Boolean()),
+      command: Type.String({ minLength: 1, description: "Name the program to start." }),
+      args: Type.Optional(Type.Array(Type.String(), { description: "args must be a list of strings." })),
+      env: Type.Optional(
+        Type.Record(Type.String(), Type.String(), {
+          description: "env must be an object with string values.",
+        }),
+      ),
+      cwd: Type.Optional(Type.String({ minLength: 1, description: "Name a folder." })),
+      ...COMMON,
     }),
     Type.Object({
-      url: Type.String({ pattern: "^(?:https?|wss?)://." }),
+      url: Type.String({
+        pattern: "^(?:https?|wss?)://.",
+        description: "Write an address that begins with http://, https://, ws:// or wss://.",
+      }),
       headers: Type.Optional(Headers),
-      disabled: Type.Optional(Type.Boolean()),
+      bearer_token: Type.Optional(Type.String({ minLength: 1, description: "The token must be a string." })),
+      ...COMMON,
     }),
   ],
   { description: "Write a command, with args, env and cwd, or a url, with headers." },

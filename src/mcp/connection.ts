@@ -7,7 +7,6 @@ import {
   type Transport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import { McpFailure } from "./failure.ts";
 import { MCP_CONNECT_MS, MCP_PROGRESS_MS_MAX } from "./limits.ts";
@@ -55,7 +54,8 @@ export function connectionOf(
   { source, label }: McpServerConfig,
   closed: Promise<string>,
 ): Connection {
-  const ownMs = source.type === "Process" ? undefined : (source.timeout_secs ?? MCP_TIMEOUT_SECS) * 1000;
+  const ownSecs = source.type === "Process" ? undefined : source.timeout_secs;
+  const ownMs = ownSecs === undefined ? Infinity : ownSecs * 1000;
   const isOld = client.getProtocolEra() !== "modern";
   if (source.type === "Http" && isOld) client.onerror = onceAtATime(() => ping(client));
   if (!isOld && client.getServerCapabilities()?.tools?.listChanged === true) {
@@ -65,7 +65,7 @@ export function connectionOf(
     closed,
     isOld,
     async listTools() {
-      const timeout = ownMs ?? MCP_CONNECT_MS;
+      const timeout = Math.min(ownMs, MCP_CONNECT_MS);
       try {
         return (await client.listTools(undefined, { timeout, cacheMode: "refresh" })).tools;
       } catch (cause) {
@@ -73,7 +73,7 @@ export function connectionOf(
       }
     },
     async call(name, args, { timeoutMs, signal, onProgress }) {
-      const timeout = Math.min(timeoutMs, ownMs ?? timeoutMs);
+      const timeout = Math.min(timeoutMs, ownMs);
       const options = {
         timeout,
         signal,

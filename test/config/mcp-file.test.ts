@@ -120,7 +120,16 @@ test("all problems are reported at once, each with its key and fix", () => {
 });
 
 test.each<[string, unknown, string]>([
-  ["no JSON", "{servers", 'FILE: this is not valid JSON. It must be an object such as {"servers": []}.'],
+  [
+    "no JSON",
+    "{servers",
+    'FILE: line 1, column 2 is not valid JSON: invalid symbol. The file must be an object such as {"servers": []}.',
+  ],
+  [
+    "JSON without a comma",
+    '{\n  "servers": []\n  "a": 1\n}',
+    'FILE: line 3, column 3 is not valid JSON: comma expected. The file must be an object such as {"servers": []}.',
+  ],
   ["a list", [], "FILE: a list does not fit here. Write an object with a list of servers."],
   ["no servers", {}, "FILE: servers: missing. List the servers, there or in mcpServers."],
   [
@@ -203,5 +212,76 @@ test("the format of desktop clients is accepted", () => {
   ]);
   expect(problemsOf({ mcpServers: { b: { command: "x", cwd: "/no/such" } } })).toEqual([
     "FILE: mcpServers.b.cwd: there is no such folder. Check the path.",
+  ]);
+});
+
+test("files of editors and other programs are read: comments, a byte order mark, their words for keys", () => {
+  const code = `\uFEFF{
+    // of Visual Studio Code
+    "inputs": [{ "type": "promptString", "id": "key" }],
+    "servers": {
+      "web": { "type": "http", "url": "https://a.example/mcp", "headers": { "x": "y" } }, /* one */
+      "files": { "command": "npx", "args": ["x"], "dev": { "watch": "*" } },
+    },
+  }`;
+  expect(configOf(code).servers.map(({ id, prefix, source }) => [id, prefix, source.type])).toEqual([
+    ["web", "web", "Http"],
+    ["files", "files", "Process"],
+  ]);
+  const gemini = {
+    theme: "dark",
+    mcpServers: {
+      g: { httpUrl: "https://b.example/mcp", timeout: 90_000 },
+      off: { command: "x", enabled: false, env: { A: "${NOT_SET_ANYWHERE}" } },
+    },
+  };
+  expect(configOf(gemini).servers).toMatchObject([
+    { id: "g", source: { type: "Http", url: "https://b.example/mcp" }, toolTimeoutMs: 90_000 },
+  ]);
+  const windsurf = { mcpServers: { w: { serverUrl: "https://c.example/mcp", startup_timeout_secs: 60 } } };
+  expect(configOf(windsurf).servers).toMatchObject([
+    { source: { url: "https://c.example/mcp" }, startupMs: 60_000 },
+  ]);
+  expect(configOf({ mcp: { servers: { n: { command: "x" } } } }).servers).toMatchObject([{ id: "n" }]);
+});
+
+test("faults of these files name their keys", () => {
+  expect(problemsOf({ servers: { a: { url: "ftp://x" }, b: { command: 4 } } })).toEqual([
+    "FILE: servers.a.url: this text does not fit here. Write an address that begins with http://, https://, ws:// or wss://.",
+    "FILE: servers.b.command: a number does not fit here. Name the program to start.",
+  ]);
+  expect(problemsOf({ mcpServers: { a: { command: "x", args: "y" } }, max_concurent_calls: 3 })).toEqual([
+    "FILE: max_concurent_calls: unknown key. Did you mean max_concurrent_calls?",
+    "FILE: mcpServers.a.args: this text does not fit here. args must be a list of strings.",
+  ]);
+});
+
+test("variables of the environment stand for values; one without a value is named", () => {
+  const file = write({
+    servers: [
+      { id: "a", bearer_token: "env:TOKEN", source: { ...HTTP, headers: { "x-key": "k-${env:KEY}" } } },
+    ],
+    mcpServers: {
+      b: {
+        command: "${PROGRAM:-npx}",
+        args: ["${HOME}/x", "env:TOKEN", "$HOME"],
+        env: { T: "env:TOKEN", U: "Bearer ${TOKEN}" },
+      },
+    },
+  });
+  const read = readMcpFile(file, { TOKEN: "hunter2", KEY: "k", HOME: "/home/me" });
+  expect(read.ok && read.config.servers).toMatchObject([
+    { bearerToken: "hunter2", source: { headers: { "x-key": "k-k" } } },
+    {
+      source: {
+        command: "npx",
+        args: ["/home/me/x", "env:TOKEN", "$HOME"],
+        env: { T: "hunter2", U: "Bearer hunter2" },
+      },
+    },
+  ]);
+  expect(problemsOf({ servers: { a: { command: "x", env: { K: "${input:key}", T: "env:NO" } } } })).toEqual([
+    "FILE: servers.a.env.K: input of an editor has no value here. Write a variable of the environment, such as ${NAME} or env:NAME, or the value.",
+    "FILE: servers.a.env.T: the environment has no variable NO. Set it for svc, or write ${NO:-DEFAULT}.",
   ]);
 });
