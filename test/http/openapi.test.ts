@@ -92,6 +92,7 @@ describe("the OpenAPI document", () => {
       "/v1/responses/{response_id}/cancel",
       "/v1/responses/{response_id}/input_items",
       "/v1/sessions/{session_id}",
+      "/v1/sessions/{session_id}/fork",
       "/v1/skills",
       "/v1/skills/{skill_id}/versions",
       "/v1/system/doctor",

@@ -143,3 +143,54 @@ describe("an import is refused", () => {
     expect([files.list(), sessions.get("mine")]).toEqual([[], undefined]);
   });
 });
+
+describe("a fork", () => {
+  async function talk() {
+    const app = sessionApp();
+    const messages = [user("one"), said("1"), user("two"), said("2")];
+    await app.put("s", {
+      messages: messages.map(({ role, content }) => ({ role, content: [...content] })),
+    });
+    for (const turn of [0, 1]) {
+      const file = { id: `file-${turn}`, name: `t${turn}.txt`, purpose: "agent_output", sessionId: "s" };
+      await app.files.add({ ...file, source: { tool: "svc_shell", round: 1, turn } }, [encode("x")]);
+    }
+    const fork = (body: object) => app.post("/v1/sessions/s/fork", body);
+    return { ...app, fork };
+  }
+
+  test("has the messages and files of its turns, and its own id", async () => {
+    const app = await talk();
+    const response = await app.fork({ turn: 0, session_id: "other" });
+    expect(await response.json()).toEqual({ id: "other", object: "session", forked_from: "s", turn: 0 });
+    const exported: unknown = await (await app.request("/v1/sessions/other")).json();
+    expect(exported).toMatchObject({
+      messages: [{ content: "one" }, { content: "1" }],
+      files: [{ id: "file-0" }],
+    });
+    const { id, turn } = await (await app.fork({})).json();
+    expect(id).toMatch(/^sess_/);
+    expect(turn).toBe(1);
+    expect(app.files.list(id).map((file) => file.id)).toEqual(["file-0", "file-1"]);
+    await app.request("/v1/sessions/s", { method: "DELETE" });
+    expect((await app.request("/v1/sessions/other")).status).toBe(200);
+  });
+
+  test.each<[object, string]>([
+    [{ turn: 2 }, "turn"],
+    [{ turn: -1 }, "turn"],
+    [{ session_id: "s" }, "session_id"],
+    [{ turns: 1 }, "turns"],
+  ])("%j is refused", async (body, param) => {
+    const response = await (await talk()).fork(body);
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }]);
+  });
+
+  test("of an unknown session is not found", async () => {
+    const response = await sessionApp().post("/v1/sessions/none/fork", {});
+    expect([response.status, await response.json()]).toMatchObject([
+      404,
+      { error: { code: "session_not_found" } },
+    ]);
+  });
+});

@@ -52,6 +52,12 @@ export function withEditedAnswer(
   return append(conversation, { ...edited, parts: [{ type: "text", text }] });
 }
 
+/** Index of the last user turn that a thread up to a message holds with its answer; -1 for none. */
+export function turnUpTo(conversation: Conversation, last: Message): number {
+  const questions = thread({ ...conversation, leaf: last.id }).filter(({ role }) => role === "user");
+  return questions.length - (last.role === "user" ? 2 : 1);
+}
+
 /** A copy of the thread up to a message, as a conversation of its own. A session stays with the first. */
 export function forked(
   conversation: Conversation,

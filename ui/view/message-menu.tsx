@@ -3,7 +3,8 @@
 import { GitFork, Pencil, Trash2 } from "lucide";
 import type { Conversation, Message } from "../state/conversation.ts";
 import { add, change, conversationOf } from "../state/conversations.ts";
-import { forked, withMessagesOf, withoutMessage } from "../state/edits.ts";
+import { forked, turnUpTo, withMessagesOf, withoutMessage } from "../state/edits.ts";
+import { forkedSession } from "../state/fork.ts";
 import { newId } from "../state/new-id.ts";
 import { go } from "../state/route.ts";
 import { isRunning } from "../state/running.ts";
@@ -23,7 +24,7 @@ export function MessageMenu({ conversation: { id }, message, onEdit }: MessageMe
   const texts = message.role === "user" ? t.question : t.answer;
   const items: readonly MenuItem[] = [
     ...(onEdit === undefined ? [] : [{ label: t.answer.edit, icon: Pencil, isDisabled, run: onEdit }]),
-    { label: t.answer.fork, icon: GitFork, run: () => fork(id, message) },
+    { label: t.answer.fork, icon: GitFork, run: () => void fork(id, message) },
     {
       label: texts.remove,
       icon: Trash2,
@@ -35,10 +36,11 @@ export function MessageMenu({ conversation: { id }, message, onEdit }: MessageMe
   return <Menu label={texts.more} items={items} isUp />;
 }
 
-function fork(id: string, message: Message): void {
+async function fork(id: string, message: Message): Promise<void> {
   const conversation = conversationOf(id);
   if (conversation === undefined) return;
-  const copy = forked(conversation, message, { id: newId(), now: Date.now() });
+  const session = await forkedSession(conversation.session, turnUpTo(conversation, message));
+  const copy = { ...forked(conversation, message, { id: newId(), now: Date.now() }), session };
   add(copy);
   go({ page: "chat", id: copy.id });
   notify(t.answer.isCopy);

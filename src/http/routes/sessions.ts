@@ -5,9 +5,12 @@ import { Elysia } from "elysia";
 import type { FileObject } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { Files, StoredFile } from "../../core/files.ts";
+import { newId } from "../../core/id.ts";
 import { FILE_INLINE_BYTES_MAX } from "../../core/limits.ts";
+import type { Message } from "../../core/message.ts";
 import { SESSION_EXPORT_BYTES_MAX } from "../limits.ts";
 import { SESSION_FILES_MAX, SESSION_ID_CHARS_MAX } from "../../dialects/shared/limits.ts";
+import { checker } from "../../dialects/shared/check.ts";
 import { parseSession, sessionBody } from "../../dialects/sessions/codec.ts";
 import { SerializedSession } from "../../dialects/sessions/schema.ts";
 import { readJsonObject } from "../body.ts";
@@ -24,6 +27,42 @@ const DeletedSession = Type.Object(
   { id: Type.String(), object: Type.Literal("session.deleted"), deleted: Type.Literal(true) },
   { $id: "DeletedSession" },
 );
+
+const SessionFork = Type.Object(
+  {
+    turn: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          "The last turn to keep, with its answer and files: 0 is the user's first message. Absent: all turns.",
+      }),
+    ),
+    session_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: SESSION_ID_CHARS_MAX,
+        description: "Id of the new session; a generated one where absent.",
+      }),
+    ),
+  },
+  {
+    $id: "SessionFork",
+    additionalProperties: false,
+    examples: [{ turn: 1, session_id: "trip-by-train" }],
+  },
+);
+
+const ForkedSession = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("session"),
+    forked_from: Type.String(),
+    turn: Type.Integer({ minimum: 0 }),
+  },
+  { $id: "ForkedSession" },
+);
+
+const checkFork = checker(SessionFork);
 
 const tags = ["Sessions"];
 const path = "/v1/sessions/:session_id";
@@ -49,6 +88,16 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The imported session.", SessionObject),
       },
     })
+    .post(`${path}/fork`, ({ params, request }) => forked(deps, params.session_id, request), {
+      parse: "none",
+      detail: {
+        operationId: "fork_session",
+        tags,
+        summary: "Continue a session from one of its turns, with an interpreter and folder of its own",
+        requestBody: components.body(SessionFork),
+        responses: components.answers("The new session.", ForkedSession),
+      },
+    })
     .delete(path, ({ params }) => removed(deps, params.session_id), {
       detail: {
         operationId: "delete_session",
@@ -60,15 +109,19 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
 }
 
 async function exported({ sessions, files }: HttpDeps, id: string): Promise<Response> {
-  const messages = sessions.get(id);
-  if (messages === undefined) {
-    const shown = JSON.stringify(id.slice(0, 64));
-    throw new ServiceError(
-      "session_not_found",
-      `there is no session ${shown}; sessions expire after 30 idle minutes`,
-    );
-  }
+  const messages = messagesOf(sessions, id);
   return Response.json(sessionBody(messages, await filesOf(files, sessions.keyOf(id))));
+}
+
+/** Throws `session_not_found`. */
+function messagesOf(sessions: HttpDeps["sessions"], id: string): readonly Message[] {
+  const messages = sessions.get(id);
+  if (messages !== undefined) return messages;
+  const shown = JSON.stringify(id.slice(0, 64));
+  throw new ServiceError(
+    "session_not_found",
+    `there is no session ${shown}; sessions expire after 30 idle minutes`,
+  );
 }
 
 /** The session's files, oldest first. The youngest have their bodies, as many as an import can take. */
@@ -99,6 +152,31 @@ async function imported(deps: HttpDeps, id: string, request: Request): Promise<R
   deps.sessions.put(id, messages);
   const body: Static<typeof SessionObject> = { id, object: "session" };
   return Response.json(body);
+}
+
+/** Copies the messages of the turns; their files belong to both sessions, and are put into the new one's folder at its first call. */
+async function forked(deps: HttpDeps, id: string, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const { sessions, files } = deps;
+  const body = checkFork(await readJsonObject(request));
+  const messages = messagesOf(sessions, id);
+  const starts = messages.flatMap(({ role }, index) => (role === "user" ? [index] : []));
+  const turn = body.turn ?? Math.max(0, starts.length - 1);
+  if (turn >= Math.max(1, starts.length)) {
+    const message = `turn must be below ${starts.length}, the number of the session's user messages; got ${turn}`;
+    throw new ServiceError("invalid_request", message, { param: "turn" });
+  }
+  const forkId = body.session_id ?? newId("sess_");
+  if (sessions.get(forkId) !== undefined) {
+    const message = "session_id names a session that exists; choose another one, or delete it first";
+    throw new ServiceError("invalid_request", message, { param: "session_id" });
+  }
+  sessions.put(forkId, messages.slice(0, starts[turn + 1]));
+  for (const file of files.list(sessions.keyOf(id))) {
+    if (file.source.turn <= turn) files.join(file.id, sessions.keyOf(forkId));
+  }
+  const answer: Static<typeof ForkedSession> = { id: forkId, object: "session", forked_from: id, turn };
+  return Response.json(answer);
 }
 
 function removed({ sessions }: HttpDeps, id: string): Response {
