@@ -25,6 +25,7 @@ In a release archive, or piped into sh: the same as --user.
                      folder (also: SVC_RELEASE_URL). Checks its signature with
                      openssl or Node.js. An older svc is replaced; settings,
                      models and state stay
+  --downgrade        let an older release replace a newer svc
   --service          run svc in the background from now on: a systemd unit of
                      the user on Linux, a launchd agent on macOS; it reads its
                      settings from ~/.config/svc/svc.toml
@@ -52,6 +53,7 @@ prefix=''
 wants_service=no
 wants_uninstall=no
 wants_release=no
+wants_downgrade=no
 work=''
 
 # A relative path starts at the caller's directory, which is left later on.
@@ -101,6 +103,7 @@ read_options() {
         set_release "${1#--release=}"
         wants_release=yes
         ;;
+      --downgrade) wants_downgrade=yes ;;
       --service) wants_service=yes ;;
       --uninstall) wants_uninstall=yes ;;
       -h | --help)
@@ -226,9 +229,35 @@ completions/svc.bash share/bash-completion/completions svc
 completions/_svc share/zsh/site-functions _svc
 completions/svc.fish share/fish/vendor_completions.d svc.fish'
 
+# True when version A comes before version B; one with a suffix (1.0.0-rc1) before the one without.
+is_older() { # A B
+  awk -v a="$1" -v b="$2" 'BEGIN {
+    split(a, A, "-"); split(b, B, "-")
+    n = split(A[1], X, "."); m = split(B[1], Y, ".")
+    for (i = 1; i <= (n > m ? n : m); i++) if (X[i] + 0 != Y[i] + 0) exit !(X[i] + 0 < Y[i] + 0)
+    if (A[2] == B[2]) exit 1
+    if (A[2] == "" || B[2] == "") exit !(B[2] == "")
+    exit !(A[2] < B[2])
+  }'
+}
+
+# A signature says who made a release, not that it is the latest: an old one may be offered for its known faults.
+refuse_downgrade() {
+  [ "$wants_downgrade" = no ] || return 0
+  after=$("$source/svc" --version 2>/dev/null </dev/null || true)
+  case "$before/$after" in
+    'svc '[0-9]*'/svc '[0-9]*) ;;
+    *) return 0 ;;
+  esac
+  if is_older "${after#svc }" "${before#svc }"; then
+    fail "$bin_dir/svc is $before and this release is the older $after: nothing was installed. Use --downgrade if that is what you want"
+  fi
+}
+
 install_files() {
   bin_dir=$prefix/bin
   before=$("$bin_dir/svc" --version 2>/dev/null </dev/null || true)
+  refuse_downgrade
   place "$source/svc" "$bin_dir" svc 755
   printf '%s\n' "$SHARED" | while read -r from folder name; do
     [ ! -f "$source/$from" ] || place "$source/$from" "$prefix/$folder" "$name" 644

@@ -95,6 +95,30 @@ test("an absolute prefix on PATH, twice: replaced whole, nothing left beside it"
   expect(readdirSync(bin)).toEqual(["svc"]);
 });
 
+test.each([
+  ["svc 0.9.4", "svc 0.9.3", true],
+  ["svc 0.10.0", "svc 0.9.9", true],
+  ["svc 1.0.0", "svc 1.0.0-rc1", true],
+  ["svc 1.0.0-rc2", "svc 1.0.0-rc1", true],
+  ["svc 0.9.4", "svc 0.9.4", false],
+  ["svc 0.9.9", "svc 0.10.0", false],
+  ["svc 1.0.0-rc1", "svc 1.0.0", false],
+  ["svc 1.0", "svc 1.0.1", false],
+  ["something else", "svc 0.1.0", false],
+])("%s is replaced by %s: refused %p", (before, after, isRefused) => {
+  const prefix = join(folder, "older");
+  rmSync(prefix, { recursive: true, force: true });
+  release(before);
+  expect(install(["--prefix", prefix]).exit).toBe(0);
+  release(after);
+  const { exit, err } = install(["--prefix", prefix]);
+  expect(exit).toBe(isRefused ? 1 : 0);
+  if (isRefused) expect(err).toContain("Use --downgrade");
+  expect(runs(join(prefix, "bin/svc"))).toBe(isRefused ? before : after);
+  expect(install(["--prefix", prefix, "--downgrade"]).exit).toBe(0);
+  expect(runs(join(prefix, "bin/svc"))).toBe(after);
+});
+
 test("--help explains and touches nothing", () => {
   const { exit, out } = install(["--help"], { HOME: join(folder, "nobody") });
   expect([exit, out.includes("--prefix DIR"), existsSync(join(folder, "nobody"))]).toEqual([0, true, false]);
