@@ -5,7 +5,8 @@ import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
-import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX } from "./limits.ts";
+import { SANDBOX_FILE_BYTES_MAX } from "./limits.ts";
+import { openFilesLimit } from "./open-files.ts";
 import { type Assignment, belowGuard, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
 import { type ProcessInfo, tasksOf, treeOf } from "./processes.ts";
@@ -154,7 +155,7 @@ function limitWords(limits: Limits, tasks: number): readonly string[] {
     `--data=${limits.memoryMb * MIB}`,
     `--cpu=${limits.cpuSecs}:${limits.cpuSecs + 2}`,
     `--nproc=${limits.procs + tasks}`,
-    `--nofile=${SANDBOX_OPEN_FILES_MAX}`,
+    `--nofile=${openFilesLimit()}`,
     `--fsize=${SANDBOX_FILE_BYTES_MAX}`,
     "--core=0",
   ];

@@ -11,7 +11,8 @@ import {
   type LauncherPolicy,
   PROBE_WORD,
 } from "../core/launcher.ts";
-import { SANDBOX_FILE_BYTES_MAX, SANDBOX_OPEN_FILES_MAX, SANDBOX_PROBE_MS } from "./limits.ts";
+import { SANDBOX_FILE_BYTES_MAX, SANDBOX_PROBE_MS } from "./limits.ts";
+import { openFilesLimit } from "./open-files.ts";
 import type { Assignment, Confinement } from "./confinement.ts";
 import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";
@@ -198,7 +199,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
       fsize: both(SANDBOX_FILE_BYTES_MAX),
       core: both(0),
       nproc: both(limits.procs + tasks + (options.isGuarded && workdir.uid === undefined ? GUARD_TASKS : 0)),
-      nofile: both(SANDBOX_OPEN_FILES_MAX),
+      nofile: both(openFilesLimit()),
     },
     keep: job.conversation === true ? [3] : [],
   };

@@ -101,37 +101,30 @@ async function chooseOnLinux(
   const warnings: string[] = [];
   const isGuardable = policy.network === "full" && abilities.guards && options.guard !== false;
   const isWanted = (mechanism: Mechanism): boolean => mechanisms?.includes(mechanism) ?? true;
-  const working = async (candidates: readonly Choice[]): Promise<Choice | string> => {
-    let failure = "";
-    for (const choice of candidates) {
-      const found = await trial(options, choice, workdirs);
-      if (found === undefined) return withReach(choice);
-      failure = found;
-    }
-    return failure;
-  };
+  const working = async (choice: Choice): Promise<Choice | string> =>
+    (await trial(options, choice, workdirs)) ?? withReach(choice);
 
   const program = Bun.which("bwrap");
   if (isWanted("bubblewrap") && program !== null) {
-    const found = await working(
-      (isGuardable ? [true, false] : [false]).map((isGuarded) => ({
-        confinement: bubblewrapHere(program, options, abilities, isGuarded),
-        filesystem: "workdir",
-        hasLimits: true,
-        warnings,
-      })),
-    );
+    const found = await working({
+      confinement: bubblewrapHere(program, options, abilities, isGuardable),
+      filesystem: "workdir",
+      hasLimits: true,
+      warnings,
+    });
     if (typeof found === "object") return found;
     warnings.push(`bubblewrap does not work here (${found}); the built-in launcher protects less.`);
   } else if (isWanted("bubblewrap")) {
     warnings.push("bubblewrap is not installed; the built-in launcher protects less.");
   }
-  const found = await working(
-    (isGuardable ? [true, false] : [false]).map((isGuarded) =>
-      launcherHere(options, abilities, isGuarded, warnings),
-    ),
-  );
+  const found = await working(launcherHere(options, abilities, isGuardable, warnings));
   if (typeof found === "object") return found;
+  if (isGuardable) {
+    const closed = { ...options, policy: { ...policy, network: "none" as const } };
+    const choice = await chooseOnLinux(closed, abilities, workdirs);
+    const warning = `The network guard does not work here (${found}): tools have no network.`;
+    return { ...choice, warnings: [...choice.warnings, warning] };
+  }
   return nothing([...warnings, `The launcher does not work here (${found}): tools run unconfined.`]);
 }
 

@@ -38,6 +38,17 @@ test("a cap that no tool call could keep to is raised, and said", async () => {
   expect(err).toContain("sandbox.max_cpu_secs is raised to 600");
 });
 
+test("few open files do not open the network of this machine", async () => {
+  const warnings = async (before: string): Promise<string> => {
+    const server = await startServer(["--enable-shell"], { before });
+    return server.stderr();
+  };
+  const [usual, scarce] = await Promise.all([warnings("true"), warnings("ulimit -n 64")]);
+  if (usual.includes("includes this machine")) return expect(scarce).toContain("includes this machine"); // no guard here
+  expect(scarce).not.toContain("includes this machine");
+  expect(scarce).toContain("tools have no network");
+});
+
 describe("Python", () => {
   /** A search path with one interpreter, which does not run. */
   function brokenPath(): string {
