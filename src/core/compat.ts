@@ -22,11 +22,17 @@ export const COMPAT_KINDS = [
   "history_item",
   "template_value",
   "thinking_budget",
+  "custom_format",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
 
 /** Kinds that no mode refuses: they are served without what this server has no meaning for. */
-export const NOTED: ReadonlySet<CompatKind> = new Set(["history_item", "template_value", "thinking_budget"]);
+export const NOTED: ReadonlySet<CompatKind> = new Set([
+  "history_item",
+  "template_value",
+  "thinking_budget",
+  "custom_format",
+]);
 
 /** Tools that a server can run for a request. */
 export const HOSTED_TOOLS = ["code_execution", "shell", "web_search"] as const;

@@ -138,8 +138,8 @@ const chat: Dialect = {
       reasoning,
       calls: (calls ?? []).map((call) => ({
         id: call.id,
-        name: call.function.name,
-        args: call.function.arguments,
+        name: call.type === "custom" ? call.custom.name : call.function.name,
+        args: call.type === "custom" ? call.custom.input : call.function.arguments,
       })),
       isTruncated: choices[0]?.finish_reason === "length",
       tokens: {

@@ -54,9 +54,13 @@ function addDelta(
   if (delta.reasoning_content !== undefined)
     draft.reasoning = (draft.reasoning ?? "") + delta.reasoning_content;
   for (const call of delta.tool_calls ?? []) {
-    draft.calls[call.index] ??= { id: call.id ?? "", name: call.function.name ?? "", args: "" };
+    draft.calls[call.index] ??= {
+      id: call.id ?? "",
+      name: call.function?.name ?? call.custom?.name ?? "",
+      args: "",
+    };
     const made = draft.calls[call.index];
-    if (made !== undefined) made.args += call.function.arguments;
+    if (made !== undefined) made.args += call.function?.arguments ?? call.custom?.input ?? "";
   }
   draft.reason = finish_reason;
   if (fingerprint !== undefined) draft.fingerprint = fingerprint;

@@ -102,6 +102,7 @@ function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk)
     if (delta.reasoning_content) events.push({ type: "reasoning", text: delta.reasoning_content });
     if (delta.content) events.push({ type: "text", text: delta.content });
     for (const { index, function: called } of delta.tool_calls ?? []) {
+      if (called === undefined) continue; // the page declares no custom tools
       const name = called.name === undefined ? {} : { name: called.name };
       events.push({ type: "call", index, ...name, arguments: called.arguments });
     }

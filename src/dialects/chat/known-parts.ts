@@ -19,7 +19,7 @@ export function knownMessages(messages: unknown, compat: Compat): unknown {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: unknown, index) => {
     if (!isRecord(message)) return message;
-    const role = String(message["role"]);
+    const role = typeof message["role"] === "string" ? message["role"] : "";
     const mayEmpty = index < messages.length - 1 || role === "tool";
     const known = new Set([...KNOWN, ...(PARTS_OF_ROLE[role] ?? [])]);
     const content = knownParts(message["content"], { compat, known, empty: EMPTY, adapted, mayEmpty });

@@ -18,23 +18,25 @@ import {
 import { isOmitted, withWholeFiles } from "../shared/compat.ts";
 import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { progressOf } from "../shared/progress.ts";
-import { customCall } from "../shared/custom-tools.ts";
+import { customCall, customFunction, customName, withCustomChoices } from "../shared/custom-tools.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { maxTokensOf, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
-import { sentTools, toolUseOf } from "../shared/tools.ts";
+import { sentTools, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
 import { knownMessages } from "./known-parts.ts";
 import { ChatCompletionRequest, type Message } from "./schema.ts";
-import { refuseUnsupported } from "./unsupported.ts";
+import { refuseUnsupported, withoutForeignTools } from "./unsupported.ts";
 
 /** A parsed chat-completions request. */
 export interface ChatCall extends Conversation {
   readonly stream: boolean;
   /** Send usage in a separate chunk without choices. */
   readonly includeUsage: boolean;
+  /** Names of tools whose calls are given back as text. */
+  readonly customTools?: ReadonlySet<string>;
 }
 
 const checkBody = checker(ChatCompletionRequest);
@@ -43,10 +45,18 @@ const checkBody = checker(ChatCompletionRequest);
 export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat: Compat = STRICT): ChatCall {
   refuseUnsupported(json, compat);
   refuseForeignContainers(json["tools"]);
-  const body = checkBody({ ...json, messages: knownMessages(json["messages"], compat) });
+  const body = checkBody({
+    ...json,
+    messages: knownMessages(json["messages"], compat),
+    tools: withoutForeignTools(withToolTypes(json["tools"]), compat),
+    tool_choice: withCustomChoices(json["tool_choice"]),
+  });
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream, compat);
-  const { tools, choice } = toolUseOf(sentTools(body.tools), body.tool_choice);
+  const sent = (body.tools ?? []).map((tool) =>
+    tool.type === "custom" ? customFunction(tool, compat) : tool,
+  );
+  const { tools, choice } = toolUseOf(sentTools(sent), body.tool_choice);
   const maxTokens = capByGrammar(maxTokensOf(body), body);
   const logprobs = logprobsOf(body);
   const constrained = dropFormatForForcedCall(constraintOf(body), choice);
@@ -78,7 +88,15 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     ...samenessOf(body),
     ...endOf(body),
   };
-  return { run, agent, stream, includeUsage: stream && body.stream_options?.include_usage === true };
+  const custom = (body.tools ?? []).flatMap((tool) => (tool.type === "custom" ? [customName(tool)] : []));
+  const customTools = custom.length === 0 ? {} : { customTools: new Set(custom) };
+  return {
+    run,
+    agent,
+    stream,
+    ...customTools,
+    includeUsage: stream && body.stream_options?.include_usage === true,
+  };
 }
 
 /** `parallel_tool_calls: false` has no effect by the specification; clients mean one call by it. */

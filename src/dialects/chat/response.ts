@@ -5,6 +5,7 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
 import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
+import { CustomInput } from "../shared/custom-tools.ts";
 import { AgentFold, isAgentEvent } from "../shared/agent-events.ts";
 import { answerHead, type AnswerMeta } from "../shared/answer.ts";
 import { type CompletionUsageResponse, usageBody } from "../shared/usage.ts";
@@ -33,6 +34,8 @@ interface ChoiceDraft {
 
 export interface ChatFoldOptions {
   readonly choices: number;
+  /** Names of tools whose calls are given back as text. */
+  readonly customTools?: ReadonlySet<string>;
   /** The request has `logprobs`: every choice has the field, possibly with an empty list. */
   readonly withLogprobs: boolean;
 }
@@ -41,10 +44,12 @@ export interface ChatFoldOptions {
 export class ChatFold {
   private readonly drafts: ChoiceDraft[];
   private readonly withLogprobs: boolean;
+  private readonly customTools: ReadonlySet<string>;
   private readonly agent = new AgentFold();
   private usage: CompletionUsageResponse | undefined;
 
-  constructor({ choices, withLogprobs }: ChatFoldOptions) {
+  constructor({ choices, withLogprobs, customTools }: ChatFoldOptions) {
+    this.customTools = customTools ?? new Set();
     this.withLogprobs = withLogprobs;
     this.drafts = Array.from({ length: choices }, () => ({
       text: [],
@@ -113,7 +118,7 @@ export class ChatFold {
     assert(draft.reason !== undefined, "run finished before its choice ended");
     return {
       index,
-      message: messageBody(draft),
+      message: messageBody(draft, this.customTools),
       logprobs: this.withLogprobs ? choiceLogprobs(draft.tokens) : null,
       finish_reason: draft.reason,
       ...defined({ stop_reason: draft.stop, fingerprint: draft.fingerprint }),
@@ -134,7 +139,10 @@ export class ChatFold {
 }
 
 /** Content is null only if the answer consists of tool calls; an empty answer is an empty string. */
-function messageBody({ text, reasoning, calls }: ChoiceDraft): ChatCompletionResponseMessage {
+function messageBody(
+  { text, reasoning, calls }: ChoiceDraft,
+  customTools: ReadonlySet<string>,
+): ChatCompletionResponseMessage {
   const content = text.join("");
   return {
     role: "assistant",
@@ -143,11 +151,11 @@ function messageBody({ text, reasoning, calls }: ChoiceDraft): ChatCompletionRes
     ...(reasoning.length > 0 ? { reasoning_content: reasoning.join("") } : {}),
     ...(calls.length > 0
       ? {
-          tool_calls: calls.map(({ id, name, args }) => ({
-            id,
-            type: "function",
-            function: { name, arguments: args.join("") },
-          })),
+          tool_calls: calls.map(({ id, name, args }) =>
+            customTools.has(name)
+              ? { id, type: "custom", custom: { name, input: new CustomInput().add(args.join("")) } }
+              : { id, type: "function", function: { name, arguments: args.join("") } },
+          ),
         }
       : {}),
   };

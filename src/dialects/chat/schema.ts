@@ -8,7 +8,7 @@ import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
 import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
-import { jsonObject } from "../shared/json-object.ts";
+import { CustomTool, NestedCustomTool } from "../shared/custom-tools.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { progressEventProperties, progressProperties } from "../shared/progress.ts";
 import {
@@ -28,6 +28,7 @@ import { reasoningFieldProperties, thinkingProperties } from "../shared/thinking
 import { FUNCTION_TOOLS, toolChoiceProperties } from "../shared/tools.ts";
 import { CompletionUsageResponse } from "../shared/usage.ts";
 import { WebSearchOptions } from "../shared/web-search.ts";
+import { CustomCallMade, CustomToolCall, ToolCall, ToolCallDelta, ToolCallMade } from "./calls.ts";
 import { ChoiceLogprobs, logprobsProperties } from "./logprobs.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -116,35 +117,6 @@ const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
   description: "Text, or an array of content parts.",
 });
 
-const FunctionCalled = Type.Object(
-  {
-    name: Type.String({ minLength: 1 }),
-    arguments: orNull(
-      Type.Union([Type.String(), jsonObject("The arguments.")], {
-        description: "The arguments as JSON text, or as an object. Absent: none.",
-      }),
-    ),
-  },
-  { $id: "FunctionCalled", ...OPEN },
-);
-
-const CustomCalled = Type.Object(
-  { name: Type.String({ minLength: 1 }), input: Type.String({ description: "What the model wrote." }) },
-  { $id: "CustomCalled", ...OPEN },
-);
-
-const callId = orNull(Type.String({ description: "Referred to by `tool_call_id` of the tool message." }));
-
-const ToolCall = Type.Object(
-  { id: callId, type: Type.Literal("function", { description: "Optional." }), function: FunctionCalled },
-  { $id: "ToolCall", description: "An earlier tool call of the assistant.", ...OPEN },
-);
-
-const CustomToolCall = Type.Object(
-  { id: callId, type: Type.Literal("custom"), custom: CustomCalled },
-  { $id: "CustomToolCall", description: "An earlier call of a tool that takes text.", ...OPEN },
-);
-
 const SystemMessage = Type.Object(
   {
     role: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
@@ -228,7 +200,7 @@ export const ChatCompletionRequest = Type.Object(
     ...grammarProperties,
     ...responseFormatProperties,
     tools: orNull(
-      Type.Array(Type.Union([...FUNCTION_TOOLS, CodeInterpreterTool]), {
+      Type.Array(Type.Union([...FUNCTION_TOOLS, NestedCustomTool, CustomTool, CodeInterpreterTool]), {
         maxItems: TOOLS_MAX,
         description: "Functions that the model may call, and server-executed tools.",
       }),
@@ -290,15 +262,6 @@ const FinishReasonWord = Type.Union([
   Type.Literal("content_filter"),
 ]);
 
-const ToolCallMade = Type.Object(
-  {
-    id: Type.String(),
-    type: Type.Literal("function"),
-    function: Type.Object({ name: Type.String(), arguments: Type.String({ description: "JSON text." }) }),
-  },
-  { $id: "ToolCallMade", description: "A tool call requested by the model." },
-);
-
 export const ChatCompletionResponseMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
@@ -307,7 +270,7 @@ export const ChatCompletionResponseMessage = Type.Object(
     }),
     refusal: Type.Null({ description: "Always null: the server does not moderate." }),
     reasoning_content: Type.Optional(Type.String({ description: "The model's reasoning; absent if empty." })),
-    tool_calls: Type.Optional(Type.Array(ToolCallMade)),
+    tool_calls: Type.Optional(Type.Array(Type.Union([ToolCallMade, CustomCallMade]))),
   },
   { $id: "ChatCompletionResponseMessage" },
 );
@@ -336,19 +299,6 @@ export const ChatCompletionResponse = Type.Object(
   { $id: "ChatCompletionResponse", description: "A complete answer." },
 );
 export type ChatCompletionResponse = Static<typeof ChatCompletionResponse>;
-
-const ToolCallDelta = Type.Object(
-  {
-    index: Type.Integer({ minimum: 0, description: "Position of the call in the choice." }),
-    id: Type.Optional(Type.String()),
-    type: Type.Optional(Type.Literal("function")),
-    function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() }),
-  },
-  {
-    $id: "ToolCallDelta",
-    description: "The first delta has id and name, the others parts of the arguments.",
-  },
-);
 
 const ChatCompletionChunkDelta = Type.Object(
   {

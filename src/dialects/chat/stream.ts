@@ -7,6 +7,7 @@ import type { AnswerEvent } from "../../core/agent.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { agentFrame, cutFilesBody, isAgentEvent } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
+import { CustomInput } from "../shared/custom-tools.ts";
 import { ChunkWriter } from "../shared/chunk-writer.ts";
 import type { StreamEncoder } from "../shared/frame.ts";
 import { usageBody } from "../shared/usage.ts";
@@ -17,6 +18,8 @@ export interface ChatStreamOptions {
   readonly choices: number;
   /** Send usage in a chunk without choices instead of on the final chunk of the last choice. */
   readonly includeUsage: boolean;
+  /** Names of tools whose calls are given back as text. */
+  readonly customTools?: ReadonlySet<string>;
 }
 
 const OPENING = '"delta":{"role":"assistant","content":""}';
@@ -26,9 +29,13 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
   private readonly writer: ChunkWriter;
   private readonly choices: number;
   private readonly model: string;
+  private readonly customTools: ReadonlySet<string>;
+  /** Open calls of custom tools, by choice and position. */
+  private readonly inputs = new Map<string, CustomInput>();
   private ended = false;
 
-  constructor(meta: AnswerMeta, { choices, includeUsage }: ChatStreamOptions) {
+  constructor(meta: AnswerMeta, { choices, includeUsage, customTools }: ChatStreamOptions) {
+    this.customTools = customTools ?? new Set();
     this.writer = new ChunkWriter(meta, {
       object: "chat.completion.chunk",
       last: { delta: {} },
@@ -58,19 +65,10 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
       }
       case "reasoning": // its tokens are not part of `logprobs.content`
         return this.writer.delta(event.choice, `"delta":{"reasoning_content":${JSON.stringify(event.text)}}`);
-      case "tool_call_start": {
-        const call = {
-          index: event.index,
-          id: event.id,
-          type: "function",
-          function: { name: event.name, arguments: "" },
-        };
-        return this.writer.delta(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
-      }
-      case "tool_call_args": {
-        const call = { index: event.index, function: { arguments: event.delta } };
-        return this.writer.delta(event.choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
-      }
+      case "tool_call_start":
+        return this.callStart(event);
+      case "tool_call_args":
+        return this.callDelta(event);
       case "choice_end":
         return this.writer.end(event);
       case "finish":
@@ -82,6 +80,26 @@ export class ChatStream implements StreamEncoder<AnswerEvent> {
       default:
         return unreachable(event);
     }
+  }
+
+  private callStart({ choice, index, id, name }: Extract<AnswerEvent, { type: "tool_call_start" }>): string {
+    const isCustom = this.customTools.has(name);
+    if (isCustom) this.inputs.set(`${choice}.${index}`, new CustomInput());
+    const called = isCustom
+      ? { type: "custom", custom: { name, input: "" } }
+      : { type: "function", function: { name, arguments: "" } };
+    return this.call(choice, { index, id, ...called });
+  }
+
+  private callDelta({ choice, index, delta }: Extract<AnswerEvent, { type: "tool_call_args" }>): string {
+    const input = this.inputs.get(`${choice}.${index}`);
+    if (input === undefined) return this.call(choice, { index, function: { arguments: delta } });
+    const text = input.add(delta);
+    return text === "" ? "" : this.call(choice, { index, custom: { input: text } });
+  }
+
+  private call(choice: number, call: object): string {
+    return this.writer.delta(choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
   }
 
   private opening(): string {

@@ -4,6 +4,7 @@
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isRecord, describeValue } from "../shared/check.ts";
+import { serveOrRefuse } from "../shared/compat.ts";
 import { refuseJsonObject } from "../shared/constraint.ts";
 
 interface Refusal {
@@ -42,4 +43,18 @@ function refuseMessage(message: unknown, index: number): void {
     const param = `messages[${index}].function_call`;
     throw new ServiceError("unsupported_value", `${param} is not supported; send tool_calls`, { param });
   }
+}
+
+const TOOL_TYPES: ReadonlySet<unknown> = new Set(["function", "custom", "code_interpreter"]);
+
+/** The tools without hosted ones of other servers. Strict mode refuses these. */
+export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
+  if (!Array.isArray(tools)) return tools;
+  return tools.filter((tool: unknown, index) => {
+    if (!isRecord(tool) || typeof tool["type"] !== "string" || TOOL_TYPES.has(tool["type"])) return true;
+    const param = `tools[${index}].type`;
+    const message = `${param} must be "function", "custom" or "code_interpreter"; got ${describeValue(tool["type"])}`;
+    serveOrRefuse(compat, "hosted_tool", new ServiceError("unsupported_value", message, { param }));
+    return false;
+  });
 }

@@ -4,6 +4,7 @@
 // Each choice has at most one open item, which receives its deltas; a delta of another type closes it. With several
 // choices the output has the items of all choices, in order of their start.
 
+import { CustomInput } from "../shared/custom-tools.ts";
 import { promptProgress } from "../shared/progress.ts";
 import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
@@ -13,6 +14,7 @@ import type { FinishReason, RunEvent, Usage } from "../../core/run.ts";
 import { cutFilesBody, isAgentEvent } from "../shared/agent-events.ts";
 import {
   type CallDraft,
+  type CustomDraft,
   type ItemDraft,
   itemOf,
   type MessageDraft,
@@ -38,7 +40,7 @@ export interface BuilderOptions {
   readonly head: ResponseHead;
   readonly choices: number;
   /** Maps model-visible names back to functions. Absent: names are unchanged. */
-  readonly names?: Pick<ToolNames, "qualified">;
+  readonly names?: Pick<ToolNames, "qualified" | "isCustom">;
   /** Current time, Unix seconds. */
   readonly clock: () => number;
   readonly listener?: ResponseListener;
@@ -48,7 +50,7 @@ export interface BuilderOptions {
 interface Choice {
   /** The item that receives deltas. */
   open: GeneratedDraft | undefined;
-  readonly calls: CallDraft[];
+  readonly calls: (CallDraft | CustomDraft)[];
   items: number;
   hasMessage: boolean;
 }
@@ -134,8 +136,10 @@ export class ResponseBuilder {
           call !== undefined && call.status === "in_progress",
           "arguments for a tool call that is not open",
         );
-        call.pieces.push(event.delta);
-        return this.emitter.delta(call, event.delta);
+        const text = call.kind === "custom" ? call.reader.add(event.delta) : event.delta;
+        if (text === "") return;
+        call.pieces.push(text);
+        return this.emitter.delta(call, text);
       }
       case "choice_end":
         if (event.fingerprint !== undefined) this.fingerprints[event.choice] = event.fingerprint;
@@ -216,13 +220,17 @@ export class ResponseBuilder {
   }
 
   private startCall(event: Extract<RunEvent, { type: "tool_call_start" }>): void {
-    const called = this.options.names?.qualified(event.name) ?? { name: event.name };
-    const draft: CallDraft = { ...this.next("fc", event.choice), kind: "call", callId: event.id, ...called };
-    this.choice(event.choice).calls[event.index] = this.open(draft);
+    const { names } = this.options;
+    const { choice, id: callId, name, index } = event;
+    const draft: CallDraft | CustomDraft =
+      names?.isCustom(name) === true
+        ? { ...this.next("ctc", choice), kind: "custom", callId, name, reader: new CustomInput() }
+        : { ...this.next("fc", choice), kind: "call", callId, ...(names?.qualified(name) ?? { name }) };
+    this.choice(choice).calls[index] = this.open(draft);
   }
 
   /** Closes the open item of a choice and returns the common fields of the next one. */
-  private next(prefix: "msg" | "rs" | "fc", choice: number) {
+  private next(prefix: "msg" | "rs" | "fc" | "ctc", choice: number) {
     this.close(this.choice(choice));
     const id = outputItemId(prefix, this.options.head.id, this.items.length);
     const status: ItemStatus = "in_progress";
@@ -246,7 +254,7 @@ export class ResponseBuilder {
     draft.pieces.splice(0, draft.pieces.length, text);
     this.emitter.textDone(draft, text);
     if (draft.kind === "message") this.cite(draft);
-    if (draft.kind !== "call") this.emitter.part("done", draft, text);
+    if (draft.kind === "message" || draft.kind === "reasoning") this.emitter.part("done", draft, text);
     this.finish(draft, status);
   }
 

@@ -3,6 +3,7 @@
 
 import { defined } from "../../core/defined.ts";
 import type { TokenLogprob } from "../../core/run.ts";
+import type { CustomInput } from "../shared/custom-tools.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import type {
   ContentPart,
@@ -45,13 +46,21 @@ export interface CallDraft extends TextDraft {
   readonly namespace?: string;
 }
 
+/** A call of a custom tool; its pieces are its text. */
+export interface CustomDraft extends TextDraft {
+  readonly kind: "custom";
+  readonly callId: string;
+  readonly name: string;
+  readonly reader: CustomInput;
+}
+
 interface ShellDraft extends Draft {
   readonly kind: "shell";
   readonly item: ShellCallItem | ShellOutputItem;
 }
 
 /** An item that the model generates, in deltas. */
-export type GeneratedDraft = MessageDraft | ReasoningDraft | CallDraft;
+export type GeneratedDraft = MessageDraft | ReasoningDraft | CallDraft | CustomDraft;
 export type ItemDraft = GeneratedDraft | ShellDraft;
 
 /** The text so far. */
@@ -90,6 +99,10 @@ export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
       const grouped = defined({ namespace });
       const args = textOf(draft);
       return { type: "function_call", id, status, call_id: callId, name, ...grouped, arguments: args };
+    }
+    case "custom": {
+      const { callId, name } = draft;
+      return { type: "custom_tool_call", id, status, call_id: callId, name, input: textOf(draft) };
     }
     case "shell":
       return { ...draft.item, status };

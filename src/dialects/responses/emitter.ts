@@ -86,6 +86,10 @@ export class ResponseEmitter {
         return this.listener?.event("response.function_call_arguments.done", () => {
           return { ...place, call_id: draft.callId, name: draft.name, arguments: text };
         });
+      case "custom":
+        return this.listener?.event("response.custom_tool_call_input.done", () => {
+          return { ...place, call_id: draft.callId, input: text };
+        });
     }
   }
 

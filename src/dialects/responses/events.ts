@@ -43,6 +43,8 @@ const FIELDS = {
     name: Type.String(),
     arguments: Type.String(),
   }),
+  "response.custom_tool_call_input.delta": Type.Object({ ...ofCall, ...delta }),
+  "response.custom_tool_call_input.done": Type.Object({ ...ofCall, input: Type.String() }),
   // Some clients read the fields of the event, others those of its `error` object.
   error: Type.Object({
     code: Type.String(),

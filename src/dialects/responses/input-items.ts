@@ -277,8 +277,15 @@ export function knownItems(input: unknown, compat: Compat): unknown {
   return items.map((item: unknown, index) => withKnownParts(item, index === items.length - 1, compat));
 }
 
+/** Items with parts. */
+const READ_ITEMS: ReadonlySet<unknown> = new Set([
+  "message",
+  "function_call_output",
+  "custom_tool_call_output",
+]);
+
 function withKnownParts(item: unknown, isLast: boolean, compat: Compat): unknown {
-  if (!isRecord(item)) return item;
+  if (!isRecord(item) || !READ_ITEMS.has(item["type"])) return item;
   const field = item["type"] === "message" ? "content" : "output";
   const isRead = ["message", "function_call_output", "custom_tool_call_output"].includes(
     String(item["type"]),

@@ -83,6 +83,17 @@ const FunctionCallItem = Type.Object(
   { $id: "FunctionCallItem", description: "A function call requested by the model." },
 );
 
+const CustomCallItem = Type.Object(
+  {
+    type: Type.Literal("custom_tool_call"),
+    ...identity,
+    call_id: Type.String({ description: "Referred to by `call_id` of the `custom_tool_call_output`." }),
+    name: Type.String(),
+    input: Type.String({ description: "What the model wrote for the tool." }),
+  },
+  { $id: "CustomToolCallItem", description: "A call of a tool that takes one text." },
+);
+
 const integerOrNull = Type.Union([Type.Integer(), Type.Null()]);
 
 const ShellCallItem = Type.Object(
@@ -119,7 +130,7 @@ const ShellOutputItem = Type.Object(
 export type ShellOutputItem = Static<typeof ShellOutputItem>;
 
 export const OutputItem = Type.Union(
-  [MessageItem, ReasoningItem, FunctionCallItem, ShellCallItem, ShellOutputItem],
+  [MessageItem, ReasoningItem, FunctionCallItem, CustomCallItem, ShellCallItem, ShellOutputItem],
   { $id: "OutputItem", description: "A part of the answer; its fields depend on `type`." },
 );
 export type OutputItem = Static<typeof OutputItem>;

@@ -17,6 +17,7 @@ import {
   formatConstraint,
   onlyConstraint,
 } from "../shared/constraint.ts";
+import { withCustomChoices } from "../shared/custom-tools.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -89,12 +90,14 @@ export function parseResponsesRequest(
     throw new ServiceError("contradictory_fields", message, { param: "background" });
   }
   const hosted = hostedToolsOf(body.tools ?? [], compat);
-  const functions = declaredFunctions(body.tools ?? []);
+  const functions = declaredFunctions(body.tools ?? [], compat);
   const earlierId = body.previous_response_id ?? "";
   const earlier = earlierId === "" ? undefined : stored.conversation(earlierId);
   const input = inputItems(body.input, stored, compat);
   const messages = withWholeFiles([...(earlier?.messages ?? []), ...messagesOf(input)], compat);
-  const names = new ToolNames([...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)]);
+  const declared = [...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)];
+  const custom = (body.tools ?? []).flatMap((tool) => (tool.type === "custom" ? [tool.name] : []));
+  const names = new ToolNames(declared, new Set(custom));
   const run = runOf(body, functions, names, compat);
   const agent: AgentRequest = {
     ...hosted,
@@ -125,7 +128,9 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   refuseForeignShells(json["tools"]);
   refuseHostedChoice(json["tool_choice"]);
   const input = knownItems(json["input"], compat);
-  return checkBody({ ...json, input, tools: withoutForeignTools(json["tools"], compat) });
+  const choice = withCustomChoices(json["tool_choice"]);
+  const tools = withoutForeignTools(json["tools"], compat);
+  return checkBody({ ...json, input, tools, tool_choice: choice });
 }
 
 /** The run without its messages. */

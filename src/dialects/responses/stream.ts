@@ -24,6 +24,7 @@ const DELTA_EVENTS = {
   message: "response.output_text.delta",
   reasoning: "response.reasoning_text.delta",
   call: "response.function_call_arguments.delta",
+  custom: "response.custom_tool_call_input.delta",
 } as const satisfies Record<GeneratedDraft["kind"], EventType>;
 
 /** The event encoder of one response. */
@@ -77,7 +78,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListe
 
   private makeHead(draft: GeneratedDraft): string {
     const type = DELTA_EVENTS[draft.kind];
-    const place = draft.kind === "call" ? { call_id: draft.callId } : { content_index: 0 };
+    const place = "callId" in draft ? { call_id: draft.callId } : { content_index: 0 };
     const fixed = JSON.stringify({ type, output_index: draft.index, item_id: draft.id, ...place });
     const head = `event: ${type}\ndata: ${fixed.slice(0, -"}".length)},"sequence_number":`;
     this.heads.set(draft, head);

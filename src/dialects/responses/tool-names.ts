@@ -19,9 +19,11 @@ export class ToolNames {
   /** Flat names by key. Functions without namespace keep their names and are not in the table. */
   private readonly flatNames = new Map<string, string>();
   private readonly grouped = new Map<string, Grouped>();
+  private readonly custom: ReadonlySet<string>;
 
-  /** `functions`: those declared by the request and those called in its history. */
-  constructor(functions: readonly QualifiedName[]) {
+  /** `functions`: those declared by the request and those called in its history; `custom`: names of its custom tools. */
+  constructor(functions: readonly QualifiedName[], custom: ReadonlySet<string> = new Set()) {
+    this.custom = custom;
     const taken = new Set(functions.flatMap((one) => (isGrouped(one) ? [] : [one.name])));
     const distinct = new Map(functions.filter(isGrouped).map((one) => [keyOf(one), one]));
     const wanted = Map.groupBy(distinct.values(), readableName);
@@ -40,6 +42,11 @@ export class ToolNames {
   /** The function with a model-visible name; names without namespace are unchanged. */
   qualified(flat: string): { readonly name: string; readonly namespace?: string } {
     return this.grouped.get(flat) ?? { name: flat };
+  }
+
+  /** Whether calls of this name are those of a custom tool. */
+  isCustom(flat: string): boolean {
+    return this.custom.has(flat);
   }
 
   /** A conversation with model-visible names. */

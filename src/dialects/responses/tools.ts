@@ -9,6 +9,7 @@ import { ServiceError } from "../../core/error.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
 import { isPresent, isRecord, orNull, describeValue } from "../shared/check.ts";
+import { customFunction, CustomTool } from "../shared/custom-tools.ts";
 import { isOmitted, serveOrRefuse } from "../shared/compat.ts";
 import {
   FlatTool,
@@ -74,7 +75,7 @@ const NamespaceTool = Type.Object(
 );
 
 const HostedTool = Type.Union(
-  [...FUNCTION_TOOLS, NamespaceTool, WebSearchTool, CodeInterpreterTool, ShellTool],
+  [...FUNCTION_TOOLS, CustomTool, NamespaceTool, WebSearchTool, CodeInterpreterTool, ShellTool],
   { $id: "HostedTool", description: "A function that the model may call, or a server-executed tool." },
 );
 export type HostedTool = Static<typeof HostedTool>;
@@ -89,14 +90,19 @@ export interface DeclaredFunction {
 }
 
 /** The functions of a checked body, those in namespaces included. Throws `invalid_request` for too many. */
-export function declaredFunctions(tools: readonly HostedTool[]): readonly DeclaredFunction[] {
-  const functions = tools.flatMap((tool, index) => functionsOf(tool, `tools[${index}]`));
+export function declaredFunctions(tools: readonly HostedTool[], compat: Compat): readonly DeclaredFunction[] {
+  const functions = tools.flatMap((tool, index) =>
+    functionsOf(tool.type === "custom" ? customFunction(tool, compat) : tool, `tools[${index}]`),
+  );
   if (functions.length <= TOOLS_MAX) return functions;
   const message = `tools has ${functions.length} functions, those in namespaces included; at most ${TOOLS_MAX} are allowed`;
   throw new ServiceError("invalid_request", message, { param: "tools" });
 }
 
-function functionsOf(tool: HostedTool, path: string): readonly DeclaredFunction[] {
+function functionsOf(
+  tool: Exclude<HostedTool, { type: "custom" }>,
+  path: string,
+): readonly DeclaredFunction[] {
   if (isFunction(tool)) return [{ tool, path, qualified: { name: functionOf(tool).name } }];
   if (tool.type !== "namespace") return [];
   const { name: namespace, description } = tool;
@@ -144,6 +150,7 @@ export function hostedToolsOf(
 function hostedName(tool: HostedTool): HostedToolName | undefined {
   switch (tool.type) {
     case "function":
+    case "custom":
     case "namespace":
       return undefined;
     case "code_interpreter":
@@ -163,7 +170,6 @@ const FOREIGN_TYPES = new Set<unknown>([
   "apply_patch",
   "computer",
   "computer_use_preview",
-  "custom",
   "file_search",
   "image_generation",
   "local_shell",
@@ -191,7 +197,7 @@ export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
 
 function isForeign(tool: unknown, path: string, compat: Compat): boolean {
   if (!isRecord(tool) || !FOREIGN_TYPES.has(tool["type"])) return false;
-  const problem = `must be "function", "namespace", "web_search", "web_search_preview", "code_interpreter" or "shell"; got ${describeValue(tool["type"])}`;
+  const problem = `must be "function", "custom", "namespace", "web_search", "web_search_preview", "code_interpreter" or "shell"; got ${describeValue(tool["type"])}`;
   serveOrRefuse(compat, "hosted_tool", unsupported(`${path}.type`, problem));
   return true;
 }

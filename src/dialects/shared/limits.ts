@@ -51,6 +51,9 @@ export const ADAPTER_BODY_BYTES_MAX = 64 * 1024;
 export const CALIBRATION_ROWS_MAX = 2 ** 40;
 /** Characters of what another server wrote into a history, for each item that becomes text. */
 export const FOREIGN_TEXT_CHARS_MAX = 100_000;
+/** Characters of the grammar of a custom tool, and of the regular expression of a rule of it. */
+export const CUSTOM_FORMAT_CHARS_MAX = 32_768;
+export const LARK_REGEX_CHARS_MAX = 16_384;
 /** Messages per conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Images per generation request; shortest edge, longest edge and pixels per image. */

@@ -7,7 +7,7 @@ import { ServiceError } from "../../core/error.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
-import { isPresent, orNull, describeValue } from "./check.ts";
+import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { checkReferences } from "./tool-references.ts";
 import { checkToolSize } from "./tool-size.ts";
@@ -113,6 +113,16 @@ export type ModelName = (qualified: QualifiedName) => string;
 export interface ToolUse {
   readonly tools: readonly ToolSpec[];
   readonly choice: CoreToolChoice;
+}
+
+/** Tools with the type that clients leave out of functions. Runs before the schema check. */
+export function withToolTypes(tools: unknown): unknown {
+  if (!Array.isArray(tools)) return tools;
+  return tools.map((tool: unknown) => {
+    const isUntyped =
+      isRecord(tool) && !isPresent(tool["type"]) && (isRecord(tool["function"]) || "name" in tool);
+    return isUntyped ? { ...tool, type: "function" } : tool;
+  });
 }
 
 /** The function tools of a checked body, for dialects whose function names the model sees unchanged. */

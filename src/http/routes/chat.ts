@@ -1,5 +1,6 @@
 // POST /v1/chat/completions: body → run → body or stream. Each step is a function of another module.
 
+import { defined } from "../../core/defined.ts";
 import { Elysia } from "elysia";
 import { type ChatCall, parseChatRequest } from "../../dialects/chat/request.ts";
 import { ChatFold } from "../../dialects/chat/response.ts";
@@ -77,6 +78,7 @@ async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Pro
   refuseWhileDraining(deps);
   const call = parseChatRequest(await readGeneration(deps, request, withChatPreset), requestCompat(deps));
   const { run, agent, stream, includeUsage } = call;
+  const custom = defined({ customTools: call.customTools });
   const heldAs = request.headers.get(RUN_HEADER);
   if (deps.ui !== false && stream && heldAs !== null)
     return answerHeld(deps, request, withMcp(deps, request, call), runs.open(heldAs));
@@ -84,12 +86,12 @@ async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Pro
     withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal, options));
   const meta = answerMeta(deps, run.model, "chatcmpl-");
   if (stream) {
-    const options = { choices: run.choices, includeUsage };
+    const options = { choices: run.choices, includeUsage, ...custom };
     const encoderOf = (accepted: Accepted) => new ChatStream(acceptedMeta(meta, accepted), options);
     return streamRun(deps, { start, encoderOf });
   }
   const started = await start();
-  const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined });
+  const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined, ...custom });
   await foldRun(started, fold);
   const body = fold.body(acceptedMeta(meta, started.accepted));
   return Response.json(body, { headers: fingerprintHeader(body.choices) });
