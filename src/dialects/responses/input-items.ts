@@ -287,10 +287,7 @@ const READ_ITEMS: ReadonlySet<unknown> = new Set([
 function withKnownParts(item: unknown, isLast: boolean, compat: Compat): unknown {
   if (!isRecord(item) || !READ_ITEMS.has(item["type"])) return item;
   const field = item["type"] === "message" ? "content" : "output";
-  const isRead = ["message", "function_call_output", "custom_tool_call_output"].includes(
-    String(item["type"]),
-  );
-  if (!isRead || !Array.isArray(item[field])) return item;
+  if (!Array.isArray(item[field])) return item;
   const mayEmpty = !isLast || field === "output";
   const rules = { compat, known: KNOWN_PARTS, empty: NO_PART, adapted: textPart, mayEmpty };
   return { ...item, [field]: knownParts(item[field], rules) };
