@@ -43,6 +43,8 @@ export function kindOf({ kind, model_id, serves }: ModelSettings): ModelKind {
 
 export interface ModelOptions {
   readonly settings: Settings;
+  /** No model is named: the built-in toy is there until another one is. */
+  readonly isToyUnasked?: boolean;
   /** Private folder for unpacked libraries and the built-in model. */
   readonly cacheDir: string;
   /** Native log level for the engines. */

@@ -129,7 +129,8 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
   const room: Room = { places, cards: () => cardsOf(models.hosts()) };
   const upstreams = { connections: upstreamConnections(), models: () => models };
   const configured = settings.models.map((model): ServedModel => {
-    if (model.kind !== "upstream") return ownModel(model, room, options, parts);
+    if (model.kind !== "upstream")
+      return { ...ownModel(model, room, options, parts), ...defined({ isStandIn: options.isToyUnasked }) };
     const pool = upstreamModel(model, options, upstreams);
     parts.onPool?.(pool.pool);
     const presets = modelPreset(model, options);

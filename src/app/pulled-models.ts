@@ -8,7 +8,7 @@ import { processEnvironment } from "../config/sources.ts";
 import type { Models, ServedModel } from "../engine/models.ts";
 import { snapshotPath } from "../hub/cache.ts";
 import { type HubPlace, hubPlace } from "../hub/place.ts";
-import { type PulledModel, recordedModels, recordsVersion } from "../hub/records.ts";
+import { type PulledModel, recordedModels, recordedMs, recordsVersion } from "../hub/records.ts";
 import { configuredFiles } from "./configured-files.ts";
 import type { ModelOptions } from "./model-files.ts";
 
@@ -30,7 +30,10 @@ export function pulledModels(
     const now = recordsVersion(cacheDir);
     if (now === version) return;
     version = now;
-    const records = recordedModels(cacheDir).filter(({ isServed }) => isServed);
+    // The one that was pulled last comes first in the list.
+    const records = recordedModels(cacheDir)
+      .filter(({ isServed }) => isServed)
+      .toSorted((a, b) => recordedMs(cacheDir, a) - recordedMs(cacheDir, b));
     const wanted = new Map(records.map((record) => [record.id, record]));
     for (const [id, before] of served) {
       if (JSON.stringify(wanted.get(id)) === JSON.stringify(before)) continue;

@@ -7,6 +7,9 @@ import type { Settings } from "../config/settings.ts";
 import { inUrl } from "../core/listen-addresses.ts";
 import { MCP_VERSION, VERSION } from "../core/version.ts";
 
+/** Models that the start names; more are counted. */
+const NAMES_MAX = 6;
+
 /** Ports and tools of a started server. */
 export interface Surroundings {
   readonly port: number;
@@ -16,17 +19,19 @@ export interface Surroundings {
   readonly ollamaPort?: number;
   /** Tools of the server in words; undefined for none. */
   readonly toolLine: string | undefined;
+  /** Names of the served models, the default one first. */
+  readonly names: readonly string[];
 }
 
 /** First line: the server listens and loads its models; requests wait for them. */
-export function listeningLine({ server, models }: Settings, { port }: Surroundings): string {
+export function listeningLine({ server, models }: Settings, { port }: Pick<Surroundings, "port">): string {
   return `svc ${VERSION} listening on ${address(server.host, port)} (loading ${models.map(modelName).join(", ")})`;
 }
 
 /** Lines once the models are loaded: addresses, models, tools. */
 export function readyLines(
   { server, models }: Settings,
-  { port, mcpPort, ollamaPort, toolLine }: Surroundings,
+  { port, mcpPort, ollamaPort, toolLine, names }: Surroundings,
 ): readonly string[] {
   const url = address(server.host, port);
   const network = isAll(server.host) ? lanAddress() : undefined;
@@ -40,12 +45,13 @@ export function readyLines(
       ? []
       : [`  MCP     ${address(server.host, mcpPort)}/mcp   protocol ${MCP_VERSION}`]),
     ...(ollamaPort === undefined ? [] : [`  Ollama  ${address(server.host, ollamaPort)}`]),
-    `  model   ${models.map(modelName).join(", ")}`,
+    `  model   ${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX ? `, ${names.length - NAMES_MAX} more` : ""}`,
     ...(toolLine === undefined ? [] : [`  tools   ${toolLine}`]),
   ];
-  if (models.some(({ model_id, kind }) => model_id === BUILTIN_MODEL_ID && kind !== "upstream")) {
+  const hasToy = models.some(({ model_id, kind }) => model_id === BUILTIN_MODEL_ID && kind !== "upstream");
+  if (hasToy && names[0] === BUILTIN_MODEL_ID) {
     lines.push(
-      `  ${BUILTIN_MODEL_ID} is the built-in toy of 4 million parameters, for trying the API. It knows next to nothing.`,
+      `  ${BUILTIN_MODEL_ID} is the built-in toy of 4 million parameters. It is for testing the API, not for answers.`,
       "  Serve a real model with: svc serve -m path/to/model.gguf",
     );
   }

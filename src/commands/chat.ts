@@ -6,6 +6,7 @@ import { openChat } from "../app/chat.ts";
 import type { ChatArgs, SettingsArgs } from "../cli/invocation.ts";
 import { findServer, type ServerChat } from "../cli/server-chat.ts";
 import { terminalChat, thinkingOf } from "../cli/terminal-chat.ts";
+import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import { type Loaded, loadSettings } from "../config/resolve.ts";
 import type { Problem } from "../config/problem.ts";
 import type { Environment } from "../config/sources.ts";
@@ -50,6 +51,12 @@ export function namedByServer({ flags, configFile, isLocal }: SettingsArgs & Cha
   };
 }
 
+/** Which model answers where none is named: the one that was pulled last, else the toy. */
+function unnamedNote(model: string): string {
+  const which = model === BUILTIN_MODEL_ID ? `the built-in toy, ${model}` : `${model}, which was pulled last`;
+  return `svc: no model is named: using ${which}. Name ${model === BUILTIN_MODEL_ID ? "a real" : "another"} one with -m MODEL.`;
+}
+
 /** Chats in the terminal, or answers one prompt. */
 export async function chat(
   loaded: Loaded,
@@ -61,16 +68,13 @@ export async function chat(
   const isTty = process.stdin.isTTY && process.stdout.isTTY;
   try {
     const server = await serverFor(loaded, isLocal);
-    const isToy = server === undefined && loaded.origins.get("models[0].model_id")?.type === "default";
-    if (isToy && (!isTty || input !== undefined))
-      host.complain(
-        "svc: no model is named: using the built-in toy, svc-tiny. Name a real one with -m MODEL.",
-      );
+    const isUnnamed = server === undefined && options.isToyUnasked === true;
     const hint =
-      server === undefined && isTty && !isToy ? startHint(loaded.settings, options.cacheDir) : undefined;
+      server === undefined && isTty && !isUnnamed ? startHint(loaded.settings, options.cacheDir) : undefined;
     if (hint !== undefined) host.complain(hint);
     const partner =
       server === undefined ? await openChat(options) : { ...server, close: () => Promise.resolve() };
+    if (isUnnamed && (!isTty || input !== undefined)) host.complain(unnamedNote(partner.model));
     try {
       return await terminalChat({
         ...partner,

@@ -224,9 +224,10 @@ function helperOptions({ environment, complain }: Host) {
   return { cacheDir: cacheFolder(environment), verbosity: 0, log: complain };
 }
 
-function appOptions({ settings, mcp }: Loaded, host: Host): AppOptions {
+function appOptions({ settings, mcp, origins }: Loaded, host: Host): AppOptions {
   return {
     settings,
+    isToyUnasked: origins.get("models[0].model_id")?.type === "default",
     ...helperOptions(host),
     ...defined({ mcp, keepAliveMs: keepAliveInterval(host) }),
     // A terminal shows bars, a log gets lines.

@@ -5,6 +5,7 @@ import { type RunningServer, startServer } from "../app/server.ts";
 import { listeningLine, readyLines } from "../cli/banner.ts";
 import { rereadAtHangup } from "../cli/hangup.ts";
 import { EXIT } from "../cli/invocation.ts";
+import { modelName } from "../config/model-name.ts";
 import type { Loaded, LoadResult } from "../config/resolve.ts";
 import { TIMER_MS_MAX } from "../core/limits.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -38,7 +39,10 @@ export async function serve(loaded: Loaded, reread: () => LoadResult, host: Comm
     return EXIT.failure;
   }
   if (outcome === "loaded") {
-    for (const line of readyLines(loaded.settings, server)) complain(line);
+    const configured = new Set(loaded.settings.models.map(modelName));
+    const models = server.models.list().filter(({ id, kind }) => kind !== "speech" || configured.has(id));
+    const names = models.map(({ id }) => id);
+    for (const line of readyLines(loaded.settings, { ...server, names })) complain(line);
     complain("Ready.");
   }
   await stopped;

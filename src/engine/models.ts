@@ -42,6 +42,8 @@ export interface ServedModel {
   readonly root?: string;
   /** Loaded by its first request instead of at the start. */
   readonly isLazy?: boolean;
+  /** It is the default only while no other model of its kind is served. */
+  readonly isStandIn?: boolean;
   /** Reads the facts of its file. */
   readonly file?: () => Promise<ModelFileFacts | undefined>;
   /** Reads the defaults of requests to it. */
@@ -115,9 +117,10 @@ export class Models implements ModelControl {
     this.models = [...first, ...models.filter((model) => !first.includes(model))];
   }
 
-  /** Serves another model. */
+  /** Serves another model: before those that were added earlier, and before what stands in for one. */
   add(model: ServedModel): void {
-    this.models = [...this.models, model];
+    const later = this.models.findIndex(({ isLazy, isStandIn }) => isLazy === true || isStandIn === true);
+    this.models = this.models.toSpliced(later < 0 ? this.models.length : later, 0, model);
   }
 
   /** Serves a model no more: requests for it are refused at once, open ones finish. Resolves when its memory is free. */

@@ -50,6 +50,11 @@ export function recordModel(cacheDir: string, record: PulledModel): void {
   touch(cacheDir);
 }
 
+/** When a model was recorded, milliseconds since 1970; 0 if it is gone. */
+export function recordedMs(cacheDir: string, record: PulledModel): number {
+  return statSync(recordFile(cacheDir, record), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
 /** Deletes the record of a model. */
 export function forgetModel(cacheDir: string, model: PulledModel): void {
   rmSync(recordFile(cacheDir, model), { force: true });

@@ -129,7 +129,11 @@ test("search, files and fit, pull with progress, an answer, deletion", async () 
     error: null,
   });
 
-  expect(await ids(url)).toContain(ID);
+  // A real model takes the toy's place at once, and for a server or a chat that names none.
+  expect((await ids(url))[0]).toBe(ID);
+  expect((await complete(url, ask(CAPITAL))).model).toBe(ID);
+  const run = await runBinary(["run", "--local", CAPITAL.content], { env });
+  expect([run.exit, run.err]).toEqual([0, expect.stringContaining(`using ${ID}`)]);
   for (const model of [ID, "acme/tiny-GGUF"]) {
     const answer = await complete(url, ask(CAPITAL, { model }));
     expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);

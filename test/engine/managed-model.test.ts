@@ -591,6 +591,26 @@ describe("models of several kinds", () => {
     expect(models.list().map(({ kind }) => kind)).toEqual(["image", "speech", "text"]);
   });
 
+  test("what was added last answers `default` before a stand-in, and after what is configured", () => {
+    const [toy, voice, first, last] = served(["text", "speech", "text", "text"]).map((one, at) => ({
+      ...one,
+      id: ["toy", "voice", "first", "last"][at] ?? "",
+    }));
+    if (toy === undefined || voice === undefined || first === undefined || last === undefined)
+      throw new Error();
+    for (const [isStandIn, order] of [
+      [true, ["last", "first", "toy", "voice"]],
+      [false, ["toy", "voice", "last", "first"]],
+    ] as const) {
+      const models = modelsOf([{ ...toy, isStandIn }, voice]);
+      models.add({ ...first, isLazy: true });
+      models.add({ ...last, isLazy: true });
+      expect(models.list().map(({ id }) => id)).toEqual([...order]);
+      expect(models.able("generates", "default").id).toBe(order[0]);
+      expect(models.resolve("default").id).toBe(order[0]);
+    }
+  });
+
   test("a model of another kind is rejected with its route, without loading it", async () => {
     const all = served(["text", "image", "speech"]);
     const models = modelsOf(all);
