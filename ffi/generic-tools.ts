@@ -24,17 +24,19 @@ function instructions(tools: readonly ToolSpec[]): string {
     "<tool_call>",
     '{"name": "function name", "arguments": {"argument": "value"}}',
     "</tool_call>",
-    "The result comes in the next message between <tool_response> and </tool_response>.",
+    "The next message says what the function has answered.",
   ].join("\n");
 }
 
-/** A message in the roles of a template without tools. */
-function plain(message: Message): Message {
+/**
+ * A message in the roles of a template without tools. A result is a sentence of the user: a small model repeats markup that it was not
+ * trained for instead of answering. `names`: functions by the ids of their calls.
+ */
+function plain(message: Message, names: ReadonlyMap<string, string>): Message {
   if (message.role === "tool") {
-    return {
-      role: "user",
-      content: [text("<tool_response>\n"), ...message.content, text("\n</tool_response>")],
-    };
+    const name = message.name ?? names.get(message.toolCallId ?? "");
+    const opening = name === undefined ? "The answer of the function is: " : `The answer of ${name} is: `;
+    return { role: "user", content: [text(opening), ...message.content] };
   }
   const calls = message.toolCalls ?? [];
   if (calls.length === 0) return message;
@@ -47,12 +49,23 @@ function plain(message: Message): Message {
   return { ...rest, content: [...said, text(written.join("\n"))] };
 }
 
+/** A result after which the model speaks asks it to. */
+function withRequest(shown: Message, message: Message, next: Message | undefined): Message {
+  const isLast = message.role === "tool" && (next === undefined || next.role === "assistant");
+  return isLast ? { ...shown, content: [...shown.content, text("\nPlease answer me in words.")] } : shown;
+}
+
 /** The messages with the tools in the system message, which is added if missing. */
 export function genericMessages(
   messages: readonly Message[],
   tools: readonly ToolSpec[],
 ): readonly Message[] {
-  const all = joined(messages.map(plain));
+  const calls = messages.flatMap(({ toolCalls = [] }) =>
+    toolCalls.map(({ id, name }) => [id, name] as const),
+  );
+  const names = new Map(calls);
+  const asked = messages.map((message, at) => withRequest(plain(message, names), message, messages[at + 1]));
+  const all = joined(asked);
   if (tools.length === 0) return all;
   const [first, ...rest] = all;
   const told = text(instructions(tools));
