@@ -6,10 +6,13 @@ import { join } from "node:path";
 /** Folder of the files inside the executable. */
 export const UI_FOLDER = "ui";
 
-/** Options for Bun's bundler. Names carry a hash of the content, but for that of the page itself. */
+/** The worker that reads documents; its name is also in ui/documents/reading.ts. */
+export const READER_FILE = "reader.js";
+
+/** Options for Bun's bundler. Names carry a hash of the content, but for those of the page itself and of its worker. */
 export function uiBundle() {
   return {
-    entrypoints: [join(import.meta.dir, "../../ui/index.html")],
+    entrypoints: ["index.html", "documents/reader.ts"].map((file) => join(import.meta.dir, "../../ui", file)),
     minify: true,
     splitting: true, // what a page loads later is a file of its own
     target: "browser",

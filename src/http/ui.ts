@@ -5,13 +5,15 @@ import { basename } from "node:path";
 import { Elysia } from "elysia";
 import { ServiceError } from "../core/error.ts";
 import { PREVIEW_HTML, PREVIEW_PAGE, previewPolicy } from "./preview-page.ts";
-import { UI_FOLDER, uiBundle } from "./ui-bundle.ts";
+import { READER_FILE, UI_FOLDER, uiBundle } from "./ui-bundle.ts";
 
 const UI_PATH = "/ui";
 
 const PAGE = "index.html";
 /** The icon's name in the manifest, which the bundler does not rewrite. */
 const ICON = "icon.svg";
+/** Files whose names stay the same. */
+const FIXED: ReadonlySet<string> = new Set([PAGE, ICON, READER_FILE]);
 const HASHED_ICON = /^icon-\w+\.svg$/;
 const HIDDEN = { detail: { hide: true } };
 
@@ -61,7 +63,7 @@ export function uiRoutes() {
     const file = all.get(name === ICON ? ([...all.keys()].find((one) => HASHED_ICON.test(one)) ?? "") : name);
     if (file === undefined)
       throw new ServiceError("route_not_found", `the web interface has no file ${name}`);
-    return answer(file, name === PAGE || name === ICON, request);
+    return answer(file, FIXED.has(name), request);
   };
   return new Elysia()
     .get(
@@ -95,7 +97,7 @@ function answer({ type, bytes, gzipped }: UiFile, isFixed: boolean, request: Req
   return new Response(isGzipped ? gzipped() : bytes, {
     headers: {
       "content-type": type,
-      // Names of files carry a hash; those of the page and the icon are fixed.
+      // Names of files carry a hash; those of the page, its worker and the icon are fixed.
       "cache-control": isFixed ? "no-cache" : "public, max-age=31536000, immutable",
       vary: "accept-encoding",
       ...(isGzipped ? { "content-encoding": "gzip" } : {}),

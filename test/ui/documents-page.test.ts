@@ -63,6 +63,19 @@ describeInBrowser("attached documents", () => {
   );
 
   test(
+    "that are made to take for ever are refused in words, and the next one is read",
+    async () => {
+      const { page, troubles } = await open([]);
+      await attach(page, "deep.docx", docxOf("<w:p>".repeat(200_000)));
+      await page.getByText("deep.docx could not be read: its elements are nested too deeply.").waitFor();
+      await attach(page, "page.html", Buffer.from("<p>Dear reader</p>"));
+      await page.getByText("11 characters").waitFor();
+      expect(troubles).toEqual([]);
+    },
+    SLOW_MS,
+  );
+
+  test(
     "show their pages to a model that sees",
     async () => {
       const { page, troubles } = await open(["image"]);

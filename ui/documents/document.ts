@@ -1,4 +1,9 @@
-// Recognizes documents among files and extracts their text. The readers are loaded when they are first needed.
+// Recognizes documents among files and extracts their text, in workers: files come from third parties, and small ones can take for ever. The
+// readers are loaded when they are first needed.
+
+import { t } from "../texts/texts.ts";
+import { type ReadReply, type ReadTask, READER_FILE } from "./reading.ts";
+import { workerFrom } from "./worker.ts";
 
 /** Text of a document. */
 export interface DocumentText {
@@ -21,36 +26,32 @@ export function documentKind(file: { readonly name: string; readonly mime: strin
   return KINDS.find(([pattern]) => pattern.test(file.name) || pattern.test(file.mime))?.[1];
 }
 
+/** Longest time for a document that is no PDF, milliseconds. */
+const READ_MS = 20_000;
+
 /** Text of a document. Throws an Error whose message completes "NAME could not be read: …". */
 export async function readDocument(kind: Kind, name: string, bytes: Uint8Array): Promise<DocumentText> {
-  switch (kind) {
-    case "pdf":
-      return (await import("./pdf.ts")).pdfText(bytes);
-    case "office":
-      return { text: (await import("./office.ts")).officeText(name, bytes) };
-    case "html":
-      return { text: (await import("../../src/reader/html-text.ts")).documentText(decodedText(bytes)) };
-  }
+  if (kind === "pdf") return (await import("./pdf.ts")).pdfText(bytes);
+  const reply = await inWorker({ kind, bytes });
+  if ("text" in reply) return reply;
+  const { problem } = reply;
+  if (problem === "unknownKind") throw new Error(t.files.unknownKind(name.split(".").at(-1) ?? ""));
+  throw new Error(t.files[problem]);
 }
 
-/** Text of bytes: UTF-8, UTF-16 with its mark, the encoding that HTML names, else that of Western Windows. */
-export function decodedText(bytes: Uint8Array): string {
-  const head = new TextDecoder("latin1").decode(bytes.slice(0, HEAD_BYTES));
-  const named = /<meta[^>]+charset=["']?\s*(?<label>[\w-]+)/i.exec(head)?.groups?.["label"];
-  for (const label of [markOf(bytes), "utf-8", named]) {
-    try {
-      if (label !== undefined) return new TextDecoder(label, { fatal: true }).decode(bytes);
-    } catch {
-      // another encoding
-    }
+/** Reads it in a worker of its own, which is ended after a while. */
+async function inWorker(task: ReadTask): Promise<ReadReply> {
+  const worker = workerFrom(READER_FILE);
+  const replied = Promise.withResolvers<ReadReply>();
+  worker.addEventListener("message", ({ data }: MessageEvent<ReadReply>) => replied.resolve(data));
+  worker.addEventListener("error", () => replied.resolve({ problem: "damaged" })); // out of memory, too
+  const timer = setTimeout(() => replied.resolve({ problem: "tooSlow" }), READ_MS);
+  try {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of a worker, which has none
+    worker.postMessage(task);
+    return await replied.promise;
+  } finally {
+    clearTimeout(timer);
+    worker.terminate();
   }
-  return new TextDecoder("windows-1252").decode(bytes);
-}
-
-/** Part of a page in which its encoding must be named, bytes. */
-const HEAD_BYTES = 1024;
-
-function markOf([first, second]: Uint8Array): string | undefined {
-  if (first === 0xff && second === 0xfe) return "utf-16le";
-  return first === 0xfe && second === 0xff ? "utf-16be" : undefined;
 }

@@ -2,8 +2,8 @@
 
 import { unzipSync } from "fflate";
 import { Parser } from "htmlparser2";
+import { DEPTH_MAX, DocumentProblem, Pieces } from "./reading.ts";
 import { sheetsText } from "./sheets.ts";
-import { t } from "../texts/texts.ts";
 
 /** Unpacked XML of a document, bytes: an archive of a few kilobytes can name gigabytes. */
 const UNPACKED_BYTES_MAX = 128 * 1024 * 1024;
@@ -11,11 +11,11 @@ const UNPACKED_BYTES_MAX = 128 * 1024 * 1024;
 /** XML files of a document by path. */
 export type Parts = ReadonlyMap<string, string>;
 
-/** Text of a document. Throws an Error with a message for display. */
-export function officeText(name: string, bytes: Uint8Array): string {
+/** Text of a document. Throws DocumentProblem. */
+export function officeText(bytes: Uint8Array): string {
   const parts = unpacked(bytes);
   const text = textOf(parts);
-  if (text === undefined) throw new Error(t.files.unknownKind(name.split(".").at(-1) ?? ""));
+  if (text === undefined) throw new DocumentProblem("unknownKind");
   return text
     .replaceAll(/[^\S\n]+$/gm, "")
     .replaceAll(/\n{3,}/g, "\n\n")
@@ -58,7 +58,7 @@ function unpacked(bytes: Uint8Array): Parts {
   const isWanted = ({ name, originalSize }: { readonly name: string; readonly originalSize: number }) => {
     if (!name.endsWith(".xml") && !name.endsWith(".rels")) return false;
     total += originalSize;
-    if (total > UNPACKED_BYTES_MAX) throw new Error(t.files.tooLargeUnpacked);
+    if (total > UNPACKED_BYTES_MAX) throw new DocumentProblem("tooLargeUnpacked");
     return true;
   };
   let files: Readonly<Record<string, Uint8Array>>;
@@ -66,9 +66,7 @@ function unpacked(bytes: Uint8Array): Parts {
     files = unzipSync(bytes, { filter: isWanted });
   } catch (error) {
     const isTooLarge = total > UNPACKED_BYTES_MAX;
-    throw new Error(isTooLarge ? t.files.tooLargeUnpacked : t.files.damaged, {
-      cause: error,
-    });
+    throw new DocumentProblem(isTooLarge ? "tooLargeUnpacked" : "damaged", { cause: error });
   }
   const decoder = new TextDecoder();
   return new Map(Object.entries(files).map(([path, xml]) => [path, decoder.decode(xml)]));
@@ -96,7 +94,8 @@ const LEFT_OUT: ReadonlySet<string> = new Set(["office:annotation", "text:tracke
 
 /** Text of a document's XML. */
 function xmlText(xml: string): string {
-  const text: string[] = [];
+  const text = new Pieces();
+  let depth = 0;
   /** Starts of the open cells in `text`. */
   const cells: number[] = [];
   let texts = 0;
@@ -104,28 +103,30 @@ function xmlText(xml: string): string {
   const parser = new Parser(
     {
       onopentag: (name) => {
+        if (++depth > DEPTH_MAX) throw new DocumentProblem("tooDeep");
         if (TEXTS.has(name)) texts++;
         if (LEFT_OUT.has(name)) leftOut++;
-        if (CELLS.has(name)) cells.push(text.length);
+        if (CELLS.has(name)) cells.push(text.count);
       },
       ontext: (data) => {
         if (texts > 0 && leftOut === 0) text.push(data);
       },
       onclosetag: (name) => {
+        depth--;
         if (TEXTS.has(name)) texts--;
         if (LEFT_OUT.has(name)) leftOut--;
         const after = AFTER[name];
         if (after !== undefined && leftOut === 0) text.push(after);
-        if (CELLS.has(name)) text.push(`${oneLine(text.splice(cells.pop() ?? text.length))}\t`);
+        if (CELLS.has(name)) text.push(`${oneLine(text.takeFrom(cells.pop() ?? text.count))}\t`);
         if (ROWS.has(name)) text.push("\n");
       },
     },
     { xmlMode: true, decodeEntities: true },
   );
   parser.end(xml);
-  return text.join("");
+  return text.text();
 }
 
-function oneLine(pieces: readonly string[]): string {
-  return pieces.join("").trim().replaceAll(/\s+/g, " ");
+function oneLine(text: string): string {
+  return text.trim().replaceAll(/\s+/g, " ");
 }

@@ -5,6 +5,7 @@ import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy, type PDFPagePr
 import workerFile from "pdfjs-dist/build/pdf.worker.min.mjs" with { type: "file" };
 import type { TextContent } from "pdfjs-dist/types/src/display/api";
 import type { DocumentText } from "./document.ts";
+import { DocumentProblem, Pieces } from "./reading.ts";
 import { workerFrom } from "./worker.ts";
 import { t } from "../texts/texts.ts";
 
@@ -12,20 +13,24 @@ import { t } from "../texts/texts.ts";
 const PAGE_WIDTH = 1100;
 const JPEG_QUALITY = 0.85;
 
-GlobalWorkerOptions.workerPort = workerFrom(workerFile);
+/** Longest time for a document, milliseconds: a thousand pages take some twenty seconds. */
+const READ_MS = 60_000;
+
+let worker: Worker | undefined;
 
 /** Text of all pages, each below its number. Throws an Error with a message for display. */
 export async function pdfText(bytes: Uint8Array): Promise<DocumentText> {
   return withPdf(bytes, async (pdf) => {
-    const pages: string[] = [];
+    const pages = new Pieces();
+    let isScan = true;
     for (let number = 1; number <= pdf.numPages; number++) {
       const page = await pdf.getPage(number);
-      pages.push((await textOf(page)).trim());
+      const text = (await textOf(page)).trim();
+      isScan &&= text === "";
+      pages.push(`${number === 1 ? "" : "\n\n"}[page ${number}]\n${text}`);
       page.cleanup();
     }
-    const isScan = pages.every((text) => text === "");
-    const text = isScan ? "" : pages.map((page, i) => `[page ${i + 1}]\n${page}`).join("\n\n");
-    return { text, pages: pdf.numPages };
+    return { text: isScan ? "" : pages.text(), pages: pdf.numPages };
   });
 }
 
@@ -64,15 +69,28 @@ async function imageOf(pdf: PDFDocumentProxy, number: number): Promise<string> {
 }
 
 async function withPdf<T>(bytes: Uint8Array, use: (pdf: PDFDocumentProxy) => Promise<T>): Promise<T> {
+  GlobalWorkerOptions.workerPort = worker ??= workerFrom(workerFile);
   const task = getDocument({ data: bytes.slice(), useWasm: false }); // the worker takes the copy over
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new TooSlow()), READ_MS);
   try {
-    return await use(await task.promise);
+    return await Promise.race([task.promise.then(use), late.promise]);
   } catch (error) {
+    if (error instanceof TooSlow) {
+      worker.terminate(); // it may never answer again
+      worker = undefined;
+      throw new Error(t.files.tooSlow, { cause: error });
+    }
+    if (error instanceof DocumentProblem) throw new Error(t.files.tooLong, { cause: error });
     const isLocked = error instanceof Error && error.name === "PasswordException";
     throw new Error(isLocked ? t.files.needsPassword : t.files.notPdf, {
       cause: error,
     });
   } finally {
-    await task.destroy();
+    clearTimeout(timer);
+    if (worker !== undefined) await task.destroy();
   }
 }
+
+/** READ_MS has passed. */
+class TooSlow extends Error {}

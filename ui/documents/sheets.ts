@@ -2,6 +2,7 @@
 
 import { Parser } from "htmlparser2";
 import type { Parts } from "./office.ts";
+import { DEPTH_MAX, DocumentProblem, Pieces } from "./reading.ts";
 
 /** Formats of dates and times that a file does not spell out, and what the others have in common. */
 const DATE_FORMATS: ReadonlySet<number> = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47]);
@@ -24,9 +25,12 @@ interface Workbook {
 
 export function sheetsText(parts: Parts): string {
   const book = { strings: sharedStrings(parts), dates: dateStyles(parts) };
-  return sheets(parts)
-    .map(({ name, xml }) => `[sheet ${name}]\n${sheetText(xml, book)}`)
-    .join("\n\n");
+  const text = new Pieces();
+  for (const { name, xml } of sheets(parts)) {
+    text.push(`${text.count === 0 ? "" : "\n\n"}[sheet ${name}]`);
+    addSheet(xml, book, text);
+  }
+  return text.text();
 }
 
 function sheets(parts: Parts): readonly { readonly name: string; readonly xml: string }[] {
@@ -77,29 +81,29 @@ function dateStyles(parts: Parts): readonly boolean[] {
   return dates;
 }
 
-function sheetText(xml: string, book: Workbook): string {
-  const rows: string[][] = [];
+/** Adds the rows of a sheet that have cells, each with a line break before it. */
+function addSheet(xml: string, book: Workbook, text: Pieces): void {
+  let cells = 0; // of the row, with its gaps
   let cell: { type: string; style: number; column: number } | undefined;
   let value: string | undefined;
   const open = (name: string, { r = "", t = "n", s = "" }: Readonly<Record<string, string>>): void => {
-    if (name === "row") rows.push([]);
+    if (name === "row") cells = 0;
     if (name === "c") cell = { type: t, style: Number(s), column: columnOf(r) };
     if (name === "v" || name === "t") value ??= "";
   };
   const close = (name: string): void => {
     if (name !== "c" || cell === undefined) return;
-    const row = rows.at(-1) ?? [];
-    const gap = Math.max(0, Math.min(GAP_MAX, cell.column - row.length));
-    if (value !== undefined) row.push(...Array.from({ length: gap }, () => ""), shown(value, cell, book));
+    if (value !== undefined) {
+      const gap = Math.max(0, Math.min(GAP_MAX, cell.column - cells));
+      const before = cells === 0 ? `\n${"\t".repeat(gap)}` : "\t".repeat(gap + 1);
+      text.push(before + shown(value, cell, book));
+      cells += gap + 1;
+    }
     [cell, value] = [undefined, undefined];
   };
-  parse(xml, open, close, (text) => {
-    if (value !== undefined) value += text;
+  parse(xml, open, close, (piece) => {
+    if (value !== undefined) value += piece;
   });
-  return rows
-    .filter((row) => row.length > 0)
-    .map((row) => row.join("\t"))
-    .join("\n");
 }
 
 function shown(
@@ -135,5 +139,14 @@ function parse(
   onclosetag: (name: string) => void = () => undefined,
   ontext: (text: string) => void = () => undefined,
 ): void {
-  new Parser({ onopentag, onclosetag, ontext }, { xmlMode: true }).end(xml);
+  let depth = 0;
+  const open = (name: string, attributes: Record<string, string>): void => {
+    if (++depth > DEPTH_MAX) throw new DocumentProblem("tooDeep");
+    onopentag(name, attributes);
+  };
+  const close = (name: string): void => {
+    depth--;
+    onclosetag(name);
+  };
+  new Parser({ onopentag: open, onclosetag: close, ontext }, { xmlMode: true }).end(xml);
 }
