@@ -90,7 +90,7 @@ function executorLines(
   if (protection === undefined) return [];
   const names = [
     ...(python === undefined ? [] : [python.facts.version]),
-    ...(shell === undefined ? [] : [`shell ${runtime.shell_path}`]),
+    ...(shell === undefined ? [] : [`shell ${shell.facts.shell}`]),
   ];
   const { mechanism, filesystem, network, reachesMachine, caps } = protection;
   const reach =

@@ -51,9 +51,8 @@ export async function openTools(settings: Settings, warn: (line: string) => void
   const shell = hasShell
     ? await openShell({
         sandbox,
-        shell: runtime.shell_path,
         timeoutSecs: runtime.shell_timeout,
-        ...defined({ workdir: runtime.shell_workdir }),
+        ...defined({ shell: runtime.shell_path, workdir: runtime.shell_workdir }),
       })
     : undefined;
   return {

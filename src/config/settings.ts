@@ -172,7 +172,14 @@ const Runtime = section("How models are run.", {
     }),
   ),
   enable_shell: toggle("Enable the shell, for requests that ask for it."),
-  shell_path: text("Shell to run (on Windows usually `cmd`).", { default: "/bin/sh" }),
+  shell_path: optional(
+    text(
+      "Shell to run (on Windows usually `cmd`); unset: bash where the search path has one, else /bin/sh.",
+      {
+        example: "/bin/sh",
+      },
+    ),
+  ),
   shell_timeout: integer("Seconds one shell call may take; calls may ask for less.", {
     default: 600,
     minimum: 1,

@@ -22,6 +22,9 @@ export const OUTPUT_PAUSE_MS = 1;
 /** Characters of a shell call's stdout and of its stderr: default and maximum. */
 export const SHELL_OUTPUT_CHARS = 4096;
 export const SHELL_OUTPUT_CHARS_MAX = 1024 * 1024;
+/** Bytes of a script in one word of a command line (the kernel permits 128 KiB), and of a script in several. */
+export const SHELL_WORD_BYTES_MAX = 96 * 1024;
+export const SHELL_SCRIPT_BYTES_MAX = 1024 * 1024;
 /** Shell calls of a session with background processes; another one ends the oldest. */
 export const SHELL_CALLS_KEPT_MAX = 8;
 /** Reported files of a call, bytes of one, and bytes of all. */

@@ -159,5 +159,12 @@ export interface ShellSessions {
   surface(call: SurfaceCall): Promise<SurfaceResult>;
   dispose(sessionId: string): Promise<void>;
   close(): Promise<void>;
-  readonly facts: { readonly timeoutSecs: number };
+  readonly facts: ShellFacts;
+}
+
+/** Facts for the tool's description. */
+export interface ShellFacts {
+  readonly timeoutSecs: number;
+  /** Absolute path. */
+  readonly shell: string;
 }

@@ -155,6 +155,7 @@ describe("tool descriptions", () => {
   });
 
   test.each([
+    ["the shell", "commands with /bin/bash and"],
     ["the timeout", "600 seconds"],
     ["where skills are", "skills/NAME/SKILL.md"],
     ["that the process ends with the call", "end with the call"],
@@ -326,14 +327,15 @@ describe("shell", () => {
       },
     ]);
     const result = {
+      stdout: "a.txt\n",
+      stderr: "oh",
       exit_code: 1,
       status: "error",
-      commands: ["cd x", "ls"],
       working_directory: "/work",
       timed_out: false,
     };
-    expect(JSON.parse(told)).toEqual({ stdout: "a.txt\n", stderr: "oh", ...result });
-    expect(complete.data).toEqual({ tool_type: "shell", stdout: "a.txt\n", stderr: "oh", ...result });
+    expect(JSON.parse(told)).toEqual(result); // the model knows its commands
+    expect(complete.data).toEqual({ tool_type: "shell", commands: ["cd x", "ls"], ...result });
     expect(JSON.parse(complete.resultContent)).toEqual({
       stdout: "a.txt\n",
       stderr: "oh",

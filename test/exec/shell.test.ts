@@ -62,6 +62,24 @@ describe("a call", () => {
     expect((await run(["cat; echo done"])).stdout).toBe("done\n");
   });
 
+  test("a script of 300 KB runs, with characters of all sizes and no arguments", async () => {
+    const text = "aé€😀".repeat(30_000);
+    const lines = [
+      "x=1; cat > big <<'END'",
+      text,
+      "END",
+      'wc -c < big; echo "$#$x$svc_script"',
+      "tail -c 10 big",
+    ];
+    const { stdout, stderr } = await run(lines, { sessionId: "long" });
+    expect({ stdout, stderr }).toEqual({ stdout: "300001\n01\né€😀\n", stderr: "" });
+  });
+
+  test("a script above 1 MiB is refused with its size", async () => {
+    const refusal = await run(["echo ".padEnd(2 ** 20 + 1, "x")]).catch(String);
+    expect(refusal).toInclude("1048577 bytes; at most 1048576");
+  });
+
   test("a closed pipe ends its writer", async () => {
     expect((await run(["yes | head -n 1"])).stdout).toBe("y\n");
   });
@@ -170,11 +188,11 @@ pythonTest(
     );
     const again = await own.run(commands(["true"], { sessionId: "one" }), NEVER).catch(String);
     expect(again).toInclude("too deep");
-    await within(5000, "sessions end", Promise.all(ids.map((id) => own.dispose(id))));
-    await within(5000, "a file is read", Bun.file(import.meta.path).text());
+    await within(10_000, "sessions end", Promise.all(ids.map((id) => own.dispose(id))));
+    await within(10_000, "a file is read", Bun.file(import.meta.path).text());
     expect((await own.run(commands(["echo hi"]), NEVER)).stdout).toBe("hi\n");
-    await within(5000, "the executor closes", own.close());
-    await until("all is removed", () => readdirSync(parent).length === 0);
+    await within(10_000, "the executor closes", own.close());
+    await until("all is removed", () => readdirSync(parent).length === 0, 50_000); // at the lowest priority
   },
 );
 
@@ -244,6 +262,14 @@ describe("skills and inputs", () => {
 });
 
 describe("start-up", () => {
+  test.skipIf(Bun.which("bash") === null)("without a setting it is bash, where there is one", async () => {
+    const own = await openShell({ sandbox: await sandboxWith(), timeoutSecs: TIMEOUT_SECS });
+    expect(own.facts.shell).toBe(Bun.which("bash") ?? "");
+    const { stdout } = await own.run(commands(["x=(1 2 3); [[ ${x[1]} == 2 ]] && cat <(echo yes)"]), NEVER);
+    expect(stdout).toBe("yes\n");
+    await own.close();
+  });
+
   test.each([
     ["no-such-shell", "the program does not exist"],
     ["/bin/false", "does not run in the sandbox"],

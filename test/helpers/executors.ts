@@ -97,6 +97,6 @@ export function fakeShell(
     },
     dispose: async () => {},
     close: async () => {},
-    facts: { timeoutSecs: 600 },
+    facts: { timeoutSecs: 600, shell: "/bin/bash" },
   };
 }

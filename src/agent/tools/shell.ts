@@ -1,5 +1,6 @@
 // Tools for a session's shell directory: run commands, and hand out files of earlier calls.
 
+import { basename } from "node:path";
 import { Type } from "@sinclair/typebox";
 import type { SkillReference } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
@@ -7,6 +8,7 @@ import { shorten } from "../../core/shorten.ts";
 import type {
   MountedSkill,
   ProducedFile,
+  ShellFacts,
   ShellResult,
   ShellSessions,
   SurfaceResult,
@@ -76,7 +78,7 @@ function shellTool({ shell, protection, skills, request }: Kit): ServerTool {
   return builtIn({
     ...SHELL,
     action: { kind: "shell", label: "Shell command", reach: reachOf(protection) },
-    description: shellDescription(shell.facts.timeoutSecs, protection) + requiredFiles(request),
+    description: shellDescription(shell.facts, protection) + requiredFiles(request),
     parameters: Commands,
     calling: (args) => ({ tool_type: "shell", ...defined({ commands: args?.commands }) }),
     run: async (args, context, signal) => {
@@ -103,7 +105,7 @@ function briefShellTool({ shell, protection, skills, request }: Kit): ServerTool
   return builtIn({
     ...SHELL,
     action: { kind: "shell", label: "Shell command", reach: reachOf(protection) },
-    description: `Run a shell command and return its output.${requiredFiles(request)}`,
+    description: `Run a ${basename(shell.facts.shell)} command and return its output.${requiredFiles(request)}`,
     parameters: Command,
     calling: (args) => ({ tool_type: "shell", ...(args === undefined ? {} : { commands: [args.command] }) }),
     run: async ({ command }, context, signal) => {
@@ -118,9 +120,9 @@ function briefShellTool({ shell, protection, skills, request }: Kit): ServerTool
   });
 }
 
-function shellDescription(timeoutSecs: number, protection: EffectiveProtection): string {
+function shellDescription({ timeoutSecs, shell }: ShellFacts, protection: EffectiveProtection): string {
   return [
-    "Runs shell commands and returns their output.",
+    `Runs shell commands with ${shell} and returns their output.`,
     "All lines of one call run as one script in a fresh process: cd, variables and exports end with the call. Files stay in the working directory of this conversation.",
     "Skills, if the conversation has any, are in skills/NAME. Read skills/NAME/SKILL.md before you use one.",
     "A command that ends with & continues in the background, also during later calls of this conversation; redirect its output to a file to read it later.",
@@ -128,7 +130,7 @@ function shellDescription(timeoutSecs: number, protection: EffectiveProtection):
     "stdout and stderr are limited to 4096 characters each, of longer output the beginning and the end; max_output_length changes the limit.",
     confinementNote(protection),
     "Every file that a call makes or changes in the working directory is given to the user automatically. outputs is an argument of this tool, not text for the shell: name a file there when it must be present. For files of earlier calls use svc_surface_outputs.",
-    "The result is JSON: stdout, stderr, exit_code, status (success, error, timeout), commands, working_directory, timed_out.",
+    "The result is JSON: stdout, stderr, exit_code, status (success, error, timeout), working_directory, timed_out.",
   ].join("\n");
 }
 
@@ -139,7 +141,6 @@ function shellOutcome(result: ShellResult, request: ToolRequest, context: CallCo
   const fields = {
     exit_code: exitCode,
     status,
-    commands,
     working_directory: workingDirectory,
     timed_out: timedOut,
   };
@@ -155,6 +156,7 @@ function shellOutcome(result: ShellResult, request: ToolRequest, context: CallCo
       tool_type: "shell",
       ...(stdout === "" ? {} : { stdout }),
       ...(stderr === "" ? {} : { stderr }),
+      commands,
       ...fields,
       ...leftOut.fields,
     },

@@ -2,7 +2,13 @@
 
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { SHELL_CALLS_KEPT_MAX, SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX } from "../limits.ts";
+import {
+  SHELL_CALLS_KEPT_MAX,
+  SHELL_OUTPUT_CHARS,
+  SHELL_OUTPUT_CHARS_MAX,
+  SHELL_SCRIPT_BYTES_MAX,
+  SHELL_WORD_BYTES_MAX,
+} from "../limits.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { Sandbox, SharedNetwork, Workdir } from "../../sandbox/types.ts";
 import { endingText } from "../ending.ts";
@@ -50,7 +56,7 @@ export class ShellSession implements Owned {
     const startedAt = performance.now();
     const chars = Math.min(call.maxOutputLength ?? SHELL_OUTPUT_CHARS, SHELL_OUTPUT_CHARS_MAX);
     const timeoutMs = Math.min(call.timeoutMs ?? this.options.timeoutMs, this.options.timeoutMs);
-    const argv = [shell, "-c", call.commands.join("\n")];
+    const argv = scriptWords(shell, call.commands.join("\n"));
     const process = this.begin(
       new CallProcess({ sandbox, argv, workdir, network, bytesMax: bytesFor(chars) }),
     );
@@ -106,4 +112,25 @@ export class ShellSession implements Owned {
     await this.mounts.mountInputs(inputs);
     return renewal;
   }
+}
+
+/** Pieces of a script are joined by the shell itself, for which the kernel's limit on one word does not hold. */
+const JOIN = 'svc_script=$(printf %s "$@"); set --; eval "unset svc_script; $svc_script"';
+
+/** Command line of a script. Throws ServiceError for one that no command line holds. */
+export function scriptWords(shell: string, script: string): readonly string[] {
+  const bytes = Buffer.byteLength(script);
+  if (bytes <= SHELL_WORD_BYTES_MAX) return [shell, "-c", script];
+  if (bytes > SHELL_SCRIPT_BYTES_MAX) {
+    const message = `commands has ${bytes} bytes; at most ${SHELL_SCRIPT_BYTES_MAX} are accepted. Write large files in parts, or with Python.`;
+    throw new ServiceError("invalid_request", message, { param: "commands" });
+  }
+  const pieces: string[] = [];
+  for (let at = 0; at < script.length;) {
+    let end = Math.min(at + SHELL_WORD_BYTES_MAX / 3, script.length); // a UTF-16 unit has at most three bytes
+    if (end < script.length && script.codePointAt(end - 1) !== script.charCodeAt(end - 1)) end--;
+    pieces.push(script.slice(at, end));
+    at = end;
+  }
+  return [shell, "-c", JOIN, shell, ...pieces];
 }

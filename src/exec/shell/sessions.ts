@@ -12,14 +12,17 @@ import { ShellSession } from "./session.ts";
 
 export interface ShellOptions {
   readonly sandbox: Sandbox;
-  /** Name or path of the shell. */
-  readonly shell: string;
+  /** Name or path of the shell; absent: the first of SHELLS that runs in the sandbox. */
+  readonly shell?: string;
   readonly timeoutSecs: number;
   /** Parent of the sessions' folders; absent: the system's temporary folder. */
   readonly workdir?: string;
   /** Idle time after which a session's folder is deleted. Default: limits.ts. */
   readonly idleMs?: number;
 }
+
+/** Models write for bash more often than for the system's shell. */
+const SHELLS = ["bash", "/bin/sh"];
 
 /** Checks that the shell runs in the sandbox. Throws, with one sentence that names the setting, when it does not. */
 export async function openShell(options: ShellOptions): Promise<ShellSessions> {
@@ -54,27 +57,35 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
     surface: (call) => sessions.use(call, (session) => session.surface(call)),
     dispose: (sessionId) => sessions.dispose(sessionId),
     close: () => sessions.close(),
-    facts: { timeoutSecs },
+    facts: { timeoutSecs, shell },
   };
 }
 
 /** The shell's absolute path. Deletes the folder. */
-async function checkShell({ sandbox, shell }: ShellOptions, workdir: Workdir): Promise<string> {
+async function checkShell(
+  { sandbox, shell: wanted }: Pick<ShellOptions, "sandbox" | "shell">,
+  workdir: Workdir,
+): Promise<string> {
+  const failures: string[] = [];
   try {
-    const found = Bun.which(shell);
-    if (found === null) throw unusable(shell, "the program does not exist");
-    const { ending, stderr } = await runToEnd(
-      sandbox.spawn({ argv: [found, "-c", "true"], workdir }),
-      EXEC_PROBE_MS,
-    );
-    if (ending.code === 0) return found;
-    const reason = stderr.trim().split("\n").at(-1) || `it exited with ${ending.signal ?? ending.code}`;
-    throw unusable(shell, `it does not run in the sandbox (${reason})`);
+    for (const shell of wanted === undefined ? SHELLS : [wanted]) {
+      const found = Bun.which(shell);
+      const failure =
+        found === null ? "the program does not exist" : await failureOf(found, sandbox, workdir);
+      if (found !== null && failure === undefined) return found;
+      failures.push(`runtime.shell_path = "${shell}": ${failure}`);
+    }
   } finally {
     await sandbox.removeWorkdir(workdir);
   }
+  throw new Error(`${failures.join("; ")}. Name another one, or disable the shell.`);
 }
 
-function unusable(shell: string, what: string): Error {
-  return new Error(`runtime.shell_path = "${shell}": ${what}. Name another one, or disable the shell.`);
+/** Why a shell is of no use; undefined where it works. */
+async function failureOf(shell: string, sandbox: Sandbox, workdir: Workdir): Promise<string | undefined> {
+  const run = sandbox.spawn({ argv: [shell, "-c", "true"], workdir });
+  const { ending, stderr } = await runToEnd(run, EXEC_PROBE_MS);
+  if (ending.code === 0) return undefined;
+  const reason = stderr.trim().split("\n").at(-1) || `it exited with ${ending.signal ?? ending.code}`;
+  return `it does not run in the sandbox (${reason})`;
 }
