@@ -13,9 +13,9 @@ import { raiseBacklog } from "../../ffi/listen-backlog.ts";
 import { Admission } from "../http/admission.ts";
 import { ApiKeys } from "../http/api-keys.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { isLoopbackAddress } from "../net/address.ts";
 import { clientAddresses, isAddressRange } from "../net/client-address.ts";
 import { crowdCheck, droppedConnections } from "../net/connections.ts";
+import { localClients } from "../net/local-client.ts";
 
 /** Admission and API keys. */
 export interface Edge {
@@ -68,9 +68,6 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
   return { admission, ...(keys === undefined ? {} : { apiKeys: keys, heir: () => keys.heir }) };
 }
 
-/** Headers by which a proxy says that a request is another one's. */
-const FORWARDING = ["forwarded", "x-forwarded-for", "x-real-ip"];
-
 /** Whether a client may do something. `peer`: the other end of a connection. */
 export type ClientCheck = (peer: string | undefined, headers: Headers) => boolean;
 
@@ -79,20 +76,12 @@ export function mayChangeModels(server: Settings["server"]): ClientCheck {
   return server.models_mutable === true ? () => true : hasKeyOrIsLocal(server);
 }
 
-/**
- * All clients, where keys are needed, else those of this machine. A proxy on this machine speaks for others, unless it is trusted
- * and names one of this machine.
- */
+/** All clients, where keys are needed, else those of this machine. */
 export function hasKeyOrIsLocal({
   api_keys: keys,
   trusted_proxies: proxies = [],
 }: Settings["server"]): ClientCheck {
-  if (keys !== undefined) return () => true;
-  const addressOf = clientAddresses(proxies);
-  return (peer, headers) => {
-    if (peer === undefined || !isLoopbackAddress(addressOf(peer, headers))) return false;
-    return proxies.length > 0 || !FORWARDING.some((name) => headers.has(name));
-  };
+  return keys === undefined ? localClients(proxies) : () => true;
 }
 
 /**

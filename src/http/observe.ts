@@ -74,6 +74,9 @@ const PROMPT_TOKENS_HEADER = "x-svc-prompt-tokens";
 /** Fields that a log line names. */
 const UNENFORCED_MAX = 20;
 
+/** Logged and counted for a client that left before its answer; never sent. As proxies have it. */
+const LEFT_STATUS = 499;
+
 const current = new AsyncLocalStorage<Observation>();
 
 /** The observation of the request that is being handled; undefined outside of one. */
@@ -278,11 +281,18 @@ export class Observation implements ObservedRequest {
     if (this.streamBytes !== undefined && !this.streamEnded) {
       // The writer of the stream reports its end; a client that leaves before the first read is seen only here.
       this.request.signal.addEventListener("abort", () => this.streamEnd(true), { once: true });
-    } else if (this.modelField !== undefined) {
+    } else if (this.modelField !== undefined || this.status >= 400) {
       this.clientLeft ||= this.request.signal.aborted;
     }
+    if (this.clientLeft && this.status >= 400) this.unanswered();
     this.finishIfDone();
     return answer;
+  }
+
+  /** No client got the answer, and the error is only what became of its work: neither the model's fault nor the request's. */
+  private unanswered(): void {
+    this.status = LEFT_STATUS;
+    this.error = undefined;
   }
 
   /** The application could not even make an error of it: the server under it answers 500. */

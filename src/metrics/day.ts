@@ -77,7 +77,10 @@ function sums(text: string): ReadonlyMap<string, number> {
   return values;
 }
 
-/** The latest lines of the log. */
+/** Names of sessions in paths: clients choose them, and other keys' clients read this log. */
+const SESSION_NAMES = /(?<=\/v1\/(?:sessions|containers)\/)[^\s/?"]+/g;
+
+/** The latest lines of the log, without names of sessions. */
 export class LogDay {
   private readonly clock: () => number;
   private readonly lines: LoggedLine[] = [];
@@ -88,7 +91,8 @@ export class LogDay {
   }
 
   add(text: string): void {
-    this.lines.push({ at: this.clock() / 1000, text: text.slice(0, LOG_LINE_CHARS_MAX) });
+    const shown = text.replaceAll(SESSION_NAMES, "*").slice(0, LOG_LINE_CHARS_MAX);
+    this.lines.push({ at: this.clock() / 1000, text: shown });
     if (this.lines.length > LOG_LINES_MAX) this.lines.shift();
   }
 

@@ -192,7 +192,7 @@ test("an answer nobody waits for any more says so", async () => {
     leave.abort();
     await pending.catch(() => undefined);
     await until("it is logged", () => requests.length === 1);
-    expect(requests).toMatchObject([{ clientLeft: true }]);
+    expect(requests).toMatchObject([{ clientLeft: true, status: 499, error: undefined }]);
   } finally {
     await server.stop(true);
   }

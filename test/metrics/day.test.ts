@@ -83,3 +83,17 @@ test("the web interface gets both", async () => {
   expect(await (await request("/ui/day/log")).json()).toEqual({ lines: [{ at: 1, text: "hello" }] });
   expect((await testApp().request("/ui/day/metrics")).status).toBe(503);
 });
+
+test("lines of the log show no names of sessions", () => {
+  const day = new LogDay(() => 0);
+  day.add("2026-01-02T03:04:05.678Z GET /v1/sessions/my-divorce 200 1ms id=req_1");
+  day.add("POST //v1/containers/my-divorce/files/file-1 404");
+  day.add('{"path":"/v1/sessions/my-divorce","status":200}');
+  day.add("svc-tiny: loaded");
+  expect(day.list().map(({ text }) => text)).toEqual([
+    "2026-01-02T03:04:05.678Z GET /v1/sessions/* 200 1ms id=req_1",
+    "POST //v1/containers/*/files/file-1 404",
+    '{"path":"/v1/sessions/*","status":200}',
+    "svc-tiny: loaded",
+  ]);
+});
