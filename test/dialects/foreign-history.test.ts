@@ -6,6 +6,7 @@ import type { InputMessage } from "../../src/core/agent.ts";
 import type { Compat, CompatMode } from "../../src/core/compat.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { parseCountRequest, parseMessagesRequest } from "../../src/dialects/messages/request.ts";
+import { parseOllamaChat } from "../../src/dialects/ollama/request.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
 import { NOTHING_STORED } from "../helpers/response-head.ts";
 import { refusalOf } from "../helpers/rules.ts";
@@ -304,4 +305,22 @@ describe("a message of chat completions", () => {
         left: ["history_item=hologram"],
       });
   });
+});
+
+test("words of other servers for a tool choice mean the same, and functions need no type", () => {
+  const tool = { function: { name: "f" } };
+  for (const mode of MODES) {
+    const compat: Compat = { mode, hosted: new Set(), note: () => undefined };
+    const body = { messages: [USER], tools: [tool] };
+    for (const tool_choice of ["any", { type: "any" }, { type: "required" }])
+      expect(parseChatRequest({ ...body, tool_choice }, compat).run.prompt.toolChoice.type).toBe("required");
+    const auto = parseChatRequest({ ...body, tool_choice: { type: "auto" } }, compat).run.prompt;
+    expect(auto).toMatchObject({ toolChoice: { type: "auto" }, tools: [{ name: "f" }] });
+    const tools = [{ name: "f" }];
+    const word = parseMessagesRequest({ messages: [USER], tools, tool_choice: "auto" }, compat).run.prompt;
+    expect(word.toolChoice).toEqual({ type: "auto" });
+    const called = { role: "assistant", tool_calls: [{ function: { name: "f" } }] };
+    const { work } = parseOllamaChat({ messages: [called, USER], tools: [tool] }, compat);
+    expect(work).toMatchObject({ conversation: { run: { prompt: { tools: [{ name: "f" }] } } } });
+  }
 });

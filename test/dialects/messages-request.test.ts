@@ -484,7 +484,7 @@ describe("refused", () => {
       "unsupported_value",
       "web_search_options.external_web_access",
     ],
-    [body({ tool_choice: "auto" }), "invalid_request", "tool_choice", "object"],
+    [body({ tool_choice: 5 }), "invalid_request", "tool_choice", "object"],
     [body({ tools: [FIND], tool_choice: { type: "tool" } }), "missing_field", "tool_choice.name"],
     [
       body({ tools: [FIND, SEARCH], tool_choice: { type: "tool", name: "web_search" } }),

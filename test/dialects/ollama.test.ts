@@ -205,7 +205,7 @@ describe("refused", () => {
     [chatBody({ top_logprobs: 2 }), "contradictory_fields", "top_logprobs", "logprobs"],
     [chatBody({ tools: [{ type: "function" }] }), "missing_field", "tools[0].function"],
     [
-      { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: "{}" } }] }] },
+      { messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: 5 } }] }] },
       "invalid_request",
       "messages[0].tool_calls[0].function.arguments",
       "an object",

@@ -18,7 +18,7 @@ import {
 import { isOmitted, withWholeFiles } from "../shared/compat.ts";
 import { dropFormatForForcedCall, capByGrammar, constraintOf } from "../shared/constraint.ts";
 import { progressOf } from "../shared/progress.ts";
-import { customCall, customFunction, customName, withCustomChoices } from "../shared/custom-tools.ts";
+import { customCall, customFunction, customName, usualChoice } from "../shared/custom-tools.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { maxTokensOf, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -49,7 +49,7 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
     ...json,
     messages: knownMessages(json["messages"], compat),
     tools: withoutForeignTools(withToolTypes(json["tools"]), compat),
-    tool_choice: withCustomChoices(json["tool_choice"]),
+    tool_choice: usualChoice(json["tool_choice"]),
   });
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream, compat);

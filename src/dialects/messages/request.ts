@@ -64,7 +64,10 @@ export function parseCountRequest(json: Json, compat: Compat = STRICT): Conversa
 function checkedBody(json: Json, compat: Compat): MessagesRequest {
   refuseJsonObject(json["response_format"], "response_format", compat);
   refuseJsonObject(json["output_format"], "output_format", compat);
-  return checkBody({ ...json, messages: knownBlocks(json["messages"], compat) });
+  const choice = json["tool_choice"];
+  // Clients of other dialects send the word alone, and `required` for `any`.
+  const tool_choice = typeof choice === "string" ? { type: choice === "required" ? "any" : choice } : choice;
+  return checkBody({ ...json, tool_choice, messages: knownBlocks(json["messages"], compat) });
 }
 
 function messagesConversation(body: MessagesRequest, stream: boolean, compat: Compat): Conversation {

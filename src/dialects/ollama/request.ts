@@ -12,7 +12,7 @@ import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { namedMedia } from "../shared/media.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
-import { sentTools, toolUseOf } from "../shared/tools.ts";
+import { sentTools, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
 import {
   OllamaChatRequest,
@@ -48,7 +48,7 @@ export function parseOllamaChat(
   json: Readonly<Record<string, unknown>>,
   compat: Compat = STRICT,
 ): OllamaCall {
-  const body = checkChat(json);
+  const body = checkChat({ ...json, tools: withToolTypes(json["tools"]) });
   const messages = messagesOf(body.messages ?? []);
   const run = generationOf(body); // also for a load request, to report its errors
   const { tools, choice } = toolUseOf(sentTools(body.tools), undefined);
@@ -214,6 +214,11 @@ function messagesOf(messages: readonly OllamaMessage[]): readonly InputMessage[]
   });
 }
 
+/** Arguments are an object; clients of other servers send its JSON, or none. */
+function argumentsText(args: string | object | null | undefined): string {
+  return typeof args === "string" ? args || "{}" : JSON.stringify(args ?? {});
+}
+
 function answers({ tool_call_id: id, tool_name: name }: OllamaMessage, call: OpenCall): boolean {
   return isPresent(id) ? call.id === id : call.name === name;
 }
@@ -222,6 +227,6 @@ function callsOf({ tool_calls: calls }: OllamaMessage, messageIndex: number): re
   return (calls ?? []).map((call, index) => ({
     id: call.id ?? `call_${messageIndex}_${index}`,
     name: call.function.name,
-    arguments: JSON.stringify(call.function.arguments),
+    arguments: argumentsText(call.function.arguments),
   }));
 }

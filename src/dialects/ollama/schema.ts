@@ -88,7 +88,10 @@ const OllamaToolCall = Type.Object(
   {
     id: orNull(Type.String()),
     function: Type.Object(
-      { name: Type.String({ minLength: 1 }), arguments: jsonObject("The arguments.") },
+      {
+        name: Type.String({ minLength: 1 }),
+        arguments: orNull(Type.Union([jsonObject("The arguments."), Type.String()])),
+      },
       OPEN,
     ),
   },

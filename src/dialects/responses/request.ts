@@ -17,7 +17,7 @@ import {
   formatConstraint,
   onlyConstraint,
 } from "../shared/constraint.ts";
-import { withCustomChoices } from "../shared/custom-tools.ts";
+import { usualChoice } from "../shared/custom-tools.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -128,7 +128,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   refuseForeignShells(json["tools"]);
   refuseHostedChoice(json["tool_choice"]);
   const input = knownItems(json["input"], compat);
-  const choice = withCustomChoices(json["tool_choice"]);
+  const choice = usualChoice(json["tool_choice"]);
   const tools = withoutForeignTools(json["tools"], compat);
   return checkBody({ ...json, input, tools, tool_choice: choice });
 }

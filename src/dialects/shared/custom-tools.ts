@@ -83,18 +83,31 @@ export function customFunction(tool: CustomTool, compat: Compat): Static<typeof 
   };
 }
 
-/** A tool choice in which custom tools are chosen like functions. Runs before the schema check. */
-export function withCustomChoices(choice: unknown): unknown {
-  if (!isRecord(choice)) return choice;
+/** Words of other servers for a tool choice, alone or as its type. */
+const CHOICE_WORDS: ReadonlyMap<unknown, string> = new Map([
+  ["any", "required"],
+  ["auto", "auto"],
+  ["none", "none"],
+  ["required", "required"],
+]);
+
+/**
+ * A tool choice in which custom tools are chosen like functions, and words of other servers are those of this one. Runs before the
+ * schema check.
+ */
+export function usualChoice(choice: unknown): unknown {
+  if (!isRecord(choice)) return CHOICE_WORDS.get(choice) ?? choice;
   const { type, custom, tools, allowed_tools: nested } = choice;
+  const word = CHOICE_WORDS.get(type);
+  if (word !== undefined) return word;
   if (type === "custom") {
     const { custom: _, ...rest } = choice;
     return { ...rest, type: "function", ...(isRecord(custom) ? { name: custom["name"] } : {}) };
   }
   if (type !== "allowed_tools") return choice;
-  if (Array.isArray(tools)) return { ...choice, tools: tools.map(withCustomChoices) };
+  if (Array.isArray(tools)) return { ...choice, tools: tools.map(usualChoice) };
   if (!isRecord(nested) || !Array.isArray(nested["tools"])) return choice;
-  return { ...choice, allowed_tools: { ...nested, tools: nested["tools"].map(withCustomChoices) } };
+  return { ...choice, allowed_tools: { ...nested, tools: nested["tools"].map(usualChoice) } };
 }
 
 /** The call of a custom tool as the model sees it. */

@@ -8,8 +8,8 @@ import { ServiceError } from "../../core/error.ts";
 export interface ErrorTerms {
   /** Names of chat-completions fields in this dialect. */
   readonly names: Readonly<Record<string, string>>;
-  /** Advice for a prompt that exceeds the context. */
-  readonly tooLong: string;
+  /** Advice for a prompt that exceeds the context; absent where the error has its own. */
+  readonly tooLong?: string;
 }
 
 export const CHAT_TERMS: ErrorTerms = {
@@ -20,6 +20,10 @@ export const CHAT_TERMS: ErrorTerms = {
 export const RESPONSES_TERMS: ErrorTerms = {
   names: { messages: "input" },
   tooLong: 'Shorten it, or send truncation: "auto" to drop its beginning.',
+};
+
+export const EMBEDDING_TERMS: ErrorTerms = {
+  names: { prompt: "input" },
 };
 
 /** Coding agents that use this dialect cannot send extra fields; they can compact the conversation. */
@@ -49,7 +53,7 @@ function translated({ names, tooLong }: ErrorTerms, error: ServiceError): Servic
       ? dialectField + error.message.slice(param.length)
       : error.message;
   const field = dialectField ?? param;
-  return new ServiceError(error.code, isTooLong ? `${named} ${tooLong}` : named, {
+  return new ServiceError(error.code, isTooLong && tooLong !== undefined ? `${named} ${tooLong}` : named, {
     ...defined({ param: field }),
     cause: error,
     ...defined({ retryAfterSecs }),

@@ -2,6 +2,7 @@
 
 import { Elysia } from "elysia";
 import { assert } from "../../core/assert.ts";
+import { EMBEDDING_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
 import { parseEmbeddingRequest } from "../../dialects/embeddings/request.ts";
 import { embeddingBody } from "../../dialects/embeddings/response.ts";
 import { EmbeddingRequest, EmbeddingResponse } from "../../dialects/embeddings/schema.ts";
@@ -28,7 +29,8 @@ export function embeddingRoutes(deps: HttpDeps, components: ApiComponents) {
 async function answerEmbedding(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseEmbeddingRequest(await readModelRequest(deps, request));
-  const result = await untilClientLeaves((signal) => deps.embed(call.request, signal), request.signal);
+  const work = untilClientLeaves((signal) => deps.embed(call.request, signal), request.signal);
+  const result = await withErrorTerms(EMBEDDING_TERMS, work);
   assert(result.vectors.length === call.request.inputs.length, "there is one vector per input");
   const model = answeringModel(deps, call.request.model, "embeds");
   return Response.json(embeddingBody(result, model, call.format));
