@@ -248,6 +248,40 @@ test.each([
   expect(await response.text()).toBe("");
 });
 
+test.each(["2025-11-25", "2026-07-28"])(
+  "with version %s a failed call is a result to read",
+  async (version) => {
+    const { send } = testMcp();
+    const body = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "chat", arguments: {} } };
+    const { result } = await (await send(body, { "mcp-protocol-version": version })).json();
+    expect(result).toMatchObject({ isError: true, content: [{ type: "text" }] });
+    expect(result.content[0].text).toStartWith("Tool execution error: messages");
+  },
+);
+
+test("an unknown version in the header is refused with status 400 and the known ones", async () => {
+  const body = { jsonrpc: "2.0", id: 7, method: "tools/list" };
+  const response = await testMcp().send(body, { "mcp-protocol-version": "1999-01-01" });
+  expect(response.status).toBe(400);
+  const { error } = await response.json();
+  expect(error).toMatchObject({ code: -32022, data: { requested: "1999-01-01" } });
+  expect(error.data.supported).toContain("2026-07-28");
+});
+
+test("clients of 2026-07-28 need no handshake", async () => {
+  const { send } = testMcp();
+  const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
+  const asked = async (method: string) =>
+    (await send({ jsonrpc: "2.0", id: 1, method, params: { _meta } })).json();
+  const { result } = await asked("server/discover");
+  expect(result).toMatchObject({ resultType: "complete", capabilities: { tools: {} }, ttlMs: 0 });
+  expect(result.supportedVersions[0]).toBe("2026-07-28");
+  expect((await asked("tools/list")).result).toMatchObject({
+    resultType: "complete",
+    tools: [{ name: "chat" }],
+  });
+});
+
 test("what fails is told without detail where it is a bug, and by its message otherwise", async () => {
   const broken: HttpDeps["converse"] = () => {
     throw new Error("secret detail");

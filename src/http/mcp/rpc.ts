@@ -20,16 +20,20 @@ export const RPC_ERROR = {
   methodNotFound: -32_601,
   invalidParams: -32_602,
   internal: -32_603,
+  /** MCP 2026-07-28. */
+  unsupportedVersion: -32_022,
 } as const;
 
 /** A failure that is reported to the caller. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
+  readonly data: object | undefined;
 
-  constructor(kind: keyof typeof RPC_ERROR, message: string) {
+  constructor(kind: keyof typeof RPC_ERROR, message: string, data?: object) {
     super(message);
     this.code = RPC_ERROR[kind];
+    this.data = data;
   }
 }
 
@@ -60,6 +64,6 @@ export function resultBody(id: RpcId, result: unknown) {
   return { jsonrpc: "2.0", id, result } as const;
 }
 
-export function errorBody(id: RpcId, { code, message }: RpcError) {
-  return { jsonrpc: "2.0", id, error: { code, message } } as const;
+export function errorBody(id: RpcId, { code, message, data }: RpcError) {
+  return { jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } } as const;
 }

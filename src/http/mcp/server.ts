@@ -14,8 +14,9 @@ import type { OriginPolicy } from "../hooks/origins.ts";
 import { type Observation, observed, observing } from "../observe.ts";
 import { routeTable } from "../route-table.ts";
 import type { Handler } from "../server.ts";
-import { errorBody, idOf, requestOf, resultBody, RpcError, type RpcRequest } from "./rpc.ts";
+import { errorBody, idOf, requestOf, resultBody, RPC_ERROR, RpcError, type RpcRequest } from "./rpc.ts";
 import { OFFERED_TOOLS } from "./tools.ts";
+import { discovery, hasReadableFailures, inVersion, versionOf } from "./versions.ts";
 
 const PATH = "/mcp";
 
@@ -100,25 +101,30 @@ async function answerPost(deps: McpDeps, request: Request): Promise<Response> {
   try {
     const rpc = requestOf(json);
     if (rpc === undefined || isNotification(rpc)) return new Response(null, { status: 202 });
-    return Response.json(resultBody(idOf(rpc), await resultOf(deps, rpc, request.signal)));
+    const version = versionOf(request.headers, rpc);
+    const result = await resultOf(deps, rpc, { version, signal: request.signal });
+    return Response.json(resultBody(idOf(rpc), inVersion(result, version)));
   } catch (thrown) {
     const error =
       thrown instanceof RpcError
         ? thrown
         : new RpcError("internal", toServiceError(thrown, deps.log).message);
-    return Response.json(errorBody(idOf(json), error));
+    const status = error.code === RPC_ERROR.unsupportedVersion ? 400 : 200; // the protocol asks for it
+    return Response.json(errorBody(idOf(json), error), { status });
   }
+}
+
+interface Asked {
+  /** Version of the protocol that the request names. */
+  readonly version: string | undefined;
+  readonly signal: AbortSignal;
 }
 
 function isNotification({ id, method }: RpcRequest): boolean {
   return id === undefined || method.startsWith("notifications/");
 }
 
-async function resultOf(
-  deps: McpDeps,
-  { method, params }: RpcRequest,
-  signal: AbortSignal,
-): Promise<unknown> {
+async function resultOf(deps: McpDeps, { method, params }: RpcRequest, asked: Asked): Promise<object> {
   switch (method) {
     case "initialize":
       return {
@@ -127,6 +133,8 @@ async function resultOf(
         serverInfo: { name: "svc", version: VERSION },
         instructions: INSTRUCTIONS,
       };
+    case "server/discover":
+      return discovery(INSTRUCTIONS);
     case "ping":
       return {};
     case "tools/list":
@@ -138,7 +146,7 @@ async function resultOf(
         })),
       };
     case "tools/call":
-      return callTool(deps, params ?? {}, signal);
+      return callTool(deps, params ?? {}, asked);
     default:
       throw new RpcError("methodNotFound", `Method not found: ${method.slice(0, 200)}`);
   }
@@ -147,20 +155,26 @@ async function resultOf(
 async function callTool(
   deps: McpDeps,
   { name, arguments: args = {} }: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-): Promise<unknown> {
+  { version, signal }: Asked,
+): Promise<object> {
   if (typeof name !== "string")
     throw new RpcError("invalidParams", "params.name must be the name of a tool.");
   const tool = OFFERED_TOOLS.find((one) => one.name === name);
   if (tool === undefined) throw new RpcError("methodNotFound", `Tool not found: ${name.slice(0, 200)}`);
   if (typeof args !== "object" || args === null || Array.isArray(args)) {
-    throw new RpcError("internal", "Tool execution error: arguments must be an object");
+    return failedCall("arguments must be an object", version);
   }
   try {
-    const text = await tool.run(deps, args as Readonly<Record<string, unknown>>, signal);
-    return { content: [{ type: "text", text }] };
+    const { text, isError } = await tool.run(deps, args as Readonly<Record<string, unknown>>, signal);
+    return { content: [{ type: "text", text }], ...(isError && { isError }) };
   } catch (thrown) {
-    const { message } = toServiceError(thrown, deps.log);
-    throw new RpcError("internal", `Tool execution error: ${message}`);
+    return failedCall(toServiceError(thrown, deps.log).message, version);
   }
+}
+
+/** A failed call: a result that a model can read where the client's version has that, else an error. */
+function failedCall(reason: string, version: string | undefined): object {
+  const text = `Tool execution error: ${reason}`;
+  if (!hasReadableFailures(version)) throw new RpcError("internal", text);
+  return { content: [{ type: "text", text }], isError: true };
 }

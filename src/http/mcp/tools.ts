@@ -18,9 +18,17 @@ export interface OfferedTool {
   readonly description: string;
   /** The schema for clients; the tool validates its arguments itself. */
   readonly inputSchema: Arguments;
-  /** The text of the answer. Throws ServiceError. */
-  run(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string>;
+  /** The text of the answer; `isError` where there is none, with the reason. Throws ServiceError. */
+  run(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<ToolAnswer>;
 }
+
+interface ToolAnswer {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+const ENDED_IN_REASONING =
+  "The answer has no text: its tokens ended within the reasoning. Raise max_tokens, or set enable_thinking to false.";
 
 /** Spec: MCP, inbound server. It takes more than it tells: any body of chat completions that is not streamed. */
 const CHAT: OfferedTool = {
@@ -58,7 +66,7 @@ const CHAT: OfferedTool = {
 export const OFFERED_TOOLS: readonly OfferedTool[] = [CHAT];
 
 /** No client reads events here, so an action that needs an approval is denied. */
-async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<string> {
+async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<ToolAnswer> {
   refuseWhileDraining(deps);
   const { run, agent, stream } = parseChatRequest(
     generationBody(deps, args, withChatPreset),
@@ -72,7 +80,9 @@ async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promi
   const fold = new ChatFold({ choices: run.choices, withLogprobs: false });
   await foldRun(started, fold);
   const { choices } = fold.body(answerMeta(deps, run.model, "chatcmpl-"));
-  return choices.map(({ message }) => textOf(message)).join("\n");
+  const text = choices.map(({ message }) => textOf(message)).join("\n");
+  const isCut = text.trim() === "" && choices.some(({ finish_reason: reason }) => reason === "length");
+  return isCut ? { text: ENDED_IN_REASONING, isError: true } : { text, isError: false };
 }
 
 /** Calls of the caller's own functions stand for themselves: there is no other place for them. */
