@@ -30,3 +30,5 @@ export const EQUAL_ROUNDS_NOTED = 4;
 export const EQUAL_ROUNDS_MAX = 16;
 /** Characters of the list of a call's files in its result for the model, previews included. */
 export const FILE_LIST_CHARS_MAX = 32_768;
+/** Characters of an MCP server's instructions in the prompt. */
+export const MCP_INSTRUCTIONS_CHARS = 2_000;

@@ -71,7 +71,11 @@ export function planOf(
     clientNames: new Set(isDispatched ? [] : client.map(({ name }) => name)),
     roundsMax,
     contextTokens: surroundings.contextTokens,
-    systemTexts: isOff ? [] : offers.flatMap(({ systemText }) => systemText ?? []),
+    systemTexts: isOff
+      ? []
+      : offers.flatMap(({ tools, systemText = "" }) =>
+          systemText !== "" && tools.some((tool) => own.includes(tool)) ? [systemText] : [],
+        ),
   };
 }
 

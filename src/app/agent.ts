@@ -122,7 +122,10 @@ function toolsetsOf({ tools, pageMcp, files, skills, web, generate }: AgentOptio
       : searchToolset({ web, countTokens: tokenCounter(generate) }),
     ...(canMakeFiles ? [] : [disabledToolset("files")]),
     fileToolset(files),
-    mcpToolset((selection) => pageMcp.tools(selection)),
+    mcpToolset(
+      (selection) => pageMcp.tools(selection),
+      (selection) => pageMcp.assets(selection),
+    ),
   ];
 }
 

@@ -207,7 +207,11 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     day: { log: () => logDay.list(), ...(metricsDay && { metrics: () => metricsDay.columns() }) },
     system: newSystem(options, models, () => server.port),
     ...hub.access,
-    mcp: { servers: core.pageMcp, isAllowed: mayAddMcp(settings) },
+    mcp: {
+      servers: core.pageMcp,
+      isAllowed: mayAddMcp(settings),
+      mayReadLogs: hasKeyOrIsLocal(settings.server),
+    },
     ...openHistory(stores.state, options),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.

@@ -53,6 +53,8 @@ export interface PageMcpServer {
 export interface PageMcp {
   /** Those of the configuration and, with `own`, those that the caller added. */
   list(own: boolean): readonly PageMcpServer[];
+  /** What svc logged of one, and what its process wrote to stderr, oldest first. Throws `mcp_server_not_found`. */
+  log(id: string, own: boolean): readonly string[];
   /** Adds one and starts to connect. Throws `invalid_request`, `state_full`, `capability_disabled`. */
   add(server: PageMcpRequest): PageMcpServer;
   /** Gives one another token, and connects again. Throws `mcp_server_not_found`. */

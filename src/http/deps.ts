@@ -41,6 +41,8 @@ export interface McpAccess {
   readonly servers: PageMcp;
   /** `peer`: address of the other end of the connection; undefined without one. */
   readonly isAllowed: (peer: string | undefined, headers: Headers) => boolean;
+  /** Which clients may read the logs of servers, which can quote secrets; absent: none. */
+  readonly mayReadLogs?: (peer: string | undefined, headers: Headers) => boolean;
 }
 
 export interface HttpDeps {

@@ -21,6 +21,13 @@ export interface ListedTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
+/** A resource, or a template of addresses with variables in braces. */
+export interface ListedResource {
+  readonly uri: string;
+  readonly name: string;
+  readonly description: string | undefined;
+}
+
 export interface CallOptions {
   /** Time without an answer and without progress, milliseconds. */
   readonly timeoutMs: number;
@@ -37,9 +44,27 @@ export interface Connection {
   listTools(): Promise<readonly ListedTool[]>;
   /** Throws SessionLost, or McpFailure with a message for the model. */
   call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<McpResult>;
+  /** What the server says of its use, for models. */
+  readonly instructions: string | undefined;
+  readonly hasResources: boolean;
+  /** Resources and templates, all pages. Throws McpFailure. */
+  listResources(signal: AbortSignal): Promise<readonly ListedResource[]>;
+  /** Contents of a resource. Throws McpFailure. */
+  readResource(uri: string, options: CallOptions): Promise<McpResult>;
   /** Resolves with the reason, for the log, when the connection ends. */
   readonly closed: Promise<string>;
   close(): Promise<void>;
+}
+
+interface Progress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+function progressText({ progress, total, message = "" }: Progress): string {
+  if (message !== "") return message;
+  return total === undefined ? String(progress) : `${progress} of ${total}`;
 }
 
 /** The server no longer has the MCP session and has not executed the call. */
@@ -64,6 +89,8 @@ export function connectionOf(
   return {
     closed,
     isOld,
+    instructions: client.getInstructions(),
+    ...resourcesOf(client, ownMs),
     async listTools() {
       const timeout = Math.min(ownMs, MCP_CONNECT_MS);
       try {
@@ -77,7 +104,7 @@ export function connectionOf(
       const options = {
         timeout,
         signal,
-        onprogress: ({ message }: { readonly message?: string | undefined }) => onProgress?.(message ?? ""),
+        onprogress: (progress: Progress) => onProgress?.(progressText(progress)),
         resetTimeoutOnProgress: true,
         maxTotalTimeout: Math.max(timeout, MCP_PROGRESS_MS_MAX),
       };
@@ -96,6 +123,41 @@ export function connectionOf(
         await Promise.race([ended, Bun.sleep(TERMINATE_SESSION_MS)]);
       }
       await client.close();
+    },
+  };
+}
+
+/** Requests about resources. `ownMs`: the server's own timeout. */
+function resourcesOf(
+  client: Client,
+  ownMs: number,
+): Pick<Connection, "hasResources" | "listResources" | "readResource"> {
+  return {
+    hasResources: client.getServerCapabilities()?.resources !== undefined,
+    async listResources(signal) {
+      const options = { timeout: Math.min(ownMs, MCP_CONNECT_MS), signal };
+      try {
+        const { resources } = await client.listResources(undefined, options);
+        const templates = await client.listResourceTemplates(undefined, options).catch(() => undefined); // few have any
+        const filled = (templates?.resourceTemplates ?? []).map(({ uriTemplate: uri, ...rest }) => ({
+          uri,
+          ...rest,
+        }));
+        return [...resources, ...filled].map(({ uri, name, description }) => ({ uri, name, description }));
+      } catch (cause) {
+        signal.throwIfAborted();
+        throw new McpFailure(reasonOf(cause, options.timeout), { cause });
+      }
+    },
+    async readResource(uri, { timeoutMs, signal }) {
+      const timeout = Math.min(timeoutMs, ownMs);
+      try {
+        const { contents } = await client.readResource({ uri }, { timeout, signal });
+        return resultOf({ content: contents.map((resource) => ({ type: "resource", resource })) });
+      } catch (cause) {
+        signal.throwIfAborted();
+        throw new McpFailure(reasonOf(cause, timeout), { cause });
+      }
     },
   };
 }

@@ -9,7 +9,7 @@ import type { PageMcp, PageMcpRequest, PageMcpServer, PageMcpToken } from "../co
 import type { Records, State } from "../core/state.ts";
 import { MCP_PAGE_CALLS_MAX, MCP_PAGE_SERVERS_MAX, MCP_PAGE_SERVERS_OF_CALLER_MAX } from "./limits.ts";
 import { type McpServerState, McpServers, type McpServersDeps } from "./servers.ts";
-import type { McpTool } from "./types.ts";
+import type { McpAssets, McpTool } from "./types.ts";
 
 interface Kept extends PageMcpRequest {
   readonly id: string;
@@ -42,6 +42,13 @@ export class PageMcpServers implements PageMcp {
       ...configured.map((state) => shown(state, "configuration")),
       ...(own ? this.states() : []).map((state) => shown(state, "page")),
     ];
+  }
+
+  log(id: string, own: boolean): readonly string[] {
+    const states = [...(this.options.configured?.states() ?? []), ...(own ? this.states() : [])];
+    const found = states.find((state) => state.id === id);
+    if (found === undefined) throw notFound();
+    return found.log;
   }
 
   add(request: PageMcpRequest): PageMcpServer {
@@ -89,6 +96,16 @@ export class PageMcpServers implements PageMcp {
     return [...configured, ...own].filter(
       (tool) => named.get(tool.name) === tool && !selection.off.includes(tool.server),
     );
+  }
+
+  /** Instructions and resources of a conversation's servers. */
+  assets(selection: McpSelection | undefined): readonly McpAssets[] {
+    const configured = this.options.configured?.assets() ?? [];
+    const own =
+      selection?.own === true
+        ? (this.records?.list() ?? []).flatMap((kept) => this.opened(kept).assets())
+        : [];
+    return [...configured, ...own].filter(({ server }) => selection?.off.includes(server) !== true);
   }
 
   /** Settles after the first attempt to connect to each of the caller's servers. */

@@ -22,7 +22,7 @@ function partOf(block: ContentBlock): McpPart {
       return { type: "binary", kind, mimeType, data: Buffer.from(data, "base64") };
     }
     case "resource_link":
-      return text(`[Resource: ${block.uri}]`);
+      return text(`[Resource: ${block.uri}${block.name === block.uri ? "" : ` (${block.name})`}]`);
     case "resource": {
       const { resource } = block;
       if ("text" in resource) return text(resource.text);

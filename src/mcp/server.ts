@@ -10,7 +10,7 @@ import {
 import { MCP_TOOLS_MAX } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import type { ConnectDeps, Era } from "./connect.ts";
-import type { CallOptions, Connection, ListedTool } from "./connection.ts";
+import type { CallOptions, Connection, ListedResource, ListedTool } from "./connection.ts";
 import { McpFailure } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
@@ -56,6 +56,25 @@ export class McpServer {
     return this.firstAttempt;
   }
 
+  /** What it says of its use, while it is connected. */
+  get instructions(): string | undefined {
+    return this.connection?.instructions;
+  }
+
+  get hasResources(): boolean {
+    return this.connection?.hasResources === true;
+  }
+
+  /** Throws McpFailure. */
+  listResources(signal: AbortSignal): Promise<readonly ListedResource[]> {
+    return this.opened().listResources(signal);
+  }
+
+  /** Throws McpFailure. */
+  readResource(uri: string, options: CallOptions): Promise<McpResult> {
+    return this.opened().readResource(uri, options);
+  }
+
   get isConnected(): boolean {
     return this.connection !== undefined;
   }
@@ -78,9 +97,7 @@ export class McpServer {
   ): Promise<McpResult> {
     const { SessionLost } = await import("./connection.ts");
     for (let attempt = 1; ; attempt++) {
-      const { connection } = this;
-      if (connection === undefined)
-        throw new McpFailure("the MCP server of this tool is not connected; try again later");
+      const connection = this.opened();
       try {
         return await connection.call(name, args, options);
       } catch (error) {
@@ -90,6 +107,11 @@ export class McpServer {
         await this.renew(connection);
       }
     }
+  }
+
+  private opened(): Connection {
+    if (this.connection !== undefined) return this.connection;
+    throw new McpFailure("the MCP server of this tool is not connected; try again later");
   }
 
   async close(): Promise<void> {

@@ -11,7 +11,7 @@ import { OrphanGuard } from "./orphans.ts";
 import { parametersOf } from "./parameters.ts";
 import { McpServer } from "./server.ts";
 import { toolNames } from "./tool-names.ts";
-import type { McpTool } from "./types.ts";
+import type { McpAssets, McpResources, McpResult, McpTool } from "./types.ts";
 
 export interface McpServersDeps extends Pick<ConnectDeps, "fetch" | "fetchFor" | "signIns"> {
   /** svc's environment; server processes get only INHERITED. */
@@ -109,6 +109,20 @@ export class McpServers {
     return this.named;
   }
 
+  /** Instructions and resources of the connected servers, in the order of the configuration. */
+  assets(): readonly McpAssets[] {
+    if (!this.config.registersTools) return [];
+    return this.servers
+      .filter(({ isConnected }) => isConnected)
+      .map((server) => ({
+        server: server.config.id,
+        label: server.config.prefix ?? server.config.label,
+        ...hostOf(server.config.source),
+        ...defined({ instructions: server.instructions }),
+        ...(server.hasResources ? { resources: this.resourcesOf(server) } : {}),
+      }));
+  }
+
   /** Closes all connections and ends all processes. */
   async close(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.close()));
@@ -127,6 +141,33 @@ export class McpServers {
     return [...named.values()];
   }
 
+  private resourcesOf(server: McpServer): McpResources {
+    const timeoutMs = server.config.toolTimeoutMs ?? this.config.toolTimeoutMs;
+    return {
+      list: (signal) =>
+        this.gated(signal, async () => {
+          const lines = (await server.listResources(signal)).map(({ uri, name, description = "" }) =>
+            `${uri} ${name} ${description.split("\n", 1)[0]}`.trim(),
+          );
+          return { isError: false, parts: [{ type: "text", text: lines.join("\n") }] };
+        }),
+      read: (uri, signal) => this.gated(signal, () => server.readResource(uri, { timeoutMs, signal })),
+    };
+  }
+
+  /** Does something within the limit on concurrent calls. A failure of the connection is an error result. */
+  private async gated(signal: AbortSignal, work: () => Promise<McpResult>): Promise<McpResult> {
+    const leave = await this.gate.enter(signal);
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof McpFailure)) throw error;
+      return { isError: true, parts: [{ type: "text", text: error.message }] };
+    } finally {
+      leave();
+    }
+  }
+
   private callable(server: McpServer, tool: ListedTool, name: string): McpTool {
     return {
       server: server.config.id,
@@ -134,17 +175,10 @@ export class McpServers {
       name,
       description: tool.description ?? "",
       ...parametersOf(tool.inputSchema),
-      call: async (args, signal, onProgress) => {
-        const leave = await this.gate.enter(signal);
+      call: (args, signal, onProgress) => {
         const timeoutMs = server.config.toolTimeoutMs ?? this.config.toolTimeoutMs;
-        try {
-          return await server.call(tool.name, args, { timeoutMs, signal, ...defined({ onProgress }) });
-        } catch (error) {
-          if (!(error instanceof McpFailure)) throw error;
-          return { isError: true, parts: [{ type: "text", text: error.message }] };
-        } finally {
-          leave();
-        }
+        const options = { timeoutMs, signal, ...defined({ onProgress }) };
+        return this.gated(signal, () => server.call(tool.name, args, options));
       },
     };
   }

@@ -18,6 +18,27 @@ export interface McpResult {
   readonly parts: readonly McpPart[];
 }
 
+/** A connected server beside its tools. */
+export interface McpAssets {
+  /** Id of the server. */
+  readonly server: string;
+  /** Its name for models. */
+  readonly label: string;
+  /** Host of a server at an address. */
+  readonly host?: string;
+  /** What it says of its use. */
+  readonly instructions?: string;
+  /** Absent where it offers none. */
+  readonly resources?: McpResources;
+}
+
+/** Resources of a server. Failures are error results, with a message for the model. */
+export interface McpResources {
+  /** Addresses with names, one a line; templates have variables in braces. */
+  list(signal: AbortSignal): Promise<McpResult>;
+  read(uri: string, signal: AbortSignal): Promise<McpResult>;
+}
+
 /** A tool of a connected server. */
 export interface McpTool {
   /** Id of its server. */

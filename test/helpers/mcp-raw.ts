@@ -50,9 +50,20 @@ function answer(request: Request): void {
         });
       return reply({
         protocolVersion: mode === "strange" ? "1999-01-01" : "2025-06-18",
-        capabilities: { tools: {} },
+        capabilities: { tools: {}, resources: {} },
         serverInfo: { name: "raw", version: "1" },
+        instructions: "Call text first.",
       });
+    case "resources/list":
+      return reply({
+        resources: [{ uri: "raw://a", name: "a" }, { name: "odd" }],
+        ttlMs: 0,
+        cacheScope: "private",
+      });
+    case "resources/templates/list":
+      return reply({ resourceTemplates: [{ uriTemplate: "raw://{name}", name: "any" }] });
+    case "resources/read":
+      return reply({ contents: [{ uri: "raw://a", text: "the content" }] });
     case "tools/list":
       return reply({ tools: ODD, ttlMs: 0, cacheScope: "private" });
     case "tools/call":

@@ -7,6 +7,7 @@ import { memoryState } from "../../src/state/memory.ts";
 import { testApp } from "../helpers/app.ts";
 import { httpDemo } from "../helpers/mcp.ts";
 import { answer } from "../helpers/run-events.ts";
+import { until } from "../helpers/until.ts";
 
 function mcpApp(isAllowed: boolean) {
   const servers = new PageMcpServers({
@@ -18,7 +19,7 @@ function mcpApp(isAllowed: boolean) {
   onTestFinished(() => servers.close());
   const asked: (AgentRequest["mcp"] | undefined)[] = [];
   const { request } = testApp(undefined, {
-    mcp: { servers, isAllowed: () => isAllowed },
+    mcp: { servers, isAllowed: () => isAllowed, mayReadLogs: () => isAllowed },
     async *converse({ agent }) {
       asked.push(agent.mcp);
       yield* answer("Well.");
@@ -105,4 +106,18 @@ test.each(["files", "%", "%7B%7D", "[1]", '[""]'])("the header %s is refused", a
   const { status, body } = await chat(mcpApp(true).send, header);
   expect(status).toBe(400);
   expect(body.error.message).toContain("x-svc-mcp-off");
+});
+
+test("logs of servers are for this machine or those with a key", async () => {
+  const refused = mcpApp(false);
+  expect(await refused.send("GET", "/ui/mcp/none/log")).toMatchObject({ status: 400 });
+  const { send } = mcpApp(true);
+  expect(await send("GET", "/ui/mcp/none/log")).toMatchObject({ status: 404 });
+  const server = { name: "gone", url: "http://127.0.0.1:1/mcp" };
+  const { id } = (await send("POST", "/ui/mcp", server)).body;
+  const log = await until("svc has tried to connect", async () => {
+    const { lines } = (await send("GET", `/ui/mcp/${id}/log`)).body;
+    return lines.length > 0 ? lines : undefined;
+  });
+  expect(log[0]).toStartWith("svc: it could not be reached");
 });

@@ -4,6 +4,9 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { McpServerConfig } from "../../src/core/mcp-config.ts";
 import { lastWords } from "../../src/mcp/last-words.ts";
+import { mcpToolset } from "../../src/agent/tools/mcp.ts";
+import { asking } from "../helpers/agent.ts";
+import { failure } from "../helpers/failure.ts";
 import { testServers, textOf } from "../helpers/mcp.ts";
 
 const RAW = join(import.meta.dir, "..", "helpers", "mcp-raw.ts");
@@ -80,4 +83,36 @@ test("the reason of a crash is in its last words", async () => {
   expect(lastWords(python)).toBe("KeyError: 1");
   expect(lastWords("one\ntwo\nthree\nfour\n")).toBe("two three four");
   expect(lastWords("\n}\n")).toBe("");
+});
+
+test("instructions and resources reach models: listed, read, and through one tool", async () => {
+  const servers = await testServers([{ ...raw("odd"), prefix: "r" }]);
+  const [assets] = servers.assets();
+  expect(assets).toMatchObject({ label: "r", instructions: "Call text first." });
+  const { signal } = new AbortController();
+  const list = await assets?.resources?.list(signal);
+  expect(list?.parts).toEqual([{ type: "text", text: "raw://a a\nraw://{name} any" }]);
+  const read = await assets?.resources?.read("raw://a", signal);
+  expect(read).toEqual({ isError: false, parts: [{ type: "text", text: "the content" }] });
+  expect(servers.states()[0]?.faults.join("\n")).toContain("a resource whose uri is missing");
+
+  const offer = mcpToolset(
+    () => servers.tools(),
+    () => servers.assets(),
+  )({ agent: asking().agent, model: "m", hasInputs: false, contextTokens: undefined, modalities: [] });
+  expect(offer.systemText).toBe("Tools of r: Call text first.");
+  const tool = offer.tools.find(({ spec }) => spec.name === "svc_read_resource");
+  const context = {
+    sessionId: "s",
+    isBrief: false,
+    ranBefore: false,
+    earlier: () => [],
+    inputs: [],
+    required: [],
+    report: () => undefined,
+  };
+  const outcome = await tool?.run({ server: "r", uri: "raw://a" }, context, signal);
+  expect(outcome?.text).toBe("the content");
+  const wrong = tool?.run({ server: "x" }, context, signal) ?? Promise.resolve();
+  expect(await failure(wrong)).toContain("server must be one of: r");
 });

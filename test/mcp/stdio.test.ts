@@ -58,7 +58,7 @@ test("images, audio and resources are passed on", async () => {
     "first",
     ["image", "image/jpeg"],
     ["audio", "audio/wav"],
-    "[Resource: demo://link]",
+    "[Resource: demo://link (link)]",
     "of a resource",
     ["resource", "application/x-b"],
   ]);

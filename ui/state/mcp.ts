@@ -32,6 +32,14 @@ export async function setMcpToken(id: string, token: string): Promise<void> {
   await loadMcp();
 }
 
+/** The last lines that a server or svc wrote about it. Throws ApiError. */
+export async function mcpLog(id: string): Promise<string> {
+  const { lines } = await sendForJson<{ readonly lines: readonly string[] }>(
+    `ui/mcp/${encodeURIComponent(id)}/log`,
+  );
+  return lines.join("\n");
+}
+
 export async function removeMcp(id: string): Promise<void> {
   await notifyOf(async () => {
     await send(`ui/mcp/${id}`, { method: "DELETE" });

@@ -422,6 +422,8 @@ export const de: Texts = {
     trust:
       "Das Modell kann seine Werkzeuge aufrufen, und was sie antworten, wird Teil der Unterhaltung. Fügen Sie nur Server hinzu, denen Sie vertrauen.",
     notConnected: (why: string) => `Nicht verbunden: ${why}`,
+    log: (name: string) => `Protokoll von ${name}`,
+    logIsEmpty: "Das Protokoll ist leer.",
   },
   models: {
     adapters: "Adapter",

@@ -423,6 +423,8 @@ export const en = {
     trust:
       "The model can call its tools, and what they answer becomes part of the conversation. Add only servers that you trust.",
     notConnected: (why: string) => `Not connected: ${why}`,
+    log: (name: string) => `Log of ${name}`,
+    logIsEmpty: "The log is empty.",
   },
   models: {
     adapters: "Adapters",

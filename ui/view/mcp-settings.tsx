@@ -7,7 +7,7 @@ import { messageOf } from "../api/client.ts";
 import { usePolling } from "../pages/use-polling.ts";
 import type { Conversation } from "../state/conversation.ts";
 import { setSettings } from "../state/conversations.ts";
-import { addMcp, canAddMcp, loadMcp, mcpServers, removeMcp, setMcpToken } from "../state/mcp.ts";
+import { addMcp, canAddMcp, loadMcp, mcpLog, mcpServers, removeMcp, setMcpToken } from "../state/mcp.ts";
 import { notifyOf } from "../state/toasts.ts";
 import { LineField, SwitchField } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
@@ -67,7 +67,14 @@ export function McpSettings({ conversation: { id, settings } }: { readonly conve
 
 function ServerState({ server }: { readonly server: PageMcpServer }) {
   const { status, problem, host, tools, faults = [] } = server;
-  if (status === "failed") return <p class="problem">{t.mcp.notConnected(problem ?? "")}</p>;
+  if (status === "failed") {
+    return (
+      <>
+        <p class="problem">{t.mcp.notConnected(problem ?? "")}</p>
+        <ServerLog server={server} />
+      </>
+    );
+  }
   const facts = [
     ...(host === undefined ? [] : [host]),
     status === "connecting" ? t.mcp.connecting : t.count.tool(tools.length),
@@ -87,6 +94,27 @@ function ServerState({ server }: { readonly server: PageMcpServer }) {
           </li>
         ))}
       </ul>
+      <ServerLog server={server} />
+    </details>
+  );
+}
+
+/** The last lines of a server's log, fetched when it is opened. */
+function ServerLog({ server: { id, name } }: { readonly server: PageMcpServer }) {
+  const [text, setText] = useState<string>();
+  const load = (): void =>
+    void mcpLog(id).then(
+      (lines) => setText(lines === "" ? t.mcp.logIsEmpty : lines),
+      (error: unknown) => setText(messageOf(error)),
+    );
+  return (
+    <details class="faint" onToggle={load}>
+      <summary>{t.mcp.log(name)}</summary>
+      {text !== undefined && (
+        <pre class="output" tabIndex={0}>
+          {text}
+        </pre>
+      )}
     </details>
   );
 }

@@ -1,21 +1,77 @@
 // Adapts tools of MCP servers to server tools. Every conversation gets those of the configuration; the web interface selects.
 
 import type { ActionReach, McpSelection, ToolProgress } from "../../core/agent.ts";
-import { MCP_BRIEF_CHARS } from "../limits.ts";
+import { Type } from "@sinclair/typebox";
+import { defined } from "../../core/defined.ts";
+import { MCP_BRIEF_CHARS, MCP_INSTRUCTIONS_CHARS } from "../limits.ts";
 import type { MediaPart } from "../../core/message.ts";
 import { shorten } from "../../core/shorten.ts";
 import type { ProducedFile } from "../../exec/types.ts";
-import type { McpPart, McpResult, McpTool } from "../../mcp/types.ts";
+import type { McpAssets, McpPart, McpResult, McpTool } from "../../mcp/types.ts";
 import { type ServerTool, type ToolRequest, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
-import { isBrief, textCharsMax } from "./built-in.ts";
+import { builtIn, isBrief, textCharsMax } from "./built-in.ts";
 
-/** `tools` returns the tools of the connected servers that a request has. */
-export function mcpToolset(tools: (selection: McpSelection | undefined) => readonly McpTool[]): Toolset {
-  return (request) => ({ tools: tools(request.agent.mcp).map((tool) => serverTool(tool, request)) });
+/**
+ * `tools` returns the tools of the connected servers that a request has, `assets` their instructions and resources, which models with
+ * a small context do without.
+ */
+export function mcpToolset(
+  tools: (selection: McpSelection | undefined) => readonly McpTool[],
+  assets: (selection: McpSelection | undefined) => readonly McpAssets[] = () => [],
+): Toolset {
+  return (request) => {
+    const { mcp } = request.agent;
+    const servers = isBrief(request) ? [] : assets(mcp);
+    const systemText = instructionsOf(servers);
+    return {
+      tools: [...tools(mcp).map((tool) => serverTool(tool, request)), ...resourceTools(servers, request)],
+      ...defined({ systemText }),
+    };
+  };
+}
+
+/** Instructions of the servers, each under the name that begins the names of its tools. */
+function instructionsOf(servers: readonly McpAssets[]): string | undefined {
+  const texts = servers.flatMap(({ label, instructions = "" }) => {
+    const text = instructions.toWellFormed().trim();
+    return text === "" ? [] : [`Tools of ${label}: ${shorten(text, MCP_INSTRUCTIONS_CHARS)}`];
+  });
+  return texts.length === 0 ? undefined : texts.join("\n\n");
+}
+
+/** A tool that lists and reads the servers' resources; none where no server has any. */
+function resourceTools(servers: readonly McpAssets[], request: ToolRequest): readonly ServerTool[] {
+  const withResources = servers.filter(({ resources }) => resources !== undefined);
+  if (withResources.length === 0) return [];
+  const names = withResources.map(({ label }) => label);
+  const Arguments = Type.Object(
+    {
+      server: Type.String({ description: `One of: ${names.join(", ")}.` }),
+      uri: Type.Optional(Type.String({ description: "Address of the resource to read." })),
+    },
+    { additionalProperties: false },
+  );
+  const tool = builtIn({
+    name: "svc_read_resource",
+    description:
+      "Reads a resource of an MCP server, such as a file or a record that it offers. Without uri it lists the server's resources; an address with braces is a template whose variables you fill in.",
+    parameters: Arguments,
+    action: { kind: "custom", label: "MCP resource", reach: reachOf(withResources[0] ?? {}) },
+    isHelper: true,
+    isIndependent: true,
+    calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
+    run: async ({ server, uri }, _context, signal) => {
+      const resources = withResources.find(({ label }) => label === server)?.resources;
+      if (resources === undefined) throw new ToolFailure(`server must be one of: ${names.join(", ")}`);
+      const result = uri === undefined ? await resources.list(signal) : await resources.read(uri, signal);
+      return outcomeOf(result, "resource", textCharsMax(request));
+    },
+  });
+  return [{ ...tool, action: { ...tool.action, source: "mcp" } }];
 }
 
 /** What a call reaches, as far as svc knows: an MCP server runs outside the sandbox. */
-function reachOf({ host }: McpTool): ActionReach {
+function reachOf({ host }: Pick<McpTool, "host">): ActionReach {
   if (host === undefined) {
     const whatever = "whatever its MCP server can reach: it runs outside the sandbox";
     return { files: whatever, network: whatever };

@@ -35,6 +35,18 @@ export function uiMcpRoutes(deps: HttpDeps) {
       },
       HIDDEN,
     )
+    .get(
+      "/ui/mcp/:id/log",
+      ({ request, params }) => {
+        const mayRead = deps.mcp.mayReadLogs?.(connectionOf(request)?.peer(), request.headers) ?? false;
+        if (!mayRead) {
+          const message = "logs of MCP servers can be read from this machine, or with an API key";
+          throw new ServiceError("capability_disabled", message);
+        }
+        return Response.json({ lines: servers.log(params.id, isAllowed(deps, request)) });
+      },
+      HIDDEN,
+    )
     .post(
       "/ui/mcp",
       async ({ request }) => {
