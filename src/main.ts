@@ -5,6 +5,7 @@ import { EXIT } from "./cli/invocation.ts";
 import { execute } from "./commands/execute.ts";
 import { bypassLoopback } from "./config/proxy.ts";
 import { StartError } from "./core/start-error.ts";
+import { terminalText } from "./core/visible-text.ts";
 
 /** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
@@ -28,7 +29,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 bypassLoopback(process.env);
 
-const host = { environment: process.env, complain: (line: string) => console.error(line), untilSignal };
+const complain = (line: string): void => console.error(terminalText(line));
+const host = { environment: process.env, complain, untilSignal };
 
 /** Runs the command; a reason that the operator can remove is a sentence, not a stack. */
 async function run(): Promise<number> {

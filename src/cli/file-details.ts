@@ -3,6 +3,7 @@
 import type { TensorGroup } from "../core/gguf-facts.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
 import { megabytes } from "../hub/progress.ts";
+import { terminalText, visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
 
 /** What is shown of a file. */
@@ -22,17 +23,18 @@ export interface ShownFile {
 
 /** The summary with tensors by type, all metadata, or the chat template. */
 export function fileText(file: ShownFile, part: FilePart): string {
-  if (part === "metadata") return `${file.metadata.join("\n")}\n`;
-  if (part === "template") return `${(file.template ?? "The file has no chat template.").trimEnd()}\n`;
+  if (part === "metadata") return terminalText(`${file.metadata.join("\n")}\n`);
+  if (part === "template")
+    return terminalText(`${(file.template ?? "The file has no chat template.").trimEnd()}\n`);
   const { facts } = file;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["file", file.parts > 1 ? `${file.path} and ${file.parts - 1} more parts` : file.path],
-    ["model", file.name],
-    ["family", facts.architecture],
+    ["model", shortened(file.name)],
+    ["family", shortened(facts.architecture)],
     ["parameters", facts.parameters.toLocaleString("en")],
     ["quantization", facts.quantization],
     ["trained for", facts.contextTokens === undefined ? undefined : `${facts.contextTokens} tokens`],
-    ["licence", facts.license],
+    ["licence", shortened(facts.license)],
     ["size on disk", megabytes(facts.sizeBytes)],
     ["in memory", `about ${megabytes(facts.memoryBytes)}`],
     [
@@ -46,4 +48,8 @@ export function fileText(file: ShownFile, part: FilePart): string {
   const known = rows.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
   const tensors = file.tensors.map(({ type, count, bytes }) => [type, String(count), megabytes(bytes)]);
   return `${columns(known)}\n${columns([["TENSORS", "COUNT", "SIZE"], ...tensors], (column) => column > 0)}`;
+}
+
+function shortened(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : visibleLine(text);
 }

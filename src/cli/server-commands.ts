@@ -3,6 +3,7 @@
 import type { Settings } from "../config/settings.ts";
 import type { FilePart } from "./file-details.ts";
 import { megabytes } from "../hub/progress.ts";
+import { visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
 import { ServerClient, type ServedModel } from "./server-client.ts";
 
@@ -73,10 +74,10 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["context", rest.context_length === undefined ? "" : `${rest.context_length} tokens`],
     ["input", ["text", ...(modalities ?? [])].join(", ")],
     ["can", can.join(", ")],
-    ["family", rest.family ?? ""],
+    ["family", visibleLine(rest.family ?? "")],
     ["parameters", rest.parameters === undefined ? "" : rest.parameters.toLocaleString("en")],
     ["quantization", rest.quantization ?? ""],
-    ["licence", rest.license ?? ""],
+    ["licence", visibleLine(rest.license ?? "")],
     ["size on disk", rest.size_bytes === undefined ? "" : megabytes(rest.size_bytes)],
     ["in memory", rest.memory_bytes === undefined ? "" : `about ${megabytes(rest.memory_bytes)}`],
     ["source", rest.root ?? ""],

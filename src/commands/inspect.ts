@@ -15,6 +15,7 @@ import { GgufProblem, textOf } from "../core/gguf.ts";
 import { ggufFacts, metadataLines, tensorGroups, unknownTensors } from "../core/gguf-facts.ts";
 import { partPaths } from "../core/model-files.ts";
 import { reasonOf } from "../core/reason.ts";
+import { terminalText } from "../core/visible-text.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { hubPlace } from "../hub/place.ts";
 import { megabytes } from "../hub/progress.ts";
@@ -132,7 +133,7 @@ async function verify(
       const found = checked(part);
       const problem = typeof found === "string" ? found : await hashProblem(part, hashes, signal);
       const sound = typeof found === "string" ? "" : soundText(found, hashes.of(part) && hashes.origin);
-      console.log(`${basename(part)}: ${problem ?? sound}`);
+      console.log(terminalText(`${basename(part)}: ${problem ?? sound}`));
       isSound &&= problem === undefined;
     }
     const fix = existsSync(resolve(name))

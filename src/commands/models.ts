@@ -15,6 +15,7 @@ import { unreachable } from "../core/assert.ts";
 import { purgeBlocks } from "../core/block-folder.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
+import { terminalText } from "../core/visible-text.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
 import {
   type CachedFile,
@@ -56,7 +57,7 @@ export async function pull(
       url === undefined
         ? await modelFile(model, host.options, options)
         : await urlFile(url, model, host.options, options);
-    console.log(file);
+    console.log(terminalText(file));
     return EXIT.ok;
   } catch (error) {
     return failed(host, error);

@@ -5,6 +5,7 @@ import { EXIT } from "../cli/invocation.ts";
 import { partings, readExchanges, record, type Exchange } from "../cli/replay.ts";
 import { ServerClient } from "../cli/server-client.ts";
 import type { Settings } from "../config/settings.ts";
+import { terminalText } from "../core/visible-text.ts";
 
 interface ReplayCommand {
   readonly file: string;
@@ -26,7 +27,7 @@ export async function replay({ file, output }: ReplayCommand, settings: Settings
     compared++;
     const found = partings(exchange, again);
     if (found.length === 0) equal++;
-    for (const text of found) console.log(`${i + 1}: ${text}`);
+    for (const text of found) console.log(terminalText(`${i + 1}: ${text}`));
   }
   if (output !== undefined) {
     writeFileSync(output, answered.map((one) => `${JSON.stringify(one)}\n`).join(""), { mode: 0o600 });

@@ -187,7 +187,7 @@ export function rangeProblem({ tensors }: GgufHeader, fileBytes: number): string
 
 /** Metadata as lines `key = value`; of arrays the length. */
 export function metadataLines(fields: ReadonlyMap<string, Field>): readonly string[] {
-  return [...fields.values()].map((field) => `${field.key} = ${valueText(field)}`);
+  return [...fields.values()].map((field) => `${field.key.replaceAll(/\s/g, " ")} = ${valueText(field)}`);
 }
 
 function valueText(field: Field): string {

@@ -13,10 +13,18 @@ export function revealed(text: string): string {
 
 /** The same, but for what is part of the spelling of some scripts and of emoji, and for signs that a font or a later Unicode has. */
 const NEVER_SPELLED =
-  /[^\P{Cc}\n\t]|(?![\u200C\u200D\uFE0F])[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+  /[^\P{Cc}\n\t]|(?!\u200C|\u200D|\uFE0F)[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 /** Joiners that join nothing, and emoji selectors that select nothing. */
 const MISPLACED =
   /(?<!\p{Emoji})\uFE0F|(?<![\p{L}\p{M}\p{S}\uFE0F])[\u200C\u200D]|[\u200C\u200D](?![\p{L}\p{M}\p{S}])/gu;
+
+/** What a terminal obeys, and what changes the direction of a line. */
+const OBEYED = /[^\P{Cc}\n\t]|[\u202A-\u202E\u2066-\u2069]/gu;
+
+/** Text for a terminal or a log, as it is but for what a terminal would obey: names and reasons in it can be a third party's. */
+export function terminalText(text: string): string {
+  return text.replace(OBEYED, "");
+}
 
 /** Characters of a third party's words in a line for a terminal or a log. */
 const LINE_CHARS_MAX = 200;
