@@ -17,6 +17,9 @@ export const PYTHON_OUTPUT_MS = 2_000;
 /** Bytes of a cell's standard output and error each, and of an interpreter's reply with its images. */
 export const PYTHON_OUTPUT_BYTES_MAX = 1024 * 1024;
 export const PYTHON_REPLY_BYTES_MAX = 64 * 1024 * 1024;
+/** Time that matplotlib may take for its list of fonts, milliseconds, and bytes of the list. */
+export const PYTHON_FONTS_MS = 120_000;
+export const PYTHON_FONTS_BYTES_MAX = 4 * 1024 * 1024;
 /** Pause after each chunk of discarded output, milliseconds: slows the writer down. */
 export const OUTPUT_PAUSE_MS = 1;
 /** Characters of a shell call's stdout and of its stderr: default and maximum. */

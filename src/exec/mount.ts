@@ -38,9 +38,32 @@ export class Mounts {
     this.isNew = false;
     const restored: string[] = [];
     for (const { name, body } of earlier()) {
-      if (await this.restoreOne(name, body)) restored.push(name);
+      if (await this.place(name, body)) restored.push(name);
     }
     return { restored };
+  }
+
+  /**
+   * Writes a file to a new folder, with the folders above it. Returns false where its content has expired, or something else has its
+   * name.
+   */
+  async place(name: string, body: Blob): Promise<boolean> {
+    const steps = name.split("/");
+    if (steps.some((step) => step === "" || step === "." || step === "..")) return false;
+    try {
+      const content = await body.bytes();
+      let folder = this.workdir.path;
+      for (const step of steps.slice(0, -1)) {
+        folder = join(folder, step);
+        await mkdir(folder, { mode: 0o755 }).catch(ignoreExisting);
+        if (!(await lstat(folder)).isDirectory()) return false;
+        if (this.workdir.uid !== undefined) await lchown(folder, this.workdir.uid, this.workdir.uid);
+      }
+      await this.create(join(this.workdir.path, name), content);
+      return true;
+    } catch {
+      return false; // the model is told which files are there
+    }
   }
 
   /** Writes input files that differ from the last call's. Throws when a folder has the name. */
@@ -76,26 +99,6 @@ export class Mounts {
       removeTree(aside);
     }
     this.skills = key;
-  }
-
-  /** Whether the file was written: not where its content has expired, or something else has its name. */
-  private async restoreOne(name: string, body: Blob): Promise<boolean> {
-    const steps = name.split("/");
-    if (steps.some((step) => step === "" || step === "." || step === "..")) return false;
-    try {
-      const content = await body.bytes();
-      let folder = this.workdir.path;
-      for (const step of steps.slice(0, -1)) {
-        folder = join(folder, step);
-        await mkdir(folder, { mode: 0o755 }).catch(ignoreExisting);
-        if (!(await lstat(folder)).isDirectory()) return false;
-        if (this.workdir.uid !== undefined) await lchown(folder, this.workdir.uid, this.workdir.uid);
-      }
-      await this.create(join(this.workdir.path, name), content);
-      return true;
-    } catch {
-      return false; // the model is told which files are there
-    }
   }
 
   private async write(name: string, content: Uint8Array): Promise<void> {

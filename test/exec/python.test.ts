@@ -3,6 +3,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { FontCaches } from "../../src/exec/python/font-cache.ts";
+import { PythonSession } from "../../src/exec/python/session.ts";
 import type { PythonCall, PythonResult, PythonSessions } from "../../src/exec/types.ts";
 import {
   cell,
@@ -375,3 +377,36 @@ describe("start-up", () => {
     expect(warnings[0]).toStartWith(broken);
   });
 });
+
+pythonTest(
+  "matplotlib's list of fonts is made once, in the sandbox, and is in the folder of each new session",
+  async () => {
+    const sandbox = await sandboxWith();
+    const folder = sharedDir();
+    const program = { path: join(folder, "python"), readPaths: [folder] };
+    const makes = 'mkdir -p .cache/matplotlib; echo "$2" > .cache/matplotlib/fontlist-v9.json';
+    writeFileSync(program.path, `#!/bin/sh\n${makes}\n`, { mode: 0o755 });
+    const fonts = new FontCaches(sandbox, program, ["matplotlib==3.10.0"]);
+    const list = await until("the list is made", () => fonts.ready);
+    expect(Buffer.from(list.content).toString()).toBe("import matplotlib.font_manager\n");
+    const session = new PythonSession({
+      sandbox,
+      program: { path: PYTHON, readPaths: [] },
+      workdir: sandbox.newWorkdir("svc-test-"),
+      timeoutSecs: TIMEOUT_SECS,
+      sessionId: "fonts",
+      isShared: false,
+      fonts,
+    });
+    const code = 'from pathlib import Path\n(Path.home() / ".cache/matplotlib/fontlist-v9.json").read_text()';
+    const { result, files } = await session.run(cell(code), NEVER);
+    expect({ repr: result?.repr, files }).toEqual({
+      repr: JSON.stringify("import matplotlib.font_manager\n").replaceAll('"', "'"),
+      files: [],
+    });
+    await Promise.all([session.close(), fonts.close()]);
+    const without = new FontCaches(sandbox, program, ["numpy==2.1.0"]);
+    await without.close();
+    expect(without.ready).toBeUndefined();
+  },
+);

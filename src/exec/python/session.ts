@@ -8,6 +8,7 @@ import { Mounts } from "../mount.ts";
 import { produced, snapshot } from "../produced.ts";
 import type { Owned } from "../session-map.ts";
 import type { PythonCall, PythonResult } from "../types.ts";
+import type { FontCaches } from "./font-cache.ts";
 import { Interpreter, type Outcome, type PythonProgram } from "./interpreter.ts";
 
 export interface PythonSessionOptions {
@@ -17,6 +18,8 @@ export interface PythonSessionOptions {
   readonly timeoutSecs: number;
   /** Session id. */
   readonly sessionId: string;
+  /** matplotlib's list of fonts, for folders of one session. */
+  readonly fonts: Pick<FontCaches, "ready">;
   /** Whether other sessions use the folder too: nothing is put back into it. */
   readonly isShared: boolean;
 }
@@ -44,6 +47,7 @@ export class PythonSession implements Owned {
     const { workdir, timeoutSecs } = this.options;
     const earlier = this.options.isShared ? undefined : call.earlier;
     const renewal = await this.mounts.restore(earlier ?? NO_FILES);
+    if (renewal !== undefined && !this.options.isShared) await this.placeFonts();
     await this.mounts.mountInputs(call.inputs);
     const before = await snapshot(workdir.path, this.stopping.signal);
     const startedAt = performance.now();
@@ -77,6 +81,11 @@ export class PythonSession implements Owned {
     await this.interpreter?.kill();
     this.network?.leave();
     await this.options.sandbox.removeWorkdir(this.options.workdir);
+  }
+
+  private async placeFonts(): Promise<void> {
+    const list = this.options.fonts.ready;
+    if (list !== undefined) await this.mounts.place(list.name, new Blob([list.content]));
   }
 
   private running(network: SharedNetwork): Interpreter {

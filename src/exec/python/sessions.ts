@@ -5,6 +5,7 @@ import { SessionMap } from "../session-map.ts";
 import { usableFolder } from "../usable-folder.ts";
 import type { PythonFacts, PythonSessions } from "../types.ts";
 import { checkPython, type PythonCheck } from "./check.ts";
+import { FontCaches } from "./font-cache.ts";
 import { PythonSession } from "./session.ts";
 
 export interface PythonOptions extends PythonCheck {
@@ -25,6 +26,7 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
   const newWorkdir = (): Workdir => common ?? sandbox.newWorkdir("svc-python-");
   const { program, version, packages } = await checkPython(options, newWorkdir());
   const facts: PythonFacts = { version, timeoutSecs, packages };
+  const fonts = new FontCaches(sandbox, program, common === undefined ? packages : []);
   const sessions = new SessionMap(
     (sessionId) =>
       new PythonSession({
@@ -34,6 +36,7 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
         timeoutSecs,
         sessionId,
         isShared: common !== undefined,
+        fonts,
       }),
     options.idleMs,
   );
@@ -41,7 +44,7 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
     run: (call, signal) => sessions.use(call, (session) => session.run(call, signal)),
     reset: (sessionId) => sessions.use({ sessionId }, (session) => session.reset()),
     dispose: (sessionId) => sessions.dispose(sessionId),
-    close: () => sessions.close(),
+    close: async () => void (await Promise.all([sessions.close(), fonts.close()])),
     facts,
   };
 }
