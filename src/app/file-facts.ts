@@ -11,7 +11,7 @@ import { ggufFacts } from "../core/gguf-facts.ts";
 import { partPaths } from "../core/model-files.ts";
 import type { Modality } from "../core/message.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
-import { memoryEstimate } from "../engine/memory-fit.ts";
+import { memoryAtMost } from "../engine/memory-fit.ts";
 import { modelOnDisk, withCompanions } from "./model-files.ts";
 
 interface FactsOptions {
@@ -60,9 +60,11 @@ export function fileFacts(
     (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
     sizeBytes,
   );
-  const memoryBytes = memoryEstimate(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
+  const memoryBytes = memoryAtMost(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
   const ofFile = { architecture, license, quantization, contextTokens, parameters, chatTemplate } as const;
-  const card = { ...facts.card, modalities: projectorModalities(entry.format.mmproj) };
+  const { isBase: _, ...chatting } = facts.card.abilities;
+  const abilities = isConfigured ? chatting : facts.card.abilities;
+  const card = { ...facts.card, abilities, modalities: projectorModalities(entry.format.mmproj) };
   return { ...ofFile, sizeBytes, memoryBytes, card };
 }
 

@@ -2,12 +2,14 @@
 
 import { isAbsolute } from "node:path";
 import { installedBackends } from "../backends/store.ts";
+import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
+import { fileFacts } from "./file-facts.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import { templateFile } from "../config/chat-template.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
-import type { ModelSettings, Settings } from "../config/settings.ts";
+import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { DoctorReport, EngineHost } from "../core/system.ts";
@@ -85,7 +87,7 @@ async function probeHost({
 
 function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly ModelInfo[]) {
   return {
-    models: modelFacts(settings, served, log),
+    models: modelFacts({ settings, cacheDir, log }, served),
     drivers: usableDrivers(),
     rpcChecks: () => rpcChecks(settings.models),
     cacheDir,
@@ -95,17 +97,27 @@ function doctorDeps({ settings, cacheDir, log }: ModelOptions, served: readonly 
 }
 
 function modelFacts(
-  settings: Settings,
+  { settings, cacheDir, log }: Pick<ModelOptions, "settings" | "cacheDir" | "log">,
   served: readonly ModelInfo[],
-  log: (line: string) => void,
 ): readonly ModelFacts[] {
   return settings.models.map((model) => {
     const id = modelName(model);
     const hasTemplate = templateFile(model, settings) !== undefined;
     const isLoaded = served.some((one) => one.id === id && one.status === "loaded");
     const source = sourceOf(model, log);
-    return { id, source: source.type === "file" ? { ...source, hasTemplate } : source, isLoaded };
+    if (source.type !== "file") return { id, source, isLoaded };
+    const memoryBytes = memoryOf(model, { settings, cacheDir });
+    return { id, source: { ...source, hasTemplate, ...defined({ memoryBytes }) }, isLoaded };
   });
+}
+
+/** The most memory that a model's file lets one expect; undefined where it cannot be read, which its check will say. */
+function memoryOf(...facts: Parameters<typeof fileFacts>): number | undefined {
+  try {
+    return fileFacts(...facts)?.memoryBytes;
+  } catch {
+    return undefined;
+  }
 }
 
 /** config/ has made the paths of files absolute; what is not one is a name of the hub. */

@@ -36,7 +36,7 @@ export function fileText(file: ShownFile, part: FilePart): string {
     ["trained for", facts.contextTokens === undefined ? undefined : `${facts.contextTokens} tokens`],
     ["licence", shortened(facts.license)],
     ["size on disk", megabytes(facts.sizeBytes)],
-    ["in memory", `about ${megabytes(facts.memoryBytes)}`],
+    ["in memory", `about ${megabytes(facts.memoryBytes)} at most`],
     [
       "chat template",
       file.template === undefined

@@ -30,6 +30,7 @@ export interface ServedModel {
   readonly license?: string;
   readonly size_bytes?: number;
   readonly memory_bytes?: number;
+  readonly resident_bytes?: number;
   readonly defaults?: Omit<Preset, "system">;
   readonly defaults_from?: Readonly<Record<string, string>>;
   readonly root?: string;

@@ -79,12 +79,18 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["quantization", rest.quantization ?? ""],
     ["licence", visibleLine(rest.license ?? "")],
     ["size on disk", rest.size_bytes === undefined ? "" : megabytes(rest.size_bytes)],
-    ["in memory", rest.memory_bytes === undefined ? "" : `about ${megabytes(rest.memory_bytes)}`],
+    ["in memory", memoryText(rest)],
     ["source", rest.root ?? ""],
     ["chat template", templateText(rest.chat_template)],
     ...presetRows(rest),
   ];
   return columns(rows.filter(([, value]) => value !== ""));
+}
+
+/** What a model takes now, once it is loaded, and at most. */
+function memoryText({ resident_bytes: now, memory_bytes: most }: Partial<ServedModel>): string {
+  const atMost = most === undefined ? [] : [`about ${megabytes(most)} at most`];
+  return [...(now === undefined ? [] : [`${megabytes(now)} now`]), ...atMost].join(", ");
 }
 
 /** Where the template is from, unless it is where it belongs. */

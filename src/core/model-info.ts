@@ -24,10 +24,18 @@ export interface ModelFileFacts {
   readonly chatTemplate: ChatTemplateSource;
   /** Size of the file with all its parts. */
   readonly sizeBytes: number;
-  /** Estimated memory of the loaded model. */
+  /** The most that the loaded model takes of main memory, estimated. */
   readonly memoryBytes: number;
   /** What its header says on cards of Ollama's dialect. */
   readonly card?: FileCard;
+}
+
+/** Memory of a loaded model, bytes. */
+export interface ModelMemory {
+  /** Resident memory of its process. */
+  readonly now?: number;
+  /** The most that it takes, on all devices. */
+  readonly most?: number;
 }
 
 /** What a file says of a text model before it is loaded. */
@@ -61,6 +69,8 @@ export interface ModelInfo {
   readonly placement?: string;
   /** Reads the facts of its file; undefined where it is not on this machine. Absent: it has no file here. */
   readonly file?: () => Promise<ModelFileFacts | undefined>;
+  /** Reads its memory; absent: it is not loaded here. */
+  readonly memory?: () => ModelMemory;
   /** Reads the defaults of requests to it. Absent: there are none. */
   readonly presets?: () => PresetLayers;
   /** Public source: `owner/name` on the hub, an adapter's alias; absent for files of this machine. */

@@ -79,6 +79,8 @@ export interface ModelRuntime {
   pin?(isPinned: boolean): void;
   /** Bytes that are counted for it on all devices; undefined while it is not loaded. */
   readonly memoryBytes?: number | undefined;
+  /** Resident memory of its process now; undefined while it is not loaded. */
+  readonly residentBytes?: number | undefined;
   /** Waits until the model is loaded; throws ServiceError. */
   loadedInfo(signal: AbortSignal): Promise<RuntimeFacts>;
   /** Events with one terminal event, or none after an abort. */

@@ -72,8 +72,9 @@ const SystemModel = Type.Object(
     size_bytes: orNull(Type.Integer({ minimum: 0 }), "Size of the weights."),
     memory_bytes: orNull(
       Type.Integer({ minimum: 0 }),
-      "Memory of the model with its cache, as counted for eviction.",
+      "The most that the model takes with its cache, as counted for eviction.",
     ),
+    resident_bytes: orNull(Type.Integer({ minimum: 0 }), "Resident memory of its process now."),
     context_tokens: orNull(Type.Integer({ minimum: 1 }), "Maximum length of a sequence."),
     kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
     threads: orNull(Type.Integer({ minimum: 1 }), "Decode threads."),

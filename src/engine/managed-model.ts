@@ -96,6 +96,11 @@ export class ManagedModel implements Holder, ModelRuntime {
     this.deps.places.reconsider();
   }
 
+  get residentBytes(): number | undefined {
+    const pid = this.engine?.pid;
+    return pid === undefined ? undefined : processMemory(pid)?.resident;
+  }
+
   get privateBytes(): number {
     const pid = this.engine?.pid;
     return pid === undefined ? 0 : (processMemory(pid)?.private ?? 0);

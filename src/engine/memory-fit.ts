@@ -9,6 +9,7 @@ import { arrayLength, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { gigabytes, modelBytes } from "../core/model-bytes.ts";
 import { cacheBytes, type CacheLayers, cacheLayers, type Metadata } from "./cache-layers.ts";
+import { ENGINE_PROCESS_BYTES } from "./limits.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** Memory by purpose, bytes. */
@@ -47,6 +48,22 @@ export function memoryEstimate(
   return Math.ceil(
     weightBytes + cacheBytes(layers, { ...options, cells }) + computeBytes(metadata, options, cells),
   );
+}
+
+/**
+ * The most that a model takes of main memory, its process included, bytes: weights, buffers, and the whole cache that its engine
+ * allots, of which pages count only once they are used. Copies of evicted prefixes (cache_ram) come on top.
+ */
+export function memoryAtMost(
+  metadata: Metadata,
+  weightBytes: number,
+  options: TextOptions,
+  freeBytes: number,
+): number {
+  const layers = cacheLayers(metadata);
+  const cells = chosenCells(options, shapeOf(metadata, layers), Math.max(0, freeBytes - weightBytes));
+  const own = cacheBytes(layers, { ...options, cells }) + computeBytes(metadata, options, cells);
+  return Math.ceil(ENGINE_PROCESS_BYTES + weightBytes + own);
 }
 
 function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions): boolean {

@@ -156,6 +156,9 @@ export class Models implements ModelControl {
       ...pinOf(model),
       ...textFacts(model.known),
       ...placeOf(model.info),
+      ...(model.memoryBytes === undefined
+        ? {}
+        : { memory: () => defined({ now: model.residentBytes, most: model.memoryBytes }) }),
       ...defined({ root, file, presets }),
     }));
   }
@@ -172,6 +175,7 @@ export class Models implements ModelControl {
         architecture: info?.architecture ?? null,
         size_bytes: info?.sizeBytes ?? null,
         memory_bytes: model?.memoryBytes ?? null,
+        resident_bytes: model?.residentBytes ?? null,
         context_tokens: text?.contextTokens ?? null,
         kv_cells: text?.cells ?? null,
         threads: info?.threads ?? null,

@@ -41,8 +41,13 @@ export interface ModelFacts {
     | { readonly type: "voice" }
     /** Servers that run it; each is asked for its model list. */
     | { readonly type: "upstream"; readonly ask: () => Promise<readonly UpstreamFinding[]> }
-    /** Absolute path of a GGUF file; of a split one its first part. `hasTemplate`: settings name a chat template. */
-    | { readonly type: "file"; readonly path: string; readonly hasTemplate?: boolean };
+    /** Absolute path of a GGUF file; of a split one its first part. `hasTemplate`: settings name a chat template. `memoryBytes`: the most that it takes. */
+    | {
+        readonly type: "file";
+        readonly path: string;
+        readonly hasTemplate?: boolean;
+        readonly memoryBytes?: number;
+      };
   readonly isLoaded: boolean;
 }
 
@@ -235,7 +240,8 @@ export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory)
     const isBase =
       source.hasTemplate !== true && !(parts[0]?.header.fields.has("tokenizer.chat_template") ?? false);
     const base = isBase ? ", no chat template: it continues text" : "";
-    const detail = `${gib(bytes)}, ${tensors} tensors${base}${isLoaded ? ", loaded" : ""}`;
+    const most = source.memoryBytes === undefined ? "" : `, at most ${gib(source.memoryBytes)} in memory`;
+    const detail = `${gib(bytes)}, ${tensors} tensors${most}${base}${isLoaded ? ", loaded" : ""}`;
     const room = Math.min(memory.limitBytes ?? Infinity, memory.availableBytes);
     if (isLoaded || bytes < room) return pass(name, detail);
     return warn(name, `${detail}; ${gib(room)} of memory are available`, "Choose a smaller quantization.");

@@ -238,6 +238,7 @@ test("the system information matches its schema, before and after an engine has 
     architecture: "llama",
     size_bytes: 1,
     memory_bytes: null,
+    resident_bytes: null,
     context_tokens: 2,
     kv_cells: 3,
     threads: 4,

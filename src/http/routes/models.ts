@@ -130,8 +130,17 @@ const ModelObject = Type.Object(
         },
       ),
     ),
+    resident_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: "Memory that it takes now, bytes; absent while it is not loaded.",
+      }),
+    ),
     memory_bytes: Type.Optional(
-      Type.Integer({ minimum: 0, description: "Estimated memory of the loaded model, bytes." }),
+      Type.Integer({
+        minimum: 0,
+        description: "The most memory that it takes: weights, buffers and the whole cache, bytes.",
+      }),
     ),
     root: Type.Optional(
       Type.String({ description: "Public source: the hub repository, or the adapter's alias." }),
@@ -370,7 +379,7 @@ function capabilitiesOf(
 
 /** A card with what the file says: of abilities only until the model is loaded. */
 function fullCard(model: ModelInfo, file: ModelFileFacts | undefined): ModelObject {
-  return { ...modelCard({ ...file?.card, ...model }), ...fileCard(file) };
+  return { ...modelCard({ ...file?.card, ...model }), ...fileCard(file), ...memoryCard(model) };
 }
 
 function fileCard(file: ModelFileFacts | undefined): Partial<ModelObject> {
@@ -384,6 +393,12 @@ function fileCard(file: ModelFileFacts | undefined): Partial<ModelObject> {
     size_bytes: sizeBytes,
     memory_bytes: memoryBytes,
   };
+}
+
+/** Of a loaded model, what its engine has taken instead of what its file lets one expect. */
+function memoryCard({ memory }: ModelInfo): Partial<ModelObject> {
+  const { now, most } = memory?.() ?? {};
+  return defined({ resident_bytes: now, memory_bytes: most });
 }
 
 function modelCard(model: ModelInfo): ModelObject {
