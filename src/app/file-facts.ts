@@ -92,7 +92,8 @@ export function rememberedFacts(
     if (facts !== undefined) return facts;
     const path = modelOnDisk(model);
     if (path === undefined) return undefined;
-    await knowHeaders(partPaths(path));
+    const { mmproj } = withCompanions(model, options.settings).format;
+    await knowHeaders([...partPaths(path), ...(mmproj === undefined ? [] : [mmproj])]);
     try {
       return (facts = fileFacts(model, options));
     } catch {
