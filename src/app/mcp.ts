@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import type { Settings } from "../config/settings.ts";
 import { asServer } from "../core/caller.ts";
-import type { McpConfig } from "../core/mcp-config.ts";
+import type { McpConfig, OAuthClient } from "../core/mcp-config.ts";
 import { defined } from "../core/defined.ts";
 import type { State } from "../core/state.ts";
 import { userHome, userTemporary } from "../core/user-home.ts";
@@ -47,16 +47,22 @@ export async function signInToMcp(
   talk: Pick<LoginDeps, "show" | "copied" | "signal">,
 ): Promise<void> {
   const { logIn } = await import("../mcp/login.ts");
-  const url = remoteUrl(config, name);
-  await logIn(url, { ...talk, signIns: signInsOf(processEnvironment()), fetch: serverFetch(url) });
+  const { url, oauth: client } = remoteServer(config, name);
+  const signIns = signInsOf(processEnvironment());
+  await logIn(url, { ...talk, signIns, fetch: serverFetch(url), ...defined({ client }) });
 }
 
 /** Forgets the sign-in at a server of the configuration; false if it is missing. Throws where the server is not configured. */
 export function signOutOfMcp(config: McpConfig | undefined, name: string): boolean {
-  return signInsOf(processEnvironment()).remove(remoteUrl(config, name));
+  return signInsOf(processEnvironment()).remove(remoteServer(config, name).url);
 }
 
-function remoteUrl(config: McpConfig | undefined, name: string): string {
+interface RemoteServer {
+  readonly url: string;
+  readonly oauth: OAuthClient | undefined;
+}
+
+function remoteServer(config: McpConfig | undefined, name: string): RemoteServer {
   const servers = config?.servers ?? [];
   const server = servers.find(({ id, label }) => id === name || label === name);
   const names = servers.map(({ label }) => label).join(", ");
@@ -68,7 +74,7 @@ function remoteUrl(config: McpConfig | undefined, name: string): string {
     throw new McpFailure(`${name} is not at an http address; only those have sign-ins`);
   if (server.bearerToken !== undefined)
     throw new McpFailure(`${name} has a bearer_token in its configuration, which is used; remove it first`);
-  return server.source.url;
+  return { url: server.source.url, oauth: server.oauth };
 }
 
 /** Servers of the web interface beside those of the configuration; without `ui_mcp` none can be added. */

@@ -216,6 +216,7 @@ function ofDesktop(name: string, desktop: DesktopServer): McpServer {
     tool_prefix: prefix,
     source: sourceOf(desktop),
     ...defined({ startup_timeout_secs, tool_timeout_secs: toolTimeout }),
+    ...("oauth" in desktop ? defined({ oauth: desktop.oauth }) : {}),
     ...("bearer_token" in desktop && desktop.bearer_token !== undefined
       ? { bearer_token: desktop.bearer_token }
       : {}),
@@ -315,6 +316,7 @@ function completeServer(server: McpServer, at: string, folder: string): McpServe
     label: label ?? at,
     ...(prefix === null ? {} : { prefix: prefix ?? `mcp_${hash32(id)}` }),
     ...(typeof token === "string" ? { bearerToken: token } : {}),
+    ...defined({ oauth: server.oauth }),
     ...(startup === undefined ? {} : { startupMs: startup * 1000 }),
     ...(timeout === undefined ? {} : { toolTimeoutMs: timeout * 1000 }),
     source:

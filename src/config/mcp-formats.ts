@@ -58,8 +58,30 @@ function withServers(
   return { ...Object.fromEntries(kept), mcpServers: Object.fromEntries(named) };
 }
 
+/** Claude Code's and Gemini CLI's words in `oauth`. */
+const OAUTH: readonly (readonly [from: string, to: string])[] = [
+  ["clientId", "client_id"],
+  ["clientSecret", "client_secret"],
+  ["callbackPort", "callback_port"],
+];
+
+/** Of `oauth` only what svc knows is kept: other programs write scopes and addresses there, which servers name themselves. */
+function oauthOf(oauth: unknown): unknown {
+  if (!isTable(oauth)) return oauth;
+  const known = ["client_id", "client_secret", "client_metadata_url", "callback_port"];
+  const renamed = OAUTH.flatMap(([from, to]) =>
+    oauth[from] === undefined ? [] : [[to, oauth[from]] as const],
+  );
+  return Object.fromEntries([...renamed, ...Object.entries(oauth).filter(([key]) => known.includes(key))]);
+}
+
 function oneForm(server: unknown): unknown {
   if (!isTable(server)) return server;
+  const { oauth } = server;
   const renamed = SYNONYMS.filter(([from, to]) => server[from] !== undefined && server[to] === undefined);
-  return { ...server, ...Object.fromEntries(renamed.map(([from, to]) => [to, server[from]])) };
+  return {
+    ...server,
+    ...Object.fromEntries(renamed.map(([from, to]) => [to, server[from]])),
+    ...(oauth === undefined ? {} : { oauth: oauthOf(oauth) }),
+  };
 }

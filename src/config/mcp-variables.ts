@@ -11,7 +11,7 @@ export interface Expanded {
 }
 
 /** Keys below which a whole value `env:NAME` stands for a variable, as in settings of upstreams. */
-const SECRET_KEYS = new Set(["env", "headers", "http_headers", "bearer_token", "client_secret"]);
+const SECRET_KEYS = new Set(["env", "headers", "http_headers", "bearer_token", "oauth"]);
 
 const PLACEHOLDER = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 /** What editors ask the user for, or know of a project. */

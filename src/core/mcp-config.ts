@@ -60,6 +60,33 @@ const WebSocketSource = Type.Object(
 export const McpSource = Type.Union([HttpSource, ProcessSource, WebSocketSource]);
 export type McpSource = Static<typeof McpSource>;
 
+/** A client that the operator has registered at the server's authorization server, where that has no dynamic registration. */
+const OAuthClient = Type.Object(
+  {
+    client_id: Type.Optional(
+      Type.String({ minLength: 1, description: "Write the id of the registered client." }),
+    ),
+    client_secret: Type.Optional(
+      Type.String({ minLength: 1, description: "Write the client's secret, such as env:NAME." }),
+    ),
+    client_metadata_url: Type.Optional(
+      Type.String({
+        pattern: "^https://.",
+        description: "Write the https address of the client's metadata document.",
+      }),
+    ),
+    callback_port: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        description: "Write the port of the registered address http://127.0.0.1:PORT/callback.",
+      }),
+    ),
+  },
+  { ...CLOSED, description: "Write client_id or client_metadata_url." },
+);
+export type OAuthClient = Static<typeof OAuthClient>;
+
 const McpServer = Type.Object(
   {
     id: Type.Optional(Type.String({ minLength: 1, description: "Give each server an id of its own." })),
@@ -81,6 +108,7 @@ const McpServer = Type.Object(
         description: "The token must be a string.",
       }),
     ),
+    oauth: Type.Optional(OAuthClient),
     startup_timeout_secs: Type.Optional(
       Seconds(
         "Write whole seconds, 1 to 86400; the default is 30. A cold npx, uvx or docker needs 60 or more.",
@@ -124,6 +152,7 @@ export const DesktopServer = Type.Union(
         description: "Write an address that begins with http://, https://, ws:// or wss://.",
       }),
       headers: Type.Optional(Headers),
+      oauth: Type.Optional(OAuthClient),
       bearer_token: Type.Optional(Type.String({ minLength: 1, description: "The token must be a string." })),
       ...COMMON,
     }),
@@ -168,6 +197,8 @@ export interface McpServerConfig {
   /** Stands before the names of its tools; absent: nothing does. */
   readonly prefix?: string;
   readonly bearerToken?: string;
+  /** Absent: svc registers itself where a sign-in is needed. */
+  readonly oauth?: OAuthClient;
   readonly source: McpSource;
   /** Time to connect, handshake included, milliseconds. Default: mcp/limits.ts. */
   readonly startupMs?: number;

@@ -9,6 +9,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { reasonOf } from "../core/reason.ts";
 import { defined } from "../core/defined.ts";
+import type { OAuthClient } from "../core/mcp-config.ts";
 import { VERSION } from "../core/version.ts";
 import { visibleLine } from "../core/visible-text.ts";
 import { boundedFetch, type Fetch } from "./bounded-fetch.ts";
@@ -23,6 +24,8 @@ export interface LoginDeps {
   /** Asks for the address that the person copies; never resolves without a terminal. */
   readonly copied: () => Promise<string>;
   readonly fetch?: Fetch;
+  /** Registered by the operator; absent: svc registers itself. */
+  readonly client?: OAuthClient;
   readonly signal: AbortSignal;
 }
 
@@ -33,12 +36,12 @@ const FOREIGN = "This page belongs to another sign-in. Start again in the termin
 
 /** Signs in at a server's address. Throws McpFailure with the reason, or the signal's. */
 export async function logIn(url: string, deps: LoginDeps): Promise<void> {
-  const { signIns, show, copied, signal } = deps;
+  const { signIns, show, copied, client, signal } = deps;
   const answered = Promise.withResolvers<URLSearchParams>();
   const ended = Promise.withResolvers<boolean>();
   const listener = Bun.serve({
     hostname: "127.0.0.1",
-    port: 0,
+    port: client?.callback_port ?? 0,
     fetch: async (request, server) => {
       const { pathname, searchParams } = new URL(request.url);
       if (pathname !== CALLBACK) return new Response(null, { status: 404 });
@@ -52,7 +55,7 @@ export async function logIn(url: string, deps: LoginDeps): Promise<void> {
     url: `http://127.0.0.1:${listener.port}${CALLBACK}`,
     open: (page: URL) => show(page.href),
   };
-  const signIn = signIns.begin(url, redirect);
+  const signIn = signIns.begin(url, redirect, client);
   const request = boundedFetch(deps.fetch ?? fetch);
   const fetchFn = (to: string | URL, init?: RequestInit) => request(to, { ...init, signal });
   const aborted = Promise.withResolvers<never>();

@@ -12,6 +12,7 @@ import type {
   StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
 import { defined } from "../core/defined.ts";
+import type { OAuthClient } from "../core/mcp-config.ts";
 import { writePrivateFile } from "../core/private-file.ts";
 import { McpFailure } from "./failure.ts";
 import { MCP_SCOPE_CHARS_MAX, MCP_TOKEN_CHARS_MAX } from "./limits.ts";
@@ -36,8 +37,8 @@ export class SignIns {
   }
 
   /** A new sign-in that replaces the one at a server when it has its tokens. */
-  begin(url: string, redirect: Redirect): SignIn {
-    return new SignIn(this.fileOf(url), redirect);
+  begin(url: string, redirect: Redirect, client?: OAuthClient): SignIn {
+    return new SignIn(this.fileOf(url), redirect, client);
   }
 
   /** Forgets the sign-in at a server; false if it is missing. */
@@ -73,12 +74,17 @@ export class SignIn implements OAuthClientProvider {
   private begun: Kept | undefined;
   private verifier = "";
   private discovered: OAuthDiscoveryState | undefined;
+  /** Address of a document that describes the client; servers that read such documents need no registration. */
+  readonly clientMetadataUrl?: string;
   private readonly stateText = randomBytes(32).toString("base64url");
 
-  constructor(file: string, redirect?: Redirect) {
+  /** `client`: registered by the operator; absent: svc registers itself. */
+  constructor(file: string, redirect?: Redirect, client?: OAuthClient) {
     this.file = file;
     this.redirect = redirect;
-    if (redirect !== undefined) this.begun = {};
+    const { client_id: id, client_metadata_url: document } = client ?? {};
+    if (id === undefined && document !== undefined) this.clientMetadataUrl = document;
+    if (redirect !== undefined) this.begun = defined({ client: registeredClient(client) });
   }
 
   /** Servers insist on an address, also without a person. */
@@ -172,6 +178,11 @@ export class SignIn implements OAuthClientProvider {
     if (this.begun === undefined) writePrivateFile(this.file, `${JSON.stringify(kept)}\n`);
     else this.begun = kept;
   }
+}
+
+function registeredClient(client: OAuthClient | undefined): StoredOAuthClientInformation | undefined {
+  const { client_id, client_secret } = client ?? {};
+  return client_id === undefined ? undefined : { client_id, ...defined({ client_secret }) };
 }
 
 /** What a header can carry: visible ASCII, of limited length. */

@@ -285,3 +285,17 @@ test("variables of the environment stand for values; one without a value is name
     "FILE: servers.a.env.T: the environment has no variable NO. Set it for svc, or write ${NO:-DEFAULT}.",
   ]);
 });
+
+test("a registered OAuth client is read, also in the words of other programs", () => {
+  const file = write({
+    servers: [
+      { id: "a", source: HTTP, oauth: { client_id: "x", client_secret: "env:SECRET", callback_port: 8123 } },
+    ],
+    mcpServers: { b: { url: HTTP.url, oauth: { clientId: "y", scopes: ["read"] } } },
+  });
+  const read = readMcpFile(file, { SECRET: "s" });
+  expect(read.ok && read.config.servers).toMatchObject([
+    { oauth: { client_id: "x", client_secret: "s", callback_port: 8123 } },
+    { oauth: { client_id: "y" } },
+  ]);
+});

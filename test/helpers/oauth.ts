@@ -10,6 +10,8 @@ export interface OAuthDemo extends HttpDemo {
   revoke(): void;
   /** Grants by type, as they were asked for. */
   readonly grants: string[];
+  /** Secrets of clients that asked for tokens. */
+  readonly secrets: (string | undefined)[];
   /** Scopes that sign-in pages were opened with. */
   readonly scopes: (string | null)[];
 }
@@ -26,6 +28,8 @@ export interface OAuthDemoOptions {
   /** Scope that calls of tools need. */
   readonly callScope?: string;
   /** Fields of the authorization server's metadata, and of its answers with tokens, in place of the usual ones. */
+  /** Ids of clients that are known without a registration, with any address to lead back to. */
+  readonly clients?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly tokens?: Readonly<Record<string, unknown>>;
 }
@@ -37,11 +41,14 @@ export function oauthDemo(options: OAuthDemoOptions = {}): OAuthDemo {
   const access = new Set<string>();
   const refresh = new Set<string>();
   const grants: string[] = [];
+  const secrets: (string | undefined)[] = [];
   const redirects = new Map<string, readonly string[]>(); // of clients
 
   const authorize = ({ searchParams: query }: URL): Response => {
     const redirect = query.get("redirect_uri") ?? "";
-    if (redirects.get(query.get("client_id") ?? "")?.includes(redirect) !== true)
+    const client = query.get("client_id") ?? "";
+    const isKnown = options.clients?.includes(client) ?? false;
+    if (!isKnown && redirects.get(client)?.includes(redirect) !== true)
       return new Response("unknown client or address", { status: 400 });
     const back = new URL(redirect);
     back.searchParams.set("state", query.get("state") ?? "");
@@ -59,6 +66,8 @@ export function oauthDemo(options: OAuthDemoOptions = {}): OAuthDemo {
     const form = new URLSearchParams(await request.text());
     const type = form.get("grant_type") ?? "";
     grants.push(type);
+    const secret = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
+    secrets.push(form.get("client_secret") ?? (secret === undefined ? undefined : atob(secret)));
     if (!(type === "refresh_token" ? refresh.delete(form.get("refresh_token") ?? "") : isProven(form)))
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     const tokens = { access_token: crypto.randomUUID(), refresh_token: crypto.randomUUID() };
@@ -132,5 +141,5 @@ export function oauthDemo(options: OAuthDemoOptions = {}): OAuthDemo {
     access.clear();
     refresh.clear();
   };
-  return Object.assign(httpDemo({ guard }), { expire, revoke, grants, scopes });
+  return Object.assign(httpDemo({ guard }), { expire, revoke, grants, scopes, secrets });
 }

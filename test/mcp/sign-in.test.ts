@@ -195,3 +195,30 @@ describe("a sign-in is refused, and nothing is stored, where", () => {
     expect(pages.join()).not.toContain("You are signed in");
   });
 });
+
+test("a client that the operator has registered needs no registration, and renews with its id and secret", async () => {
+  const metadata = {
+    registration_endpoint: undefined,
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+  };
+  const demo = oauthDemo({ clients: ["pre-registered"], metadata });
+  const { signIns } = folder();
+  expect(await failure(login(demo, signIns))).toContain("no sign-in that svc can use");
+  const client = { client_id: "pre-registered", client_secret: "s3cret" };
+  await login(demo, signIns, { client });
+  const servers = await connected(demo, signIns);
+  demo.expire();
+  expect(textOf(await servers.ask("echo", { text: "again" }))).toBe("again");
+  expect(demo.grants).toEqual(["authorization_code", "refresh_token"]);
+  for (const secret of demo.secrets) expect(secret).toContain("s3cret");
+});
+
+test("a server that reads client metadata documents gets the address of one", async () => {
+  const document = "https://client.example/svc.json";
+  const metadata = { registration_endpoint: undefined, client_id_metadata_document_supported: true };
+  const demo = oauthDemo({ clients: [document], metadata });
+  const { signIns } = folder();
+  await login(demo, signIns, { client: { client_metadata_url: document } });
+  const servers = await connected(demo, signIns);
+  expect(textOf(await servers.ask("echo", { text: "in" }))).toBe("in");
+});
