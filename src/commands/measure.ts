@@ -7,38 +7,70 @@ import type { Loaded } from "../config/resolve.ts";
 import type { TuneProfile } from "../core/measure.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 
-/** Runs a measurement until it is done or stopped; steps are shown on a terminal. */
+/** Time between two lines of progress, milliseconds. */
+const TICK_MS = 1000;
+
+/** What is measured, and since when: one line on a terminal, which goes on counting; elsewhere a line a step. */
+class StepLine {
+  private readonly startMs = performance.now();
+  private readonly isTty = process.stderr.isTTY;
+  private words = "loading the model";
+  private readonly timer = setInterval(() => this.draw(), TICK_MS);
+
+  readonly onStep = (words: string): void => {
+    this.words = words;
+    if (this.isTty) this.draw();
+    else process.stderr.write(`${words} …\n`);
+  };
+
+  /** Writes a result on lines of its own. */
+  print(text: string): void {
+    this.clear();
+    process.stdout.write(text);
+  }
+
+  end(): void {
+    clearInterval(this.timer);
+    this.clear();
+  }
+
+  private draw(): void {
+    const secs = Math.round((performance.now() - this.startMs) / 1000);
+    if (this.isTty) process.stderr.write(`\r\u001b[K${this.words} … (${secs} s)`);
+  }
+
+  private clear(): void {
+    if (this.isTty) process.stderr.write("\r\u001b[K");
+  }
+}
+
+/** Runs a measurement until it is done or stopped, and shows its steps. */
 async function measuring(
   host: CommandHost,
-  work: (options: MeasureOptions) => Promise<void>,
+  work: (options: MeasureOptions, line: StepLine) => Promise<void>,
 ): Promise<number> {
   const signal = stoppable(host, "it was stopped");
-  const { stderr } = process;
-  const startMs = performance.now();
-  const onStep = (words: string): void => {
-    const secs = Math.round((performance.now() - startMs) / 1000);
-    if (stderr.isTTY) stderr.write(`\r\u001b[K${words} … (${secs} s)`);
-  };
+  const line = new StepLine();
   try {
-    await work({ signal, onStep });
+    await work({ signal, onStep: line.onStep }, line);
     return EXIT.ok;
   } catch (error) {
     return failed(host, error);
   } finally {
-    if (stderr.isTTY) stderr.write("\r\u001b[K");
+    line.end();
   }
 }
 
 /** Measures how fast models are. */
 export function runBench(loaded: Loaded, { json, ...plan }: BenchArgs, host: CommandHost): Promise<number> {
-  return measuring(host, async (options) => {
+  return measuring(host, async (options, line) => {
     const benched: BenchedModel[] = [];
     for (const model of loaded.settings.models) {
       const result = await benchModel(model, host.options, plan, options);
       benched.push(result);
-      if (!json) process.stdout.write(benchTable(result));
+      if (!json) line.print(benchTable(result));
     }
-    if (json) console.log(JSON.stringify(benchReport(benched), null, 2));
+    if (json) line.print(`${JSON.stringify(benchReport(benched), null, 2)}\n`);
   });
 }
 
@@ -48,10 +80,10 @@ export function runTune(
   { profile, json }: { readonly profile: TuneProfile; readonly json: boolean },
   host: CommandHost,
 ): Promise<number> {
-  return measuring(host, async (options) => {
+  return measuring(host, async (options, line) => {
     const [model] = loaded.settings.models;
     if (model === undefined) throw new Error("there is no model");
     const report = await tuneModel(model, host.options, profile, { ...options, isBusy: () => false });
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : tuneTable(report));
+    line.print(json ? `${JSON.stringify(report, null, 2)}\n` : tuneTable(report));
   });
 }

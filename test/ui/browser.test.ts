@@ -377,16 +377,28 @@ describeInBrowser("a server that requires API keys", () => {
   const ui = scriptedUi({ apiKeys: new ApiKeys(["secret"]) });
 
   test(
-    "receives the key that the user enters",
+    "receives the key that the user enters, refuses another, and forgets it when the user signs out",
     async () => {
       ui.play(async function* () {
         yield* answer("Welcome");
       });
       const { page } = await visit(ui.url());
-      await page.getByLabel("API key", { exact: true }).last().fill("secret");
-      await page.getByRole("button", { name: "Save" }).click();
+      const enter = async (key: string): Promise<void> => {
+        await page.getByLabel("API key", { exact: true }).last().fill(key);
+        await page.getByRole("button", { name: "Save" }).click();
+      };
+      await enter("wrong");
+      await page.getByText("does not accept this key").waitFor();
+      await enter("secret");
+      await page.getByRole("link", { name: "Images" }).first().waitFor(); // asked for again, now with the key
       await say(page, "Hello");
       expect(await page.getByText("Welcome").count()).toBe(1);
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("Sign out");
+      await page.keyboard.press("Enter");
+      await page.getByText("This server requires an API key").waitFor();
+      expect(await page.getByText("does not accept this key").count()).toBe(0);
+      expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
     },
     SLOW_MS,
   );

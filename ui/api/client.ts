@@ -1,6 +1,6 @@
 // HTTP client for the server that served this page. The only file that calls fetch.
 
-import { isKeyDialogOpen } from "../state/key.ts";
+import { isKeyDialogOpen, isKeyRefused } from "../state/key.ts";
 import { prefs } from "../state/prefs.ts";
 import { t } from "../texts/texts.ts";
 
@@ -53,7 +53,10 @@ export async function send(
     throw new ApiError(0, "unreachable", t.errors.unreachable);
   }
   if (response.ok) return response;
-  if (response.status === 401) isKeyDialogOpen.value = true;
+  if (response.status === 401 && key === prefs.value.apiKey) {
+    isKeyRefused.value = key !== "";
+    isKeyDialogOpen.value = true;
+  }
   throw await toApiError(response);
 }
 

@@ -4,3 +4,5 @@ import { signal } from "@preact/signals";
 
 /** Whether the API key dialog is open. */
 export const isKeyDialogOpen = signal(false);
+/** Whether it opened because the server refused a key, rather than for want of one. */
+export const isKeyRefused = signal(false);

@@ -1,6 +1,7 @@
 // Keeps conversations on the server, too, where it is set up for that (ui_history = "server"), so that they follow a person to another
 // browser. The server compares versions; this page merges.
 
+import { signal } from "@preact/signals";
 import { Value } from "@sinclair/typebox/value";
 import type { HistoryItem } from "../../src/core/history.ts";
 import { ApiError, sendForJson, sendIfAvailable } from "../api/client.ts";
@@ -35,9 +36,19 @@ const uploads = new Map<string, ReturnType<typeof setTimeout>>();
 let line: Promise<unknown> = Promise.resolve();
 let hasToldSize = false;
 
+/** Whether the server keeps conversations; undefined before it has said so. */
+export const keepsHistory = signal<boolean | undefined>(undefined);
+
+let isStarted = false;
+
+/** Compares with the server at once, if the exchange has started. */
+export function syncNow(): void {
+  if (isStarted) void inLine(compare).catch(() => undefined); // the next look may succeed
+}
+
 /** Starts where the server keeps conversations; else does nothing. */
 export function startSync(): void {
-  const look = (): void => void inLine(compare).catch(() => undefined); // the next look may succeed
+  isStarted = true;
   whenStored((id, isDeleted) => {
     note(id, { ...known(id), pending: isDeleted ? "deletion" : "change" });
     clearTimeout(uploads.get(id));
@@ -48,10 +59,22 @@ export function startSync(): void {
     );
   });
   setInterval(() => {
-    if (!document.hidden) look();
+    if (!document.hidden) syncNow();
   }, POLL_MS);
-  document.addEventListener("visibilitychange", look);
-  look();
+  document.addEventListener("visibilitychange", syncNow);
+  syncNow();
+}
+
+/** Removes conversations from this browser that the server has whole; they are deleted nowhere else. */
+export function withdraw(): Promise<void> {
+  return inLine(async () => {
+    for (const id of Object.keys(all())) {
+      const { version, pending } = known(id);
+      if (version === 0 || pending !== undefined) continue;
+      await forget(id);
+      note(id, undefined);
+    }
+  });
 }
 
 /** One piece of work after the other: they change the same conversations. */
@@ -78,6 +101,7 @@ async function compare(): Promise<void> {
 /** The server's list; undefined where it keeps none. */
 async function listed(): Promise<ReadonlyMap<string, HistoryItem> | undefined> {
   const found = await sendIfAvailable<{ readonly conversations: readonly HistoryItem[] }>("ui/history");
+  keepsHistory.value = found !== undefined;
   return found && new Map(found.conversations.map((item) => [item.id, item]));
 }
 

@@ -134,6 +134,7 @@ export const de: Texts = {
     newBelow: "Weiter unten steht neuer Text",
     start: "Beginnen Sie eine Unterhaltung",
     stored: "Unterhaltungen werden in diesem Browser gespeichert.",
+    storedOnServer: "Unterhaltungen werden in diesem Browser und auf dem Server gespeichert.",
     otherModels: "Andere Modelle suchen",
     deleted: (title: string) => `„${title}“ wurde gelöscht.`,
     forked: (title: string) => `${title} (Abzweig)`,
@@ -335,6 +336,10 @@ export const de: Texts = {
   key: {
     title: "API-Schlüssel",
     required: "Dieser Server verlangt einen API-Schlüssel. Der Schlüssel wird in diesem Browser gespeichert.",
+    wrong: "Der Server nimmt diesen Schlüssel nicht an.",
+    stored: "Ein API-Schlüssel ist in diesem Browser gespeichert.",
+    change: "API-Schlüssel ändern",
+    signOut: "Abmelden: API-Schlüssel vergessen",
   },
   share: {
     title: "Unterhaltung als Datei speichern",

@@ -135,6 +135,7 @@ export const en = {
     newBelow: "New text below",
     start: "Start a conversation",
     stored: "Conversations are stored in this browser.",
+    storedOnServer: "Conversations are stored in this browser and on the server.",
     otherModels: "Find other models",
     deleted: (title: string) => `Deleted “${title}”.`,
     forked: (title: string) => `${title} (fork)`,
@@ -336,6 +337,10 @@ export const en = {
   key: {
     title: "API key",
     required: "This server requires an API key. The key is stored in this browser.",
+    wrong: "The server does not accept this key.",
+    stored: "An API key is stored in this browser.",
+    change: "Change the API key",
+    signOut: "Sign out: forget the API key",
   },
   share: {
     title: "Save conversation as a file",

@@ -29,7 +29,11 @@ export function ContextMeter({ conversation, card }: MeterProps) {
   if (share < SHOWN_FROM) return null;
   const isNearlyFull = share >= WARNS_FROM;
   return (
-    <div class={`context-meter ${isNearlyFull ? "nearly-full" : "faint"}`}>
+    <div
+      class={`context-meter ${isNearlyFull ? "nearly-full" : "faint"}`}
+      role="group"
+      aria-label={t.context.used}
+    >
       <button
         type="button"
         class="fold"
@@ -40,8 +44,8 @@ export function ContextMeter({ conversation, card }: MeterProps) {
           min={0}
           max={max}
           high={max * WARNS_FROM}
-          value={Math.min(max, use.next)}
-          aria-label={t.context.used}
+          value={Math.min(max, Math.round(use.next))}
+          aria-hidden="true" // the text beside it says the same
         />
         <span>
           {t.context.share(Math.round(share * 100), formatNumber(Math.round(use.next)), formatNumber(max))}

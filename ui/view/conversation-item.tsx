@@ -1,7 +1,7 @@
 // One item of the conversation list: a link, and a menu to rename, pin, tag, share, copy and delete.
 
 import { Copy, Folder, Pencil, Pin, PinOff, Share, Tag, Trash2 } from "lucide";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import {
   add,
   change,
@@ -95,6 +95,11 @@ interface EditorProps {
 function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }: EditorProps) {
   const [text, setText] = useState({ name: title, tags: tags.join(", "), folder }[what]);
   const folders = useId();
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    box.current?.focus();
+    box.current?.select(); // what is typed replaces what was there
+  }, []);
   const submit = (): void => {
     onDone();
     const name = text.trim();
@@ -115,7 +120,7 @@ function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }
           placeholder={{ name: "", tags: t.list.tagsHint, folder: t.list.folderHint }[what]}
           list={folders}
           value={text}
-          ref={(input) => input?.focus()}
+          ref={box}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
           onKeyDown={(event) => event.key === "Escape" && onDone()}
           onBlur={submit}

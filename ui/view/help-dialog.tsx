@@ -7,7 +7,7 @@ import { go, route } from "../state/route.ts";
 import { isSpeaking, stopSpeaking } from "../state/speech.ts";
 import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
-import { COMPOSER_ID, isHelpOpen, isListOpen, isPanelOpen } from "./layout.ts";
+import { COMPOSER_ID, isHelpOpen, isListOpen, isPanelOpen, PANEL_CLOSE_ID } from "./layout.ts";
 import { isPaletteOpen } from "./palette.tsx";
 import { isTextBox } from "./text-box.ts";
 import { t } from "../texts/texts.ts";
@@ -31,8 +31,8 @@ const SHORTCUTS: readonly Shortcut[] = [
     what: () => t.chat.new,
     fits: (event) => withCommand(event) && event.shiftKey && event.key.toLowerCase() === "o",
     run: () => {
-      if (document.activeElement instanceof HTMLElement) document.activeElement.blur(); // the message box takes the focus
       go({ page: "chat" });
+      requestAnimationFrame(() => document.getElementById(COMPOSER_ID)?.focus()); // also where the page is new already
       return true;
     },
   },
@@ -62,7 +62,11 @@ const SHORTCUTS: readonly Shortcut[] = [
     keys: "Ctrl ,",
     what: () => t.chat.settings,
     fits: (event) => withCommand(event) && event.key === ",",
-    run: () => ((isPanelOpen.value = !isPanelOpen.value), true),
+    run: () => {
+      isPanelOpen.value = !isPanelOpen.value;
+      requestAnimationFrame(() => document.getElementById(PANEL_CLOSE_ID)?.focus());
+      return true;
+    },
   },
   {
     keys: "/",
@@ -81,6 +85,7 @@ const SHORTCUTS: readonly Shortcut[] = [
       if (isAnswering) stopAnswer(id);
       else if (isGenerating) stopImageJob();
       else if (isSpeaking()) stopSpeaking();
+      else if (isPanelOpen.value) isPanelOpen.value = false;
       else return false;
       return true;
     },

@@ -1,9 +1,9 @@
 // Dialog for the API key, shown when the server requires one.
 
 import { useState } from "preact/hooks";
-import { isKeyDialogOpen } from "../state/key.ts";
-import { loadModels } from "../state/models.ts";
-import { prefs, setPrefs } from "../state/prefs.ts";
+import { isKeyDialogOpen, isKeyRefused } from "../state/key.ts";
+import { prefs } from "../state/prefs.ts";
+import { signIn } from "../state/sign-in.ts";
 import { Dialog } from "./dialog.tsx";
 import { t } from "../texts/texts.ts";
 
@@ -22,12 +22,16 @@ function KeyForm() {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        setPrefs({ apiKey: key.trim() });
         isKeyDialogOpen.value = false;
-        void loadModels();
+        signIn(key.trim());
       }}
     >
       <p>{t.key.required}</p>
+      {isKeyRefused.value && (
+        <p class="error" role="alert">
+          {t.key.wrong}
+        </p>
+      )}
       <div class="row">
         <input
           class="grow"

@@ -4,6 +4,8 @@ import { signal } from "@preact/signals";
 
 /** Id of the message box. */
 export const COMPOSER_ID = "composer";
+/** Id of the button that closes the settings: where the focus goes when they open. */
+export const PANEL_CLOSE_ID = "panel-close";
 
 /** The conversation list: initially open on wide screens, closed on narrow ones. */
 export const isListOpen = signal(isWide());

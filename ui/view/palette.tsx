@@ -6,9 +6,11 @@ import { applyAssistant, assistants } from "../state/assistants.ts";
 import { change, current, summaries } from "../state/conversations.ts";
 import { ofKind } from "../state/model-card.ts";
 import { models } from "../state/models.ts";
-import { setPrefs } from "../state/prefs.ts";
+import { isKeyDialogOpen } from "../state/key.ts";
+import { prefs, setPrefs } from "../state/prefs.ts";
 import { prompts } from "../state/prompts.ts";
 import { go, OTHER_PAGES } from "../state/route.ts";
+import { signOut } from "../state/sign-in.ts";
 import { imagesOf } from "../state/conversation-images.ts";
 import { isGalleryOpen } from "./conversation-gallery.tsx";
 import { isHelpOpen, isPanelOpen } from "./layout.ts";
@@ -162,5 +164,7 @@ function entries(): readonly Entry[] {
       action(t.settings.languageIs(LANGUAGES[language].name), () => setPrefs({ language })),
     ),
     action(t.keys.title, () => (isHelpOpen.value = true)),
+    ...(prefs.value.apiKey === "" ? [] : [action(t.key.change, () => (isKeyDialogOpen.value = true))]),
+    ...(prefs.value.apiKey === "" ? [] : [action(t.key.signOut, () => void signOut())]),
   ];
 }

@@ -8,13 +8,14 @@ import { models } from "../state/models.ts";
 import { current, setSettings } from "../state/conversations.ts";
 import { AssistantSettings } from "./assistants.tsx";
 import { Icon } from "./icon.tsx";
-import { isPanelOpen } from "./layout.ts";
+import { isPanelOpen, PANEL_CLOSE_ID } from "./layout.ts";
 import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
 import { PromptSettings } from "./prompts.tsx";
 import { McpSettings } from "./mcp-settings.tsx";
 import { SessionSettings } from "./session-settings.tsx";
 import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
 import { type Prefs, prefs, setPrefs } from "../state/prefs.ts";
+import { signOut } from "../state/sign-in.ts";
 
 export function SettingsPanel() {
   const conversation = current.value;
@@ -26,6 +27,7 @@ export function SettingsPanel() {
         <button
           type="button"
           class="ghost"
+          id={PANEL_CLOSE_ID}
           aria-label={t.settings.close}
           onClick={() => (isPanelOpen.value = false)}
         >
@@ -63,6 +65,14 @@ function PageSettings() {
         options={themes}
         onChange={(theme) => setPrefs({ theme: theme as Prefs["theme"] })}
       />
+      {prefs.value.apiKey !== "" && (
+        <p>
+          {t.key.stored}{" "}
+          <button type="button" onClick={() => void signOut()}>
+            {t.key.signOut}
+          </button>
+        </p>
+      )}
       {!isSecureContext && <p class="faint">{t.settings.insecure}</p>}
     </fieldset>
   );

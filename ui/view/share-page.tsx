@@ -28,6 +28,9 @@ export async function pageOf(conversation: Conversation): Promise<string> {
   const column = page.createElement("main");
   column.className = "column shared";
   render(<Shared conversation={conversation} />, column);
+  // A property is not part of the text of a page.
+  for (const box of column.querySelectorAll<HTMLInputElement>("input:checked"))
+    box.setAttribute("checked", "");
   for (const button of column.querySelectorAll("button")) button.remove();
   for (const focusable of column.querySelectorAll("[tabindex]")) focusable.removeAttribute("tabindex");
   page.body.append(column);

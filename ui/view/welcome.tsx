@@ -6,6 +6,7 @@ import type { Conversation } from "../state/conversation.ts";
 import { installed, loadHub } from "../state/hub.ts";
 import { hasOnlyDemoModel, models } from "../state/models.ts";
 import { addressOf } from "../state/route.ts";
+import { keepsHistory } from "../state/sync.ts";
 import { AssistantCards } from "./assistants.tsx";
 import { CutNote } from "./cut-note.tsx";
 import { t } from "../texts/texts.ts";
@@ -16,7 +17,7 @@ export function Welcome({ conversation }: { readonly conversation: Conversation 
     <div class="thread">
       <div class="column welcome">
         <h2>{t.chat.start}</h2>
-        <p>{t.chat.stored}</p>
+        <p>{keepsHistory.value === true ? t.chat.storedOnServer : t.chat.stored}</p>
         <CutNote conversation={conversation} />
         <AssistantCards conversation={conversation} />
         {hasOnlyDemoModel(all) && <FirstRun />}
