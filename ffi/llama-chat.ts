@@ -11,6 +11,7 @@ import type {
   RenderedPrompt,
 } from "../src/worker/text/backend.ts";
 import { lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
+import { effortFields, Efforts } from "./efforts.ts";
 import type { Native } from "./library.ts";
 import type { LlamaMedia } from "./llama-media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llama-prompt.ts";
@@ -27,7 +28,7 @@ import {
   renderRequest,
   type ToolTexts,
 } from "./render-request.ts";
-import { cText, type Handle, nativeText } from "./text.ts";
+import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
@@ -89,6 +90,7 @@ export class LlamaTemplates {
   private generic = false; // the template does not support tools
   private typed = false; // the template requires a type in every schema
   private readonly answers: PlannedAnswers;
+  private readonly efforts = new Efforts((word) => this.effortPrompt(word));
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
 
   /** Throws ServiceError(model_unavailable) when it does not parse. */
@@ -122,13 +124,24 @@ export class LlamaTemplates {
     return this.probe({ prompt: "a", suffix: "b" }) !== undefined;
   }
 
-  /** The rendered request; undefined if it cannot be rendered. */
+  private effortPrompt(word: string | undefined): string | undefined {
+    const kwargs = effortFields(word);
+    const messages = [{ role: "user", content: "Hi" }];
+    const text = (handle: Handle): string => takeText(this.native, this.native.svc_render_prompt(handle));
+    return this.probed({ messages, enable_thinking: true, kwargs }, text);
+  }
+
   private probe(request: object): RenderInfo | undefined {
+    return this.probed(request, (handle) => renderInfo(this.native, handle));
+  }
+
+  /** What is read of a rendered request; undefined if it cannot be rendered. */
+  private probed<T>(request: object, read: (handle: Handle) => T): T | undefined {
     const handle = this.native.svc_render_begin(this.chat, cText(JSON.stringify(request)), 0);
     if (handle === null) return undefined;
     try {
       if (this.native.svc_render_wait(handle, PROBE_WAIT_MS) <= 0) return undefined;
-      return renderInfo(this.native, handle);
+      return read(handle);
     } finally {
       this.native.svc_render_free(handle);
     }
@@ -207,8 +220,8 @@ export class LlamaTemplates {
 
   private begin(prompt: NativePrompt, limits: TemplateLimits): Rendering {
     const files = hasMedia(prompt) ? new MediaFiles() : undefined;
-    const { contextTokens, thinkingDefault, toolTexts } = this;
-    const options = { ...limits, files, contextTokens, thinkingDefault, toolTexts };
+    const { contextTokens, thinkingDefault, toolTexts, efforts } = this;
+    const options = { ...limits, files, contextTokens, thinkingDefault, toolTexts, efforts };
     const request = cText(renderRequest(prompt, options));
     const long = request.length > LONG_REQUEST_BYTES;
     const handle =

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { defined } from "../src/core/defined.ts";
 import type { Message, ToolSpec } from "../src/core/message.ts";
 import { type GapPrompt, isSingleCall, type Prompt } from "../src/core/run.ts";
+import { effortFields, type Efforts } from "./efforts.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
 import type { Recent } from "./recent.ts";
@@ -40,6 +41,8 @@ export interface RenderOptions {
   readonly contextTokens: number;
   /** Default for requests that do not say whether the model thinks. */
   readonly thinkingDefault: "on" | "template";
+  /** Words of the template for efforts. */
+  readonly efforts: Pick<Efforts, "wordOf">;
   /** Texts of recent lists of tools. */
   readonly toolTexts: Recent<ToolTexts>;
 }
@@ -133,16 +136,15 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
       ...defined({ suffix: prompt.suffix }),
     });
   }
-  const { effort, enabled, unsaid } = prompt.thinking;
+  const { enabled, unsaid } = prompt.thinking;
   const templateDecides = unsaid === true && options.thinkingDefault === "template";
-  // Templates use one of two names for the effort; both are set. Spec: Reasoning rules, 4.
-  const efforts = effort === undefined ? {} : { reasoning_effort: effort, reasoning_strength: effort };
+  const effort = options.efforts.wordOf(prompt.thinking);
   const tools = toolFields(prompt, options);
   const messages = options.generic ? genericMessages(prompt.messages, offeredTools(prompt)) : prompt.messages;
   return JSON.stringify({
     messages: messages.map((message) => toTemplateMessage(message, options)),
     ...(templateDecides ? {} : { enable_thinking: enabled }),
-    kwargs: { ...prompt.templateValues, ...efforts },
+    kwargs: { ...prompt.templateValues, ...effortFields(effort) },
     ...tools,
     ...options.files?.described(),
   });
