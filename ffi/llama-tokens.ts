@@ -12,6 +12,7 @@ export class LlamaTokens {
   private readonly flags: Uint8Array; // [vocabulary]
   private readonly plain: (Uint8Array | undefined)[] = []; // [vocabulary], filled on demand
   private readonly visible: (Uint8Array | undefined)[] = [];
+  private controls: ReadonlyMap<number, string> | undefined;
 
   constructor(native: Native, model: Handle, vocabulary: number) {
     this.native = native;
@@ -32,6 +33,17 @@ export class LlamaTokens {
   bytes(token: number, visible: boolean): Uint8Array {
     const known = visible ? this.visible : this.plain;
     return (known[token] ??= this.read(token, visible ? 1 : 0));
+  }
+
+  /** Texts of the control tokens, read once. */
+  controlTexts(): ReadonlyMap<number, string> {
+    this.controls ??= new Map(
+      Array.from(this.flags.keys())
+        .filter((token) => this.isMarkup(token))
+        .map((token) => [token, Buffer.from(this.bytes(token, true)).toString()] as const)
+        .filter(([, text]) => text !== ""),
+    );
+    return this.controls;
   }
 
   private read(token: number, visible: 0 | 1): Uint8Array {

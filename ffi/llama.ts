@@ -329,15 +329,13 @@ export class LlamaBackend implements Backend {
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
-    const draftable = this.draftModel?.sampled === true;
-    return newSampler(this.native, this.model, { params, prompt, seed, choice, draftable });
+    const spec = { params, prompt, seed, choice, draftable: this.draftModel?.sampled === true };
+    return newSampler(this.native, this.model, spec);
   }
 
-  /** Adds answer tokens to a sampler that it did not sample. For tests. */
   acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {
-    this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1);
+    this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1); // for tests: tokens that it did not sample
   }
-
   freeSampler(sampler: SamplerHandle): void {
     this.native.svc_sampler_free(sampler);
   }
@@ -345,6 +343,8 @@ export class LlamaBackend implements Backend {
   tokenBytes(token: number, visible: boolean): Uint8Array {
     return this.tokenTable.bytes(token, visible);
   }
+
+  controlTexts = (): ReadonlyMap<number, string> => this.tokenTable.controlTexts();
 
   endsGeneration(token: number): boolean {
     return this.tokenTable.endsGeneration(token);

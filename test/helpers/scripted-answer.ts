@@ -29,8 +29,12 @@ export function scriptedAnswer(
 ): ScriptedAnswer {
   const answer: ScriptedAnswer = { reasoning: "", text: "", calls: [], reason: undefined, forced: undefined };
   const request: RunRequest = chatRequest("Hello");
-  const output = new ChoiceOutput(0, prompt, request, { texts: new TokenTexts(), maxCalls: 32 }, (event) =>
-    note(answer, event),
+  const output = new ChoiceOutput(
+    0,
+    prompt,
+    request,
+    { texts: new TokenTexts(), maxCalls: 32, controls: () => new Map() },
+    (event) => note(answer, event),
   );
   const plan = prompt.plan();
   const matcher = plan === undefined ? undefined : compile(grammars, plan.constraint);

@@ -35,7 +35,7 @@ export function request(tokens: readonly number[], extra: Partial<RunRequest> = 
   return {
     model: "default",
     prompt: { type: "tokens", tokens },
-    sampling: { ...DEFAULT_SAMPLING, seed: 1 },
+    sampling: { ...DEFAULT_SAMPLING, temperature: 0, seed: 1 }, // above 0, a seed has no drafts
     stop: [],
     choices: 1,
     truncate: false,

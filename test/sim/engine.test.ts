@@ -413,7 +413,7 @@ describe("shared prefixes", () => {
       );
       world.drain();
     }
-    expect(world.backend.usedCells).toBeLessThanOrEqual(601 + 1024);
+    expect(world.backend.usedCells).toBeLessThanOrEqual(601 + 1024 + 201); // the latest is one too many until the next comes
     world.add(99, request([...long, 1, 2], { maxTokens: 1 }));
     world.drain();
     expect(cached(world, 99)).toBeGreaterThan(590);

@@ -258,6 +258,8 @@ export interface Backend extends MediaBackend {
   freeSampler(sampler: SamplerHandle): void;
   /** Bytes of a token; with `visible`, of control tokens too. The array must not be changed. */
   tokenBytes(token: number, visible: boolean): Uint8Array;
+  /** Texts of the control tokens; read when first asked for. */
+  controlTexts?(): ReadonlyMap<number, string>;
   /** Whether a token ends the answer. */
   endsGeneration(token: number): boolean;
 }

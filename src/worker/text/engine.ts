@@ -66,6 +66,8 @@ export interface EngineDeps {
  */
 export type StepOutcome = "worked" | "rendering" | "idle";
 
+const NO_CONTROLS: ReadonlyMap<number, string> = new Map();
+
 export class Engine {
   /** Passes that could not be computed, for reasons other than a full cache. */
   failedPasses = 0;
@@ -111,6 +113,7 @@ export class Engine {
       runningSet,
       texts,
       maxCalls,
+      controls: () => backend.controlTexts?.() ?? NO_CONTROLS,
       logprobs,
       echo,
       drafts,

@@ -180,6 +180,7 @@ export class KvCache {
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
     const match = this.hits.find(sequence, running, []);
+    if (!isAgain(sequence, match.shared)) this.pool.trim(match.source);
     const planned = Math.min(match.shared, sharedMax);
     const slot = this.takeSlot(sequence, match, planned);
     this.book.setPinned(slot, true);
@@ -199,9 +200,7 @@ export class KvCache {
       return planned < shared ? this.takeFreeSlot() : this.restore(sequence, checkpoint, match);
     const length = Math.min(pooled, planned);
     const slot =
-      source === undefined || length === 0
-        ? this.takeFreeSlot()
-        : this.takePrefix(source, length, sequence.positionOf(length));
+      source === undefined || length === 0 ? this.takeFreeSlot() : this.takePrefix(sequence, source, length);
     if (planned > length) this.restoreBlocks(sequence, slot, planned);
     return slot;
   }
@@ -304,7 +303,6 @@ export class KvCache {
       const run = this.tiers?.runOf(own, partition);
       if (run !== undefined) this.tiers?.remember(run);
       this.pool.keep({ slot, partition, tokens: own, run });
-      for (const short of this.kept.excessShort()) this.pool.evict(short);
     } else {
       this.pool.clear(slot);
     }
@@ -344,14 +342,17 @@ export class KvCache {
   }
 
   /**
-   * A slot with the first `shared` tokens of `source`, which take `positions` positions: the source itself if all its tokens
-   * are shared, otherwise another slot that shares its cells.
+   * A slot with the first `shared` tokens of `source`: the source itself if all its tokens are shared, or if the same prompt with a
+   * seed came before, whose answer this one will mostly equal, so that it gets the same cells; otherwise another slot that shares
+   * its cells.
    */
-  private takePrefix(source: SlotId, shared: number, positions: number): SlotId {
+  private takePrefix(sequence: Sequence, source: SlotId, shared: number): SlotId {
+    const positions = sequence.positionOf(shared);
     const kept = this.kept.find(source);
     const isWhole = kept !== undefined && kept.tokens.length === shared;
     const isLast = this.pool.free === 0 && this.kept.count === 1;
-    if (kept !== undefined && (isWhole || isLast || this.backend.reuse !== "prefix")) {
+    const isSame = isAgain(sequence, shared);
+    if (kept !== undefined && (isWhole || isLast || isSame || this.backend.reuse !== "prefix")) {
       this.kept.remove(kept);
       if (isWhole || this.backend.cutSlot(source, positions)) {
         this.book.truncate(source, shared);
@@ -367,4 +368,12 @@ export class KvCache {
     this.book.share(source, slot, shared);
     return slot;
   }
+}
+
+/**
+ * Whether a sequence shares all of its prompt that it can, and should be computed as that was. Then nothing is evicted for it: its
+ * tokens get the cells that the answer before had, and not freed ones.
+ */
+function isAgain({ lastApart, promptTokens }: Sequence, shared: number): boolean {
+  return lastApart && shared === promptTokens - 1;
 }

@@ -1,5 +1,6 @@
 // Creates a choice: its output, its sampler and its sequence.
 
+import type { RunRequest } from "../../core/run.ts";
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { Backend } from "./backend.ts";
 import type { Choice, EngineSequence, PendingCalls } from "./choice.ts";
@@ -30,6 +31,11 @@ export interface ChoiceTools extends OutputTools {
   readonly drafts: boolean;
 }
 
+/** Whether the request should be answered like its repetition: then its tokens are computed alike with a cold and a warm cache. */
+function isRepeatable({ sampling }: RunRequest, { isInvariant }: Pick<Backend, "isInvariant">): boolean {
+  return sampling.seed !== undefined && sampling.temperature > 0 && isInvariant !== true;
+}
+
 /** The choice's sequence, with no token computed. */
 export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequence {
   const { backend, echo, drafts } = tools;
@@ -40,7 +46,10 @@ export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequenc
   if (request.echo === true && !scores) output.echo(echo.text(tokens));
   const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
   const sampler = backend.newSampler(request.sampling, words, seed, choice);
-  const draftLength = drafts && guard === undefined ? new DraftLength() : undefined;
+  const repeats = isRepeatable(request, backend);
+  // Tokens from texts before are drafted where time measured says so, and checked in wider passes, which round differently.
+  const isDrafted = drafts && guard === undefined && !(repeats && backend.draftModel === undefined);
+  const draftLength = isDrafted ? new DraftLength() : undefined;
   const identity = request.fingerprint === true ? backend.identity(run.partition.adapter) : undefined;
   const fingerprint =
     identity === undefined ? undefined : new Fingerprint({ identity, request, seed, choice, tokens });
@@ -48,6 +57,7 @@ export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequenc
   return new Sequence<Choice>(owner, tokens, sampler, {
     partition: run.partition,
     scoresPrompt: scores,
+    lastApart: repeats && !scores,
     media,
   });
 }

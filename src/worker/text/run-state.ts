@@ -16,9 +16,9 @@ import type { Arrival } from "./arrivals.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
 import { CallLimit } from "./call-limit.ts";
 import { Detokenizer, type TokenTexts } from "./detokenize.ts";
-import { HoldBack } from "./hold-back.ts";
 import { type OutputDelta, OutputParser } from "./output-parser.ts";
 import type { Partition } from "./partition.ts";
+import { StopStrings } from "./stop-strings.ts";
 
 /** Emits an event of a run, in order. */
 export type Emit = (run: RunId, event: RunEvent) => void;
@@ -28,17 +28,18 @@ export interface OutputTools {
   readonly texts: TokenTexts;
   /** Most calls of an answer. */
   readonly maxCalls: number;
+  /** Texts of the control tokens. */
+  readonly controls: () => ReadonlyMap<number, string>;
 }
 
 /** Output of one choice: tokens to text to events. */
 export class ChoiceOutput {
   readonly index: number;
   private readonly detokenizer: Detokenizer;
-  private readonly stops: HoldBack;
+  private readonly stops: StopStrings;
   private readonly parser: OutputParser;
   private readonly emit: (event: RunEvent) => void;
   private logprobs: TokenLogprob[] = []; // of tokens whose text has not been emitted yet
-  private readonly request: RunRequest;
   private stop: string | undefined; // the request's stop string that was completed
   private readonly calls: CallLimit;
 
@@ -46,13 +47,12 @@ export class ChoiceOutput {
     index: number,
     prompt: RenderedPrompt,
     request: RunRequest,
-    { texts, maxCalls }: OutputTools,
+    { texts, maxCalls, controls }: OutputTools,
     emit: (event: RunEvent) => void,
   ) {
     this.index = index;
-    this.request = request;
     this.detokenizer = new Detokenizer(texts);
-    this.stops = new HoldBack([...request.stop, ...prompt.format.stops]);
+    this.stops = new StopStrings(request.stop, prompt.format.stops, controls);
     this.parser = new OutputParser(prompt, () => newId("call_"));
     const isSingle = request.prompt.type === "chat" && isSingleCall(request.prompt);
     this.calls = new CallLimit(isSingle ? 1 : maxCalls);
@@ -91,13 +91,13 @@ export class ChoiceOutput {
    * text, such as a tag in a call's argument.
    */
   push(token: number, bytes: Uint8Array, guard?: Pick<AnswerGuard, "mayEndWith">): boolean {
-    let text = this.detokenizer.push(token, bytes);
+    let text = this.detokenizer.push(token, bytes) + (bytes.length === 0 ? this.stops.markOf(token) : "");
     while (text !== "") {
-      const { free, match, rest } = this.stops.push(text);
+      const { free, match, stop, rest } = this.stops.push(text);
       this.send(this.parser.push(free));
       if (match === undefined) break;
-      if (this.request.stop.includes(match)) {
-        this.stop = match;
+      if (stop !== undefined) {
+        this.stop = stop;
         return true;
       }
       if (guard === undefined || guard.mayEndWith(token)) return true;
@@ -144,6 +144,8 @@ export class RunState {
   readonly request: RunRequest;
   readonly prompt: RenderedPrompt;
   readonly partition: Partition;
+  /** Tokens of the prompt that are computed: without those that it was truncated by. */
+  private readonly promptTokens: number;
   /** Tokens each choice may generate. */
   readonly tokenCap: number;
   /** Prefix hit of the first choice, tokens. */
@@ -161,7 +163,7 @@ export class RunState {
   constructor(
     { id, request, partition, arrivedMs }: Arrival,
     prompt: RenderedPrompt,
-    tokenCap: number,
+    { drop, cap }: LengthPlan,
     emit: Emit,
     unenforced: readonly string[] = [],
   ) {
@@ -169,12 +171,13 @@ export class RunState {
     this.request = request;
     this.prompt = prompt;
     this.partition = partition;
-    this.tokenCap = tokenCap;
+    this.tokenCap = cap;
+    this.promptTokens = prompt.tokens.length - drop;
     this.arrivedMs = arrivedMs;
     this.openChoices = request.choices;
     this.emit = emit;
     const left = unenforced.length === 0 ? {} : { unenforced };
-    emit(id, { type: "accepted", promptTokens: prompt.tokens.length, ...left });
+    emit(id, { type: "accepted", promptTokens: this.promptTokens, ...left });
   }
 
   newOutput(choice: number, tools: OutputTools): ChoiceOutput {
@@ -186,13 +189,13 @@ export class RunState {
     if (this.request.progress !== true || this.prefilledMs !== undefined) return;
     this.reportedMs ??= nowMs;
     const { cachedTokens: cached } = this;
-    const total = this.prompt.tokens.length;
+    const total = this.promptTokens;
     this.send({ type: "prompt_progress", total, cached, processed, ms: nowMs - this.reportedMs });
   }
 
   /** Counts a sampled token. */
   tokenDrawn(nowMs: number, reasoning: boolean): void {
-    this.reportPrompt(this.prompt.tokens.length, nowMs);
+    this.reportPrompt(this.promptTokens, nowMs);
     this.prefilledMs ??= nowMs;
     this.completionTokens++;
     if (reasoning) this.reasoningTokens++;
@@ -218,7 +221,7 @@ export class RunState {
     this.send({
       type: "finish",
       usage: {
-        promptTokens: this.prompt.tokens.length,
+        promptTokens: this.promptTokens,
         cachedTokens: this.cachedTokens,
         completionTokens: this.completionTokens,
         reasoningTokens: this.reasoningTokens,

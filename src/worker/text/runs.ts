@@ -49,13 +49,13 @@ export class Runs {
     const { request } = arrival;
     checkRequest(request, backend);
     if (request.countOnly === true) {
-      new RunState(arrival, prompt, 0, emit).finish(now());
+      new RunState(arrival, prompt, { drop: 0, cap: 0 }, emit).finish(now());
       matchers.free();
       return;
     }
     const { drop, cap } = planLength(prompt.tokens.length, request, backend.contextTokens);
-    const run = new RunState(arrival, prompt, cap, emit, matchers.unenforced);
     const cut = cutFrom(prompt.media, drop);
+    const run = new RunState(arrival, prompt, { drop: cut, cap }, emit, matchers.unenforced);
     const tokens = prompt.tokens.subarray(cut);
     const media = chunksFrom(prompt.media, cut);
     const seed = request.sampling.seed ?? newSeed();

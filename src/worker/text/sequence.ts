@@ -27,6 +27,7 @@ export type TokenPrefix = Pick<
 export interface SequenceOptions {
   readonly partition?: Partition;
   readonly scoresPrompt?: boolean;
+  readonly lastApart?: boolean;
   readonly media?: readonly MediaChunk[];
 }
 
@@ -42,6 +43,11 @@ export class Sequence<Owner = unknown> {
   readonly promptTokens: number;
   /** Every prompt token needs logits, so none may come from the cache. */
   readonly scoresPrompt: boolean;
+  /**
+   * The prompt's last token is computed in a step of its own, as after a prefix hit: in a wider pass, kernels round differently, and
+   * a seed would stand for another answer.
+   */
+  readonly lastApart: boolean;
   /** The media chunks among the prompt's tokens. The last token is never part of one. */
   readonly media: readonly MediaChunk[];
   /** Slot that holds the computed cells; undefined while the sequence waits. */
@@ -60,10 +66,16 @@ export class Sequence<Owner = unknown> {
     owner: Owner,
     prompt: Int32Array,
     sampler: SamplerHandle,
-    { partition = COMMON_PARTITION, scoresPrompt = false, media = NO_MEDIA }: SequenceOptions = {},
+    {
+      partition = COMMON_PARTITION,
+      scoresPrompt = false,
+      lastApart = false,
+      media = NO_MEDIA,
+    }: SequenceOptions = {},
   ) {
     this.owner = owner;
     this.scoresPrompt = scoresPrompt;
+    this.lastApart = lastApart;
     this.media = media;
     this.sampler = sampler;
     this.partition = partition;
@@ -99,7 +111,9 @@ export class Sequence<Owner = unknown> {
    */
   rowsFrom(token: number): RowLimits {
     const limits = this.freeRowsFrom(token);
-    const boundary = this.boundaries.find((at) => at > token);
+    const next = this.boundaries.find((at) => at > token);
+    const last = this.promptTokens - 1;
+    const boundary = this.lastApart && token < last ? Math.min(next ?? last, last) : next;
     return boundary === undefined || limits.separate
       ? limits
       : { ...limits, most: Math.min(limits.most, boundary - token) };

@@ -47,10 +47,17 @@ export class SlotPool {
     return this.freeSlots.pop();
   }
 
-  /** Keeps a finished prefix, at the cost of those used least recently. `isOldest`: it has been used less recently than all others. */
+  /** Keeps a finished prefix. `isOldest`: it has been used less recently than all others. */
   keep(kept: Kept, isOldest = false): void {
     this.kept.add(kept, isOldest);
-    if (this.kept.count > this.keptMax) this.evictOldest();
+  }
+
+  /** Evicts the kept prefixes that are too many, those used least recently, except that of a slot. */
+  trim(source: SlotId | undefined): void {
+    const others = this.kept.all.filter(({ slot }) => slot !== source);
+    const excess = others.slice(0, Math.max(0, this.kept.count - this.keptMax));
+    for (const kept of excess) this.evict(kept);
+    for (const short of this.kept.excessShort()) if (short.slot !== source) this.evict(short);
   }
 
   /** Evicts kept prefixes until `count` cells are free. Running sequences must leave that many. */
