@@ -16,6 +16,7 @@ export const COMPAT_KINDS = [
   "hosted_tool",
   "reasoning_effort",
   "file_list",
+  "reasoning_summary",
   "whole_file",
   "image_form",
   "speech_model",

@@ -33,6 +33,7 @@ describe("request", () => {
       },
       agent: { python: false, files: [], interactive: false },
       stream: false,
+      summarizes: false,
       background: false,
       store: true,
       names: expect.any(ToolNames),

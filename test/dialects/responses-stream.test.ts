@@ -281,3 +281,23 @@ describe("cost is linear in the answer", () => {
     expect(fold.body().output).toMatchObject([{ content: [{ text: pieces.join("") }] }]);
   });
 });
+
+test("reasoning is its own summary where that is asked for", () => {
+  const head = { ...responseHead().head, summarizes: true } as const;
+  const stream = new ResponseStream({ ...responseHead(), head, choices: 1 });
+  const reasoning = (said: string) => ({ type: "reasoning", choice: 0, text: said }) as const;
+  const events = [ACCEPTED, reasoning("Hm"), reasoning("."), text("a"), end(), FINISH];
+  const frames = parseSse(events.map((event) => stream.encode(event)).join("")).events;
+  const told = frames.map(({ data }) => JSON.parse(data)).filter(({ type }) => type.includes("summary"));
+  expect(told.map(({ type, delta, text: whole, part }) => [type, delta ?? whole ?? part.text])).toEqual([
+    ["response.reasoning_summary_part.added", ""],
+    ["response.reasoning_summary_text.delta", "Hm"],
+    ["response.reasoning_summary_text.delta", "."],
+    ["response.reasoning_summary_text.done", "Hm."],
+    ["response.reasoning_summary_part.done", "Hm."],
+  ]);
+  expect(stream.builder.resource().output[0]).toMatchObject({
+    summary: [{ type: "summary_text", text: "Hm." }],
+    content: [{ type: "reasoning_text", text: "Hm." }],
+  });
+});

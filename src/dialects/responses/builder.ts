@@ -216,7 +216,12 @@ export class ResponseBuilder {
   private openReasoning(index: number): ReasoningDraft {
     const { open } = this.choice(index);
     if (open?.kind === "reasoning") return open;
-    return this.open<ReasoningDraft>({ ...this.next("rs", index), kind: "reasoning" });
+    const summarized = this.options.head.summarizes;
+    return this.open<ReasoningDraft>({
+      ...this.next("rs", index),
+      kind: "reasoning",
+      ...defined({ summarized }),
+    });
   }
 
   private startCall(event: Extract<RunEvent, { type: "tool_call_start" }>): void {

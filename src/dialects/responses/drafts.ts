@@ -37,6 +37,8 @@ export interface MessageDraft extends TextDraft {
 
 export interface ReasoningDraft extends TextDraft {
   readonly kind: "reasoning";
+  /** The text is the summary too. */
+  readonly summarized?: true;
 }
 
 export interface CallDraft extends TextDraft {
@@ -73,6 +75,11 @@ export function partOf(draft: MessageDraft | ReasoningDraft, text = textOf(draft
   return draft.kind === "message" ? outputText(draft, text) : { type: "reasoning_text", text };
 }
 
+/** The part of a summary. */
+export function summaryOf(text: string) {
+  return { type: "summary_text" as const, text };
+}
+
 function outputText(draft: MessageDraft, text: string): OutputText {
   return {
     type: "output_text",
@@ -92,7 +99,8 @@ export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
     }
     case "reasoning": {
       const content: ReasoningText[] = withContent ? [{ type: "reasoning_text", text: textOf(draft) }] : [];
-      return { type: "reasoning", id, status, summary: [], content };
+      const summary = draft.summarized && withContent ? [summaryOf(textOf(draft))] : [];
+      return { type: "reasoning", id, status, summary, content };
     }
     case "call": {
       const { callId, name, namespace } = draft;

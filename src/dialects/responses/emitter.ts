@@ -12,6 +12,7 @@ import {
   partOf,
   type ReasoningDraft,
   type GeneratedDraft,
+  summaryOf,
 } from "./drafts.ts";
 import type { EventFields, EventType } from "./events.ts";
 import type { FileCitation } from "./output-items.ts";
@@ -57,6 +58,9 @@ export class ResponseEmitter {
 
   delta(draft: GeneratedDraft, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.listener?.delta(draft, text, logprobs);
+    if (draft.kind !== "reasoning" || draft.summarized !== true) return;
+    const place = { output_index: draft.index, item_id: draft.id, summary_index: 0 };
+    this.listener?.event("response.reasoning_summary_text.delta", () => ({ ...place, delta: text }));
   }
 
   agent(event: AgentEvent): void {
@@ -68,6 +72,7 @@ export class ResponseEmitter {
     const fields = () => ({ output_index: draft.index, item: itemOf(draft, false) });
     this.listener?.event("response.output_item.added", fields);
     if (draft.kind === "message" || draft.kind === "reasoning") this.part("added", draft, "");
+    if (draft.kind === "reasoning") this.summary("added", draft, "");
   }
 
   /** The text of an item is complete. */
@@ -79,9 +84,8 @@ export class ResponseEmitter {
           return { ...place, content_index: 0, text, logprobs: draft.tokens.map(tokenLogprob) };
         });
       case "reasoning":
-        return this.listener?.event("response.reasoning_text.done", () => {
-          return { ...place, content_index: 0, text };
-        });
+        this.listener?.event("response.reasoning_text.done", () => ({ ...place, content_index: 0, text }));
+        return this.summary("done", draft, text);
       case "call":
         return this.listener?.event("response.function_call_arguments.done", () => {
           return { ...place, call_id: draft.callId, name: draft.name, arguments: text };
@@ -91,6 +95,18 @@ export class ResponseEmitter {
           return { ...place, call_id: draft.callId, input: text };
         });
     }
+  }
+
+  /** The summary of reasoning, where there is one: it begins, or is complete. */
+  private summary(end: "added" | "done", draft: ReasoningDraft, text: string): void {
+    if (draft.summarized !== true) return;
+    const place = { output_index: draft.index, item_id: draft.id, summary_index: 0 };
+    if (end === "done")
+      this.listener?.event("response.reasoning_summary_text.done", () => ({ ...place, text }));
+    this.listener?.event(`response.reasoning_summary_part.${end}`, () => ({
+      ...place,
+      part: summaryOf(text),
+    }));
   }
 
   annotated(draft: MessageDraft, annotationIndex: number, annotation: FileCitation): void {

@@ -3,7 +3,7 @@
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { PromptProgress } from "../shared/progress.ts";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
-import { ContentPart, FileCitation, OutputItem } from "./output-items.ts";
+import { ContentPart, FileCitation, OutputItem, SummaryPart } from "./output-items.ts";
 import { ResponseError, ResponseResource } from "./resource.ts";
 
 const response = { response: ResponseResource };
@@ -12,6 +12,7 @@ const item = { ...outputIndex, item: OutputItem };
 const ofItem = { ...outputIndex, item_id: Type.String() };
 const ofPart = { ...ofItem, content_index: Type.Integer({ minimum: 0 }) };
 const ofCall = { ...ofItem, call_id: Type.String() };
+const ofSummary = { ...ofItem, summary_index: Type.Integer({ minimum: 0 }) };
 const delta = { delta: Type.String() };
 const param = { param: Type.Union([Type.String(), Type.Null()]) };
 const logprobs = { logprobs: Type.Array(TokenLogprobBody) };
@@ -37,6 +38,10 @@ const FIELDS = {
   }),
   "response.reasoning_text.delta": Type.Object({ ...ofPart, ...delta }),
   "response.reasoning_text.done": Type.Object({ ...ofPart, text: Type.String() }),
+  "response.reasoning_summary_part.added": Type.Object({ ...ofSummary, part: SummaryPart }),
+  "response.reasoning_summary_part.done": Type.Object({ ...ofSummary, part: SummaryPart }),
+  "response.reasoning_summary_text.delta": Type.Object({ ...ofSummary, ...delta }),
+  "response.reasoning_summary_text.done": Type.Object({ ...ofSummary, text: Type.String() }),
   "response.function_call_arguments.delta": Type.Object({ ...ofCall, ...delta }),
   "response.function_call_arguments.done": Type.Object({
     ...ofCall,

@@ -59,12 +59,15 @@ const MessageItem = Type.Object(
   { $id: "OutputMessage" },
 );
 
+export const SummaryPart = Type.Object({ type: Type.Literal("summary_text"), text: Type.String() });
+
 const ReasoningItem = Type.Object(
   {
     type: Type.Literal("reasoning"),
     ...identity,
-    summary: Type.Array(Type.Object({ type: Type.Literal("summary_text"), text: Type.String() }), {
-      description: "Always empty: the reasoning itself is in `content`.",
+    summary: Type.Array(SummaryPart, {
+      description:
+        "Empty: the reasoning itself is in `content`. Where asked for under `--compat clients`, here too.",
     }),
     content: Type.Array(ReasoningText),
   },

@@ -64,6 +64,8 @@ export interface ResponsesCall extends Conversation {
   readonly stream: boolean;
   readonly background: boolean;
   readonly store: boolean;
+  /** Reasoning is given as its summary too. The interface gives `reasoning.summary` no effect, so strict mode does not. */
+  readonly summarizes: boolean;
   /** Model-visible names of the request's functions. */
   readonly names: ToolNames;
   /** Request fields that the resource repeats. */
@@ -116,6 +118,7 @@ export function parseResponsesRequest(
     stream: body.stream ?? false,
     background,
     store,
+    summarizes: isSummaryWanted(body, compat),
     echo: echoOf(body, run),
     input,
     messages,
@@ -170,6 +173,12 @@ function runOf(
     ...runKeepAlive(body),
     ...progressOf(body, body.stream === true && body.background !== true),
   };
+}
+
+function isSummaryWanted({ reasoning }: ResponsesCreateRequest, compat: Compat): boolean {
+  if (compat.mode === "strict" || !isPresent(reasoning?.summary)) return false;
+  compat.note("reasoning_summary");
+  return true;
 }
 
 /** The fields about thinking; two of chat completions have no effect here. Spec: Responses. */

@@ -127,6 +127,8 @@ export interface ResponseHead {
   /** Id of the answering model. */
   readonly model: string;
   readonly echo: ResponseEcho;
+  /** Reasoning is given as its summary too. */
+  readonly summarizes?: true;
 }
 
 /** Whether a status is final. */

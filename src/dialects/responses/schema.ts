@@ -40,7 +40,8 @@ const ReasoningConfig = Type.Object(
     max_tokens: orNull(Type.Integer({ description: "0 turns thinking off; otherwise without effect." })),
     summary: orNull(
       Type.Union([Type.Literal("auto"), Type.Literal("concise"), Type.Literal("detailed")], {
-        description: "Without effect: the full reasoning is returned.",
+        description:
+          "The full reasoning is returned in any case; under `--compat clients` it is the summary too.",
       }),
     ),
   },

@@ -158,7 +158,7 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
   const { id, created, model } = answerMeta(deps, call.run.model, "resp_");
-  return { id, created, model, echo: call.echo };
+  return { id, created, model, echo: call.echo, ...(call.summarizes ? { summarizes: true } : {}) };
 }
 
 function unixSeconds(): number {
