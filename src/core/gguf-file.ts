@@ -6,7 +6,7 @@ import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { setImmediate as afterEvents } from "node:timers/promises";
 import { compactField, finish, type GgufHeader, GgufProblem, HeaderCut, headerSteps } from "./gguf.ts";
-import { HEADER_BYTES, HEADER_BYTES_MAX, HEADERS_KEPT_MAX } from "./limits.ts";
+import { HEADER_BYTES, HEADER_BYTES_MAX, HEADERS_KEPT_BYTES_MAX, HEADERS_KEPT_MAX } from "./limits.ts";
 import { fieldProblem } from "./model-problem.ts";
 
 /** Time without a pause, milliseconds. */
@@ -16,6 +16,8 @@ type Outcome = { readonly header: GgufHeader } | { readonly error: unknown };
 interface Known {
   readonly state: string;
   readonly outcome: Outcome;
+  /** What it takes of memory, about. */
+  readonly bytes: number;
 }
 
 /** By path, the least recently read first. */
@@ -132,12 +134,26 @@ function recall(path: string, stat: Stats): Outcome | undefined {
 
 function remember(path: string, stat: Stats, outcome: Outcome): Outcome {
   known.delete(path);
-  known.set(path, { state: stateOf(stat), outcome });
-  for (const oldest of known.keys()) {
-    if (known.size <= HEADERS_KEPT_MAX) break;
+  known.set(path, { state: stateOf(stat), outcome, bytes: bytesOf(outcome) });
+  let bytes = [...known.values()].reduce((sum, one) => sum + one.bytes, 0);
+  for (const [oldest, one] of known) {
+    const fits = known.size <= HEADERS_KEPT_MAX && bytes <= HEADERS_KEPT_BYTES_MAX;
+    if (fits || oldest === path) break;
     known.delete(oldest);
+    bytes -= one.bytes;
   }
   return outcome;
+}
+
+/** Of a field's and of a tensor's objects in memory, beside their texts. */
+const ENTRY_BYTES = 256;
+
+function bytesOf(outcome: Outcome): number {
+  if ("error" in outcome) return ENTRY_BYTES;
+  const { fields, tensors } = outcome.header;
+  let bytes = (fields.size + tensors.size) * ENTRY_BYTES;
+  for (const { key, raw } of fields.values()) bytes += key.length + raw.byteLength;
+  return bytes;
 }
 
 function stateOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {

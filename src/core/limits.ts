@@ -64,5 +64,6 @@ export const TENSOR_AXES_MAX = 4;
 export const LAYERS_MAX = 512;
 export const EXPERTS_MAX = 1024;
 export const MODEL_NUMBER_MAX = 2 ** 32 - 1;
-/** Headers of files that a process remembers. */
+/** Headers of files that a process remembers, and bytes of all of them; the newest one is. */
 export const HEADERS_KEPT_MAX = 128;
+export const HEADERS_KEPT_BYTES_MAX = 64 * 1024 * 1024;
