@@ -13,19 +13,17 @@ interface SamplerSpec {
   readonly seed: number;
   /** Choice index: each choice has its own random stream. */
   readonly choice: number;
-  /** Samples in a way that a draft model can imitate. */
-  readonly draftable: boolean;
 }
 
 /** Creates a sampler; svc_sampler_free releases it. Throws when memory is short. */
 export function newSampler(
   native: Native,
   model: Handle,
-  { params, prompt, seed, choice, draftable }: SamplerSpec,
+  { params, prompt, seed, choice }: SamplerSpec,
 ): SamplerHandle {
   const draw = [params.temperature, params.topP, params.minP, params.topK];
   const penalties = [params.repetitionPenalty, params.frequencyPenalty, params.presencePenalty];
-  const columns = Float32Array.from([...draw, ...penalties, draftable ? 1 : 0]);
+  const columns = Float32Array.from([...draw, ...penalties]);
   const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
   const sampler = native.svc_sampler_new(columns, columns.length, low, high, choice);
   if (sampler === null) throw new Error(nativeText(native.svc_last_error()));

@@ -329,8 +329,7 @@ export class LlamaBackend implements Backend {
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
-    const spec = { params, prompt, seed, choice, draftable: this.draftModel?.sampled === true };
-    return newSampler(this.native, this.model, spec);
+    return newSampler(this.native, this.model, { params, prompt, seed, choice });
   }
 
   acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {

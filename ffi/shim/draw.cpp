@@ -1,12 +1,13 @@
 // Samples a token from logits. Exact, and only as much work as the settings need:
 //   greedy               one argmax over the logits
-//   temperature only     two passes (sum, inverse CDF); no candidate array, no sort
+//   temperature only     two passes (weights, race); no candidate array, no sort
 //   min_p                one comparison a token, then a draw from the survivors
 //   top_p                probabilities binned by logit; only the bin that crosses the threshold is sorted
 //   top_k (with others)  the k best by a heap that skips blocks of 64 below its minimum
-//   race                 instead of the inverse CDF: the first of exponential clocks that tick as fast as the weights are large.
-//                        Two draws with common noise from distributions of total variation distance d agree with a chance
-//                        of (1 - d) / (1 + d) at least (Daliri, Musco, Suresh 2024)
+// Draws by a race: the first of exponential clocks, one a token, that tick as fast as the weights are large. The noise of a clock is a
+// function of seed, position and token, so that a small change of the weights rarely changes the winner: two draws with common noise from
+// distributions of total variation distance d agree with a chance of (1 - d) / (1 + d) at least (Daliri, Musco, Suresh 2024). An inverse
+// CDF, with one number for all tokens, moves every token behind the one whose weight has changed.
 // Order of the stages: temperature, top_k, top_p, min_p; the draw is from what is left, renormalised.
 
 #include "draw.h"
@@ -92,45 +93,6 @@ SVC_CLONES double weights(const float * x, int32_t n, float top, float inverse_t
         total += sum;
     }
     return total;
-}
-
-// Sums of the weights >= floor of each block of 64; returns them all together.
-SVC_CLONES double masses(const float * weight, int32_t n, float floor, float * block) {
-    double total = 0;
-    for (int32_t i = 0; i < n; i += BLOCK) {
-        const int32_t len = std::min(BLOCK, n - i);
-        float sum = 0;
-#pragma omp simd reduction(+ \
-                           : sum)
-        for (int32_t j = i; j < i + len; j++) sum += weight[j] >= floor ? weight[j] : 0.0f;
-        block[i / BLOCK] = sum;
-        total += sum;
-    }
-    return total;
-}
-
-// Inverse CDF over weights >= floor, the sums of whose blocks are known: the first index at which the running sum exceeds
-// target; the last positive one if rounding leaves the target unreached.
-int32_t pick(const float * weight, int32_t n, float floor, double target, const float * block) {
-    const int32_t blocks = (n + BLOCK - 1) / BLOCK;
-    double sum = 0;
-    int32_t at = -1;
-    for (int32_t b = 0; b < blocks; b++) {
-        if (block[b] <= 0) continue;
-        at = b;
-        if (sum + block[b] > target) break;
-        sum += block[b];
-    }
-    if (at < 0) return -1;
-    int32_t last = -1;
-    for (int32_t i = at * BLOCK; i < std::min(n, (at + 1) * BLOCK); i++) {
-        if (weight[i] > 0 && weight[i] >= floor) {
-            sum += weight[i];
-            last = i;
-            if (sum > target) break;
-        }
-    }
-    return last;
 }
 
 // Bin of a weight in [0, 1], the largest first. Positive floats sort like their bits, so the leading bits are a logarithm
@@ -239,12 +201,12 @@ SVC_CLONES int32_t contenders(const float * weight, int32_t first, int32_t len, 
     return found;
 }
 
-// The winner among the weights >= floor, the sums of whose blocks are known; -1 where there are none.
-int32_t winner(const float * weight, int32_t n, float floor, uint64_t noise, const float * block) {
+// The winner among the weights >= floor; -1 where there are none.
+int32_t winner(const float * weight, int32_t n, float floor, uint64_t noise) {
     lead first;
     for (int32_t i = 0; i < n; i += BLOCK) {
-        if (block[i / BLOCK] <= 0) continue;
         const int32_t len = std::min(BLOCK, n - i);
+        if (maximum(weight + i, len) < floor) continue;  // most blocks, where few tokens are left
         // A little later than it was, so that no rounding leaves one out.
         if (contenders(weight, i, len, floor, noise, (float) first.time * 1.00001f) == 0) continue;
         for (int32_t j = i; j < i + len; j++) {
@@ -255,15 +217,11 @@ int32_t winner(const float * weight, int32_t n, float floor, uint64_t noise, con
 }
 
 int32_t sample_full(drawer & s, const float * logits, int32_t n, float top) {
-    thread_local std::vector<float> block;
     s.weight.resize(n);
-    block.resize((n + BLOCK - 1) / BLOCK);
     const double total = weights(logits, n, top, 1.0f / s.temperature, s.weight.data());
     float floor = s.min_p;  // the largest weight is 1, so a share of it is the share itself
     if (s.top_p < 1) floor = std::max(floor, nucleus_floor(s.weight.data(), n, total, s.top_p));
-    const double kept = masses(s.weight.data(), n, floor, block.data());
-    if (s.race) return winner(s.weight.data(), n, floor, s.random.next(), block.data());
-    return pick(s.weight.data(), n, floor, s.random.uniform() * kept, block.data());
+    return winner(s.weight.data(), n, floor, s.random.next());
 }
 
 // The k largest logits, best first. Equal logits: the lower id first.
@@ -305,17 +263,10 @@ int32_t sample_top_k(drawer & s, const float * logits, int32_t n, float top) {
     size_t keep = 0;
     double sum = 0;
     while (keep < best.size() && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
-    if (s.race) {
-        const uint64_t noise = s.random.next();
-        lead first;
-        for (size_t i = 0; i < keep; i++) first.take(best[i].id, s.weight[i], noise);
-        return first.id;
-    }
-    const double target = s.random.uniform() * sum;
-    double below = 0;
-    size_t at = 0;
-    while (at + 1 < keep && (below += s.weight[at]) <= target) at++;
-    return keep == 0 ? -1 : best[at].id;
+    const uint64_t noise = s.random.next();
+    lead first;
+    for (size_t i = 0; i < keep; i++) first.take(best[i].id, s.weight[i], noise);
+    return first.id;
 }
 
 }  // namespace
@@ -334,7 +285,6 @@ void drawer::follow(const drawer & other) {
     top_p = other.top_p;
     min_p = other.min_p;
     top_k = other.top_k;
-    race = other.race;
     random = other.random;
 }
 

@@ -1,4 +1,5 @@
-// Exact draws from a row of logits, and log probabilities.
+// Exact draws from a row of logits, and log probabilities. A second draw with the same noise from similar logits mostly gives the same
+// token: draft models draw so, and rounding rarely changes an answer with a seed.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,12 @@ struct random_stream {
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
         return z ^ (z >> 31);
     }
-
-    double uniform() { return (double) (next() >> 11) * 0x1.0p-53; }  // [0, 1)
 };
 
-// The settings of the draw, its random stream, and scratch memory that is kept between draws.
+// The settings of the draw, its random stream (a number a draw), and scratch memory that is kept between draws.
 struct drawer {
     float temperature = 1, top_p = 1, min_p = 0;
     int32_t top_k = 0;
-    // Draws by a race of all tokens, each with noise of its own, instead of by one number. Equally exact; a second race with the
-    // same noise over similar logits mostly draws the same token, which makes good draft tokens.
-    bool race = false;
     random_stream random;
     std::vector<float> weight;  // [n_vocab] exp((logit - max) / temperature)
     std::vector<candidate> candidates;  // [top_k]

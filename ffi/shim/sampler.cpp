@@ -119,7 +119,6 @@ void * svc_sampler_new(const float * params, int32_t n, uint32_t seed_low, uint3
         s->repetition = params[4];
         s->frequency = params[5];
         s->presence = params[6];
-        s->drawer.race = n > 7 && params[7] != 0;
         // Streams of one seed start far apart: each is a draw of a generator that is never used otherwise.
         svc::random_stream base;
         base.state = ((uint64_t) seed_high << 32 | seed_low) ^ 0x6a09e667f3bcc909ull;

@@ -229,9 +229,8 @@ SVC_API int32_t svc_quantize(const char * input, const char * output, int32_t ft
 // ---- sampling ------------------------------------------------------------------------------------------------
 
 // params: f32 columns: 0 temperature (0 = greedy), 1 top_p (1 = off), 2 min_p (0 = off), 3 top_k (0 = off),
-// 4 repetition penalty (1 = off), 5 frequency penalty (0 = off), 6 presence penalty (0 = off), and, where there are more, 7:
-// not 0 to draw by a race of the tokens, so that a draft model can predict the draws (svc_draft).
-// The random stream is a function of (seed_low, seed_high, stream) alone.
+// 4 repetition penalty (1 = off), 5 frequency penalty (0 = off), 6 presence penalty (0 = off).
+// The noise of a draw is a function of (seed_low, seed_high, stream), the number of draws before it, and the token alone.
 SVC_API void * svc_sampler_new(const float * params, int32_t n_params, uint32_t seed_low, uint32_t seed_high,
     uint32_t stream);
 SVC_API void svc_sampler_free(void * sampler);

@@ -43,7 +43,7 @@ function drawn(params: SamplingParams, history: History): Float64Array {
   const forgets = history.answer.length === 0 && params.dry.multiplier === 0 && !hasPenalties(params);
   let handle = 0n;
   const fresh = (seed: number): bigint => {
-    const spec = { params, prompt, seed, choice: 0, draftable: false };
+    const spec = { params, prompt, seed, choice: 0 };
     const made = newSampler(native(), backend.modelHandle, spec);
     if (history.answer.length > 0) backend.acceptForced(made, Int32Array.from(history.answer));
     return made;
