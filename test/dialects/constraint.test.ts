@@ -46,6 +46,29 @@ describe("response_format", () => {
     }
   });
 
+  test("fields of vLLM and llama.cpp constrain in every dialect", () => {
+    const schema: Constraint = { type: "json_schema", schema: SCHEMA, strict: false };
+    const choice: Constraint = { type: "regex", pattern: "a\\.b|c" };
+    const cases: readonly [Body, Constraint][] = [
+      [{ guided_json: SCHEMA }, schema],
+      [{ guided_json: JSON.stringify(SCHEMA) }, schema],
+      [{ json_schema: SCHEMA }, schema],
+      [{ structured_outputs: { json: SCHEMA } }, schema],
+      [{ structured_outputs: { json_object: true } }, { ...schema, schema: { type: "object" } }],
+      [{ guided_regex: "a+" }, { type: "regex", pattern: "a+" }],
+      [{ structured_outputs: { regex: "a+" } }, { type: "regex", pattern: "a+" }],
+      [{ guided_choice: ["a.b", "c"] }, choice],
+      [{ structured_outputs: { choice: ["a.b", "c"] } }, choice],
+      [{ guided_grammar: "start: /a/" }, { type: "lark", grammar: "start: /a/" }],
+    ];
+    for (const [body, meaning] of cases) {
+      expect(parseChatRequest(chatBody(body)).run.constraint).toEqual(meaning);
+      expect(parseMessagesRequest(messagesBody(body)).run.constraint).toEqual(meaning);
+      expect(parseCompletionRequest(textBody(body)).runs[0]?.constraint).toEqual(meaning);
+      expect(parseResponsesRequest(responsesBody(body), NOTHING_STORED).run.constraint).toEqual(meaning);
+    }
+  });
+
   test("text means no constraint", () => {
     expect(constraint({ response_format: { type: "text" } })).toBeUndefined();
     expect(constraint({ response_format: null, grammar: null })).toBeUndefined();
@@ -127,6 +150,14 @@ const RULES: readonly Rule[] = [
     "json_schema",
   ],
   [chatBody({ response_format: { type: "json_schema" } }), "missing_field", "response_format.json_schema"],
+  [chatBody({ guided_json: "no" }), "invalid_request", "guided_json", "JSON Schema"],
+  [chatBody({ guided_grammar: "root ::= [a]" }), "unsupported_value", "guided_grammar", "Lark"],
+  [
+    chatBody({ guided_regex: "a", response_format: FORMAT }),
+    "contradictory_fields",
+    "guided_regex",
+    "response_format",
+  ],
   [
     chatBody({ response_format: { type: "json_schema", schema: "{}" } }),
     "invalid_request",

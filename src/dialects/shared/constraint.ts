@@ -7,6 +7,7 @@ import type { Compat } from "../../core/compat.ts";
 import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { guidedConstraints, guidedProperties } from "./guided.ts";
 import { GRAMMARS_MAX } from "./limits.ts";
 import type { RunRequest, ToolChoice } from "../../core/run.ts";
 import { checker, isPresent, isRecord, orNull } from "./check.ts";
@@ -123,7 +124,7 @@ const Grammar = Type.Union(
 type Grammar = Static<typeof Grammar>;
 
 /** Properties to spread into a request schema. */
-export const grammarProperties = { grammar: orNull(Grammar) };
+export const grammarProperties = { grammar: orNull(Grammar), ...guidedProperties };
 export const responseFormatProperties = { response_format: orNull(ResponseFormat) };
 
 const ConstraintFields = Type.Object({ ...grammarProperties, ...responseFormatProperties });
@@ -140,6 +141,7 @@ export function constraintOf(body: Static<typeof ConstraintFields>): RunConstrai
   return onlyConstraint(
     formatConstraint(body.response_format, "response_format"),
     grammar === undefined ? {} : { constraint: grammarConstraint(grammar), constraintParam: "grammar" },
+    ...guidedConstraints(body),
   );
 }
 

@@ -30,6 +30,8 @@ export const TOOL_PROPERTIES_MAX = 500;
 export const TOOL_SCHEMA_DEPTH_MAX = 64;
 /** Schemas that one schema of a tool combines, with references expanded. */
 export const TOOL_ALTERNATIVES_MAX = 1000;
+/** Texts that an answer may be one of. */
+export const GUIDED_CHOICES_MAX = 1024;
 /** Grammars per grammar set. */
 export const GRAMMARS_MAX = 64;
 /** Requested output files per request, and files in a body; further files stay in the file store. */
