@@ -1,6 +1,7 @@
 // The context of a loaded model for embeddings or rerank scores, separate from the one that generates because it needs no
 // logits.
 
+import { bertText, type WordPieces } from "./bert-text.ts";
 import { ServiceError } from "../src/core/error.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "../src/worker/text/backend.ts";
 import type { EmbedBackend, EmbedInput, Pooling } from "../src/worker/text/embed-backend.ts";
@@ -51,6 +52,8 @@ export interface EmbedOptions {
   readonly threads: number;
   /** Whether the server promises the same bits in every batch. */
   readonly isInvariant: boolean;
+  /** The vocabulary, where texts are tokenized here; undefined: llama.cpp's tokenizer does it right. */
+  readonly pieces: WordPieces | undefined;
 }
 
 /** The pooling of the model; undefined if it gives no embeddings. */
@@ -81,6 +84,7 @@ export class LlamaEmbedder implements EmbedBackend {
   private readonly native: Native;
   readonly context: Handle;
   private readonly templates: LlamaTemplates;
+  private readonly pieces: WordPieces | undefined;
 
   /** Throws ServiceError when the model gives neither embeddings nor scores, or not the same in every batch, or memory is short. */
   constructor(
@@ -88,7 +92,7 @@ export class LlamaEmbedder implements EmbedBackend {
     model: Handle,
     templates: LlamaTemplates,
     info: EmbedModel,
-    { threads, isInvariant }: EmbedOptions,
+    { threads, isInvariant, pieces }: EmbedOptions,
   ) {
     this.ranks = canRank(info);
     this.scoresAreChances = RANKS_LAST.has(info.architecture);
@@ -121,17 +125,25 @@ export class LlamaEmbedder implements EmbedBackend {
     this.native = native;
     this.context = context;
     this.templates = templates;
+    this.pieces = pieces;
     this.dimensions = this.ranks ? 1 : info.n_embd;
     this.pooling = pooling;
   }
 
   tokenize(input: EmbedInput): PendingPrompt {
-    if (typeof input === "string") return this.templates.render({ type: "text", text: input });
-    if (!("query" in input)) return this.templates.render({ type: "tokens", tokens: input });
-    const { truncate, ...pair } = input;
+    const { pieces } = this;
+    if (typeof input === "string" && pieces === undefined)
+      return this.templates.render({ type: "text", text: input });
+    const tokens = typeof input === "string" ? pieces?.encode(input) : input;
+    if (tokens === undefined || !("query" in tokens))
+      return this.templates.render({ type: "tokens", tokens: tokens ?? [] });
+    const { truncate, query, document, ...pair } = tokens;
+    const plain = (text: string): string => (pieces === undefined ? text : bertText(text));
     return this.templates.render({
       type: "pair",
       ...pair,
+      query: plain(query),
+      document: plain(document),
       ...(truncate ? { roomTokens: this.contextTokens } : {}),
     });
   }

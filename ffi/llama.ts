@@ -26,6 +26,8 @@ import { LlamaAdapters } from "./llama-adapters.ts";
 import { LlamaCalibration } from "./llama-calibration.ts";
 import { LlamaCells } from "./llama-cells.ts";
 import { type LlamaIdentity, newIdentity } from "./llama-identity.ts";
+import { readWholeHeader } from "../src/core/gguf-file.ts";
+import { WordPieces } from "./bert-text.ts";
 import { PLAIN_TEMPLATE } from "./plain-template.ts";
 import { LlamaTemplates } from "./llama-chat.ts";
 import { LlamaPrompt } from "./llama-prompt.ts";
@@ -359,7 +361,11 @@ export class LlamaBackend implements Backend {
     if (this.embedding !== undefined) return this.embedding;
     const { native, model, templates, meta, info, isInvariant } = this;
     const { threads } = info;
-    this.embedding = new LlamaEmbedder(native, model, templates, meta, { threads, isInvariant });
+    this.embedding = new LlamaEmbedder(native, model, templates, meta, {
+      threads,
+      isInvariant,
+      pieces: WordPieces.of(readWholeHeader(info.modelPath).fields),
+    });
     this.adapters.applyTo(this.embedding.context);
     return this.embedding;
   }
