@@ -68,11 +68,11 @@ const OAUTH: readonly (readonly [from: string, to: string])[] = [
 /** Of `oauth` only what svc knows is kept: other programs write scopes and addresses there, which servers name themselves. */
 function oauthOf(oauth: unknown): unknown {
   if (!isTable(oauth)) return oauth;
-  const known = ["client_id", "client_secret", "client_metadata_url", "callback_port"];
+  const known = new Set(["client_id", "client_secret", "client_metadata_url", "callback_port"]);
   const renamed = OAUTH.flatMap(([from, to]) =>
     oauth[from] === undefined ? [] : [[to, oauth[from]] as const],
   );
-  return Object.fromEntries([...renamed, ...Object.entries(oauth).filter(([key]) => known.includes(key))]);
+  return Object.fromEntries([...renamed, ...Object.entries(oauth).filter(([key]) => known.has(key))]);
 }
 
 function oneForm(server: unknown): unknown {
