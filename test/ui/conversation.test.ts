@@ -117,6 +117,7 @@ describe("the request", () => {
         { role: "user", content: "Question q2" },
       ],
       stream: true,
+      return_progress: true,
     });
   });
 
@@ -165,6 +166,21 @@ describe("the request", () => {
     const withTools = { ...asked, settings: { ...DEFAULT_SETTINGS, python: true } };
     expect(chatRequest(withTools)).toMatchObject({
       messages: [{ content: [{ type: "file", file: { filename: "a.csv", file_data: data } }, ...media] }],
+    });
+    // A document's text goes with it: a model that calls no tool would know nothing of it.
+    const pdf = { name: "b.pdf", mime: "application/pdf", bytes: 4, data, text: "What it says" };
+    expect(
+      chatRequest({ ...withTools, ...said(question("q", null, [pdf])), settings: withTools.settings }),
+    ).toMatchObject({
+      messages: [
+        {
+          content: [
+            { type: "file", file: { filename: "b.pdf" } },
+            { type: "text", text: "File b.pdf:\n\nWhat it says\n\n" },
+            { type: "text", text: "Question q" },
+          ],
+        },
+      ],
     });
   });
 

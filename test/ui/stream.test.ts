@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { readEvents } from "../../ui/api/read-events.ts";
-import { type ChatEvent, chatEvents } from "../../ui/api/chat-events.ts";
+import { type ChatEvent, chatEvents, type SentEvent } from "../../ui/api/chat-events.ts";
 import { withDecision, applyEvent, expireApprovals, withDecisionsOf } from "../../ui/state/answer.ts";
 import type { AssistantMessage, ToolPart } from "../../ui/state/conversation.ts";
 
@@ -280,5 +280,27 @@ describe("an approval", () => {
   test("expires with the answer", () => {
     const answer = expireApprovals([calling("f"), asked].reduce(applyEvent, EMPTY));
     expect(tools(answer)[0]?.approval?.decision).toBe("expired");
+  });
+});
+
+test("what an answer waits for is told until its first word", () => {
+  const chunk = (extra: object): SentEvent => ({ data: JSON.stringify({ choices: [], ...extra }) });
+  const prompt = { total: 4300, cache: 24, processed: 1024, time_ms: 2000 };
+  const waits = [
+    chunk({ load_progress: { model: "m", progress: 0.426 } }),
+    chunk({ prompt_progress: { ...prompt, processed: 24 } }),
+    chunk({ prompt_progress: prompt }),
+  ].flatMap(chatEvents);
+  expect(waits).toEqual([
+    { type: "wait", waitsFor: { type: "load", percent: 42 } },
+    { type: "wait", waitsFor: { type: "prompt", read: 24, total: 4300 } },
+    { type: "wait", waitsFor: { type: "prompt", read: 1024, total: 4300, perSec: 500, secsLeft: 6.552 } },
+  ]);
+  const empty: AssistantMessage = { ...EMPTY, parts: [] };
+  const waiting = waits.reduce(applyEvent, empty);
+  expect(waiting.waitsFor).toMatchObject({ type: "prompt", read: 1024 });
+  expect(applyEvent(waiting, { type: "text", text: "He" })).toEqual({
+    ...empty,
+    parts: [{ type: "text", text: "He" }],
   });
 });

@@ -3,7 +3,7 @@
 import type { ActionReach, AgentEvent } from "../../src/core/agent.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import type { CompletionUsageResponse } from "../../src/dialects/shared/usage.ts";
-import type { ProducedFile, ToolData } from "../state/conversation.ts";
+import type { ProducedFile, ToolData, Wait } from "../state/conversation.ts";
 import { diffOf } from "./edit-diff.ts";
 
 /** A server-sent event; `event` is absent for plain `data:` lines. */
@@ -30,6 +30,7 @@ export type ChatEvent =
       readonly arguments: string;
       readonly reach?: ActionReach;
     }
+  | { readonly type: "wait"; readonly waitsFor: Wait }
   | { readonly type: "file"; readonly file: ProducedFile }
   | { readonly type: "session"; readonly id: string }
   | { readonly type: "finish"; readonly reason: string }
@@ -94,9 +95,12 @@ export function chatEvents({ event, data }: SentEvent): readonly ChatEvent[] {
   }
 }
 
-function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk): readonly ChatEvent[] {
+function chunkEvents(chunk: Chunk): readonly ChatEvent[] {
+  const { error, session_id: session, choices = [], usage } = chunk;
   if (error !== undefined) return [{ type: "error", code: error.code ?? "", message: error.message }];
   const events: ChatEvent[] = [];
+  const waitsFor = waitOf(chunk);
+  if (waitsFor !== undefined) events.push({ type: "wait", waitsFor });
   if (session !== undefined) events.push({ type: "session", id: session });
   for (const { delta, finish_reason: reason } of choices) {
     if (delta.reasoning_content) events.push({ type: "reasoning", text: delta.reasoning_content });
@@ -110,6 +114,16 @@ function chunkEvents({ error, session_id: session, choices = [], usage }: Chunk)
   }
   if (usage) events.push({ type: "usage", usage });
   return events;
+}
+
+/** What a chunk tells of the load or the prompt; the time that is left follows from the pace so far. */
+function waitOf({ load_progress: load, prompt_progress: prompt }: Chunk): Wait | undefined {
+  if (load !== undefined) return { type: "load", percent: Math.floor(load.progress * 100) };
+  if (prompt === undefined) return undefined;
+  const { total, cache, processed: read, time_ms: ms } = prompt;
+  if (read <= cache || ms <= 0) return { type: "prompt", read, total };
+  const perSec = ((read - cache) * 1000) / ms;
+  return { type: "prompt", read, total, perSec, secsLeft: (total - read) / perSec };
 }
 
 /** Arguments for display: code and commands as text, replacements of text as a diff, everything else as JSON. */

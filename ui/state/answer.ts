@@ -4,7 +4,9 @@ import type { ChatEvent } from "../api/chat-events.ts";
 import type { Approval, AssistantMessage, Figures, Part, ToolPart } from "./conversation.ts";
 
 /** The answer after an event. `session` belongs to the conversation and is ignored here. */
-export function applyEvent(answer: AssistantMessage, event: ChatEvent): AssistantMessage {
+export function applyEvent(waiting: AssistantMessage, event: ChatEvent): AssistantMessage {
+  if (event.type === "wait") return { ...waiting, waitsFor: event.waitsFor };
+  const { waitsFor: _, ...answer } = waiting;
   const { parts } = answer;
   switch (event.type) {
     case "text":

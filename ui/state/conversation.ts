@@ -136,6 +136,21 @@ const UserMessage = Type.Object({
 });
 export type UserMessage = Static<typeof UserMessage>;
 
+/** What an answer waits for before its first word. */
+const Wait = Type.Union([
+  /** The load of the model, percent. */
+  Type.Object({ type: Type.Literal("load"), percent: Type.Number() }),
+  /** The prompt: tokens read, of how many, a second, and seconds left; the pace is unknown at first. */
+  Type.Object({
+    type: Type.Literal("prompt"),
+    read: Type.Number(),
+    total: Type.Number(),
+    perSec: Optional(Type.Number()),
+    secsLeft: Optional(Type.Number()),
+  }),
+]);
+export type Wait = Static<typeof Wait>;
+
 export const AssistantMessage = Type.Object({
   id: Type.String(),
   parent: Type.Union([Type.String(), Type.Null()]),
@@ -148,6 +163,8 @@ export const AssistantMessage = Type.Object({
     Type.Literal("stopped"),
     Type.Literal("failed"),
   ]),
+  /** Until the first word. */
+  waitsFor: Optional(Wait),
   /** The server's finish reason; `length` means truncated. */
   finish: Optional(Type.String()),
   error: Optional(Type.String()),

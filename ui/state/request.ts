@@ -26,6 +26,7 @@ export function chatRequest(conversation: Conversation, card?: ModelCard): Body 
     ...(model === "" ? {} : { model }),
     messages: chatMessages(conversation, card),
     stream: true,
+    return_progress: true,
     ...present({ ...sampling, ...penalties }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(settings.reasoning === "" ? {} : { reasoning_effort: settings.reasoning }),
@@ -70,15 +71,18 @@ function chatMessage(message: Message, { card, hasTools }: SendOptions): readonl
   const { text, attachments, excerpts = [] } = message;
   if (attachments.length === 0 && excerpts.length === 0) return [{ role: "user", content: text }];
   const written = text === "" ? [] : [{ type: "text", text }];
-  const texts = hasTools ? [] : fileTexts(attachments, fileBudget(card), excerpts);
+  const texts = fileTexts(attachments, fileBudget(card), excerpts);
   const parts = attachments.flatMap((file, i) => {
     const content = texts[i];
     const pages = pageParts(file, card);
-    if (content === undefined) return pages.length > 0 ? pages : [attachmentPart(file, card)];
-    return [...pages, textPart(file, content)];
+    // With tools the file itself lies in their folder. The server shows the model the beginning of texts, but nothing of documents.
+    const asFile =
+      hasTools || (content === undefined && pages.length === 0) ? [attachmentPart(file, card)] : [];
+    const isShown = content !== undefined && (!hasTools || file.text !== undefined);
+    return [...asFile, ...pages, ...(isShown ? [textPart(file, content)] : [])];
   });
   const names = new Set(attachments.map(({ name }) => name));
-  const earlier = hasTools ? [] : excerpts.filter(({ file }) => !names.has(file)).map(laterPart);
+  const earlier = excerpts.filter(({ file }) => !names.has(file)).map(laterPart);
   return [{ role: "user", content: [...parts, ...earlier, ...written] }];
 }
 

@@ -65,7 +65,7 @@ export function AnswerView({ conversation, message }: AnswerProps) {
           isLast={isGrowing && index === parts.length - 1}
         />
       ))}
-      {isGrowing && parts.length === 0 && <p class="thinking">{t.answer.waiting}</p>}
+      {isGrowing && parts.length === 0 && <p class="thinking">{waitText(message.waitsFor)}</p>}
       {isLost(message.id) && (
         <p class="faint" role="status">
           {t.answer.reconnecting}
@@ -172,6 +172,15 @@ function WaysOutOfLength({ conversation: { id }, message }: AnswerProps) {
 }
 
 /** Error, stop or truncation of an answer, if any. */
+function waitText(wait: AssistantMessage["waitsFor"]): string {
+  if (wait === undefined) return t.answer.waiting;
+  if (wait.type === "load") return t.answer.loading(wait.percent);
+  const { read, total, perSec, secsLeft } = wait;
+  const reading = t.answer.reading(formatNumber(read), formatNumber(total));
+  if (perSec === undefined || secsLeft === undefined) return reading;
+  return `${reading} ${t.answer.pace(formatNumber(Math.round(perSec)), formatNumber(Math.ceil(secsLeft)))}`;
+}
+
 function Ending({ message }: { readonly message: AssistantMessage }) {
   const { state, error, finish, parts } = message;
   if (state === "failed") {
