@@ -307,7 +307,7 @@ const Global = section("General settings.", {
 
 /** Schema of all settings, defaults included. */
 export const Settings = Type.Object({
-  command: choice(["serve", "run"], "Command that `svc FILE` runs: the server or the terminal chat.", {
+  command: choice(["serve", "run"], "Command that `svc from-config -f FILE` runs: the server or the terminal chat.", {
     default: "serve",
     flag: false,
   }),
