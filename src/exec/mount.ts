@@ -62,7 +62,7 @@ export class Mounts {
       await this.create(join(this.workdir.path, name), content);
       return true;
     } catch {
-      return false; // the model is told which files are there
+      return false; // the result names the files that are there
     }
   }
 

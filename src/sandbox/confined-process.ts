@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { assert } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { SANDBOX_KILL_MS, SANDBOX_PIPES_MS } from "./limits.ts";
-import { type Assignment, type Confinement, FD } from "./confinement.ts";
+import { type Assignment, type Command, type Confinement, FD } from "./confinement.ts";
 import type { ControlGroup } from "./control-groups.ts";
 import { isAlive, type ProcessInfo, processes } from "./processes.ts";
 import type { BrokenLimit, ConfinedProcess, Ending, Workdir } from "./types.ts";
@@ -43,6 +43,8 @@ class Confined implements ConfinedProcess {
   readonly ended: Promise<Ending>;
   private readonly start: Start;
   private readonly child: ChildProcess;
+  /** Process id of the network guard, which works for the tree. */
+  private readonly guard: number | undefined;
   /** First process of the namespace, once reported. It outlives the command by a moment. */
   private inner: number | undefined;
   private readonly reported: Promise<void>;
@@ -53,7 +55,9 @@ class Confined implements ConfinedProcess {
 
   constructor(start: Start) {
     this.start = start;
-    this.child = spawnCommand(start);
+    const command = start.confinement.command(start.job);
+    this.child = spawnCommand(start, command);
+    this.guard = command.hasGuard === true ? this.child.pid : undefined;
     const { stdout, stderr, stdin, pid } = this.child;
     const stdio: readonly unknown[] = this.child.stdio; // its type has five entries
     assert(stdout !== null && stderr !== null, "both are pipes");
@@ -140,7 +144,7 @@ class Confined implements ConfinedProcess {
     const unwatch = watch?.add({
       members: this.members,
       workdir: job.workdir,
-      ...defined({ group }),
+      ...defined({ group, guard: this.guard }),
       onBreach: (limit) => {
         this.limit = limit;
         this.kill();
@@ -187,8 +191,7 @@ class Confined implements ConfinedProcess {
   }
 }
 
-function spawnCommand({ confinement, job, env }: Start): ChildProcess {
-  const { words, filter, hasReport, hasGuard } = confinement.command(job);
+function spawnCommand({ job, env }: Start, { words, filter, hasReport, hasGuard }: Command): ChildProcess {
   const [program = "", ...args] = words;
   const pipe = job.conversation === true ? "pipe" : "ignore";
   try {

@@ -29,6 +29,8 @@ export interface Watched {
   readonly members: (all: readonly ProcessInfo[]) => readonly ProcessInfo[];
   /** Control group that caps memory and processes. Absent: both are measured here. */
   readonly group?: ControlGroup;
+  /** Process of the network guard, whose work for the tree counts as the tree's. */
+  readonly guard?: number;
   /** Its size is capped where it is private. */
   readonly workdir: Workdir;
   /** Called once, with the exceeded cap. */
@@ -39,6 +41,7 @@ interface Account {
   readonly watched: Watched;
   /** Largest sum of processor time so far: the time of children is known only while their parent lives. */
   cpuSecs: number;
+  guardCpuSecs: number;
   /** Processor time of the group at the start of the tree. */
   readonly cpuSecsBefore: number;
   /** Free bytes of the disk at the start. */
@@ -86,6 +89,7 @@ export class Watch {
     const account: Account = {
       watched,
       cpuSecs: 0,
+      guardCpuSecs: 0,
       cpuSecsBefore: watched.group?.cpuSecs() ?? 0,
       freeBytes: freeBytes(workdir.path),
       disk: { bytes: Math.max(bytes, before?.bytes ?? 0), entries: Math.max(entries, before?.entries ?? 0) },
@@ -125,6 +129,7 @@ export class Watch {
     const all = processes();
     const looks = [...this.accounts].map((account) => ({ account, members: account.watched.members(all) }));
     for (const { account, members } of looks) {
+      account.guardCpuSecs = all.find(({ pid }) => pid === account.watched.guard)?.cpuSecs ?? 0;
       // Processes of one private folder share a cap, background processes of earlier calls included.
       const { workdir } = account.watched;
       const together = workdir.isPrivate
@@ -147,12 +152,12 @@ export class Watch {
   ): BrokenLimit | undefined {
     const total = (of: (info: ProcessInfo) => number): number =>
       together.reduce((sum, member) => sum + of(member), 0);
-    const { group } = account.watched;
-    const used =
+    const { group, guard } = account.watched;
+    const own =
       group === undefined
-        ? members.reduce((sum, info) => sum + info.cpuSecs, 0)
+        ? members.reduce((sum, { pid, cpuSecs }) => sum + (pid === guard ? 0 : cpuSecs), 0)
         : group.cpuSecs() - account.cpuSecsBefore;
-    account.cpuSecs = Math.max(account.cpuSecs, used);
+    account.cpuSecs = Math.max(account.cpuSecs, own + account.guardCpuSecs);
     if (account.cpuSecs > this.limits.cpuSecs) return "cpu";
     if (group !== undefined) return undefined;
     const cap = this.limits.memoryMb * MIB;

@@ -182,6 +182,12 @@ const HOGS: readonly HogCase[] = [
     limits: { cpuSecs: 2 },
   },
   {
+    name: "processor of the guard",
+    code: "import socket\nwhile True:\n  try: socket.create_connection(('127.0.0.1',1))\n  except OSError: pass",
+    limits: { cpuSecs: 2 },
+    network: "full",
+  },
+  {
     name: "disk",
     code: "import time\nfor i in range(64): open(f'f{i}','wb').write(b'x'*(1<<20))\ntime.sleep(30)\nprint('done')",
   },
@@ -202,7 +208,7 @@ const HOGS: readonly HogCase[] = [
 /** Hogs that run together: those that do nothing but wait for their end, and those that only take turns on the processors. */
 const TOGETHER: readonly (readonly string[])[] = [
   ["connections", "disk", "files", "pairs without one end", "socket pairs", "temporary files"],
-  ["processor", "processor of many"],
+  ["processor", "processor of many", "processor of the guard"],
 ];
 
 async function main(mechanism: Mechanism): Promise<EscapeReport> {

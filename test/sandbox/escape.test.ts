@@ -151,6 +151,7 @@ function declare(suite: Suite): void {
     ["pairs without one end", "memory"],
     ["connections", "memory"],
     ["processor of many", "cpu"],
+    ["processor of the guard", "cpu"],
     ["disk", "disk"],
     ["files", "disk"],
     ["temporary files", "disk"],

@@ -26,7 +26,7 @@ export class FontCaches {
   private made: FontCache | undefined;
   private readonly done: Promise<void>;
 
-  /** Begins to make the list. Without matplotlib there is none. */
+  /** Begins to make the list, where the interpreter has matplotlib. */
   constructor(sandbox: Sandbox, program: PythonProgram, packages: readonly string[]) {
     this.sandbox = sandbox;
     this.program = program;

@@ -118,7 +118,7 @@ export class ShellSession implements Owned {
 const JOIN = 'svc_script=$(printf %s "$@"); set --; eval "unset svc_script; $svc_script"';
 
 /** Command line of a script. Throws ServiceError for one that no command line holds. */
-export function scriptWords(shell: string, script: string): readonly string[] {
+function scriptWords(shell: string, script: string): readonly string[] {
   const bytes = Buffer.byteLength(script);
   if (bytes <= SHELL_WORD_BYTES_MAX) return [shell, "-c", script];
   if (bytes > SHELL_SCRIPT_BYTES_MAX) {
