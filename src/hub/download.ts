@@ -66,7 +66,7 @@ export async function download(what: Download, options: DownloadOptions): Promis
   await mkdir(dirname(what.file), { recursive: true });
   const file = await open(partialPath(what.file), constants.O_RDWR | constants.O_CREAT, 0o600);
   try {
-    await file.chmod(0o600); // until it is verified, nobody else reads it
+    await file.chmod(0o600); // until it is verified, its user alone reads it
     await tryUntilComplete(what, options, file);
     await file.chmod(0o666 & ~process.umask());
     await file.sync();

@@ -1,4 +1,4 @@
-// Recognizes documents among files and extracts their text, in workers: files come from third parties, and small ones can take for ever. The
+// Recognizes documents among files and extracts their text, in workers: files come from third parties, and small ones can take hours. The
 // readers are loaded when they are first needed.
 
 import { t } from "../texts/texts.ts";

@@ -5,7 +5,7 @@ import { decodedText } from "./decoded-text.ts";
 import { officeText } from "./office.ts";
 import { DocumentProblem, type ReadReply, type ReadTask, TEXT_CHARS_MAX } from "./reading.ts";
 
-/** Text of a document, or why there is none. */
+/** Text of a document, or why it has none. */
 export function readTask({ kind, bytes }: ReadTask): ReadReply {
   try {
     const text = kind === "office" ? officeText(bytes) : documentText(decodedText(bytes));
