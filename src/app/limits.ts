@@ -9,4 +9,6 @@ export const DROPS_CHECK_MS = 5_000;
 /** Times that a free port is chosen, until it is free on all addresses of the server. */
 export const FREE_PORT_ATTEMPTS_MAX = 16;
 /** Time that last frames get to reach their clients after a drain, milliseconds. */
-export const FLUSH_MS = 1_000;
+export const FLUSH_MS = 800;
+/** Time after the drain after which a server ends, whatever has not: its children end with it. Milliseconds. */
+export const STOP_MS_MAX = 1_900;

@@ -157,3 +157,16 @@ export async function drain(
   await Promise.race([Promise.all(servers.map((server) => server.stop(false))), Bun.sleep(leftMs)]);
   await Promise.all(servers.map((server) => server.stop(true)));
 }
+
+/** Waits for a stopping server, but not for what never ends: the process ends then, and its children with it. */
+export async function endsWithin(
+  ms: number,
+  stopped: Promise<void>,
+  log: (line: string) => void,
+): Promise<void> {
+  const late = Promise.withResolvers<"late">();
+  const timer = setTimeout(() => late.resolve("late"), ms);
+  const outcome = await Promise.race([stopped, late.promise]);
+  clearTimeout(timer);
+  if (outcome === "late") log("warning: not everything stopped in time; it ends with the server");
+}

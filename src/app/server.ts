@@ -32,7 +32,8 @@ import {
 import { cardsOf } from "./device-capacity.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
-import { drain, listenAll, portsOf } from "./listen.ts";
+import { STOP_MS_MAX } from "./limits.ts";
+import { drain, endsWithin, listenAll, portsOf } from "./listen.ts";
 import { type Applied, type Live, liveSettings } from "./live-settings.ts";
 import { toolCountsOf } from "../mcp/first-connect.ts";
 import { newTuning } from "./measure.ts";
@@ -219,26 +220,26 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const listening = [server, mcpServer, ollamaServer].filter((one) => one !== undefined);
   const unwatch = watchConnections(listening, metrics, log);
   const stopSampling = metricsDay?.start();
+  const close = async (): Promise<void> => {
+    stopping.abort();
+    core.closeApprovals();
+    const drainMs = settings.server.drain_timeout * 1000;
+    const prepared = Promise.all([hub.stop(), models.stopPreparing()]);
+    await drain(listening, { isBusy: () => core.isBusy(), drainMs }, async () => {
+      await Promise.all([prepared, background.close().then(() => core.stop())]);
+    });
+    unwatch();
+    stopSampling?.();
+    stores.close();
+    images.imageFiles.close();
+  };
   return {
     models,
     loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
     ...portsOf({ server, mcpServer, ollamaServer }),
     toolLine: core.toolLine,
     apply: live.apply,
-    close: async () => {
-      stopping.abort();
-      await Promise.all([hub.stop(), models.stopPreparing()]);
-      core.closeApprovals();
-      const drainMs = settings.server.drain_timeout * 1000;
-      await drain(listening, { isBusy: () => core.isBusy(), drainMs }, async () => {
-        await background.close();
-        await core.stop();
-      });
-      unwatch();
-      stopSampling?.();
-      stores.close();
-      images.imageFiles.close();
-    },
+    close: () => endsWithin(settings.server.drain_timeout * 1000 + STOP_MS_MAX, close(), log),
   };
 }
 

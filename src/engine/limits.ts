@@ -8,7 +8,7 @@ export const ENGINE_AHEAD = 0.5;
 /** Time limit of a chat template's trial at loading, milliseconds; usual templates take a few. */
 export const TEMPLATE_TRIAL_MS = 20_000;
 /** Grace period of an engine process between `stop` and a kill, milliseconds. */
-export const ENGINE_STOP_MS = 3_000;
+export const ENGINE_STOP_MS = 1_000;
 /** Pings to an engine within `hang_timeout`, and the longest interval between two, milliseconds. */
 export const ENGINE_PINGS = 6;
 export const ENGINE_PING_MS_MAX = 5_000;

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
-import { listenAll, type Listeners } from "../../src/app/listen.ts";
+import { endsWithin, listenAll, type Listeners } from "../../src/app/listen.ts";
 import type { Settings } from "../../src/config/settings.ts";
 import { testDeps } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";
@@ -74,4 +74,14 @@ describe.skipIf(!hasIpv6)("with IPv6", () => {
     expect(start({ ollama_port: port }).ollamaServer).toBeUndefined();
     expect(logged.join()).toContain(`cannot listen on [::1]:${port}`);
   });
+});
+
+test("a server that stops waits for what ends, and not for what never does", async () => {
+  const lines: string[] = [];
+  const say = (line: string) => void lines.push(line);
+  await endsWithin(60_000, Promise.resolve(), say);
+  expect(lines).toEqual([]);
+  await endsWithin(1, new Promise(() => undefined), say);
+  expect(lines.join()).toContain("not everything stopped in time");
+  expect(endsWithin(60_000, Promise.reject(new Error("broken")), say)).rejects.toThrow("broken");
 });
