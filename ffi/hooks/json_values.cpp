@@ -26,7 +26,10 @@ class value_reader {
     bool null() { return add(mk_val<jinja::value_none>()); }
     bool boolean(bool is) { return add(mk_val<jinja::value_bool>(is)); }
     bool number_integer(int64_t number) { return add(mk_val<jinja::value_int>(number)); }
-    bool number_unsigned(uint64_t number) { return add(mk_val<jinja::value_int>((int64_t) number)); }
+    bool number_unsigned(uint64_t number) { 
+        if (number > INT64_MAX) return add(mk_val<jinja::value_float>((double) number));
+        return add(mk_val<jinja::value_int>((int64_t) number));
+    }
     bool number_float(double number, const std::string &) { return add(mk_val<jinja::value_float>(number)); }
     bool string(const std::string & text) { return add(marked(text)); }
     bool binary(const std::vector<uint8_t> &) { return false; }  // JSON has none

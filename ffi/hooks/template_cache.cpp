@@ -85,7 +85,13 @@ std::shared_ptr<const autoparser::autoparser> svc::analysis_of(const common_chat
     const auto found = formats.find(key);
     if (found != formats.end()) return found->second;
     auto fresh = std::make_shared<autoparser::autoparser>();
-    fresh->analyze_template(tmpl);
+    try {
+        fresh->analyze_template(tmpl);
+    } catch (const std::exception &) {  // its answers are text, and calls have svc's own format
+        fresh = std::make_shared<autoparser::autoparser>();
+        fresh->jinja_caps = tmpl.original_caps();
+        fresh->analysis_complete = true;
+    }
     if (formats.size() >= FORMATS_MAX) formats.clear();
     return formats[std::move(key)] = std::move(fresh);
 }

@@ -127,6 +127,29 @@ const svc::listed_tools * svc::listed_of(size_t count) {
 
 bool svc::keeps_tools() { return current != nullptr && current->tools != nullptr; }
 
+bool svc::shapes_content() { return current != nullptr && current->manner.forms.has_value(); }
+
+common_json svc::shaped_content(const common_json & messages, const std::function<std::string(const common_json &)> & joined) {
+    if (!messages.is_array()) return messages;
+    common_json out = common_json::array();
+    for (const auto & message : messages) {
+        common_json copy = message;
+        const std::string role = copy.value("role", "");
+        const bool wants_parts = role == "system" || role == "developer" ? current->manner.forms->system_parts : current->manner.forms->other_parts;
+        const bool has = copy.contains("content");
+        if (has && wants_parts && copy.at("content").is_string()) {
+            common_json part = common_json::object();
+            part["type"] = "text";
+            part["text"] = copy.at("content").get<std::string>();
+            copy["content"] = common_json::array({part});
+        } else if (has && !wants_parts && copy.at("content").is_array()) {
+            copy["content"] = joined(copy.at("content"));
+        }
+        out.push_back(std::move(copy));
+    }
+    return out;
+}
+
 void svc::set_globals(jinja::context & ctx, common_json & variables, bool mark_input) {
     if (current != nullptr && !current->says_thinking) variables.erase("enable_thinking");
     if (keeps_tools()) variables.erase("tools");

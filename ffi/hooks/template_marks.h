@@ -1,18 +1,20 @@
 // Hooks in the chat library (common/chat.cpp): what a template is given, and the marks of what it renders.
 #pragma once
 
-#include "jinja_marks.h"
 #include "json.h"
+#include "json_values.h"
 
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace jinja {
 struct context;
+struct string;
 }  // namespace jinja
 
 namespace svc {
@@ -51,6 +53,18 @@ struct listed_tools {
     std::string text;
 };
 
+// How a template gets the text of messages: as a string, or as a list of parts.
+struct content_forms {
+    bool system_parts = false, other_parts = false;
+    bool operator==(const content_forms & other) const { return system_parts == other.system_parts && other_parts == other.other_parts; }
+};
+
+// How a template is rendered.
+struct template_manner {
+    std::optional<content_forms> forms;  // none: as the chat library guesses
+    bool forgiving = false;  // undefined and none are empty texts and lists
+};
+
 // Options of the renderings of a thread while it exists, and their results.
 class renderings {
   public:
@@ -62,6 +76,7 @@ class renderings {
     std::shared_ptr<template_tools> tools;  // none: those of the rendering's inputs
     std::shared_ptr<const listed_tools> listed;  // the same tools; none: the chat library lists those of the rendering's inputs
     bool first_tool_only = false;
+    template_manner manner;
     std::function<void(const std::string & parser)> on_parser;  // called on some thread with the parser of calls, if that is made early
     std::vector<rendered_text> texts;
 
@@ -74,6 +89,11 @@ renderings * current_renderings();
 
 // Whether the tools of this thread's renderings are kept ones.
 bool keeps_tools();
+
+// Whether this thread's renderings have forms of their own for the text of messages, and messages in these forms. `joined` makes one
+// string of parts.
+bool shapes_content();
+common_json shaped_content(const common_json & messages, const std::function<std::string(const common_json & parts)> & joined);
 
 // The list of this thread's renderings, if it has that many tools; NULL: none, or another rendering's.
 const listed_tools * listed_of(size_t count);

@@ -1,0 +1,273 @@
+// Limits of a rendering, attributes, items, and calls.
+
+#include "jinja_machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+namespace svc::j2 {
+namespace {
+
+constexpr size_t steps_max = 20'000'000, depth_max = 600, bytes_least = (size_t) 128 << 20, bytes_of_each = 256;
+
+size_t bytes_of(const value & of, int depth) {
+    if (depth > 100) return 0;
+    size_t n = 64 + of->val_str.length();
+    for (const value & one : of->val_arr) n += bytes_of(one, depth + 1);
+    for (const auto & [key, one] : of->val_obj) n += key->val_str.length() + bytes_of(one, depth + 1);
+    return n;
+}
+
+}  // namespace
+
+void machine::used(const value & of, const char * how, bool deep) const {
+    value one = of;
+    jinja::value_t::stats_t::mark_used(one, deep);
+    if (how != nullptr) one->stats.ops.insert(how);
+}
+
+void machine::step(size_t n) {
+    steps += n;
+    if (steps > steps_max) throw template_fault("the template takes more than " + std::to_string(steps_max) + " steps");
+}
+
+size_t machine::given() const {
+    size_t n = 0;
+    for (const char * const name : {"messages", "tools"}) n += bytes_of(context.get_val(name), 0);
+    return n;
+}
+
+// What a template makes is bounded by what it is given.
+void machine::made(size_t more) {
+    bytes += more;
+    if (bytes <= bytes_least) return;
+    if (allowed == 0) allowed = bytes_least + bytes_of_each * given();
+    if (bytes > allowed) throw template_fault("the template makes more than " + std::to_string(allowed >> 20) + " MiB of text");
+}
+
+void machine::measure(const value & of, int levels) {
+    constexpr int nested_max = 500;
+    if (levels > nested_max) throw template_fault("values are nested more than " + std::to_string(nested_max) + " deep");
+    step(of->val_arr.size() + of->val_obj.size());
+    for (const value & one : of->val_arr) {
+        if (!one->val_arr.empty() || !one->val_obj.empty()) measure(one, levels + 1);
+    }
+    for (const auto & [key, one] : of->val_obj) {
+        if (!one->val_arr.empty() || !one->val_obj.empty()) measure(one, levels + 1);
+    }
+}
+
+void machine::nested(const value & of) {
+    static thread_local std::minstd_rand random{std::random_device{}()};
+    if (!of->val_arr.empty() || !of->val_obj.empty()) {
+        if (random() % 64 == 0) measure(of, 0);
+    }
+}
+
+machine::level::level(machine & m) : m(m) {
+    if (++m.depth <= depth_max) return;
+    m.depth--;
+    throw template_fault("the template calls itself more than " + std::to_string(depth_max) + " levels deep");
+}
+
+namespace {
+
+value method_value(const value & of, const builtin & method) {
+    return std::make_shared<function_t>(method.name, [of, &method](machine & m, call_values & args) { return apply(m, method, of, args); });
+}
+
+std::string has_no(const value & of, const std::string & name) { return "'" + type_of(of) + " object' has no attribute '" + name + "'"; }
+
+void note_access(machine & m, const value & of, const value & found, const char * how) {
+    if (!m.observes()) return;
+    m.used(of, how);
+    m.used(found);
+}
+
+// An attribute in Python's sense: a method, or what a thing has.
+value own_attribute(machine & m, const value & of, const std::string & name) {
+    if (thing_t * const thing = thing_of(of)) return thing->attribute(m, name);
+    if (const auto * const group = dynamic_cast<const group_t *>(of.get())) {
+        if (name == "grouper") return group->val_arr[0];
+        if (name == "list") return group->val_arr[1];
+    }
+    const builtin * const method = method_named(of, name);
+    return method == nullptr ? nullptr : method_value(of, *method);
+}
+
+// An item in Python's sense; none: nullptr.
+value own_item(machine & m, const value & of, const value & key) {
+    const kind type = kind_of(of), by = kind_of(key);
+    if (type == kind::dict) return by == kind::list || by == kind::dict ? nullptr : found_in(of, key);
+    const bool place = by == kind::integer || by == kind::boolean;
+    if (!place) return nullptr;
+    if (type == kind::list || type == kind::tuple) {
+        const auto size = (int64_t) of->val_arr.size();
+        const auto * const view = dynamic_cast<const view_t *>(of.get());
+        if (view != nullptr && view->before.compare(0, 5, "range") != 0) return nullptr;
+        const int64_t at = key->val_int < 0 ? key->val_int + size : key->val_int;
+        return at >= 0 && at < size ? of->val_arr[(size_t) at] : nullptr;
+    }
+    if (type != kind::string) return nullptr;
+    const auto size = (int64_t) count_letters(of->val_str);
+    const int64_t at = key->val_int < 0 ? key->val_int + size : key->val_int;
+    m.step(1 + of->val_str.length() / 256);
+    return at >= 0 && at < size ? string_of(letters_of(of->val_str, at, at + 1, 1)) : nullptr;
+}
+
+}  // namespace
+
+value attribute_of(machine & m, const value & of, const std::string & name) {
+    if (is_undefined(of) && m.forgives()) return of;
+    if (is_undefined(of)) throw template_fault(undefined_text(of));
+    value found = own_attribute(m, of, name);
+    if (found == nullptr && is_dict(of)) found = found_in(of, string_of(name));
+    if (found == nullptr) found = undefined_of(has_no(of, name));
+    note_access(m, of, found, "object_access");
+    return found;
+}
+
+value item_of(machine & m, const value & of, const value & key) {
+    if (is_undefined(of) && m.forgives()) return of;
+    if (is_undefined(of)) throw template_fault(undefined_text(of));
+    value found = own_item(m, of, key);
+    const bool named = is_string(key);
+    if (found == nullptr && named) found = own_attribute(m, of, key->val_str.str());
+    if (found == nullptr) found = undefined_of(named ? has_no(of, key->val_str.str()) : type_of(of) + " object has no element " + repr_of(key).str());
+    note_access(m, of, found, named ? "object_access" : "array_access");
+    return found;
+}
+
+namespace {
+
+// A place within [0, size], or [-1, size - 1] when counting down, as Python's slices adjust it.
+int64_t adjusted(const value & of, int64_t size, bool down, int64_t otherwise) {
+    if (of == nullptr || kind_of(of) == kind::none) return otherwise;
+    const int64_t n = whole(of, "slice indices");
+    const int64_t least = down ? -1 : 0, most = down ? size - 1 : size;
+    return n < 0 ? std::max(n + size, least) : std::min(n, most);
+}
+
+}  // namespace
+
+value slice_of(machine & m, const value & of, const value & start, const value & stop, const value & step) {
+    const kind type = kind_of(of);
+    if (type == kind::undefined) throw template_fault(undefined_text(of));
+    const bool sequence = type == kind::list || type == kind::tuple;
+    if (!sequence && type != kind::string) return undefined_of("'" + type_of(of) + "' object is not subscriptable by a slice");
+    if (m.observes()) m.used(of, "array_access");
+    const int64_t by = step == nullptr || kind_of(step) == kind::none ? 1 : whole(step, "slice step");
+    if (by == 0) throw template_fault("slice step cannot be zero");
+    const int64_t size = sequence ? (int64_t) of->val_arr.size() : (int64_t) count_letters(of->val_str);
+    const int64_t first = adjusted(start, size, by < 0, by < 0 ? size - 1 : 0), end = adjusted(stop, size, by < 0, by < 0 ? -1 : size);
+    if (!sequence) {
+        m.made(of->val_str.length());
+        const text out = letters_of(of->val_str, first, end, by);
+        return is_markup(of) ? std::make_shared<markup_t>(out) : string_of(out);
+    }
+    std::vector<value> out;
+    for (int64_t i = first; by < 0 ? i > end : i < end; i += by) out.push_back(of->val_arr[(size_t) i]);
+    m.made(out.size() * sizeof(value));
+    return type == kind::tuple ? tuple_of(std::move(out)) : list_of(std::move(out));
+}
+
+std::vector<value> elements_of(machine & m, const value & of) {
+    std::vector<value> out;
+    switch (kind_of(of)) {
+        case kind::undefined: return out;
+        case kind::string:
+            if (m.observes()) m.used(of, "array_access");
+            for_each_letter(of->val_str, [&](const letter & one) { out.push_back(string_of(text(std::string(one.bytes), one.is_input))); });
+            break;
+        case kind::dict:
+            if (m.observes()) m.used(of, "object_access");
+            for (const auto & [key, val] : of->val_obj) out.push_back(key);
+            break;
+        case kind::list:
+        case kind::tuple: {
+            if (m.observes()) m.used(of, "array_access");
+            auto * const view = dynamic_cast<view_t *>(of.get());
+            if (view != nullptr && view->once) out.swap(view->val_arr);
+            else out = of->val_arr;
+            break;
+        }
+        case kind::none:
+            if (m.forgives()) return out;
+            [[fallthrough]];
+        default: throw template_fault("'" + type_of(of) + "' object is not iterable");
+    }
+    m.step(out.size());
+    m.made(out.size() * sizeof(value));
+    return out;
+}
+
+int64_t length_of(machine & m, const value & of) {
+    switch (kind_of(of)) {
+        case kind::undefined: return 0;
+        case kind::string: m.step(1 + of->val_str.length() / 256); return (int64_t) count_letters(of->val_str);
+        case kind::dict: return (int64_t) of->val_obj.size();
+        case kind::list:
+        case kind::tuple: {
+            const auto * const view = dynamic_cast<const view_t *>(of.get());
+            if (view == nullptr || !view->once) return (int64_t) of->val_arr.size();
+            throw template_fault("object of type 'generator' has no len()");
+        }
+        case kind::none:
+            if (m.forgives()) return 0;
+            [[fallthrough]];
+        default: throw template_fault("object of type '" + type_of(of) + "' has no len()");
+    }
+}
+
+value called(machine & m, const value & callee, call_values & args) {
+    if (is_undefined(callee)) throw template_fault(undefined_text(callee));
+    thing_t * const thing = thing_of(callee);
+    if (thing == nullptr || !thing->callable()) throw template_fault("'" + type_of(callee) + "' object is not callable");
+    const machine::level deeper(m);
+    m.step();
+    const value out = thing->call(m, args);
+    m.nested(out);
+    return out;
+}
+
+value apply(machine & m, const builtin & function, const value & self, call_values & args) {
+    m.step();
+    bound_arguments bound(m, args, function.name, function.parameters);
+    const value out = function.apply(self, bound);
+    m.nested(out);
+    if (kind_of(out) == kind::none) m.nested(self);  // a method that changed it
+    return out;
+}
+
+bound_arguments::bound_arguments(machine & m, call_values & raw, const char * name, const char * parameters) : m(m), raw(raw), name(name) {
+    if (strcmp(parameters, "*") == 0) return;
+    std::vector<std::string> names;
+    for (const char * at = parameters; *at != 0;) {
+        const size_t n = strcspn(at, " ");
+        names.emplace_back(at, n);
+        at += n + (at[n] == ' ' ? 1 : 0);
+    }
+    if (raw.list.size() > names.size()) {
+        throw template_fault(std::string(name) + "() takes at most " + std::to_string(names.size()) + " arguments (" + std::to_string(raw.list.size()) + " given)");
+    }
+    values = raw.list;
+    values.resize(names.size());
+    for (const auto & [key, val] : raw.named) {
+        const auto at = (size_t) (std::find(names.begin(), names.end(), key) - names.begin());
+        if (at == names.size()) throw template_fault(std::string(name) + "() got an unexpected keyword argument '" + key + "'");
+        if (values[at] != nullptr) throw template_fault(std::string(name) + "() got multiple values for argument '" + key + "'");
+        values[at] = val;
+    }
+}
+
+const value & bound_arguments::operator[](size_t i) const {
+    if (!has(i)) throw template_fault(std::string(name) + "() misses an argument");
+    return values[i];
+}
+
+int64_t bound_arguments::count(size_t i, int64_t otherwise) const { return given(i) ? whole(values[i], name) : otherwise; }
+
+std::string bound_arguments::string(size_t i, const std::string & otherwise) const { return given(i) ? text_of(values[i]).str() : otherwise; }
+
+}  // namespace svc::j2
