@@ -18,7 +18,7 @@ import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./llam
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlanAhead, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { Recent } from "./recent.ts";
-import { refusal } from "./render-refusal.ts";
+import { refusal, templateFault } from "./render-refusal.ts";
 import {
   mustCall,
   type NativePrompt,
@@ -61,6 +61,10 @@ function hasMedia(prompt: NativePrompt): boolean {
   return prompt.type === "chat" && modalitiesOf(prompt.messages).length > 0;
 }
 
+function leftOut(native: Native, chat: Handle): readonly string[] {
+  return JSON.parse(takeText(native, native.svc_chat_lost(chat))) as readonly string[];
+}
+
 export interface TemplateOptions {
   /** Token ids of the model. */
   readonly vocabulary: number;
@@ -72,6 +76,8 @@ export interface TemplateOptions {
   readonly contentTokens?: readonly string[] | undefined;
   /** Whether the model thinks when a request does not say; default: always. */
   readonly thinkingDefault?: TextOptions["thinkingDefault"];
+  /** Name of the template in messages: `model.gguf`, or the file of `source`. */
+  readonly name?: string | undefined;
   /** Decodes images and audio; undefined for text models. */
   readonly media: LlamaMedia | undefined;
 }
@@ -81,6 +87,9 @@ export class LlamaTemplates {
   private readonly native: Native;
   private readonly model: Handle;
   private readonly chat: Handle;
+  private readonly name: string;
+  /** Parts of a conversation that the template does not show, whatever form they are given. */
+  readonly leavesOut: readonly string[];
   private readonly vocabulary: number;
   private readonly contextTokens: number;
   private readonly media: LlamaMedia | undefined;
@@ -93,16 +102,18 @@ export class LlamaTemplates {
   private readonly efforts = new Efforts((word) => this.effortPrompt(word));
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
 
-  /** Throws ServiceError(model_unavailable) when it does not parse. */
+  /** Throws ServiceError(template_failed) when it does not parse, or fails with every conversation. */
   constructor(native: Native, model: Handle, options: TemplateOptions) {
-    const { vocabulary, contextTokens, source, contentTokens = [], media } = options;
+    const { vocabulary, contextTokens, source, contentTokens = [], media, name = "the model" } = options;
     const template = source === undefined ? null : cText(source);
     const chat = native.svc_chat_open(model, template, cText(JSON.stringify(contentTokens)));
     if (chat === null) {
       const reason = nativeText(native.svc_last_error());
-      const what = reason.startsWith("content_tokens") ? "" : "the chat template does not parse: ";
-      throw new ServiceError("model_unavailable", `${what}${reason}`);
+      if (reason.startsWith("content_tokens")) throw new ServiceError("model_unavailable", reason);
+      throw templateFault(name, reason);
     }
+    this.name = name;
+    this.leavesOut = leftOut(native, chat);
     this.native = native;
     this.model = model;
     this.chat = chat;
@@ -208,7 +219,7 @@ export class LlamaTemplates {
       // The template may be unable to show only these tools: other conversations are not affected.
       if (hasTools && !limits.generic) return retry({ typed: false, generic: true });
       this.native.svc_render_free(handle);
-      throw refusal(prompt, refused);
+      throw refusal(prompt, refused, this.name);
     };
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
   }

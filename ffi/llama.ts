@@ -1,6 +1,7 @@
 // Backend over llama.cpp: a loaded model and its context. Owns its native handles.
 
 import { toArrayBuffer } from "bun:ffi";
+import { basename } from "node:path";
 import type { Prompt } from "../src/core/run.ts";
 import { assert } from "../src/core/assert.ts";
 import type { SamplingParams } from "../src/core/sampling.ts";
@@ -121,6 +122,7 @@ export class LlamaBackend implements Backend {
       vocabulary: meta.n_vocab,
       contextTokens: this.contextTokens,
       source: options.chatTemplate ?? (meta.has_chat_template ? undefined : PLAIN_TEMPLATE),
+      name: options.templateName ?? basename(path),
       contentTokens: options.contentTokens,
       thinkingDefault: options.thinkingDefault,
       media: this.media,
@@ -145,6 +147,7 @@ export class LlamaBackend implements Backend {
       fillsGaps: generates && this.templates.canFillGaps(),
       thinks: generates && this.templates.canThink(),
       modalities: this.media?.modalities ?? [],
+      leavesOut: generates ? this.templates.leavesOut : [],
       ...(layers === undefined ? {} : { placement: placementOf(native, this.context, layers) }),
     };
   }

@@ -8,6 +8,7 @@
 #include "render.h"
 #include "svc_llama.h"
 #include "text_marks.h"
+#include "template_proof.h"
 #include "text_prompt.h"
 #include "tool_lists.h"
 
@@ -97,7 +98,13 @@ class template_set {
     // `content`: texts of tokens that text may become although they are control or user-defined tokens.
     template_set(const llama_model * model, const std::string & source, const std::vector<std::string> & content) : model(model), vocab(llama_model_get_vocab(model)), content(svc::content_tokens(vocab, content)),
                                                                                                                     templates(common_chat_templates_init(model, source)),
-                                                                                                                    history([this](const svc::chat_messages & messages, bool tools) { return tried(messages, tools); }) {}
+                                                                                                                    proof(svc::proven([this](const svc::chat_messages & messages, bool tools, const auto & manner) { return tried(messages, tools, manner); })),
+                                                                                                                    history([this](const svc::chat_messages & messages, bool tools) { return tried(messages, tools, proof.manner).prompt; }) {
+        if (!proof.fault.empty()) throw std::runtime_error(proof.fault);
+    }
+
+    // What the template leaves out of conversations.
+    const std::vector<std::string> & lost() const { return proof.lost; }
 
     void render(rendered & out) {
         const common_json request = common_json::parse(out.request);
@@ -132,6 +139,7 @@ class template_set {
     std::mutex mutex;  // of all below
     common_chat_templates_ptr templates;
     std::optional<bool> unasked;  // see thinks_unasked
+    const svc::template_proof proof;
     svc::history history;
     svc::tool_lists lists;
     svc::answer_parsers parsers;
@@ -146,6 +154,7 @@ class template_set {
         in.enable_thinking = out.thinks =
             request.contains("enable_thinking") ? request.at("enable_thinking").get<bool>() : thinks_unasked();
         svc::renderings renderings;
+        renderings.manner = proof.manner;
         renderings.tools = tools.shown;
         renderings.listed = tools.listed;
         renderings.on_parser = [&out](const std::string & parser) { out.tell_parser(parser); };
@@ -159,15 +168,17 @@ class template_set {
     }
 
     // The prompt of a small conversation; none if the template refuses it.
-    std::optional<std::string> tried(const svc::chat_messages & messages, bool tools) const {
+    svc::trial tried(const svc::chat_messages & messages, bool tools, const svc::template_manner & manner) const {
+        svc::renderings renderings;
+        renderings.manner = manner;
         common_chat_templates_inputs in;
         in.messages = messages;
         if (tools) in.tools.push_back({"get_weather", "Tells the weather", R"({"type": "object", "properties": {"city": {"type": "string"}}})"});
         in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
         try {
-            return common_chat_templates_apply(templates.get(), in).prompt;
-        } catch (const std::exception &) {
-            return std::nullopt;
+            return {common_chat_templates_apply(templates.get(), in).prompt, ""};
+        } catch (const std::exception & error) {
+            return {std::nullopt, error.what()};
         }
     }
 
@@ -181,6 +192,7 @@ class template_set {
             in.messages.back().content = "Hello";
             const auto prompt = [&](bool says, bool thinks) {
                 svc::renderings renderings;
+                renderings.manner = proof.manner;
                 renderings.says_thinking = says;
                 in.enable_thinking = thinks;
                 return common_chat_templates_apply(templates.get(), in).prompt;
@@ -213,6 +225,8 @@ class chat {
         });
     }
 
+    const std::vector<std::string> & lost() const { return templates->lost(); }
+
     std::vector<llama_token> tokenize(const std::string & text) const { return templates->text_tokens(text); }
 
   private:
@@ -236,6 +250,34 @@ void * svc_chat_open(void * model, const char * source, const char * content_tok
         std::vector<std::string> content;
         for (const auto & token : common_json::parse(content_tokens)) content.push_back(token.get<std::string>());
         return new chat(&need<llama_model>(model, "model"), source == nullptr ? "" : source, content);
+    });
+}
+
+char * svc_chat_lost(void * handle) {
+    return guard<char *>(nullptr, [&] {
+        common_json out = common_json::array();
+        for (const auto & one : need<chat>(handle, "chat template").lost()) out.push_back(one);
+        return svc::copy_text(out.dump_safe());
+    });
+}
+
+char * svc_template_text(const char * source, const char * variables) {
+    return guard<char *>(nullptr, [&] {
+        const jinja::program program = svc::parsed_template(source);
+        jinja::context context(source);
+        jinja::global_from_json(context, common_json::parse(variables), true);
+        jinja::runtime runtime(context);
+        const auto parts = jinja::runtime::gather_string_parts(runtime.execute(program));
+        common_json out = common_json::object();
+        common_json inputs = common_json::array();
+        size_t at = 0;
+        for (const auto & part : parts->val_str.parts) {
+            if (part.is_input && !part.val.empty()) inputs.push_back(common_json::array({at, at + part.val.size()}));
+            at += part.val.size();
+        }
+        out["text"] = parts->as_string().str();
+        out["inputs"] = inputs;
+        return svc::copy_text(out.dump_safe());
     });
 }
 

@@ -103,6 +103,41 @@ chat_messages calls_apart(const chat_messages & messages) {
     return out;
 }
 
+// The text beside calls in a message of its own before them.
+chat_messages text_apart(const chat_messages & messages) {
+    chat_messages out;
+    for (const auto & whole : messages) {
+        if (!whole.tool_calls.empty() && !whole.content.empty()) {
+            out.push_back(message("assistant", whole.content));
+            out.push_back(whole);
+            out.back().content.clear();
+        } else {
+            out.push_back(whole);
+        }
+    }
+    return out;
+}
+
+// The text beside calls at the beginning of the answer that ends the turn; that of a turn without an answer in a message of its own.
+chat_messages text_in_answer(chat_messages messages) {
+    for (size_t i = 0; i < messages.size(); i++) {
+        if (messages[i].tool_calls.empty() || messages[i].content.empty()) continue;
+        size_t end = i + 1;
+        const auto goes_on = [](const auto & m) { return m.role == "tool" || (m.role == "assistant" && !m.tool_calls.empty()); };
+        while (end < messages.size() && goes_on(messages[end])) end++;
+        if (end == messages.size() || messages[end].role != "assistant") continue;
+        std::string text;
+        for (size_t j = i; j < end; j++) {
+            if (messages[j].role != "assistant") continue;
+            append_text(text, messages[j].content);
+            messages[j].content.clear();
+        }
+        append_text(text, messages[end].content);
+        messages[end].content = text;
+    }
+    return text_apart(messages);
+}
+
 bool is_system(const common_chat_msg & message) { return message.role == "system" || message.role == "developer"; }
 
 size_t systems_before(const chat_messages & messages) {
@@ -157,6 +192,15 @@ bool history::try_out(ability what, bool tools) const {
         case ability::parallel_calls:
             return is_shown({user, calling({"Ravenna", "Coimbra"}), result(1, "Overcast1"), result(2, "Sunshine2"), answer, next},
                 {"Ravenna", "Overcast1", "Coimbra", "Sunshine2"});
+        case ability::call_text: {
+            common_chat_msg announced = calling({"Ravenna"});
+            announced.content = "Announced1";
+            return is_shown({user, announced, result(1, "Overcast1")}, {"Announced1", "Ravenna"}) &&
+                is_shown({user, announced, result(1, "Overcast1"), answer, next}, {"Announced1", "Ravenna"});
+        }
+        case ability::call_text_apart:
+            return is_shown({user, message("assistant", "Announced1"), calling({"Ravenna"}), result(1, "Overcast1"), answer, next},
+                {"Announced1", "Ravenna", "Overcast1", "Answer1", "Question2"});
         case ability::reasoning: {
             common_chat_msg thought = answer;
             thought.reasoning_content = "Pondering1";
@@ -189,6 +233,10 @@ chat_messages history::shown(chat_messages messages, bool tools) {
         messages = calls_as_text(std::move(messages));
     } else if (any(messages, [](const auto & m) { return m.tool_calls.size() > 1; }) && !can(ability::parallel_calls, tools)) {
         messages = calls_apart(messages);
+    }
+    const bool announces = any(messages, [](const auto & m) { return !m.tool_calls.empty() && !m.content.empty(); });
+    if (announces && !can(ability::call_text, tools)) {
+        messages = can(ability::call_text_apart, tools) ? text_apart(messages) : text_in_answer(std::move(messages));
     }
     if (any(messages, [](const auto & m) { return !m.reasoning_content.empty(); }) && !can(ability::reasoning, tools)) {
         for (auto & message : messages) message.reasoning_content.clear();

@@ -20,6 +20,7 @@ using chat_messages = std::vector<common_chat_msg>;
 //   a template that …                          gets …
 //   has no calls of earlier turns              calls as JSON in the assistant's text, results as JSON of the user
 //   has one call a message                     each call in a message of its own, followed by its result
+//   loses the text beside calls                it in a message of its own before the calls, or at the beginning of the turn's answer
 //   loses the text beside reasoning            no reasoning of earlier turns
 //   takes one system message                   all at the beginning as one
 //   takes none later on                        later ones as the user's
@@ -40,6 +41,8 @@ class history {
   private:
     enum class ability { calls,
         parallel_calls,
+        call_text,
+        call_text_apart,
         reasoning,
         several_systems,
         late_system,

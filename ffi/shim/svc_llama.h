@@ -269,6 +269,12 @@ SVC_API int32_t svc_logprobs(void * context, int32_t row, int32_t token, int32_t
 // every prompt it renders.
 SVC_API void * svc_chat_open(void * model, const char * source, const char * content_tokens);
 SVC_API void svc_chat_free(void * chat);
+// What the template leaves out of conversations, whatever form they are given: a JSON list of texts for the operator. Free with
+// svc_free_text.
+SVC_API char * svc_chat_lost(void * chat);
+// What a template makes of variables, a JSON object, whose texts count as a request's. JSON: {text, inputs: [[begin, end]…]}, bytes. For
+// tests. NULL with the reason. Free with svc_free_text.
+SVC_API char * svc_template_text(const char * source, const char * variables);
 // Tokenizes `len` bytes of the text of a message, in which markup is text. Returns as svc_tokenize does.
 SVC_API int32_t svc_chat_tokenize(void * chat, const char * text, int32_t len, int32_t * out, int32_t capacity);
 // Starts rendering and tokenizing a prompt on the chat handle's own thread, one after the other, so that a long prompt or

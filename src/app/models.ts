@@ -2,7 +2,7 @@
 
 import { installedBackends } from "../backends/store.ts";
 import { readFileSync } from "node:fs";
-import { isAbsolute } from "node:path";
+import { basename, isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
 import { rememberedFacts } from "./file-facts.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile, withCompanions } from "./model-files.ts";
@@ -16,6 +16,7 @@ import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "../config/model-settings.ts"
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { durationMs } from "../core/duration.ts";
+import { ServiceError } from "../core/error.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import { knowHeaders } from "../core/gguf-file.ts";
 import { partPaths } from "../core/model-files.ts";
@@ -56,10 +57,19 @@ async function textEngine(
   return textOptions(withCompanions(model, options.settings), options, {
     modelPath,
     adapterPath: await staticAdapter(model, modelPath, options),
-    chatTemplate: template === undefined ? undefined : readFileSync(template, "utf8"),
+    chatTemplate: template === undefined ? undefined : templateText(template),
+    templateName: template === undefined ? undefined : basename(template),
     rpcEndpoints: await relays.endpoints(),
     backends: () => installedBackends(options.cacheDir),
   });
+}
+
+/** Throws ServiceError(template_failed) for a file without a template. */
+function templateText(path: string): string {
+  const text = readFileSync(path, "utf8");
+  if (text.trim() !== "") return text;
+  const message = `The chat template's file ${basename(path)} is empty. Write a template into it, or leave out chat_template.`;
+  throw new ServiceError("template_failed", message);
 }
 
 async function imageEngine(

@@ -24,6 +24,8 @@ export interface TextParts {
   readonly adapterPath: string | undefined;
   /** Text of the chat template that replaces the model's own. */
   readonly chatTemplate: string | undefined;
+  /** Name of its file, for messages. */
+  readonly templateName?: string | undefined;
   readonly rpcEndpoints: NonNullable<TextOptions["rpcEndpoints"]>;
   /** Installed back ends, asked for only if layers may be placed on an accelerator. */
   readonly backends: () => TextOptions["backends"];
@@ -33,7 +35,7 @@ export interface TextParts {
 export function textOptions(
   model: ModelSettings,
   { settings, cacheDir, verbosity }: EngineSettings,
-  { modelPath, adapterPath, chatTemplate, rpcEndpoints, backends }: TextParts,
+  { modelPath, adapterPath, chatTemplate, templateName, rpcEndpoints, backends }: TextParts,
 ): TextOptions {
   const { runtime, paged_attn: cache } = settings;
   return {
@@ -65,7 +67,7 @@ export function textOptions(
     ...microBatches(runtime),
     prefillShare: runtime.prefill_share,
     maxCalls: runtime.max_calls,
-    ...defined({ chatTemplate }),
+    ...defined({ chatTemplate, templateName }),
     contentTokens: model.content_tokens ?? [],
     thinkingDefault: model.thinking_default ?? (settings.server.compat === "clients" ? "template" : "on"),
     ...deviceOf(model, backends),

@@ -42,6 +42,7 @@ export const ERROR_TABLE = {
   queue_full: [429, "rate_limit_error"],
   too_many_connections: [503, "server_error"],
   engine_failed: [500, "server_error"],
+  template_failed: [500, "server_error"],
   upstream_failed: [503, "server_error"],
   internal_error: [500, "server_error"],
   model_unavailable: [503, "server_error"],

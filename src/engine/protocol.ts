@@ -99,6 +99,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly prefillShare?: number;
   /** Most function calls of an answer; absent: ANSWER_CALLS_MAX. */
   readonly maxCalls?: number;
+  /** Name of the file of `chatTemplate`, for messages. */
+  readonly templateName?: string;
   /** Jinja source that replaces the model's own chat template. */
   readonly chatTemplate?: string;
   /** Control tokens that message text may contain; absent: none. */
@@ -174,7 +176,7 @@ export type VoiceSource =
 /** Options of an engine process, in its first message; `kind` selects the worker. */
 export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
-type OptionalFacts = "placement" | "deviceFault" | "isBase";
+type OptionalFacts = "placement" | "deviceFault" | "isBase" | "leavesOut";
 
 /** Facts of a loaded text model. */
 export interface TextInfo extends Required<Omit<TextFacts, OptionalFacts>>, Pick<TextFacts, OptionalFacts> {

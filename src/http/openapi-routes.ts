@@ -39,6 +39,7 @@ const WITH_MODEL = [
   "model_not_found",
   "queue_full",
   "engine_failed",
+  "template_failed",
   "model_unavailable",
 ] as const;
 
