@@ -6,6 +6,7 @@ import type { Converse } from "../core/agent.ts";
 import { asServer } from "../core/caller.ts";
 import { HOSTED_TOOLS } from "../core/compat.ts";
 import { defined } from "../core/defined.ts";
+import type { LoadFailure } from "../core/model-info.ts";
 import type { State } from "../core/state.ts";
 import { VERSION } from "../core/version.ts";
 import type { Models } from "../engine/models.ts";
@@ -63,8 +64,11 @@ function httpSettings({
 /** A server that answers. */
 export interface RunningServer {
   readonly models: Models;
-  /** Resolves when the models are loaded that are wanted from the start; rejects with the reason why one can't be. */
-  readonly loaded: Promise<void>;
+  /**
+   * Resolves when the models are loaded that are wanted from the start, with those that can't be; rejects with the reason where none
+   * can.
+   */
+  readonly loaded: Promise<readonly LoadFailure[]>;
   readonly port: number;
   /** Port of the MCP endpoint, where there is one. */
   readonly mcpPort?: number;
@@ -233,9 +237,14 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     stores.close();
     images.imageFiles.close();
   };
+  const loadAll = async (): Promise<readonly LoadFailure[]> => {
+    const failures = await models.loadAll();
+    await loadAdapters(adapters, models, options);
+    return failures;
+  };
   return {
     models,
-    loaded: models.loadAll().then(() => loadAdapters(adapters, models, options)),
+    loaded: loadAll(),
     ...portsOf({ server, mcpServer, ollamaServer }),
     toolLine: core.toolLine,
     apply: live.apply,

@@ -5,6 +5,7 @@ import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { Settings } from "../config/settings.ts";
 import { inUrl } from "../core/listen-addresses.ts";
+import type { LoadFailure } from "../core/model-info.ts";
 import { MCP_VERSION, VERSION } from "../core/version.ts";
 
 /** Models that the start names; more are counted. */
@@ -21,6 +22,8 @@ export interface Surroundings {
   readonly toolLine: string | undefined;
   /** Names of the served models, the default one first. */
   readonly names: readonly string[];
+  /** Models that could not be loaded, with the reasons. */
+  readonly failures?: readonly LoadFailure[];
 }
 
 /** First line: the server listens and loads its models; requests wait for them. */
@@ -31,8 +34,9 @@ export function listeningLine({ server, models }: Settings, { port }: Pick<Surro
 /** Lines once the models are loaded: addresses, models, tools. */
 export function readyLines(
   { server, models }: Settings,
-  { port, mcpPort, ollamaPort, toolLine, names }: Surroundings,
+  { port, mcpPort, ollamaPort, toolLine, names: served, failures = [] }: Surroundings,
 ): readonly string[] {
+  const names = served.filter((name) => !failures.some(({ id }) => id === name));
   const url = address(server.host, port);
   const network = isAll(server.host) ? lanAddress() : undefined;
   const lines = [
@@ -46,6 +50,7 @@ export function readyLines(
       : [`  MCP     ${address(server.host, mcpPort)}/mcp   protocol ${MCP_VERSION}`]),
     ...(ollamaPort === undefined ? [] : [`  Ollama  ${address(server.host, ollamaPort)}`]),
     `  model   ${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX ? `, ${names.length - NAMES_MAX} more` : ""}`,
+    ...failures.map(({ id, reason }) => `  failed  ${id}: ${reason}`),
     ...(toolLine === undefined ? [] : [`  tools   ${toolLine}`]),
   ];
   const hasToy = models.some(({ model_id, kind }) => model_id === BUILTIN_MODEL_ID && kind !== "upstream");

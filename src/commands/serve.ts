@@ -8,6 +8,7 @@ import { EXIT } from "../cli/invocation.ts";
 import { modelName } from "../config/model-name.ts";
 import type { Loaded, LoadResult } from "../config/resolve.ts";
 import { TIMER_MS_MAX } from "../core/limits.ts";
+import type { LoadFailure } from "../core/model-info.ts";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { CommandHost } from "./host.ts";
@@ -33,16 +34,16 @@ export async function serve(loaded: Loaded, reread: () => LoadResult, host: Comm
   const hint = startHint(loaded.settings, options.cacheDir);
   if (hint !== undefined) complain(hint);
   const outcome = await Promise.race([stopped.then(() => "stopped" as const), loadedOrReason(server)]);
-  if (outcome !== "stopped" && outcome !== "loaded") {
-    complain(`svc: ${outcome}`);
+  if (outcome instanceof Error) {
+    complain(`svc: ${outcome.message}`);
     await server.close();
     return EXIT.failure;
   }
-  if (outcome === "loaded") {
+  if (outcome !== "stopped") {
     const configured = new Set(loaded.settings.models.map(modelName));
     const models = server.models.list().filter(({ id, kind }) => kind !== "speech" || configured.has(id));
     const names = models.map(({ id }) => id);
-    for (const line of readyLines(loaded.settings, { ...server, names })) complain(line);
+    for (const line of readyLines(loaded.settings, { ...server, names, failures: outcome })) complain(line);
     complain("Ready.");
   }
   await stopped;
@@ -51,11 +52,11 @@ export async function serve(loaded: Loaded, reread: () => LoadResult, host: Comm
   return EXIT.ok;
 }
 
-async function loadedOrReason({ loaded }: RunningServer): Promise<string> {
+/** The models that could not be loaded, or the reason why none could. */
+async function loadedOrReason({ loaded }: RunningServer): Promise<readonly LoadFailure[] | Error> {
   try {
-    await loaded;
-    return "loaded";
+    return await loaded;
   } catch (error) {
-    return reasonOf(error);
+    return new Error(reasonOf(error), { cause: error });
   }
 }

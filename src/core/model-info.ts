@@ -55,8 +55,12 @@ export interface ModelInfo {
   readonly created: number;
   readonly ownedBy: string;
   readonly status: ModelStatus;
+  /** Why loading failed; public, so without details of this machine. */
+  readonly error?: string;
   /** It is unloaded by commands only; absent: this server neither loads nor unloads it. */
   readonly isPinned?: boolean;
+  /** Parts of a conversation that its chat template leaves out; absent: none is known. */
+  readonly leavesOut?: readonly string[];
   /** Input besides text; absent until the model has been loaded once. */
   readonly modalities?: readonly Modality[];
   /** Longest sequence, prompt and answer together, tokens; absent until it has been loaded once. */
@@ -104,6 +108,12 @@ export interface ModelState {
   readonly isPinned?: boolean;
   /** Time until it is unloaded without a request, milliseconds; absent: it stays loaded. */
   readonly idleLeftMs?: number;
+}
+
+/** A model that could not be loaded, with the reason for the operator. */
+export interface LoadFailure {
+  readonly id: string;
+  readonly reason: string;
 }
 
 export interface TextAbilities {

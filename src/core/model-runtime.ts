@@ -37,6 +37,8 @@ export interface TextFacts extends Partial<ModelWeights> {
   readonly isBase?: true;
   /** Its chat template lets it think before it answers. */
   readonly thinks: boolean;
+  /** Parts of a conversation that its chat template leaves out: "text beside calls". */
+  readonly leavesOut?: readonly string[];
   /** Media that it takes. */
   readonly modalities: readonly Modality[];
 }
@@ -60,8 +62,8 @@ export interface IdleControl {
 /** Serves one model. */
 export interface ModelRuntime {
   readonly status: ModelStatus;
-  /** The last attempt to load the model failed. */
-  readonly hasFailed: boolean;
+  /** Why the last attempt to load the model failed, without details of this machine; undefined: none failed. */
+  readonly failedLoad: string | undefined;
   /** Facts of the loaded model; undefined while it is not loaded. */
   readonly info: RuntimeFacts | undefined;
   /** Facts of the model when it was last loaded. */

@@ -305,6 +305,7 @@ export class EngineClient {
         break;
       case "ready":
         this.info = this.withFault(message.info);
+        this.warnOfTemplate(message.info);
         this.host = message.host;
         this.state = "ready";
         this.restarts.loaded();
@@ -339,6 +340,11 @@ export class EngineClient {
         message.events.forEach((event, i) => this.pending.deliver(itemAt(message.runs, i), event));
         break;
     }
+  }
+
+  private warnOfTemplate(info: EngineInfo): void {
+    const parts = info.kind === "text" ? (info.leavesOut ?? []) : [];
+    if (parts.length > 0) this.deps.log(`warning: the chat template leaves out: ${parts.join("; ")}`);
   }
 
   private withFault(info: EngineInfo): EngineInfo {

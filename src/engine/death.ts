@@ -33,10 +33,13 @@ export const STOPPED: ErrorData = {
   message: "The server was stopped before this request was finished.",
 };
 
-/** A load that has failed. The reason is for the operator's log only: it may name files of the server. */
-export function failed(): ServiceError {
+/** A load that has failed. The reason is for the operator's log only, since it may name files of the server, but for that of a template. */
+export function failed(reason: unknown): ServiceError {
+  const retryAfterSecs = FAILED_LOAD_MS / 1000;
+  if (reason instanceof ServiceError && reason.code === "template_failed")
+    return new ServiceError("template_failed", reason.message, { retryAfterSecs });
   const message = "The model could not be loaded. The server's log says why; it is tried again.";
-  return new ServiceError("model_unavailable", message, { retryAfterSecs: FAILED_LOAD_MS / 1000 });
+  return new ServiceError("model_unavailable", message, { retryAfterSecs });
 }
 
 export type Failed = Extract<EngineEvent, { type: "error" }>;

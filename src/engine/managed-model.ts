@@ -48,7 +48,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   private readonly reports = new LoadReports();
   private taken = nothing(); // when it was loaded last
   private readonly share: FairShare; // places of waiting requests
-  private failure: { readonly at: number } | undefined; // of the last load
+  private failure: { readonly at: number; readonly error: ServiceError } | undefined; // of the last load
   readonly idle: IdleTimer;
   isPinned: boolean;
 
@@ -75,9 +75,9 @@ export class ManagedModel implements Holder, ModelRuntime {
     }
   }
 
-  /** Whether its last load has failed. */
-  get hasFailed(): boolean {
-    return this.failure !== undefined;
+  /** Why its last load has failed, for clients; undefined: it has not. */
+  get failedLoad(): string | undefined {
+    return this.failure?.error.message;
   }
 
   /** Facts of the loaded model; undefined while it is not loaded. */
@@ -294,7 +294,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (this.state.type === "stopped") {
       waiter.loaded.reject(ServiceError.fromData(STOPPED));
     } else if (this.failure !== undefined && performance.now() - this.failure.at < FAILED_LOAD_MS) {
-      waiter.loaded.reject(failed());
+      waiter.loaded.reject(this.failure.error);
     } else {
       this.waiters.add(waiter);
       if (this.state.type === "unloaded") this.startLoading();
@@ -372,11 +372,12 @@ export class ManagedModel implements Holder, ModelRuntime {
       this.waiters.dismissPreloads(reason); // the others came since, and may have models unloaded
       return;
     }
-    this.failure = { at: performance.now() };
+    const error = failed(reason);
+    this.failure = { at: performance.now(), error };
     const waiters = this.waiters.takeAll();
     const hasCommand = waiters.some(({ isCommand }) => isCommand);
     if (!hasCommand) this.deps.log(`could not be loaded: ${reasonOf(reason)}`);
-    for (const { isCommand, loaded } of waiters) loaded.reject(isCommand ? reason : failed());
+    for (const { isCommand, loaded } of waiters) loaded.reject(isCommand ? reason : error);
   }
 
   private startUnloading(engine: EngineClient): Promise<void> {

@@ -8,6 +8,7 @@ import {
   type Ability,
   defaultModel,
   KIND_OF,
+  type LoadFailure,
   type ModelControl,
   type ModelFileFacts,
   type ModelInfo,
@@ -31,6 +32,7 @@ import type {
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { ModelFacts, ModelTarget } from "../core/target.ts";
 import { mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
+import { failed } from "./death.ts";
 import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
 import { NoRoom, type Places } from "./places.ts";
 
@@ -75,20 +77,35 @@ export interface ModelsOptions {
 
 /** The name of the default model. */
 const DEFAULT_NAME = "default";
-const NOT_LOADED = "The model could not be loaded. The server's log says why.";
 
 /** Facts of a loaded text model on its card. */
 function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
   if (info?.kind !== "text") return {};
-  const { modalities, contextTokens, generates, embeds, ranks, fillsGaps, thinks, isBase } = info;
+  const {
+    modalities,
+    contextTokens,
+    generates,
+    embeds,
+    ranks,
+    fillsGaps,
+    thinks,
+    isBase,
+    leavesOut = [],
+  } = info;
   const { architecture, description, sizeBytes } = info;
   const isDescribed = architecture !== undefined && description !== undefined && sizeBytes !== undefined;
   return {
     modalities,
+    ...(leavesOut.length === 0 ? {} : { leavesOut }),
     ...defined({ contextTokens }),
     abilities: { generates, embeds, ranks, fillsGaps, thinks, ...defined({ isBase }) },
     ...(isDescribed ? { weights: { architecture, description, sizeBytes } } : {}),
   };
+}
+
+/** Why a model that is not loaded could not be. */
+function failureOf({ status, failedLoad }: ModelRuntime): { readonly error?: string } {
+  return failedLoad !== undefined && status === "unloaded" ? { error: failedLoad } : {};
 }
 
 /** Whether a model is pinned, where this server loads it. */
@@ -153,6 +170,7 @@ export class Models implements ModelControl {
       created: this.created,
       ownedBy: "svc",
       status: model.status,
+      ...failureOf(model),
       ...pinOf(model),
       ...textFacts(model.known),
       ...placeOf(model.info),
@@ -274,7 +292,7 @@ export class Models implements ModelControl {
       id,
       status,
       ...pinOf(model),
-      ...(model.hasFailed && status === "unloaded" ? { error: NOT_LOADED } : {}),
+      ...failureOf(model),
       ...defined({ idleLeftMs }),
     };
   }
@@ -310,7 +328,7 @@ export class Models implements ModelControl {
     } catch (error) {
       if (error instanceof ServiceError && error.code === "shutting_down") throw error;
       this.options.log(`${id}: could not be loaded: ${reasonOf(error)}`);
-      throw new ServiceError("model_unavailable", NOT_LOADED, { retryAfterSecs: 5, cause: error });
+      throw failed(error);
     }
     return this.status(name);
   }
@@ -321,22 +339,33 @@ export class Models implements ModelControl {
   }
 
   /**
-   * Loads the models that fit, pinned ones and then the default one first; the others are loaded by their first request. Throws
-   * the reason of the first failure.
+   * Loads the models that fit, pinned ones and then the default one first; the others are loaded by their first request. Those that
+   * cannot be loaded are logged and returned; throws the first one's reason when none can.
    */
-  async loadAll(): Promise<void> {
+  async loadAll(): Promise<readonly LoadFailure[]> {
     const eager = this.models.filter(({ isLazy = false }) => !isLazy);
     const pinned = eager.filter(({ model }) => model.isPinned);
     const wanted = [...pinned, ...eager.filter((model) => !pinned.includes(model))];
-    await Promise.all(wanted.slice(0, this.options.places.max).map((model) => this.preload(model)));
+    const first = wanted.slice(0, this.options.places.max);
+    const failures = (await Promise.all(first.map((model) => this.preload(model)))).flatMap(
+      (one) => one ?? [],
+    );
+    const [failure] = failures;
+    if (failure !== undefined && failures.length === this.models.length)
+      throw new Error(`${failure.id}: ${failure.reason}`);
+    for (const { id, reason } of failures) this.options.log(`${id}: could not be loaded: ${reason}`);
+    return failures;
   }
 
-  private async preload({ id, model }: ServedModel): Promise<void> {
+  private async preload({ id, model }: ServedModel): Promise<LoadFailure | undefined> {
     try {
       await model.load({ isPreload: true });
+      return undefined;
     } catch (error) {
-      if (!(error instanceof NoRoom)) throw error;
+      if (error instanceof ServiceError && error.code === "shutting_down") throw error;
+      if (!(error instanceof NoRoom)) return { id, reason: reasonOf(error) };
       this.options.log(`${id}: not loaded yet: the other models take the memory`);
+      return undefined;
     }
   }
 

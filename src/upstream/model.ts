@@ -52,7 +52,7 @@ const NO_FIELDS: ReadonlyMap<Field, string> = new Map();
 export class UpstreamModel implements ModelRuntime {
   readonly host = undefined;
   readonly idle = NEVER_IDLE;
-  readonly hasFailed = false;
+  readonly failedLoad = undefined;
   readonly pool: Pool;
   private readonly options: UpstreamModelOptions;
   private started: Promise<void> | undefined;

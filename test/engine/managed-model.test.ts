@@ -126,13 +126,13 @@ describe("a failure to load", () => {
     expect(event).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
     expect(JSON.stringify(event)).not.toContain("secret");
     expect(log).toEqual(["loading it for a request", "could not be loaded: bad file /secret/model.gguf"]);
-    expect([model.status, model.hasFailed, engines.alive()]).toEqual(["unloaded", true, 0]);
+    expect([model.status, model.failedLoad !== undefined, engines.alive()]).toEqual(["unloaded", true, 0]);
     expect(await ask(model)).toMatchObject({ type: "error" }); // not again at once
     expect(engines.started).toHaveLength(1);
     const command = model.load(); // but a command is one
     (await process(engines, 2)).becomeReady();
     await command;
-    expect([model.status, model.hasFailed]).toEqual(["loaded", false]);
+    expect([model.status, model.failedLoad !== undefined]).toEqual(["loaded", false]);
   });
 
   test.each<[string, Partial<ManagedModelDeps>]>([
@@ -274,7 +274,7 @@ describe("unloading", () => {
     abort.abort();
     await asked;
     await model.unload();
-    expect([aborted.length, engines.started.length, model.status, model.hasFailed]).toEqual([
+    expect([aborted.length, engines.started.length, model.status, model.failedLoad !== undefined]).toEqual([
       1,
       0,
       "unloaded",
@@ -565,7 +565,7 @@ describe("models by name", () => {
     models.pin("a", false);
     expect(await models.unload("a")).toEqual({ id: "a", status: "unloaded", isPinned });
     const message = await failure(models.reload("default"));
-    expect(message).toBe("The model could not be loaded. The server's log says why.");
+    expect(message).toBe("The model could not be loaded. The server's log says why; it is tried again.");
     expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message, isPinned });
     expect(log).toEqual(["b: could not be loaded: /secret is gone"]);
     expect(await failure(models.unload("zzz"))).toContain('No model is named "zzz"');

@@ -89,6 +89,12 @@ const ModelObject = Type.Object(
     owned_by: Type.String(),
     kind: ModelKind,
     status: ModelStatus,
+    error: Type.Optional(Type.String({ description: "Why it could not be loaded." })),
+    template_leaves_out: Type.Optional(
+      Type.Array(Type.String(), {
+        description: "Parts of a conversation that its chat template does not show: `text beside calls`.",
+      }),
+    ),
     pinned: pinned(),
     modalities: Type.Optional(
       Type.Array(Type.Union([Type.Literal("image"), Type.Literal("audio")]), {
@@ -403,7 +409,7 @@ function memoryCard({ memory }: ModelInfo): Partial<ModelObject> {
 
 function modelCard(model: ModelInfo): ModelObject {
   const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
-  const { contextTokens, abilities, placement, isPinned } = model;
+  const { contextTokens, abilities, placement, isPinned, error, leavesOut } = model;
   return {
     id,
     object: "model",
@@ -411,6 +417,8 @@ function modelCard(model: ModelInfo): ModelObject {
     owned_by: ownedBy,
     kind,
     status,
+    ...defined({ error }),
+    ...(leavesOut === undefined ? {} : { template_leaves_out: [...leavesOut] }),
     ...defined({ pinned: isPinned }),
     ...(modalities === undefined ? {} : { modalities: [...modalities] }),
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
