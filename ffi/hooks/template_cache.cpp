@@ -85,6 +85,10 @@ std::shared_ptr<const autoparser::autoparser> svc::analysis_of(const common_chat
     const auto found = formats.find(key);
     if (found != formats.end()) return found->second;
     auto fresh = std::make_shared<autoparser::autoparser>();
+    const svc::renderings * const asked = svc::current_renderings();
+    svc::renderings own;  // the trials have other tools, and lack things that a template may read
+    if (asked != nullptr) own.manner.forms = asked->manner.forms;
+    own.manner.forgiving = true;
     try {
         fresh->analyze_template(tmpl);
     } catch (const std::exception &) {  // its answers are text, and calls have svc's own format

@@ -144,11 +144,12 @@ size_t systems_before(const chat_messages & messages) {
     return std::find_if_not(messages.begin(), messages.end(), is_system) - messages.begin();
 }
 
-chat_messages roles_in_turns(const chat_messages & messages) {
+// Text goes into the message of calls behind it only where it is shown there.
+chat_messages roles_in_turns(const chat_messages & messages, bool shows_call_text) {
     chat_messages out;
     for (const auto & message : messages) {
         const bool joins = !out.empty() && out.back().role == message.role && message.role != "tool" &&
-            out.back().tool_calls.empty();
+            out.back().tool_calls.empty() && (shows_call_text || message.tool_calls.empty());
         if (!joins) {
             out.push_back(message);
             continue;
@@ -270,7 +271,9 @@ chat_messages history::shown(chat_messages messages, bool tools) {
     if (systems < messages.size() && messages[systems].role == "assistant" && !can(ability::assistant_first, tools)) {
         messages.insert(messages.begin() + systems, message("user", ""));
     }
-    if (repeats_roles(messages) && !can(ability::repeated_roles, tools)) messages = roles_in_turns(messages);
+    if (repeats_roles(messages) && !can(ability::repeated_roles, tools)) {
+        messages = roles_in_turns(messages, !announces || can(ability::call_text, tools));
+    }
     return messages;
 }
 

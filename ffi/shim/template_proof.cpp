@@ -92,7 +92,6 @@ svc::template_proof svc::proven(const trial_renderer & render) {
     const prover tries(render);
     template_proof best{{}, tries.lost({}), ""};
     for (const bool forgiving : {false, true}) {
-        if (forgiving && (best.lost.empty() || tries.fault(best.manner).empty())) break;  // it can be rendered as it is meant
         const std::optional<content_forms> all[] = {std::nullopt, content_forms{false, false}, content_forms{true, true}, content_forms{true, false}, content_forms{false, true}};
         for (const auto & forms : all) {
             if (best.lost.empty()) break;

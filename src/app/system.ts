@@ -103,11 +103,13 @@ function modelFacts(
   return settings.models.map((model) => {
     const id = modelName(model);
     const hasTemplate = templateFile(model, settings) !== undefined;
-    const isLoaded = served.some((one) => one.id === id && one.status === "loaded");
+    const card = served.find((one) => one.id === id);
+    const isLoaded = card?.status === "loaded";
+    const known = defined({ failure: card?.error, leavesOut: card?.leavesOut });
     const source = sourceOf(model, log);
-    if (source.type !== "file") return { id, source, isLoaded };
+    if (source.type !== "file") return { id, source, isLoaded, ...known };
     const memoryBytes = memoryOf(model, { settings, cacheDir });
-    return { id, source: { ...source, hasTemplate, ...defined({ memoryBytes }) }, isLoaded };
+    return { id, source: { ...source, hasTemplate, ...defined({ memoryBytes }) }, isLoaded, ...known };
   });
 }
 

@@ -49,6 +49,10 @@ export interface ModelFacts {
         readonly memoryBytes?: number;
       };
   readonly isLoaded: boolean;
+  /** Why the server that asks could not load it. */
+  readonly failure?: string;
+  /** Parts of a conversation that its chat template leaves out; absent: none is known. */
+  readonly leavesOut?: readonly string[];
 }
 
 /** Answer of an upstream server. */
@@ -225,8 +229,16 @@ function upstreamChecks(id: string, found: readonly UpstreamFinding[]): readonly
   });
 }
 
-export function modelCheck({ id, source, isLoaded }: ModelFacts, memory: Memory): DoctorCheck {
+export function modelCheck(model: ModelFacts, memory: Memory): DoctorCheck {
+  const { id, source, isLoaded, failure, leavesOut } = model;
   const name = `model ${id}`;
+  if (failure !== undefined) return fail(name, failure, "See the server's log, then reload the model.");
+  if (leavesOut !== undefined)
+    return warn(
+      name,
+      `its chat template leaves out: ${leavesOut.join("; ")}`,
+      "Set chat_template to a file that shows the whole conversation.",
+    );
   if (source.type === "upstream") return pass(name, "runs on upstream servers");
   if (source.type === "built-in") return pass(name, "built in");
   if (source.type === "voice") return pass(name, "its files exist; its library checks them at load");

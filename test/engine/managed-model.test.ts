@@ -556,6 +556,20 @@ describe("models by name", () => {
     expect(() => models.resolve("c")).toThrow('No model is named "c". Served models: b, a.');
   });
 
+  test("a model that cannot be loaded does not stop the start of the others; alone it does", async () => {
+    const { models, log } = two();
+    expect(await models.loadAll()).toEqual([{ id: "b", reason: "/secret is gone" }]);
+    expect(log).toEqual(["b: could not be loaded: /secret is gone"]);
+    const cards = models.list().map(({ id, status, error }) => [id, status, error?.includes("secret")]);
+    expect(cards).toEqual([
+      ["b", "unloaded", false],
+      ["a", "loaded", undefined],
+    ]);
+    const { model } = setup({ prepare: () => Promise.reject(new Error("it is gone")) });
+    const alone = new Models([{ id: "c", kind: "text", model }], { places: new Places(), log: () => {} });
+    expect(await failure(alone.loadAll())).toBe("c: it is gone");
+  });
+
   test("commands answer with the status; the reason of a failure is in the log only", async () => {
     const { models, log } = two();
     const isPinned = false;

@@ -37,6 +37,7 @@ const ONE_CALL = says("assistant", "", { toolCalls: [call("call00001", "Ravenna"
 const TWO_CALLS = says("assistant", "", {
   toolCalls: [call("call00001", "Ravenna"), call("call00002", "Coimbra")],
 });
+const ANNOUNCED = says("assistant", "Let me look it up.", { toolCalls: [call("call00001", "Ravenna")] });
 const RESULT = result("call00001", '{"sky": "overcast"}');
 const OTHER_RESULT = result("call00002", "sunshine");
 
@@ -103,6 +104,18 @@ export const HARD_CASES: readonly TemplateCase[] = [
     messages: [USER, { ...ONE_CALL, reasoning: "Pondering." }, RESULT],
     tools: [WEATHER],
     words: ["Ravenna", "overcast"],
+  },
+  {
+    name: "text beside a call",
+    messages: [USER, ANNOUNCED, RESULT],
+    tools: [WEATHER],
+    words: ["outside?", "Let me look it up.", "Ravenna", "overcast"],
+  },
+  {
+    name: "text beside a call of an earlier turn",
+    messages: [ORDER, USER, ANNOUNCED, RESULT, ANSWER, NEXT],
+    tools: [WEATHER],
+    words: ["Be terse.", "Let me look it up.", "Ravenna", "overcast", "Grey skies.", "And tomorrow?"],
   },
   { name: "two questions in a row", messages: [USER, NEXT], words: ["outside?", "And tomorrow?"] },
   {

@@ -192,6 +192,15 @@ describe("models", () => {
 
   test("models without a file on this machine", () => {
     expect(modelCheck({ id: "m", source: { type: "hub" }, isLoaded: false }, MEMORY).status).toBe("pass");
+    const known = { id: "m", source: { type: "hub" }, isLoaded: false } as const;
+    expect(modelCheck({ ...known, failure: "its template failed" }, MEMORY)).toMatchObject({
+      status: "fail",
+      detail: "its template failed",
+    });
+    expect(modelCheck({ ...known, leavesOut: ["results of calls"] }, MEMORY)).toMatchObject({
+      status: "warn",
+      detail: "its chat template leaves out: results of calls",
+    });
     expect(modelCheck({ id: "m", source: { type: "built-in" }, isLoaded: false }, MEMORY).status).toBe(
       "pass",
     );

@@ -90,6 +90,11 @@ export const COLUMNS: readonly Column[] = [
     ["parallel results", "results in another order"],
     "Two calls in one message, and their results.",
   ),
+  historyColumn(
+    "Text beside calls",
+    ["text beside a call", "text beside a call of an earlier turn"],
+    "Text in the message of a call.",
+  ),
   historyColumn("Reasoning", ["reasoning history"], "An earlier answer with reasoning and text."),
   historyColumn(
     "Roles in a row",

@@ -21,12 +21,20 @@ export function isBeyondRenderer(refusal: string): boolean {
 
 const RESPONSES_IN_TURN = "llama.cpp writes results into the turn of the call, as the family's guide has it";
 
+const ESCAPES = "text that is marked as safe escapes what is added to it, in Python too";
+
 /** Differences by template and case. Those of conversations that are normalized are not listed. */
 export const EXPLAINED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "google-gemma-4-31B-it-interleaved": {
     "tool result": RESPONSES_IN_TURN,
     "after a tool result": RESPONSES_IN_TURN,
     "parallel results": RESPONSES_IN_TURN,
+  },
+  "meetkai-functionary-medium-v3.1": {
+    tools: ESCAPES,
+    "tool result": ESCAPES,
+    "after a tool result": ESCAPES,
+    "parallel results": ESCAPES,
   },
   "mistralai-Ministral-3-14B-Reasoning-2512": {
     "reasoning history":
