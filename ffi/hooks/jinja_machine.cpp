@@ -156,7 +156,7 @@ value slice_of(machine & m, const value & of, const value & start, const value &
     if (type == kind::undefined) throw template_fault(undefined_text(of));
     const bool sequence = type == kind::list || type == kind::tuple;
     if (!sequence && type != kind::string) return undefined_of("'" + type_of(of) + "' object is not subscriptable by a slice");
-    if (m.observes()) m.used(of, "array_access");
+    if (m.observes()) m.used(of, sequence ? "array_access" : nullptr);
     const int64_t by = step == nullptr || kind_of(step) == kind::none ? 1 : whole(step, "slice step");
     if (by == 0) throw template_fault("slice step cannot be zero");
     const int64_t size = sequence ? (int64_t) of->val_arr.size() : (int64_t) count_letters(of->val_str);
@@ -221,6 +221,7 @@ int64_t length_of(machine & m, const value & of) {
 }
 
 value called(machine & m, const value & callee, call_values & args) {
+    if (is_undefined(callee) && m.forgives()) return callee;
     if (is_undefined(callee)) throw template_fault(undefined_text(callee));
     thing_t * const thing = thing_of(callee);
     if (thing == nullptr || !thing->callable()) throw template_fault("'" + type_of(callee) + "' object is not callable");

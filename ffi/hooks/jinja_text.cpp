@@ -234,6 +234,7 @@ text stripped(const text & of, bool left, bool right, const std::string * chars)
 }
 
 text replaced(const text & of, const std::string & old, const text & with, int64_t count) {
+    if (old == with.str()) return of;  // what the request said stays its
     const std::string bytes = of.str();
     text_writer out;
     size_t from = 0;

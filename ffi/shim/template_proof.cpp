@@ -75,10 +75,11 @@ class prover {
         return out;
     }
 
-    // Why neither a question nor one with a system message can be rendered.
+    // Why neither a question nor one with a system message can be rendered, unless the template refuses them in its own words.
     std::string fault(const svc::template_manner & manner) const {
         const svc::trial first = render(all[0].messages, false, manner);
-        return first.prompt || render(all[1].messages, false, manner).prompt ? "" : first.reason;
+        const bool can = first.prompt || render(all[1].messages, false, manner).prompt;
+        return can || first.reason.find("Template fault: ") == std::string::npos ? "" : first.reason;
     }
 
   private:
@@ -91,15 +92,18 @@ class prover {
 svc::template_proof svc::proven(const trial_renderer & render) {
     const prover tries(render);
     template_proof best{{}, tries.lost({}), ""};
+    if (best.lost.empty()) return best;
+    best.fault = tries.fault(best.manner);
     for (const bool forgiving : {false, true}) {
         const std::optional<content_forms> all[] = {std::nullopt, content_forms{false, false}, content_forms{true, true}, content_forms{true, false}, content_forms{false, true}};
         for (const auto & forms : all) {
-            if (best.lost.empty()) break;
             const template_manner manner{forms, forgiving};
             std::vector<std::string> lost = tries.lost(manner);
-            if (lost.size() < best.lost.size()) best = {manner, std::move(lost), ""};
+            std::string fault = lost.empty() ? "" : tries.fault(manner);
+            const bool better = fault.empty() != best.fault.empty() ? fault.empty() : lost.size() < best.lost.size();
+            if (better) best = {manner, std::move(lost), std::move(fault)};
+            if (best.lost.empty()) return best;
         }
     }
-    if (!best.lost.empty()) best.fault = tries.fault(best.manner);
     return best;
 }
