@@ -98,7 +98,7 @@ test("models and the server", async () => {
   expect((await client.list()).models.map(({ model: id }) => id)).toEqual(["tiny"]);
   expect((await client.ps()).models.map(({ model: id }) => id)).toEqual(["tiny"]);
   expect((await client.show({ model })).details.format).toBe("gguf");
-  expect((await client.version()).version).toBe("0.9.4");
+  expect((await client.version()).version).toBe("0.13.5");
 });
 
 test("errors have their status and text", async () => {

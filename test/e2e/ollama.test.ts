@@ -47,7 +47,7 @@ describe("the built-in model", () => {
     expect(card).toMatchObject({ name: "svc-tiny", details: { family: "llama", format: "gguf" } });
     expect(card?.size).toBeGreaterThan(1_000_000);
     const shown = await client.show({ model });
-    expect(shown.capabilities).toEqual(expect.arrayContaining(["completion", "tools", "embedding"]));
+    expect(shown.capabilities).toEqual(expect.arrayContaining(["completion", "tools", "thinking"]));
     const { embeddings } = await client.embed({ model, input: ["a", "b"], dimensions: 8 });
     expect(embeddings.map((vector) => [vector.length, Math.hypot(...vector).toFixed(4)])).toEqual([
       [8, "1.0000"],
