@@ -89,15 +89,18 @@ export interface PlanSource {
   readonly plans: Recent<AnswerPlan>;
 }
 
-/** The planner of a prompt without tools: a schema applies where content begins, which may be after markup. */
-export function contentPlanner(info: RenderInfo, source: PlanSource): AnswerPlanner {
+/**
+ * The planner of a prompt without tools: a schema applies where content begins, which may be after markup. `framed`: the answer is
+ * messages with headers (gpt-oss), of which a wrong one would make all that follows text.
+ */
+export function contentPlanner(info: RenderInfo, source: PlanSource, framed: boolean): AnswerPlanner {
   const { parser, generation_prompt: prefix } = info;
   return (content) => {
-    if (content === undefined || parser === 0) return undefined;
+    if (parser === 0 || (content === undefined && !framed)) return undefined;
     const peg = source.peg();
-    if (!framesContent(readPeg(peg), prefix)) return undefined;
+    if (content !== undefined && !framesContent(readPeg(peg), prefix)) return undefined;
     const rules = { tools: [], required: false, single: false, reasons: reasonsFirst(info) };
-    const held = { ...rules, content: contentSource(content) };
+    const held = content === undefined ? rules : { ...rules, content: contentSource(content) };
     return planned("start", answerGrammar({ peg, prefix, markup: source.markup() }, held));
   };
 }

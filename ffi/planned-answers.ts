@@ -95,7 +95,8 @@ export class PlannedAnswers {
       plans: this.plans,
       expected,
     };
-    return info.calls ? answerPlanner(prompt, info, toolMarkers, source) : contentPlanner(info, source);
+    if (info.calls) return answerPlanner(prompt, info, toolMarkers, source);
+    return contentPlanner(info, source, this.callStarts(handle, prompt, info, toolMarkers)?.framed === true);
   }
 
   /** The grammar of calls for the parser that a prompt is expected to have; undefined if that is not known yet, or not needed. */

@@ -20,6 +20,7 @@ import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EvictionReason } from "../core/telemetry.ts";
 import type { EngineClient } from "./client.ts";
+import { LoadedFiles } from "./loaded-files.ts";
 import { EngineLeases } from "./engine-leases.ts";
 import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
@@ -47,6 +48,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   private readonly waiters = new Waiters();
   private readonly reports = new LoadReports();
   private taken = nothing(); // when it was loaded last
+  private readonly files = new LoadedFiles();
   private readonly share: FairShare; // places of waiting requests
   private failure: { readonly at: number; readonly error: ServiceError } | undefined; // of the last load
   readonly idle: IdleTimer;
@@ -73,6 +75,13 @@ export class ManagedModel implements Holder, ModelRuntime {
       case "stopped":
         return "unloaded";
     }
+  }
+
+  /** The error of a load that failed a moment ago, with the file as it is now. */
+  private get justFailed(): ServiceError | undefined {
+    const { failure } = this;
+    const isNew = failure !== undefined && performance.now() - failure.at < FAILED_LOAD_MS;
+    return isNew && !this.files.areOverwritten ? failure.error : undefined;
   }
 
   /** Why its last load has failed, for clients; undefined: it has not. */
@@ -204,7 +213,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   async replace(): Promise<void> {
     const { state } = this;
     if (state.type !== "loaded") return;
-    const options = await this.deps.prepare(new AbortController().signal);
+    const options = this.files.note(await this.deps.prepare(new AbortController().signal));
     this.deps.checkMemory(options);
     const next = this.deps.startEngine(options, () => {});
     this.leases.add(next); // until it takes over, it stops with the server
@@ -277,6 +286,10 @@ export class ManagedModel implements Holder, ModelRuntime {
   /** Leases the engine; `release` ends the lease. */
   private async acquire(signal: AbortSignal): Promise<EngineClient> {
     signal.throwIfAborted();
+    if (this.state.type === "loaded" && this.files.areOverwritten) {
+      this.deps.log("its file was written over; loading it again");
+      void this.startUnloading(this.state.engine);
+    }
     if (this.state.type === "loaded") return this.lease(this.state.engine);
     const client = currentCaller()?.client ?? "";
     this.share.mustTake(client, "this model to be loaded");
@@ -293,8 +306,8 @@ export class ManagedModel implements Holder, ModelRuntime {
     const waiter: Waiter = { isPreload: false, ...kind, loaded: Promise.withResolvers() };
     if (this.state.type === "stopped") {
       waiter.loaded.reject(ServiceError.fromData(STOPPED));
-    } else if (this.failure !== undefined && performance.now() - this.failure.at < FAILED_LOAD_MS) {
-      waiter.loaded.reject(this.failure.error);
+    } else if (this.justFailed !== undefined) {
+      waiter.loaded.reject(this.justFailed);
     } else {
       this.waiters.add(waiter);
       if (this.state.type === "unloaded") this.startLoading();
@@ -329,7 +342,7 @@ export class ManagedModel implements Holder, ModelRuntime {
     this.failure = undefined;
     try {
       this.isPreparing = true;
-      const options = await prepare(signal).finally(() => (this.isPreparing = false));
+      const options = this.files.note(await prepare(signal).finally(() => (this.isPreparing = false)));
       const claimOf = claimsOf(options);
       const mayEvict = (): boolean => this.isPinned || !this.waiters.arePreloads;
       const freeBytes = await places.take(

@@ -1,6 +1,8 @@
 // A model's life: what happens to requests while it comes and goes.
 
 import { describe, expect, jest, spyOn, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { ServiceError } from "../../src/core/error.ts";
 import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/engine/limits.ts";
 import type { ModelKind } from "../../src/core/model-info.ts";
@@ -15,6 +17,7 @@ import type { TextOptions } from "../../src/engine/protocol.ts";
 import { failure } from "../helpers/failure.ts";
 import { type FakeEngines, fakeEngines } from "../helpers/fake-engine.ts";
 import { TEXT_OPTIONS } from "../helpers/text-options.ts";
+import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
 
 const OPTIONS: TextOptions = { ...TEXT_OPTIONS, batch: 32, ubatch: 32 };
@@ -88,6 +91,31 @@ describe("loading", () => {
     const answers = await Promise.all([model.load(), ...Array.from({ length: 20 }, () => ask(model))]);
     expect(answers).toHaveLength(21);
     expect(engines.started).toHaveLength(1);
+  });
+
+  test("happens again when the file was written over, and at once when that mends a failed load", async () => {
+    const modelPath = join(tempDir(), "model.gguf");
+    writeFileSync(modelPath, "one");
+    const { model, engines } = setup({ prepare: async () => ({ ...OPTIONS, modelPath }) });
+    const first = ask(model);
+    const engine = await process(engines);
+    engine.becomeReady();
+    await until("the run arrives", () => engine.runs.length === 1);
+    engine.finish(engine.runs[0] ?? 0);
+    expect(await first).toMatchObject({ type: "finish" });
+
+    writeFileSync(modelPath, "no model");
+    const second = ask(model);
+    (await process(engines, 2)).failToLoad("it is no model");
+    expect(await second).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
+
+    writeFileSync(modelPath, "a good one");
+    const third = ask(model);
+    const mended = await process(engines, 3);
+    mended.becomeReady();
+    await until("the run arrives", () => mended.runs.length === 1);
+    mended.finish(mended.runs[0] ?? 0);
+    expect(await third).toMatchObject({ type: "finish" });
   });
 
   test("a full queue rejects further requests", async () => {

@@ -17,7 +17,7 @@ import { compile, grammarEngine } from "../helpers/grammar.ts";
 import { comparable, type ParsedAnswer, parseInPieces } from "../helpers/parse-output.ts";
 import { inPieces, type ScriptedAnswer, scriptedAnswer } from "../helpers/scripted-answer.ts";
 import { chatTemplates } from "../helpers/templates.ts";
-import type { Turn } from "../helpers/written.ts";
+import { gptOss, type Turn } from "../helpers/written.ts";
 
 const templates = chatTemplates();
 
@@ -242,7 +242,7 @@ function describeFamily(family: Family): void {
         { enabled: true, effort: "low" } as const,
         { enabled: true, effort: "high" } as const,
       ].map((thinking) => render(template, { thinking }));
-      expect(on?.text !== off?.text).toBe(family.switches);
+      expect(on?.text !== off?.text).toBe(family.switches || family.effort); // without a switch, off is the lowest effort
       expect(low?.text !== high?.text).toBe(family.effort);
       if (family.switches) expect(off?.format.startsInReasoning).toBe(false);
       if (on?.format.startsInReasoning === true) expect(family.reasons).toBe(true);
@@ -378,6 +378,17 @@ if (templates.type === "missing") {
     expectNothingLost(turn, raw, parseAll({ lateIds: false }, prompt, raw));
     const required = render(name, { tools: TOOLS, toolChoice: { type: "required" } });
     expect(grammarTakes(required, "")).toBe(true);
+  });
+
+  test("gpt-oss: headers of messages are held to their form without tools, too", () => {
+    const prompt = render("openai-gpt-oss-120b");
+    const marks = ["<|channel|>", "<|message|>", "<|end|>", "<|start|>"];
+    const scripted = (raw: string): ScriptedAnswer =>
+      scriptedAnswer(prompt, grammars, inPieces(raw, marks, "words"));
+    const raw = gptOss({ reasoning: "Hm.", text: "Hello." }, false);
+    expect(scripted(raw)).toMatchObject({ reasoning: "Hm.", text: "Hello.", forced: undefined });
+    expect(scripted("<|channel|>?? commentary 2?<|message|>Hello.").forced).toBe("??");
+    expect(render("Qwen-Qwen3-0.6B").plan()).toBeUndefined();
   });
 
   test("the error of a rejected conversation quotes the template", () => {

@@ -169,7 +169,7 @@ export const FAMILIES: readonly Family[] = [
     SWITCHES,
   ),
   family("Cohere 2 MoE", "Cohere2MoE", cohere("<|START_TEXT|>", "<|END_TEXT|>"), {
-    ...THINKS,
+    ...SWITCHES,
   }),
   family("Phi 3.5", "microsoft-Phi-3.5-mini-instruct", tagged(undefined, hermes)),
   family("MiniMax M1", "MiniMax-M1", tagged(undefined, minimaxM1), {

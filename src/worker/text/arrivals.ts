@@ -194,6 +194,12 @@ function plannedContent({ countOnly, constraint }: RunRequest): PlannedContent |
   return { content: constraint?.type === "json_schema" ? constraint : undefined };
 }
 
+/** Whether a grammar of the request's own holds for the whole answer. */
+function hasOther({ constraint, prompt }: RunRequest): boolean {
+  const offersTools = prompt.type === "chat" && prompt.tools.length > 0;
+  return constraint !== undefined && constraint.type !== "json_schema" && !offersTools;
+}
+
 /** Starts to compile the grammar of a rendered prompt's answer. */
 function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () => ConstraintBackend): void {
   const { request } = incoming;
@@ -201,7 +207,7 @@ function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () 
   if (planned === undefined) return;
   const { content } = planned;
   const { constraintParam } = request;
-  const plan = prompt.plan(content);
+  const plan = hasOther(request) ? undefined : prompt.plan(content);
   if (plan !== undefined) {
     const pending = constraints().compile(plan.constraint, content === undefined ? "tools" : constraintParam);
     const isLate = plan.certain && plan.from !== "start" && request.choices === 1;
