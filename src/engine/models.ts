@@ -351,7 +351,7 @@ export class Models implements ModelControl {
       (one) => one ?? [],
     );
     const [failure] = failures;
-    if (failure !== undefined && failures.length === this.models.length)
+    if (failure !== undefined && failures.length === eager.length)
       throw new Error(`${failure.id}: ${failure.reason}`);
     for (const { id, reason } of failures) this.options.log(`${id}: could not be loaded: ${reason}`);
     return failures;

@@ -594,7 +594,9 @@ describe("models by name", () => {
       ["a", "loaded", undefined],
     ]);
     const { model } = setup({ prepare: () => Promise.reject(new Error("it is gone")) });
-    const alone = new Models([{ id: "c", kind: "text", model }], { places: new Places(), log: () => {} });
+    const voice = { id: "v", kind: "speech", model: setup().model, isLazy: true } as const;
+    const served = [{ id: "c", kind: "text", model } as const, voice];
+    const alone = new Models(served, { places: new Places(), log: () => {} });
     expect(await failure(alone.loadAll())).toBe("c: it is gone");
   });
 
