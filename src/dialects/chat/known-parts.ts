@@ -20,9 +20,11 @@ export function knownMessages(messages: unknown, compat: Compat): unknown {
   return messages.map((message: unknown, index) => {
     if (!isRecord(message)) return message;
     const role = typeof message["role"] === "string" ? message["role"] : "";
-    const mayEmpty = index < messages.length - 1 || role === "tool";
+    const isHistory = index < messages.length - 1 || role === "tool";
     const known = new Set([...KNOWN, ...(PARTS_OF_ROLE[role] ?? [])]);
-    const content = knownParts(message["content"], { compat, known, empty: EMPTY, adapted, mayEmpty });
+    const rules = { compat, known, empty: EMPTY, adapted, mayEmpty: true };
+    // What the user asks now is checked: a part of it that is left out would be missed.
+    const content = isHistory ? knownParts(message["content"], rules) : message["content"];
     const calls: unknown = message["tool_calls"];
     const typed = Array.isArray(calls) ? { tool_calls: calls.map(withCallType) } : {};
     return { ...message, ...(isPresent(content) ? { content } : {}), ...typed };

@@ -27,7 +27,7 @@ import {
   templateValuesOf,
   type ThinkingFields,
 } from "../shared/thinking-fields.ts";
-import { type QualifiedName, toolUseOf } from "../shared/tools.ts";
+import { type QualifiedName, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
 import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
@@ -132,7 +132,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   refuseHostedChoice(json["tool_choice"]);
   const input = knownItems(json["input"], compat);
   const choice = usualChoice(json["tool_choice"]);
-  const tools = withoutForeignTools(json["tools"], compat);
+  const tools = withoutForeignTools(withToolTypes(json["tools"]), compat);
   return checkBody({ ...json, input, tools, tool_choice: choice });
 }
 

@@ -149,6 +149,7 @@ export function hostedToolsOf(
 
 function hostedName(tool: HostedTool): HostedToolName | undefined {
   switch (tool.type) {
+    case undefined:
     case "function":
     case "custom":
     case "namespace":

@@ -51,6 +51,11 @@ export interface PartRules {
   ) => Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Whether a value can be the name of a type; others are mistakes. */
+function isTypeName(type: unknown): type is string {
+  return typeof type === "string" && /^[A-Za-z][\w.-]{0,63}$/.test(type);
+}
+
 /**
  * A list of tagged parts in which those of unknown types are adapted, or left out and reported. Where something has to remain
  * and nothing would, the list stays as it is, and the schema check says which types there are.
@@ -59,7 +64,7 @@ export function knownParts(parts: unknown, { compat, known, empty, adapted, mayE
   if (!Array.isArray(parts)) return parts;
   const left: string[] = [];
   const kept = parts.map((part: unknown) => {
-    if (!isRecord(part) || typeof part["type"] !== "string" || known.has(part["type"])) return part;
+    if (!isRecord(part) || !isTypeName(part["type"]) || known.has(part["type"])) return part;
     const other = adapted?.(part);
     if (other === undefined) left.push(part["type"]);
     return other ?? empty;

@@ -25,12 +25,14 @@ const functionProperties = {
 const FunctionTool = Type.Object(functionProperties, { $id: "Function", ...OPEN });
 
 const FUNCTION = Type.Literal("function");
+/** Of a tool, whose clients leave it out; `withToolTypes` adds it. */
+const TOOL_TYPE = Type.Optional(FUNCTION);
 /** Distinguishes the flat form from the nested one: the field of the nested form must be absent. */
 const NOT_NESTED = Type.Optional(Type.Null());
 
-const Tool = Type.Object({ type: FUNCTION, function: FunctionTool }, { $id: "Tool", ...OPEN });
+const Tool = Type.Object({ type: TOOL_TYPE, function: FunctionTool }, { $id: "Tool", ...OPEN });
 export const FlatTool = Type.Object(
-  { type: FUNCTION, ...functionProperties, function: NOT_NESTED },
+  { type: TOOL_TYPE, ...functionProperties, function: NOT_NESTED },
   { $id: "FlatTool", description: "The flat form of `Tool`.", ...OPEN },
 );
 
