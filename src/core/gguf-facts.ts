@@ -122,6 +122,12 @@ function cardOf(fields: ReadonlyMap<string, Field>, architecture: string | undef
   };
 }
 
+/** Whether a vocabulary of byte pairs does not say how text is split before they are merged. */
+export function lacksPreTokenizer(fields: ReadonlyMap<string, Field>): boolean {
+  const model = fields.get("tokenizer.ggml.model");
+  return model !== undefined && textOf(model) === "gpt2" && !fields.has("tokenizer.ggml.pre");
+}
+
 /** Tensors of one type. */
 export interface TensorGroup {
   readonly type: string;

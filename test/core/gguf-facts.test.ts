@@ -1,9 +1,15 @@
 // Facts of GGUF files: types of tensors, and whether tensors lie within the file.
 
 import { expect, test } from "bun:test";
-import { ggufFacts, rangeProblem, tensorGroups, unknownTensors } from "../../src/core/gguf-facts.ts";
-import type { GgufHeader } from "../../src/core/gguf.ts";
-import { u32Field } from "../../src/lora/gguf-write.ts";
+import {
+  ggufFacts,
+  lacksPreTokenizer,
+  rangeProblem,
+  tensorGroups,
+  unknownTensors,
+} from "../../src/core/gguf-facts.ts";
+import type { Field, GgufHeader } from "../../src/core/gguf.ts";
+import { stringField, u32Field } from "../../src/lora/gguf-write.ts";
 
 function header(type: number, elements: number, fileType = 0): GgufHeader {
   const tensor = { name: "a", shape: [elements], type, offset: 100 };
@@ -33,4 +39,13 @@ test("a tensor of an unknown type is no damage, unless it begins behind the end"
 test("types of files that svc quantize does not make have names", () => {
   expect(ggufFacts([header(40, 64, 39)]).quantization).toBe("NVFP4");
   expect(ggufFacts([header(39, 32, 38)]).quantization).toBe("MXFP4");
+});
+
+test("a vocabulary of byte pairs has to say how text is split", () => {
+  const fields = (all: Record<string, string>): ReadonlyMap<string, Field> =>
+    new Map(Object.entries(all).map(([key, text]) => [key, stringField(key, text)]));
+  const model = "tokenizer.ggml.model";
+  expect(lacksPreTokenizer(fields({ [model]: "gpt2" }))).toBe(true);
+  expect(lacksPreTokenizer(fields({ [model]: "gpt2", "tokenizer.ggml.pre": "qwen2" }))).toBe(false);
+  expect(lacksPreTokenizer(fields({ [model]: "llama" }))).toBe(false);
 });

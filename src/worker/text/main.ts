@@ -13,6 +13,8 @@ import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 import { unreachable } from "../../core/assert.ts";
 import { profileOf } from "../../core/device-profile.ts";
 import { ServiceError } from "../../core/error.ts";
+import { lacksPreTokenizer } from "../../core/gguf-facts.ts";
+import { readGgufHeader } from "../../core/gguf-file.ts";
 import { freeMemory } from "../../core/free-memory.ts";
 import type { EngineHost } from "../../core/system.ts";
 import type { DeviceStats } from "../../core/telemetry.ts";
@@ -77,6 +79,10 @@ async function load(options: TextOptions): Promise<Loaded> {
   if (backend.info.isBase === true && backend.info.generates)
     console.error(
       "engine: the file has no chat template, so it is probably a base model: it continues the text of a conversation. chat_template names a template.",
+    );
+  if (lacksPreTokenizer(readGgufHeader(path).fields))
+    console.error(
+      "engine: the file has no tokenizer.ggml.pre, so how text is split into words is a guess, and answers may be worse. Convert the model again, or take another file.",
     );
   backend.pinThreads();
   let grammars: GrammarEngine | undefined;
