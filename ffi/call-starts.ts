@@ -1,5 +1,6 @@
-// Where calls begin in an answer: at an opener of the format (a tag, a brace) that is followed by what the format requires up to
-// the name of a declared tool. An opener that something else follows is text that talks about calls.
+// Where calls begin in an answer: at an opener of the format (a tag, a brace) that is followed by what the format requires up to a
+// tool's name; where nothing stands between the two, by the first letter of a declared name. An opener that something else follows
+// is text that talks about calls.
 
 import type { CallStart, CallStarts } from "../src/worker/text/backend.ts";
 import { has, literalText, partsOf, type Piece, strip, tagged } from "./peg.ts";
@@ -11,6 +12,8 @@ const ANY_ID = /[^<>\s]{1,64}/y;
 /** A value before a tool's name, such as an id: a string or a number. */
 const VALUE = /"(?:[^"\\]|\\.)*"|-?\d+/y;
 const FENCE = "```";
+/** The first piece of markup: a tag, or what stands before white space. */
+const MARKUP = /^(?:<[^<>\s]*>|\[[^[\]\s]*\]|\S+?(?=\s|"|$))/;
 
 const PROSE: CallStart = { type: "prose" };
 const OPEN: CallStart = { type: "open" };
@@ -34,17 +37,19 @@ export function callStarts(
   { required, end }: { readonly required: boolean; readonly end: string },
 ): CallStarts {
   const pieces = callPieces(root);
+  let openers: readonly string[] = markers.map((text) => text.trimEnd());
   const judge = (text: string): CallStart => {
-    const head = new Head(text);
+    const isBegun = openers.some((one) => text.startsWith(one));
+    const head = new Head(text, isBegun ? (MARKUP.exec(text)?.[0].length ?? 0) : text.length);
     return best(
       pieces.map((piece) => () => head.match(piece, { at: 0, written: "" }, (at) => head.ended(at))),
     );
   };
   const delimiters = markers.length === 0 ? [] : tagged(root, "content").flatMap(delimitersOf);
   const begins = delimiters.filter((text) => text.trimStart() === text && judge(text.trimEnd()) !== PROSE);
-  const openers = [...markers, ...begins].map((text) => text.trimEnd());
+  openers = [...new Set([...openers, ...begins.map((text) => text.trimEnd())])];
   const fenced = pieces.some((piece) => literalText(piece).includes(FENCE));
-  return { openers: [...new Set(openers)], judge, fenced, required, framed: closesContent(root, end.trim()) };
+  return { openers, judge, fenced, required, framed: closesContent(root, end.trim()) };
 }
 
 /** Whether text, too, ends with the tag that closes reasoning. */
@@ -82,9 +87,12 @@ function best(tries: readonly (() => CallStart)[]): CallStart {
 /** Matches a text that may be the beginning of a call. White space between markup does not count. */
 class Head {
   private readonly text: string;
+  private readonly openerEnd: number;
 
-  constructor(text: string) {
+  /** `openerEnd`: length of the first piece of markup of the opener that the text begins with. */
+  constructor(text: string, openerEnd: number) {
     this.text = text;
+    this.openerEnd = openerEnd;
   }
 
   /** The verdict where the markup of a call has ended. */
@@ -172,7 +180,8 @@ class Head {
   private name(name: string, place: Place, then: Then): CallStart {
     const at = this.skip(place.at);
     const rest = this.text.slice(at);
-    if (rest === "") return OPEN;
+    // Behind more than the opener a call has begun: from here on the grammar writes a declared name, which small models misspell.
+    if (rest === "") return place.at > this.openerEnd ? { type: "call", text: place.written, isUnnamed: true } : OPEN;
     const named = { ...place, at: at + name.length, name: at };
     if (rest.length <= name.length) return name.startsWith(rest) ? this.ended(named) : PROSE;
     return rest.startsWith(name) ? then(named) : PROSE;

@@ -53,7 +53,8 @@ export interface ParsedMessage {
  * writes it. open: not known yet.
  */
 export type CallStart =
-  | { readonly type: "call"; readonly text: string }
+  /** `isUnnamed`: the tool's name has yet to come. */
+  | { readonly type: "call"; readonly text: string; readonly isUnnamed?: true }
   | { readonly type: "open" }
   | { readonly type: "prose" };
 

@@ -182,7 +182,7 @@ export class CallGate {
   private judge(isLast: boolean): boolean {
     const start = this.calls?.judge(this.held) ?? { type: "prose" };
     if (start.type === "open" && !isLast && this.held.length < OPEN_MAX) return false;
-    if (start.type !== "call") return this.asText();
+    if (start.type !== "call" || (isLast && start.isUnnamed === true)) return this.asText();
     if (this.isQuoting()) {
       this.state = "quoted";
       this.probedTo = 0;
