@@ -181,7 +181,8 @@ class Head {
     const at = this.skip(place.at);
     const rest = this.text.slice(at);
     // Behind more than the opener a call has begun: from here on the grammar writes a declared name, which small models misspell.
-    if (rest === "") return place.at > this.openerEnd ? { type: "call", text: place.written, isUnnamed: true } : OPEN;
+    if (rest === "")
+      return place.at > this.openerEnd ? { type: "call", text: place.written, isUnnamed: true } : OPEN;
     const named = { ...place, at: at + name.length, name: at };
     if (rest.length <= name.length) return name.startsWith(rest) ? this.ended(named) : PROSE;
     return rest.startsWith(name) ? then(named) : PROSE;

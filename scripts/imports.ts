@@ -144,7 +144,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   {
     from: "src/main.ts",
-    may: [...rooms("cli", "commands"), "src/config/proxy.ts", "src/core/start-error.ts", "src/core/visible-text.ts"],
+    may: [
+      ...rooms("cli", "commands"),
+      "src/config/proxy.ts",
+      "src/core/start-error.ts",
+      "src/core/visible-text.ts",
+    ],
   },
   {
     from: "src/entry.ts",

@@ -29,7 +29,7 @@ class machine {
     // Notes that a value was used, and how, for the analysis of a template.
     void used(const value & of, const char * how = nullptr, bool deep = false) const;
 
-    // One more step; one more list or text of so many bytes: faults beyond the limits.
+    // One more step; one more list or text of n bytes: faults beyond the limits.
     void step(size_t n = 1);
     void made(size_t bytes);
     // A list or object that was made or changed: a fault where values are nested so deep that releasing them could end the process. Looks

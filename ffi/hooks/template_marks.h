@@ -61,7 +61,7 @@ struct content_forms {
 
 // How a template is rendered.
 struct template_manner {
-    std::optional<content_forms> forms;  // none: as the chat library guesses
+    std::optional<content_forms> forms;  // none: as the chat library derives them
     bool forgiving = false;  // undefined and none are empty texts and lists
 };
 

@@ -139,7 +139,7 @@ export interface FileReaders {
   readonly whole?: ReadonlySet<string>;
 }
 
-/** What the model is told of files beside the messages. */
+/** What the model reads of files beside the messages. */
 export interface FilesText {
   /** System text; undefined if there is nothing to tell. */
   readonly text: string | undefined;

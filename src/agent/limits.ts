@@ -25,7 +25,7 @@ export const MCP_BRIEF_CHARS = 120;
 export const EARLIER_FILES_MAX = 256;
 /** Calls of a round that run at the same time. */
 export const PARALLEL_CALLS_MAX = 10;
-/** Rounds with equal calls and results after which the model is told, and after which it gets no more tools. */
+/** Rounds with equal calls and results after which the model gets a note, and after which it gets no more tools. */
 export const EQUAL_ROUNDS_NOTED = 4;
 export const EQUAL_ROUNDS_MAX = 16;
 /** Characters of the list of a call's files in its result for the model, previews included. */

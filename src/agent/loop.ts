@@ -121,11 +121,11 @@ async function* tellingCut(
   events: AsyncIterable<AnswerEvent>,
   files: readonly CutFile[],
 ): AsyncGenerator<AnswerEvent> {
-  let isTold = false;
+  let isSent = false;
   for await (const event of events) {
     yield event;
-    if (isTold || event.type !== "accepted") continue;
-    isTold = true;
+    if (isSent || event.type !== "accepted") continue;
+    isSent = true;
     yield { type: "input_cut", files };
   }
 }

@@ -8,7 +8,7 @@ export class Repeats {
   private last = "";
   private equalRounds = 0;
 
-  /** Whether so many rounds were equal that the next would be, too. */
+  /** Whether enough rounds were equal that the next will be, too. */
   get isStuck(): boolean {
     return this.equalRounds >= EQUAL_ROUNDS_MAX;
   }

@@ -223,7 +223,7 @@ function ofDesktop(name: string, desktop: DesktopServer): McpServer {
   };
 }
 
-/** Claude Code and Gemini CLI write milliseconds, Cline seconds; nobody waits for less than a second. */
+/** Claude Code and Gemini CLI write milliseconds, Cline seconds; a wait below a second is not meant. */
 function secondsOf(timeout: number): number {
   return Math.min(86_400, Math.ceil(timeout < 1000 ? timeout : timeout / 1000));
 }

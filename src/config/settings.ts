@@ -307,10 +307,14 @@ const Global = section("General settings.", {
 
 /** Schema of all settings, defaults included. */
 export const Settings = Type.Object({
-  command: choice(["serve", "run"], "Command that `svc from-config -f FILE` runs: the server or the terminal chat.", {
-    default: "serve",
-    flag: false,
-  }),
+  command: choice(
+    ["serve", "run"],
+    "Command that `svc from-config -f FILE` runs: the server or the terminal chat.",
+    {
+      default: "serve",
+      flag: false,
+    },
+  ),
   default_model_id: optional(
     text("Default model of requests: its name or its model_id.", { example: "chat" }),
   ),

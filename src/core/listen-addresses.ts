@@ -1,5 +1,5 @@
-// The addresses that a server listens on for a configured one. Browsers take `localhost` for ::1 as well as for 127.0.0.1: whoever
-// held the other one of a port would get the requests, keys and stored conversations of the server's own page.
+// The addresses that a server listens on for a configured one. Browsers take `localhost` for ::1 as well as for 127.0.0.1: another program that
+// holds the other one of a port would get the requests, keys and stored conversations of the server's own page.
 
 /** Addresses that belong together: each stands for the others. */
 const GROUPS: readonly (readonly string[])[] = [

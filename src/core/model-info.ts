@@ -88,7 +88,7 @@ export interface ModelInfo {
 export interface ChatModel extends Pick<ModelInfo, "id" | "contextTokens" | "modalities"> {
   /** Whether it can reason before it answers. */
   readonly thinks?: boolean;
-  /** It has no chat template: it continues what it is told. */
+  /** It has no chat template: it continues its prompt. */
   readonly isBase?: boolean;
   /** Name that requests send for it; absent: its id. */
   readonly target?: string;

@@ -32,7 +32,7 @@ export type PresetSource = (typeof PRESET_SOURCES)[number];
 /** Defaults by whose word they are. */
 export type PresetLayers = Readonly<Partial<Record<PresetSource, Preset>>>;
 
-/** Defaults of a local model about which nobody says anything: those of llama.cpp's server. A small model babbles without cuts. */
+/** Defaults of a local model without a recommendation: those of llama.cpp's server. A small model babbles without cuts. */
 export const SVC_PRESET: Preset = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 };
 
 /** Tokens of a base model's answer: nothing but its end of a document ends it. */

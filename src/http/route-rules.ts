@@ -1,5 +1,5 @@
 // Who may use a route. A route that is not named here needs a key where the server has keys, and serves no page of another origin
-// where it has none: a new route is closed until somebody opens it.
+// where it has none: a new route is closed until it is opened here.
 
 /** Rule of a route. */
 export interface RouteRule {
@@ -55,7 +55,7 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["POST /v2/rerank", INFERENCE],
   ["POST /infill", INFERENCE],
   ["POST /v1/images/generations", INFERENCE],
-  ["GET /v1/images/files/:name", INFERENCE], // a part of the answer, under a name that cannot be guessed
+  ["GET /v1/images/files/:name", INFERENCE], // a part of the answer, under an unpredictable name
   ["POST /v1/audio/speech", INFERENCE],
   ["GET /v1/audio/voices", INFERENCE],
 ]);

@@ -30,7 +30,7 @@ export function stateFull(): ServiceError {
   );
 }
 
-/** Whose a record is: `heir` has those without an owner; "" where no owners are told apart. */
+/** Whose a record is: `heir` has those without an owner; "" without owners. */
 export function clientOf(record: unknown, heir: (() => string) | undefined): string {
   if (heir === undefined) return "";
   const owner = typeof record === "object" && record !== null && "owner" in record ? record.owner : undefined;

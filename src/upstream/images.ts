@@ -23,19 +23,16 @@ export async function drawUpstream(
   const call = { path: "/images/generations", body: bodyOf(request, server), isRepeatable: false };
   const answer = await askJson(server, call, signal, readImages);
   if (!("data" in answer)) return answer;
-  const pictures = await Promise.all(answer.data.map((one) => pictureOf(one, signal)));
+  const found = await Promise.all(answer.data.map((one) => pngOf(one, signal)));
   const seconds = (performance.now() - startedMs) / 1000 / count;
-  const images = pictures.flatMap((png, image): readonly ImageEvent[] =>
+  const images = found.flatMap((png, image): readonly ImageEvent[] =>
     png === undefined ? [] : [{ type: "image", image, png, steps: 0, seconds }],
   );
   return images.length === count ? [...images, { type: "finish" }] : garbageFailure();
 }
 
-/** A picture in base64; servers that answer with addresses alone are asked for the bytes, without the key. */
-async function pictureOf(
-  { b64_json: data, url }: WireImage,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+/** An image in base64; servers that answer with addresses alone are asked for the bytes, without the key. */
+async function pngOf({ b64_json: data, url }: WireImage, signal: AbortSignal): Promise<string | undefined> {
   if (typeof data === "string" && data !== "") return data.replace(DATA_URL, "");
   if (typeof url !== "string" || !/^https?:/i.test(url)) return undefined;
   try {

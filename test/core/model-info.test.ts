@@ -21,7 +21,8 @@ test.each<[Ability, string]>([
   ["draws", "images"],
 ])("default for what %s is %s, wherever it is in the list", (ability, id) => {
   const models = [EMBEDDER, RERANKER, CHAT, IMAGES];
-  for (const list of [models, models.toReversed()]) expect<string | undefined>(defaultModel(list, ability)?.id).toBe(id);
+  for (const list of [models, models.toReversed()])
+    expect<string | undefined>(defaultModel(list, ability)?.id).toBe(id);
 });
 
 test("without a fitting model it is the first of the kind, whose refusal names it", () => {

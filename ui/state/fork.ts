@@ -2,7 +2,7 @@
 
 import { sendForJson } from "../api/client.ts";
 
-/** Id of the new session; null where there is none to fork, or it has expired: the copy then begins one. */
+/** Id of the new session; null if the session is missing or has expired: the copy then begins one. */
 export async function forkedSession(session: string | null, turn: number): Promise<string | null> {
   if (session === null || turn < 0) return null;
   try {

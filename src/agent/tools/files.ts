@@ -8,7 +8,7 @@ import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
 
 /**
  * Tools for requests that can have files, attached or produced by a tool, and that ask for the server to act: a plain chat with a
- * document gets no tools that nobody sent.
+ * document gets no tools beside its own.
  */
 export function fileToolset(files: Files): Toolset {
   return (request) => {

@@ -91,23 +91,21 @@ function resultOf(callId: string, fields: Fields, names: readonly string[], path
   return { callId, content: isSaid ? content : [{ type: "text", text: "[done]" } as const] };
 }
 
-/** Base64 of a picture: what a result holds that is no text. */
-const PICTURE = /^(?:iVBORw0KGgo|\/9j\/|R0lGOD|UklGR)[A-Za-z0-9+/=]+$/;
+/** Base64 of an image: content of a result that is not text. */
+const IMAGE_DATA = /^(?:iVBORw0KGgo|\/9j\/|R0lGOD|UklGR)[A-Za-z0-9+/=]+$/;
 
 function partsOf(value: unknown, param: string): readonly InputPart[] {
-  if (typeof value === "string" && PICTURE.test(value))
+  if (typeof value === "string" && IMAGE_DATA.test(value))
     return [namedMedia("image", { type: "inline", data: value }, param)];
   if (Array.isArray(value)) {
-    const parts = value.map(
-      (one: unknown, index) => pictureOf(one, `${param}[${index}]`) ?? foreignText(one),
-    );
+    const parts = value.map((one: unknown, index) => imageOf(one, `${param}[${index}]`) ?? foreignText(one));
     return parts.map((part) => (typeof part === "string" ? { type: "text", text: `${part}\n` } : part));
   }
-  return [pictureOf(value, param) ?? { type: "text", text: foreignText(value) }];
+  return [imageOf(value, param) ?? { type: "text", text: foreignText(value) }];
 }
 
-/** The picture of a part with one, such as a screenshot. */
-function pictureOf(value: unknown, param: string): InputPart | undefined {
+/** The image of a part with one, such as a screenshot. */
+function imageOf(value: unknown, param: string): InputPart | undefined {
   if (!isRecord(value)) return undefined;
   const { image_url: url, file_id: id } = value;
   if (typeof url === "string" && url !== "") return namedMedia("image", urlSource(url), param);

@@ -32,8 +32,9 @@ function pruned(value: unknown, depth: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (depth > DEPTH_MAX) return "…";
   if (Array.isArray(value)) return value.map((one) => pruned(one, depth + 1));
-  const isTold = (key: string): boolean => !key.startsWith("encrypted_") && (depth > 2 || !OPAQUE.has(key));
-  const kept = Object.entries(value).filter(([key, one]) => one !== null && isTold(key));
+  const isReadable = (key: string): boolean =>
+    !key.startsWith("encrypted_") && (depth > 2 || !OPAQUE.has(key));
+  const kept = Object.entries(value).filter(([key, one]) => one !== null && isReadable(key));
   return Object.fromEntries(kept.map(([key, one]) => [key, pruned(one, depth + 1)]));
 }
 
@@ -45,7 +46,7 @@ export interface PartRules {
   readonly mayEmpty: boolean;
   /** Stands for a part that is left out, so that the paths of later ones stay valid. */
   readonly empty: Readonly<Record<string, unknown>>;
-  /** The part in a form that is known; undefined where there is none. */
+  /** The part in a form that is known; undefined if it is unknown. */
   readonly adapted?: (
     part: Readonly<Record<string, unknown>>,
   ) => Readonly<Record<string, unknown>> | undefined;

@@ -46,7 +46,7 @@ const ReasoningField = Type.Object(
 );
 
 /** Values of `think`, which Ollama's dialect has itself. */
-export const Think = Type.Union([Type.Boolean(), Type.String()], {
+const Think = Type.Union([Type.Boolean(), Type.String()], {
   description: 'Thinking on or off, or its effort: "low", "medium", "high". Default: on.',
 });
 
@@ -57,7 +57,7 @@ const templateValues = orNull(
 );
 
 /** Properties of all dialects that generate with a chat template. */
-export const templateProperties = { chat_template_kwargs: templateValues };
+const templateProperties = { chat_template_kwargs: templateValues };
 /** Properties of a dialect without such fields of its own. */
 export const thinkingProperties = {
   ...templateProperties,

@@ -18,7 +18,7 @@ export interface OfferedTool {
   readonly description: string;
   /** The schema for clients; the tool validates its arguments itself. */
   readonly inputSchema: Arguments;
-  /** The text of the answer; `isError` where there is none, with the reason. Throws ServiceError. */
+  /** The text of the answer; `isError` with the reason if it is missing. Throws ServiceError. */
   run(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<ToolAnswer>;
 }
 

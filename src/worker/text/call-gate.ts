@@ -12,7 +12,7 @@ export interface Passed {
   readonly as: "answer" | "call" | "apart";
 }
 
-/** An opener that nothing decides within so many characters is text. */
+/** An opener that is undecided after that many characters is text. */
 const OPEN_MAX = 4096;
 /** While a call within reasoning goes on, it is parsed when 1/2^n of it is new. */
 const REPARSE_SHIFT = 3;
@@ -155,7 +155,7 @@ export class CallGate {
     return true;
   }
 
-  /** An end of reasoning that has not begun: a model that was told not to think did. On a line of its own it is not text. */
+  /** An end of reasoning that has not begun: the model thought although thinking is off. On a line of its own it is not text. */
   private stray(end: string, isLast: boolean): boolean {
     const next = this.held.charAt(end.length);
     if (next === "" && !isLast) return false;

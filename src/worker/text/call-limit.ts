@@ -1,5 +1,5 @@
 // Ends an answer at a call that repeats an earlier one word for word, and at one beyond the bound. A small model that is made to call
-// writes the same call until the context is full; a repeated call is of no use to anybody.
+// writes the same call until the context is full; a repeated call has no use.
 
 import type { OutputDelta } from "./output-parser.ts";
 

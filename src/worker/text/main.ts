@@ -82,7 +82,7 @@ async function load(options: TextOptions): Promise<Loaded> {
     );
   if (lacksPreTokenizer(readGgufHeader(path).fields))
     console.error(
-      "engine: the file has no tokenizer.ggml.pre, so how text is split into words is a guess, and answers may be worse. Convert the model again, or take another file.",
+      "engine: the file has no tokenizer.ggml.pre, so text is split into words by a default rule, and answers may be worse. Convert the model again, or take another file.",
     );
   backend.pinThreads();
   let grammars: GrammarEngine | undefined;
