@@ -3,10 +3,9 @@
 // browsers would bring it keys and conversations. And it serves this machine alone.
 
 import { readFileSync } from "node:fs";
-import { ptr } from "bun:ffi";
 import { destinationOf, FAMILY } from "./guard-addresses.ts";
 import { areOwn, socketsAt } from "./guard-owners.ts";
-import { call, ERRNO, numbers64, SOL_SOCKET } from "./guard-system.ts";
+import { call, ERRNO, SOL_SOCKET } from "./guard-system.ts";
 
 /** An open socket of the process, as the guard's duplicate. */
 export interface ServerSocket {
@@ -19,47 +18,9 @@ export interface ServerSocket {
 export const CONTINUE = "continue";
 
 const ADDRESS_BYTES_MAX = 128;
-const SO_ATTACH_FILTER = 26;
-const SO_LOCK_FILTER = 44;
-
-/**
- * Filter of a listening socket, as linux/filter.h has it: drops segments that another machine sent. Those of this machine come
- * from 127.0.0.0/8, or from the address that they go to. Offsets are those of the IP header.
- */
-const FROM_HERE = filterProgram();
-
-function filterProgram(): Uint8Array {
-  const header = (offset: number): number => 0xfff0_0000 + offset; // SKF_NET_OFF
-  const [loadByte, loadWord, toX, shift, isEqual, isX, end] = [0x30, 0x20, 0x07, 0x74, 0x15, 0x1d, 0x06];
-  // Code, jumps where true and false, operand. Jumps count the instructions that they skip.
-  const program: readonly (readonly [number, number, number, number])[] = [
-    [loadByte, 0, 0, header(0)],
-    [shift, 0, 0, 4],
-    [isEqual, 6, 0, 6],
-    [loadWord, 0, 0, header(12)],
-    [toX, 0, 0, 0],
-    [shift, 0, 0, 24],
-    [isEqual, 19, 0, 127],
-    [loadWord, 0, 0, header(16)],
-    [isX, 17, 16, 0],
-    ...[0, 4, 8, 12].flatMap((word): (readonly [number, number, number, number])[] => [
-      [loadWord, 0, 0, header(8 + word)],
-      [toX, 0, 0, 0],
-      [loadWord, 0, 0, header(24 + word)],
-      [isX, word === 12 ? 1 : 0, word === 12 ? 0 : 12 - word, 0],
-    ]),
-    [end, 0, 0, 0],
-    [end, 0, 0, 0xffff_ffff],
-  ];
-  const bytes = Buffer.alloc(program.length * 8);
-  for (const [index, [code, whenTrue, whenFalse, operand]] of program.entries()) {
-    bytes.writeUInt16LE(code, index * 8);
-    bytes.writeUInt8(whenTrue, index * 8 + 2);
-    bytes.writeUInt8(whenFalse, index * 8 + 3);
-    bytes.writeUInt32LE(operand, index * 8 + 4);
-  }
-  return bytes;
-}
+const SO_BINDTOIFINDEX = 62;
+/** Index of the loopback device in every network namespace, where all connections of this machine to itself arrive. */
+const LOOPBACK = 1;
 
 /** Binds an internet socket. Others name files of the process's own file system, which only the kernel can create for it. */
 export function bind(socket: ServerSocket, address: Buffer, session: string): number | typeof CONTINUE {
@@ -94,12 +55,18 @@ function isServedByOthers(isStream: boolean, port: number, session: string): boo
   return takers.length > 0 && !areOwn(takers, session);
 }
 
-/** A negative error where the process has locked a filter of its own. */
+/**
+ * Binds a socket to the loopback device: what other machines send does not reach it, whatever its address. Only a process
+ * with a right that confined ones lack can undo it. A negative error where the process has chosen another device.
+ */
 function closeToNetwork(fd: number): number {
-  const program = numbers64(FROM_HERE.byteLength / 8, ptr(FROM_HERE)); // struct sock_fprog
-  const attached = call("setsockopt", fd, SOL_SOCKET, SO_ATTACH_FILTER, program, program.byteLength);
-  const on = Buffer.from([1, 0, 0, 0]);
-  return attached < 0 ? attached : call("setsockopt", fd, SOL_SOCKET, SO_LOCK_FILTER, on, on.byteLength);
+  const device = Buffer.alloc(4);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(device.byteLength);
+  const known = call("getsockopt", fd, SOL_SOCKET, SO_BINDTOIFINDEX, device, length);
+  if (known < 0 || device.readInt32LE() === LOOPBACK) return known;
+  device.writeInt32LE(LOOPBACK);
+  return call("setsockopt", fd, SOL_SOCKET, SO_BINDTOIFINDEX, device, device.byteLength);
 }
 
 /** Of a sockaddr. IPv4 sockets accept the address of all without a family. */

@@ -64,6 +64,7 @@ describe("the OpenAPI document", () => {
       "/ready",
       "/v1/agent/approvals/{approval_id}",
       "/v1/audio/speech",
+      "/v1/audio/voices",
       "/v1/chat/completions",
       "/v1/chat/completions/input_tokens",
       "/v1/completions",
@@ -97,6 +98,7 @@ describe("the OpenAPI document", () => {
       "/v1/skills/{skill_id}/versions",
       "/v1/system/doctor",
       "/v1/system/info",
+      "/v2/rerank",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({
       requestBody: {

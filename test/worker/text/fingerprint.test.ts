@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { Fingerprint } from "../../../src/worker/text/fingerprint.ts";
+import { DEFAULT_SAMPLING } from "../../../src/core/sampling.ts";
 import { request } from "../../helpers/world.ts";
 
 const START = {
   identity: "model",
-  request: request([1, 2, 3], { maxTokens: 4 }),
+  request: request([1, 2, 3], { maxTokens: 4, sampling: { ...DEFAULT_SAMPLING, temperature: 1 } }),
   seed: 1,
   choice: 0,
   tokens: Int32Array.of(1, 2, 3),
