@@ -23,6 +23,9 @@ const RESPONSES_IN_TURN = "llama.cpp writes results into the turn of the call, a
 
 const ESCAPES = "text that is marked as safe escapes what is added to it, in Python too";
 
+const LEAST_EFFORT =
+  "thinking off is the lowest effort where a template has no switch, or the switch that it has";
+
 /** Differences by template and case. Those of conversations that are normalized are not listed. */
 export const EXPLAINED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "google-gemma-4-31B-it-interleaved": {
@@ -40,6 +43,11 @@ export const EXPLAINED: Readonly<Record<string, Readonly<Record<string, string>>
     "reasoning history":
       "llama.cpp hands reasoning over as a thinking block, the form that the template knows",
   },
+  "Kimi-K3": { "thinking off": LEAST_EFFORT },
+  Cohere2MoE: { "thinking off": LEAST_EFFORT },
+  "muse-glimmer": { "thinking off": LEAST_EFFORT },
+  "upstage-Solar-Open-100B": { "thinking off": LEAST_EFFORT },
+  "openai-gpt-oss-120b": { "thinking off": LEAST_EFFORT },
 };
 
 /** Templates that show no calls, or none that llama.cpp can read. Their tools are described in the generic format. */
