@@ -220,7 +220,7 @@ describe("a model whose file is gone", () => {
     expect(text).not.toContain(cwd);
     expect((await command(server, "status", "a")).body).toMatchObject({
       status: "unloaded",
-      error: "The model could not be loaded. The server's log says why.",
+      error: "The model could not be loaded. The server's log says why; it is tried again.",
     });
     expect((await command(server, "reload", "a")).status).toBe(503);
     expect(server.stderr()).toContain("a: could not be loaded: ");
@@ -242,5 +242,5 @@ test("a cache that cannot fit is refused with advice before an engine is started
     { cwd },
   );
   expect(exit).toBe(1);
-  expect(err).toMatch(/svc: the model needs about \d+\.\d GB of memory .* are free\. Use a smaller cache/);
+  expect(err).toMatch(/svc: a: the model needs about \d+\.\d GB of memory .* are free\. Use a smaller cache/);
 });
