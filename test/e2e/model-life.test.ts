@@ -163,7 +163,8 @@ test(
     const left = names("unloading it for another model");
     const loads = names("loading it for a request");
     console.log(`loaded: ${loads.join(" ")}; unloaded for another model: ${left.join(" ")}`);
-    expect(loads.length).toBe(left.length); // two were loaded at the start
+    // Two were loaded at the start. What engines take is measured, so one load may need the memory of two.
+    expect(left.length - loads.length).toBeOneOf([0, 1]);
     expect(left).not.toContain("a");
     expect(new Set(left).size).toBeGreaterThan(2);
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
