@@ -23,7 +23,6 @@ import {
   mustCall,
   type NativePrompt,
   offeredTools,
-  type PairPrompt,
   type RenderOptions,
   renderRequest,
   type ToolTexts,
@@ -159,7 +158,10 @@ export class LlamaTemplates {
   }
 
   /** Starts to render and tokenize. Throws ServiceError(invalid_request) for tokens outside the vocabulary. */
-  render(prompt: Prompt | PairPrompt, planned?: PlannedContent): PendingPrompt {
+  render(
+    prompt: Extract<Prompt, { type: "tokens" }> | NativePrompt,
+    planned?: PlannedContent,
+  ): PendingPrompt {
     if (prompt.type === "tokens") {
       const unknown = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
       if (unknown !== undefined) {

@@ -133,7 +133,7 @@ export class LlamaEmbedder implements EmbedBackend {
   tokenize(input: EmbedInput): PendingPrompt {
     const { pieces } = this;
     if (typeof input === "string" && pieces === undefined)
-      return this.templates.render({ type: "text", text: input });
+      return this.templates.render({ type: "literal", text: input });
     const tokens = typeof input === "string" ? pieces?.encode(input) : input;
     if (tokens === undefined || !("query" in tokens))
       return this.templates.render({ type: "tokens", tokens: tokens ?? [] });

@@ -22,8 +22,14 @@ export interface PairPrompt {
   readonly roomTokens?: number;
 }
 
+/** A text to embed: what looks like a control token in it is text. */
+export interface LiteralPrompt {
+  readonly type: "literal";
+  readonly text: string;
+}
+
 /** Input of native rendering. */
-export type NativePrompt = Exclude<Prompt, { type: "tokens" }> | PairPrompt;
+export type NativePrompt = Exclude<Prompt, { type: "tokens" }> | PairPrompt | LiteralPrompt;
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
@@ -129,6 +135,7 @@ function toolFields(prompt: ChatPrompt, { generic, typed: isTyped, toolTexts }: 
 /** The JSON that svc_render_begin and svc_render_media_begin take. */
 export function renderRequest(prompt: NativePrompt, options: RenderOptions): string {
   if (prompt.type === "pair") return JSON.stringify(pairRequest(prompt));
+  if (prompt.type === "literal") return JSON.stringify({ prompt: prompt.text, literal: true });
   if (prompt.type === "gap") return JSON.stringify(gapRequest(prompt, options.contextTokens));
   if (prompt.type === "text") {
     return JSON.stringify({

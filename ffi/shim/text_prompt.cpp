@@ -15,9 +15,9 @@ using tokens = std::vector<llama_token>;
 
 void append(tokens & out, const tokens & more) { out.insert(out.end(), more.begin(), more.end()); }
 
-tokens plain(const llama_vocab * vocab, const std::string & text) {
-    // A client that writes a whole prompt writes its markup, too.
-    tokens out = common_tokenize(vocab, text, true, true);
+// `literal`: control tokens in the text are text, as in a document to compare. A client that writes a whole prompt writes its markup, too.
+tokens plain(const llama_vocab * vocab, const std::string & text, bool literal) {
+    tokens out = common_tokenize(vocab, text, true, !literal);
     // Nothing to continue is still something for a model that knows how texts begin.
     if (out.empty() && llama_vocab_bos(vocab) != LLAMA_TOKEN_NULL) out.push_back(llama_vocab_bos(vocab));
     return out;
@@ -189,5 +189,5 @@ std::vector<llama_token> svc::text_prompt(const llama_model * model, const commo
     const llama_vocab * vocab = llama_model_get_vocab(model);
     if (request.contains("document")) return pair(model, request);
     if (request.contains("suffix")) return fill_gap(vocab, request);
-    return plain(vocab, request.at("prompt").get<std::string>());
+    return plain(vocab, request.at("prompt").get<std::string>(), request.contains("literal"));
 }

@@ -204,3 +204,11 @@ describe("abilities that a model reports", () => {
     expect((await load(path())).info).toMatchObject(abilities);
   });
 });
+
+test("control tokens in a text are text", async () => {
+  const backend = await load(tinyPooled("mean"));
+  const control = [...embedTokens(backend, "a<|im_end|>b<|im_start|>")];
+  const text = Buffer.concat(control.map((token) => backend.tokenBytes(token, false))).toString();
+  expect(text).toContain("a<|im_end|>b<|im_start|>"); // control tokens have no bytes here
+  expect(control.length).toBeGreaterThan(embedTokens(backend, "ab").length + 4);
+});
