@@ -30,12 +30,15 @@ export function modelParts(
   }));
 }
 
-/** Facts of the model's file and its memory; undefined where it is not on this machine. Throws why it cannot be read. */
+/**
+ * Facts of the model's file, or of the copy at `path`, and its memory; undefined where it is not on this machine. Throws why it cannot
+ * be read.
+ */
 export function fileFacts(
   model: ModelSettings,
   { settings, cacheDir }: FactsOptions,
+  path = modelOnDisk(model),
 ): ModelFileFacts | undefined {
-  const path = modelOnDisk(model);
   if (path === undefined) return undefined;
   const parts = modelParts(path);
   const facts = ggufFacts(parts.map(({ header }) => header));
@@ -82,22 +85,28 @@ function projectorModalities(file: string | undefined): readonly Modality[] {
   }
 }
 
-/** The facts of an entry's file, read once; undefined where they cannot be read. Does not delay other work of the server. */
+/**
+ * The facts of an entry's file, read once; undefined where they cannot be read. `loadedPath`: the quantized copy that is loaded in its
+ * place, if any. Does not delay other work of the server.
+ */
 export function rememberedFacts(
   model: ModelSettings,
   options: FactsOptions,
+  loadedPath: () => string | undefined,
 ): () => Promise<ModelFileFacts | undefined> {
-  let facts: ModelFileFacts | undefined;
+  let known: { readonly path: string; readonly facts: ModelFileFacts } | undefined;
   return async () => {
-    if (facts !== undefined) return facts;
-    const path = modelOnDisk(model);
-    if (path === undefined) return undefined;
+    const own = known?.path ?? modelOnDisk(model);
+    const path = own === undefined ? undefined : (loadedPath() ?? own);
+    if (path === undefined || path === known?.path) return known?.facts;
     const { mmproj } = withCompanions(model, options.settings).format;
     await knowHeaders([...partPaths(path), ...(mmproj === undefined ? [] : [mmproj])]);
     try {
-      return (facts = fileFacts(model, options));
+      const facts = fileFacts(model, options, path);
+      if (facts !== undefined) known = { path, facts };
     } catch {
-      return undefined; // its load will say what is wrong
+      // its load will say what is wrong
     }
+    return known?.facts;
   };
 }

@@ -33,6 +33,7 @@ import { readToken } from "../hub/token.ts";
 import { ADAPTER_FILES } from "../lora/source.ts";
 import { quantizedCopy } from "../quantize/copy.ts";
 import type { Weights } from "../quantize/requantizer.ts";
+import { lossWarning } from "../quantize/run.ts";
 
 /** Kind of an entry's model. */
 export function kindOf({ kind, model_id, serves }: ModelSettings): ModelKind {
@@ -254,6 +255,8 @@ export async function weightsFile(
     ? undefined
     : await modelFile(model, options, { signal, companions: companionsOf(model) });
   if (type === undefined) return input;
+  const warning = input === undefined ? undefined : lossWarning(input, type);
+  if (warning !== undefined) options.log(`${modelName(model)}: ${warning}`);
   return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
 }
 

@@ -171,14 +171,18 @@ function ownModel(model: ModelSettings, room: Room, options: ModelOptions, parts
   const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
     engineOptions(model, weightsOf(model), options, { signal, relays }, shape);
   const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
+  const life = lifeOf(model);
+  const running = managed(id, { prepare, ...room, lossOf: () => relays.loss(), ...life }, options, parts);
+  const loadedPath = (): string | undefined =>
+    running.info?.kind === "text" ? running.info.modelPath : undefined;
   return {
     id,
     kind: kindOf(model),
     ...defined({ root: repo }),
-    ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options) } : {}),
+    ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options, loadedPath) } : {}),
     presets: modelPreset(model, options),
     mediaLimits: mediaLimitsOf(model),
-    model: managed(id, { prepare, ...room, lossOf: () => relays.loss(), ...lifeOf(model) }, options, parts),
+    model: running,
   };
 }
 

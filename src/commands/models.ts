@@ -30,7 +30,7 @@ import { type HubPlace, hubPlace } from "../hub/place.ts";
 import { megabytes, ProgressLog } from "../hub/progress.ts";
 import { pruneRecords, recordedModels } from "../hub/records.ts";
 import { storeToken } from "../hub/token.ts";
-import { quantize } from "../quantize/run.ts";
+import { lossWarning, quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 import { search } from "./search.ts";
 
@@ -186,6 +186,8 @@ export async function quantizeModel(
       });
   try {
     const file = await modelFile(model, host.options, { signal });
+    const warning = file === BUILTIN_MODEL_ID ? undefined : lossWarning(file, type);
+    if (warning !== undefined) host.complain(`svc: quantize: ${warning}`);
     await quantize(
       {
         ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),

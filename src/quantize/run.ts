@@ -2,6 +2,9 @@
 // the engine nor crash the server.
 
 import { rmSync, renameSync } from "node:fs";
+import { basename } from "node:path";
+import { ggufFacts } from "../core/gguf-facts.ts";
+import { readGgufHeader } from "../core/gguf-file.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { type FileType, fileTypeNumber } from "../core/quantization.ts";
 
@@ -14,6 +17,16 @@ export interface Quantization {
   readonly importance?: string;
   /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
+}
+
+/** Types that lose so little that another one can be made of them. */
+const FINE: ReadonlySet<string> = new Set(["F32", "F16", "BF16", "Q8_0"]);
+
+/** A warning where the weights of `input` are coarse already, so that another type adds its error to theirs. */
+export function lossWarning(input: string, type: FileType): string | undefined {
+  const { quantization = "F32" } = ggufFacts([readGgufHeader(input)]);
+  if (FINE.has(quantization) || quantization === type) return undefined;
+  return `${basename(input)} holds ${quantization} weights, whose error stays in ${type}; a file of F16, BF16 or Q8_0 weights gives better ones`;
 }
 
 /** Arguments of the hidden command, in the order that the worker reads. */

@@ -14,6 +14,11 @@ test("a model is written anew, smaller, and answers", async () => {
   expect(statSync(made).size).toBeLessThan(0.8 * statSync(TINY_FILE).size);
   const words = ["run", "-m", made, "--seed", "1", "-i", "What is the capital of France?", "--no-thinking"];
   expect((await runBinary(words, { cwd })).out.trim()).toBe("The capital of France is Paris.");
+  const coarse = await runBinary(["quantize", made, "q5_k_m"], { cwd });
+  expect([coarse.exit, coarse.err]).toEqual([
+    0,
+    expect.stringContaining("tiny-Q4_K_M.gguf holds Q4_K_M weights, whose error stays in Q5_K_M"),
+  ]);
   const again = await runBinary(["quantize", TINY_FILE, "4"], { cwd });
   expect([again.exit, again.err]).toEqual([
     2,

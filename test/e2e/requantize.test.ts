@@ -1,9 +1,9 @@
 // Requantization and calibration while the model answers.
 
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, type Server, startServer } from "../helpers/binary.ts";
+import { newFolder, type Server, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, COUNT_30 } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
 
@@ -83,6 +83,24 @@ test("calibration from live traffic: collected, saved, applied", async () => {
   expect(existsSync(join(cwd, "imatrix.gguf"))).toBe(true);
   await server.says("serving Q4_K_M weights now");
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+}, 120_000);
+
+test("the card describes the weights that are served", async () => {
+  const cwd = newFolder();
+  copyFileSync(TINY_FILE, join(cwd, "own.gguf"));
+  const server = await startServer(["-m", "own.gguf"], { cwd });
+  await server.says("Ready.");
+  const card = async () => {
+    const response = await fetch(`${server.url}/v1/models/own`);
+    return (await response.json()) as { quantization: string; size_bytes: number };
+  };
+  const before = await card();
+  expect(before).toMatchObject({ quantization: "Q8_0", size_bytes: statSync(TINY_FILE).size });
+  await call(server, "/re_isq", { ggml_type: "Q4_K_M" });
+  await server.says("serving Q4_K_M weights now");
+  const after = await card();
+  expect(after.quantization).toBe("Q4_K_M");
+  expect(after.size_bytes).toBeLessThan(before.size_bytes);
 }, 120_000);
 
 test("what cannot be done is said", async () => {
