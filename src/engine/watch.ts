@@ -2,15 +2,15 @@
 // time, so a pause of this process (Ctrl-Z, a suspended machine) does not count against the engine. Knows nothing of
 // requests.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";
 
 /** A process's activity, seen from outside. */
 export interface Activity {
   /** Processor time used, clock ticks of the system. */
   readonly cpuTicks: number;
-  /** In uninterruptible sleep: it waits for a disk or a file server. */
-  readonly waitsForDisk: boolean;
+  /** It could go on: a thread waits for a processor, a disk or a file server. A starved process does not hang. */
+  readonly isHeldUp: boolean;
 }
 
 export interface EngineWatchDeps {
@@ -55,7 +55,7 @@ export class EngineWatch {
     if (this.silent === 0) ping(); // at most one is open
     this.silent++;
     const now = activity();
-    const isIdle = now !== undefined && !now.waitsForDisk && now.cpuTicks === this.lastTicks;
+    const isIdle = now !== undefined && !now.isHeldUp && now.cpuTicks === this.lastTicks;
     this.idle = isIdle ? this.idle + 1 : 0;
     this.lastTicks = now?.cpuTicks;
     const secs = (intervals: number): number => Math.round((intervals * this.intervalMs) / 100) / 10;
@@ -72,11 +72,61 @@ export class EngineWatch {
 /** A process's activity from Linux's /proc; undefined on other systems and for processes that have ended. */
 export function activityOf(pid: number): Activity | undefined {
   try {
-    // proc_pid_stat(5): pid (name) state …, utime and stime are fields 14 and 15; the name may hold anything.
-    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const [state, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return { cpuTicks: Number(rest[10]) + Number(rest[11]), waitsForDisk: state === "D" };
+    const { fields } = statOf(`/proc/${pid}`);
+    const cpuTicks = Number(fields[10]) + Number(fields[11]); // utime and stime
+    return { cpuTicks, isHeldUp: threadsOf(pid).some(({ state }) => state === "R" || state === "D") };
   } catch {
     return undefined;
+  }
+}
+
+/** What the threads of a process wait for and how scarce processors are, in a line for the log; empty on other systems. */
+export function waitsOf(pid: number): string {
+  try {
+    const waits = threadsOf(pid).map(({ name, state, wait }) => `${name} ${state} ${wait}`);
+    const counts = [...Map.groupBy(waits, (wait) => wait)].map(([wait, { length }]) => `${length} × ${wait}`);
+    const pressure = /^some .*(?= total)/.exec(fileText("/proc/pressure/cpu"))?.[0] ?? "unknown";
+    return `threads: ${counts.join(", ")}; pressure on processors: ${pressure}`;
+  } catch {
+    return "";
+  }
+}
+
+interface Thread {
+  readonly name: string;
+  readonly state: string;
+  /** Function of the kernel that it sleeps in. */
+  readonly wait: string;
+}
+
+function threadsOf(pid: number): readonly Thread[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+    const folder = `/proc/${pid}/task/${task}`;
+    try {
+      const { name, state } = statOf(folder);
+      return [{ name, state, wait: fileText(`${folder}/wchan`) }];
+    } catch {
+      return []; // it has ended meanwhile
+    }
+  });
+}
+
+/** proc_pid_stat(5): pid (name) state …; the name may hold anything. `fields` begin behind the state. */
+function statOf(folder: string): {
+  readonly name: string;
+  readonly state: string;
+  readonly fields: string[];
+} {
+  const text = readFileSync(`${folder}/stat`, "latin1");
+  const end = text.lastIndexOf(")");
+  const [state = "", ...fields] = text.slice(end + 2).split(" ");
+  return { name: text.slice(text.indexOf("(") + 1, end), state, fields };
+}
+
+function fileText(path: string): string {
+  try {
+    return readFileSync(path, "latin1").trim();
+  } catch {
+    return "";
   }
 }

@@ -1,7 +1,8 @@
 // When an engine process is taken for hung, and when it is not.
 
 import { expect, setSystemTime, test } from "bun:test";
-import { type Activity, activityOf, EngineWatch } from "../../src/engine/watch.ts";
+import { type Activity, activityOf, EngineWatch, waitsOf } from "../../src/engine/watch.ts";
+import { until } from "../helpers/until.ts";
 
 interface Watched {
   readonly pings: () => number;
@@ -25,7 +26,7 @@ function watched(answered: number, activity: () => Activity | undefined, timeout
   return { pings: () => pings, hung: hung.promise };
 }
 
-const still = (): Activity => ({ cpuTicks: 7, waitsForDisk: false });
+const still = (): Activity => ({ cpuTicks: 7, isHeldUp: false });
 
 test("a process without CPU time and answers is hung", async () => {
   const { hung, pings } = watched(0, still);
@@ -41,8 +42,8 @@ test("a process that answers is not hung", async () => {
 
 test("a process that computes, waits for a disk, or cannot be inspected gets more time", async () => {
   let cpuTicks = 0;
-  const computes = () => ({ cpuTicks: cpuTicks++, waitsForDisk: false });
-  const waits = () => ({ cpuTicks: 7, waitsForDisk: true });
+  const computes = () => ({ cpuTicks: cpuTicks++, isHeldUp: false });
+  const waits = () => ({ cpuTicks: 7, isHeldUp: true });
   for (const activity of [computes, waits, () => undefined]) {
     expect(await watched(0, activity, 3).hung).toMatch(/^no answer for/);
   }
@@ -63,9 +64,27 @@ test("a clock step has no effect", async () => {
 
 test("the activity of a process is read from the system", () => {
   const before = activityOf(process.pid);
-  expect(before?.waitsForDisk).toBe(false);
   let now = before;
   for (let i = 0; i < 1e6 && now?.cpuTicks === before?.cpuTicks; i++) now = activityOf(process.pid);
   expect(now?.cpuTicks).toBeGreaterThan(before?.cpuTicks ?? Infinity);
   expect(activityOf(2 ** 30)).toBeUndefined();
+});
+
+test("a thread that waits for a processor is held up; one that sleeps or is halted is not, and the log can say so", async () => {
+  const asleep = Bun.spawn(["sleep", "60"]);
+  const busy = Bun.spawn(["sh", "-c", "while :; do :; done"]);
+  try {
+    const said = /^threads: 1 × sleep S \S*; pressure on processors: /;
+    await until("it sleeps", () => said.test(waitsOf(asleep.pid)));
+    expect(activityOf(asleep.pid)?.isHeldUp).toBe(false);
+    await until("it runs", () => waitsOf(busy.pid).includes("1 × sh R"));
+    expect(activityOf(busy.pid)?.isHeldUp).toBe(true);
+    busy.kill("SIGSTOP");
+    await until("it is halted", () => activityOf(busy.pid)?.isHeldUp === false);
+    expect(waitsOf(busy.pid)).toContain("1 × sh T");
+  } finally {
+    asleep.kill();
+    busy.kill("SIGKILL");
+  }
+  expect(waitsOf(2 ** 30)).toBe("");
 });
