@@ -15,6 +15,7 @@ const PAST = new Date("1999-01-01");
 
 /** Who may ask what time it is, and what for. */
 const DATES: Readonly<Record<string, string>> = {
+  "agent/keep-file.ts": "`created_at` of files",
   "app/live-settings.ts": "stamps of the access log",
   "app/server.ts": "stamps of responses",
   "app/system.ts": "the doctor looks whether the clock is set",

@@ -35,7 +35,7 @@ test.each<[string, Field, string]>([
     const path = tinyWith(name.replaceAll(" ", "-"), [field]);
     const { exit, err } = await runBinary(["serve", "--model", path, "--host", "127.0.0.1", "--port", "0"]);
     expect(exit).toBe(1);
-    expect(err).toContain(`svc: ${message}`);
+    expect(err).toContain(`svc: ${name.replaceAll(" ", "-")}: ${message}`);
   },
   DEATH_MS_MAX,
 );
