@@ -51,25 +51,38 @@ export function fileMarker(name: string): TextPart {
 
 const MEDIA_TEXTS = { image: "[Image]", audio: "[Audio]", video: "[Video]" } as const;
 
+const FILE_END = "\n[End of file]\n";
+
 /** A whole text in the place of its file. */
 export function wholeFile(name: string, text: string): TextPart {
-  return { type: "text", text: `${fileMarker(name).text}\n${text}\n[End of file]\n` };
+  return { type: "text", text: `${fileMarker(name).text}\n${text}${FILE_END}` };
 }
 
 /** Whether a message's text holds the whole text of a file. */
 export function hasWholeFile(text: string, name: string): boolean {
   const at = text.indexOf(`${fileMarker(name).text}\n`);
-  return at >= 0 && text.includes("\n[End of file]\n", at);
+  return at >= 0 && text.includes(FILE_END, at);
 }
 
 /** Precedes the frames of a video. */
 export const VIDEO_MARKER: TextPart = { type: "text", text: MEDIA_TEXTS.video };
 
+/** A marker. Names have a limit, without which a line of beginnings is read from each of them to its end. */
+const MARKER = `\\[File: [^\\]\\n]{0,${FILE_NAME_CHARS_MAX}}\\]`;
+const MARKERS = new RegExp(MARKER, "g");
+const MARKED_TEXT = new RegExp(`(${MARKER})\\n[^]*`);
+
 /** A text in which all files are called the same and have no text, and videos no frames, so that messages can be compared. */
 export function comparable(text: string): string {
-  return text
-    .replaceAll(/(\[File: [^\]\n]*\])\n[^]*?\n\[End of file\]\n/g, "$1")
-    .replaceAll(/\[File: [^\]\n]*\]/g, "[File: ]")
+  const pieces = text.split(FILE_END);
+  const last = pieces.pop() ?? "";
+  // Up to each end of a file, everything behind the first marker: one pass, however many markers there are.
+  const bare = pieces.map((piece) =>
+    MARKED_TEXT.test(piece) ? piece.replace(MARKED_TEXT, "$1") : piece + FILE_END,
+  );
+  return [...bare, last]
+    .join("")
+    .replaceAll(MARKERS, "[File: ]")
     .replaceAll(/\[Video\](?:(?:\[\d+m\d+\.\ds\])?\[Image\])+/g, MEDIA_TEXTS.video);
 }
 
