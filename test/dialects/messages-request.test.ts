@@ -418,6 +418,11 @@ describe("refused", () => {
     [body({ reasoning_effort: "huge" }), "unsupported_value", "reasoning_effort", "xhigh"],
     [body({ output_config: { effort: "huge" } }), "unsupported_value", "output_config.effort", "xhigh"],
     [
+      body({ output_config: { format: { type: "json_object" } } }),
+      "unsupported_value",
+      "output_config.format.type",
+    ],
+    [
       body({ thinking: { type: "enabled" }, enable_thinking: false }),
       "contradictory_fields",
       "thinking.type",
