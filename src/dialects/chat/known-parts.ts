@@ -2,16 +2,12 @@
 // Runs before the schema check.
 
 import type { Compat } from "../../core/compat.ts";
-import { isPresent, isRecord } from "../shared/check.ts";
+import { isPresent, isRecord, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
+import { UserPart } from "./schema.ts";
 
-const PARTS_OF_ROLE: Readonly<Record<string, readonly string[]>> = {
-  assistant: ["text", "refusal"],
-  system: ["text"],
-  developer: ["text"],
-};
-const MEDIA = ["image_url", "input_audio", "audio_url", "video_url", "input_video", "file"];
-const KNOWN: ReadonlySet<unknown> = new Set(["text", ...MEDIA]);
+const KNOWN = typesOf(UserPart);
+const KNOWN_OF_ASSISTANT: ReadonlySet<unknown> = new Set([...KNOWN, "refusal"]);
 const EMPTY = { type: "text", text: "" };
 
 /** Messages for the schema check. */
@@ -19,9 +15,9 @@ export function knownMessages(messages: unknown, compat: Compat): unknown {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: unknown, index) => {
     if (!isRecord(message)) return message;
-    const role = typeof message["role"] === "string" ? message["role"] : "";
+    const role = message["role"];
     const isHistory = index < messages.length - 1 || role === "tool";
-    const known = new Set([...KNOWN, ...(PARTS_OF_ROLE[role] ?? [])]);
+    const known = role === "assistant" ? KNOWN_OF_ASSISTANT : KNOWN;
     const rules = { compat, known, empty: EMPTY, adapted, mayEmpty: true };
     // What the user asks now is checked: a part of it that is left out would be missed.
     const content = isHistory ? knownParts(message["content"], rules) : message["content"];

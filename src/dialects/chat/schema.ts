@@ -126,7 +126,7 @@ const SystemMessage = Type.Object(
   { $id: "SystemMessage", description: "Instructions of the application.", ...OPEN },
 );
 
-const UserPart = Type.Union([
+export const UserPart = Type.Union([
   TextPart,
   ImageUrlPart,
   InputAudioPart,
@@ -140,7 +140,6 @@ const UserContent = Type.Union([Type.String(), Type.Array(UserPart)], {
   $id: "UserContent",
   description: "Text, or an array of content parts.",
 });
-export type UserContent = Static<typeof UserContent>;
 
 const UserMessage = Type.Object(
   { role: Type.Literal("user"), content: UserContent, name: orNull(Type.String()) },

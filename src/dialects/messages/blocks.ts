@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
-import { isRecord, orNull } from "../shared/check.ts";
+import { isRecord, orNull, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 import { jsonObject } from "../shared/json-object.ts";
 
@@ -78,13 +78,13 @@ const NoteBlock = Type.Object(
 );
 export type NoteBlock = Static<typeof NoteBlock>;
 
+const ResultPart = Type.Union([TextBlock, ImageBlock, DocumentBlock, NoteBlock]);
+
 const ToolResultBlock = Type.Object(
   {
     type: Type.Literal("tool_result"),
     tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
-    content: orNull(
-      Type.Union([Type.String(), Type.Array(Type.Union([TextBlock, ImageBlock, DocumentBlock, NoteBlock]))]),
-    ),
+    content: orNull(Type.Union([Type.String(), Type.Array(ResultPart)])),
     is_error: orNull(Type.Boolean({ description: "The tool failed; `content` has the reason." })),
     ...blockProperties,
   },
@@ -181,23 +181,8 @@ export const System = Type.Union([Type.String(), Type.Array(TextBlock)], {
 });
 export type System = Static<typeof System>;
 
-const HOSTED_RESULTS: ReadonlySet<unknown> = new Set(tagsOf(HostedResultBlock));
-const RESULT_PARTS: ReadonlySet<unknown> = new Set(["text", "image", "document", ...NOTE_TYPES]);
-const KNOWN_BLOCKS: ReadonlySet<unknown> = new Set([
-  ...RESULT_PARTS,
-  ...HOSTED_RESULTS,
-  "tool_use",
-  "tool_result",
-  "server_tool_use",
-  "mcp_tool_use",
-  "thinking",
-  "redacted_thinking",
-]);
-
-function tagsOf({ properties }: typeof HostedResultBlock): readonly string[] {
-  return properties.type.anyOf.map((literal) => literal.const);
-}
-
+const RESULT_PARTS = typesOf(ResultPart);
+const KNOWN_BLOCKS = typesOf(ContentBlock);
 const NO_BLOCK = { type: "text", text: "" };
 
 /** Messages without blocks of unknown types, for the schema check. */

@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
-import { isPresent, isRecord, orNull } from "../shared/check.ts";
+import { isPresent, isRecord, orNull, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -238,28 +238,8 @@ export const ResponsesInput = Type.Union(
   { $id: "ResponsesInput", description: "A string is one user message." },
 );
 
-const KNOWN_ITEMS: ReadonlySet<unknown> = new Set([
-  "message",
-  "function_call",
-  "function_call_output",
-  "custom_tool_call",
-  "custom_tool_call_output",
-  "reasoning",
-  "shell_call",
-  "shell_call_output",
-  "item_reference",
-  ...HOSTED_ITEM_TYPES,
-]);
-const KNOWN_PARTS: ReadonlySet<unknown> = new Set([
-  "input_text",
-  "output_text",
-  "text",
-  "refusal",
-  "input_image",
-  "input_audio",
-  "input_video",
-  "input_file",
-]);
+const KNOWN_ITEMS = typesOf(InputItem);
+const KNOWN_PARTS = typesOf(MessagePart);
 
 /** Says nothing, so it stands for an item that is left out. */
 export const NO_ITEM: Extract<InputItem, { type: "reasoning" }> = { type: "reasoning", summary: [] };

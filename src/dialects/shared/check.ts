@@ -169,6 +169,11 @@ function explainTagged(members: readonly TObject[], value: unknown, path: string
   return notOneOf([...accepted], given, tagPath);
 }
 
+/** Types of the tagged objects that a union accepts, for what runs before the check. */
+export function typesOf({ anyOf }: TUnion): ReadonlySet<unknown> {
+  return new Set(anyOf.flatMap((member) => (KindGuard.IsObject(member) ? tagValues(member, "type") : [])));
+}
+
 /** Literals that a property accepts; empty if it is neither a literal nor a union of literals. */
 function tagValues(schema: TObject, key: string): readonly (string | number | boolean)[] {
   const property = schema.properties[key];
