@@ -47,6 +47,8 @@ describe("a Lark grammar", () => {
     ['start: ("a" | "b")~2..3', ["ab", "bba"], ["a", "abab"]],
     ['start: "a".."f" ["."]', ["c", "f."], ["g", "."]],
     ["start: word\n  | number\nword: /[a-z]+/\nnumber: /\\d+/", ["ab", "12"], ["a1"]],
+    ['start: "a" // one\n// or\n  | "b" # two\n\n  | "c"\n// end\n', ["a", "b", "c"], ["d", "ab"]],
+    ['# first\nstart: A // both\n  B\nA: "a"\n%import common.INT -> B // of it\n', ["a1"], ["a"]],
     ['start: "a\\n\\"*"', ['a\n"*'], ["a"]],
     ["?start: X+\nX.2: /a|b/", ["abba"], ["c"]],
   ])("%j", (grammar, fits, others) => {

@@ -6,6 +6,7 @@ import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isPresent, isRecord, orNull } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
+import { escaped } from "./lark-regex.ts";
 import { GUIDED_CHOICES_MAX } from "./limits.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -92,7 +93,7 @@ function ofRegex(pattern: string | null | undefined, param: string): readonly Gu
 
 function choiceRegex(choices: readonly string[] | null | undefined): string | undefined {
   if (!isPresent(choices)) return undefined;
-  return choices.map((one) => one.replaceAll(/[.*+?^${}()|[\]\\/-]/g, "\\$&")).join("|");
+  return choices.map(escaped).join("|");
 }
 
 function ofGrammar(grammar: string | null | undefined, param: string): readonly Guided[] {

@@ -22,7 +22,7 @@ const COMMON: Readonly<Record<string, string>> = {
 };
 
 const TOKEN =
-  /\s+|\/\/[^\n]*|#[^\n]*|->\s*\w+|"(?:[^"\\\n]|\\.)*"i?|\/(?:[^/\\\n]|\\.)+\/[a-z]*|~\s*\d+(?:\s*\.\.\s*\d+)?|\.\.|[()[\]|?*+]|[?!]?[A-Za-z_]\w*|./y;
+  /\s+|\/\/[^\n]*|#[^\n]*|->\s*\w+|"(?:[^"\\\n]|\\.)*"i?|\/(?:[^/\\\n]|\\.)+\/[a-z]*|~\s*\d+(?:\s*\.\.\s*\d+)?|\.\.|[()[\]|?*+]|[?!]?[A-Za-z_]\w*|./gy;
 const RULE = /^[?!]?([A-Za-z_]\w*)(?:\.\d+)?\s*:(.*)$/s;
 
 /** What is no regular language, or not understood. */
@@ -39,13 +39,15 @@ export function larkRegex(grammar: string): string | undefined {
   }
 }
 
-/** Bodies by name. A line that begins with white space or `|` goes on with the rule before it. */
+/** Bodies by name. A line that does not begin with a name goes on with the rule before it. */
 function rulesOf(grammar: string): ReadonlyMap<string, string> {
   const rules = new Map<string, string>();
-  const lines = grammar.replaceAll(/\n[ \t]*(?=\|)|\n[ \t]+(?=\S)/g, " ").split("\n");
-  for (const line of lines.map((one) => one.trim())) {
-    if (line === "" || line.startsWith("//") || line.startsWith("#")) continue;
-    const imported = /^%import\s+common\.(?:(\w+)(?:\s*->\s*(\w+))?|\((.*)\))$/.exec(line);
+  const statements = grammar.replaceAll(/^[ \t]*(?:\/\/|#).*$/gm, "").split(/\n(?=[?!%A-Za-z_])/);
+  for (const line of statements.map((one) => one.trim())) {
+    if (line === "") continue;
+    const imported = /^%import\s+common\.(?:(\w+)(?:\s*->\s*(\w+))?|\(([^)]*)\))\s*(?:(?:\/\/|#).*)?$/.exec(
+      line,
+    );
     if (imported !== null) {
       const names = imported[3]?.split(",").map((one) => one.trim()) ?? [imported[1] ?? ""];
       for (const name of names) rules.set(imported[2] ?? name, `/${common(name)}/`);
@@ -136,9 +138,7 @@ class Expander {
 }
 
 function tokensOf(body: string): string[] {
-  return [...body.matchAll(new RegExp(TOKEN.source, "gy"))]
-    .map(([token]) => token)
-    .filter((token) => !/^(?:\s|\/\/|#)/.test(token));
+  return [...body.matchAll(TOKEN)].map(([token]) => token).filter((token) => !/^(?:\s|\/\/|#)/.test(token));
 }
 
 function textOf(token: string): string {
@@ -150,7 +150,8 @@ function textOf(token: string): string {
   }
 }
 
-function escaped(text: string): string {
+/** The regular expression of a text. */
+export function escaped(text: string): string {
   const named: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
   return text.replaceAll(/[\n\r\t]|[.*+?^${}()|[\]\\/-]/g, (char) => named[char] ?? `\\${char}`);
 }
