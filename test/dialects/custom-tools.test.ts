@@ -152,6 +152,15 @@ describe("a custom tool", () => {
     expect(noted).toEqual(["custom_format=b"]);
   });
 
+  test("may name the groups of its format as Python does", () => {
+    const definition = String.raw`^(?P<month>May|June) [(?P<]\(?P<$`;
+    const tools = [{ ...TOOL, format: { type: "grammar", syntax: "regex", definition } }];
+    const { prompt } = parseResponsesRequest(responsesBody({ tools }), NOTHING_STORED).run;
+    expect(prompt.tools[0]?.parameters["properties"]).toEqual({
+      input: { type: "string", pattern: String.raw`^(?:^(?<month>May|June) [(?P<]\(?P<$)$` },
+    });
+  });
+
   test("is called with its text in Responses, streamed and stored", () => {
     const call = parseResponsesRequest(responsesBody({ tools: [TOOL] }), NOTHING_STORED);
     const head = { id: `resp_${"0".repeat(24)}`, model: "m", created: 1, echo: call.echo };

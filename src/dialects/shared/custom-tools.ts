@@ -68,7 +68,7 @@ export function customFunction(tool: CustomTool, compat: Compat): Static<typeof 
   const told =
     sent === undefined ? [] : [`The input follows this ${sent.syntax} grammar:\n${sent.definition}`];
   const text = [...(isPresent(about) && about !== "" ? [about] : []), ...told].join("\n\n");
-  const input = { type: "string", ...(regex === undefined ? {} : { pattern: `^(?:${regex})$` }) };
+  const input = { type: "string", ...(regex === undefined ? {} : { pattern: `^(?:${jsRegex(regex)})$` }) };
   return {
     type: "function",
     name,
@@ -81,6 +81,11 @@ export function customFunction(tool: CustomTool, compat: Compat): Static<typeof 
     },
     strict: regex !== undefined,
   };
+}
+
+/** A pattern of a schema, whose groups are named as in JavaScript: formats name them as Python and Rust do. */
+function jsRegex(regex: string): string {
+  return regex.replaceAll(/\\.|\[(?:\\.|[^\]\\])*\]|\(\?P</gs, (part) => (part === "(?P<" ? "(?<" : part));
 }
 
 /** Words of other servers for a tool choice, alone or as its type. */
