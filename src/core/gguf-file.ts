@@ -29,16 +29,10 @@ const known = new Map<string, Known>();
  */
 export function readGgufHeader(path: string): GgufHeader {
   const stat = statSync(path);
-  const found = recall(path, stat);
-  if (found === undefined)
-    return headerIn(
-      remember(
-        path,
-        stat,
-        outcomeOf(() => compact(readWholeHeader(path))),
-      ),
-    );
-  return headerIn(found);
+  const read = () => outcomeOf(() => compact(readWholeHeader(path)));
+  const outcome = recall(path, stat) ?? remember(path, stat, read());
+  if ("error" in outcome) throw outcome.error;
+  return outcome.header;
 }
 
 /** The header with all items of its arrays, which is not remembered. Throws as `readGgufHeader` does. */
@@ -120,11 +114,6 @@ function outcomeOf(read: () => GgufHeader): Outcome {
   } catch (error) {
     return { error };
   }
-}
-
-function headerIn(outcome: Outcome): GgufHeader {
-  if ("error" in outcome) throw outcome.error;
-  return outcome.header;
 }
 
 function recall(path: string, stat: Stats): Outcome | undefined {

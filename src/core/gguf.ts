@@ -104,10 +104,8 @@ export function* headerSteps(start: Uint8Array): Generator<undefined, GgufHeader
 
 /** Metadata fields in file order. Throws as `headerSteps` does. */
 export function readFields(start: Uint8Array): Field[] {
-  const cursor = new Cursor(start);
-  const { fieldCount } = preamble(cursor, start);
   const fields = new Map<string, Field>();
-  for (let index = 0; index < fieldCount; index++) finish(readField(cursor, fields));
+  addFields(start, fields);
   return [...fields.values()];
 }
 
@@ -115,13 +113,17 @@ export function readFields(start: Uint8Array): Field[] {
 export function readFirstFields(start: Uint8Array): ReadonlyMap<string, Field> {
   const fields = new Map<string, Field>();
   try {
-    const cursor = new Cursor(start);
-    const { fieldCount } = preamble(cursor, start);
-    for (let index = 0; index < fieldCount; index++) finish(readField(cursor, fields));
+    addFields(start, fields);
   } catch (error) {
     if (!(error instanceof HeaderCut)) throw error;
   }
   return fields;
+}
+
+function addFields(start: Uint8Array, fields: Map<string, Field>): void {
+  const cursor = new Cursor(start);
+  const { fieldCount } = preamble(cursor, start);
+  for (let index = 0; index < fieldCount; index++) finish(readField(cursor, fields));
 }
 
 /** The field without the items of a long array, in memory of its own: what may be kept while the file's bytes are released. */
