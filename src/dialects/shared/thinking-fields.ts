@@ -18,11 +18,12 @@ const budget = orNull(
   }),
 );
 
+const SWITCH_WORDS = ["enabled", "adaptive", "auto", "disabled"] as const;
 const ThinkingField = Type.Object(
   {
     type: orNull(
       Type.Union(
-        ["enabled", "adaptive", "auto", "disabled"].map((word) => Type.Literal(word)),
+        SWITCH_WORDS.map((word) => Type.Literal(word)),
         { description: "`disabled` turns thinking off, the others on." },
       ),
     ),
@@ -56,11 +57,9 @@ const templateValues = orNull(
   ),
 );
 
-/** Properties of all dialects that generate with a chat template. */
-const templateProperties = { chat_template_kwargs: templateValues };
 /** Properties of a dialect without such fields of its own. */
 export const thinkingProperties = {
-  ...templateProperties,
+  chat_template_kwargs: templateValues,
   thinking: orNull(Type.Union([Type.Boolean(), ThinkingField])),
   think: orNull(Think),
   reasoning_budget: budget,
@@ -113,7 +112,7 @@ const ofBudget: Reader = (value, param, compat) => {
 const ofObject: Reader = (value, param, compat) => {
   if (!isRecord(value)) return ofSwitch(value, param, compat);
   const { type, enabled, effort, budget_tokens: tokens, max_tokens: most } = value;
-  const isSwitch = typeof type === "string" && /^(?:enabled|adaptive|auto|disabled)$/.test(type);
+  const isSwitch = SWITCH_WORDS.some((word) => word === type);
   const said = isSwitch ? [{ param: `${param}.type`, value: type, enabled: type !== "disabled" }] : [];
   return [
     ...said,
