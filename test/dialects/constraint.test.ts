@@ -150,7 +150,7 @@ const RULES: readonly Rule[] = [
     "json_schema",
   ],
   [chatBody({ response_format: { type: "json_schema" } }), "missing_field", "response_format.json_schema"],
-  [chatBody({ guided_json: "no" }), "invalid_request", "guided_json", "JSON Schema"],
+  [chatBody({ guided_json: "no" }), "invalid_request", "guided_json", "JSON text"],
   [chatBody({ guided_grammar: "root ::= [a]" }), "unsupported_value", "guided_grammar", "Lark"],
   [
     chatBody({ guided_regex: "a", response_format: FORMAT }),

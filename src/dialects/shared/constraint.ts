@@ -13,7 +13,7 @@ import type { RunRequest, ToolChoice } from "../../core/run.ts";
 import { checker, isPresent, isRecord, orNull } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";
 import { capTokens } from "./sampling.ts";
-import { jsonObject } from "./json-object.ts";
+import { jsonObject, objectOf } from "./json-object.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -184,7 +184,8 @@ export function schemaConstraint(schema: unknown, param: string, strict = false)
   return { constraint: { type: "json_schema", schema, strict }, constraintParam: param };
 }
 
-const checkGrammarSet = checker(GrammarSet, "grammar.value");
+const VALUE = "grammar.value";
+const checkGrammarSet = checker(GrammarSet, VALUE);
 
 function grammarConstraint(grammar: Grammar): Constraint {
   switch (grammar.type) {
@@ -193,28 +194,11 @@ function grammarConstraint(grammar: Grammar): Constraint {
     case "lark":
       return { type: "lark", grammar: grammar.value };
     case "json_schema":
-      return { type: "json_schema", schema: objectOf(grammar.value) };
+      return { type: "json_schema", schema: objectOf(grammar.value, VALUE) };
     case "llguidance":
-      return { type: "grammars", grammars: grammarsOf(checkGrammarSet(objectOf(grammar.value))) };
+      return { type: "grammars", grammars: grammarsOf(checkGrammarSet(objectOf(grammar.value, VALUE))) };
     default:
       return unreachable(grammar);
-  }
-}
-
-/** An object, sent as such or as JSON text. */
-function objectOf<T extends object>(value: T | string): T | Readonly<Record<string, unknown>> {
-  if (typeof value !== "string") return value;
-  const json = parsed(value);
-  if (isRecord(json)) return json;
-  const message = "grammar.value must be an object, or a string with the JSON text of one";
-  throw new ServiceError("invalid_request", message, { param: "grammar.value" });
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined; // JSON.parse never returns undefined; the caller reports the error
   }
 }
 
@@ -250,7 +234,7 @@ export function capByGrammar(
   { grammar }: Static<typeof ConstraintFields>,
 ): number | undefined {
   if (grammar?.type !== "llguidance") return maxTokens;
-  const set = checkGrammarSet(objectOf(grammar.value));
+  const set = checkGrammarSet(objectOf(grammar.value, VALUE));
   const caps = [maxTokens, set.max_tokens, set.grammars[0]?.max_tokens].filter(isPresent);
   return caps.length === 0 ? undefined : capTokens(Math.min(...caps));
 }

@@ -4,8 +4,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isPresent, isRecord, orNull } from "./check.ts";
-import { jsonObject } from "./json-object.ts";
+import { isPresent, orNull } from "./check.ts";
+import { jsonObject, objectOf } from "./json-object.ts";
 import { escaped } from "./lark-regex.ts";
 import { GUIDED_CHOICES_MAX } from "./limits.ts";
 
@@ -72,19 +72,8 @@ export function guidedConstraints(body: Fields): readonly Guided[] {
 
 function ofSchema(sent: object | string | null | undefined, param: string): readonly Guided[] {
   if (!isPresent(sent)) return [];
-  const schema = typeof sent === "string" ? parsed(sent, param) : sent;
+  const schema = objectOf(sent, param);
   return [{ constraint: { type: "json_schema", schema, strict: false }, constraintParam: param }];
-}
-
-function parsed(json: string, param: string): object {
-  try {
-    const schema: unknown = JSON.parse(json);
-    if (isRecord(schema)) return schema;
-  } catch {
-    // refused below, as what is no object
-  }
-  const message = `${param} must be a JSON Schema, or a string with the JSON of one`;
-  throw new ServiceError("invalid_request", message, { param });
 }
 
 function ofRegex(pattern: string | null | undefined, param: string): readonly Guided[] {

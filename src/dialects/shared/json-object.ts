@@ -1,7 +1,25 @@
 // Schema of opaque JSON objects, mostly JSON Schemas, that the server passes on unchanged.
 
 import { Type } from "@sinclair/typebox";
+import { ServiceError } from "../../core/error.ts";
 import { MAP_MEMBERS_MAX } from "../../core/limits.ts";
+import { isRecord } from "./check.ts";
+
+/** An object, sent as such or as JSON text. Throws `invalid_request`. */
+export function objectOf<T extends object>(
+  value: T | string,
+  param: string,
+): T | Readonly<Record<string, unknown>> {
+  if (typeof value !== "string") return value;
+  try {
+    const json: unknown = JSON.parse(value);
+    if (isRecord(json)) return json;
+  } catch {
+    // refused below, as what is no object
+  }
+  const message = `${param} must be an object, or a string with the JSON text of one`;
+  throw new ServiceError("invalid_request", message, { param });
+}
 
 /** A field with any JSON object. */
 export function jsonObject(description: string) {
