@@ -7,7 +7,7 @@ import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
-import { partCount, partPath } from "../core/model-files.ts";
+import { partPaths } from "../core/model-files.ts";
 import { cachedModel } from "../hub/fetch-model.ts";
 import { hubPlace } from "../hub/place.ts";
 
@@ -25,7 +25,7 @@ export function configuredFiles(settings: Settings): ReadonlyMap<string, string>
 function modelParts(model: ModelSettings): readonly string[] {
   const file = isAbsolute(model.model_id) ? model.model_id : cachedFile(model);
   if (file === undefined) return [];
-  return Array.from({ length: partCount(file) }, (_, index) => partPath(file, index + 1));
+  return partPaths(file);
 }
 
 function cachedFile({

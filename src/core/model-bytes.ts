@@ -1,12 +1,14 @@
 // Size of a model on disk, and sizes in messages.
 
 import { statSync } from "node:fs";
-import { partCount, partPath } from "./model-files.ts";
+import { partPaths } from "./model-files.ts";
 
 /** Bytes of all parts of a model's file; almost all of it is tensors. Missing parts count as nothing. */
 export function modelBytes(path: string): number {
-  const parts = Array.from({ length: partCount(path) }, (_, i) => partPath(path, i + 1));
-  return parts.reduce((sum, part) => sum + (statSync(part, { throwIfNoEntry: false })?.size ?? 0), 0);
+  return partPaths(path).reduce(
+    (sum, part) => sum + (statSync(part, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
 }
 
 /** Memory in a message: `1.5 GB`, `12.0 MB`. */
