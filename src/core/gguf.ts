@@ -228,8 +228,9 @@ function* skipArray(cursor: Cursor, key: string): Generator<undefined, void> {
     cursor.skip(count * bytes);
     return;
   }
+  const what = `bytes of an item of ${shown(key)}`; // not for each of a vocabulary's texts
   for (let index = 0; index < count; index++) {
-    cursor.skip(cursor.count(HEADER_BYTES_MAX, `bytes of an item of ${shown(key)}`));
+    cursor.skip(cursor.count(HEADER_BYTES_MAX, what));
     if (index % PAUSE_ITEMS === PAUSE_ITEMS - 1) yield;
   }
 }
