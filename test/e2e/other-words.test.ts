@@ -3,7 +3,7 @@
 
 import { expect, test } from "bun:test";
 import { fileServer } from "../helpers/binary.ts";
-import { complete, streamed } from "../helpers/chat-client.ts";
+import { complete, postChat, streamed } from "../helpers/chat-client.ts";
 
 const server = fileServer();
 
@@ -61,6 +61,16 @@ test.each([
   expect(["left (a)", "right [b]"]).toContain(choices[0]?.message.content ?? "");
   expect(choices[0]?.message.reasoning_content).toBeUndefined();
   expect((await streamed(server().url, body)).text).toMatch(/^(?:left \(a\)|right \[b\])$/);
+});
+
+test("a grammar under any name is refused beside a call that must be made", async () => {
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const body = { ...ask("Left or right?"), guided_choice: ["left"], tools, tool_choice: "required" };
+  const response = await postChat(server().url, body);
+  expect([response.status, await response.text()]).toEqual([
+    400,
+    expect.stringContaining("contradictory_fields"),
+  ]);
 });
 
 test("a history goes on after tools of another server, and items that nobody knows", async () => {

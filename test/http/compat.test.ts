@@ -308,11 +308,14 @@ test.each(FORCED)(
   },
 );
 
-test("a grammar beside a call that must be made stays, for the engine to refuse", async () => {
+test.each([
+  { grammar: { type: "regex", value: "a" } },
+  { guided_regex: "a" },
+  { structured_outputs: { choice: ["a"] } },
+])("a grammar beside a call that must be made stays, for the engine to refuse: %j", async (field) => {
   const { post, runs } = app("strict");
-  const grammar = { type: "regex", value: "a" };
   const tools = [{ type: "function", function: { name: "f" } }];
-  await post(CHAT, chatBody({ grammar, tools, tool_choice: "required" }));
+  await post(CHAT, chatBody({ ...field, tools, tool_choice: "required" }));
   expect(runs[0]?.constraint).toEqual({ type: "regex", pattern: "a" });
 });
 

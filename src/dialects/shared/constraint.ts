@@ -171,12 +171,14 @@ export function refuseJsonObject(format: unknown, path: string, compat: Compat):
 }
 
 /**
- * Drops a response format if the tool choice forces a call: clients that send both expect the call. A grammar is kept,
- * and the engine refuses the combination.
+ * Drops a response format if the tool choice forces a call: clients that send both expect the call. A grammar is kept, whatever
+ * field it is in, and the engine refuses the combination.
  */
 export function dropFormatForForcedCall(constrained: RunConstraint, choice: ToolChoice): RunConstraint {
   const isForced = choice.type === "required" || (choice.type === "named" && choice.required);
-  return isForced && constrained.constraintParam !== "grammar" ? {} : constrained;
+  const isFormat =
+    constrained.constraint?.type === "json_schema" && constrained.constraintParam !== "grammar";
+  return isForced && isFormat ? {} : constrained;
 }
 
 /** The constraint of a JSON Schema sent in the field `param`. */
