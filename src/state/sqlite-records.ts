@@ -71,7 +71,7 @@ export class SqliteRecords<T> implements Records<T> {
   private readonly kind: string;
   private readonly options: RecordsOptions<T>;
   private readonly statements: ReturnType<typeof statementsOf>;
-  /** Clients of the records by id, once they are needed: reading all values for them takes long. May name some that are gone. */
+  /** Clients of the records by id, once they are needed: reading all values for them takes long. */
   private clients: Map<string, string> | undefined;
   /** Bodies that lose their record in the current transaction. */
   private readonly orphans: string[] = [];
@@ -161,7 +161,12 @@ export class SqliteRecords<T> implements Records<T> {
 
   private transact(action: () => void): void {
     this.orphans.length = 0; // of an attempt that failed
-    this.store.db.transaction(action).immediate();
+    try {
+      this.store.db.transaction(action).immediate();
+    } catch (error) {
+      this.clients = undefined; // the records are again those from before
+      throw error;
+    }
   }
 
   private putRow(id: string, record: T, staged: StagedBody | undefined): void {
@@ -174,8 +179,8 @@ export class SqliteRecords<T> implements Records<T> {
     }
     const value = JSON.stringify(record);
     const client = clientOf(record, this.options.heir);
-    this.clients?.set(id, client);
     if (old === undefined) this.makeRoom(client);
+    this.clients?.set(id, client);
     if (staged !== undefined && old !== undefined && old.body !== null) this.orphans.push(old.body);
     const body = staged === undefined ? (old?.body ?? null) : staged.name;
     const bodyBytes = staged === undefined ? (old?.bodyBytes ?? 0) : staged.blob.size;
@@ -194,8 +199,9 @@ export class SqliteRecords<T> implements Records<T> {
     if (row !== undefined) this.removeRow(row);
   }
 
-  private removeRow({ age, body }: Head): void {
+  private removeRow({ age, id, body }: Head): void {
     if (body !== null) this.orphans.push(body);
+    this.clients?.delete(id);
     this.statements.delete.run(age);
   }
 
@@ -212,15 +218,20 @@ export class SqliteRecords<T> implements Records<T> {
     this.removeExpired();
     if (this.count() < this.options.capacity) return;
     const clients = this.clientsById();
-    const holders = this.statements.heads.all(this.kind).map((head) => {
-      return { item: head, client: clients.get(head.id) ?? "", isFixed: !this.mayGo(head.id) };
-    });
-    const victim = leastWorth<Head | undefined>(
-      [...holders, { item: undefined, client, isFixed: true }],
-      client,
-    );
-    if (victim === undefined) throw stateFull();
-    this.removeRow(victim);
+    const heads = this.statements.heads.all(this.kind);
+    const kept = new Set<Head>();
+    for (;;) {
+      const holders = heads.map((head) => {
+        return { item: head, client: clients.get(head.id) ?? "", isFixed: kept.has(head) };
+      });
+      const victim = leastWorth<Head | undefined>(
+        [...holders, { item: undefined, client, isFixed: true }],
+        client,
+      );
+      if (victim === undefined) throw stateFull();
+      if (this.mayGo(victim.id)) return this.removeRow(victim);
+      kept.add(victim); // asked one by one: for an answer the whole value is read, which may be long
+    }
   }
 
   /** Whose the records are. */

@@ -172,3 +172,17 @@ describe("refused with a clear message", () => {
     expect(refusal(join(folder, "nowhere", "state.db"))).toContain("its folder must exist");
   });
 });
+
+test("a full set reads no more values than it must to find the one that goes", () => {
+  const asked: string[] = [];
+  const { state } = open(newPath());
+  const records = state.records<Note>("kept", {
+    capacity: 10,
+    life: { type: "endless" },
+    mayGo: ({ text }) => asked.push(text) > 1,
+  });
+  for (let n = 0; n <= 10; n++) records.put(`${n}`, { text: `${n}` });
+  expect(asked).toEqual(["0", "1"]);
+  expect(records.has("1")).toBe(false);
+  state.close();
+});
