@@ -3,7 +3,8 @@
 // server is.
 
 import { lookup as lookUp } from "node:dns/promises";
-import { isLoopbackAddress, isPublicAddress } from "./address.ts";
+import type { Reach } from "../core/networks.ts";
+import { addressReach } from "./address.ts";
 import { FETCH_REDIRECTS_MAX } from "./limits.ts";
 import { FetchError, publicRequest, type PublicFetchOptions } from "./public-fetch.ts";
 
@@ -19,10 +20,10 @@ export interface EndpointFetchOptions extends Pick<PublicFetchOptions, "resolve"
 export function endpointFetch(serverUrl: string, options: EndpointFetchOptions = {}): EndpointFetch {
   const { origin, hostname } = new URL(serverUrl);
   const { own = fetch, resolve = (host) => lookUp(host, { all: true }) } = options;
-  let reach: Promise<number> | undefined;
+  let distance: Promise<number> | undefined;
   const other = async (url: URL, init: RequestInit): Promise<Response> => {
-    const least = await (reach ??= reachOfHost(hostname, resolve));
-    const isAllowed = (address: string): boolean => reachOf(address) >= least;
+    const least = await (distance ??= distanceOfHost(hostname, resolve));
+    const isAllowed = (address: string): boolean => DISTANCES[addressReach(address)] >= least;
     const body = init.body instanceof URLSearchParams ? init.body.toString() : init.body;
     return publicRequest({ resolve, isAllowed })(url, { ...init, body: body ?? null });
   };
@@ -53,17 +54,15 @@ function redirected(init: RequestInit, status: number, isOwn: boolean): RequestI
   return { ...rest, method: "GET", headers };
 }
 
-/** How far out an address is: 0 this machine, 1 its networks, 2 the internet. */
-function reachOf(address: string): number {
-  if (isPublicAddress(address)) return 2;
-  return isLoopbackAddress(address) ? 0 : 1;
-}
+/** How far out an address is. Where none may lead, such as metadata services of clouds, is nearer than this machine. */
+const DISTANCES: Readonly<Record<Reach, number>> = { never: -1, machine: 0, local: 1, public: 2 };
 
 /** Of all addresses of a host the nearest one. A host without an address, behind a proxy, is taken to be on the internet. */
-async function reachOfHost(
+async function distanceOfHost(
   hostname: string,
   resolve: NonNullable<PublicFetchOptions["resolve"]>,
 ): Promise<number> {
   const found = await resolve(hostname.replaceAll(/[[\]]/g, "")).catch(() => []);
-  return Math.min(2, ...found.map(({ address }) => reachOf(address)));
+  const reaches = found.map(({ address }) => addressReach(address));
+  return Math.min(2, ...reaches.map((reach) => DISTANCES[reach === "never" ? "local" : reach]));
 }

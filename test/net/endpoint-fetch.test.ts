@@ -32,7 +32,10 @@ test.each(["https://mcp.example.com/mcp", "http://intranet.example.com/mcp"])(
   async (server) => {
     const { url, seen } = local();
     const request = endpointFetch(server, { resolve });
-    for (const address of [`${url}/token`, url.replace("127.0.0.1", "home.example.com"), "http://[::1]:1/"]) {
+    const others = ["home.example.com", "0.0.0.0", "[::ffff:127.0.0.1]"].map((host) =>
+      url.replace("127.0.0.1", host),
+    );
+    for (const address of [`${url}/token`, ...others, "http://[::1]:1/", "http://169.254.169.254/"]) {
       const sent = request(address, { method: "POST", body: new URLSearchParams({ grant_type: "x" }) });
       expect(await failure(sent)).toContain("not on the public internet");
     }
