@@ -17,15 +17,10 @@ export function isAddressRange(text: string): boolean {
  * the last address of X-Forwarded-For that is not trusted.
  */
 export function clientAddresses(trusted: readonly string[]): (peer: string, headers: Headers) => string {
-  const ranges = trusted.map(rangeOf);
-  const isTrusted = (text: string): boolean => {
-    if (!ipaddr.isValid(text)) return false;
-    const address = ipaddr.process(text);
-    return ranges.some((range) => address.kind() === range[0].kind() && address.match(range));
-  };
+  const isTrusted = addressesWithin(trusted);
   return (peer, headers) => {
     let address = peer;
-    if (ranges.length > 0 && isTrusted(peer)) {
+    if (isTrusted(peer)) {
       const hops = (headers.get("x-forwarded-for") ?? "").split(",").map((hop) => hop.trim());
       for (let hop = hops.pop(); hop !== undefined && ipaddr.isValid(hop); hop = hops.pop()) {
         address = hop;
@@ -33,6 +28,16 @@ export function clientAddresses(trusted: readonly string[]): (peer: string, head
       }
     }
     return nameOf(address);
+  };
+}
+
+/** Recognizes addresses that are among the given ones, or in one of the ranges. */
+export function addressesWithin(texts: readonly string[]): (address: string) => boolean {
+  const ranges = texts.map(rangeOf);
+  return (text) => {
+    if (ranges.length === 0 || !ipaddr.isValid(text)) return false;
+    const address = ipaddr.process(text);
+    return ranges.some((range) => address.kind() === range[0].kind() && address.match(range));
   };
 }
 

@@ -3,22 +3,18 @@
 
 import { hostname } from "node:os";
 import { isLoopbackAddress } from "./address.ts";
-import { clientAddresses, isAddressRange } from "./client-address.ts";
+import { addressesWithin, clientAddresses, isAddressRange } from "./client-address.ts";
 
 /** Headers that proxies, tunnels and content networks add: no client sends one by itself. */
 const FORWARDED =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-(?:real|client|cluster-client|original|remote)-(?:ip|addr|host|uri|url)|(?:true|fastly|fly)-client-ip|cf-.+|cdn-loop|x-(?:amzn?|amz-cf|envoy|azure|appengine|vercel|nf|arr)-.+|tailscale-.+|ngrok-.+)$/;
-
-/** An address for documentation, which no machine has. */
-const NO_ONES = "192.0.2.1";
 
 /** `trusted`: addresses and ranges of proxies whose X-Forwarded-For counts. `peer`: the other end of the connection. */
 export function localClients(
   trusted: readonly string[],
 ): (peer: string | undefined, headers: Headers) => boolean {
   const addressOf = clientAddresses(trusted);
-  const isTrusted = (peer: string): boolean =>
-    addressOf(peer, new Headers({ "x-forwarded-for": NO_ONES })) === NO_ONES;
+  const isTrusted = addressesWithin(trusted);
   return (peer, headers) => {
     if (peer === undefined) return false;
     const hops = headers.get("x-forwarded-for");
