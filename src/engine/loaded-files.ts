@@ -2,6 +2,7 @@
 // changes under a running model.
 
 import { statSync } from "node:fs";
+import { partPaths } from "../core/model-files.ts";
 import type { EngineOptions } from "./protocol.ts";
 
 interface FileStamp {
@@ -14,8 +15,9 @@ interface FileStamp {
 /** Paths of the model files among an engine's options. */
 function filesOf(options: EngineOptions): readonly string[] {
   if (options.kind !== "text") return [];
-  const { modelPath, mmprojPath } = options;
-  return [modelPath, mmprojPath].filter((path) => path !== undefined);
+  const { modelPath, mmprojPath, speculative } = options;
+  const draft = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
+  return [modelPath, mmprojPath, draft].flatMap((path) => (path === undefined ? [] : partPaths(path)));
 }
 
 /** undefined: it cannot be read, which loading it will tell. */

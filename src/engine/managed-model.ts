@@ -304,10 +304,11 @@ export class ManagedModel implements Holder, ModelRuntime {
 
   private enqueue(kind: Pick<Waiter, "isCommand"> & Partial<Waiter>): Waiter {
     const waiter: Waiter = { isPreload: false, ...kind, loaded: Promise.withResolvers() };
+    const { justFailed } = this;
     if (this.state.type === "stopped") {
       waiter.loaded.reject(ServiceError.fromData(STOPPED));
-    } else if (this.justFailed !== undefined) {
-      waiter.loaded.reject(this.justFailed);
+    } else if (justFailed !== undefined) {
+      waiter.loaded.reject(justFailed);
     } else {
       this.waiters.add(waiter);
       if (this.state.type === "unloaded") this.startLoading();

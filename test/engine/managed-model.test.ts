@@ -93,9 +93,11 @@ describe("loading", () => {
     expect(engines.started).toHaveLength(1);
   });
 
-  test("happens again when the file was written over, and at once when that mends a failed load", async () => {
-    const modelPath = join(tempDir(), "model.gguf");
-    writeFileSync(modelPath, "one");
+  test("happens again when a part of the file was written over, and at once when that mends a failed load", async () => {
+    const folder = tempDir();
+    const modelPath = join(folder, "model-00001-of-00002.gguf");
+    const part = join(folder, "model-00002-of-00002.gguf");
+    for (const path of [modelPath, part]) writeFileSync(path, "one");
     const { model, engines } = setup({ prepare: async () => ({ ...OPTIONS, modelPath }) });
     const first = ask(model);
     const engine = await process(engines);
@@ -104,12 +106,12 @@ describe("loading", () => {
     engine.finish(engine.runs[0] ?? 0);
     expect(await first).toMatchObject({ type: "finish" });
 
-    writeFileSync(modelPath, "no model");
+    writeFileSync(part, "no model");
     const second = ask(model);
     (await process(engines, 2)).failToLoad("it is no model");
     expect(await second).toMatchObject({ type: "error", error: { code: "model_unavailable" } });
 
-    writeFileSync(modelPath, "a good one");
+    writeFileSync(part, "a good one");
     const third = ask(model);
     const mended = await process(engines, 3);
     mended.becomeReady();
