@@ -83,7 +83,9 @@ export function activityOf(pid: number): Activity | undefined {
 /** What the threads of a process wait for and how scarce processors are, in a line for the log; empty on other systems. */
 export function waitsOf(pid: number): string {
   try {
-    const waits = threadsOf(pid).map(({ name, state, wait }) => `${name} ${state} ${wait}`);
+    const waits = threadsOf(pid).map(
+      ({ folder, name, state }) => `${name} ${state} ${fileText(`${folder}/wchan`)}`, // function of the kernel that it sleeps in
+    );
     const counts = [...Map.groupBy(waits, (wait) => wait)].map(([wait, { length }]) => `${length} × ${wait}`);
     const pressure = /^some .*(?= total)/.exec(fileText("/proc/pressure/cpu"))?.[0] ?? "unknown";
     return `threads: ${counts.join(", ")}; pressure on processors: ${pressure}`;
@@ -93,10 +95,9 @@ export function waitsOf(pid: number): string {
 }
 
 interface Thread {
+  readonly folder: string;
   readonly name: string;
   readonly state: string;
-  /** Function of the kernel that it sleeps in. */
-  readonly wait: string;
 }
 
 function threadsOf(pid: number): readonly Thread[] {
@@ -104,7 +105,7 @@ function threadsOf(pid: number): readonly Thread[] {
     const folder = `/proc/${pid}/task/${task}`;
     try {
       const { name, state } = statOf(folder);
-      return [{ name, state, wait: fileText(`${folder}/wchan`) }];
+      return [{ folder, name, state }];
     } catch {
       return []; // it has ended meanwhile
     }
