@@ -232,9 +232,14 @@ export class Models implements ModelControl {
    */
   able(ability: Ability, name: string, param = "model"): ServedModel {
     if (name === DEFAULT_NAME && this.named(name) === undefined) {
-      const card = defaultModel(this.list(), ability);
-      if (card === undefined) throw noneOfKind(KIND_OF[ability], param);
-      return this.resolve(card.id, param);
+      const cards = this.models.map((served) => ({
+        served,
+        kind: served.kind,
+        ...textFacts(served.model.known),
+      }));
+      const found = defaultModel(cards, ability);
+      if (found === undefined) throw noneOfKind(KIND_OF[ability], param);
+      return found.served;
     }
     const model = this.resolve(name, param);
     mustBeOfKind(model.id, model.kind, ability, param);
