@@ -24,11 +24,16 @@ export interface ResolvedModel {
 const SPELLED_CHARS_MAX = 512;
 
 /** What a name stands for, with the defaults of its alias. An empty name stands for the default model. */
-export function resolvedModel(known: KnownModels, name: string, withPatterns: boolean): ResolvedModel {
-  const exact = exactModel(known, name, withPatterns);
+export function resolvedModel(
+  { models, aliases }: KnownModels,
+  name: string,
+  withPatterns: boolean,
+): ResolvedModel {
+  const served = models();
+  const exact = exactModel(served, name, withPatterns ? aliases?.fitting(name) : aliases?.exact(name));
   if (exact !== undefined || name.length > SPELLED_CHARS_MAX) return exact ?? { name };
   for (const spelling of spellingsOf(name)) {
-    const found = exactModel(known, spelling, false) ?? spelledModel(known, spelling);
+    const found = exactModel(served, spelling, aliases?.exact(spelling)) ?? spelledModel(served, spelling);
     if (found !== undefined) return found;
   }
   return { name };
@@ -36,24 +41,22 @@ export function resolvedModel(known: KnownModels, name: string, withPatterns: bo
 
 const DEFAULT_NAME = "default";
 
-/** The model of exactly this name, or its alias; undefined without one. */
+/** The model of exactly this name, or of its alias; undefined without one. */
 function exactModel(
-  { models, aliases }: KnownModels,
+  served: readonly ModelInfo[],
   name: string,
-  withPatterns: boolean,
+  alias: ModelAlias | undefined,
 ): ResolvedModel | undefined {
-  const served = models();
   if (isServed(served, name)) return { name };
-  const alias = withPatterns ? aliases?.fitting(name) : aliases?.exact(name);
   if (alias !== undefined) return { name: targetOf(served, alias), defaults: alias.defaults };
   return name === DEFAULT_NAME ? { name } : undefined;
 }
 
 /** The model whose name differs in upper and lower case only; undefined for none or several. */
-function spelledModel({ models }: KnownModels, name: string): ResolvedModel | undefined {
+function spelledModel(served: readonly ModelInfo[], name: string): ResolvedModel | undefined {
   const wanted = name.toLowerCase();
   const isMeant = (one: string | undefined): boolean => one?.toLowerCase() === wanted;
-  const found = models().filter(({ id, root }) => isMeant(id) || isMeant(root));
+  const found = served.filter(({ id, root }) => isMeant(id) || isMeant(root));
   const [only] = found;
   return only !== undefined && found.length === 1 ? { name: only.id } : undefined;
 }

@@ -55,6 +55,13 @@ describe("a name", () => {
       expect(nameOf(name)).toBe(name);
   });
 
+  test("that nothing fits costs one look at the models", () => {
+    let looks = 0;
+    const models = () => (looks++, MODELS);
+    resolvedName({ models, aliases }, "x/".repeat(200), true);
+    expect(looks).toBe(1);
+  });
+
   test("is compared with patterns as it was sent", () => {
     expect(nameOf("claude-3")).toBe("twin");
     expect(nameOf("anthropic/claude-3")).toBe("anthropic/claude-3");
