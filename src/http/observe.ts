@@ -9,7 +9,7 @@ import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
 import type { ModelAliases } from "./model-alias.ts";
-import type { ModelInfo, ModelKind } from "../core/model-info.ts";
+import { type Ability, defaultModel, KIND_OF, type ModelInfo } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
@@ -42,10 +42,15 @@ type Handle = (request: Request, ...rest: unknown[]) => unknown;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Which kind of model `default` means, where it is not a text model. */
-const KIND_OF_ROUTE: ReadonlyMap<string, ModelKind> = new Map([
-  ["/v1/images/generations", "image"],
-  ["/v1/audio/speech", "speech"],
+/** What a route wants of a model, where it is no text. */
+const ABILITY_OF_ROUTE: ReadonlyMap<string, Ability> = new Map([
+  ["/v1/embeddings", "embeds"],
+  ["/api/embed", "embeds"],
+  ["/api/embeddings", "embeds"],
+  ["/v1/rerank", "ranks"],
+  ["/v2/rerank", "ranks"],
+  ["/v1/images/generations", "draws"],
+  ["/v1/audio/speech", "speaks"],
 ]);
 
 /** Routes that name a model and run none. */
@@ -191,14 +196,18 @@ export class Observation implements ObservedRequest {
   }
 
   private arrived(): Arrived {
-    const { request, housekeeping, route = "", modelField } = this;
+    const { request, housekeeping, route = "", modelField, ability } = this;
     const runs = modelField === "model" && !WITHOUT_RUN.has(route);
     return {
       headers: request.headers,
       peer: () => connections.get(request)?.peer() ?? "",
       housekeeping,
-      kind: runs ? (KIND_OF_ROUTE.get(route) ?? "text") : undefined,
+      kind: runs ? KIND_OF[ability] : undefined,
     };
+  }
+
+  private get ability(): Ability {
+    return ABILITY_OF_ROUTE.get(this.route ?? "") ?? "generates";
   }
 
   /** A JSON body was read; undefined when it could not be parsed. */
@@ -324,9 +333,7 @@ export class Observation implements ObservedRequest {
     // Where patterns mean nothing the request fails, and its model is as unknown as its name.
     const name = typeof sent === "string" ? resolvedName(this.options, sent, true) : sent;
     if (name === undefined || name === null || name === "" || name === "default") {
-      const kind = KIND_OF_ROUTE.get(this.route ?? "") ?? "text";
-      const meant = models.find((model) => model.kind === kind) ?? models[0];
-      return meant?.id ?? UNKNOWN_MODEL;
+      return (defaultModel(models, this.ability) ?? models[0])?.id ?? UNKNOWN_MODEL;
     }
     return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
   }

@@ -96,6 +96,30 @@ describe("labels", () => {
     expect(underWay).toEqual([]);
   });
 
+  test("default is the model that answers the route", async () => {
+    const card = { kind: "text", created: 0, ownedBy: "svc", status: "loaded" } as const;
+    const none = { generates: false, embeds: false, ranks: false, fillsGaps: false, thinks: false };
+    const metrics = new Metrics();
+    const { post, request } = testApp(undefined, {
+      metrics,
+      models: () => [
+        { ...card, id: "vectors", abilities: { ...none, embeds: true } },
+        { ...card, id: "scores", abilities: { ...none, ranks: true } },
+        { ...card, id: "words", abilities: { ...none, generates: true } },
+      ],
+    });
+    await post(CHAT, chatBody());
+    await post("/v1/embeddings", { input: "a" });
+    await post("/v2/rerank", { query: "a", documents: ["b"] });
+    const text = await (await request("/metrics")).text();
+    for (const [path, model] of [
+      [CHAT, "words"],
+      ["/v1/embeddings", "vectors"],
+      ["/v2/rerank", "scores"],
+    ] as const)
+      expect(valueOf(text, "http_requests_total", { path, model, status: "200" })).toBe(1);
+  });
+
   test("the size of a body is recorded, if any", async () => {
     const { request, post, scrape } = measured();
     await post(CHAT, chatBody());
