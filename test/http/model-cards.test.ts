@@ -107,6 +107,7 @@ describe("a card", () => {
     const { card } = app();
     expect((await card("gpt-4o")).body.id).toBe("new");
     expect((await card("main")).body.id).toBe(BASE.id);
+    expect((await card("default")).body.id).toBe(BASE.id);
     expect((await card("claude-3")).status).toBe(404);
   });
 

@@ -162,15 +162,13 @@ async function modelId(deps: HttpDeps, request: Request): Promise<string> {
 async function findModel(deps: HttpDeps, request: Request): Promise<Response> {
   const raw = new URL(request.url).pathname.slice(MODELS_PATH.length);
   const ids = [raw, decodeURIComponent(raw)];
-  const models = await modelCards(deps);
+  const cards = await modelCards(deps);
   const named = (name: string) =>
-    models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
-  const found = ids.map(named).find((card) => card !== undefined);
-  const alias = ids.map((id) => deps.aliases?.exact(id)).find((one) => one !== undefined);
-  const aliased = alias?.model === "default" ? models[0] : alias && named(alias.model);
-  if (OPERATIONS.has(raw) && found === undefined && aliased === undefined) throw new NotFoundError();
-  const card = found ?? aliased ?? named(resolvedName(deps, ids[1] ?? raw, false));
+    cards.find(({ id }) => id === name) ?? cards.find(({ root }) => root === name);
+  const meant = ids.flatMap((id) => cardOf(deps.models(), resolvedName(deps, id, false))?.id ?? []);
+  const card = [...ids, ...meant].map(named).find((one) => one !== undefined);
   if (card !== undefined) return Response.json(card);
+  if (OPERATIONS.has(raw)) throw new NotFoundError();
   const message = `there is no model ${describeValue(ids[1])}; GET /v1/models lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "id" });
 }
