@@ -44,7 +44,7 @@ export class ImageFolder implements ImageStore {
   async save(png: Uint8Array): Promise<{ readonly name: string; readonly path: string }> {
     const name = `image-${randomUUID()}.png`;
     const path = join(this.open(), name);
-    this.add(name, { client: currentCaller()?.client ?? "", bytes: png.byteLength, madeMs: this.now() });
+    this.kept.set(name, { client: currentCaller()?.client ?? "", bytes: png.byteLength, madeMs: this.now() });
     await this.makeRoom();
     try {
       await writeFile(path, png, { mode: 0o600 });
@@ -82,13 +82,9 @@ export class ImageFolder implements ImageStore {
       .map((name) => ({ name, stat: statSync(join(folder, name), { throwIfNoEntry: false }) }));
     found.sort((a, b) => (a.stat?.mtimeMs ?? 0) - (b.stat?.mtimeMs ?? 0));
     for (const { name, stat } of found) {
-      if (stat !== undefined) this.add(name, { client: "", bytes: stat.size, madeMs: stat.mtimeMs });
+      if (stat !== undefined) this.kept.set(name, { client: "", bytes: stat.size, madeMs: stat.mtimeMs });
     }
     return (this.opened = folder);
-  }
-
-  private add(name: string, file: Kept): void {
-    this.kept.set(name, file);
   }
 
   /** Expired files go, then those of the client with the most; the newest is never evicted. */
