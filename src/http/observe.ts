@@ -331,7 +331,8 @@ export class Observation implements ObservedRequest {
   private label(sent: unknown): string {
     const models = this.options.models();
     // Where patterns mean nothing the request fails, and its model is as unknown as its name.
-    const name = typeof sent === "string" ? resolvedName(this.options, sent, true) : sent;
+    const known = { models: () => models, aliases: this.options.aliases };
+    const name = typeof sent === "string" ? resolvedName(known, sent, true) : sent;
     if (name === undefined || name === null || name === "" || name === "default") {
       return (defaultModel(models, this.ability) ?? models[0])?.id ?? UNKNOWN_MODEL;
     }
