@@ -21,6 +21,7 @@ export function fieldsIn(value: unknown): Fields {
 
 /** A usage object in the form of completions or of the Responses and Messages APIs; undefined where it counts nothing. */
 export function countsOf(usage: unknown): Counts | undefined {
+  if (usage === undefined) return undefined; // most chunks
   const fields = fieldsIn(usage);
   const prompts = fieldsIn(fields["prompt_tokens_details"] ?? fields["input_tokens_details"]);
   const completions = fieldsIn(fields["completion_tokens_details"] ?? fields["output_tokens_details"]);

@@ -1,11 +1,13 @@
 // Reads chunks of a stream that differ from the one before in their text alone, without parsing their JSON again. Most chunks of
 // an answer do: parsing and checking them is a good part of what the hop costs a token.
 
+import { pieceChars } from "./carried.ts";
+import { REASONING_FIELDS } from "./forms.ts";
 import { REPEATED_MISSES_MAX } from "./limits.ts";
 import type { WireChunk } from "./wire.ts";
 
 /** Fields of a delta that hold text. */
-const TEXT_FIELDS = ["content", "reasoning_content", "reasoning"] as const;
+const TEXT_FIELDS = ["content", ...REASONING_FIELDS] as const;
 type TextField = (typeof TEXT_FIELDS)[number];
 
 /** Characters that are escaped within JSON, or end the string. */
@@ -53,7 +55,7 @@ function formOf(data: string, { choices, usage, error }: WireChunk): Form | unde
   const [field] = fields;
   const text = field === undefined ? undefined : delta[field];
   if (field === undefined || fields.length > 1 || typeof text !== "string") return undefined;
-  if (Object.keys(delta).length > 1 + Number("role" in delta) || ESCAPED.test(text)) return undefined;
+  if (delta.refusal || pieceChars(delta) > 0 || ESCAPED.test(text)) return undefined;
   for (const name of [`"${field}":"`, `"${field}": "`]) {
     const at = data.indexOf(name);
     const begin = at + name.length;

@@ -27,6 +27,19 @@ describe("a chunk that differs in its text alone", () => {
     }
   });
 
+  test("fields without a value, which some servers send with each text, change nothing; others do", () => {
+    const after = (delta: object): WireChunk | undefined => {
+      const repeated = new RepeatedChunks();
+      const first = data({ content: "Hello", ...delta });
+      repeated.learn(first, parsed(first));
+      return repeated.read(data({ content: " there", ...delta }));
+    };
+    const empty = { role: null, reasoning_content: null, tool_calls: null, reasoning_details: null };
+    expect(after(empty)).toEqual({ choices: [{ index: 0, delta: { content: " there" } }] });
+    expect(after({ reasoning_details: [{ type: "reasoning.encrypted" }] })).toBeUndefined();
+    expect(after({ refusal: "no" })).toBeUndefined();
+  });
+
   test("what is read is never something else than what parsing gives", () => {
     const words = fc.array(fc.string({ unit: "grapheme", maxLength: 6 }), { minLength: 2, maxLength: 20 });
     const property = fc.property(words, fc.nat(5), (texts, odd) => {
