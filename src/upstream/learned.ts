@@ -4,17 +4,10 @@
 import type { Body } from "./common-body.ts";
 import { fieldsIn, REASONING_FIELDS } from "./forms.ts";
 import { LACKS_MS } from "./limits.ts";
-
-/** Another form of the body of a chat completion. */
-export type Correction =
-  | "max_completion_tokens"
-  | "max_tokens"
-  | "no_parallel_tool_calls"
-  | "no_reasoning"
-  | "no_stream_options"
-  | "reasoning_content";
+import type { WireDelta } from "./wire.ts";
 
 interface Row {
+  readonly name: string;
   /** What a refusal says. */
   readonly says: RegExp;
   /** Whether the refused body has what is refused, or lacks what is missing. */
@@ -23,34 +16,47 @@ interface Row {
 
 const UNKNOWN = /unsupported|not supported|not permitted|not allowed|unexpected|unknown|unrecognized|extra/i;
 
-const CORRECTIONS: Readonly<Record<Correction, Row>> = {
-  // OpenAI's models that reason, and proxies before them.
-  max_completion_tokens: { says: /max_completion_tokens/i, fits: (body) => "max_tokens" in body },
-  // Servers that do not know the new name.
-  max_tokens: { says: /max_completion_tokens/i, fits: (body) => "max_completion_tokens" in body },
-  no_parallel_tool_calls: { says: /parallel_tool_calls/i, fits: (body) => "parallel_tool_calls" in body },
+/** A refusal that says that the server does not know a field, not that it has a wrong value. */
+function refuses(field: string): RegExp {
+  return new RegExp(`${field}.*(?:${UNKNOWN.source})|(?:${UNKNOWN.source}).*${field}`, "is");
+}
+
+/** The first row that fits counts: words that refuse reasoning name the field as well. */
+const CORRECTIONS = [
+  { name: "no_stream_options", says: /stream_options/i, fits: (body) => "stream_options" in body },
+  {
+    name: "no_parallel_tool_calls",
+    says: /parallel_tool_calls/i,
+    fits: (body) => "parallel_tool_calls" in body,
+  },
   // Mistral and Groq refuse reasoning in messages.
-  no_reasoning: {
-    says: new RegExp(`reasoning.*(?:${UNKNOWN.source})|(?:${UNKNOWN.source}).*reasoning`, "is"),
+  {
+    name: "no_reasoning",
+    says: refuses("reasoning"),
     fits: (body) => assistantsOf(body).some((message) => REASONING_FIELDS.some((name) => name in message)),
   },
-  no_stream_options: { says: /stream_options/i, fits: (body) => "stream_options" in body },
   // DeepSeek and Kimi demand the reasoning of calls.
-  reasoning_content: {
+  {
+    name: "reasoning_content",
     says: /reasoning_content/i,
     fits: (body) => assistantsOf(body).some((message) => !("reasoning_content" in message)),
   },
-};
+  // OpenAI's models that reason, and proxies before them.
+  {
+    name: "max_completion_tokens",
+    says: /max_completion_tokens/i,
+    fits: (body) => "max_tokens" in body,
+  },
+  // Servers that do not know the new name.
+  {
+    name: "max_tokens",
+    says: refuses("max_completion_tokens"),
+    fits: (body) => "max_completion_tokens" in body,
+  },
+] as const satisfies readonly Row[];
 
-/** The order matters: words that refuse reasoning name the field as well. */
-const ORDER: readonly Correction[] = [
-  "no_stream_options",
-  "no_parallel_tool_calls",
-  "no_reasoning",
-  "reasoning_content",
-  "max_completion_tokens",
-  "max_tokens",
-];
+/** Another form of the body of a chat completion. */
+export type Correction = (typeof CORRECTIONS)[number]["name"];
 
 function assistantsOf({ messages }: Body): readonly Body[] {
   const list: readonly unknown[] = Array.isArray(messages) ? messages : [];
@@ -71,17 +77,16 @@ export class Learned {
 
   /** Notes the correction that a refusal asks for. Whether there is a new one, so that the request can be sent again. */
   correct(refusal: string, body: Body): boolean {
-    const name = ORDER.find(
-      (one) =>
-        !this.corrections.has(one) && CORRECTIONS[one].says.test(refusal) && CORRECTIONS[one].fits(body),
+    const row = CORRECTIONS.find(
+      ({ name, says, fits }) => !this.corrections.has(name) && says.test(refusal) && fits(body),
     );
-    if (name !== undefined) this.corrections.add(name);
-    return name !== undefined;
+    if (row !== undefined) this.corrections.add(row.name);
+    return row !== undefined;
   }
 
   /** Notes names of reasoning in a delta. */
-  seen(delta: object): void {
-    for (const name of REASONING_FIELDS) if (name in delta && fieldsIn(delta)[name]) this.reasoning.add(name);
+  seen(delta: WireDelta): void {
+    for (const name of REASONING_FIELDS) if (delta[name]) this.reasoning.add(name);
   }
 
   /** Notes that it has no such route. */

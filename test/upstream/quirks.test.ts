@@ -268,6 +268,18 @@ describe("what servers refuse or demand", () => {
     expect(upstream.seen.map(({ body }) => isRefused(body))).toEqual([true, false, false]);
   });
 
+  test("a cap that is too large is the client's, and the next request has the same name for it", async () => {
+    const upstream = fakeUpstream(({ body }) => {
+      const message = `max_completion_tokens is too large: ${String(body["max_completion_tokens"])}. This model supports at most 9.`;
+      const isLarge = Number(body["max_completion_tokens"]) > 9;
+      return isLarge ? { type: "status", status: 400, body: { error: { message } } } : { type: "answer" };
+    });
+    upstream.cards = [{ id: "m", owned_by: "openai" }];
+    const { model } = modelOn([upstream]);
+    for (const maxTokens of [10, 9]) await all(model.generate({ ...chat(), maxTokens }, NEVER));
+    expect(upstream.seen.map(({ body }) => body["max_completion_tokens"])).toEqual([10, 9]);
+  });
+
   test("reasoning is withheld from a server that refuses it", async () => {
     const upstream = refusing(
       "property 'reasoning_content' is unsupported",
