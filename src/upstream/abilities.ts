@@ -6,7 +6,7 @@ import { type Modality, modalitiesOf } from "../core/message.ts";
 import type { TextFacts } from "../core/model-runtime.ts";
 import type { RunRequest } from "../core/run.ts";
 import { type Field, fieldsOf, unsupportedBy } from "./engines.ts";
-import type { UpstreamDialect } from "./options.ts";
+import { CHAT_PATHS, TEXT_PATH } from "./exchange.ts";
 import type { UpstreamServer } from "./server.ts";
 
 /** What a request needs of an upstream. */
@@ -27,15 +27,8 @@ export function needsOf(request: RunRequest): Needs {
   return { fields: fieldsOf(request), modalities, path: undefined, isText: prompt.type !== "chat" };
 }
 
-/** Path of a chat in each API. */
-const CHAT_PATHS: Readonly<Record<UpstreamDialect, string>> = {
-  chat: "/chat/completions",
-  messages: "/messages",
-  responses: "/responses",
-};
-
 function pathFor({ options }: UpstreamServer, { path, isText }: Needs): string {
-  return path ?? (isText === true ? "/completions" : CHAT_PATHS[options.dialect]);
+  return path ?? (isText === true ? TEXT_PATH : CHAT_PATHS[options.dialect]);
 }
 
 /** Whether an upstream can honour a request. */

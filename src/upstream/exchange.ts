@@ -11,6 +11,7 @@ import { meaningOf } from "./forms.ts";
 import type { Learned } from "./learned.ts";
 import { messagesBody } from "./messages-body.ts";
 import { MessagesEvents } from "./messages-events.ts";
+import type { UpstreamDialect } from "./options.ts";
 import { RepeatedChunks } from "./repeated.ts";
 import { responsesBody } from "./responses-body.ts";
 import { ResponsesEvents } from "./responses-events.ts";
@@ -26,6 +27,15 @@ export interface Exchange {
   readonly read: (data: string) => EventReading;
 }
 
+/** Path of a chat in each API. */
+export const CHAT_PATHS: Readonly<Record<UpstreamDialect, string>> = {
+  chat: "/chat/completions",
+  messages: "/messages",
+  responses: "/responses",
+};
+/** Path of a completion of text. */
+export const TEXT_PATH = "/completions";
+
 /** `data` of the last event of completions. */
 const DONE = "[DONE]";
 
@@ -39,27 +49,28 @@ export function exchangeOf(request: RunRequest, server: Asked): Exchange {
   const { model, dialect } = options;
   if (prompt.type !== "chat")
     return {
-      path: "/completions",
+      path: TEXT_PATH,
       body: completionBody({ ...request, prompt }, model, facts),
       read: completionReader(learned),
     };
   const chat = { ...request, prompt };
+  const path = CHAT_PATHS[dialect];
   switch (dialect) {
     case "messages":
       return {
-        path: "/messages",
+        path,
         body: messagesBody(chat, model, facts),
         read: readerOf(new MessagesEvents()),
       };
     case "responses":
       return {
-        path: "/responses",
+        path,
         body: responsesBody(chat, model, facts),
         read: readerOf(new ResponsesEvents()),
       };
     case "chat":
       return {
-        path: "/chat/completions",
+        path,
         body: chatBody(chat, model, facts, pastOf(server)),
         read: completionReader(learned),
       };
