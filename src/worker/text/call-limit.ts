@@ -13,7 +13,8 @@ interface Call {
 export class CallLimit {
   private readonly most: number;
   private readonly calls: Call[] = [];
-  private held: OutputDelta[] = []; // of the last call, which is the beginning of an earlier one so far
+  private rivals: readonly Call[] = []; // earlier calls of the last one's function that begin as it does so far
+  private held: OutputDelta[] = []; // of the last call, while it has rivals
   private over = false;
 
   /** `most`: calls of an answer. */
@@ -48,48 +49,36 @@ export class CallLimit {
   private begin(delta: Extract<OutputDelta, { type: "tool_call_start" }>): readonly OutputDelta[] {
     this.over ||= this.calls.length === this.most;
     if (this.over) return [];
+    this.rivals = this.calls.filter(({ name }) => name === delta.name);
     this.calls.push({ name: delta.name, args: "" });
-    return this.mayRepeat() ? this.hold(delta) : [delta];
+    return this.holdOrPass(delta);
   }
 
   private lengthen(delta: Extract<OutputDelta, { type: "tool_call_args" }>): readonly OutputDelta[] {
     const call = this.calls.at(-1);
-    if (call !== undefined) call.args += delta.delta;
-    if (this.held.length === 0) return [delta];
+    if (call === undefined) return [delta];
+    const { length } = call.args;
+    this.rivals = this.rivals.filter(({ args }) => args.startsWith(delta.delta, length));
+    call.args += delta.delta;
     // An object that is closed cannot become longer.
-    this.over = call?.args.endsWith("}") === true && this.isRepeated();
-    if (this.over) return [];
-    return this.mayRepeat() ? this.hold(delta) : [...this.release(), delta];
+    this.over = delta.delta.endsWith("}") && this.isRepeated();
+    return this.over ? [] : this.holdOrPass(delta);
   }
 
   /** The last call has ended. */
   private complete(): readonly OutputDelta[] {
-    this.over = this.held.length > 0 && this.isRepeated();
-    return this.over ? [] : this.release();
+    this.over = this.isRepeated();
+    this.rivals = [];
+    return this.over ? [] : this.held.splice(0);
   }
 
-  private hold(delta: OutputDelta): readonly OutputDelta[] {
+  private holdOrPass(delta: OutputDelta): readonly OutputDelta[] {
     this.held.push(delta);
-    return [];
-  }
-
-  private release(): readonly OutputDelta[] {
-    return this.held.splice(0);
+    return this.rivals.length > 0 ? [] : this.held.splice(0);
   }
 
   private isRepeated(): boolean {
-    const last = this.calls.at(-1);
-    return this.earlier().some(({ args }) => args === last?.args);
-  }
-
-  private mayRepeat(): boolean {
-    const last = this.calls.at(-1);
-    return this.earlier().some(({ args }) => args.startsWith(last?.args ?? ""));
-  }
-
-  /** Earlier calls of the last one's function. */
-  private earlier(): readonly Call[] {
-    const last = this.calls.at(-1);
-    return this.calls.slice(0, -1).filter(({ name }) => name === last?.name);
+    const length = this.calls.at(-1)?.args.length;
+    return this.rivals.some(({ args }) => args.length === length);
   }
 }
