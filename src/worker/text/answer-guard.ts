@@ -73,7 +73,6 @@ export class AnswerGuard {
 
   /** Advances by the sampled token. `answering`: any reasoning has ended. Returns the error of a mismatch. */
   accept(token: number, bytes: Uint8Array, answering: boolean): ErrorData | undefined {
-    this.loop.add(token, bytes);
     switch (this.phase) {
       case "off":
         return undefined;
@@ -85,9 +84,9 @@ export class AnswerGuard {
         if (token === this.escapes.reasoning && !this.reasoned) this.phase = "reasoning";
         else if (token === this.escapes.tools) this.phase = "off";
         else this.phase = "matching";
-        return this.phase === "matching" ? this.match(token) : undefined;
+        return this.phase === "matching" ? this.match(token, bytes) : undefined;
       case "matching":
-        return this.match(token);
+        return this.match(token, bytes);
       default:
         return unreachable(this.phase);
     }
@@ -108,7 +107,8 @@ export class AnswerGuard {
     return attempt(() => void this.matcher.mayEnd());
   }
 
-  private match(token: number): ErrorData | undefined {
+  private match(token: number, bytes: Uint8Array): ErrorData | undefined {
+    this.loop.add(token, bytes);
     let rejected = false;
     const error = attempt(() => (rejected = this.matcher.accept(token) === "rejected"));
     return error ?? (rejected ? OUTSIDE_GRAMMAR : undefined);
