@@ -4,7 +4,7 @@
 // A call within reasoning, or within a code fence, is one only if nothing but the end of either follows it: answers quote calls.
 
 import type { CallStarts, OutputFormat, ParsedMessage } from "./backend.ts";
-import { HoldBack } from "./hold-back.ts";
+import { HoldBack, type Released } from "./hold-back.ts";
 
 /** Text of the answer for the parser. call: calls begin with it. apart: reasoning that the parser does not know. */
 export interface Passed {
@@ -16,6 +16,8 @@ export interface Passed {
 const OPEN_MAX = 4096;
 /** While a call within reasoning goes on, it is parsed when 1/2^n of it is new. */
 const REPARSE_SHIFT = 3;
+/** Longer than the end of reasoning, and than that of a code fence up to its marks. */
+const QUOTE_END_MAX = 256;
 /** Noncharacters of Unicode, which no text contains. */
 const MASK_FIRST = 0xfdd0;
 const MASK_LAST = 0xfdef;
@@ -45,6 +47,7 @@ export class CallGate {
   private gap = ""; // white space before an opener: the format may own it
   private cut = false; // the answer has ended before the model ended it
   private probedTo = 0;
+  private searched = 0; // held text without the end of what a call is quoted in
   private out: Passed[] = [];
 
   constructor(format: OutputFormat, probe: (text: string) => ParsedMessage | undefined) {
@@ -186,6 +189,7 @@ export class CallGate {
     if (this.isQuoting()) {
       this.state = "quoted";
       this.probedTo = 0;
+      this.searched = 0;
       return true;
     }
     return this.begun(start.text);
@@ -226,12 +230,13 @@ export class CallGate {
   private parted(): { readonly call: string; readonly after: string } {
     const { held, reasoning } = this;
     if (!reasoning && this.calls?.fenced === true) return { call: held, after: "" };
-    if (!reasoning) {
-      const [fence = "", call = held, after = ""] = /^([^]*?)\n[ \t]*```[^\n]*([^]*)$/.exec(held) ?? [];
-      return fence === "" ? { call: held, after: "" } : { call, after };
-    }
-    const { free, match, rest } = new HoldBack(this.ends).push(held);
-    return { call: free, after: match === undefined ? "" : rest.slice(match.length) };
+    const from = this.searched;
+    const { free, match } = reasoning
+      ? new HoldBack(this.ends).push(held.slice(from))
+      : upToFence(held.slice(from));
+    const at = from + free.length;
+    if (match === undefined) this.searched = Math.max(0, held.length - QUOTE_END_MAX);
+    return { call: held.slice(0, at), after: match === undefined ? "" : held.slice(at + match.length) };
   }
 
   /** A quoted call as the parser reads it. */
@@ -251,6 +256,12 @@ export class CallGate {
     if (before?.as === as) this.out[this.out.length - 1] = { text: before.text + text, as };
     else this.out.push({ text, as });
   }
+}
+
+/** Text up to a line that ends a code fence, and that line. */
+function upToFence(text: string): Pick<Released, "free" | "match"> {
+  const found = /\n[ \t]*```[^\n]*/.exec(text);
+  return { free: text.slice(0, found?.index), match: found?.[0] };
 }
 
 function isWhole({ arguments: args }: ParsedMessage["toolCalls"][number]): boolean {

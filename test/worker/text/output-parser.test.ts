@@ -172,6 +172,8 @@ describe("OutputParser", () => {
   });
 
   const made = [{ id: "call_x", name: "weather", args: CITY }];
+  const long = call.replace("Paris", `Paris${"\\n".repeat(600)}`);
+  const fenced = `So:\n\`\`\`\n${long}\n  \`\`\`\nOr not.`;
   const quotes: readonly (readonly [string, string, ParsedAnswer])[] = [
     ["in closed reasoning", `<think>${call} or not</think>No.`, quoted(`${call} or not`, "No.")],
     ["in reasoning, before text", `<think>Say ${call}</think>No.`, quoted(`Say ${call}`, "No.")],
@@ -180,6 +182,8 @@ describe("OutputParser", () => {
       `So:\n\`\`\`\n${call}\n\`\`\`\nOr not.`,
       quoted("", `So:\n\`\`\`\n${call}\n\`\`\`\nOr not.`),
     ],
+    ["that is long, in reasoning", `<think>Say ${long}</think>No.`, quoted(`Say ${long}`, "No.")],
+    ["that is long, in a code fence", fenced, quoted("", fenced)],
     ["of another tool", call.replace("weather", "example"), quoted("", call.replace("weather", "example"))],
   ];
   test.each(quotes)("a quoted call %s is text", (_where, raw, expected) => {
