@@ -3,6 +3,7 @@
 import { defined } from "../core/defined.ts";
 import type { Modality } from "../core/message.ts";
 import { type EngineName, engineOf } from "./engines.ts";
+import { fieldsIn } from "./forms.ts";
 import type { WireModelCard } from "./wire.ts";
 
 export interface ServerFacts {
@@ -46,10 +47,7 @@ function abilitiesOf({
   const stated = (modalities ?? undefined)?.filter(
     (one): one is Modality => one === "image" || one === "audio",
   );
-  const able: Readonly<Record<string, unknown>> =
-    typeof capabilities === "object" && capabilities !== null && !Array.isArray(capabilities)
-      ? { ...capabilities }
-      : {};
+  const able = fieldsIn(capabilities);
   return {
     ...defined({ modalities: stated }),
     ...(typeof able["reasoning"] === "boolean" ? { thinks: able["reasoning"] } : {}),

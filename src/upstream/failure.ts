@@ -3,6 +3,7 @@
 
 import { defined } from "../core/defined.ts";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
+import { fieldsIn, stringIn } from "./forms.ts";
 import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
 
 /** Verdict of an attempt on its upstream. `busy`: healthy, but accepts no more requests for now. */
@@ -79,7 +80,7 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
     const message = said.message === "" ? "The upstream server does not do this." : said.message;
     return { error: new ServiceError("unsupported_capability", message), mayRetry: true, verdict: WELL };
   }
-  if (status >= 500) {
+  if (status >= 500 || status === 408 || status === 425) {
     const verdict: Verdict = { type: "failed", problem: `status ${status}`, isCertain: false };
     return { error: upstreamFailed(`answered with status ${status}`), mayRetry: true, verdict };
   }
@@ -92,10 +93,6 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
       : missingRoute();
   const fault = OPERATORS.get(status);
   if (fault !== undefined) return misconfigured(`${fault} (status ${status})`);
-  if (status === 408 || status === 425) {
-    const verdict: Verdict = { type: "failed", problem: `status ${status}`, isCertain: false };
-    return { error: upstreamFailed(`answered with status ${status}`), mayRetry: true, verdict };
-  }
   return { error: requestError(status, said), mayRetry: false, verdict: WELL };
 }
 
@@ -169,13 +166,13 @@ interface Said {
 /** The error object of an answer in any of the usual shapes. */
 function errorOf(body: string, secret: string | undefined): Said {
   const json = parsed(body);
-  const outer: unknown = recordOf(json)?.["error"] ?? recordOf(json)?.["detail"] ?? json;
-  const record = recordOf(outer);
-  const text = typeof outer === "string" ? outer : stringOf(record?.["message"]);
+  const { error, detail } = fieldsIn(json);
+  const outer = error ?? detail ?? json;
+  const text = typeof outer === "string" ? outer : stringIn(outer, "message");
   const hidden = secret === undefined || secret === "" ? text : text.replaceAll(secret, "…");
-  const param = stringOf(record?.["param"]);
+  const param = stringIn(outer, "param");
   return {
-    code: [record?.["code"], record?.["type"]].map(stringOf).join(" "),
+    code: ["code", "type"].map((name) => stringIn(outer, name)).join(" "),
     message: hidden.slice(0, ERROR_CHARS_MAX).toWellFormed(),
     ...(param === "" ? {} : { param: param.slice(0, 200) }),
   };
@@ -226,12 +223,4 @@ function parsed(body: string): unknown {
   } catch {
     return undefined; // an HTML page of a proxy, say: its words are no use to a client
   }
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-}
-
-function stringOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

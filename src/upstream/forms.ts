@@ -69,7 +69,8 @@ function partsOf(value: unknown): { readonly text: string; readonly reasoning: s
   return { text, reasoning };
 }
 
-function stringIn(value: unknown, name: string): string {
+/** A text among the fields of an object; "" where it is none. */
+export function stringIn(value: unknown, name: string): string {
   const field = fieldsIn(value)[name];
   return typeof field === "string" ? field : "";
 }
