@@ -17,7 +17,8 @@ import {
   withoutChat,
 } from "./failure.ts";
 import { readError, send } from "./http.ts";
-import { CORRECTIONS_MAX, ENDED_SILENCE_MS, ERROR_BYTES_MAX, TRAILER_MS } from "./limits.ts";
+import type { Correction } from "./learned.ts";
+import { ENDED_SILENCE_MS, ERROR_BYTES_MAX, TRAILER_MS } from "./limits.ts";
 import type { Lease } from "./pool.ts";
 import { EventReader, StreamError } from "./sse.ts";
 import { END, type WireChunk } from "./wire.ts";
@@ -112,13 +113,14 @@ class Call {
   /** The answer to the request, sent again in another form where the refusal asks for it; or the refusal. */
   private async send(): Promise<Response | Failure> {
     const { server } = this.lease;
-    for (let corrections = 0; ; corrections++) {
+    const tried = new Set<Correction>();
+    for (;;) {
       const { path, body } = this.exchange;
       const response = await send(server.options, { path, body, signal: this.connection.signal });
       if (response.ok) return response;
       const said = await readError(response, ERROR_BYTES_MAX);
-      const isForm = (response.status === 400 || response.status === 422) && corrections < CORRECTIONS_MAX;
-      if (isForm && server.learned.correct(said, body)) {
+      const isForm = response.status === 400 || response.status === 422;
+      if (isForm && server.learned.correct(said, body, tried)) {
         this.exchange = exchangeOf(this.options.request, server);
         continue;
       }

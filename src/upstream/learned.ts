@@ -3,7 +3,7 @@
 
 import type { Body } from "./common-body.ts";
 import { fieldsIn, REASONING_FIELDS } from "./forms.ts";
-import { LACKS_MS } from "./limits.ts";
+import { CORRECTIONS_MAX, LACKS_MS } from "./limits.ts";
 import type { WireDelta } from "./wire.ts";
 
 interface Row {
@@ -75,13 +75,18 @@ export class Learned {
     this.now = now;
   }
 
-  /** Notes the correction that a refusal asks for. Whether there is a new one, so that the request can be sent again. */
-  correct(refusal: string, body: Body): boolean {
+  /**
+   * Notes the correction that a refusal asks for. Whether there is one that was not tried, so that the request can be sent again;
+   * another request may have been refused for the same and noted it already.
+   */
+  correct(refusal: string, body: Body, tried: Set<Correction>): boolean {
     const row = CORRECTIONS.find(
-      ({ name, says, fits }) => !this.corrections.has(name) && says.test(refusal) && fits(body),
+      ({ name, says, fits }) => !tried.has(name) && says.test(refusal) && fits(body),
     );
-    if (row !== undefined) this.corrections.add(row.name);
-    return row !== undefined;
+    if (row === undefined || tried.size === CORRECTIONS_MAX) return false;
+    tried.add(row.name);
+    this.corrections.add(row.name);
+    return true;
   }
 
   /** Notes names of reasoning in a delta. */

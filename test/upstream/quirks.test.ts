@@ -280,6 +280,13 @@ describe("what servers refuse or demand", () => {
     expect(upstream.seen.map(({ body }) => body["max_completion_tokens"])).toEqual([10, 9]);
   });
 
+  test("requests that were refused at the same time are all sent again", async () => {
+    const upstream = refusing("stream_options is not supported", (body) => "stream_options" in body);
+    const { model } = modelOn([upstream]);
+    const answers = await Promise.all([1, 2, 3].map(() => all(model.generate(chat(), NEVER))));
+    for (const answer of answers) expect(short(answer)).toMatchObject({ text: "Hello there." });
+  });
+
   test("reasoning is withheld from a server that refuses it", async () => {
     const upstream = refusing(
       "property 'reasoning_content' is unsupported",
