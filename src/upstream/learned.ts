@@ -105,8 +105,9 @@ export class Learned {
     return since !== undefined && this.now() - since < LACKS_MS;
   }
 
-  /** Forgets routes: it may be another server now. */
+  /** Forgets what it refused and lacked: it may be another server now. */
   restarted(): void {
+    this.corrections.clear();
     this.lacking.clear();
   }
 }
