@@ -23,6 +23,7 @@ export async function drawUpstream(
   const call = { path: "/images/generations", body: bodyOf(request, server), isRepeatable: false };
   const answer = await askJson(server, call, signal, readImages);
   if (!("data" in answer)) return answer;
+  if (answer.data.length !== count) return garbageFailure();
   const found = await Promise.all(answer.data.map((one) => pngOf(one, signal)));
   const seconds = (performance.now() - startedMs) / 1000 / count;
   const images = found.flatMap((png, image): readonly ImageEvent[] =>

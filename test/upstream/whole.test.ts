@@ -80,6 +80,27 @@ describe("answers as a whole", () => {
     expect(openAi.seen[0]?.body).toEqual({ model: "gpt-image-1", prompt: "a cat", n: 1, size: "64x32" });
   });
 
+  test("images by address are fetched without the key, and only those that were asked for", async () => {
+    const asked: (string | null)[] = [];
+    using store = Bun.serve({
+      port: 0,
+      fetch: ({ url, headers }) => {
+        asked.push(headers.get("authorization"));
+        return url.endsWith("moved") ? Response.redirect("/cat", 302) : new Response("cat");
+      },
+    });
+    const drawn = (...names: readonly string[]) => {
+      const images = whole({ data: names.map((name) => ({ url: `${store.url.href}${name}` })) });
+      const { model } = modelOn([images], { kind: "image", each: { key: "secret" } });
+      return Array.fromAsync(model.draw(PICTURE, NEVER));
+    };
+    const png = Buffer.from("cat").toString("base64");
+    expect(await drawn("cat")).toMatchObject([{ type: "image", png }, { type: "finish" }]);
+    expect(await drawn("cat", "cat")).toMatchObject([{ type: "error", error: { code: "upstream_failed" } }]);
+    expect(await drawn("moved")).toMatchObject([{ type: "error" }]);
+    expect(asked).toEqual([null, null]);
+  });
+
   test.each([
     { type: "close", after: "head" },
     { type: "close", after: "nothing" },
