@@ -64,7 +64,16 @@ export class CarriedFields {
 }
 
 function nameOf({ client, id, name, arguments: args }: CallKey): string {
-  return Bun.hash(JSON.stringify([client, id, name, args])).toString(36);
+  return Bun.hash(JSON.stringify([client, id, name, valueOf(args)])).toString(36);
+}
+
+/** What arguments mean: clients of some dialects have them as an object, which comes back as another text. */
+function valueOf(args: string): unknown {
+  try {
+    return JSON.parse(args === "" ? "{}" : args);
+  } catch {
+    return args;
+  }
 }
 
 /** Fields that have a place of their own in an answer, or mean nothing in a request. */

@@ -444,6 +444,19 @@ test.each<[string, object]>([
   expect((await model.embed(request, NEVER)).vectors).toEqual([[0.9], [0.2]]);
 });
 
+test.each([
+  ['{"city": "Rome"}', '{"city":"Rome"}'],
+  ["", "{}"],
+  ["cut {", "cut {"],
+])("fields of a call with the arguments %j are found by %j", (sent, returned) => {
+  const carried = new CarriedFields();
+  const key = { client: "a", id: "1", name: "find" };
+  const fields = { message: {}, call: { signature: "s" }, function: {}, reasoning: "" };
+  carried.keep({ ...key, arguments: sent }, fields);
+  expect(carried.find({ ...key, arguments: returned })).toEqual(fields);
+  expect(carried.find({ ...key, arguments: "[]" })).toBeUndefined();
+});
+
 test("fields of calls are kept within bounds, for each client", () => {
   const carried = new CarriedFields();
   const key = (client: string, id: string) => ({ client, id, name: "find", arguments: "{}" });
