@@ -79,6 +79,13 @@ test("rounds with other results do not count as equal", async () => {
   expect(requests).toHaveLength(31);
 });
 
+test("rounds with other arguments do not count as equal, whatever the names in them", async () => {
+  const rounds = Array.from({ length: 30 }, (_, n) => calling(["svc_fake", { a: `file_${n}` }]));
+  const { generate, requests } = scripted(...rounds, saying("ok"));
+  await testLoop({ generate, tools: [fakeTool()] }).answer(asking());
+  expect(requests).toHaveLength(31);
+});
+
 test("a new interpreter is named to a model that has used another one", async () => {
   const python = fakePython({ renewal: { restored: ["keep.csv"] } });
   const made = ["svc_execute_python", { code: "1" }] as const;
