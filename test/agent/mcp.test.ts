@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import type { McpPart, McpResult, McpTool } from "../../src/mcp/types.ts";
 import { asking, calling, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { PNG } from "../helpers/mcp-demo.ts";
@@ -96,6 +97,26 @@ test("an approval names MCP as the source of the action", async () => {
     loop.approvals.answer(event.approvalId, { approved: false, message: "not now" });
   }
   expect(tool.made).toEqual([]);
+});
+
+test("an approval of reading resources names all servers that a call can reach", () => {
+  const resources = { list: async () => text(""), read: async () => text("") };
+  const reachOf = (...hosts: readonly (string | undefined)[]): string | undefined => {
+    const assets = hosts.map((host, n) => ({
+      server: `${n}`,
+      label: `s${n}`,
+      resources,
+      ...defined({ host }),
+    }));
+    const request = { model: "m", hasInputs: false, contextTokens: undefined, modalities: [] };
+    const { tools } = mcpToolset(
+      () => [],
+      () => assets,
+    )({ ...request, agent: asking().agent });
+    return tools[0]?.action.reach.network;
+  };
+  expect(reachOf("a.example", "b.example")).toContain("sent to a.example or b.example,");
+  expect(reachOf("a.example", undefined)).toContain("outside the sandbox");
 });
 
 test.each<[string, () => McpResult, string]>([

@@ -56,7 +56,7 @@ function resourceTools(servers: readonly McpAssets[], request: ToolRequest): rea
     description:
       "Reads a resource of an MCP server, such as a file or a record that it offers. Without uri it lists the server's resources; an address with braces is a template whose variables you fill in.",
     parameters: Arguments,
-    action: { kind: "custom", label: "MCP resource", reach: reachOf(withResources[0] ?? {}) },
+    action: { kind: "custom", label: "MCP resource", reach: reachOf(withResources) },
     isHelper: true,
     isIndependent: true,
     calling: (_args, text) => ({ tool_type: "custom", arguments: text }),
@@ -70,12 +70,13 @@ function resourceTools(servers: readonly McpAssets[], request: ToolRequest): rea
   return [{ ...tool, action: { ...tool.action, source: "mcp" } }];
 }
 
-/** What a call reaches, as far as svc knows: an MCP server runs outside the sandbox. */
-function reachOf({ host }: Pick<McpTool, "host">): ActionReach {
-  if (host === undefined) {
+/** What a call to one of the servers reaches, as far as svc knows: an MCP server runs outside the sandbox. */
+function reachOf(servers: readonly Pick<McpTool, "host">[]): ActionReach {
+  if (servers.some(({ host }) => host === undefined)) {
     const whatever = "whatever its MCP server can reach: it runs outside the sandbox";
     return { files: whatever, network: whatever };
   }
+  const host = [...new Set(servers.map((server) => server.host))].join(" or ");
   return {
     files: `none of this machine through svc; what the MCP server at ${host} can reach`,
     network: `the arguments are sent to ${host}, which may reach others`,
@@ -88,7 +89,7 @@ function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
   return {
     spec: { name, ...(shown === "" ? {} : { description: shown }), parameters, strict },
     isHelper: true, // not requested, so it is dropped if the request excludes tools
-    action: { source: "mcp", kind: "custom", label: name, reach: reachOf(tool) },
+    action: { source: "mcp", kind: "custom", label: name, reach: reachOf([tool]) },
     calling: (args): ToolProgress => ({
       tool_type: "custom",
       arguments: typeof args === "string" ? args : JSON.stringify(args),
