@@ -14,7 +14,7 @@ import { PARALLEL_CALLS_MAX } from "./limits.ts";
 import { refusedProgress, resultContent, wellFormed } from "./progress.ts";
 import { type CallPlace, Reports } from "./reports.ts";
 import type { MediaBudget } from "./input-media.ts";
-import { modelText, perceivedMedia } from "./model-text.ts";
+import { type FileListing, modelText, perceivedMedia } from "./model-text.ts";
 import { type ServerTool, ToolFailure, type ToolOutcome } from "./tool.ts";
 
 export interface CallDeps {
@@ -27,8 +27,7 @@ export interface CallDeps {
   readonly requested: readonly RequestedFile[];
   /** Limits for images and audio that calls produce; absent if the model accepts no media. */
   readonly mediaBudget: MediaBudget | undefined;
-  /** Characters of the list of a call's files, previews included. */
-  readonly listCharsMax: number;
+  readonly listing: FileListing;
   /** Index of the user's turn, from 0. */
   readonly turn: number;
   readonly log: (line: string) => void;
@@ -124,12 +123,7 @@ export class ToolCaller {
     const { perceived, notes } = perceivedMedia(result.media ?? [], this.deps.mediaBudget);
     const text: TextPart = {
       type: "text",
-      text: modelText(
-        result.text,
-        [...notes, ...(result.notes ?? [])],
-        result.stored,
-        this.deps.listCharsMax,
-      ),
+      text: modelText(result.text, [...notes, ...(result.notes ?? [])], result.stored, this.deps.listing),
     };
     return { role: "tool", toolCallId: made.id, name: made.name, content: [...perceived, text] };
   }

@@ -1,6 +1,7 @@
 // Prepares a conversation for the model: resolves media, stores files, adds the server's system texts.
 
 import type { CutFile, InputMessage } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import type { StoredFile } from "../core/files.ts";
 import type { Message } from "../core/message.ts";
 import { mountedNames } from "../exec/names.ts";
@@ -25,6 +26,8 @@ export interface Input {
   readonly files: readonly InputFile[];
   /** Attached texts that the model does not have whole. */
   readonly cut: readonly CutFile[];
+  /** Name of the tool that reads a stored file by id; undefined where the request lacks it. */
+  readonly readTool: string | undefined;
 }
 
 interface Place {
@@ -50,10 +53,11 @@ export async function resolveInput(
     const body = deps.files.body(id);
     return body === undefined ? [] : [{ id, name, body }];
   });
+  const readTool = plan.tools.has(READ_TOOL) ? READ_TOOL : undefined;
   const { text, cut } = filesText(files, {
     whole,
     ...(hasFolder(plan) ? { mounted: mountedAs(bodies) } : {}),
-    ...(plan.tools.has(READ_TOOL) ? { readTool: READ_TOOL } : {}),
+    ...defined({ readTool }),
   });
   const texts = text === undefined ? plan.systemTexts : [...plan.systemTexts, text];
   return {
@@ -62,6 +66,7 @@ export async function resolveInput(
     mediaBudget: rules.modalities.length === 0 ? undefined : mediaBudget,
     files: bodies,
     cut,
+    readTool,
   };
 }
 

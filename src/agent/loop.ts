@@ -185,7 +185,10 @@ class Loop {
       inputs: task.input.files,
       mediaBudget: task.input.mediaBudget,
       requested: agent.files,
-      listCharsMax: listCharsMax(task.plan.contextTokens),
+      listing: {
+        charsMax: listCharsMax(task.plan.contextTokens),
+        ...defined({ readTool: task.input.readTool }),
+      },
       turn: Math.max(0, task.session.messages.filter(({ role }) => role === "user").length - 1),
       log,
     });

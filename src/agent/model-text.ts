@@ -33,25 +33,33 @@ export function perceivedMedia(
 
 const REFUSED_NOTE = "No more are given to you: unreadable, or the limits of this request are reached.";
 
-/** The text of the tool message. `listCharsMax` bounds the list of files. */
+/** How the files of a call are listed. */
+export interface FileListing {
+  /** Characters of the list, previews included. */
+  readonly charsMax: number;
+  /** Name of the tool that reads a stored file by id; absent where the request lacks it. */
+  readonly readTool?: string;
+}
+
+/** The text of the tool message. */
 export function modelText(
   text: string,
   notes: readonly string[],
   files: readonly FileObject[],
-  listCharsMax: number,
+  listing: FileListing,
 ): string {
   const parts = [text, ...notes];
-  if (files.length > 0) parts.push(["Files:", ...fileList(files, listCharsMax)].join("\n"));
+  if (files.length > 0) parts.push(["Files:", ...fileList(files, listing)].join("\n"));
   return parts.join("\n").toWellFormed(); // JSON of other programs may contain lone surrogates
 }
 
 /** Lines about files, each with a preview as long as there is room for it; then how many more there are. */
-function fileList(files: readonly FileObject[], charsMax: number): readonly string[] {
-  const bare = files.map((file) => fileLines(file, false));
+function fileList(files: readonly FileObject[], { charsMax, readTool }: FileListing): readonly string[] {
+  const bare = files.map((file) => fileLines(file, readTool, false));
   const listed = countWithin(bare, charsMax);
   let left = charsMax - bare.slice(0, listed).reduce((sum, lines) => sum + lines.length + 1, 0);
   const lines = files.slice(0, listed).map((file, index) => {
-    const whole = fileLines(file, true);
+    const whole = fileLines(file, readTool, true);
     const more = whole.length - (bare[index]?.length ?? 0);
     if (more > left) return bare[index] ?? "";
     left -= more;
@@ -71,13 +79,14 @@ function countWithin(texts: readonly string[], charsMax: number): number {
   return texts.length;
 }
 
-function fileLines(file: FileObject, hasPreview: boolean): string {
+function fileLines(file: FileObject, readTool: string | undefined, hasPreview: boolean): string {
   const { id, name, format, bytes, code, message, preview } = file;
   if (code !== undefined) return `- ${name}: [${code}] ${message ?? ""}`.trimEnd();
   const facts = [...(format === undefined ? [] : [format]), `${bytes} bytes`, id].join(", ");
   if (preview === undefined) return `- ${name} (${facts}): the user can download it`;
-  if (!hasPreview) return `- ${name} (${facts}): text; read it with svc_read_file`;
-  const isWhole = new TextEncoder().encode(preview).byteLength >= bytes;
-  const hint = isWhole ? "the whole text" : `the beginning; read the rest with svc_read_file`;
+  const read = (what: string): string => (readTool === undefined ? "" : `; read ${what} with ${readTool}`);
+  if (!hasPreview) return `- ${name} (${facts}): text${read("it")}`;
+  const isWhole = Buffer.byteLength(preview) >= bytes;
+  const hint = isWhole ? "the whole text" : `the beginning${read("the rest")}`;
   return `- ${name} (${facts}): ${hint}:\n${preview}`;
 }

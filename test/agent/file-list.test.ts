@@ -23,13 +23,25 @@ function file(n: number, preview: string): FileObject {
 
 test("previews and the list stay within the bound; the rest is counted", () => {
   const files = Array.from({ length: 64 }, (_, n) => file(n, "x".repeat(1000)));
-  const text = modelText("done", [], files, 8000);
+  const text = modelText("done", [], files, { charsMax: 8000, readTool: "svc_read_file" });
   expect(text.length).toBeLessThan(8200);
   expect(text).toContain("f0.txt (1000 bytes, file_0): the whole text:\nxxx");
   expect(text).toMatch(/f\d+\.txt \(1000 bytes, file_\d+\): text; read it with svc_read_file/);
-  const few = modelText("done", [], files.slice(0, 3), 4000);
+  const few = modelText("done", [], files.slice(0, 3), { charsMax: 4000 });
   expect(few.match(/the whole text/g)).toHaveLength(3);
-  expect(modelText("done", [], files, 400)).toMatch(/and \d+ more files, which the user can download$/);
+  expect(modelText("done", [], files, { charsMax: 400 })).toMatch(
+    /and \d+ more files, which the user can download$/,
+  );
+});
+
+test("a model without the tool that reads files is not sent to it", () => {
+  const cut = { ...file(1, "x"), bytes: 2000 };
+  expect(modelText("done", [], [cut], { charsMax: 400 })).toContain(
+    "(2000 bytes, file_1): the beginning:\nx",
+  );
+  expect(modelText("done", [], [cut], { charsMax: 60, readTool: "svc_read_file" })).toContain(
+    "text; read it with svc_read_file",
+  );
 });
 
 test("a file that cannot be stored at all is named in the answer", async () => {
