@@ -23,13 +23,12 @@ import type { InputFile, MountedSkill, Renewal } from "./types.ts";
 export class Mounts {
   private readonly workdir: Workdir;
   private inputs = "";
-  private skills = "";
-  private isNew: boolean;
+  private skills = "[]";
+  private isNew = true;
 
-  /** `isNew`: no call has run in the folder yet. */
-  constructor(workdir: Workdir, isNew: boolean) {
+  /** No call has run in the folder yet. */
+  constructor(workdir: Workdir) {
     this.workdir = workdir;
-    this.isNew = isNew;
   }
 
   /** Puts files of earlier calls into a new folder. Returns undefined if it is not new. */

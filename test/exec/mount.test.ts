@@ -13,7 +13,7 @@ test("files come back under their names, also in folders", async () => {
   const outside = tempDir();
   symlinkSync(outside, join(path, "link"));
   writeFileSync(join(path, "mine.txt"), "mine");
-  const mounts = new Mounts({ path, isPrivate: true }, true);
+  const mounts = new Mounts({ path, isPrivate: true });
   const earlier = [
     file("keep.csv"),
     file("a/b/größe 报告.txt"),

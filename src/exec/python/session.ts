@@ -40,7 +40,7 @@ export class PythonSession implements Owned {
 
   constructor(options: PythonSessionOptions) {
     this.options = options;
-    this.mounts = new Mounts(options.workdir, true);
+    this.mounts = new Mounts(options.workdir);
   }
 
   async run(call: PythonCall, signal: AbortSignal): Promise<PythonResult> {

@@ -44,7 +44,7 @@ export class ShellSession implements Owned {
 
   constructor(options: ShellSessionOptions) {
     this.options = options;
-    this.mounts = new Mounts(options.workdir, true);
+    this.mounts = new Mounts(options.workdir);
   }
 
   async run(call: ShellCall, signal: AbortSignal): Promise<ShellResult> {
