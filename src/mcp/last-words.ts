@@ -1,6 +1,6 @@
 // The lines of a program's stderr that say why it ended. Pure.
 
-import { visibleText } from "../core/visible-text.ts";
+import { visibleLine, visibleText } from "../core/visible-text.ts";
 import { MCP_WORDS_CHARS_MAX } from "./limits.ts";
 
 /** Lines without a reason: frames of stacks, versions of runtimes, ends of objects, marks below source lines. */
@@ -29,8 +29,6 @@ export function lastWords(stderr: string): string {
     .filter((line) => !NOISE.some((noise) => noise.test(line)))
     .map((line) => line.trim());
   const reason = lines.findLastIndex((line) => REASON.test(line));
-  const words = (
-    reason < 0 ? lines.slice(-LINES_AFTER - 1) : lines.slice(reason, reason + 1 + LINES_AFTER)
-  ).join(" ");
-  return words.length <= MCP_WORDS_CHARS_MAX ? words : `${words.slice(0, MCP_WORDS_CHARS_MAX)}…`;
+  const words = reason < 0 ? lines.slice(-LINES_AFTER - 1) : lines.slice(reason, reason + 1 + LINES_AFTER);
+  return visibleLine(words.join(" "), MCP_WORDS_CHARS_MAX);
 }
