@@ -8,7 +8,7 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import type { McpServerConfig } from "../core/mcp-config.ts";
-import { McpFailure } from "./failure.ts";
+import { McpFailure, SessionLost } from "./failure.ts";
 import { MCP_CONNECT_MS, MCP_PROGRESS_MS_MAX } from "./limits.ts";
 import { isSessionLost, reasonOf } from "./reasons.ts";
 import { resultOf } from "./result.ts";
@@ -65,11 +65,6 @@ interface Progress {
 function progressText({ progress, total, message = "" }: Progress): string {
   if (message !== "") return message;
   return total === undefined ? String(progress) : `${progress} of ${total}`;
-}
-
-/** The server no longer has the MCP session and has not executed the call. */
-export class SessionLost extends Error {
-  override readonly name = "SessionLost";
 }
 
 /** The connection of a client that has shaken hands over the transport. */

@@ -19,3 +19,8 @@ export class McpFailure extends Error {
     this.isFinal = isFinal;
   }
 }
+
+/** The server no longer has the MCP session and has not executed the call. */
+export class SessionLost extends Error {
+  override readonly name = "SessionLost";
+}

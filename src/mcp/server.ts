@@ -11,7 +11,7 @@ import { MCP_TOOLS_MAX } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import type { ConnectDeps, Era } from "./connect.ts";
 import type { CallOptions, Connection, ListedResource, ListedTool } from "./connection.ts";
-import { McpFailure } from "./failure.ts";
+import { McpFailure, SessionLost } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
 
@@ -95,7 +95,6 @@ export class McpServer {
     args: Readonly<Record<string, unknown>>,
     options: CallOptions,
   ): Promise<McpResult> {
-    const { SessionLost } = await import("./connection.ts");
     for (let attempt = 1; ; attempt++) {
       const connection = this.opened();
       try {
