@@ -3,7 +3,8 @@
 
 import {
   Client,
-  ProtocolError,
+  SdkError,
+  SdkErrorCode,
   SdkHttpError,
   SSEClientTransport,
   StreamableHTTPClientTransport,
@@ -95,10 +96,13 @@ async function negotiated(
 
 /** Whether the failure can come from the question for the server's versions. */
 function mayBeOld({ cause, needsToken, isFinal }: McpFailure): boolean {
-  if (needsToken || isFinal || cause instanceof ProtocolError || isOfOldServer(cause)) return false;
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  return code === "ERA_NEGOTIATION_FAILED" || code === "REQUEST_TIMEOUT" || code === "CONNECTION_CLOSED";
+  if (needsToken || isFinal || isOfOldServer(cause)) return false;
+  const { EraNegotiationFailed, RequestTimeout, ConnectionClosed } = SdkErrorCode;
+  return (
+    cause instanceof SdkError && [EraNegotiationFailed, RequestTimeout, ConnectionClosed].includes(cause.code)
+  );
 }
+
 /** A configured token takes the place of a sign-in. */
 function maySignIn({ source, bearerToken }: McpServerConfig, { signIns }: ConnectDeps): boolean {
   return source.type === "Http" && bearerToken === undefined && signIns !== undefined;
