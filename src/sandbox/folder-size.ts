@@ -31,7 +31,7 @@ export async function folderSize(folder: string, enough: FolderSize): Promise<Fo
       entries++;
       if (nlink === 1 || state.isDirectory() || !linked.has(ino)) bytes += blocks * BLOCK_BYTES;
       if (nlink > 1) linked.add(ino);
-      return bytes <= enough.bytes && entries <= enough.entries;
+      return bytes <= enough.bytes;
     },
   });
   return end === "depth" || end === "entries" ? IMMEASURABLE : { bytes, entries };

@@ -41,7 +41,6 @@ interface Account {
   readonly watched: Watched;
   /** Largest sum of processor time so far: the time of children is known only while their parent lives. */
   cpuSecs: number;
-  guardCpuSecs: number;
   /** Processor time of the group at the start of the tree. */
   readonly cpuSecsBefore: number;
   /** Free bytes of the disk at the start. */
@@ -89,7 +88,6 @@ export class Watch {
     const account: Account = {
       watched,
       cpuSecs: 0,
-      guardCpuSecs: 0,
       cpuSecsBefore: watched.group?.cpuSecs() ?? 0,
       freeBytes: freeBytes(workdir.path),
       disk: { bytes: Math.max(bytes, before?.bytes ?? 0), entries: Math.max(entries, before?.entries ?? 0) },
@@ -129,13 +127,13 @@ export class Watch {
     const all = processes();
     const looks = [...this.accounts].map((account) => ({ account, members: account.watched.members(all) }));
     for (const { account, members } of looks) {
-      account.guardCpuSecs = all.find(({ pid }) => pid === account.watched.guard)?.cpuSecs ?? 0;
       // Processes of one private folder share a cap, background processes of earlier calls included.
-      const { workdir } = account.watched;
+      const { workdir, guard } = account.watched;
       const together = workdir.isPrivate
         ? looks.flatMap((look) => (look.account.watched.workdir === workdir ? look.members : []))
         : members;
-      const limit = this.brokenBy(account, members, together);
+      const guardCpuSecs = all.find(({ pid }) => pid === guard)?.cpuSecs ?? 0;
+      const limit = this.brokenBy(account, members, together, guardCpuSecs);
       if (limit !== undefined) {
         this.end(account, limit);
         continue;
@@ -149,6 +147,7 @@ export class Watch {
     account: Account,
     members: readonly ProcessInfo[],
     together: readonly ProcessInfo[],
+    guardCpuSecs: number,
   ): BrokenLimit | undefined {
     const total = (of: (info: ProcessInfo) => number): number =>
       together.reduce((sum, member) => sum + of(member), 0);
@@ -157,7 +156,7 @@ export class Watch {
       group === undefined
         ? members.reduce((sum, { pid, cpuSecs }) => sum + (pid === guard ? 0 : cpuSecs), 0)
         : group.cpuSecs() - account.cpuSecsBefore;
-    account.cpuSecs = Math.max(account.cpuSecs, own + account.guardCpuSecs);
+    account.cpuSecs = Math.max(account.cpuSecs, own + guardCpuSecs);
     if (account.cpuSecs > this.limits.cpuSecs) return "cpu";
     if (group !== undefined) return undefined;
     const cap = this.limits.memoryMb * MIB;
