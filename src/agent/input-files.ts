@@ -12,7 +12,7 @@ import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX } from "../core/limits.ts";
 import type { ReadVideo } from "../core/video.ts";
 import { REQUEST_PREVIEW_CHARS_MAX } from "./limits.ts";
 import { type ContentPart, type Message, messageText } from "../core/message.ts";
-import { decodeInline, type FetchFile, fetched, unknownFile } from "./source-bytes.ts";
+import { decodeInline, type FetchFile, fetched, joined, unknownFile } from "./source-bytes.ts";
 
 export interface InputFilesDeps {
   readonly files: Files;
@@ -60,7 +60,7 @@ export async function storeInputFiles(
     taken.push({ ...message, content });
   }
   // A session's messages may hold files of earlier turns whole.
-  const texts = taken.map(messageText);
+  const texts = stored.size === 0 ? [] : taken.map(messageText);
   for (const { id, name } of stored.values())
     if (texts.some((text) => hasWholeFile(text, name))) whole.add(id);
   return { messages: taken, files: [...stored.values()], whole };
@@ -74,7 +74,7 @@ async function textOf(files: Files, { id }: StoredFile, pieces?: Pieces): Promis
           .body(id)
           ?.bytes()
           .catch(() => undefined)
-      : Buffer.concat(pieces);
+      : joined(pieces);
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
 }
 
