@@ -70,8 +70,8 @@ export type ProducedFile = {
 
 /** What a call found that was not there before. */
 export interface Renewal {
-  /** Names of earlier files that were put into the new folder. */
-  readonly restored: readonly string[];
+  /** Names of earlier files that were put into the new folder; absent where the folder is not new. */
+  readonly restored?: readonly string[];
 }
 
 /** What a call left behind beside the files that are reported. */
@@ -84,7 +84,7 @@ export interface LeftOut {
 
 export interface PythonResult extends LeftOut {
   readonly status: "success" | "error" | "timeout";
-  /** Set where the session's interpreter and folder are new. */
+  /** Set where the session's interpreter is new, and its folder unless that is shared. */
   readonly renewal?: Renewal;
   /** Absolute. */
   readonly workingDirectory: string;

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import { EQUAL_ROUNDS_MAX, EQUAL_ROUNDS_NOTED } from "../../src/agent/limits.ts";
 import type { CallContext } from "../../src/agent/tool.ts";
+import { renewalNote } from "../../src/agent/tools/built-in.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
 import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { CONFINED, fakePython } from "../helpers/executors.ts";
@@ -95,5 +96,8 @@ test("a new interpreter is named to a model that has used another one", async ()
   expect(lastText(requests[1])).not.toContain("new interpreter"); // the first of the conversation
   expect(lastText(requests[2])).toContain("new interpreter in a new working directory");
   expect(lastText(requests[2])).toContain("put back: keep.csv.");
+  expect(renewalNote("interpreter", { ranBefore: true }, {})).toMatch(
+    /new interpreter:.*files are still there/,
+  );
   expect(python.asked.map(({ isBrief }) => isBrief)).toEqual([true, true]);
 });

@@ -297,6 +297,7 @@ describe("files", () => {
     const second = await shared.run(cell("open('a.txt').read()", { sessionId: "t" }), NEVER);
     expect(second.result?.repr).toBe("'x'");
     expect(first.workingDirectory).toBe(second.workingDirectory);
+    expect(second.renewal).toEqual({}); // a new interpreter, and the files of before
     await shared.close();
     expect(existsSync(join(workdir, "a.txt"))).toBe(true);
   });

@@ -102,11 +102,13 @@ export function placeOf({ sessionId, isBrief, earlier, inputs }: CallContext) {
 /** One sentence for a model that counts on what earlier calls left; undefined where nothing was lost. */
 export function renewalNote(
   what: "interpreter" | "folder",
-  { ranBefore }: CallContext,
+  { ranBefore }: Pick<CallContext, "ranBefore">,
   renewal: Renewal | undefined,
 ): string | undefined {
   if (renewal === undefined || !ranBefore) return undefined;
   const { restored } = renewal;
+  if (restored === undefined)
+    return "This is a new interpreter: variables and imports of earlier calls are gone; the files are still there.";
   const lost =
     what === "interpreter"
       ? "This is a new interpreter in a new working directory: variables and imports of earlier calls are gone"

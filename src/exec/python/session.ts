@@ -7,7 +7,7 @@ import { endingText } from "../ending.ts";
 import { Mounts } from "../mount.ts";
 import { produced, snapshot } from "../produced.ts";
 import type { Owned } from "../session-map.ts";
-import type { PythonCall, PythonResult } from "../types.ts";
+import type { PythonCall, PythonResult, Renewal } from "../types.ts";
 import type { FontCaches } from "./font-cache.ts";
 import { Interpreter, type Outcome, type PythonProgram } from "./interpreter.ts";
 
@@ -23,8 +23,6 @@ export interface PythonSessionOptions {
   /** Whether other sessions use the folder too: nothing is put back into it. */
   readonly isShared: boolean;
 }
-
-const NO_FILES = (): readonly [] => [];
 
 /** Fields of a result besides files and output. */
 type Verdict = Pick<PythonResult, "status" | "images" | "videoFrames"> &
@@ -45,9 +43,7 @@ export class PythonSession implements Owned {
 
   async run(call: PythonCall, signal: AbortSignal): Promise<PythonResult> {
     const { workdir, timeoutSecs } = this.options;
-    const earlier = this.options.isShared ? undefined : call.earlier;
-    const renewal = await this.mounts.restore(earlier ?? NO_FILES);
-    if (renewal !== undefined && !this.options.isShared) await this.placeFonts();
+    const renewal = await this.renewal(call);
     await this.mounts.mountInputs(call.inputs);
     const before = await snapshot(workdir.path, this.stopping.signal);
     const startedAt = performance.now();
@@ -83,9 +79,15 @@ export class PythonSession implements Owned {
     await this.options.sandbox.removeWorkdir(this.options.workdir);
   }
 
-  private async placeFonts(): Promise<void> {
-    const list = this.options.fonts.ready;
+  /** Prepares the folder for the first call. Undefined for later ones. */
+  private async renewal({ earlier = () => [] }: PythonCall): Promise<Renewal | undefined> {
+    const { isShared, fonts } = this.options;
+    const renewal = await this.mounts.restore(isShared ? () => [] : earlier);
+    if (renewal === undefined) return undefined;
+    if (isShared) return {};
+    const list = fonts.ready;
     if (list !== undefined) await this.mounts.place(list.name, new Blob([list.content]));
+    return renewal;
   }
 
   private running(network: SharedNetwork): Interpreter {
