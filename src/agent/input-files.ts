@@ -44,6 +44,7 @@ export async function storeInputFiles(
   for (const file of sessionId === undefined ? [] : deps.files.list(sessionId)) {
     if (file.purpose !== "agent_output") stored.set(file.id, file);
   }
+  const earlier = [...stored.values()];
   const whole = new Set<string>();
   const taken: Message[] = [];
   for (const message of messages) {
@@ -54,15 +55,15 @@ export async function storeInputFiles(
         stored.set(file.id, file);
         const text =
           part.isWhole === true && file.isText ? await textOf(deps.files, file, pieces) : undefined;
+        if (text !== undefined) whole.add(file.id);
         content.push(text === undefined ? fileMarker(file.name) : wholeFile(file.name, text));
       } else content.push(part);
     }
     taken.push({ ...message, content });
   }
   // A session's messages may hold files of earlier turns whole.
-  const texts = stored.size === 0 ? [] : taken.map(messageText);
-  for (const { id, name } of stored.values())
-    if (texts.some((text) => hasWholeFile(text, name))) whole.add(id);
+  const texts = earlier.length === 0 ? [] : taken.map(messageText);
+  for (const { id, name } of earlier) if (texts.some((text) => hasWholeFile(text, name))) whole.add(id);
   return { messages: taken, files: [...stored.values()], whole };
 }
 

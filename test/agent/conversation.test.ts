@@ -110,6 +110,14 @@ describe("files in messages", () => {
     expect(cut?.type === "input_cut" && cut.files[8]).toEqual({ name: "i.txt", shown: 0, bytes: 5000 });
   });
 
+  test("are shown beside a pasted text that looks like them", async () => {
+    const { ask, prompt } = setUp();
+    const pasted = { role: "user", content: "[File: a.txt]\nold\n[End of file]\n" };
+    const { messages } = asking(inline(base64("new"), "a.txt"));
+    await ask({ messages: [pasted, ...(messages as object[])] });
+    expect(prompt()[0]?.[1]).toContain("new");
+  });
+
   test("are texts of the message where clients expect it, and the prompt is the same each time", async () => {
     const { askFor, prompt, requests } = setUp();
     const clients: Compat = { ...STRICT, mode: "clients" };
