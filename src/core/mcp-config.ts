@@ -16,6 +16,12 @@ const Headers = Type.Record(
   },
 );
 
+const Args = Type.Array(Type.String(), { description: "args must be a list of strings." });
+const Env = Type.Record(Type.String(), Type.String(), {
+  description: "env must be an object with string values.",
+});
+const OnOff = Type.Boolean({ description: "Write true or false." });
+
 const HttpSource = Type.Object(
   {
     type: Type.Literal("Http"),
@@ -33,10 +39,8 @@ const ProcessSource = Type.Object(
   {
     type: Type.Literal("Process"),
     command: Type.String({ minLength: 1, description: "Name the program to start." }),
-    args: Type.Optional(Type.Array(Type.String(), { description: "args must be a list of strings." })),
-    env: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: "env must be an object with string values." }),
-    ),
+    args: Type.Optional(Args),
+    env: Type.Optional(Env),
     work_dir: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: "Name a folder." }),
     ),
@@ -92,7 +96,7 @@ const McpServer = Type.Object(
     id: Type.Optional(Type.String({ minLength: 1, description: "Give each server an id of its own." })),
     name: Type.Optional(Type.String({ description: "The display name must be a string." })),
     source: McpSource,
-    enabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+    enabled: Type.Optional(OnOff),
     tool_prefix: Type.Optional(
       Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()], {
         description: "Use 1 to 64 letters, digits and _ . -; null adds no prefix.",
@@ -123,8 +127,8 @@ const McpServer = Type.Object(
 export type McpServer = Static<typeof McpServer>;
 
 const COMMON = {
-  disabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
-  enabled: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+  disabled: Type.Optional(OnOff),
+  enabled: Type.Optional(OnOff),
   startup_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
   tool_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400.")),
   timeout: Type.Optional(
@@ -137,12 +141,8 @@ export const DesktopServer = Type.Union(
   [
     Type.Object({
       command: Type.String({ minLength: 1, description: "Name the program to start." }),
-      args: Type.Optional(Type.Array(Type.String(), { description: "args must be a list of strings." })),
-      env: Type.Optional(
-        Type.Record(Type.String(), Type.String(), {
-          description: "env must be an object with string values.",
-        }),
-      ),
+      args: Type.Optional(Args),
+      env: Type.Optional(Env),
       cwd: Type.Optional(Type.String({ minLength: 1, description: "Name a folder." })),
       ...COMMON,
     }),
@@ -175,7 +175,7 @@ export const McpFile = Type.Object(
         description: `Write an object of servers by name, as in desktop clients; at most ${MCP_SERVERS_MAX}.`,
       }),
     ),
-    auto_register_tools: Type.Optional(Type.Boolean({ description: "Write true or false." })),
+    auto_register_tools: Type.Optional(OnOff),
     tool_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
     max_concurrent_calls: Type.Optional(
       Type.Integer({
