@@ -2,14 +2,16 @@
 
 import {
   type Client,
+  type Progress,
   ProtocolError,
   StreamableHTTPClientTransport,
   type Transport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import type { McpServerConfig } from "../core/mcp-config.ts";
+import { visibleLine } from "../core/visible-text.ts";
 import { McpFailure, SessionLost } from "./failure.ts";
-import { MCP_CONNECT_MS, MCP_PROGRESS_MS_MAX } from "./limits.ts";
+import { MCP_CONNECT_MS, MCP_PROGRESS_MS_MAX, MCP_WORDS_CHARS_MAX } from "./limits.ts";
 import { isSessionLost, reasonOf } from "./reasons.ts";
 import { resultOf } from "./result.ts";
 import type { McpResult } from "./types.ts";
@@ -56,14 +58,8 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-interface Progress {
-  readonly progress: number;
-  readonly total?: number | undefined;
-  readonly message?: string | undefined;
-}
-
 function progressText({ progress, total, message = "" }: Progress): string {
-  if (message !== "") return message;
+  if (message !== "") return visibleLine(message, MCP_WORDS_CHARS_MAX);
   return total === undefined ? String(progress) : `${progress} of ${total}`;
 }
 

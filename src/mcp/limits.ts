@@ -21,7 +21,7 @@ export const MCP_CONNECT_MS = 30_000;
 export const MCP_PROBE_MS = 5_000;
 /** Duration of a call whose server reports progress, milliseconds. */
 export const MCP_PROGRESS_MS_MAX = 30 * 60_000;
-/** Characters of a server's own words in the reason of a failure. */
+/** Characters of a server's own words in the reason of a failure and in one message of its progress. */
 export const MCP_WORDS_CHARS_MAX = 300;
 /** MCP servers added in the web interface, of all callers and of one, and calls to one of them at the same time. */
 export const MCP_PAGE_SERVERS_MAX = 256;

@@ -82,7 +82,8 @@ async function called(
   const steps = mode === "progress" ? 15 : 0;
   for (let step = 1; step <= steps; step++) {
     await Bun.sleep(100);
-    const params = { progressToken: token, progress: step, total: 15, message: `step ${step}` };
+    const message = step === 3 ? "step 3 \u0007".repeat(10_000) : `step ${step}`;
+    const params = { progressToken: token, progress: step, total: 15, message };
     send({ method: "notifications/progress", params });
   }
   reply({

@@ -66,6 +66,7 @@ test("progress extends a call, and its messages reach the caller", async () => {
   const result = await servers.tool("text").call({}, signal, (message) => void said.push(message));
   expect(textOf(result)).toContain("text: ok");
   expect(said.slice(0, 2)).toEqual(["step 1", "step 2"]);
+  expect(said[2]).toMatch(/^(?:step 3 ?){10,50}…?$/); // a line
 });
 
 test("the reason of a crash is in its last words", async () => {
