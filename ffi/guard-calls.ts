@@ -66,15 +66,12 @@ export function perform(wanted: Wanted, target: Target, policy: GuardPolicy, isV
   const socket = socketOf(fd);
   let result: Result;
   if (typeof socket === "number") result = socket;
-  else if (wanted.number === numberOf("listen")) result = listen(socket, first | 0, policy.session);
-  else if (wanted.number === numberOf("bind")) {
-    const address = copyAddress(target, first, second | 0);
-    result =
-      address === undefined
-        ? -ERRNO.EINVAL
-        : typeof address === "number"
-          ? address
-          : bind(socket, address, policy.session);
+  else if (wanted.number === numberOf("listen")) {
+    result = isValid() ? listen(socket, first | 0, policy.session) : -ERRNO.EINTR;
+  } else if (wanted.number === numberOf("bind")) {
+    const address = copyAddress(target, first, second | 0) ?? -ERRNO.EINVAL;
+    if (typeof address === "number") result = address;
+    else result = isValid() ? bind(socket, address, policy.session) : -ERRNO.EINTR;
   } else if (wanted.number === numberOf("connect")) {
     result = connect(socket, copyAddress(target, first, second | 0), target, policy, isValid);
   } else if (wanted.number === numberOf("sendto")) {
