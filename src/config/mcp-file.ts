@@ -216,10 +216,7 @@ function ofDesktop(name: string, desktop: DesktopServer): McpServer {
     tool_prefix: prefix,
     source: sourceOf(desktop),
     ...defined({ startup_timeout_secs, tool_timeout_secs: toolTimeout }),
-    ...("oauth" in desktop ? defined({ oauth: desktop.oauth }) : {}),
-    ...("bearer_token" in desktop && desktop.bearer_token !== undefined
-      ? { bearer_token: desktop.bearer_token }
-      : {}),
+    ...("url" in desktop ? defined({ oauth: desktop.oauth, bearer_token: desktop.bearer_token }) : {}),
   };
 }
 

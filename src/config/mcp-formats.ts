@@ -1,21 +1,38 @@
 // Files of MCP servers that other programs have: brings their keys into one form, without judging the values. Claude Desktop, LM Studio
 // and Cursor write `mcpServers`, Visual Studio Code `servers` as an object with `inputs`, Gemini CLI `httpUrl`, Windsurf `serverUrl`.
 
+import { DesktopServer, McpFile, OAuthClient } from "../core/mcp-config.ts";
 import { nearest } from "./nearest.ts";
 import { isTable } from "./sources.ts";
 
-/** Keys of the file itself. */
-const KEYS = ["servers", "mcpServers", "auto_register_tools", "tool_timeout_secs", "max_concurrent_calls"];
-/** Keys of editors that mean nothing here. */
-const IGNORED = new Set(["inputs", "$schema"]);
-/** Other words for a key of a server. */
-const SYNONYMS: readonly (readonly [from: string, to: string])[] = [
-  ["httpUrl", "url"],
-  ["serverUrl", "url"],
-  ["http_headers", "headers"],
-  ["startup_timeout_sec", "startup_timeout_secs"],
-  ["tool_timeout_sec", "tool_timeout_secs"],
-];
+type Table = Readonly<Record<string, unknown>>;
+
+/** Keys that are known, and other words for some of them. */
+interface Words {
+  readonly known: readonly string[];
+  readonly synonyms: ReadonlyMap<string, string>;
+}
+
+const FILE_KEYS = Object.keys(McpFile.properties);
+const SERVER_WORDS: Words = {
+  known: DesktopServer.anyOf.flatMap(({ properties }) => Object.keys(properties)),
+  synonyms: new Map([
+    ["httpUrl", "url"],
+    ["serverUrl", "url"],
+    ["http_headers", "headers"],
+    ["startup_timeout_sec", "startup_timeout_secs"],
+    ["tool_timeout_sec", "tool_timeout_secs"],
+  ]),
+};
+/** Claude Code and Gemini CLI; other programs also write scopes and addresses here, which servers name themselves. */
+const OAUTH_WORDS: Words = {
+  known: Object.keys(OAuthClient.properties),
+  synonyms: new Map([
+    ["clientId", "client_id"],
+    ["clientSecret", "client_secret"],
+    ["callbackPort", "callback_port"],
+  ]),
+};
 
 export interface CommonForm {
   readonly value: unknown;
@@ -28,60 +45,31 @@ export function commonForm(file: unknown): CommonForm {
   if (!isTable(file)) return { value: file, place: "mcpServers" };
   const { servers, mcp, mcpServers } = file;
   if (isTable(servers)) {
-    return {
-      value: withServers(file, { ...servers, ...(isTable(mcpServers) ? mcpServers : {}) }, []),
-      place: "servers",
-    };
+    const all = { ...servers, ...(isTable(mcpServers) ? mcpServers : {}) };
+    return { value: withServers(file, all, "servers"), place: "servers" };
   }
-  if (isTable(mcp) && isTable(mcp["servers"])) {
-    return { value: withServers(file, mcp["servers"], ["servers", "mcp"]), place: "mcp.servers" };
-  }
-  if (!isTable(mcpServers)) return { value: file, place: "mcpServers" };
-  return {
-    value: withServers(file, mcpServers, Array.isArray(servers) ? ["servers"] : []),
-    place: "mcpServers",
-  };
+  if (isTable(mcp) && isTable(mcp["servers"]))
+    return { value: withServers(file, mcp["servers"]), place: "mcp.servers" };
+  return { value: isTable(mcpServers) ? withServers(file, mcpServers) : file, place: "mcpServers" };
 }
 
 /** Keys of other programs beside the servers are left out, unless one looks like a misspelled key of this file. */
-function withServers(
-  file: Readonly<Record<string, unknown>>,
-  servers: Readonly<Record<string, unknown>>,
-  own: readonly string[],
-): unknown {
-  const kept = Object.entries(file).filter(([key, value]) => {
-    if (key === "mcpServers" || (key === "servers" && !Array.isArray(value)) || IGNORED.has(key))
-      return false;
-    return KEYS.includes(key) || own.includes(key) ? key !== "mcp" : nearest(key, KEYS) !== undefined;
-  });
+function withServers(file: Table, servers: Table, place = "mcpServers"): Table {
+  const kept = Object.entries(file).filter(([key]) => key !== place && nearest(key, FILE_KEYS) !== undefined);
   const named = Object.entries(servers).map(([name, server]) => [name, oneForm(server)]);
   return { ...Object.fromEntries(kept), mcpServers: Object.fromEntries(named) };
 }
 
-/** Claude Code's and Gemini CLI's words in `oauth`. */
-const OAUTH: readonly (readonly [from: string, to: string])[] = [
-  ["clientId", "client_id"],
-  ["clientSecret", "client_secret"],
-  ["callbackPort", "callback_port"],
-];
-
-/** Of `oauth` only what svc knows is kept: other programs write scopes and addresses there, which servers name themselves. */
-function oauthOf(oauth: unknown): unknown {
-  if (!isTable(oauth)) return oauth;
-  const known = new Set(["client_id", "client_secret", "client_metadata_url", "callback_port"]);
-  const renamed = OAUTH.flatMap(([from, to]) =>
-    oauth[from] === undefined ? [] : [[to, oauth[from]] as const],
-  );
-  return Object.fromEntries([...renamed, ...Object.entries(oauth).filter(([key]) => known.has(key))]);
-}
-
 function oneForm(server: unknown): unknown {
   if (!isTable(server)) return server;
-  const { oauth } = server;
-  const renamed = SYNONYMS.filter(([from, to]) => server[from] !== undefined && server[to] === undefined);
-  return {
-    ...server,
-    ...Object.fromEntries(renamed.map(([from, to]) => [to, server[from]])),
-    ...(oauth === undefined ? {} : { oauth: oauthOf(oauth) }),
-  };
+  const { oauth, ...rest } = inOurWords(server, SERVER_WORDS);
+  if (oauth === undefined) return rest;
+  return { ...rest, oauth: isTable(oauth) ? inOurWords(oauth, OAUTH_WORDS) : oauth };
+}
+
+/** What svc knows, under its own keys, which win. */
+function inOurWords(table: Table, { known, synonyms }: Words): Table {
+  const entries = Object.entries(table);
+  const renamed = entries.map(([key, value]) => [synonyms.get(key) ?? "", value] as const);
+  return Object.fromEntries([...renamed, ...entries].filter(([key]) => known.includes(key)));
 }

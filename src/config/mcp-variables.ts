@@ -1,8 +1,7 @@
 // Variables of the environment in a file of MCP servers: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, and `env:NAME` as a whole value
 // where secrets stand. Files with them can be shared; values are never shown.
 
-import type { Environment } from "./sources.ts";
-import { isTable } from "./sources.ts";
+import { type Environment, isTable } from "./sources.ts";
 
 export interface Expanded {
   readonly value: unknown;
@@ -11,7 +10,7 @@ export interface Expanded {
 }
 
 /** Keys below which a whole value `env:NAME` stands for a variable, as in settings of upstreams. */
-const SECRET_KEYS = new Set(["env", "headers", "http_headers", "bearer_token", "oauth"]);
+const SECRET_KEYS = new Set(["env", "headers", "bearer_token", "oauth"]);
 
 const PLACEHOLDER = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 /** What editors ask the user for, or know of a project. */

@@ -65,7 +65,7 @@ export const McpSource = Type.Union([HttpSource, ProcessSource, WebSocketSource]
 export type McpSource = Static<typeof McpSource>;
 
 /** A client that the operator has registered at the server's authorization server, where that has no dynamic registration. */
-const OAuthClient = Type.Object(
+export const OAuthClient = Type.Object(
   {
     client_id: Type.Optional(
       Type.String({ minLength: 1, description: "Write the id of the registered client." }),

@@ -284,6 +284,11 @@ test("variables of the environment stand for values; one without a value is name
     "FILE: servers.a.env.K: input of an editor has no value here. Write a variable of the environment, such as ${NAME} or env:NAME, or the value.",
     "FILE: servers.a.env.T: the environment has no variable NO. Set it for svc, or write ${NO:-DEFAULT}.",
   ]);
+  // Keys that mean nothing here may name what they like, and a key in another program's words is one fault.
+  expect(problemsOf({ servers: { a: { command: "x", envFile: "${workspaceFolder}/.env" } } })).toEqual([]);
+  expect(problemsOf({ mcpServers: { a: { httpUrl: "https://${NO}/mcp" } } })).toEqual([
+    "FILE: mcpServers.a.url: the environment has no variable NO. Set it for svc, or write ${NO:-DEFAULT}.",
+  ]);
 });
 
 test("a registered OAuth client is read, also in the words of other programs", () => {
