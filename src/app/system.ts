@@ -7,7 +7,6 @@ import { reasonOf } from "../core/reason.ts";
 import { fileFacts } from "./file-facts.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { modelName } from "../config/model-name.ts";
-import { templateFile } from "../config/chat-template.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
@@ -102,21 +101,24 @@ function modelFacts(
 ): readonly ModelFacts[] {
   return settings.models.map((model) => {
     const id = modelName(model);
-    const hasTemplate = templateFile(model, settings) !== undefined;
     const card = served.find((one) => one.id === id);
     const isLoaded = card?.status === "loaded";
     const known = defined({ failure: card?.error, leavesOut: card?.leavesOut });
     const source = sourceOf(model, log);
     if (source.type !== "file") return { id, source, isLoaded, ...known };
-    const memoryBytes = memoryOf(model, { settings, cacheDir });
-    return { id, source: { ...source, hasTemplate, ...defined({ memoryBytes }) }, isLoaded, ...known };
+    const facts = factsOf(model, { settings, cacheDir });
+    const ofFile = {
+      isBase: facts?.chatTemplate === "none",
+      ...defined({ memoryBytes: facts?.memoryBytes }),
+    };
+    return { id, source: { ...source, ...ofFile }, isLoaded, ...known };
   });
 }
 
-/** The most memory that a model's file lets one expect; undefined where it cannot be read, which its check will say. */
-function memoryOf(...facts: Parameters<typeof fileFacts>): number | undefined {
+/** What a model's file says; undefined where it cannot be read, which its check will say. */
+function factsOf(...facts: Parameters<typeof fileFacts>): ReturnType<typeof fileFacts> {
   try {
-    return fileFacts(...facts)?.memoryBytes;
+    return fileFacts(...facts);
   } catch {
     return undefined;
   }

@@ -41,11 +41,11 @@ export interface ModelFacts {
     | { readonly type: "voice" }
     /** Servers that run it; each is asked for its model list. */
     | { readonly type: "upstream"; readonly ask: () => Promise<readonly UpstreamFinding[]> }
-    /** Absolute path of a GGUF file; of a split one its first part. `hasTemplate`: settings name a chat template. `memoryBytes`: the most that it takes. */
+    /** Absolute path of a GGUF file; of a split one its first part. `isBase`: it has no chat template. `memoryBytes`: the most that it takes. */
     | {
         readonly type: "file";
         readonly path: string;
-        readonly hasTemplate?: boolean;
+        readonly isBase?: boolean;
         readonly memoryBytes?: number;
       };
   readonly isLoaded: boolean;
@@ -249,9 +249,7 @@ export function modelCheck(model: ModelFacts, memory: Memory): DoctorCheck {
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     const tensors = parts.reduce((sum, part) => sum + part.header.tensors.size, 0);
-    const isBase =
-      source.hasTemplate !== true && !(parts[0]?.header.fields.has("tokenizer.chat_template") ?? false);
-    const base = isBase ? ", no chat template: it continues text" : "";
+    const base = source.isBase === true ? ", no chat template: it continues text" : "";
     const most = source.memoryBytes === undefined ? "" : `, at most ${gib(source.memoryBytes)} in memory`;
     const detail = `${gib(bytes)}, ${tensors} tensors${most}${base}${isLoaded ? ", loaded" : ""}`;
     const room = Math.min(memory.limitBytes ?? Infinity, memory.availableBytes);
