@@ -4,6 +4,7 @@ import { closeSync, copyFileSync, constants, openSync, readSync, renameSync, rmS
 import { type GgufHeader, GgufProblem, textOf } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { AdapterError } from "./adapter-error.ts";
+import { TENSOR } from "./gguf-write.ts";
 import { notFinite } from "./safetensors.ts";
 
 /** Copies an adapter to `output` atomically, so that it cannot change while it is used. Throws AdapterError where it does not fit. */
@@ -55,19 +56,16 @@ function checkGgufAdapter(adapter: GgufHeader, base: GgufHeader): void {
   for (const name of names) checkPair(name, adapter, base);
 }
 
-const F32 = 0;
-const F16 = 1;
-
 /** Values of the types that adapters are trained in. Throws AdapterError where one is infinite or not a number. */
 function checkFinite(path: string, { tensors }: GgufHeader): void {
   const file = openSync(path, "r");
   try {
     for (const { name, shape, type, offset } of tensors.values()) {
-      if (type !== F32 && type !== F16) continue;
-      const raw = new Uint8Array(shape.reduce((all, axis) => all * axis, type === F32 ? 4 : 2));
+      if (type !== TENSOR.f32 && type !== TENSOR.f16) continue;
+      const raw = new Uint8Array(shape.reduce((all, axis) => all * axis, type === TENSOR.f32 ? 4 : 2));
       if (readSync(file, raw, 0, raw.length, offset) < raw.length)
         throw new AdapterError(`the file is damaged: the data of ${name} is cut off`);
-      const values = type === F32 ? new Float32Array(raw.buffer) : new Float16Array(raw.buffer);
+      const values = type === TENSOR.f32 ? new Float32Array(raw.buffer) : new Float16Array(raw.buffer);
       if (!values.every(Number.isFinite)) throw notFinite(name);
     }
   } finally {
