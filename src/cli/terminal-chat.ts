@@ -8,6 +8,7 @@ import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core
 import { reasonOf } from "../core/reason.ts";
 import { CHAT_FILES_MAX } from "./chat/limits.ts";
 import type { Thinking } from "../core/run.ts";
+import { terminalText } from "../core/visible-text.ts";
 import { AnswerWriter, type Screen } from "./chat/answer-writer.ts";
 import { type ApprovalRequired, type AskLine, askApproval } from "./chat/approval.ts";
 import { type Attachment, readAttachment } from "./chat/attachments.ts";
@@ -20,7 +21,7 @@ import { Keyboard } from "./chat/keyboard.ts";
 import { modelNote } from "./chat/model-note.ts";
 import type { ChatModel } from "../core/model-info.ts";
 import { ChatStats, promptProgressText, statsLine } from "./chat/stats.ts";
-import { harmless, painter, type Paint, toClipboard } from "./chat/style.ts";
+import { painter, type Paint, toClipboard } from "./chat/style.ts";
 
 export interface TerminalChatOptions {
   readonly converse: Converse;
@@ -130,7 +131,7 @@ class Chat {
     if (isAnswered) this.state.remember(question, writer.answer);
     else this.unanswered = this.state.giveBack(question);
     if (signal.aborted) output.write(`${this.paint("dim", "(stopped)")}\n`);
-    else if (failure !== undefined) errorOutput.write(`svc: ${isTty ? harmless(failure) : failure}\n`);
+    else if (failure !== undefined) errorOutput.write(`svc: ${isTty ? terminalText(failure) : failure}\n`);
     if (isTty && !isAnswered && !signal.aborted && this.state.attached.length > 0)
       output.write("The question and its files are kept: change it, or drop the files with /detach.\n");
     return isAnswered || failure === undefined;
@@ -191,7 +192,7 @@ class Chat {
         case "input_cut":
           for (const { name, shown } of event.files)
             output.write(
-              `${this.paint("dim", `${harmless(name)}: the model reads the first ${shown} characters`)}\n`,
+              `${this.paint("dim", `${terminalText(name)}: the model reads the first ${shown} characters`)}\n`,
             );
           break;
         case "session":
@@ -259,7 +260,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     }
     const { state, stats, made } = chat;
     const outcome = runCommand(text, { state, stats, made, cards });
-    output.write(harmless(outcome.text));
+    output.write(terminalText(outcome.text));
     if (outcome.copy !== undefined) output.write(toClipboard(outcome.copy));
     chat.unanswered = outcome.edit ?? "";
     if (outcome.next === "leave") break;

@@ -43,7 +43,7 @@ async function show(
   try {
     file = shownFile(invocation.model, settings.models[0]?.device.hf_cache, host);
   } catch (error) {
-    host.complain(`svc: show: ${invocation.model}: ${fileReason(error)}`);
+    host.complain(`svc: show: ${invocation.model}: ${reasonOf(error)}`);
     return EXIT.failure;
   }
   if (invocation.part !== "card") {
@@ -65,11 +65,6 @@ async function show(
   }
   if (file !== undefined && !invocation.json) process.stdout.write(`\n${fileText(file, "card")}`);
   return EXIT.ok;
-}
-
-/** Why a model's file cannot be read. */
-function fileReason(error: unknown): string {
-  return error instanceof GgufProblem ? error.message : reasonOf(error);
 }
 
 /** The entry of a model that a command line names. */
@@ -118,7 +113,7 @@ async function verify(
     const entry = entryOf(name, settings.models[0]?.device.hf_cache);
     path = entry === undefined ? undefined : modelOnDisk(entry);
   } catch (error) {
-    host.complain(`svc: verify: ${name}: ${fileReason(error)}`);
+    host.complain(`svc: verify: ${name}: ${reasonOf(error)}`);
     return EXIT.failure;
   }
   if (path === undefined) {

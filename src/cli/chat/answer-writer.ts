@@ -3,9 +3,10 @@
 
 import type { Writable } from "node:stream";
 import type { AgentEvent, FileObject, ToolProgress } from "../../core/agent.ts";
+import { terminalText } from "../../core/visible-text.ts";
 import { MarkdownStream } from "./markdown.ts";
 import { WordWrap } from "./word-wrap.ts";
-import { begin, endAll, firstLines, harmless, painter, type Paint } from "./style.ts";
+import { begin, endAll, firstLines, painter, type Paint } from "./style.ts";
 
 /** Maximum lines shown of a tool's input, and of its result. */
 const TOOL_LINES_MAX = 20;
@@ -47,7 +48,7 @@ export class AnswerWriter {
     this.answer += text;
     this.endReasoning();
     const { isTty, colors } = this.screen;
-    const safe = isTty ? harmless(text) : text;
+    const safe = isTty ? terminalText(text) : text;
     const wasCode = this.markdown.isCode;
     const shown = colors ? this.markdown.write(safe) : safe;
     this.write(this.wrap.write(shown, wasCode || this.markdown.isCode));
@@ -55,7 +56,7 @@ export class AnswerWriter {
 
   reasoning(text: string): void {
     if (!this.screen.isTty) return;
-    const safe = harmless(text);
+    const safe = terminalText(text);
     if (!this.isReasoning && this.screen.colors) this.write(begin("dim"));
     this.isReasoning = true;
     this.write(this.wrap.write(safe));
@@ -72,7 +73,7 @@ export class AnswerWriter {
     this.pause();
     if (event.type === "file_produced") this.line(fileText(event.file));
     else if (event.type === "tool_calling") {
-      this.line(`${this.paint("bold", "●")} ${harmless(event.toolName)}`);
+      this.line(`${this.paint("bold", "●")} ${terminalText(event.toolName)}`);
       this.lines(inputOf(event.data));
     } else this.lines(outcomeOf(event.data, event.resultContent));
   }
@@ -95,7 +96,7 @@ export class AnswerWriter {
   }
 
   private lines(text: string): void {
-    for (const line of text === "" ? [] : firstLines(harmless(text), TOOL_LINES_MAX))
+    for (const line of text === "" ? [] : firstLines(terminalText(text), TOOL_LINES_MAX))
       this.line(`  ${this.paint("dim", line)}`);
   }
 
@@ -172,6 +173,6 @@ function joined(...texts: readonly (string | undefined)[]): string {
 }
 
 function fileText({ name, bytes, message }: FileObject): string {
-  if (message !== undefined) return `● ${harmless(name)} was not created: ${harmless(message)}`;
-  return `● created ${harmless(name)} (${bytes} bytes); /get ${harmless(name)} writes it to disk`;
+  if (message !== undefined) return `● ${terminalText(name)} was not created: ${terminalText(message)}`;
+  return `● created ${terminalText(name)} (${bytes} bytes); /get ${terminalText(name)} writes it to disk`;
 }

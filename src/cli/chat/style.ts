@@ -1,4 +1,4 @@
-// ANSI styles, and filters for text that goes to a terminal.
+// ANSI styles, and forms of text for a terminal.
 
 /** SGR codes by use. */
 const CODES = {
@@ -38,14 +38,6 @@ export type Paint = (look: Look, text: string) => string;
 /** A painter that styles only if `colors`. */
 export function painter(colors: boolean): Paint {
   return (look, text) => (colors && text !== "" ? begin(look) + text + PLAIN : text);
-}
-
-/** Control characters except newline and tab, and bidi controls. */
-const STEERING = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu;
-
-/** Removes characters that control the terminal. */
-export function harmless(text: string): string {
-  return text.replace(STEERING, "");
 }
 
 /** The first lines of a text, and the number of the others. */
