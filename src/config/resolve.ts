@@ -3,13 +3,13 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { accessSync, constants, existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { dirname, join, resolve as resolvePath } from "node:path";
+import { dirname, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
+import { fromHome } from "../core/user-home.ts";
 import { check, normalize } from "./check.ts";
 import { ownKeyOf } from "./foreign-names.ts";
 import { findModelFile, findVoice, type ModelFile } from "./model-file.ts";
@@ -167,8 +167,7 @@ function resolveFiles(
 /** Absolute path of a text: relative to the file that contains it, or to the working directory; `~/` is the user's folder. */
 function absolutePath({ value, origin }: RawValue, folder: string): string {
   const base = origin.type === "file" ? dirname(origin.file) : ".";
-  const text = String(value);
-  return resolvePath(folder, base, text.startsWith("~/") ? join(homedir(), text.slice(2)) : text);
+  return resolvePath(folder, base, fromHome(String(value)));
 }
 
 /** The absolute path of a model here, or the name itself where the hub or this program has it. */

@@ -16,6 +16,12 @@ export function userHome(): string | undefined {
   }
 }
 
+/** A path that a person wrote: `~` is the home folder, if there is one. */
+export function fromHome(path: string): string {
+  const home = userHome();
+  return home !== undefined && /^~(?:\/|$)/.test(path) ? join(home, path.slice(1)) : path;
+}
+
 /** This user's own folder in the temporary folder. Its name is predictable: check its owner before using it. */
 export function userTemporary(name: string): string {
   return join(tmpdir(), `svc-${name}-${process.getuid?.() ?? "own"}`);

@@ -1,17 +1,17 @@
 // Local files attached to a question.
 
 import { readFileSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { FilePart, InputModality, NamedMedia } from "../../core/agent.ts";
 import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { checkedMedium, checkVideo } from "../../core/media.ts";
-import { userHome } from "../../core/user-home.ts";
+import { fromHome } from "../../core/user-home.ts";
 
 /** A typed path: quoted, with `~`, with escaped spaces. */
 export function typedPath(text: string): string {
   const bare =
     /^(["'])(?<inside>.*)\1$/.exec(text.trim())?.groups?.["inside"] ?? text.trim().replaceAll("\\ ", " ");
-  return bare === "~" || bare.startsWith("~/") ? join(userHome() ?? "~", bare.slice(1)) : bare;
+  return fromHome(bare);
 }
 
 /** A file to attach. */
