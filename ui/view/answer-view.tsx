@@ -171,7 +171,7 @@ function WaysOutOfLength({ conversation: { id }, message }: AnswerProps) {
   );
 }
 
-/** Error, stop or truncation of an answer, if any. */
+/** What an answer without a word waits for. */
 function waitText(wait: AssistantMessage["waitsFor"]): string {
   if (wait === undefined) return t.answer.waiting;
   if (wait.type === "load") return t.answer.loading(wait.percent);
@@ -181,6 +181,7 @@ function waitText(wait: AssistantMessage["waitsFor"]): string {
   return `${reading} ${t.answer.pace(formatNumber(Math.round(perSec)), formatNumber(Math.ceil(secsLeft)))}`;
 }
 
+/** Error, stop or truncation of an answer, if any. */
 function Ending({ message }: { readonly message: AssistantMessage }) {
   const { state, error, finish, parts } = message;
   if (state === "failed") {
