@@ -1,6 +1,7 @@
 // The API key of this browser: what a new one, or none, makes the page ask for again.
 
 import { loadCapabilities } from "./capabilities.ts";
+import { isKeyRefused } from "./key.ts";
 import { loadModels } from "./models.ts";
 import { setPrefs } from "./prefs.ts";
 import { syncNow, withdraw } from "./sync.ts";
@@ -14,6 +15,7 @@ export async function signOut(): Promise<void> {
 /** Uses another key from now on. What was refused without it is asked for again. */
 export function signIn(apiKey: string): void {
   setPrefs({ apiKey });
+  isKeyRefused.value = false;
   void loadModels();
   void loadCapabilities();
   syncNow();

@@ -164,7 +164,11 @@ function entries(): readonly Entry[] {
       action(t.settings.languageIs(LANGUAGES[language].name), () => setPrefs({ language })),
     ),
     action(t.keys.title, () => (isHelpOpen.value = true)),
-    ...(prefs.value.apiKey === "" ? [] : [action(t.key.change, () => (isKeyDialogOpen.value = true))]),
-    ...(prefs.value.apiKey === "" ? [] : [action(t.key.signOut, () => void signOut())]),
+    ...(prefs.value.apiKey === ""
+      ? []
+      : [
+          action(t.key.change, () => (isKeyDialogOpen.value = true)),
+          action(t.key.signOut, () => void signOut()),
+        ]),
   ];
 }
