@@ -8,7 +8,7 @@ import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { ggufFacts } from "../core/gguf-facts.ts";
-import { readGgufHeader } from "../core/gguf-file.ts";
+import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { snapshotPath } from "../hub/cache.ts";
@@ -255,8 +255,11 @@ export async function weightsFile(
     ? undefined
     : await modelFile(model, options, { signal, companions: companionsOf(model) });
   if (type === undefined) return input;
-  const warning = input === undefined ? undefined : lossWarning(input, type);
-  if (warning !== undefined) options.log(`${modelName(model)}: ${warning}`);
+  if (input !== undefined) {
+    await knowHeaders([input]);
+    const warning = lossWarning(input, type);
+    if (warning !== undefined) options.log(`${modelName(model)}: ${warning}`);
+  }
   return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
 }
 
