@@ -84,8 +84,8 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Pyth
   rmSync(join(cacheDir, OLD_MODELS), { recursive: true, force: true });
   const folder = join(cacheDir, "convert", `python${release}-${kind}-${version}-${packages}`);
   const environment = { python: join(folder, "bin/python"), folders: [folder, base.prefix] };
-  const flaw = existsSync(folder) ? await flawOf(environment, signal) : undefined;
   if (existsSync(folder)) {
+    const flaw = await flawOf(environment, signal);
     if (flaw === undefined) return environment;
     log(`the converter's Python environment does not work any more (${flaw}): making it again`);
     rmSync(folder, { recursive: true, force: true });
