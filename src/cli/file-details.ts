@@ -6,6 +6,9 @@ import { megabytes } from "../hub/progress.ts";
 import { terminalText, visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
 
+/** What is shown for the chat template of a model that has none. */
+export const NO_TEMPLATE = "none: probably a base model, which continues text";
+
 /** What is shown of a file. */
 export type FilePart = "card" | "metadata" | "template";
 
@@ -39,9 +42,7 @@ export function fileText(file: ShownFile, part: FilePart): string {
     ["in memory", `about ${megabytes(facts.memoryBytes)} at most`],
     [
       "chat template",
-      file.template === undefined
-        ? "none: probably a base model, which continues text"
-        : `${file.template.length} characters (--template)`,
+      file.template === undefined ? NO_TEMPLATE : `${file.template.length} characters (--template)`,
     ],
     ["metadata", `${file.metadata.length} keys (--metadata)`],
   ];

@@ -1,7 +1,7 @@
 // `svc ps`, `list`, `show`, `stop`, `pin` and `unpin`: query the models of a running server, unload one, keep one loaded.
 
 import type { Settings } from "../config/settings.ts";
-import type { FilePart } from "./file-details.ts";
+import { type FilePart, NO_TEMPLATE } from "./file-details.ts";
 import { megabytes } from "../hub/progress.ts";
 import { visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
@@ -95,7 +95,7 @@ function memoryText({ resident_bytes: now, memory_bytes: most }: Partial<ServedM
 
 /** Where the template is from, unless it is where it belongs. */
 function templateText(source: string | undefined): string {
-  if (source === "none") return "none: probably a base model, which continues text";
+  if (source === "none") return NO_TEMPLATE;
   return source === "settings" ? "by the settings" : "";
 }
 
