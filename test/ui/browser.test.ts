@@ -394,6 +394,12 @@ describeInBrowser("a server that requires API keys", () => {
       await say(page, "Hello");
       expect(await page.getByText("Welcome").count()).toBe(1);
       await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("Change the API key");
+      await page.keyboard.press("Enter");
+      await page.getByText("This server requires an API key").waitFor();
+      expect(await page.getByText("does not accept this key").count()).toBe(0);
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: "Search actions" }).fill("Sign out");
       await page.keyboard.press("Enter");
       await page.getByText("This server requires an API key").waitFor();
