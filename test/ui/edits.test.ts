@@ -13,7 +13,7 @@ import {
   thread,
   type UserMessage,
 } from "../../ui/state/conversation.ts";
-import { forked, withEditedAnswer, withMessagesOf, withoutMessage } from "../../ui/state/edits.ts";
+import { forked, turnUpTo, withEditedAnswer, withMessagesOf, withoutMessage } from "../../ui/state/edits.ts";
 import { merged } from "../../ui/state/merge.ts";
 import { promptsFor, promptsIn, selectionIn } from "../../ui/state/prompt.ts";
 import { chatRequest } from "../../ui/state/request.ts";
@@ -92,6 +92,10 @@ test("a fork has the thread up to its message, without what was deleted", () => 
   expect(ids(copy)).toEqual(["q1", "q2"]);
   expect([copy.id, copy.title, copy.session]).toEqual(["f", "Question q1 (fork)", null]);
   expect(ids(whole)).toHaveLength(4);
+});
+
+test("a fork of a session ends with the last turn that has its answer", () => {
+  expect(messages.map((message) => turnUpTo(whole, message))).toEqual([-1, 0, 0, 1]);
 });
 
 describe("a full context", () => {
