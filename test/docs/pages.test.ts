@@ -20,3 +20,15 @@ test("docs/README.md lists every page, and links of all pages lead to files", ()
   expect(broken).toEqual([]);
   expect(links.length).toBeGreaterThan(80);
 });
+
+test("no page holds the marks of an unresolved merge", () => {
+  const pages = [
+    "AGENTS.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    ...globSync("docs/**/*.md", { cwd: ROOT }),
+    ...PAGES,
+  ];
+  const unresolved = pages.filter((page) => /^(?:<{7}|>{7}) /m.test(readFileSync(join(ROOT, page), "utf8")));
+  expect(unresolved).toEqual([]);
+});
