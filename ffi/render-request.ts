@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { defined } from "../src/core/defined.ts";
+import { isShapely } from "../src/core/json-shape.ts";
 import type { Message, ToolSpec } from "../src/core/message.ts";
 import { type GapPrompt, isSingleCall, type Prompt } from "../src/core/run.ts";
 import { effortFields, type Efforts } from "./efforts.ts";
@@ -70,7 +71,11 @@ function toTemplateMessage(message: Message, { shortIds, files }: RenderOptions)
   const calls = message.toolCalls?.map((call) => ({
     id: toId(call.id),
     type: "function",
-    function: { name: call.name, arguments: call.arguments },
+    // Code of templates recurses over JSON. What is too deep for it is text, as what is no JSON.
+    function: {
+      name: call.name,
+      arguments: isShapely(call.arguments) ? call.arguments : JSON.stringify(call.arguments),
+    },
   }));
   return {
     role: message.role,

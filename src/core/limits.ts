@@ -67,3 +67,9 @@ export const MODEL_NUMBER_MAX = 2 ** 32 - 1;
 /** Headers of files that a process remembers, and bytes of all of them; the newest one is. */
 export const HEADERS_KEPT_MAX = 128;
 export const HEADERS_KEPT_BYTES_MAX = 64 * 1024 * 1024;
+/** Levels of a JSON body, and objects and arrays in it: each takes a hundred bytes of memory for two of the body. */
+export const JSON_DEPTH_MAX = 128;
+export const JSON_PARTS_MAX = 200_000;
+/** Members of its objects, whose different names take a microsecond each, and commas: as many values, less one for each part. */
+export const JSON_MEMBERS_MAX = 65_536;
+export const JSON_ENTRIES_MAX = 1_000_000;

@@ -1,7 +1,7 @@
 // The bytes of a JSON body → its value, within bounds. Pure; runs on the server's thread and on that of large bodies.
 
 import { ServiceError } from "../core/error.ts";
-import { checkJsonShape, type JsonShape } from "./json-shape.ts";
+import { checkJsonShape, type JsonShape } from "../core/json-shape.ts";
 
 /** Characters of a field's path in an error. */
 const PARAM_CHARS_MAX = 200;

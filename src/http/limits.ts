@@ -12,12 +12,6 @@ export const BODY_BYTES_PER_SEC_MIN = 1024;
  * Bun's largest; its own limit for the first head is 10 s.
  */
 export const CONNECTION_IDLE_SECS = 255;
-/** Levels of a JSON body, and objects and arrays in it: each takes a hundred bytes of memory for two of the body. */
-export const JSON_DEPTH_MAX = 128;
-export const JSON_PARTS_MAX = 200_000;
-/** Members of its objects, whose different names take a microsecond each, and commas: as many values, less one for each part. */
-export const JSON_MEMBERS_MAX = 65_536;
-export const JSON_ENTRIES_MAX = 1_000_000;
 /** Bytes of a body that is parsed on the server's own thread, 10 ms at most; larger ones get a thread. */
 export const JSON_BYTES_AT_ONCE = 256 * 1024;
 /** Time that a value takes to be copied from that thread, milliseconds: about 1 µs, measured. */

@@ -120,3 +120,23 @@ test("kill -9 of the server: its engines end by themselves", async () => {
   await until("the engine ends", () => !isAlive(engine), 5_000);
   await stream?.finish().catch(() => {});
 });
+
+test("arguments of a call that are nested 100,000 deep end no engine", async () => {
+  const server = await startServer();
+  await server.says("Ready.");
+  const engines = server.enginePids();
+  const json = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+  const called = { id: "c1", type: "function", function: { name: "f", arguments: json } };
+  const messages = [
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: null, tool_calls: [called] },
+    { role: "tool", tool_call_id: "c1", content: "done" },
+  ];
+  const refused = await postChat(server.url, { messages, max_tokens: 4 });
+  expect([refused.status, await refused.json()]).toMatchObject([
+    400,
+    { error: { code: "context_length_exceeded", param: "messages" } },
+  ]);
+  expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  expect(server.enginePids()).toEqual(engines);
+});

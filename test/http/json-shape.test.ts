@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ServiceError } from "../../src/core/error.ts";
-import { JSON_DEPTH_MAX, JSON_ENTRIES_MAX, JSON_MEMBERS_MAX, JSON_PARTS_MAX } from "../../src/http/limits.ts";
-import { checkJsonShape } from "../../src/http/json-shape.ts";
+import { JSON_DEPTH_MAX, JSON_ENTRIES_MAX, JSON_MEMBERS_MAX, JSON_PARTS_MAX } from "../../src/core/limits.ts";
+import { checkJsonShape } from "../../src/core/json-shape.ts";
 import { testApp } from "../helpers/app.ts";
 
 const check = (text: string) => checkJsonShape(Buffer.from(text));

@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
+import { isShapely } from "../../core/json-shape.ts";
 import { MAP_MEMBERS_MAX } from "../../core/limits.ts";
 import { isRecord } from "./check.ts";
 
@@ -12,7 +13,7 @@ export function objectOf<T extends object>(
 ): T | Readonly<Record<string, unknown>> {
   if (typeof value !== "string") return value;
   try {
-    const json: unknown = JSON.parse(value);
+    const json: unknown = isShapely(value) ? JSON.parse(value) : undefined;
     if (isRecord(json)) return json;
   } catch {
     // refused below, as what is no object

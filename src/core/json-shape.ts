@@ -2,7 +2,7 @@
 // objects of a hundred, names of members are kept for each, and recursive code would overflow the stack. Knows brackets, commas,
 // colons and strings, nothing else; what is no JSON is the parser's business.
 
-import { ServiceError } from "../core/error.ts";
+import { ServiceError } from "./error.ts";
 import { JSON_DEPTH_MAX, JSON_ENTRIES_MAX, JSON_MEMBERS_MAX, JSON_PARTS_MAX } from "./limits.ts";
 
 const QUOTE = 0x22;
@@ -67,4 +67,15 @@ function endOfString(bytes: Uint8Array, start: number): number {
 
 function tooMuch(problem: string): ServiceError {
   return new ServiceError("invalid_request", `the request body ${problem}; send less in one request`);
+}
+
+/** Whether JSON text that a body holds in a string keeps the bounds of bodies too. */
+export function isShapely(text: string): boolean {
+  if (text.length <= JSON_DEPTH_MAX) return true;
+  try {
+    checkJsonShape(Buffer.from(text));
+    return true;
+  } catch {
+    return false;
+  }
 }
