@@ -37,10 +37,16 @@ export function visibleLine(text: string, charsMax = LINE_CHARS_MAX): string {
 
 /** Third-party text without invisible characters, trailing blanks, and more than one empty line in a row. */
 export function visibleText(text: string): string {
-  return text
-    .replace(NEVER_SPELLED, "")
-    .replace(MISPLACED, "")
-    .replace(/[^\S\n]+$/gm, "")
-    .replace(/\n{3,}/g, "\n\n")
-    .trim();
+  return tidied(text.replace(NEVER_SPELLED, "").replace(MISPLACED, ""));
+}
+
+/** Text without trailing blanks and more than one empty line in a row. */
+export function tidied(text: string): string {
+  return (
+    text
+      // From its first blank alone: else a long run of blanks within a line is looked through from each of them.
+      .replace(/(?<![^\S\n])[^\S\n]+$/gm, "")
+      .replace(/\n{3,}/g, "\n\n")
+      .trim()
+  );
 }

@@ -1,5 +1,6 @@
 // Text of office documents: zip archives of XML. Paragraphs become lines, table cells are separated by tabs.
 
+import { tidied } from "../../src/core/visible-text.ts";
 import { unzipSync } from "fflate";
 import { Parser } from "htmlparser2";
 import { DEPTH_MAX, DocumentProblem, Pieces } from "./reading.ts";
@@ -16,10 +17,7 @@ export function officeText(bytes: Uint8Array): string {
   const parts = unpacked(bytes);
   const text = textOf(parts);
   if (text === undefined) throw new DocumentProblem("unknownKind");
-  return text
-    .replaceAll(/[^\S\n]+$/gm, "")
-    .replaceAll(/\n{3,}/g, "\n\n")
-    .trim();
+  return tidied(text);
 }
 
 function textOf(parts: Parts): string | undefined {
