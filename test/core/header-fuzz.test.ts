@@ -18,6 +18,7 @@ import { describeAdapter } from "../../src/lora/convert.ts";
 import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import { checkGguf } from "../../src/core/gguf-check.ts";
 import { seedOfRun } from "../helpers/faults.ts";
+import { HEADER_KEYS } from "../helpers/header-keys.ts";
 import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
@@ -40,20 +41,8 @@ const ARCHITECTURES = [
   "gpt-oss",
 ];
 const KEYS = [
-  "block_count",
   "decoder_block_count",
-  "nextn_predict_layers",
-  "context_length",
-  "embedding_length",
-  "feed_forward_length",
-  "vocab_size",
-  "expert_count",
-  "expert_used_count",
-  "expert_group_count",
-  "attention.head_count",
-  "attention.head_count_kv",
-  "attention.key_length",
-  "attention.sliding_window",
+  ...HEADER_KEYS,
   "attention.sliding_window_pattern",
   "attention.recurrent_layers",
   "full_attention_interval",

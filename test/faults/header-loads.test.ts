@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { f32Field, int32sField, stringField, u32Field } from "../../src/lora/gguf-write.ts";
 import { runBinary } from "../helpers/binary.ts";
 import { seedOfRun } from "../helpers/faults.ts";
+import { HEADER_KEYS } from "../helpers/header-keys.ts";
 import { tinyWith } from "../helpers/tiny-models.ts";
 
 /** A load takes a second. */
@@ -14,19 +15,7 @@ const RUNS = isSlow ? Math.ceil(Number(process.env["SVC_FUZZ_RUNS"] ?? "1000") /
 const LOAD_MS_MAX = 60_000;
 
 const KEYS = [
-  "block_count",
-  "nextn_predict_layers",
-  "context_length",
-  "embedding_length",
-  "feed_forward_length",
-  "vocab_size",
-  "expert_count",
-  "expert_used_count",
-  "expert_group_count",
-  "attention.head_count",
-  "attention.head_count_kv",
-  "attention.key_length",
-  "attention.sliding_window",
+  ...HEADER_KEYS,
   "rope.dimension_count",
   "rope.freq_base",
   "rope.scaling.original_context_length",
