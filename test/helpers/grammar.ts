@@ -1,7 +1,7 @@
 // Grammars over the built-in model's vocabulary, and walks through them at random.
 
 import { GrammarEngine, readVocabulary, type Vocabulary } from "../../ffi/grammar.ts";
-import { type GrammarNative, type Native, openGrammar } from "../../ffi/library.ts";
+import { type GrammarNative, openGrammar } from "../../ffi/library.ts";
 import { cText, nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { ServiceError } from "../../src/core/error.ts";
@@ -24,9 +24,10 @@ export interface TestVocabulary extends Vocabulary {
   readonly texts: readonly Uint8Array[];
 }
 
-/** The tokens of a GGUF file, without its weights. */
-export function loadVocabulary(path: string, shim: Native): TestVocabulary {
-  const load = shim.svc_load_begin(cText(path), Int32Array.of(0, 0, 1, 0, 1, 0), 6, null);
+/** The tokens of the built-in model, without its weights. */
+export function tinyVocabulary(): TestVocabulary {
+  const shim = native();
+  const load = shim.svc_load_begin(cText(TINY_PATH), Int32Array.of(0, 0, 1, 0, 1, 0), 6, null);
   if (load === null) throw new Error(nativeText(shim.svc_last_error()));
   const model = shim.svc_load_finish(load);
   if (model === null) throw new Error(nativeText(shim.svc_last_error()));
@@ -34,11 +35,6 @@ export function loadVocabulary(path: string, shim: Native): TestVocabulary {
   const texts = Array.from({ length: size }, (_, token) => bytes(token).slice());
   shim.svc_model_free(model);
   return { size, flags, texts, bytes: (token) => texts[token] ?? new Uint8Array() };
-}
-
-/** The tokens of the built-in model. */
-export function tinyVocabulary(): TestVocabulary {
-  return loadVocabulary(TINY_PATH, native());
 }
 
 /** Compiles and waits. Throws what `take` throws. */
