@@ -30,7 +30,7 @@ import { DeviceFaults } from "./device-fault.ts";
 import { Pending } from "./pending.ts";
 import { queueBounds, RequestQueue } from "./request-queue.ts";
 import { Restarts } from "./restarts.ts";
-import { activityOf, EngineWatch, waitsOf } from "./watch.ts";
+import { activityOf, EngineWatch, machineTime, waitsOf } from "./watch.ts";
 import type {
   CalibrationCommand,
   CalibrationCounts,
@@ -260,6 +260,7 @@ export class EngineClient {
       timeoutMs,
       ping: () => link.send({ type: "ping" }),
       activity: () => activityOf(link.pid),
+      machine: machineTime,
       onHung: (why) => {
         log(`the engine process hangs (${why}); killing it. ${waitsOf(link.pid)}`.trim());
         meter?.hung();

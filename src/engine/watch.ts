@@ -1,6 +1,6 @@
 // Watchdog of an engine process: pings it at intervals, which it answers between two steps. Counts intervals instead of
-// time, so a pause of this process (Ctrl-Z, a suspended machine) does not count against the engine. Knows nothing of
-// requests.
+// time, and leaves out those in which the machine stood: a pause (Ctrl-Z, suspend, a halted virtual machine) does not count against
+// the engine. Knows nothing of requests.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";
@@ -13,6 +13,14 @@ export interface Activity {
   readonly isHeldUp: boolean;
 }
 
+/** Clocks of the machine, milliseconds. */
+export interface MachineTime {
+  /** CLOCK_BOOTTIME: goes on while the machine is suspended. */
+  readonly bootMs: number;
+  /** Time that the host gave to other machines, mean of the processors. */
+  readonly stolenMs: number;
+}
+
 export interface EngineWatchDeps {
   /** Time without answer and without processor time after which a process counts as hung, milliseconds. */
   readonly timeoutMs: number;
@@ -20,6 +28,7 @@ export interface EngineWatchDeps {
   readonly ping: () => void;
   /** undefined where the system does not provide it. */
   readonly activity: () => Activity | undefined;
+  readonly machine: () => MachineTime;
   /** Called once; the watchdog has stopped. */
   readonly onHung: (why: string) => void;
 }
@@ -31,10 +40,12 @@ export class EngineWatch {
   private silent = 0; // intervals without a message
   private idle = 0; // latest intervals among them without processor time
   private lastTicks: number | undefined;
+  private lastLook: MachineTime;
 
   constructor(deps: EngineWatchDeps) {
     this.deps = deps;
     this.intervalMs = Math.min(deps.timeoutMs / ENGINE_PINGS, ENGINE_PING_MS_MAX);
+    this.lastLook = deps.machine();
     this.timer = setInterval(() => this.check(), this.intervalMs);
     deps.ping();
   }
@@ -55,7 +66,8 @@ export class EngineWatch {
     if (this.silent === 0) ping(); // at most one is open
     this.silent++;
     const now = activity();
-    const isIdle = now !== undefined && !now.isHeldUp && now.cpuTicks === this.lastTicks;
+    const hasStood = this.hasStood();
+    const isIdle = now !== undefined && !now.isHeldUp && !hasStood && now.cpuTicks === this.lastTicks;
     this.idle = isIdle ? this.idle + 1 : 0;
     this.lastTicks = now?.cpuTicks;
     const secs = (intervals: number): number => Math.round((intervals * this.intervalMs) / 100) / 10;
@@ -67,7 +79,30 @@ export class EngineWatch {
       onHung(`no answer for ${secs(this.silent)} s`);
     }
   }
+
+  /** Whether the machine stood for most of the time since the last look, or this process did: the engine could not go on either. */
+  private hasStood(): boolean {
+    const last = this.lastLook;
+    this.lastLook = this.deps.machine();
+    const passedMs = this.lastLook.bootMs - last.bootMs;
+    return passedMs > 2 * this.intervalMs || this.lastLook.stolenMs - last.stolenMs > passedMs / 2;
+  }
 }
+
+/** The machine's clocks from Linux's /proc; on other systems this process's own clock. */
+export function machineTime(): MachineTime {
+  const [bootSecs] = fileText("/proc/uptime").split(" ");
+  const stat = fileText("/proc/stat");
+  const processors = stat.match(/^cpu\d/gm)?.length ?? 1;
+  const stolenTicks = Number(/^cpu +(?:\d+ +){7}(\d+)/.exec(stat)?.[1] ?? 0); // proc_stat(5): steal
+  return {
+    bootMs: bootSecs ? Number(bootSecs) * 1000 : performance.now(),
+    stolenMs: (stolenTicks * TICK_MS) / processors,
+  };
+}
+
+/** Of /proc/stat, which counts in USER_HZ: 100 on every platform of Linux that svc runs on. */
+const TICK_MS = 10;
 
 /** A process's activity from Linux's /proc; undefined on other systems and for processes that have ended. */
 export function activityOf(pid: number): Activity | undefined {
@@ -87,8 +122,9 @@ export function waitsOf(pid: number): string {
       ({ folder, name, state }) => `${name} ${state} ${fileText(`${folder}/wchan`)}`, // function of the kernel that it sleeps in
     );
     const counts = [...Map.groupBy(waits, (wait) => wait)].map(([wait, { length }]) => `${length} × ${wait}`);
-    const pressure = /^some .*(?= total)/.exec(fileText("/proc/pressure/cpu"))?.[0] ?? "unknown";
-    return `threads: ${counts.join(", ")}; pressure on processors: ${pressure}`;
+    const pressure = (of: string): string =>
+      /^some .*(?= total)/.exec(fileText(`/proc/pressure/${of}`))?.[0] ?? "unknown";
+    return `threads: ${counts.join(", ")}; pressure on processors: ${pressure("cpu")}; on disks: ${pressure("io")}`;
   } catch {
     return "";
   }

@@ -1,7 +1,14 @@
 // When an engine process is taken for hung, and when it is not.
 
 import { expect, setSystemTime, test } from "bun:test";
-import { type Activity, activityOf, EngineWatch, waitsOf } from "../../src/engine/watch.ts";
+import {
+  type Activity,
+  activityOf,
+  EngineWatch,
+  machineTime,
+  type MachineTime,
+  waitsOf,
+} from "../../src/engine/watch.ts";
 import { until } from "../helpers/until.ts";
 
 interface Watched {
@@ -10,8 +17,19 @@ interface Watched {
   readonly hung: Promise<string>;
 }
 
-/** Watches a process that answers its first pings and no others. */
-function watched(answered: number, activity: () => Activity | undefined, timeoutMs = 12): Watched {
+/** A machine whose clock shows so many milliseconds more, and as many stolen ones, at each look. */
+function machine(stepMs: number, stolenMs = 0): () => MachineTime {
+  let looks = 0;
+  return () => ({ bootMs: ++looks * stepMs, stolenMs: looks * stolenMs });
+}
+
+/** Watches a process that answers its first pings and no others, at intervals of a sixth of the timeout. */
+function watched(
+  answered: number,
+  activity: () => Activity | undefined,
+  timeoutMs = 12,
+  clock = machine(timeoutMs / 6),
+): Watched {
   const hung = Promise.withResolvers<string>();
   let pings = 0;
   const watch = new EngineWatch({
@@ -21,6 +39,7 @@ function watched(answered: number, activity: () => Activity | undefined, timeout
       if (pings <= answered) queueMicrotask(() => watch.heard());
     },
     activity,
+    machine: clock,
     onHung: hung.resolve,
   });
   return { pings: () => pings, hung: hung.promise };
@@ -47,6 +66,22 @@ test("a process that computes, waits for a disk, or cannot be inspected gets mor
   for (const activity of [computes, waits, () => undefined]) {
     expect(await watched(0, activity, 3).hung).toMatch(/^no answer for/);
   }
+});
+
+test("time in which the machine stood does not count: suspended, halted, or its processors given to others", async () => {
+  const suspended = machine(3_600_000);
+  const stolen = machine(0.5, 0.4);
+  for (const clock of [suspended, stolen])
+    expect(await watched(0, still, 3, clock).hung).toMatch(/^no answer for/);
+  for (const clock of [machine(0.9), machine(0.5, 0.1)])
+    expect(await watched(0, still, 3, clock).hung).toContain("no processor time");
+});
+
+test("the machine's clocks are read from the system", async () => {
+  const { bootMs, stolenMs } = machineTime();
+  expect(stolenMs).toBeLessThan(bootMs);
+  await until("the clock goes on", () => machineTime().bootMs > bootMs);
+  expect(machineTime().bootMs - bootMs).toBeLessThan(600_000);
 });
 
 test("a clock step has no effect", async () => {
