@@ -5,18 +5,12 @@ import { isAbsolute } from "node:path";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { modelName } from "../config/model-name.ts";
 import type { Settings } from "../config/settings.ts";
-import type {
-  AnswerApproval,
-  AnswerEvent,
-  Conversation,
-  Converse,
-  FileObject,
-  ToolProgress,
-} from "../core/agent.ts";
+import type { AnswerApproval, AnswerEvent, Converse, FileObject, ToolProgress } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import type { ChatModel, ModelInfo } from "../core/model-info.ts";
 import type { Usage } from "../core/run.ts";
-import { toWire } from "./chat/saved-chat.ts";
+import type { ChatQuestion } from "./chat/conversation.ts";
+import { samplingToWire, toWire } from "./chat/saved-chat.ts";
 import { AnswerError, ServerClient, type ServedModel } from "./server-client.ts";
 
 /** A running server as a chat uses it. */
@@ -25,7 +19,7 @@ export interface ServerChat {
   /** Name of the model to begin with. */
   readonly model: string;
   readonly cards: readonly ChatModel[];
-  readonly converse: Converse;
+  readonly converse: Converse<ChatQuestion>;
   readonly answerApproval: AnswerApproval;
   readonly tools: { readonly python: true; readonly shell: { readonly skills: readonly [] } };
 }
@@ -104,7 +98,7 @@ const TOOL_SETTINGS = {
 } as const;
 type ToolField = keyof typeof TOOL_SETTINGS;
 
-function conversing(client: ServerClient): Converse {
+function conversing(client: ServerClient): Converse<ChatQuestion> {
   const missing = new Set<ToolField>();
   return async function* (conversation, signal) {
     for (;;) {
@@ -133,23 +127,23 @@ function dropsTool(error: unknown, missing: Set<ToolField>): boolean {
   return false;
 }
 
-function bodyOf({ run, agent }: Conversation, missing: ReadonlySet<ToolField>): unknown {
-  const { prompt, sampling } = run;
-  const { thinking } = prompt;
+function bodyOf({ run, agent, chosen }: ChatQuestion, missing: ReadonlySet<ToolField>): unknown {
+  const { prompt } = run;
+  const { sampling = {}, thinking } = chosen;
   const asks = (field: ToolField, isAsked: boolean): boolean => isAsked && !missing.has(field);
   return {
     model: run.model,
     messages: prompt.messages.map(({ role, content }) => ({ role, content: toWire(content) })),
     stream: true,
     return_progress: true,
-    temperature: sampling.temperature,
-    top_k: sampling.topK,
-    top_p: sampling.topP,
-    min_p: sampling.minP,
-    ...defined({ max_tokens: run.maxTokens }),
+    ...samplingToWire(sampling),
+    ...defined({
+      max_tokens: run.maxTokens,
+      enable_thinking: thinking?.enabled,
+      reasoning_effort: thinking?.effort,
+    }),
     truncate_sequence: run.truncate,
-    enable_thinking: thinking.enabled,
-    ...defined({ reasoning_effort: thinking.effort, session_id: agent.sessionId }),
+    ...defined({ session_id: agent.sessionId }),
     ...(asks("tools", agent.python) ? { tools: [{ type: "code_interpreter" }] } : {}),
     ...(asks("enable_shell", agent.shell !== undefined) ? { enable_shell: true } : {}),
     ...(asks("web_search_options", agent.webSearch !== undefined) ? { web_search_options: {} } : {}),

@@ -15,7 +15,7 @@ import { type Attachment, readAttachment } from "./chat/attachments.ts";
 import type { ChatChoices } from "./chat/choices.ts";
 import { runCommand } from "./chat/commands.ts";
 import { chatCompleter } from "./chat/completer.ts";
-import { ChatState, type ChatTools } from "./chat/conversation.ts";
+import { type ChatQuestion, ChatState, type ChatTools } from "./chat/conversation.ts";
 import { readHistory, writeHistory } from "./chat/history.ts";
 import { Keyboard } from "./chat/keyboard.ts";
 import { modelNote } from "./chat/model-note.ts";
@@ -24,7 +24,7 @@ import { ChatStats, promptProgressText, statsLine } from "./chat/stats.ts";
 import { painter, type Paint, toClipboard } from "./chat/style.ts";
 
 export interface TerminalChatOptions {
-  readonly converse: Converse;
+  readonly converse: Converse<ChatQuestion>;
   /** Name of the model, as a client would send it. */
   readonly model: string;
   /** All that /model may choose from; default: the one model. */

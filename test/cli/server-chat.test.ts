@@ -2,10 +2,11 @@
 
 import { describe, expect, onTestFinished, test } from "bun:test";
 import { findServer } from "../../src/cli/server-chat.ts";
+import type { ChatChoices } from "../../src/cli/chat/choices.ts";
+import { ChatState } from "../../src/cli/chat/conversation.ts";
 import { promptProgressText } from "../../src/cli/chat/stats.ts";
 import { loadSettings } from "../../src/config/resolve.ts";
 import type { AnswerEvent, Converse, Decision } from "../../src/core/agent.ts";
-import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { testApp } from "../helpers/app.ts";
 import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
 
@@ -36,7 +37,12 @@ async function chatWith(events: readonly AnswerEvent[]) {
     return "resolved" as const;
   };
   const app = testApp(undefined, { converse, answerApproval });
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => app.app.handle(request) });
+  const bodies: object[] = [];
+  const fetch = async (request: Request) => {
+    if (request.method === "POST") bodies.push((await request.clone().json()) as object);
+    return app.app.handle(request);
+  };
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
   onTestFinished(() => void server.stop(true));
   const loaded = loadSettings({
     folder: "/",
@@ -46,30 +52,15 @@ async function chatWith(events: readonly AnswerEvent[]) {
   if (!loaded.ok) throw new Error("no settings");
   const chat = await findServer(loaded.settings, false);
   if (chat === undefined) throw new Error("the server is not found");
-  const ask = () =>
-    Array.fromAsync(
-      chat.converse(
-        {
-          run: {
-            model: chat.model,
-            prompt: {
-              type: "chat",
-              messages: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
-              tools: [],
-              toolChoice: { type: "auto" },
-              thinking: { enabled: false },
-            },
-            sampling: DEFAULT_SAMPLING,
-            stop: [],
-            choices: 1,
-            truncate: true,
-          },
-          agent: { python: false, files: [], interactive: true },
-        },
-        new AbortController().signal,
-      ),
+  const ask = (choices: ChatChoices = {}) => {
+    const state = new ChatState(
+      { id: chat.model, preset: { temperature: 0.3, top_k: 9, thinking: true } },
+      choices,
     );
-  return { ask, chat, seen, answers };
+    const question = state.question("Hi");
+    return Array.fromAsync(chat.converse(state.request(question, {}, true), new AbortController().signal));
+  };
+  return { ask, chat, seen, answers, bodies };
 }
 
 describe("a chat at a running server", () => {
@@ -96,6 +87,15 @@ describe("a chat at a running server", () => {
     expect(events).toContainEqual(prompt);
     expect(events.flatMap((event) => (event.type === "text" ? event.text : [])).join("")).toBe("Hello");
     expect(seen).toEqual([true]);
+  });
+
+  test("sends what the person has set and leaves the rest to the server", async () => {
+    const { ask, bodies } = await chatWith([ACCEPTED, text("Hello"), end("stop"), FINISH]);
+    await ask();
+    await ask({ sampling: { topK: 0 }, thinking: { enabled: false }, maxTokens: 5 });
+    const plain = { model: "tiny", messages: [{ role: "user", content: "Hi" }], stream: true };
+    const always = { ...plain, return_progress: true, truncate_sequence: true };
+    expect(bodies).toEqual([always, { ...always, top_k: 0, enable_thinking: false, max_tokens: 5 }]);
   });
 
   test("sends decisions to the approval", async () => {

@@ -255,20 +255,19 @@ function setThinking(level: string, { state }: CommandContext): string {
 }
 
 function setTemperature(text: string, { state }: CommandContext): string {
-  const temperature = text === "" ? state.sampling.temperature : temperatureOf(text);
-  state.chosen = { ...state.chosen, temperature };
-  return `The temperature is ${temperature}.\n`;
+  if (text !== "") state.chosen = { ...state.chosen, temperature: temperatureOf(text) };
+  return `The temperature is ${state.sampling.temperature}.\n`;
 }
 
 function setTopK(text: string, { state }: CommandContext): string {
-  const topK = text === "" ? state.sampling.topK : topKOf(text);
-  state.chosen = { ...state.chosen, topK };
+  if (text !== "") state.chosen = { ...state.chosen, topK: topKOf(text) };
+  const { topK } = state.sampling;
   return topK === 0 ? "top-k is off.\n" : `top-k is ${topK}.\n`;
 }
 
 function setTopP(text: string, { state }: CommandContext): string {
-  const topP = text === "" ? state.sampling.topP : topPOf(text);
-  state.chosen = { ...state.chosen, topP };
+  if (text !== "") state.chosen = { ...state.chosen, topP: topPOf(text) };
+  const { topP } = state.sampling;
   return topP === 1 ? "top-p is off.\n" : `top-p is ${topP}.\n`;
 }
 

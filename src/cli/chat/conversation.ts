@@ -11,6 +11,11 @@ import type { ChatChoices } from "./choices.ts";
 /** Server tools of this chat. */
 export type ChatTools = Partial<Pick<AgentRequest, "python" | "shell" | "webSearch">>;
 
+/** A question within its conversation, with what the person has set: a server knows the other defaults of its models. */
+export interface ChatQuestion extends Conversation {
+  readonly chosen: Pick<ChatChoices, "sampling" | "thinking">;
+}
+
 /** One chat. Its commands change the fields; a question joins it once it has an answer. */
 export class ChatState {
   /** What answers; `card` has its defaults. */
@@ -90,7 +95,7 @@ export class ChatState {
   }
 
   /** The request for an answer. `interactive`: a person can approve actions. */
-  request(question: InputMessage, tools: ChatTools, interactive: boolean): Conversation {
+  request(question: InputMessage, tools: ChatTools, interactive: boolean): ChatQuestion {
     const system: readonly InputMessage[] =
       this.system === undefined ? [] : [{ role: "system", content: [{ type: "text", text: this.system }] }];
     const { target = this.model, preset = {} } = this.card;
@@ -118,6 +123,7 @@ export class ChatState {
         ...defined({ sessionId: this.sessionId }),
         interactive,
       },
+      chosen: { sampling: this.chosen, ...defined({ thinking: this.chosenThinking }) },
     };
   }
 }

@@ -3,18 +3,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { FileSource, InputMessage, InputModality, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
 import { mediaFile } from "../../core/media-file.ts";
+import type { SamplingParams } from "../../core/sampling.ts";
 import type { ChatState } from "./conversation.ts";
 
 /** Writes a new file with mode 0600. Throws an error with a message for the user. */
-export function saveChat(file: string, { model, system, messages, sampling }: ChatState): void {
+export function saveChat(file: string, { model, system, messages, chosen }: ChatState): void {
   const head = system === undefined ? [] : [{ role: "system", content: system }];
   const body = {
     model,
     messages: [...head, ...messages.map(({ role, content }) => ({ role, content: toWire(content) }))],
-    temperature: sampling.temperature,
-    top_k: sampling.topK,
-    top_p: sampling.topP,
+    ...samplingToWire(chosen),
   };
   try {
     writeFileSync(file, `${JSON.stringify(body, null, 2)}\n`, { flag: "wx", mode: 0o600 });
@@ -46,6 +46,11 @@ export function loadChat(file: string): LoadedChat {
   const [first] = messages;
   const system = first?.role === "system" ? textOf(first) : undefined;
   return { system, messages: system === undefined ? messages : messages.slice(1) };
+}
+
+/** What the person has set for the draws, as chat completions have it; the rest is as the model's defaults say. */
+export function samplingToWire({ temperature, topK, topP }: Partial<SamplingParams>): object {
+  return defined({ temperature, top_k: topK, top_p: topP });
 }
 
 /** The content of a message as chat completions have it. */

@@ -78,6 +78,11 @@ test("settings reach the next request", () => {
   });
 });
 
+test("asking for a value sets none", () => {
+  for (const line of ["/temperature", "/topk", "/topp", "/think"]) run(line);
+  expect(context.state.chosen).toEqual({});
+});
+
 test("a file goes with the next question alone", () => {
   const file = join(temporaryFolder(), "my notes.txt");
   writeFileSync(file, "remember the milk");
