@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { symbolTables } from "../ffi/generate.ts";
 import { documents } from "../src/config/document.ts";
 import { importTable, packageTable } from "./import-tables.ts";
-import { limitsPage } from "./limits-page.ts";
 import { lintConfig } from "./lint-config.ts";
 import { withBlock } from "./marked-block.ts";
 import { projectorTable } from "./projector-table.ts";
@@ -23,7 +22,6 @@ function generated(): Readonly<Record<string, string>> {
     ...documents(),
     ...symbolTables(),
     ".oxlintrc.json": lintConfig(read(".oxlintrc.json")),
-    "docs/limits.md": limitsPage(),
     "ARCHITECTURE.md": withBlocks("ARCHITECTURE.md", {
       imports: importTable(),
       packages: packageTable(),

@@ -1,4 +1,4 @@
-// docs/limits.md: every constant of the `limits.ts` files, with its value and its comment.
+// Prints every constant of the `limits.ts` files, with its value and its comment, as Markdown:  npm run limits
 
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,8 +9,8 @@ const ENTRY =
   /\/\*\*(?<comment>[^]*?)\*\/\n(?<constants>(?:export const [A-Z0-9_]+(?:: [^=]+)? =[^;]+;\n(?:\n(?!\/))?)+)/g;
 const CONSTANT = /export const (?<name>[A-Z0-9_]+)(?:: [^=]+)? =\s*(?<value>[^;]+);/g;
 
-/** The page; every room with a `limits.ts` has a section. */
-export function limitsPage(): string {
+/** Every room with a `limits.ts` has a section. */
+function limitsPage(): string {
   const files = [...new Bun.Glob("src/**/limits.ts").scanSync(ROOT)].sort();
   const sections = files.map((file) => {
     const rows = entriesOf(readFileSync(join(ROOT, file), "utf8"));
@@ -18,8 +18,7 @@ export function limitsPage(): string {
   });
   const intro = `# Limits
 
-Bounds of queues, sizes, counts and times that are not settings. Generated from the \`limits.ts\` of each room by
-\`npm run generate\`; [settings.md](settings.md) lists what can be configured.
+Bounds of queues, sizes, counts and times that are not settings.
 `;
   return [intro, ...sections].join("\n");
 }
@@ -37,3 +36,5 @@ function entriesOf(source: string): readonly string[] {
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }
+
+console.log(limitsPage());
