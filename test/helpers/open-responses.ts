@@ -1,5 +1,5 @@
 // What the Open Responses specification requires of resources and events, in our own words, as JSON Schemas. Its text is
-// at openresponses.org; docs/open-responses.md has the table of what passes.
+// at openresponses.org; docs/responses.md has the table of what passes.
 
 import type { SchemaObject } from "ajv";
 
