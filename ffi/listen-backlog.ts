@@ -8,11 +8,11 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 const BACKLOG = 65_535;
 const LISTEN_STATE = "0A";
 
-/** Raises the backlog of this process's listening sockets on a port. Does nothing on systems other than Linux. */
-export function raiseBacklog(port: number): void {
+/** Raises the backlog of this process's listening sockets: of a port, or of a UNIX socket's path. Does nothing on systems other than Linux. */
+export function raiseBacklog(place: number | string): void {
   if (process.platform !== "linux") return;
   try {
-    const inodes = listeningInodes(port);
+    const inodes = typeof place === "number" ? listeningInodes(place) : socketInodes(place);
     const { symbols } = dlopen("libc.so.6", { listen: { args: ["i32", "i32"], returns: "i32" } });
     for (const name of readdirSync("/proc/self/fd")) {
       if (inodes.has(targetOf(name))) symbols.listen(Number(name), BACKLOG);
@@ -33,6 +33,12 @@ function listeningInodes(port: number): ReadonlySet<string> {
     ([, local, , state]) => state === LISTEN_STATE && local?.endsWith(`:${hex}`),
   );
   return new Set(listening.map((line) => `socket:[${line[9]}]`));
+}
+
+function socketInodes(path: string): ReadonlySet<string> {
+  const lines = readFileSync("/proc/self/net/unix", "utf8").split("\n");
+  const own = lines.filter((line) => line.endsWith(` ${path}`));
+  return new Set(own.map((line) => `socket:[${line.trim().split(/\s+/)[6]}]`));
 }
 
 function targetOf(name: string): string {

@@ -3,6 +3,7 @@
 import type { Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
+import { socketPathOf } from "../core/listen-addresses.ts";
 import { DROPS_CHECK_MS } from "./limits.ts";
 import { SPEECHES_MAX } from "../engine/limits.ts";
 import { upstreamPlaces } from "./upstreams.ts";
@@ -88,11 +89,11 @@ export function hasKeyOrIsLocal({
  * Has the kernel hold more connections for the ports, and counts those that it drops nonetheless. Returns how to end that.
  */
 export function watchConnections(
-  listening: readonly { readonly port: number }[],
+  listening: readonly { readonly hostname: string; readonly port: number }[],
   metrics: Metrics | undefined,
   log: (line: string) => void,
 ): () => void {
-  for (const { port } of listening) raiseBacklog(port);
+  for (const { hostname, port } of listening) raiseBacklog(socketPathOf(hostname) ?? port);
   const before = droppedConnections();
   if (before === undefined) return () => undefined; // the system does not tell
   const dropped = (): number => Math.max(0, (droppedConnections() ?? before) - before);

@@ -5,7 +5,7 @@ import { networkInterfaces } from "node:os";
 import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
-import { inUrl, isAbsent, listenAddresses } from "../core/listen-addresses.ts";
+import { inUrl, isAbsent, listenAddresses, SOCKET_PREFIX, socketPathOf } from "../core/listen-addresses.ts";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -31,9 +31,11 @@ export function portsOf({ server, mcpServer, ollamaServer }: Listeners) {
 /** The server itself and, where they are asked for, the MCP endpoint and Ollama's port. Without its MCP endpoint it does not listen. */
 export function listenAll(
   deps: HttpDeps,
-  { server: { host, port, mcp_port, ollama_port } }: Settings,
+  { server: { host, port, mcp_port, ollama_port, socket_mode } }: Settings,
 ): Listeners {
   const app = createHttp(deps);
+  const path = socketPathOf(host);
+  if (path !== undefined) return { server: listenAtSocket(app, { path, mode: parseInt(socket_mode, 8) }) };
   const server = listenOrSay(app, { host, port, flag: "--port" });
   try {
     return {
@@ -68,6 +70,28 @@ function listenForOllama(
     return {};
   }
 }
+
+/** Listens at a file that is a UNIX socket. Bun removes it when the server stops. */
+function listenAtSocket(
+  handler: Handler,
+  socket: { readonly path: string; readonly mode: number },
+): Listening {
+  try {
+    return listen(handler, { hostname: SOCKET_PREFIX + socket.path, port: 0, socket });
+  } catch (error) {
+    const problem = SOCKET_PROBLEMS[String(codeOf(error))] ?? reasonOf(error);
+    throw new StartError(`cannot listen on ${SOCKET_PREFIX}${socket.path}: ${problem}`, { cause: error });
+  }
+}
+
+const SOCKET_PROBLEMS: Readonly<Record<string, string>> = {
+  EACCES: "its folder is not writable. Choose another with --host unix:PATH.",
+  EADDRINUSE: "another program has it. Choose another with --host unix:PATH.",
+  ENAMETOOLONG: "a socket's path has at most 107 bytes. Choose a shorter one with --host unix:PATH.",
+  ENOENT: "its folder does not exist. Make it, or choose another with --host unix:PATH.",
+  ENOTDIR: "its folder is a file. Choose another with --host unix:PATH.",
+  EROFS: "its file system is read-only. Choose another with --host unix:PATH.",
+};
 
 interface Place {
   readonly host: string;

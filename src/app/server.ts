@@ -34,6 +34,7 @@ import { cardsOf } from "./device-capacity.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
 import { STOP_MS_MAX } from "./limits.ts";
+import { freeSocketFile } from "./socket-file.ts";
 import { drain, endsWithin, listenAll, portsOf } from "./listen.ts";
 import { type Applied, type Live, liveSettings } from "./live-settings.ts";
 import { toolCountsOf } from "../mcp/first-connect.ts";
@@ -112,6 +113,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
       [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
     );
     const live = liveSettings(settings, edge.apiKeys, log);
+    await freeSocketFile(settings.server.host);
     return startWith({ core, metrics, edge, live, requantizers, logDay }, options);
   } catch (error) {
     await core.stop();

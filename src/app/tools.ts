@@ -1,8 +1,11 @@
 // Sandbox and executors that the settings switch on. Opened before anything else: a failed check ends the start.
 
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, relative } from "node:path";
 import { PYTHON_BY_DEFAULT, type Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
+import { socketPathOf } from "../core/listen-addresses.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { NO_HOME, userHome } from "../core/user-home.ts";
 import { NoPythonError } from "../exec/python/check.ts";
@@ -46,6 +49,7 @@ export async function openTools(settings: Settings, warn: (line: string) => void
     ownCommand: ownCommand(),
   });
   for (const warning of sandbox.effective.warnings) warn(warning);
+  insistOnHiddenSocket(settings, sandbox);
   if (sandbox.effective.reachesMachine && sandbox.isToolPeer === undefined) warn(ASK_DOES_NOT_HOLD);
   const python = hasPython ? await pythonOf(runtime, sandbox, warn) : undefined;
   const shell = hasShell
@@ -61,6 +65,25 @@ export async function openTools(settings: Settings, warn: (line: string) => void
     ...defined({ isToolPeer: sandbox.isToolPeer }),
     close: async () => void (await Promise.all([python?.close(), shell?.close()])),
   };
+}
+
+/** A socket that tools see is one that they can connect to: bubblewrap shows them only some folders. */
+function insistOnHiddenSocket({ server, runtime }: Settings, sandbox: Sandbox): void {
+  const socket = socketPathOf(server.host);
+  if (socket === undefined || sandbox.effective.mechanism !== "bubblewrap") return;
+  const own = [runtime.code_exec_workdir, runtime.shell_workdir].flatMap((path) => path ?? []);
+  const place = realFolder(dirname(socket));
+  const holds = (path: string): boolean => !relative(realFolder(path), place).startsWith("..");
+  const folder = [...sandbox.readPaths(), ...own].find(holds);
+  if (folder === undefined) return;
+  throw new Error(
+    `server.host: tools of models can read ${folder}, so they could use the socket in it. Move it below /run or another folder.`,
+  );
+}
+
+/** Without links; a folder that does not exist as it is. */
+function realFolder(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** With `agent` alone a missing Python is only a warning; requested by name, it ends the start. */

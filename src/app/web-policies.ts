@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
+import { socketPathOf } from "../core/listen-addresses.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { HostPolicy } from "../http/hooks/hosts.ts";
 import type { OriginPolicy } from "../http/hooks/origins.ts";
@@ -26,7 +27,7 @@ function pagePolicy(
   const acts =
     protection !== undefined || mcp !== undefined || server.ui_mcp || server.tool_dispatch_url !== undefined;
   const isOpen = acts && server.api_keys === undefined;
-  if (isOpen && !LOOPBACK_HOSTS.has(server.host)) {
+  if (isOpen && !LOOPBACK_HOSTS.has(server.host) && socketPathOf(server.host) === undefined) {
     log(
       "warning: every client that reaches this port can run tools on this machine. Set --host 127.0.0.1, or server.api_keys.",
     );
@@ -47,8 +48,11 @@ export function webPolicies(
 ): Pick<HttpDeps, "originPolicy" | "hostPolicy" | "isToolPeer"> {
   const pages = pagePolicy(options, tools, mcp);
   const hosts = hostPolicy(options.settings);
+  const { host } = options.settings.server;
   return {
-    ...defined({ originPolicy: pages, hostPolicy: hosts, isToolPeer: tools.isToolPeer }),
+    ...defined({ originPolicy: pages, hostPolicy: hosts }),
+    // A socket's connections have no ports by which a process could be found; tools cannot connect to one.
+    ...(socketPathOf(host) === undefined ? defined({ isToolPeer: tools.isToolPeer }) : {}),
   };
 }
 

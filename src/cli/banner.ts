@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { Settings } from "../config/settings.ts";
-import { inUrl } from "../core/listen-addresses.ts";
+import { inUrl, socketPathOf } from "../core/listen-addresses.ts";
 import type { LoadFailure } from "../core/model-info.ts";
 import { MCP_VERSION, VERSION } from "../core/version.ts";
 
@@ -38,10 +38,13 @@ export function readyLines(
 ): readonly string[] {
   const names = served.filter((name) => !failures.some(({ id }) => id === name));
   const url = address(server.host, port);
+  const socket = socketPathOf(server.host);
   const network = isAll(server.host) ? lanAddress() : undefined;
   const lines = [
-    ...(server.no_ui ? [] : [`  chat    ${url}/ui`]),
-    `  API     ${url}/v1   docs ${url}/docs`,
+    ...(server.no_ui || socket !== undefined ? [] : [`  chat    ${url}/ui`]),
+    socket === undefined
+      ? `  API     ${url}/v1   docs ${url}/docs`
+      : `  API     ${url}   curl --unix-socket ${socket} http://localhost/v1/models`,
     ...(network === undefined
       ? []
       : [`  network http://${network}:${port}   --host 127.0.0.1: this machine only`]),
@@ -64,6 +67,7 @@ export function readyLines(
 }
 
 function address(host: string, port: number): string {
+  if (socketPathOf(host) !== undefined) return host;
   return `http://${isAll(host) ? "localhost" : inUrl(host)}:${port}`;
 }
 

@@ -3,7 +3,7 @@
 import type { Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
-import { inUrl } from "../core/listen-addresses.ts";
+import { inUrl, socketPathOf } from "../core/listen-addresses.ts";
 import type { Preset } from "../core/preset.ts";
 import { readSecrets } from "../core/secret.ts";
 
@@ -50,13 +50,17 @@ export class AnswerError extends Error {
 }
 
 export class ServerClient {
-  /** Without a slash at its end. */
+  /** For messages: an address without a slash at its end, or a UNIX socket. */
   readonly url: string;
+  private readonly base: string;
+  private readonly socket: string | undefined;
   private readonly headers: Readonly<Record<string, string>>;
 
   constructor({ host, port, api_keys: keys }: Settings["server"]) {
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    this.url = `http://${inUrl(reached)}:${port}`;
+    this.socket = socketPathOf(host);
+    this.base = this.socket === undefined ? `http://${inUrl(reached)}:${port}` : "http://localhost";
+    this.url = this.socket === undefined ? this.base : host;
     const [key] = readSecrets("server.api_keys", (keys ?? []).slice(0, 1), processEnvironment());
     this.headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   }
@@ -99,7 +103,7 @@ export class ServerClient {
           };
     let response: Response;
     try {
-      response = await fetch(this.url + path, { ...init, ...defined({ signal }) });
+      response = await fetch(this.base + path, { ...init, ...defined({ signal, unix: this.socket }) });
     } catch (error) {
       if (signal?.aborted === true) throw error;
       throw new Error(

@@ -5,6 +5,7 @@ import { BUILTIN_VOICES, isBuiltinVoice, isImageKind } from "./model-settings.ts
 import { nameProblems } from "./name-rules.ts";
 import { formatOrigin, type Problem, problemOf } from "./problem.ts";
 import { parseEndpoint } from "../core/endpoint.ts";
+import { socketPathOf } from "../core/listen-addresses.ts";
 import { isSecretSource, SECRET_FORMS, unexpandedName } from "../core/secret.ts";
 import type { RawValue } from "./sources.ts";
 import { rowAt } from "./table.ts";
@@ -77,6 +78,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...needs(values),
     ...differentCpu(values, entries),
     ...samePort(values),
+    ...socketAlone(values),
     ...searchProvider(values),
     ...steps(values),
     ...thinking(values),
@@ -170,6 +172,18 @@ function samePort(values: Values): readonly Problem[] {
   const port = values.get("server.port")?.value ?? rowAt("server.port")?.defaultValue;
   if (typeof mcp?.value !== "number" || mcp.value !== port || port === 0) return [];
   return [problemOf(mcp, mcp.path, `${port} is also server.port`, "Give each a port of its own.")];
+}
+
+/** A socket has no second port; other addresses than the configured one are never opened. */
+function socketAlone(values: Values): readonly Problem[] {
+  const host = values.get("server.host")?.value;
+  if (typeof host !== "string" || socketPathOf(host) === undefined) return [];
+  return ["server.mcp_port", "server.ollama_port"].flatMap((path) => {
+    const given = values.get(path);
+    if (given === undefined) return [];
+    const fix = "Remove it, or set server.host to an address.";
+    return [problemOf(given, path, "is a port of server.host, which is a UNIX socket", fix)];
+  });
 }
 
 /** Blocks are read from disk into memory, and belong to kept prefixes. */

@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { COMPAT_MODES } from "../core/compat.ts";
+import { SOCKET_PREFIX } from "../core/listen-addresses.ts";
 import { choice, integer, list, optional, section, text, toggle, tristate } from "./field.ts";
 
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
@@ -9,8 +10,16 @@ const QUEUE_MAX = 1024;
 
 export const Server = section("Where the server listens and how it handles requests.", {
   host: text(
-    "Address to listen on; 127.0.0.1 serves this machine only. With 0.0.0.0 the server takes :: too, with 127.0.0.1 ::1.",
-    { default: "0.0.0.0" },
+    "Address to listen on; 127.0.0.1 serves this machine only. With 0.0.0.0 the server takes :: too, with 127.0.0.1 ::1. `unix:PATH` is a UNIX socket, without a port.",
+    {
+      default: "0.0.0.0",
+      pathAfter: SOCKET_PREFIX,
+      form: { pattern: "^(?:unix:.+|(?!unix:)[^/]+)$", words: "an address, a host name or `unix:PATH`" },
+    },
+  ),
+  socket_mode: text(
+    "Permissions of the UNIX socket that `host` names, in octal; `0660` lets its group connect, too.",
+    { default: "0600", form: { pattern: "^0?[0-7]{3}$", words: "an octal mode like 0660" } },
   ),
   port: integer("Port to listen on; 0 picks a free one.", {
     short: "-p",

@@ -26,3 +26,11 @@ export function isAbsent(code: unknown): boolean {
 export function inUrl(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
+
+/** Beginning of a configured host that is a UNIX socket. */
+export const SOCKET_PREFIX = "unix:";
+
+/** The path of the socket that a configured host names; undefined for an address. */
+export function socketPathOf(host: string): string | undefined {
+  return host.startsWith(SOCKET_PREFIX) ? host.slice(SOCKET_PREFIX.length) : undefined;
+}

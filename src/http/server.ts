@@ -145,17 +145,23 @@ function checkPath(path: string): void {
   }
 }
 
+/** Client address of requests over a UNIX socket: its other end is on this machine. */
+const SOCKET_PEER = "127.0.0.1";
+
 export interface ListenOptions {
   readonly hostname: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** A UNIX socket instead of both. */
+  readonly socket?: { readonly path: string; readonly mode: number } | undefined;
   /** A connection is closed on which no request has come whole, but for its body, so long after the last was answered. */
   readonly idleSecs?: number;
 }
 
-/** A server on a port. */
+/** A server on a port or a UNIX socket. */
 export interface Listening {
   readonly hostname: string;
+  /** 0 of a socket. */
   readonly port: number;
   /** Takes no new connections; resolves when the open ones are done, or at once when they are cut. */
   stop(cutConnections: boolean): Promise<void>;
@@ -168,29 +174,44 @@ export interface Handler {
 
 /** Listens, or throws what Bun throws: `code` is `EADDRINUSE` for a port that is taken. */
 export function listen(app: Handler, options: ListenOptions): Listening {
-  const idleSecs = options.idleSecs ?? CONNECTION_IDLE_SECS;
-  const server = Bun.serve({
-    hostname: options.hostname,
-    port: options.port,
-    fetch: (request, connections) => {
+  const { hostname, port, socket, idleSecs = CONNECTION_IDLE_SECS } = options;
+  const shared = {
+    fetch: (request: Request, connections: Bun.Server<unknown>) => {
       connections.timeout(request, 0); // a long answer that is not streamed sends nothing for minutes
       cameOn(request, {
-        peer: () => connections.requestIP(request)?.address ?? "",
+        peer: () => (socket ? SOCKET_PEER : (connections.requestIP(request)?.address ?? "")),
         peerPort: () => connections.requestIP(request)?.port ?? 0,
-        ownPort: connections.port ?? options.port,
+        ownPort: connections.port ?? port,
         answered: () => connections.timeout(request, idleSecs), // or it would be kept without end
       });
       return app.fetch(request);
     },
-    idleTimeout: idleSecs,
-    ipv6Only: options.hostname === "::", // IPv4 has a listener of its own, whose clients have IPv4 addresses
-    reusePort: false, // otherwise a second server would share the port without a word
     maxRequestBodySize: TRANSPORT_BODY_BYTES_MAX,
     development: false,
-  });
+  } as const;
+  const server = socket
+    ? withMode(socket.mode, () => Bun.serve({ ...shared, unix: socket.path }))
+    : Bun.serve({
+        ...shared,
+        hostname,
+        port,
+        idleTimeout: idleSecs, // a socket's connection without a request ends after the runtime's own 10 s
+        ipv6Only: hostname === "::", // IPv4 has a listener of its own, whose clients have IPv4 addresses
+        reusePort: false, // otherwise a second server would share the port without a word
+      });
   return {
-    hostname: options.hostname,
-    port: server.port ?? options.port,
+    hostname,
+    port: server.port ?? 0,
     stop: (cutConnections) => server.stop(cutConnections),
   };
+}
+
+/** Makes files with these permissions from their first moment. */
+function withMode<T>(mode: number, work: () => T): T {
+  const before = process.umask(0o777 & ~mode);
+  try {
+    return work();
+  } finally {
+    process.umask(before);
+  }
 }

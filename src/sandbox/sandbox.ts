@@ -307,6 +307,7 @@ function assemble(
       ...(choice.hasLimits ? { limits, caps: groups === undefined ? "watching" : "cgroup v2" } : {}),
       warnings,
     },
+    readPaths: () => readable([]),
     newWorkdir: (prefix) => workdirs.create(prefix),
     newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
     openWorkdir: (path) => workdirs.open(path),

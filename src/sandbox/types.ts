@@ -115,6 +115,8 @@ export interface ConfinedProcess {
 /** Starts confined processes. */
 export interface Sandbox {
   readonly effective: EffectiveProtection;
+  /** Paths that every confined process can read. */
+  readPaths(): readonly string[];
   /** Creates a private folder. */
   newWorkdir(prefix: string): Workdir;
   /** Creates a private folder in a configured one. */

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node
 import { join } from "node:path";
 import type { CardDriver } from "../core/card-drivers.ts";
 import { DEVICE_PROFILES, profilePhrase } from "../core/device-profile.ts";
-import { inUrl, isAbsent, listenAddresses } from "../core/listen-addresses.ts";
+import { inUrl, isAbsent, listenAddresses, socketPathOf } from "../core/listen-addresses.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "../core/gguf-check.ts";
@@ -266,6 +266,8 @@ export async function portCheck({
   port,
   isListening,
 }: Pick<DoctorDeps, "hostname" | "port" | "isListening">): Promise<DoctorCheck> {
+  if (socketPathOf(hostname) !== undefined)
+    return pass("port", isListening ? `listening on ${hostname}` : `none: svc will listen on ${hostname}`);
   const all = listenAddresses(hostname);
   const place = `${inUrl(hostname)}:${port}`;
   if (isListening) return pass("port", `listening on ${place}`);

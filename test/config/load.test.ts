@@ -83,6 +83,18 @@ describe("state", () => {
     expect(problem).toContain("is not an http or https URL");
   });
 
+  test("a UNIX socket is relative to the file that names it, and has no other ports", () => {
+    const toml = '[server]\nhost = "unix:run/svc.sock"\nmcp_port = 0\n';
+    expect(settingsOf(load(toml.replace(/mcp.*/, ""))).server.host).toBe(
+      `unix:${join(folder, "run/svc.sock")}`,
+    );
+    expect(problemsOf(load(toml))).toEqual([
+      expect.stringContaining("server.mcp_port: is a port of server.host, which is a UNIX socket."),
+    ]);
+    for (const host of ["unix:", "/run/svc.sock"])
+      expect(problemsOf(load("", { flags: { "server.host": host } }))[0]).toContain("`unix:PATH`");
+  });
+
   test.each(["redis:x", "sqlite:", "state.db"])("%s is rejected with the accepted forms", (state) => {
     const [problem] = problemsOf(load("", { flags: { "server.state": state } }));
     expect(problem).toContain("is not `memory` or `sqlite:FILE`");
