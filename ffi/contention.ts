@@ -1,4 +1,5 @@
 // Which compute threads wait for another program, and when to try their processors again.
+// Untied threads are slower still: beside one busy process llama-server falls to 1 token/s.
 
 /** Indexes of threads. */
 export type Contention = readonly number[];

@@ -1,4 +1,5 @@
 // Memory over all NUMA nodes: weights and KV cache are read by the threads of all of them, and each node has memory of its own speed.
+// As numactl --interleave, by one system call. Rejected: mbind on each buffer, in four places; a setting, since numactl is respected.
 
 import { dlopen } from "bun:ffi";
 import { ownProcessors } from "./usable-cores.ts";

@@ -1,4 +1,5 @@
 // Divides a model between the CPU and the devices before it is loaded, and reports what it has taken of each afterwards.
+// llama.cpp measures itself without memory (no_alloc): buffers of a pass exceed 300 MB and are in no header. Rejected: trial loads.
 
 import { ServiceError } from "../src/core/error.ts";
 import { gigabytes } from "../src/core/model-bytes.ts";

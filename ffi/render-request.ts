@@ -1,5 +1,7 @@
 // Builds the JSON request of svc_render_begin: messages in the form that llama.cpp's common library and chat templates
 // expect.
+// llama.cpp's own grammars of answers are turned off (unused-grammars.patch): llguidance constrains, and they took 0.3 s for 1,000
+// tools.
 
 import { createHash } from "node:crypto";
 import { defined } from "../src/core/defined.ts";

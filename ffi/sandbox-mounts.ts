@@ -1,6 +1,7 @@
 // Makes paths reachable for a user who may not enter the folders above them, such as root's home: in a mount namespace of
 // the calling thread, an empty read-only folder covers each folder that is closed to the user, and holds the wanted paths
 // alone. Needs CAP_SYS_ADMIN. Knows nothing of Landlock, whose rules hold for files and not for paths.
+// Rejected: CAP_DAC_READ_SEARCH, which opens root's files; other modes for the operator's folders.
 
 import { closeSync, lstatSync, mkdirSync, openSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,4 +1,5 @@
 // Which processors this process may compute on, and how many compute threads they are worth.
+// Rejected: rounding a quota down; reading CPUID, which needs a thread on every processor.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -35,7 +36,7 @@ export function defaultThreads(): number {
   return found === undefined ? performanceCores() : threadsOn(found, cpuQuota());
 }
 
-/** `quota`: processors' worth of time; a part of one is worth a thread, as measured (decision 131). */
+/** `quota`: processors' worth of time; a part of one is worth a thread, as measured. */
 export function threadsOn({ performanceCores }: Processors, quota: number): number {
   return Math.max(1, Math.min(performanceCores, Math.ceil(quota)));
 }

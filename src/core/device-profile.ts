@@ -1,5 +1,6 @@
 // What an engine chooses differently on a card. The one table of these choices; settings win over it. `svc doctor` and `svc bench`
 // show the row in use.
+// Rejected: a table by names of cards, soon out of date; a bench at the first start.
 
 import type { ModelPlacement } from "./placement.ts";
 

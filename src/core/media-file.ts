@@ -1,6 +1,7 @@
 // Format of an image, audio or video file by its signature, and its pixels or seconds. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
 // Sources: the formats' own documents (PNG: RFC 2083; JPEG: ITU T.81 B.1; GIF89a; WAVE: RFC 2361; FLAC: RFC 9639;
 // MPEG audio: ISO 11172-3 2.4.1).
+// Rejected: image-size, which reads a JPEG with a fill byte as 1 × 1; file-type, which has no size; music-metadata, which reads tags.
 
 import { defined } from "./defined.ts";
 import type { InputModality } from "./agent.ts";

@@ -1,6 +1,7 @@
 // Watchdog of an engine process: pings it at intervals, which it answers between two steps. Counts intervals instead of
 // time, and leaves out those in which the machine stood: a pause (Ctrl-Z, suspend, a halted virtual machine) does not count against
 // the engine. Knows nothing of requests.
+// An engine that is silent and uses no processor time is hung; one that computes may take minutes for a step.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";

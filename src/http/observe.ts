@@ -1,6 +1,7 @@
 // Watches every request from its arrival to the last byte of its answer, for the metrics and the access log. Works for
 // any route: code that reads a body or writes a stream finds the request's observation through `observed()`. Never sees
 // a prompt.
+// A recorder passed through every route would be missing silently where one forgets it.
 
 import { assert } from "../core/assert.ts";
 import { AsyncLocalStorage } from "node:async_hooks";

@@ -1,5 +1,6 @@
 // Writes server-sent events, or lines of JSON: frames in, Response out. Pull-based, so a client that reads slowly slows its own run's
 // reading and nothing else, and at most one frame waits here. Knows no dialect and no engine.
+// The framework's own streams end cleanly with status 200 when their generator throws, and call no error handler.
 
 import { onBehalf } from "../core/caller.ts";
 import { observed } from "./observe.ts";

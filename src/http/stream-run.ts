@@ -1,5 +1,6 @@
 // Streams a run. Its status waits for `accepted` as long as a client would wait without a sign of life; then the stream begins
 // without it, with keep-alive comments and, where asked for, reports on the loading model. Knows no dialect.
+// Reports are ordinary chunks with an empty delta: the official client fails on events with other names.
 
 import type { AnswerEvent } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";

@@ -1,4 +1,5 @@
 // Processes that have files of models mapped: an engine, until it ends. Linux; elsewhere none is found.
+// Rejected: asking the server (another address, user or cache); lock files, which other programs do not hold.
 
 import { readdirSync, readFileSync } from "node:fs";
 

@@ -1,4 +1,6 @@
 // The speed that memory and cores of a machine allow a model: S. Williams et al. 2009, Roofline.
+// Bytes and products are counted from the file's header, experts on average; the machine is measured before and after each run, since
+// memory of a virtual machine changes within a second. Rejected: counting in the graph, which counts what it does, not what it must.
 
 import type { BenchRow, MachineSpeed, RooflineLimit } from "../core/measure.ts";
 import { type ModelWork, passWork } from "../core/model-work.ts";

@@ -1,5 +1,6 @@
 // Caps by cgroup v2: one control group for each private working directory, and for each process tree in a shared one. The
 // kernel caps memory (socket buffers and kernel memory included) and processes of a group, and counts its processor time.
+// Rejected: systemd-run --user for each call (30 ms, and tools fail once the user logs out); controllers of version 1.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";

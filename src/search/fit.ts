@@ -1,4 +1,6 @@
 // Cuts search results to the token budget: estimates by characters, counts tokens with the model, corrects the estimate.
+// BM25 over passages of all pages: whole pages, best first, let one long page use up the budget. No stemming, which ties search to
+// English.
 
 import { RESULT_PIECE_CHARS_MIN, SEARCH_FITS_MAX } from "./limits.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";

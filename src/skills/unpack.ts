@@ -1,5 +1,6 @@
 // Unpacks an upload into an empty folder and locates the skill in it. Never writes outside that folder: every path is
 // validated, and every parent folder is created here.
+// yauzl follows the central directory and holds one entry at a time; fflate and jszip unpack into memory, unzipper trusts local headers.
 
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,5 +1,7 @@
 // Checks for present and future problems: one check per question, each with its result and fix. Read-only, except for an
 // empty file in the cache folder, which it removes.
+// An engine reports the hardware: the serving process opens no native library. Confinement is tried, since an installed one is often
+// forbidden.
 
 import { createServer } from "node:net";
 import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";

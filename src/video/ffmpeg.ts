@@ -1,5 +1,6 @@
 // Frames of a video with the system's ffmpeg, confined like a tool: it parses untrusted files. It reads one file of its working
 // directory, and its output is its standard output. Knows no model.
+// Rejected: @ffmpeg/core (GPL), libav.js without H.264, native addons in the serving process.
 
 import { writeFileSync, lchownSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 // Recognizes documents among files and extracts their text, in workers: files come from third parties, and small ones can take hours. The
 // readers are loaded when they are first needed.
+// Extraction in the server would be attack surface of a process that holds keys; BM25 in place of embeddings needs no second model.
 
 import { t } from "../texts/texts.ts";
 import { type ReadReply, type ReadTask, READER_FILE } from "./reading.ts";

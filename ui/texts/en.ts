@@ -1,4 +1,5 @@
 // The texts of the page in English: the catalogue by which all others are typed. Texts for models are not among them.
+// Rejected: i18next or FormatJS (10 to 40 KB); English sentences as keys, whose correction loses translations.
 
 /** Figures of a machine, formatted. */
 export interface MachineTexts {

@@ -1,5 +1,6 @@
 // Converts the tree of a formula to MathML elements. Only the elements, attributes and styles listed below are allowed.
 // Pure; the TeX translator is a parameter, because it is loaded with the first formula.
+// Temml, since KaTeX brings its own HTML, 23 kB of style and twenty fonts, MathJax several times as much.
 
 import { type ComponentChild, h } from "preact";
 import type Temml from "temml";

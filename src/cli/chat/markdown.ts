@@ -1,5 +1,6 @@
 // Renders streamed Markdown for a terminal. Emphasis is held until its end, a table until its last row; all other text
 // passes at once. Invalid markup is printed verbatim, so no character is lost.
+// marked-terminal needs the whole text; streaming-markdown lost underscores and unclosed emphasis.
 
 import { begin, endAll, type Look } from "./style.ts";
 

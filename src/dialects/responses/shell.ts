@@ -1,4 +1,6 @@
 // Converts server-executed shell calls to output items.
+// One entry an output with stdout, stderr and outcome, as the official clients declare it: the AI SDK rejects a whole response over
+// another.
 
 import type { AgentEvent, ToolProgress } from "../../core/agent.ts";
 import { isRecord } from "../shared/check.ts";

@@ -1,4 +1,6 @@
 // A running Python interpreter: requests, replies, output and exit.
+// Output goes through pipes that the server drains, replies through descriptor 3: an interpreter that read its own output would hang
+// when a library fills the pipe while it holds Python's lock.
 
 import { randomUUID } from "node:crypto";
 import { PYTHON_INTERRUPT_MS, PYTHON_OUTPUT_BYTES_MAX, PYTHON_OUTPUT_MS } from "../limits.ts";

@@ -1,4 +1,5 @@
 // Splits a text into pieces that are synthesized one by one: sentences, because a voice gives each its intonation.
+// Rejected: flite's streaming within a sentence, a callback through the C boundary for 30 to 100 ms.
 
 import { SPEECH_FIRST_PIECE_CHARS, SPEECH_PIECE_CHARS_MAX } from "../shared/limits.ts";
 

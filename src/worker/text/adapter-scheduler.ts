@@ -1,4 +1,5 @@
 // Adapter scheduling: which adapter the next step uses. A pass uses one adapter, so adapters get time slices.
+// llama.cpp applies adapters to a whole pass. Rejected: an engine or merged weights for each adapter.
 
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
 

@@ -2,6 +2,8 @@
 // such as a tag that the answer talks about, passes with its first letter replaced, so that the format's parser takes it for text.
 //
 // A call within reasoning, or within a code fence, is one only if nothing but the end of either follows it: answers quote calls.
+// An answer may mention a marker: 19 of 42 formats made a call of it. Rejected: ending reasoning at the marker; waiting for the name's
+// first letter in every format, since small models misspell names.
 
 import type { CallStarts, OutputFormat, ParsedMessage } from "./backend.ts";
 import { HoldBack, type Released } from "./hold-back.ts";

@@ -1,5 +1,6 @@
 // Ends an answer at a call that repeats an earlier one word for word, and at one beyond the bound. A small model that is made to call
 // writes the same call until the context is full; a repeated call has no use.
+// Rejected: one call at most, since agents rely on several; penalties and DRY, which change values copied from the prompt.
 
 import type { OutputDelta } from "./output-parser.ts";
 

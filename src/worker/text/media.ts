@@ -1,5 +1,6 @@
 // Encodings of media chunks: cached, in progress, and the sequences that need them. Encodings are keyed by content, so an
 // image is encoded once for any number of prompts. The cache is bounded by bytes.
+// Encoding is on a thread at niceness 10, one file at a time. svc calls stb_image and miniaudio itself: libmtmd trusts sizes in headers.
 
 import { assert } from "../../core/assert.ts";
 import type { EngineStats } from "../../core/telemetry.ts";

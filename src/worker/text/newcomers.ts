@@ -1,5 +1,6 @@
 // Newcomers: short prompts that were waiting when the answers beside them began. Of requests that arrive together, the last would
 // otherwise wait for its first token while the first ones get theirs at full speed. Records arrivals and first tokens.
+// Rejected: prompts always first, which stops answers for each later prompt; shortest prompt first, which starves long ones.
 
 import type { StepCost } from "./step-cost.ts";
 

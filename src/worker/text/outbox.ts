@@ -1,5 +1,6 @@
 // Pending run events, flushed in one message. Coalesces text deltas of the same choice: for a tiny model, sending a token
 // costs more than computing it, in this process, in the serving process and at the client.
+// Steps under 1 ms alone: a message costs 45 to 130 µs on both sides together, a step of the smallest models 300.
 
 import type { RunEvent } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";

@@ -1,4 +1,5 @@
 // A sequence: its known tokens, how many of them are computed, and its boundaries.
+// All tokens of a media chunk have one negative id, allotted to the hash of its content, so that prefixes are still lists of numbers.
 
 import type { AdapterId } from "../../core/adapter.ts";
 import { assert, itemAt } from "../../core/assert.ts";

@@ -1,5 +1,6 @@
 // The prefixes used last, as tokens in a file of the disk tier: the next engine of the model restores them before they are asked for.
 // Only those of the base model: an adapter has another id after a restart.
+// Page faults decide the speed of restoring (1.1 GB/s), so it is done before a sequence waits. Into free cells only.
 
 import type { BlockKey } from "./block.ts";
 import type { DiskTier } from "./disk-tier.ts";
