@@ -85,28 +85,49 @@ function projectorModalities(file: string | undefined): readonly Modality[] {
   }
 }
 
+/** An entry with the settings that its load gets. */
+export interface LoadedWith {
+  readonly entry: ModelSettings;
+  readonly settings: Settings;
+}
+
+/** Reads the headers of an entry's files before facts are asked of them, so that other work of the server goes on. */
+export async function knowFiles(path: string, { entry, settings }: LoadedWith): Promise<void> {
+  const { mmproj } = withCompanions(entry, settings).format;
+  await knowHeaders([...partPaths(path), ...(mmproj === undefined ? [] : [mmproj])]);
+}
+
 /**
- * The facts of an entry's file, read once; undefined where they cannot be read. `loadedPath`: the quantized copy that is loaded in its
- * place, if any. Does not delay other work of the server.
+ * The facts of an entry's file, read once for each state of file and settings; undefined where they cannot be read. `loadedPath`: the
+ * quantized copy that is loaded in its place, if any. Does not delay other work of the server.
  */
 export function rememberedFacts(
-  model: ModelSettings,
-  options: FactsOptions,
+  loadedWith: () => LoadedWith,
+  cacheDir: string,
   loadedPath: () => string | undefined,
 ): () => Promise<ModelFileFacts | undefined> {
-  let known: { readonly path: string; readonly facts: ModelFileFacts } | undefined;
+  let known: { readonly path: string; readonly stamp: string; readonly facts: ModelFileFacts } | undefined;
   return async () => {
-    const own = known?.path ?? modelOnDisk(model);
+    const now = loadedWith();
+    const { entry, settings } = now;
+    const own = known?.path ?? modelOnDisk(entry);
     const path = own === undefined ? undefined : (loadedPath() ?? own);
-    if (path === undefined || path === known?.path) return known?.facts;
-    const { mmproj } = withCompanions(model, options.settings).format;
-    await knowHeaders([...partPaths(path), ...(mmproj === undefined ? [] : [mmproj])]);
+    if (path === undefined) return known?.facts;
+    const stamp = stampOf(path, now);
+    if (path === known?.path && stamp === known.stamp) return known.facts;
+    await knowFiles(path, now);
     try {
-      const facts = fileFacts(model, options, path);
-      if (facts !== undefined) known = { path, facts };
+      const facts = fileFacts(entry, { settings, cacheDir }, path);
+      if (facts !== undefined) known = { path, stamp, facts };
     } catch {
       // its load will say what is wrong
     }
     return known?.facts;
   };
+}
+
+/** Differs once the file, or what it is loaded with, has changed. */
+function stampOf(path: string, { entry, settings }: LoadedWith): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return JSON.stringify([stat?.size, stat?.mtimeMs, entry.device, settings.paged_attn.cache_type]);
 }

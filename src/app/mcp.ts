@@ -1,13 +1,12 @@
 // MCP servers whose tools models call: opens those of the configuration, and the store of those that the web interface adds.
 
 import { join } from "node:path";
-import { cacheFolder } from "../config/cache-folder.ts";
+import { configFolder } from "../config/cache-folder.ts";
 import type { Settings } from "../config/settings.ts";
 import { asServer } from "../core/caller.ts";
 import type { McpConfig, OAuthClient } from "../core/mcp-config.ts";
 import { defined } from "../core/defined.ts";
 import type { State } from "../core/state.ts";
-import { userHome } from "../core/user-home.ts";
 import { type Environment, processEnvironment } from "../config/sources.ts";
 import type { Fetch } from "../mcp/bounded-fetch.ts";
 import { McpFailure } from "../mcp/failure.ts";
@@ -37,8 +36,7 @@ function serverFetch(url: string): Fetch {
 
 /** Sign-ins at servers of the configuration, in the user's configuration folder. */
 function signInsOf(environment: Environment): SignIns {
-  const config = environment["XDG_CONFIG_HOME"] || join(userHome() ?? cacheFolder(environment), ".config");
-  return new SignIns(join(config, "svc", "mcp-sign-ins"));
+  return new SignIns(join(configFolder(environment), "mcp-sign-ins"));
 }
 
 /** Signs in at a server of the configuration, named by its id or its display name. Throws the reason. */

@@ -5,6 +5,9 @@ import { readFileSync } from "node:fs";
 import { basename, isAbsolute } from "node:path";
 import { defined } from "../core/defined.ts";
 import { rememberedFacts } from "./file-facts.ts";
+import { loadControl } from "./load-control.ts";
+import { type ModelChoices, withLoad } from "./model-choices.ts";
+import { folderModels } from "./model-folder.ts";
 import { kindOf, modelFile, type ModelOptions, weightsFile, withCompanions } from "./model-files.ts";
 import { modelPreset } from "./presets.ts";
 import { pulledModels } from "./pulled-models.ts";
@@ -125,6 +128,8 @@ export interface ModelParts {
   readonly newMeter?: (() => EngineMeter) | undefined;
   /** Changes the engine options of text models, for measurements. May throw the reason not to start an engine. */
   readonly shape?: (configured: TextOptions) => TextOptions;
+  /** What people have chosen in the web interface; absent: nothing can be chosen. */
+  readonly choices?: ModelChoices;
   /** Told of the pool of each upstream model. */
   readonly onPool?: (pool: Pool) => void;
 }
@@ -152,12 +157,14 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
       model: pool,
     };
   });
-  const pulled = pulledModels(options, (entry) => ownModel(entry, room, options, parts));
+  const serve = (entry: ModelSettings): ServedModel => ownModel(entry, room, options, parts);
+  const sources = [pulledModels(options, serve), folderModels(options, parts.choices, serve)];
+  const refresh = (served: Models): void => sources.forEach((bring) => bring?.(served));
   const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
     defaultId: settings.default_model_id,
     seed: settings.global.seed,
     places,
-    ...defined({ refresh: pulled }),
+    refresh,
     log,
   });
   return models;
@@ -166,10 +173,13 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
 /** A model that an engine of this machine runs. */
 function ownModel(model: ModelSettings, room: Room, options: ModelOptions, parts: ModelParts): ServedModel {
   const id = modelName(model);
-  const { weightsOf = ownWeights, shape = (configured) => configured } = parts;
+  const { weightsOf = ownWeights, shape = (configured) => configured, choices } = parts;
   const relays = newRelays(model);
-  const prepare = (signal: AbortSignal): Promise<EngineOptions> =>
-    engineOptions(model, weightsOf(model), options, { signal, relays }, shape);
+  const loadedWith = () => withLoad(model, options.settings, choices?.loadOf(model) ?? {});
+  const prepare = (signal: AbortSignal): Promise<EngineOptions> => {
+    const { entry, settings } = loadedWith();
+    return engineOptions(entry, weightsOf(model), { ...options, settings }, { signal, relays }, shape);
+  };
   const repo = isAbsolute(model.model_id) ? undefined : parseHubId(model.model_id)?.repo;
   const life = lifeOf(model);
   const running = managed(id, { prepare, ...room, lossOf: () => relays.loss(), ...life }, options, parts);
@@ -179,7 +189,10 @@ function ownModel(model: ModelSettings, room: Room, options: ModelOptions, parts
     id,
     kind: kindOf(model),
     ...defined({ root: repo }),
-    ...(kindOf(model) === "text" ? { file: rememberedFacts(model, options, loadedPath) } : {}),
+    ...(kindOf(model) === "text" ? { file: rememberedFacts(loadedWith, options.cacheDir, loadedPath) } : {}),
+    ...(kindOf(model) === "text" && choices !== undefined
+      ? { load: loadControl(model, options, { choices, cards: room.cards }) }
+      : {}),
     presets: modelPreset(model, options),
     mediaLimits: mediaLimitsOf(model),
     model: running,

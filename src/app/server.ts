@@ -1,7 +1,10 @@
 // Composition root of `svc serve`: the core, the HTTP application around it and its listeners.
 
+import { join } from "node:path";
+import { configFolder } from "../config/cache-folder.ts";
 import { modelName } from "../config/model-name.ts";
 import type { Settings } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
 import type { Converse } from "../core/agent.ts";
 import { asServer } from "../core/caller.ts";
 import { HOSTED_TOOLS } from "../core/compat.ts";
@@ -33,6 +36,8 @@ import {
 import { cardsOf } from "./device-capacity.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
+import { modelChanges } from "./model-changes.ts";
+import { ModelChoices } from "./model-choices.ts";
 import { STOP_MS_MAX } from "./limits.ts";
 import { freeSocketFile } from "./socket-file.ts";
 import { drain, endsWithin, listenAll, portsOf } from "./listen.ts";
@@ -96,12 +101,14 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const edge = newEdge(settings, () => core.adapters.cards());
   const requantizers = new Map<string, Requantizer>();
   const pools: Pool[] = [];
+  const choices = choicesOf(options);
   const core = await openConversations(options, {
     heir: edge.heir,
     models: {
       weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},
       newMeter: metrics && (() => metrics.newEngine()),
       onPool: (pool) => void pools.push(pool),
+      ...defined({ choices }),
     },
   });
   try {
@@ -114,7 +121,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
     );
     const live = liveSettings(settings, edge.apiKeys, log);
     await freeSocketFile(settings.server.host);
-    return startWith({ core, metrics, edge, live, requantizers, logDay }, options);
+    return startWith({ core, choices, metrics, edge, live, requantizers, logDay }, options);
   } catch (error) {
     await core.stop();
     throw error;
@@ -145,11 +152,18 @@ function openResponses(state: State, converse: Converse, log: (line: string) => 
 }
 
 /** The hub for those who may change the models; absent where no client may. */
-function hubAccess(models: Models, options: AppOptions) {
+function hubAccess(models: Models, choices: ModelChoices | undefined, options: AppOptions) {
   const { server } = options.settings;
-  if (server.models_mutable === false) return { access: {}, stop: async () => undefined };
+  if (choices === undefined) return { access: {}, stop: async () => undefined };
   const hub = openHub({ ...options, models, cards: () => cardsOf(models.hosts()) });
-  return { access: { hub: { hub, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
+  const changes = modelChanges(models, choices);
+  return { access: { hub: { hub, changes, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
+}
+
+/** What people choose for models in the web interface; undefined where no client may change them. */
+function choicesOf({ settings, log }: AppOptions): ModelChoices | undefined {
+  if (settings.server.models_mutable === false) return undefined;
+  return new ModelChoices(join(configFolder(processEnvironment()), "models.json"), log);
 }
 
 /** Which clients may add MCP servers in the web interface, and use them. */
@@ -175,6 +189,7 @@ function openHistory(state: State, { settings: { server }, log }: AppOptions): P
 
 interface Parts {
   readonly core: Conversations;
+  readonly choices: ModelChoices | undefined;
   readonly metrics: Metrics | undefined;
   readonly edge: Edge;
   readonly live: Live;
@@ -190,7 +205,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const { responses, background } = openResponses(stores.state, core.converse, log);
   const metricsDay = metrics && new MetricsDay(() => metrics.text());
   const images = openImages(models, options, metrics?.images);
-  const hub = hubAccess(models, options);
+  const hub = hubAccess(models, parts.choices, options);
   const deps: HttpDeps = {
     ...settingsDeps(parts, options),
     generate: adapters.generate,

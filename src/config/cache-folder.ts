@@ -1,4 +1,4 @@
-// Cache folder for unpacked and converted files, by the XDG rule.
+// Folders of the user, by the XDG rule: the cache for unpacked and converted files, and what is kept of a person's choices.
 
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -26,6 +26,12 @@ export function cacheFolder(environment: Environment): string {
     throw new StartError(`${why}; set XDG_CACHE_HOME, HOME or TMPDIR to one`, { cause });
   }
   return temporary;
+}
+
+/** `svc` in XDG_CONFIG_HOME, else in the home folder's `.config`: sign-ins, and what is chosen in the web interface. */
+export function configFolder(environment: Environment): string {
+  const config = environment["XDG_CONFIG_HOME"] || join(userHome() ?? cacheFolder(environment), ".config");
+  return join(config, "svc");
 }
 
 function isWritable(folder: string): boolean {

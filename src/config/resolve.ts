@@ -118,7 +118,8 @@ function withoutModel(
 ): readonly Problem[] {
   if (!requireModel) return [];
   const model = values.find(({ path }) => path === MODEL_0);
-  if (file === undefined || model?.origin.type !== "default") return [];
+  const hasFolder = values.some(({ path }) => path === "server.models_dir");
+  if (file === undefined || hasFolder || model?.origin.type !== "default") return [];
   const fix = `Add [[models]] with model_id = "FILE.gguf" or "owner/name", or model_id = "${BUILTIN_MODEL_ID}" for the built-in toy.`;
   return [{ origin: { type: "file", file }, key: "models", what: "no model is named", fix }];
 }

@@ -127,6 +127,12 @@ export const Server = section("Where the server listens and how it handles reque
       example: 2,
     }),
   ),
+  models_dir: optional(
+    text(
+      "Folder of GGUF files that are all served beside [[models]], those of its folders too. Files that are added or removed appear and disappear.",
+      { isFolder: true, example: "models" },
+    ),
+  ),
   models_mutable: optional(
     tristate(
       "Let clients search the hub, download and delete models: all (`true`) or none (`false`). Unset: those on this machine, and those with an API key.",

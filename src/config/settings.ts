@@ -4,6 +4,7 @@
 // recognised only to be refused with a reason.
 
 import { Type, type Static } from "@sinclair/typebox";
+import { CACHE_TYPES } from "../core/cache-size.ts";
 import { ANSWER_CALLS_MAX } from "../core/limits.ts";
 import { AliasEntry } from "./alias-entry.ts";
 import { choice, integer, later, list, number, optional, section, text, toggle, tristate } from "./field.ts";
@@ -238,7 +239,7 @@ const PagedAttn = section("Size and type of the KV cache. Name at most one of th
     ),
   ),
   cache_type: choice(
-    ["auto", "f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"],
+    ["auto", ...CACHE_TYPES],
     "Number format of the cached keys and values; smaller ones save memory and cost precision.",
     { default: "auto" },
   ),

@@ -4,7 +4,8 @@
 import { DEVICE_PROFILES } from "./device-profile.ts";
 
 /** KV cache element types that llama.cpp's attention kernels take. */
-export type CacheType = "f32" | "f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl";
+export const CACHE_TYPES = ["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"] as const;
+export type CacheType = (typeof CACHE_TYPES)[number];
 
 /** Requested size of the cache. At most one of the three sizes is given. */
 export interface CacheRequest {

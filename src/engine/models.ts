@@ -15,6 +15,7 @@ import {
   type ModelKind,
   type ModelState,
 } from "../core/model-info.ts";
+import type { LoadControl } from "../core/load-settings.ts";
 import type { PresetLayers } from "../core/preset.ts";
 import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
 import { placementPhrase } from "../core/placement.ts";
@@ -50,6 +51,8 @@ export interface ServedModel {
   readonly file?: () => Promise<ModelFileFacts | undefined>;
   /** Reads the defaults of requests to it. */
   readonly presets?: () => PresetLayers;
+  /** What it is loaded with, where that can be chosen. */
+  readonly load?: LoadControl;
   readonly model: ModelRuntime;
   /** Limits of images and audio in one request, where they differ from the defaults. */
   readonly mediaLimits?: MediaLimits;

@@ -100,6 +100,12 @@ export function cardOf(models: readonly ModelInfo[], name: string): ModelInfo | 
   return found ?? (name === DEFAULT_NAME ? defaultModel(models, "generates") : undefined);
 }
 
+/** The model that a command about a name is about: of an alias or an adapter its base model. */
+export function baseModelId(known: KnownModels, name: string): string {
+  const resolved = resolvedName(known, name, false);
+  return resolved === name ? name : (cardOf(known.models(), resolved)?.parent ?? resolved);
+}
+
 /** The model of an alias, or the card of its adapter; a name that is not served where that is not loaded. */
 export function targetOf(models: readonly ModelInfo[], { model, adapter }: ModelAlias): string {
   if (adapter === undefined) return model;

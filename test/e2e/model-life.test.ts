@@ -245,3 +245,44 @@ test("a cache that cannot fit is refused with advice before an engine is started
   expect(exit).toBe(1);
   expect(err).toMatch(/svc: a: the model needs about \d+\.\d GB of memory .* are free\. Use a smaller cache/);
 });
+
+test("models of a folder come and go, are loaded as chosen, and files are added by their path", async () => {
+  const folder = newFolder();
+  const env = { XDG_CONFIG_HOME: newFolder() };
+  const elsewhere = join(newFolder(), "added.gguf");
+  copyFileSync(TINY_FILE, join(folder, "first.gguf"));
+  copyFileSync(TINY_FILE, elsewhere);
+  const post = async (server: Server, path: string, body: unknown) => {
+    const headers = { "content-type": "application/json" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    const response = await fetch(`${server.url}/v1/${path}`, init);
+    return { status: response.status, body: (await response.json()) as Readonly<Record<string, unknown>> };
+  };
+  const lengthOf = async (server: Server, id: string): Promise<unknown> =>
+    ((await (await fetch(`${server.url}/v1/models/${id}`)).json()) as { context_length?: number })
+      .context_length;
+  const server = await startServer(["--models-dir", folder], { env });
+  await server.says("Ready.");
+  expect(await statuses(server)).toEqual({ first: "unloaded", "svc-tiny": "loaded" });
+
+  const trial = { model_id: "first", settings: { max_seq_len: 512, cache_type: "q8_0" } };
+  const before = await post(server, "models/load_settings", { model_id: "first" });
+  const tried = await post(server, "models/load_settings", { ...trial, dry_run: true });
+  expect(Number(tried.body["memory_bytes"])).toBeLessThan(Number(before.body["memory_bytes"]));
+  expect((await post(server, "models/load_settings", { model_id: "first" })).body["settings"]).toEqual({});
+  expect((await post(server, "models/load_settings", trial)).status).toBe(200);
+  expect(await completeText(server.url, { ...ask(CAPITAL), model: "first" })).toBe(CAPITAL.answer);
+  expect(await lengthOf(server, "first")).toBe(512);
+
+  copyFileSync(TINY_FILE, join(folder, "second.gguf"));
+  await until("the second model appears", async () => "second" in (await statuses(server)));
+  rmSync(join(folder, "first.gguf"));
+  await until("the first model disappears", async () => !("first" in (await statuses(server))));
+  expect(await post(server, "hub/files", { path: elsewhere })).toMatchObject({ body: { id: "added" } });
+  for (const path of ["added.gguf", "/etc/passwd", join(folder, "nowhere.gguf")]) {
+    const refused = await post(server, "hub/files", { path });
+    expect([refused.status, JSON.stringify(refused.body).includes("passwd")]).toEqual([400, false]);
+  }
+  expect((await post(server, "hub/files/forget", { id: "added" })).body).toMatchObject({ data: [] });
+  expect(Object.keys(await statuses(server)).toSorted()).toEqual(["second", "svc-tiny"]);
+});

@@ -18,6 +18,7 @@ import type { ReadVideo } from "../../src/core/video.ts";
 import type { State } from "../../src/core/state.ts";
 import { FileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
+import type { ModelChanges } from "../../src/core/load-settings.ts";
 import type { HubAccess } from "../../src/http/hub.ts";
 import { toErrorData } from "../../src/http/errors.ts";
 import { createHttp } from "../../src/http/server.ts";
@@ -127,7 +128,14 @@ export function absentHub(isAllowed: () => boolean = () => true): HubAccess {
     leave: noHub,
     discard: noHub,
   };
-  return { hub, isAllowed };
+  const changes: ModelChanges = {
+    planLoad: noHub,
+    keepLoad: noHub,
+    addFile: noHub,
+    addedFiles: () => [],
+    forgetFile: noHub,
+  };
+  return { hub, changes, isAllowed };
 }
 
 /** Of a server whose models have no adapters. */

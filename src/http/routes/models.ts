@@ -12,12 +12,12 @@ import type { ApiComponents } from "../openapi.ts";
 import { DEEP_PATH } from "../route-table.ts";
 import { hubFor } from "../hub.ts";
 import { modelCards, ModelObject, ModelStatus, pinned } from "../model-cards.ts";
-import { cardOf, resolvedName } from "../model-name.ts";
+import { baseModelId, cardOf, resolvedName } from "../model-name.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const MODELS_PATH = "/v1/models/";
 /** Last segments of POST routes; a GET of one is the wrong method, not an unknown model. */
-const OPERATIONS = new Set(["status", "unload", "reload", "pin", "unpin", "tune"]);
+const OPERATIONS = new Set(["status", "unload", "reload", "pin", "unpin", "tune", "load_settings"]);
 
 const ModelObjects = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(ModelObject) },
@@ -150,9 +150,7 @@ function stateAnswer({ requantizing }: HttpDeps, { id, status, error, isPinned }
 
 /** The model that a command is about: of an alias its base model. */
 async function modelId(deps: HttpDeps, request: Request): Promise<string> {
-  const { model_id: name } = checkOperation(await readJsonObject(request));
-  const resolved = resolvedName(deps, name, false);
-  return resolved === name ? name : (cardOf(deps.models(), resolved)?.parent ?? resolved);
+  return baseModelId(deps, checkOperation(await readJsonObject(request)).model_id);
 }
 
 /**
