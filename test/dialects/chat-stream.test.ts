@@ -1,10 +1,11 @@
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { RunEvent } from "../../src/core/run.ts";
 import { ChatFold } from "../../src/dialects/chat/response.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import { ChatStream } from "../../src/dialects/chat/stream.ts";
 import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
+import { joinsOf, LONG, PIECES, serializedBy } from "../helpers/cost.ts";
 import { foldChunks } from "../helpers/fold-chunks.ts";
 import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
 import { anyRun } from "../helpers/scripts.ts";
@@ -76,36 +77,6 @@ const TOOL_RUN: readonly RunEvent[] = [
 ];
 
 describe("chunks", () => {
-  test("of a text answer, byte for byte", () => {
-    const head =
-      'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"a \\"model\\"",';
-    const open = `${head}"system_fingerprint":"svc-test","choices":[{"index":0,"delta":`;
-    expect(streamed(answer("Hi", ' "you"\n'))).toBe(
-      [
-        `${open}{"role":"assistant","content":""},"finish_reason":null}]}`,
-        `${open}{"content":"Hi"},"finish_reason":null}]}`,
-        `${open}{"content":" \\"you\\"\\n"},"finish_reason":null}]}`,
-        `${open}{},"finish_reason":"stop"}],"usage":${JSON.stringify(USAGE_BODY)}}`,
-        "data: [DONE]",
-        "",
-      ].join("\n\n"),
-    );
-  });
-
-  test("of reasoning and tool calls: id and name first, then argument deltas", () => {
-    const call = (part: object) => ({ ...BASE, choices: [choice({ tool_calls: [part] })] });
-    expect(chunks(TOOL_RUN)).toEqual([
-      { ...BASE, choices: [choice({ role: "assistant", content: "" })] },
-      { ...BASE, choices: [choice({ reasoning_content: "Let me\nlook" })] },
-      call({ index: 0, id: "call_a", type: "function", function: { name: "find", arguments: "" } }),
-      call({ index: 0, function: { arguments: '{"q":' } }),
-      call({ index: 0, function: { arguments: '"x"}' } }),
-      call({ index: 1, id: "call_b", type: "function", function: { name: "stop", arguments: "" } }),
-      call({ index: 1, function: { arguments: "{}" } }),
-      { ...BASE, choices: [choice({}, "tool_calls")], usage: USAGE_BODY },
-    ]);
-  });
-
   test("with include_usage: a separate final usage chunk, null in all others", () => {
     expect(chunks(answer("Hi"), { includeUsage: true })).toEqual([
       { ...BASE, choices: [choice({ role: "assistant", content: "" })], usage: null },
@@ -179,25 +150,9 @@ describe("the end", () => {
       { error: { code: "engine_failed", message: "the engine died", type: "server_error" } },
     ]);
   });
-
-  test("nothing follows the end", () => {
-    const error: RunEvent = { type: "error", error: { code: "engine_failed", message: "late" } };
-    const whole = streamed(answer("Hi"));
-    expect(streamed([...answer("Hi"), text("more"), FINISH, error])).toBe(whole);
-    expect(streamed([ACCEPTED, error, text("more"), FINISH]).match(/\[DONE\]/g)).toHaveLength(1);
-  });
 });
 
 describe("fold of the stream equals the body", () => {
-  test.each<[string, readonly RunEvent[]]>([
-    ["text", answer("He", "llo")],
-    ["an empty answer", answer()],
-    ["reasoning and tool calls", TOOL_RUN],
-    ["cut by length", [ACCEPTED, text("He"), end("length"), FINISH]],
-  ])("%s", (_, events) => {
-    expect(foldChunks(chunks(events) as ChatCompletionChunkResponse[])).toEqual(body(events));
-  });
-
   test("any run", () => {
     fc.assert(
       fc.property(anyRun(), fc.boolean(), ({ events, choices, withLogprobs }, includeUsage) => {
@@ -217,40 +172,23 @@ describe("fold of the stream equals the body", () => {
 });
 
 describe("cost is linear in the answer", () => {
-  const EVENTS = 100_000;
-  const pieces = Array.from({ length: EVENTS }, (_, index) => `w${index % 10} `); // 3 characters each
-
   test("a stream serializes only its deltas, each once", () => {
     const stream = new ChatStream(META, { choices: 1, includeUsage: false });
-    let serialised = 0;
-    const original = JSON.stringify;
-    const spy = spyOn(JSON, "stringify").mockImplementation((value: unknown) => {
-      const json = original(value);
-      serialised += json.length;
-      return json;
-    });
     let longest = 0;
-    try {
-      for (const event of answer(...pieces)) longest = Math.max(longest, stream.encode(event).length);
-    } finally {
-      spy.mockRestore();
-    }
-    expect(serialised).toBeLessThan(EVENTS * '"w0 "'.length + 2_000);
+    const serialized = serializedBy(() => {
+      for (const event of LONG) longest = Math.max(longest, stream.encode(event).length);
+    });
+    expect(serialized).toBeLessThan(PIECES.length * '"w0 "'.length + 2_000);
     expect(longest).toBeLessThan(1_000);
   });
 
   test("a body joins its deltas once", () => {
-    const join = spyOn(Array.prototype, "join");
     const fold = new ChatFold({ choices: 1, withLogprobs: false });
-    let joins: number;
-    try {
-      for (const event of answer(...pieces)) fold.add(event);
-      joins = join.mock.calls.length;
-    } finally {
-      join.mockRestore();
-    }
+    const joins = joinsOf(() => {
+      for (const event of LONG) fold.add(event);
+    });
     expect(joins).toBe(0);
-    expect(fold.body(META).choices[0]?.message.content).toBe(pieces.join(""));
+    expect(fold.body(META).choices[0]?.message.content).toBe(PIECES.join(""));
   });
 });
 
