@@ -60,41 +60,50 @@ interface Message {
 
 /** Makes the call. `isValid` tells whether the process still waits for it, so that what was read is its own. */
 export function perform(wanted: Wanted, target: Target, policy: GuardPolicy, isValid: () => boolean): Result {
-  const [descriptor = 0, first = 0, second = 0, third = 0, fourth = 0, fifth = 0] = wanted.args;
-  const fd = target.duplicate(descriptor | 0);
+  const fd = target.duplicate((wanted.args[0] ?? 0) | 0);
   if (fd < 0) return fd;
-  const socket = socketOf(fd);
-  let result: Result;
-  if (typeof socket === "number") result = socket;
-  else if (wanted.number === numberOf("listen")) {
-    result = isValid() ? listen(socket, first | 0, policy.session) : -ERRNO.EINTR;
-  } else if (wanted.number === numberOf("bind")) {
-    const address = copyAddress(target, first, second | 0) ?? -ERRNO.EINVAL;
-    if (typeof address === "number") result = address;
-    else result = isValid() ? bind(socket, address, policy.session) : -ERRNO.EINTR;
-  } else if (wanted.number === numberOf("connect")) {
-    result = connect(socket, copyAddress(target, first, second | 0), target, policy, isValid);
-  } else if (wanted.number === numberOf("sendto")) {
-    const data = target.memory({ address: first, bytes: dataBytes(socket, second) });
-    const address = copyAddress(target, fourth, fifth | 0);
-    result =
-      data === undefined || typeof address === "number"
-        ? -ERRNO.EFAULT
-        : send(socket, { address, data, control: undefined, flags: third | 0 }, target, policy, isValid);
-  } else if (wanted.number === numberOf("sendmsg")) {
-    const message = copyMessage(socket, target, first, second | 0);
-    result = typeof message === "number" ? message : send(socket, message, target, policy, isValid);
-  } else {
-    result = sendMany(
-      socket,
-      { address: first, count: second >>> 0, flags: third | 0 },
-      target,
-      policy,
-      isValid,
-    );
+  let result: Result | undefined;
+  try {
+    const socket = socketOf(fd);
+    result = typeof socket === "number" ? socket : performOn(socket, wanted, target, policy, isValid);
+    return result;
+  } finally {
+    if (typeof result !== "object") call("close", fd); // also where something threw
   }
-  if (typeof result !== "object") call("close", fd);
-  return result;
+}
+
+function performOn(
+  socket: Socket,
+  { number, args: [, first = 0, second = 0, third = 0, fourth = 0, fifth = 0] }: Wanted,
+  target: Target,
+  policy: GuardPolicy,
+  isValid: () => boolean,
+): Result {
+  switch (number) {
+    case numberOf("listen"):
+      return isValid() ? listen(socket, first | 0, policy.session) : -ERRNO.EINTR;
+    case numberOf("bind"): {
+      const address = copyAddress(target, first, second | 0) ?? -ERRNO.EINVAL;
+      if (typeof address === "number") return address;
+      return isValid() ? bind(socket, address, policy.session) : -ERRNO.EINTR;
+    }
+    case numberOf("connect"):
+      return connect(socket, copyAddress(target, first, second | 0), target, policy, isValid);
+    case numberOf("sendto"): {
+      const data = target.memory({ address: first, bytes: dataBytes(socket, second) });
+      const address = copyAddress(target, fourth, fifth | 0);
+      if (data === undefined || typeof address === "number") return -ERRNO.EFAULT;
+      return send(socket, { address, data, control: undefined, flags: third | 0 }, target, policy, isValid);
+    }
+    case numberOf("sendmsg"): {
+      const message = copyMessage(socket, target, first, second | 0);
+      return typeof message === "number" ? message : send(socket, message, target, policy, isValid);
+    }
+    default: {
+      const vector = { address: first, count: second >>> 0, flags: third | 0 };
+      return sendMany(socket, vector, target, policy, isValid);
+    }
+  }
 }
 
 function socketOf(fd: number): Socket | number {

@@ -22,7 +22,10 @@ const SO_BINDTOIFINDEX = 62;
 /** Index of the loopback device in every network namespace, where all connections of this machine to itself arrive. */
 const LOOPBACK = 1;
 
-/** Binds an internet socket. Others name files of the process's own file system, which only the kernel can create for it. */
+/**
+ * Binds an internet socket. Others name files of the process's own file system, which only the kernel can create for it under the name that
+ * getsockname(2) then reports. A descriptor that is swapped meanwhile may bind a UDP port (docs/sandbox.md); `listen` looks again.
+ */
 export function bind(socket: ServerSocket, address: Buffer, session: string): number | typeof CONTINUE {
   if (!isInternet(socket)) return CONTINUE;
   const { fd, isStream } = socket;

@@ -36,24 +36,25 @@ export class Target {
    * there. It may only use what its user may write to.
    */
   openSocketFile(path: string): number {
-    let root: number | undefined;
+    let root = -1;
+    let place = -1;
     try {
       const absolute = path.startsWith("/") ? path : join(readlinkSync(`/proc/${this.tid}/cwd`), path);
       root = call("openat2", -100, cText(`/proc/${this.tid}/root`), numbers64(OPEN_AS_PATH, 0, 0), 24);
       if (root < 0) return root;
       const how = numbers64(OPEN_AS_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGIC_LINKS);
-      const place = call("openat2", root, cText(absolute), how, 24);
+      place = call("openat2", root, cText(absolute), how, 24);
       if (place < 0) return place;
       const { mode, uid } = statSync(`/proc/self/fd/${place}`);
       const isWritable = (mode & 0o002) !== 0 || (uid === this.uid() && (mode & 0o200) !== 0);
       if (isWritable) return place;
-      call("close", place);
-      return -ERRNO.EACCES;
     } catch {
-      return -ERRNO.EACCES;
+      // the process is gone
     } finally {
-      if (root !== undefined && root >= 0) call("close", root);
+      if (root >= 0) call("close", root);
     }
+    if (place >= 0) call("close", place);
+    return -ERRNO.EACCES;
   }
 
   /** Whether a signal waits for it that it does not block: then a call that blocks must end. */

@@ -1,6 +1,9 @@
 // What the calls of one conversation share of the network, and what others do not.
 
 import { describe, expect } from "bun:test";
+import { perform } from "../../ffi/guard-calls.ts";
+import { call, ERRNO, numberOf } from "../../ffi/guard-system.ts";
+import type { Target } from "../../ffi/guard-target.ts";
 import { until } from "../helpers/until.ts";
 import {
   cell,
@@ -120,5 +123,27 @@ testIf(hasNetworks, "another machine: needs python3, ip of iproute2 and the righ
     } finally {
       run("ip", "netns", "delete", OTHER);
     }
+  },
+);
+
+testIf(process.platform === "linux", "the guard's descriptors: need Linux")(
+  "the guard closes its duplicate where the process is gone in the middle of a call",
+  () => {
+    const copies: number[] = [];
+    const gone = {
+      duplicate: () => {
+        copies.push(call("socket", 2, 1, 0));
+        return copies.at(-1);
+      },
+      memory: () => {
+        throw new Error("the process is gone");
+      },
+    } as unknown as Target;
+    for (const name of ["bind", "connect", "sendto", "sendmsg", "sendmmsg"] as const) {
+      const wanted = { number: numberOf(name), args: [3, 4096, 16, 0, 4096, 16] };
+      const policy = { session: "", keep: [], allowsUnixSockets: false };
+      expect(() => perform(wanted, gone, policy, () => true)).toThrow("the process is gone");
+    }
+    expect(copies.map((fd) => call("fcntl", fd, 1, 0))).toEqual(copies.map(() => -ERRNO.EBADF));
   },
 );
