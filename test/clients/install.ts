@@ -3,7 +3,7 @@
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Agent, LIBRARIES } from "./agents.ts";
+import type { Agent } from "./agents.ts";
 
 /** Longest installation of one client, milliseconds. */
 const INSTALL_MS = 300_000;
@@ -11,40 +11,39 @@ const INSTALL_MS = 300_000;
 /** A folder with what was installed, or why there is none. */
 export type Installed = { readonly folder: string } | { readonly skipped: string };
 
-/** An agent in a folder of its own. No package may run scripts: none of them needs to. */
+/** An agent in a folder of its own. No package of npm may run scripts: none of them needs to. */
 export async function installAgent(agent: Agent, cache: string): Promise<Installed> {
+  if (agent.from === "PyPI") return installPython(`${agent.package}==${agent.version}`, cache);
   const folder = join(cache, `${agent.package.replaceAll(/[@/]/g, "_")}-${agent.version}`);
-  if (existsSync(join(folder, "node_modules", agent.executable))) return { folder };
+  if (existsSync(join(folder, agent.executable))) return { folder };
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "package.json"), '{"private":true}\n');
-  const spec = `${agent.package}@${agent.version}`;
+  const specs = [`${agent.package}@${agent.version}`, ...(agent.beside ?? [])];
   const quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-  const why = await failureOf(["npm", "install", ...quiet, spec], folder);
+  const why = await failureOf(["npm", "install", ...quiet, ...specs], folder);
   if (why !== undefined) return { skipped: why };
-  if (existsSync(join(folder, "node_modules", agent.executable))) return { folder };
+  if (existsSync(join(folder, agent.executable))) return { folder };
   return { skipped: "no executable for this machine" };
 }
 
-/** All libraries in one environment, versions pinned. */
-export async function installLibraries(cache: string): Promise<Installed> {
-  const folder = join(cache, "python");
+/** A package of PyPI in an environment of its own: they do not agree on the versions of others. */
+export async function installPython(wanted: string, cache: string): Promise<Installed> {
+  const folder = join(cache, wanted.replace("==", "-"));
   const done = join(folder, "installed.txt");
-  const wanted = LIBRARIES.map(([name, version]) => `${name}==${version}`);
-  wanted.push("pydantic-ai-slim[openai]");
-  if (existsSync(done) && (await Bun.file(done).text()) === wanted.join("\n")) return { folder };
-  mkdirSync(cache, { recursive: true });
+  if (existsSync(done)) return { folder };
+  mkdirSync(folder, { recursive: true });
   const python = join(folder, "bin/python");
   const steps = [
     ["python3", "-m", "venv", folder],
-    // pip takes a quarter of an hour to find versions of these that go together, uv seconds.
+    // pip takes a quarter of an hour to find versions that go together, uv seconds.
     [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"],
-    [join(folder, "bin/uv"), "pip", "install", "--quiet", "--python", python, ...wanted],
+    [join(folder, "bin/uv"), "pip", "install", "--quiet", "--python", python, wanted],
   ];
   for (const step of steps) {
-    const why = await failureOf(step, cache);
+    const why = await failureOf(step, folder);
     if (why !== undefined) return { skipped: why };
   }
-  writeFileSync(done, wanted.join("\n"));
+  writeFileSync(done, wanted);
   return { folder };
 }
 

