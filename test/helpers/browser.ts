@@ -20,12 +20,12 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
   "--use-fake-device-for-media-stream",
-  "--host-resolver-rules=MAP svc.lan 127.0.0.1",
+  "--host-resolver-rules=MAP *.lan 127.0.0.1",
 ];
 
 /** The same server under a name of a local network: plain HTTP there is no secure context, as on a phone. */
-export function overLan(url: string): string {
-  return url.replace("127.0.0.1", "svc.lan");
+export function overLan(url: string, name = "svc.lan"): string {
+  return url.replace("127.0.0.1", name);
 }
 
 /** Longest time for one action, and for a browser to start on a busy machine, milliseconds. */
@@ -54,14 +54,21 @@ export interface Visit {
   readonly troubles: readonly string[];
 }
 
+/** A page in a fresh profile, which ends with the test. */
+export async function blankPage(options: BrowserContextOptions = {}): Promise<Page> {
+  if (browser === undefined) throw new Error("the browser is only available inside tests");
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(ACTION_MS);
+  return page;
+}
+
 /** Opens the interface of a server in a fresh profile. Fails the test if the page sends a request to another server. */
 export async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  if (browser === undefined) throw new Error("the browser is only available inside tests");
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  const page = await context.newPage();
+  const page = await blankPage({ viewport: { width: 1280, height: 800 }, ...options });
   const troubles: string[] = [];
   const foreignRequests: string[] = [];
-  page.setDefaultTimeout(ACTION_MS);
   page.on("pageerror", (error) => troubles.push(error.message));
   page.on("console", (message) => {
     if (/Content Security Policy|Trusted/.test(message.text())) troubles.push(message.text());
@@ -70,10 +77,7 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
     const address = request.url();
     if (!/^(?:blob|data):/.test(address) && !address.startsWith(`${url}/`)) foreignRequests.push(address);
   });
-  onTestFinished(async () => {
-    await context.close();
-    expect(foreignRequests).toEqual([]);
-  });
+  onTestFinished(() => expect(foreignRequests).toEqual([]));
   // Links to pages appear when the server's routes are known; a click before that can miss a link that moves.
   const routes = page.waitForResponse(`${url}/api-doc/openapi.json`);
   await page.goto(`${url}/ui/`);
