@@ -10,7 +10,7 @@ import { argumentsOf } from "./argument-grammar.ts";
 import type { Arguments, ArgumentWriter } from "./argument-writer.ts";
 import { LarkWriter, NOTHING } from "./lark.ts";
 import type { Markup } from "./markup.ts";
-import { demand, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
+import { requireTag, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
 import { EMPTY, endsTight, has, type Piece, readPeg, strip, textOf, triggers } from "./peg.ts";
 import { Schema } from "./schema-shapes.ts";
 
@@ -52,8 +52,8 @@ const TOOL_RULE = "tool-";
 export function answerGrammar(format: AnswerFormat, rules: AnswerRules): AnswerConstraint {
   const root = readPeg(format.peg);
   const held = rules.reasons ? root : without(root, "reasoning", SPACE);
-  const calls = (): Piece => withoutSkipped(noText(demand(held, "tool-name", rules.single)));
-  const content = (): Piece => withoutSkipped(demand(withoutCalls(held), "content", true));
+  const calls = (): Piece => withoutSkipped(noText(requireTag(held, "tool-name", rules.single)));
+  const content = (): Piece => withoutSkipped(requireTag(withoutCalls(held), "content", true));
   const offered = rules.tools.length === 0 ? [] : [calls()];
   const pieces = rules.required ? offered : rules.content === undefined ? [held] : [content(), ...offered];
   return written(new Builder(format.markup, rules), pieces, format.prefix);
@@ -65,7 +65,7 @@ export function callGrammar(
   { tools, single }: Pick<AnswerRules, "tools" | "single">,
 ): AnswerConstraint {
   const found = triggers(readPeg(peg)).filter((piece) => has(piece, "tool-name"));
-  const pieces = found.map((piece) => demand(piece, "tool-name", single));
+  const pieces = found.map((piece) => requireTag(piece, "tool-name", single));
   return written(new Builder(markup, { tools, single }), pieces, "");
 }
 

@@ -263,10 +263,7 @@ export function placementOf(native: Native, context: Handle, plan: LayerPlan): M
   };
 }
 
-/**
- * Weights in buffers, bytes. The mapping of a file spans those that were copied elsewhere, too: of it counts what is left of
- * `expected`.
- */
+/** Weights in buffers, bytes. A mapping spans tensors that were copied elsewhere, too: it counts as `expected` minus copied ones. */
 function mappedOnce(buffers: readonly BufferBytes[], expected: number): number {
   const sum = (list: readonly BufferBytes[]): number =>
     list.reduce((bytes, { weights }) => bytes + weights, 0);

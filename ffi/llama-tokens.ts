@@ -1,4 +1,4 @@
-// What a vocabulary says of its tokens: their bytes, read once each, and whether they end an answer or are markup.
+// Data of a vocabulary's tokens: their bytes, read once each, and whether they end an answer or are markup.
 
 import type { Native } from "./library.ts";
 import type { Handle } from "./text.ts";

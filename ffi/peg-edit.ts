@@ -18,9 +18,9 @@ function canAvoid(piece: Piece, tag: string): boolean {
  * Requires a tag in a piece: at the first position that always matches, else at the first that may; `once` removes it
  * elsewhere. undefined if the piece cannot match then.
  */
-export function demand(piece: Piece, tag: string, once: boolean): Piece {
+export function requireTag(piece: Piece, tag: string, once: boolean): Piece {
   if (!has(piece, tag) || (piece.kind === "tag" && piece.tag === tag)) return piece;
-  const inner = (part: Piece): Piece => demand(part, tag, once);
+  const inner = (part: Piece): Piece => requireTag(part, tag, once);
   if (piece.kind === "choice")
     return withItems(piece, piece.items.filter((item) => has(item, tag)).map(inner));
   if (piece.kind === "repeat")

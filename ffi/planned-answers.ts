@@ -1,4 +1,4 @@
-// Plans of the answers of a template's prompts. With 1,000 tools a plan takes as long as the rendering of the prompt, so that it is made
+// Cache of answer plans per chat template. With 1,000 tools a plan takes as long as the rendering of the prompt, so that it is made
 // meanwhile. See answer-plan.ts.
 
 import { ServiceError } from "../src/core/error.ts";
@@ -25,7 +25,7 @@ import { type Handle, takeText } from "./text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
-/** A rendered prompt, and what it says of its answer. */
+/** A rendered prompt with the parse info of its answer. */
 type Rendered = readonly [Handle, ChatPrompt, RenderInfo];
 
 /** common.h: COMMON_GRAMMAR_TRIGGER_TYPE_WORD, a literal trigger string. */
@@ -36,7 +36,7 @@ export function closesReasoning({ thinking_ends: ends }: RenderInfo, end: string
   return end.trim() === ends[0]?.trim();
 }
 
-/** What a rendered prompt says of its answer. */
+/** Parse info of the answer to a rendered prompt. */
 export function renderInfo(native: Native, handle: Handle): RenderInfo {
   return JSON.parse(takeText(native, native.svc_render_info(handle)));
 }

@@ -1,4 +1,4 @@
-// Values of recent keys.
+// LRU cache.
 
 /** Up to `max` values by key; the least recently used one goes first. */
 export class Recent<Value> {

@@ -29,8 +29,8 @@ interface Held {
 }
 
 /**
- * Prints the sockets of the network that a process is in; without one, of its own. With more words, has a command do it
- * that is started there. Returns an exit code.
+ * Prints the sockets of the network that a process is in; without one, of its own. With a command,
+ * runs it in that network. Returns an exit code.
  */
 export function socketsMain([pid, ...command]: readonly string[], env: Environment): number {
   try {

@@ -8,7 +8,7 @@ import type { Files } from "../core/files.ts";
 import type { Message, TextPart } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 import { earlierFiles, keepFile } from "./keep-file.ts";
-import type { MadeCall } from "./pass.ts";
+import type { ModelCall } from "./pass.ts";
 import { permit, type Permit } from "./permission.ts";
 import { PARALLEL_CALLS_MAX } from "./limits.ts";
 import { refusedProgress, resultContent, wellFormed } from "./progress.ts";
@@ -61,7 +61,7 @@ export class ToolCaller {
    * Returns their tool messages in the order of the calls; undefined if the answer was cancelled.
    */
   async *callAll(
-    made: readonly MadeCall[],
+    made: readonly ModelCall[],
     toolOf: (name: string) => ServerTool | undefined,
     round: number,
     signal: AbortSignal,
@@ -88,7 +88,7 @@ export class ToolCaller {
 
   /** Shows a call and begins it, unless it is refused. Undefined if the answer was cancelled. */
   private async *begin(
-    made: MadeCall,
+    made: ModelCall,
     tool: ServerTool | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Begun | undefined> {
@@ -130,7 +130,7 @@ export class ToolCaller {
 
   /** Yields the approval event, if one is needed. Returns why the call is refused. */
   private async *refusal(
-    made: MadeCall,
+    made: ModelCall,
     tool: ServerTool | undefined,
     args: unknown,
     signal: AbortSignal,
@@ -197,7 +197,7 @@ export class ToolCaller {
 
 /** A call that runs. */
 interface Begun {
-  readonly made: MadeCall;
+  readonly made: ModelCall;
   readonly at: CallPlace;
   /** Never rejects. */
   readonly outcome: Promise<ToolOutcome>;
@@ -210,7 +210,7 @@ interface Asked {
 }
 
 interface Planned {
-  readonly call: MadeCall;
+  readonly call: ModelCall;
   readonly tool: ServerTool | undefined;
 }
 

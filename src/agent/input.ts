@@ -19,7 +19,7 @@ export interface Input {
   /** Messages for the model, with the server's system texts. */
   readonly messages: readonly Message[];
   /** Messages as the session stores them, without system texts of the server. */
-  readonly talk: readonly Message[];
+  readonly sessionMessages: readonly Message[];
   /** Limits for images and audio of tools; absent if the model accepts no media. */
   readonly mediaBudget: MediaBudget | undefined;
   /** Files for the tools' working directories. */
@@ -62,7 +62,7 @@ export async function resolveInput(
   const texts = text === undefined ? plan.systemTexts : [...plan.systemTexts, text];
   return {
     messages: withSystemTexts(messages, texts),
-    talk: messages,
+    sessionMessages: messages,
     mediaBudget: rules.modalities.length === 0 ? undefined : mediaBudget,
     files: bodies,
     cut,

@@ -23,7 +23,7 @@ import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import { FILE_LIST_CHARS_MAX } from "./limits.ts";
 import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
-import { type MadeCall, Pass, type PassResult } from "./pass.ts";
+import { type ModelCall, Pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
 import { Repeats } from "./repeats.ts";
@@ -290,7 +290,7 @@ class Loop {
   }
 
   /** Calls of a pass that the server executes; none if the pass was cut. */
-  private serverCalls({ calls, end }: PassResult, round: number): readonly MadeCall[] {
+  private serverCalls({ calls, end }: PassResult, round: number): readonly ModelCall[] {
     if (end?.reason === "length" || end?.reason === "content_filter" || this.isLast(round)) return [];
     return calls.filter(({ isClients }) => !isClients);
   }
@@ -320,7 +320,7 @@ class Loop {
   private save(): void {
     const { session, input } = this.task;
     try {
-      session.save(input.talk, this.turn);
+      session.save(input.sessionMessages, this.turn);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       this.log(`the session of an answer was not stored: ${error.message}`);
@@ -350,7 +350,7 @@ function promptOf(prompt: ChatRequest["prompt"], round: number): ChatRequest["pr
 /** The model's message of a pass, with calls. */
 function assistantMessage(
   { text, reasoning }: Pick<PassResult, "text" | "reasoning">,
-  calls: readonly MadeCall[],
+  calls: readonly ModelCall[],
 ): Message {
   return {
     role: "assistant",

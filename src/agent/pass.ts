@@ -6,7 +6,7 @@ import type { RunEvent } from "../core/run.ts";
 import type { Cost } from "./cost.ts";
 
 /** A call that the model made. */
-export interface MadeCall {
+export interface ModelCall {
   readonly id: string;
   readonly name: string;
   /** As the model wrote them. */
@@ -18,7 +18,7 @@ export interface MadeCall {
 export interface PassResult {
   readonly text: string;
   readonly reasoning: string;
-  readonly calls: readonly MadeCall[];
+  readonly calls: readonly ModelCall[];
   /** End of the single choice, not yet sent; absent for a prompt-only run. */
   readonly end?: Extract<RunEvent, { type: "choice_end" }>;
   readonly cost: Cost;
@@ -104,7 +104,7 @@ export class Pass {
   }
 }
 
-function madeCall({ id, name, args, clientIndex }: Draft): MadeCall {
+function madeCall({ id, name, args, clientIndex }: Draft): ModelCall {
   const text = args.join("");
   return { id, name, arguments: text === "" ? "{}" : text, isClients: clientIndex !== undefined };
 }

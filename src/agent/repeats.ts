@@ -2,7 +2,7 @@
 
 import type { Message } from "../core/message.ts";
 import { EQUAL_ROUNDS_MAX, EQUAL_ROUNDS_NOTED } from "./limits.ts";
-import type { MadeCall } from "./pass.ts";
+import type { ModelCall } from "./pass.ts";
 
 export class Repeats {
   private last = "";
@@ -14,7 +14,7 @@ export class Repeats {
   }
 
   /** Counts a round. Returns its results, with a note for the model once it repeats itself. */
-  noted(calls: readonly MadeCall[], results: readonly Message[]): readonly Message[] {
+  noted(calls: readonly ModelCall[], results: readonly Message[]): readonly Message[] {
     if (calls.length === 0) return results;
     const made = calls.map(({ name, arguments: args }) => [name, args]);
     const told = JSON.stringify(results.map(({ content }) => content)).replaceAll(VOLATILE, "");

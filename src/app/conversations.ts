@@ -31,7 +31,7 @@ export interface ConversationOptions extends ModelOptions {
 export interface ConversationParts {
   readonly models?: Omit<ModelParts, "resident">;
   /** Owner of records from before there were keys; absent where no key is needed. */
-  readonly heir?: (() => string) | undefined;
+  readonly legacyOwner?: (() => string) | undefined;
   /** Keep records in memory whatever the settings say. */
   readonly isInMemory?: boolean;
 }
@@ -82,12 +82,12 @@ function withTools(
   tools: Tools,
   mcp: McpServers | undefined,
   options: ConversationOptions,
-  { models: modelParts, heir, isInMemory = false }: ConversationParts,
+  { models: modelParts, legacyOwner, isInMemory = false }: ConversationParts,
 ): Conversations {
   const { settings, log } = options;
   const core = openCore(options, modelParts);
   const { models, adapters } = core;
-  const stores = openStores({ settings: isInMemory ? inMemory(settings) : settings, log }, heir);
+  const stores = openStores({ settings: isInMemory ? inMemory(settings) : settings, log }, legacyOwner);
   const pageMcp = openPageMcp(mcp, stores.state, options);
   const approvals = new Approvals();
   const fetchPublic = publicFetch();

@@ -24,7 +24,7 @@ export interface Edge {
   /** Absent: no key is needed. */
   readonly apiKeys?: ApiKeys;
   /** Owner of records from before there were keys; absent where no key is needed. */
-  readonly heir?: () => string;
+  readonly legacyOwner?: () => string;
 }
 
 /** The keys that `api_keys` names. Throws StartError. */
@@ -66,7 +66,7 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
     placesOf,
     isCrowded: crowdCheck(server.max_connections),
   });
-  return { admission, ...(keys === undefined ? {} : { apiKeys: keys, heir: () => keys.heir }) };
+  return { admission, ...(keys === undefined ? {} : { apiKeys: keys, legacyOwner: () => keys.legacyOwner }) };
 }
 
 /** Whether a client may do something. `peer`: the other end of a connection. */

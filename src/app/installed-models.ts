@@ -58,7 +58,7 @@ export async function removeModels(name: string, owner: Owner): Promise<HubDelet
   const all = installed(owner);
   const meant = all.filter((one) => isMeant(one, name));
   if (meant.length === 0) {
-    const message = `there is no model ${JSON.stringify(name.slice(0, 200))} on this machine; GET /v1/hub/models lists those there are`;
+    const message = `there is no model ${JSON.stringify(name.slice(0, 200))} on this machine; GET /v1/hub/models lists all`;
     throw new ServiceError("hub_model_not_found", message, { param: "model" });
   }
   const configured = configuredFiles(owner.settings);

@@ -103,7 +103,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const pools: Pool[] = [];
   const choices = choicesOf(options);
   const core = await openConversations(options, {
-    heir: edge.heir,
+    legacyOwner: edge.legacyOwner,
     models: {
       weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},
       newMeter: metrics && (() => metrics.newEngine()),

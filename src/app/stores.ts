@@ -31,13 +31,13 @@ export interface Stores {
 }
 
 /**
- * Opens the stores that the settings name. `heir`, where keys are needed: the owner of what was made without one. Throws
+ * Opens the stores that the settings name. `legacyOwner`, where keys are needed: the owner of what was made without one. Throws
  * StartError.
  */
-export function openStores(options: StoreOptions, heir?: () => string): Stores {
+export function openStores(options: StoreOptions, legacyOwner?: () => string): Stores {
   const skills = skillsOf(options);
   const opened = stateOf(options);
-  const state = heir === undefined ? opened : ownedState(opened, heir);
+  const state = legacyOwner === undefined ? opened : ownedState(opened, legacyOwner);
   const files = new FileStore(state, inMemory(options.settings));
   const sessions = asServer(() => new SessionStore(state));
   const sweeping = setInterval(() => {

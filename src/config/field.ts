@@ -24,7 +24,7 @@ export interface Facts {
   readonly short?: string;
   /** Other spellings of the key in a TOML file. */
   readonly aliases?: readonly string[];
-  /** A name of the environment beside those that follow from the flag. */
+  /** A further environment variable, beside those that follow from the flag. */
   readonly env?: string;
   /** The value names a file; a relative one starts at the folder of the file that says so. */
   readonly isPath?: true;
@@ -36,7 +36,7 @@ export interface Facts {
   readonly form?: { readonly pattern: string; readonly words: string };
   /** What follows this word in the value is a secret and never printed; after "", all of it. */
   readonly secretAfter?: string;
-  /** Stands in the example file where there is no default. */
+  /** Value of the example file if there is no default. */
   readonly example?: string | number | boolean | readonly string[] | readonly number[];
   /** A list of tables is a section with rows of its own, not one value. */
   readonly isTables?: true;

@@ -142,7 +142,7 @@ function sourceFaults(error: ValueError): readonly Fault[] {
   }
   const meant = typeof value["type"] === "string" ? nearest(value["type"], names) : undefined;
   const fix = meant === undefined ? `Use one of ${names.join(", ")}.` : `Did you mean ${meant}?`;
-  return [{ key: `${key}.type`, what: "there is no such kind of source", fix }];
+  return [{ key: `${key}.type`, what: "is no known type of source", fix }];
 }
 
 function faultOf({ type, path, schema, value }: ValueError, base: string): Fault {
@@ -205,7 +205,7 @@ function allServers({ servers = [], mcpServers = {} }: McpFile): readonly Placed
   return [...own, ...others];
 }
 
-/** Its name stands before the names of its tools, as far as that can be. */
+/** The server of a desktop client's entry. Its name, sanitized, is the prefix of its tools. */
 function ofDesktop(name: string, desktop: DesktopServer): McpServer {
   const prefix = name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 64);
   const { disabled, enabled, startup_timeout_secs, tool_timeout_secs, timeout } = desktop;

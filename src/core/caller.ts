@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export interface Caller {
   /** Shares the request queue with others as one: a key, else an address. */
   readonly client: string;
-  /** Whose records it makes and sees. Absent: no keys are needed here, and everybody sees all. */
+  /** Whose records it makes and sees. Absent without API keys: records are shared. */
   readonly owner?: string;
   /** The place that the request took when it arrived. */
   readonly place?: Place;

@@ -1,4 +1,4 @@
-// What a pass of a model has to read and to multiply, from the header of its file. Only what no implementation can avoid: weights in the
+// Bytes and multiply-adds of a pass of a model, from the header of its file. Only what no implementation can avoid: weights in the
 // size that the file has, cells of the KV cache in f16, products. So it is a lower bound, exact for decoders with ordinary attention.
 
 import { type Field, type GgufHeader, type TensorInfo, textOf, unsigned } from "./gguf.ts";

@@ -1,5 +1,4 @@
-// What answers are like where a request does not say: by the settings of a model or an alias, by what its makers recommend, by svc.
-// Names are those of the settings.
+// Defaults of requests: of an alias or a model, else what its makers recommend, else svc's. Names are those of the settings.
 
 import { type Static, Type } from "@sinclair/typebox";
 

@@ -51,7 +51,7 @@ export interface RecordsOptions<T> {
    * Records carry an `owner`, and those without are this one's: a full set drops nothing for an owner who has more. Absent: all are
    * one client's.
    */
-  readonly heir?: () => string;
+  readonly legacyOwner?: () => string;
 }
 
 /** Named sets of records. */

@@ -21,7 +21,7 @@ export class ApiKeys {
   }
 
   /** The owner of what was made before there were keys: the first of them. */
-  get heir(): string {
+  get legacyOwner(): string {
     return itemAt(this.known, 0).owner;
   }
 

@@ -69,7 +69,7 @@ export class Pulls {
   find(id: string): Pull {
     const pull = this.pulls.find((one) => one.id === id);
     if (pull !== undefined) return pull;
-    const message = `there is no pull ${JSON.stringify(id.slice(0, 100))}; GET /v1/hub/pulls lists those of this server`;
+    const message = `unknown pull ${JSON.stringify(id.slice(0, 100))}; GET /v1/hub/pulls lists all`;
     throw new ServiceError("pull_not_found", message, { param: "id" });
   }
 

@@ -100,7 +100,7 @@ class MemoryRecords<T> implements Records<T> {
   }
 
   private clientOf(value: T): string {
-    return clientOf(value, this.options.heir);
+    return clientOf(value, this.options.legacyOwner);
   }
 
   /** Drops a record if all places are taken, for one of a client. */

@@ -9,11 +9,11 @@ import type { Records, RecordsOptions, StagedBody, State } from "../core/state.t
 /** A stored record. Without an owner it is from before keys were configured. */
 type Owned<T> = T & { readonly owner?: string };
 
-/** A State whose records are visible only to their owners. `heir` owns those without an owner. */
-export function ownedState(state: State, heir: () => string): State {
+/** A State whose records are visible only to their owners. `legacyOwner` owns those without an owner. */
+export function ownedState(state: State, legacyOwner: () => string): State {
   return {
     records: <T>(name: string, options: RecordsOptions<T>) =>
-      new OwnedRecords<T>(state.records<Owned<T>>(name, { ...options, heir }), heir),
+      new OwnedRecords<T>(state.records<Owned<T>>(name, { ...options, legacyOwner }), legacyOwner),
     stage: (pieces) => state.stage(pieces),
     sweep: () => state.sweep(),
     close: () => state.close(),
@@ -22,11 +22,11 @@ export function ownedState(state: State, heir: () => string): State {
 
 class OwnedRecords<T> implements Records<T> {
   private readonly inner: Records<Owned<T>>;
-  private readonly heir: () => string;
+  private readonly legacyOwner: () => string;
 
-  constructor(inner: Records<Owned<T>>, heir: () => string) {
+  constructor(inner: Records<Owned<T>>, legacyOwner: () => string) {
     this.inner = inner;
-    this.heir = heir;
+    this.legacyOwner = legacyOwner;
   }
 
   get(id: string): T | undefined {
@@ -64,7 +64,7 @@ class OwnedRecords<T> implements Records<T> {
   }
 
   /** The server itself has access to all. */
-  private isVisible({ owner = this.heir() }: Owned<T>): boolean {
+  private isVisible({ owner = this.legacyOwner() }: Owned<T>): boolean {
     const caller = currentCaller();
     return caller !== undefined && (caller.owner === undefined || caller.owner === owner);
   }

@@ -30,11 +30,11 @@ export function stateFull(): ServiceError {
   );
 }
 
-/** Whose a record is: `heir` has those without an owner; "" without owners. */
-export function clientOf(record: unknown, heir: (() => string) | undefined): string {
-  if (heir === undefined) return "";
+/** Whose a record is: `legacyOwner` has those without an owner; "" without owners. */
+export function clientOf(record: unknown, legacyOwner: (() => string) | undefined): string {
+  if (legacyOwner === undefined) return "";
   const owner = typeof record === "object" && record !== null && "owner" in record ? record.owner : undefined;
-  return typeof owner === "string" ? owner : heir();
+  return typeof owner === "string" ? owner : legacyOwner();
 }
 
 /** A record that takes a place, or bytes. */

@@ -178,7 +178,7 @@ export class SqliteRecords<T> implements Records<T> {
       old = undefined;
     }
     const value = JSON.stringify(record);
-    const client = clientOf(record, this.options.heir);
+    const client = clientOf(record, this.options.legacyOwner);
     if (old === undefined) this.makeRoom(client);
     this.clients?.set(id, client);
     if (staged !== undefined && old !== undefined && old.body !== null) this.orphans.push(old.body);
@@ -236,10 +236,10 @@ export class SqliteRecords<T> implements Records<T> {
 
   /** Whose the records are. */
   private clientsById(): ReadonlyMap<string, string> {
-    if (this.options.heir === undefined) return new Map();
-    const { heir } = this.options;
+    if (this.options.legacyOwner === undefined) return new Map();
+    const { legacyOwner } = this.options;
     this.clients ??= new Map(
-      this.statements.owners.all(this.kind).map(({ id, owner }) => [id, clientOf({ owner }, heir)]),
+      this.statements.owners.all(this.kind).map(({ id, owner }) => [id, clientOf({ owner }, legacyOwner)]),
     );
     return this.clients;
   }

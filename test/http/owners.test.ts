@@ -25,7 +25,7 @@ function keyed(state: State = memoryState(), keys = new ApiKeys(["first", "secon
     placesOf: () => 100,
     isCrowded: () => false,
   });
-  const owned = ownedState(state, () => keys.heir);
+  const owned = ownedState(state, () => keys.legacyOwner);
   const { request } = asServer(() => testApp(played.generate, { apiKeys: keys, admission, state: owned }));
   const as =
     (key: string): Ask =>

@@ -103,7 +103,7 @@ test("pause keeps, resume goes on under the same id, discard deletes", async () 
   await pulls.discard(id);
   expect(counts.discards).toBe(1);
   expect(pulls.list()).toEqual([]);
-  expect(() => pulls.find(id)).toThrow("there is no pull");
+  expect(() => pulls.find(id)).toThrow("unknown pull");
 });
 
 test("a pull that is resumed while it pauses goes on", async () => {

@@ -358,7 +358,7 @@ export const en = {
     page: "This page",
     theme: "Theme",
     language: "Language",
-    browserLanguage: "That of the browser",
+    browserLanguage: "Browser default",
     insecure:
       "Over plain http, browsers allow neither the microphone nor the installation of this page as an app. A proxy with HTTPS in front of svc allows both.",
     languageIs: (name: string) => `Language: ${name}`,

@@ -11,7 +11,7 @@ import { COMPOSER_ID } from "./layout.ts";
 import { NamedItems } from "./named-items.tsx";
 import { t } from "../texts/texts.ts";
 
-/** Adds a prompt to what is typed in a conversation, or replaces that, and selects the prompt's first blank. */
+/** Inserts a saved prompt into the draft of a conversation, or replaces it, and selects the prompt's first blank. */
 export function insertPrompt(conversationId: string, prompt: Prompt, how: "add" | "replace"): void {
   const typed = how === "add" ? draftOf(conversationId).text : "";
   const before = typed === "" ? "" : `${typed}\n\n`;

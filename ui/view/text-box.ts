@@ -1,4 +1,4 @@
-// Elements that take what is typed.
+// Editable elements.
 
 export function isTextBox(target: EventTarget | null): boolean {
   return (

@@ -44,8 +44,8 @@ export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequenc
   const scores = request.echo === true && request.logprobs !== undefined;
   const output = run.newOutput(choice, tools);
   if (request.echo === true && !scores) output.echo(echo.text(tokens));
-  const words = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
-  const sampler = backend.newSampler(request.sampling, words, seed, choice);
+  const textTokens = media.length === 0 ? tokens : tokens.filter((token) => token >= 0);
+  const sampler = backend.newSampler(request.sampling, textTokens, seed, choice);
   const repeats = isRepeatable(request, backend);
   // Tokens from texts before are drafted where time measured says so, and checked in wider passes, which round differently.
   const isDrafted = drafts && guard === undefined && !(repeats && backend.draftModel === undefined);

@@ -57,16 +57,16 @@ export class Newcomers<S extends Progress & object> {
     this.records.set(sequence, { arrived: this.count++, began: 0, beganMs: 0 });
   }
 
-  /** Which answers yield to which prompts. */
-  yielding(step: StepSequences<S>): Yielding {
+  /** Prompt tokens that go before answers, and how many answers do not yield to further ones. */
+  priority(step: StepSequences<S>): Yielding {
     const { decoding, prefilling, nowMs } = step;
     for (const sequence of decoding) this.begin(sequence, nowMs);
     let tokens = 0;
     for (const [index, prompt] of prefilling.entries()) {
-      const firm = this.isNewcomer(prompt, step)
+      const steady = this.isNewcomer(prompt, step)
         ? decoding.filter((answer) => !this.yields(answer, prompt.sequence, nowMs)).length
         : decoding.length;
-      if (firm > 0) return { decoding: index === 0 ? firm : decoding.length, tokens };
+      if (steady > 0) return { decoding: index === 0 ? steady : decoding.length, tokens };
       tokens += prompt.gap;
     }
     return { decoding: decoding.length, tokens };

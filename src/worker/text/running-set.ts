@@ -155,11 +155,11 @@ export class RunningSet {
     });
     if (planned.preempted.length > 0) this.preempt(planned.preempted);
     this.deps.meter.preempted(planned.preempted.length);
-    const late = planned.admitted.filter(({ sequence, shared }) => !this.admit(sequence, shared));
+    const rejected = planned.admitted.filter(({ sequence, shared }) => !this.admit(sequence, shared));
     const holds = ({ sequence }: PlannedRows<EngineSequence>): boolean =>
-      !late.some((candidate) => candidate.sequence === sequence);
+      !rejected.some((candidate) => candidate.sequence === sequence);
     const [rows, separate] =
-      late.length === 0
+      rejected.length === 0
         ? [planned.rows, planned.separate]
         : [planned.rows.filter(holds), planned.separate.filter(holds)];
     this.deps.kv.makeRoom([...rows, ...separate].reduce((sum, { count }) => sum + count, 0));
@@ -180,16 +180,16 @@ export class RunningSet {
       ...served.filter(({ gap }) => gap > 1).map((sequence) => ({ sequence, gap: sequence.gap })),
       ...candidates.map(({ sequence, shared }) => ({ sequence, gap: sequence.known - shared })),
     ];
-    const firm =
+    const priority =
       prefillShare < PREFILL_SHARE
         ? { decoding: decoding.length, tokens: 0 }
-        : this.newcomers.yielding({ decoding, prefilling, cost, ubatch, nowMs });
-    const isAlone =
-      firm.tokens === 0 && prefillShare < 1 && shouldDecodeAlone(cost, decoding.length, this.decodeSteps);
+        : this.newcomers.priority({ decoding, prefilling, cost, ubatch, nowMs });
+    const decodesAlone =
+      priority.tokens === 0 && prefillShare < 1 && shouldDecodeAlone(cost, decoding.length, this.decodeSteps);
     if (decoding.length > 0) this.decodeSteps++;
-    if (isAlone) return 0;
-    const load = { decoding: firm.decoding, prefilling: prefilling.length, prefillShare };
-    return Math.max(prefillChunk(cost, ubatch, load), Math.min(ubatch, firm.tokens));
+    if (decodesAlone) return 0;
+    const load = { decoding: priority.decoding, prefilling: prefilling.length, prefillShare };
+    return Math.max(prefillChunk(cost, ubatch, load), Math.min(ubatch, priority.tokens));
   }
 
   /**

@@ -33,32 +33,32 @@ describe("yielding", () => {
   test("answers yield to the prompts that waited when they began, and to no later ones", () => {
     const newcomers = new Newcomers<Fake>();
     const [first, second, third] = arrived(newcomers, 3) as [Fake, Fake, Fake];
-    expect(newcomers.yielding(step([first], [second, third]))).toEqual({ decoding: 1, tokens: 200 });
+    expect(newcomers.priority(step([first], [second, third]))).toEqual({ decoding: 1, tokens: 200 });
     const [later] = arrived(newcomers, 1) as [Fake];
-    expect(newcomers.yielding(step([first], [third, later]))).toEqual({ decoding: 1, tokens: 100 });
-    expect(newcomers.yielding(step([first, second, third], [later]))).toEqual({ decoding: 1, tokens: 0 });
+    expect(newcomers.priority(step([first], [third, later]))).toEqual({ decoding: 1, tokens: 100 });
+    expect(newcomers.priority(step([first, second, third], [later]))).toEqual({ decoding: 1, tokens: 0 });
   });
 
   test("prompts share the time with the answers that do not yield alone", () => {
     const newcomers = new Newcomers<Fake>();
     const [old] = arrived(newcomers, 1) as [Fake];
-    newcomers.yielding(step([old], []));
+    newcomers.priority(step([old], []));
     const [first, second, third] = arrived(newcomers, 3) as [Fake, Fake, Fake];
-    expect(newcomers.yielding(step([old, first, second], [third]))).toEqual({ decoding: 1, tokens: 0 });
+    expect(newcomers.priority(step([old, first, second], [third]))).toEqual({ decoding: 1, tokens: 0 });
   });
 
   test("not to long prompts, not to preempted answers, and not for longer than ten seconds", () => {
     const newcomers = new Newcomers<Fake>();
     const [first, second] = arrived(newcomers, 2) as [Fake, Fake];
-    expect(newcomers.yielding(step([first], [second], 1001)).tokens).toBe(0);
-    expect(newcomers.yielding(step([first], [second], 1000)).tokens).toBe(1000);
-    expect(newcomers.yielding({ ...step([first], [second], 513), cost: UNKNOWN_COST }).tokens).toBe(0);
-    expect(newcomers.yielding({ ...step([first], [second], 512), cost: UNKNOWN_COST }).tokens).toBe(512);
+    expect(newcomers.priority(step([first], [second], 1001)).tokens).toBe(0);
+    expect(newcomers.priority(step([first], [second], 1000)).tokens).toBe(1000);
+    expect(newcomers.priority({ ...step([first], [second], 513), cost: UNKNOWN_COST }).tokens).toBe(0);
+    expect(newcomers.priority({ ...step([first], [second], 512), cost: UNKNOWN_COST }).tokens).toBe(512);
     const preempted = { generated: 5 };
     newcomers.add(preempted);
-    expect(newcomers.yielding(step([first], [preempted])).tokens).toBe(0);
-    expect(newcomers.yielding(step([first], [second], 100, 10_000)).tokens).toBe(100);
-    expect(newcomers.yielding(step([first], [second], 100, 10_001)).tokens).toBe(0);
+    expect(newcomers.priority(step([first], [preempted])).tokens).toBe(0);
+    expect(newcomers.priority(step([first], [second], 100, 10_000)).tokens).toBe(100);
+    expect(newcomers.priority(step([first], [second], 100, 10_001)).tokens).toBe(0);
   });
 });
 
