@@ -1,6 +1,6 @@
 // Creates native samplers from sampling settings.
 
-import type { SamplingParams } from "../src/core/sampling.ts";
+import { paramOf, SAMPLING_NAMES, samplingOption, type SamplingParams } from "../src/core/sampling.ts";
 import type { SamplerHandle } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { type Handle, nativeText } from "./text.ts";
@@ -21,9 +21,8 @@ export function newSampler(
   model: Handle,
   { params, prompt, seed, choice }: SamplerSpec,
 ): SamplerHandle {
-  const draw = [params.temperature, params.topP, params.minP, params.topK];
-  const penalties = [params.repetitionPenalty, params.frequencyPenalty, params.presencePenalty];
-  const columns = Float32Array.from([...draw, ...penalties]);
+  const columns = new Float32Array(SAMPLING_NAMES.length);
+  for (const name of SAMPLING_NAMES) columns[samplingOption(name).column] = params[paramOf(name)];
   const [low, high] = [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0];
   const sampler = native.svc_sampler_new(columns, columns.length, low, high, choice);
   if (sampler === null) throw new Error(nativeText(native.svc_last_error()));

@@ -9,6 +9,7 @@ import type { AnswerApproval, AnswerEvent, Converse, FileObject, ToolProgress } 
 import { defined } from "../core/defined.ts";
 import type { ChatModel, ModelInfo } from "../core/model-info.ts";
 import type { Usage } from "../core/run.ts";
+import { bySamplingName } from "../core/sampling.ts";
 import type { ChatQuestion } from "./chat/conversation.ts";
 import { samplingToWire, toWire } from "./chat/saved-chat.ts";
 import { AnswerError, ServerClient, type ServedModel } from "./server-client.ts";
@@ -66,7 +67,7 @@ async function aliasCard(client: ServerClient, name: string): Promise<ServedMode
   return served.kind === "text" ? { ...served, id: name } : undefined;
 }
 
-/** The server fills in the rest of the defaults: instructions, stops, caps, penalties. */
+/** The server fills in the rest of the defaults: instructions, stops, caps. */
 function chatModel({
   id,
   context_length: contextTokens,
@@ -76,10 +77,9 @@ function chatModel({
   defaults_from: presetFrom,
   chat_template: template,
 }: ServedModel): ChatModel {
-  const { temperature, top_k, top_p, min_p, thinking } = defaults;
   return {
     id,
-    preset: defined({ temperature, top_k, top_p, min_p, thinking }),
+    preset: defined({ ...bySamplingName((name) => defaults[name]), thinking: defaults.thinking }),
     ...defined({
       contextTokens,
       presetFrom,

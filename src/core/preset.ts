@@ -1,18 +1,12 @@
 // Defaults of requests: of an alias or a model, else what its makers recommend, else svc's. Names are those of the settings.
 
 import { type Static, Type } from "@sinclair/typebox";
-
-const amount = () => Type.Optional(Type.Number());
+import { defined } from "./defined.ts";
+import { bySamplingName } from "./sampling.ts";
 
 /** Defaults of requests; a request's own fields win. */
 export const Preset = Type.Object({
-  temperature: amount(),
-  top_p: amount(),
-  top_k: amount(),
-  min_p: amount(),
-  presence_penalty: amount(),
-  frequency_penalty: amount(),
-  repetition_penalty: amount(),
+  ...bySamplingName(() => Type.Optional(Type.Number())),
   max_tokens: Type.Optional(Type.Integer()),
   stop: Type.Optional(Type.Array(Type.String())),
   /** Instructions for conversations without any of their own. */
@@ -31,8 +25,8 @@ export type PresetSource = (typeof PRESET_SOURCES)[number];
 /** Defaults by whose word they are. */
 export type PresetLayers = Readonly<Partial<Record<PresetSource, Preset>>>;
 
-/** Defaults of a local model without a recommendation: those of llama.cpp's server. A small model babbles without cuts. */
-export const SVC_PRESET: Preset = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 };
+/** Defaults of a local model without a recommendation. */
+export const SVC_PRESET: Preset = defined(bySamplingName((_, { svcDefault }) => svcDefault));
 
 /** Tokens of a base model's answer: nothing but its end of a document ends it. */
 export const BASE_ANSWER_TOKENS = 256;

@@ -1,7 +1,211 @@
-// How the next token is drawn. Values are validated by the dialects' schemas; ranges are repeated there.
+// How the next token is drawn. A numeric option is one row of SAMPLING_OPTIONS: requests, settings, recommendations of files, bodies
+// for other servers, the native sampler's columns and fields of the web interface follow from it. Pure; loaded by browsers, too.
 
-import { defined } from "./defined.ts";
-import type { Preset } from "./preset.ts";
+/** Servers of other makers that may stand behind svc. `other`: any with an OpenAI-compatible API. */
+export type ForeignServer = "vllm" | "sglang" | "llama-server" | "ollama" | "other";
+
+export interface SamplingOption {
+  /** Values with a meaning, inclusive unless named otherwise. */
+  readonly range: {
+    readonly minimum?: number;
+    readonly exclusiveMinimum?: number;
+    readonly maximum?: number;
+  };
+  readonly isWhole?: true;
+  /** Smaller values that requests may send, and what they count as. */
+  readonly below?: { readonly minimum: number; readonly countsAs: number };
+  /** Switches its stage off. */
+  readonly neutral: number;
+  /** svc's own default for local models without a recommendation: that of llama.cpp's server. A small model babbles without cuts. */
+  readonly svcDefault?: number;
+  /** Value in the example file. */
+  readonly example: number;
+  /** Step of the field in the web interface. */
+  readonly step: number;
+  /** What it does, for the settings. */
+  readonly text: string;
+  /** The same for requests, where they may say more. */
+  readonly requestText?: string;
+  /** Column of `svc_sampler_new`. */
+  readonly column: number;
+  /** Name in llama.cpp's server and Ollama, where it is another. */
+  readonly llamaName?: string;
+  /** Its field below `general.sampling.` of a GGUF file, where makers recommend it (llama.cpp: gguf-py/gguf/constants.py). */
+  readonly fileKey?: string;
+  /** Servers that honour it, by the API that they are asked through; svc always does. Source: references of the servers. */
+  readonly servers: "all" | Readonly<Record<"chat" | "messages" | "responses", readonly ForeignServer[]>>;
+}
+
+const EVERY: readonly ForeignServer[] = ["vllm", "sglang", "llama-server", "ollama", "other"];
+
+/** Names are those of requests and settings. The order is that of documents and of the web interface. */
+export const SAMPLING_OPTIONS = {
+  /** Divides the logits before the cuts below. */
+  temperature: {
+    range: { minimum: 0, maximum: 2 },
+    neutral: 1,
+    svcDefault: 0.8,
+    example: 0.7,
+    step: 0.1,
+    text: "Randomness; 0 always takes the most likely token.",
+    column: 0,
+    fileKey: "temp",
+    servers: "all",
+  },
+  /** Nucleus: the smallest set of tokens whose probabilities reach this sum. */
+  top_p: {
+    range: { exclusiveMinimum: 0, maximum: 1 },
+    below: { minimum: 0, countsAs: 1e-7 }, // no vocabulary has a most likely token below it: a smaller sum means the same
+    neutral: 1,
+    svcDefault: 0.95,
+    example: 0.8,
+    step: 0.01,
+    text: "Samples from the smallest set of tokens whose probabilities sum to this.",
+    requestText:
+      "Samples from the smallest set of tokens whose probabilities sum to this; 0 takes the most likely token, 1 means all.",
+    column: 1,
+    fileKey: "top_p",
+    servers: "all",
+  },
+  top_k: {
+    range: { minimum: 0 },
+    isWhole: true,
+    below: { minimum: -1, countsAs: 0 },
+    neutral: 0,
+    svcDefault: 40,
+    example: 20,
+    step: 1,
+    text: "Cap on candidate tokens; 0: none.",
+    requestText: "Cap on candidate tokens; 0 and -1 mean no cap.",
+    column: 3,
+    fileKey: "top_k",
+    servers: {
+      chat: ["vllm", "sglang", "llama-server"],
+      messages: EVERY,
+      responses: ["vllm", "sglang", "llama-server"],
+    },
+  },
+  min_p: {
+    range: { minimum: 0, maximum: 1 },
+    neutral: 0,
+    svcDefault: 0.05,
+    example: 0.05,
+    step: 0.01,
+    text: "Drops tokens less likely than this fraction of the most likely one.",
+    requestText: "Drops tokens less likely than this fraction of the most likely token; 0 means none.",
+    column: 2,
+    fileKey: "min_p",
+    servers: {
+      chat: ["vllm", "sglang", "llama-server"],
+      messages: [],
+      responses: ["sglang", "llama-server"],
+    },
+  },
+  presence_penalty: {
+    range: { minimum: -2, maximum: 2 },
+    neutral: 0,
+    example: 0.5,
+    step: 0.1,
+    text: "Penalizes tokens that already occur in the answer.",
+    column: 6,
+    servers: { chat: EVERY, messages: [], responses: ["sglang", "llama-server"] },
+  },
+  frequency_penalty: {
+    range: { minimum: -2, maximum: 2 },
+    neutral: 0,
+    example: 0.5,
+    step: 0.1,
+    text: "Penalizes tokens for each occurrence in the answer.",
+    column: 5,
+    servers: { chat: EVERY, messages: [], responses: ["sglang", "llama-server"] },
+  },
+  /** Negative logits are multiplied. */
+  repetition_penalty: {
+    range: { exclusiveMinimum: 0 },
+    neutral: 1,
+    example: 1.05,
+    step: 0.05,
+    text: "Divides the logits of tokens in the prompt or the answer; 1: off.",
+    requestText: "Divides the logits of tokens in the prompt or the answer.",
+    column: 4,
+    llamaName: "repeat_penalty",
+    fileKey: "penalty_repeat",
+    servers: {
+      chat: ["vllm", "sglang", "llama-server"],
+      messages: [],
+      responses: ["vllm", "sglang", "llama-server"],
+    },
+  },
+} as const satisfies Readonly<Record<string, SamplingOption>>;
+
+export type SamplingName = keyof typeof SAMPLING_OPTIONS;
+
+/** In the order of the table. */
+export const SAMPLING_NAMES = Object.keys(SAMPLING_OPTIONS) as readonly SamplingName[];
+
+/** Those that shape the draw, for which svc has defaults of its own, and those that punish repetition. */
+export const DRAW_OPTIONS = SAMPLING_NAMES.filter((name) => samplingOption(name).svcDefault !== undefined);
+export const PENALTY_OPTIONS = SAMPLING_NAMES.filter((name) => !DRAW_OPTIONS.includes(name));
+
+/** The row of an option. */
+export function samplingOption(name: SamplingName): SamplingOption {
+  return SAMPLING_OPTIONS[name];
+}
+
+type Rows = typeof SAMPLING_OPTIONS;
+/** Names of the options in llama.cpp's server and Ollama. */
+export type LlamaName = {
+  [Name in SamplingName]: Rows[Name] extends { readonly llamaName: infer Other extends string }
+    ? Other
+    : Name;
+}[SamplingName];
+
+export function llamaNameOf(name: SamplingName): LlamaName {
+  return (samplingOption(name).llamaName ?? name) as LlamaName; // as its type says
+}
+
+/** A value for each option. */
+export function bySamplingName<T>(valueOf: (name: SamplingName, option: SamplingOption) => T) {
+  const pairs = SAMPLING_NAMES.map((name) => [name, valueOf(name, SAMPLING_OPTIONS[name])] as const);
+  return Object.fromEntries(pairs) as Record<SamplingName, T>; // one pair for each name
+}
+
+/** Whether an option has a value that means something. */
+export function isInRange(name: SamplingName, value: number): boolean {
+  const { range, isWhole } = samplingOption(name);
+  const { minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity } = range;
+  const isFit = Number.isFinite(value) && (isWhole !== true || Number.isInteger(value));
+  return isFit && value >= minimum && value > exclusiveMinimum && value <= maximum;
+}
+
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : S;
+
+/** Values of the options, under the names of code: `topP`. */
+export type SamplingNumbers = { readonly [Name in SamplingName as Camel<Name>]: number };
+
+const PARAMS = bySamplingName(
+  (name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as keyof SamplingNumbers, // as Camel does
+);
+
+/** The name of an option in code. */
+export function paramOf(name: SamplingName): keyof SamplingNumbers {
+  return PARAMS[name];
+}
+
+/** The values under the names of code; what is absent or null stays absent. */
+export function samplingNumbers(
+  values: Readonly<Partial<Record<SamplingName, number | null | undefined>>>,
+): Partial<SamplingNumbers> {
+  const pairs = SAMPLING_NAMES.map((name) => [PARAMS[name], values[name] ?? undefined] as const);
+  return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
+}
+
+/** The options that change something: those that are not neutral. */
+export function usedOptions(sampling: SamplingNumbers): readonly SamplingName[] {
+  return SAMPLING_NAMES.filter((name) => sampling[PARAMS[name]] !== samplingOption(name).neutral);
+}
 
 /** Don't Repeat Yourself: punishes tokens that would lengthen a repetition of what is already there. */
 export interface DryParams {
@@ -21,24 +225,10 @@ export interface LogitBias {
   readonly bias: number;
 }
 
-/** Sampling settings of one run. A neutral value switches its stage off. The stages come in this order. */
-export interface SamplingParams {
+/** Sampling settings of one run, checked by a dialect's schema. docs/sampling.md has the order of the stages. */
+export interface SamplingParams extends SamplingNumbers {
   readonly logitBias: readonly LogitBias[];
-  /** Divides (multiplies, if negative) logits of tokens in prompt or answer; 1 is off. Range > 0. */
-  readonly repetitionPenalty: number;
-  /** Subtracted once for each occurrence of a token in the answer; 0 is off. Range −2..2. */
-  readonly frequencyPenalty: number;
-  /** Subtracted if a token is in the answer at all; 0 is off. Range −2..2. */
-  readonly presencePenalty: number;
   readonly dry: DryParams;
-  /** Divides the logits before the cuts below; 0 picks the most likely token. Range 0..2. */
-  readonly temperature: number;
-  /** Hard cap on candidates; 0 is off. */
-  readonly topK: number;
-  /** Nucleus: smallest set of tokens whose probabilities reach this sum. Range (0, 1]; 1 is off. */
-  readonly topP: number;
-  /** Drops tokens less likely than this share of the most likely one. Range 0..1; 0 is off. */
-  readonly minP: number;
   /** Start of the run's random stream; absent means a fresh one. Each choice derives its own from it. */
   readonly seed?: number;
 }
@@ -50,27 +240,9 @@ export const DEFAULT_DRY: DryParams = {
   sequenceBreakers: ["\n", ":", '"', "*"],
 };
 
-/** The sampling that a preset asks for; absent keys are left to others. */
-export function presetSampling(preset: Preset): Partial<SamplingParams> {
-  return defined({
-    temperature: preset.temperature,
-    topP: preset.top_p,
-    topK: preset.top_k,
-    minP: preset.min_p,
-    presencePenalty: preset.presence_penalty,
-    frequencyPenalty: preset.frequency_penalty,
-    repetitionPenalty: preset.repetition_penalty,
-  });
-}
-
+/** Every stage off. */
 export const DEFAULT_SAMPLING: SamplingParams = {
+  ...(samplingNumbers(bySamplingName((_, { neutral }) => neutral)) as SamplingNumbers), // a value for each name
   logitBias: [],
-  repetitionPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
   dry: DEFAULT_DRY,
-  temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 0,
 };

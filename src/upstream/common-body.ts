@@ -3,8 +3,14 @@
 import type { Constraint } from "../core/constraint.ts";
 import { defined } from "../core/defined.ts";
 import type { RunRequest, Thinking } from "../core/run.ts";
-import type { SamplingParams } from "../core/sampling.ts";
-import type { EngineName } from "./engines.ts";
+import {
+  llamaNameOf,
+  paramOf,
+  type SamplingName,
+  type SamplingParams,
+  usedOptions,
+} from "../core/sampling.ts";
+import { type EngineName, isHonouredByAll } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
 
 export type Body = Readonly<Record<string, unknown>>;
@@ -31,24 +37,19 @@ export function samenessFields({ batchInvariant, fingerprint }: Request): Body {
   };
 }
 
-/** temperature and top_p, unless they are neutral: models that reason refuse the fields, and some refuse both together. */
-export function neutralFields({ temperature, topP }: SamplingParams): Body {
-  return {
-    ...(temperature === 1 ? {} : { temperature }),
-    ...(topP === 1 ? {} : { top_p: topP }),
-  };
+/** Options that every API has, unless they are neutral: models that reason refuse the fields, and some refuse both together. */
+export function neutralFields(sampling: SamplingParams): Body {
+  const used = usedOptions(sampling).filter(isHonouredByAll);
+  return Object.fromEntries(used.map((name) => [name, sampling[paramOf(name)]]));
 }
 
 /** Sampling fields that not every API has, and stop strings, where they change something. */
 export function extensionFields({ sampling, stop }: Request, engine: EngineName): Body {
-  const { dry, logitBias, repetitionPenalty } = sampling;
-  const repetition = engine === "llama-server" ? "repeat_penalty" : "repetition_penalty";
+  const { dry, logitBias } = sampling;
+  const extended = usedOptions(sampling).filter((name) => !isHonouredByAll(name));
+  const nameOf = (name: SamplingName): string => (engine === "llama-server" ? llamaNameOf(name) : name);
   return {
-    ...(sampling.topK > 0 ? { top_k: sampling.topK } : {}),
-    ...(sampling.minP > 0 ? { min_p: sampling.minP } : {}),
-    ...(sampling.presencePenalty === 0 ? {} : { presence_penalty: sampling.presencePenalty }),
-    ...(sampling.frequencyPenalty === 0 ? {} : { frequency_penalty: sampling.frequencyPenalty }),
-    ...(repetitionPenalty === 1 ? {} : { [repetition]: repetitionPenalty }),
+    ...Object.fromEntries(extended.map((name) => [nameOf(name), sampling[paramOf(name)]])),
     ...(dry.multiplier > 0
       ? {
           dry_multiplier: dry.multiplier,

@@ -2,10 +2,16 @@
 // request schemas (vLLM, SGLang, llama-server, Ollama), OpenAI's and Anthropic's references, and src/dialects for svc.
 
 import type { EmbedRequest, RankRequest, RunRequest } from "../core/run.ts";
+import {
+  type ForeignServer,
+  SAMPLING_OPTIONS,
+  type SamplingName,
+  samplingOption,
+  usedOptions,
+} from "../core/sampling.ts";
 import type { UpstreamDialect } from "./options.ts";
 
-/** `other`: any server with an OpenAI-compatible API, of which only the common fields are assumed. */
-export type EngineName = "svc" | "vllm" | "sglang" | "llama-server" | "ollama" | "other";
+export type EngineName = "svc" | ForeignServer;
 
 /** `owned_by` of the cards in a server's model list. */
 const OWNERS: ReadonlyMap<string, EngineName> = new Map([
@@ -22,6 +28,7 @@ export function engineOf(ownedBy: string | undefined): EngineName {
 
 /** A field of a request that some servers do not honour, named as in chat completions. */
 export type Field =
+  | SamplingName
   | "adapter"
   | "completions"
   | "continue_final_message"
@@ -29,76 +36,59 @@ export type Field =
   | "dry_multiplier"
   | "echo"
   | "fingerprint"
-  | "frequency_penalty"
   | "grammar"
   | "infill"
   | "logit_bias"
   | "logprobs"
   | "max_tokens_per_doc"
-  | "min_p"
   | "n"
-  | "presence_penalty"
   | "prompt"
   | "regex"
-  | "repetition_penalty"
   | "response_format"
   | "seed"
   | "stop"
   | "suffix"
   | "tool_choice"
-  | "top_k"
   | "truncate_sequence";
 
 const OPENAI: readonly Field[] = ["logit_bias", "logprobs", "tool_choice"];
-const PENALTIES: readonly Field[] = ["frequency_penalty", "presence_penalty"];
 
 /** What every server has in its chat completions and completions. */
-const COMMON: readonly Field[] = ["completions", ...PENALTIES, "response_format", "seed", "stop"];
+const COMMON: readonly Field[] = ["completions", "response_format", "seed", "stop"];
 
 const VLLM_AND_SGLANG: readonly Field[] = [
   ...COMMON,
   ...OPENAI,
   "continue_final_message",
   "echo",
-  "min_p",
   "n",
   "prompt",
   "regex",
-  "repetition_penalty",
-  "top_k",
 ];
 
 /** svc's sampling fields, constraints and fingerprints, which all of its APIs have. */
 const OF_SVC: readonly Field[] = [
-  ...PENALTIES,
   "determinism",
   "dry_multiplier",
   "fingerprint",
   "grammar",
   "logit_bias",
-  "min_p",
   "regex",
-  "repetition_penalty",
   "response_format",
   "seed",
   "stop",
   "tool_choice",
-  "top_k",
   "truncate_sequence",
 ];
 
 /** llama-server's sampling fields, in its chat completions and its Responses API, which copies what it does not convert. */
 const OF_LLAMA_SERVER: readonly Field[] = [
-  ...PENALTIES,
   "dry_multiplier",
   "logit_bias",
-  "min_p",
-  "repetition_penalty",
   "response_format",
   "seed",
   "stop",
   "tool_choice",
-  "top_k",
 ];
 
 type Honoured = Readonly<Record<EngineName, ReadonlySet<Field>>>;
@@ -129,14 +119,14 @@ const CHAT: Honoured = {
   other: new Set([...COMMON, ...OPENAI, "echo", "n", "suffix"]),
 };
 
-const MESSAGES_API: readonly Field[] = ["continue_final_message", "stop", "tool_choice", "top_k"];
+const MESSAGES_API: readonly Field[] = ["continue_final_message", "stop", "tool_choice"];
 
 const MESSAGES: Honoured = {
   svc: new Set([...MESSAGES_API, ...OF_SVC]),
   vllm: new Set([...MESSAGES_API, "response_format"]),
   sglang: new Set(MESSAGES_API),
   "llama-server": new Set(MESSAGES_API),
-  ollama: new Set(["stop", "top_k"]),
+  ollama: new Set(["stop"]),
   other: new Set([...MESSAGES_API, "response_format"]),
 };
 
@@ -144,8 +134,8 @@ const RESPONSES_API: readonly Field[] = ["logprobs", "response_format", "tool_ch
 
 const RESPONSES: Honoured = {
   svc: new Set([...RESPONSES_API, ...OF_SVC]),
-  vllm: new Set([...RESPONSES_API, "logit_bias", "regex", "repetition_penalty", "seed", "stop", "top_k"]),
-  sglang: new Set([...RESPONSES_API, ...PENALTIES, "min_p", "repetition_penalty", "stop", "top_k"]),
+  vllm: new Set([...RESPONSES_API, "logit_bias", "regex", "seed", "stop"]),
+  sglang: new Set([...RESPONSES_API, "stop"]),
   "llama-server": new Set(OF_LLAMA_SERVER),
   ollama: new Set(["response_format"]),
   other: new Set(RESPONSES_API),
@@ -175,14 +165,10 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   const { prompt, sampling, constraint } = request;
   need("adapter", request.adapter !== undefined);
   need("logit_bias", sampling.logitBias.length > 0);
-  need("frequency_penalty", sampling.frequencyPenalty !== 0);
-  need("presence_penalty", sampling.presencePenalty !== 0);
+  for (const name of usedOptions(sampling)) need(name, !isHonouredByAll(name));
   need("seed", sampling.seed !== undefined);
   need("stop", request.stop.length > 0);
-  need("repetition_penalty", sampling.repetitionPenalty !== 1);
   need("dry_multiplier", sampling.dry.multiplier > 0);
-  need("top_k", sampling.topK > 0);
-  need("min_p", sampling.minP > 0);
   need("n", request.choices > 1);
   need("logprobs", request.logprobs !== undefined);
   need("truncate_sequence", request.truncate);
@@ -208,12 +194,26 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   return fields;
 }
 
+/** Whether every API of every server has the option. */
+export function isHonouredByAll(name: SamplingName): boolean {
+  return samplingOption(name).servers === "all";
+}
+
 /** The first of the fields that a server does not honour in its API. */
 export function unsupportedBy(
   engine: EngineName,
   dialect: UpstreamDialect,
   fields: ReadonlyMap<Field, string>,
 ): Field | undefined {
-  const honoured = HONOURED[dialect][engine];
-  return fields.keys().find((field) => !honoured.has(field));
+  return fields.keys().find((field) => !honours(engine, dialect, field));
+}
+
+function honours(engine: EngineName, dialect: UpstreamDialect, field: Field): boolean {
+  if (!isSamplingName(field)) return HONOURED[dialect][engine].has(field);
+  const { servers } = samplingOption(field);
+  return engine === "svc" || servers === "all" || servers[dialect].includes(engine);
+}
+
+function isSamplingName(field: Field): field is SamplingName {
+  return field in SAMPLING_OPTIONS;
 }

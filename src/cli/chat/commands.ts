@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import type { FileObject } from "../../core/agent.ts";
 import { reasonOf } from "../../core/reason.ts";
+import { DRAW_OPTIONS, paramOf } from "../../core/sampling.ts";
 import { type Attachment, readAttachment, typedPath } from "./attachments.ts";
 import { temperatureOf, THINK_LEVELS, thinkingOfLevel, topKOf, topPOf } from "./choices.ts";
 import { type ChatState, textOf } from "./conversation.ts";
@@ -241,10 +242,7 @@ function show(_: string, { state }: CommandContext): string {
   };
   return [
     `${card.id}${card.contextTokens === undefined ? "" : `, context ${card.contextTokens} tokens`}\n`,
-    row("temperature", sampling.temperature, chosen.temperature),
-    row("top_k", sampling.topK, chosen.topK),
-    row("top_p", sampling.topP, chosen.topP),
-    row("min_p", sampling.minP, chosen.minP),
+    ...DRAW_OPTIONS.map((name) => row(name, sampling[paramOf(name)], chosen[paramOf(name)])),
   ].join("");
 }
 

@@ -4,7 +4,7 @@ import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../
 import { defined } from "../../core/defined.ts";
 import type { Thinking } from "../../core/run.ts";
 import type { ChatModel } from "../../core/model-info.ts";
-import { DEFAULT_SAMPLING, presetSampling, type SamplingParams } from "../../core/sampling.ts";
+import { DEFAULT_SAMPLING, samplingNumbers, type SamplingParams } from "../../core/sampling.ts";
 import type { Attached } from "./attachments.ts";
 import type { ChatChoices } from "./choices.ts";
 
@@ -52,7 +52,7 @@ export class ChatState {
   }
 
   get sampling(): SamplingParams {
-    return { ...DEFAULT_SAMPLING, ...presetSampling(this.card.preset ?? {}), ...this.chosen };
+    return { ...DEFAULT_SAMPLING, ...samplingNumbers(this.card.preset ?? {}), ...this.chosen };
   }
 
   /** The next question, with the files that were attached since the last one. */

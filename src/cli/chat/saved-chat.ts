@@ -5,7 +5,7 @@ import type { FileSource, InputMessage, InputModality, InputPart } from "../../c
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { mediaFile } from "../../core/media-file.ts";
-import type { SamplingParams } from "../../core/sampling.ts";
+import { bySamplingName, paramOf, type SamplingParams } from "../../core/sampling.ts";
 import type { ChatState } from "./conversation.ts";
 
 /** Writes a new file with mode 0600. Throws an error with a message for the user. */
@@ -49,8 +49,8 @@ export function loadChat(file: string): LoadedChat {
 }
 
 /** What the person has set for the draws, as chat completions have it; the rest is as the model's defaults say. */
-export function samplingToWire({ temperature, topK, topP }: Partial<SamplingParams>): object {
-  return defined({ temperature, top_k: topK, top_p: topP });
+export function samplingToWire(sampling: Partial<SamplingParams>): object {
+  return defined(bySamplingName((name) => sampling[paramOf(name)]));
 }
 
 /** The content of a message as chat completions have it. */

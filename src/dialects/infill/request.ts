@@ -2,7 +2,9 @@
 
 import { defined } from "../../core/defined.ts";
 import { INFILL_ANSWER_TOKENS } from "../shared/limits.ts";
+import { SVC_PRESET } from "../../core/preset.ts";
 import type { RunRequest } from "../../core/run.ts";
+import { bySamplingName, llamaNameOf } from "../../core/sampling.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { InfillRequest } from "./schema.ts";
@@ -20,9 +22,6 @@ export interface InfillCall {
   readonly layout: InfillLayout;
   readonly stream: boolean;
 }
-
-/** Default sampling: that of llama.cpp's server, for which the plugins are tuned. */
-const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05 } as const;
 
 const checkBody = checker(InfillRequest);
 
@@ -43,12 +42,9 @@ export function parseInfillRequest(json: Readonly<Record<string, unknown>>): Inf
       },
       sampling: samplingOf({
         ...body,
-        temperature: body.temperature ?? SAMPLING.temperature,
-        top_k: body.top_k ?? SAMPLING.top_k,
-        top_p: body.top_p ?? SAMPLING.top_p,
-        min_p: body.min_p ?? SAMPLING.min_p,
+        // The defaults of llama.cpp's server, for which the plugins are tuned, are svc's.
+        ...bySamplingName((name) => body[name] ?? body[llamaNameOf(name)] ?? SVC_PRESET[name] ?? null),
         seed: isPresent(body.seed) && body.seed >= 0 ? body.seed : null, // -1: random
-        repetition_penalty: body.repetition_penalty ?? body.repeat_penalty ?? null,
       }),
       stop: stopOf(body.stop),
       ...defined({ maxTokens: cap }),

@@ -4,7 +4,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { INFILL_FILES_MAX } from "../shared/limits.ts";
 import { orNull } from "../shared/check.ts";
-import { samplingProperties, stopProperties, streamProperties } from "../shared/sampling.ts";
+import {
+  llamaSamplingProperties,
+  samplingProperties,
+  stopProperties,
+  streamProperties,
+} from "../shared/sampling.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -17,8 +22,6 @@ const InfillFile = Type.Object(
 );
 
 const unused = () => Type.Optional(Type.Unknown({ description: "Accepted without effect." }));
-
-const { temperature, top_p, top_k, min_p, ...otherSampling } = samplingProperties;
 
 export const InfillRequest = Type.Object(
   {
@@ -47,12 +50,8 @@ export const InfillRequest = Type.Object(
         description: "After this time the answer ends with its current line; 0 means no limit.",
       }),
     ),
-    temperature,
-    top_p,
-    top_k,
-    min_p,
-    ...otherSampling,
-    repeat_penalty: samplingProperties.repetition_penalty,
+    ...samplingProperties,
+    ...llamaSamplingProperties,
     ...stopProperties,
     stream: streamProperties.stream,
     response_fields: orNull(

@@ -6,7 +6,9 @@ import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
+import type { Preset } from "../../core/preset.ts";
 import type { RunRequest } from "../../core/run.ts";
+import { bySamplingName, llamaNameOf } from "../../core/sampling.ts";
 import { checker, isPresent, describeValue } from "../shared/check.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { namedMedia } from "../shared/media.ts";
@@ -38,7 +40,7 @@ export interface OllamaCall {
 }
 
 /** Ollama's defaults. */
-const DEFAULTS = { temperature: 0.8, top_k: 40, top_p: 0.9 } as const;
+const DEFAULTS: Preset = { temperature: 0.8, top_k: 40, top_p: 0.9 };
 
 const checkChat = checker(OllamaChatRequest);
 const checkGenerate = checker(OllamaGenerateRequest);
@@ -123,13 +125,8 @@ function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
   return {
     model: body.model ?? "default",
     sampling: samplingOf({
-      temperature: options.temperature ?? DEFAULTS.temperature,
-      top_k: options.top_k ?? DEFAULTS.top_k,
-      top_p: options.top_p ?? DEFAULTS.top_p,
-      min_p: options.min_p ?? null,
-      repetition_penalty: options.repeat_penalty === 0 ? null : (options.repeat_penalty ?? null),
-      presence_penalty: options.presence_penalty ?? null,
-      frequency_penalty: options.frequency_penalty ?? null,
+      ...bySamplingName((name) => options[llamaNameOf(name)] ?? DEFAULTS[name] ?? null),
+      ...(options.repeat_penalty === 0 ? { repetition_penalty: null } : {}), // off, as 1
       seed: isPresent(options.seed) && options.seed >= 0 ? options.seed : null,
     }),
     stop: stopOf(options.stop),

@@ -6,7 +6,7 @@ import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limi
 import { TOOLS_MAX } from "../../core/limits.ts";
 import { orNull } from "../shared/check.ts";
 import { jsonObject } from "../shared/json-object.ts";
-import { samenessProperties, samplingProperties, StopTokens } from "../shared/sampling.ts";
+import { llamaSamplingProperties, samenessProperties, StopTokens } from "../shared/sampling.ts";
 import { reasoningFieldProperties, thinkingProperties } from "../shared/thinking-fields.ts";
 import { FUNCTION_TOOLS } from "../shared/tools.ts";
 
@@ -22,12 +22,10 @@ const model = orNull(
 const OllamaOptions = Type.Object(
   {
     num_predict: orNull(Type.Integer({ description: "Cap on generated tokens; below 1: no cap." })),
+    ...llamaSamplingProperties,
     temperature: orNull(
       Type.Number({ minimum: 0, description: "Randomness; 0 always takes the most likely token." }),
     ),
-    top_k: samplingProperties.top_k,
-    top_p: samplingProperties.top_p,
-    min_p: samplingProperties.min_p,
     seed: orNull(Type.Integer({ description: "Makes the answer reproducible; below 0: random." })),
     stop: orNull(StopTokens),
     repeat_penalty: orNull(
@@ -36,8 +34,6 @@ const OllamaOptions = Type.Object(
         description: "Divides the logits of tokens in the prompt or the answer; 0 and 1 are off.",
       }),
     ),
-    presence_penalty: samplingProperties.presence_penalty,
-    frequency_penalty: samplingProperties.frequency_penalty,
     num_ctx: Type.Optional(
       Type.Unknown({ description: "Accepted without effect; see the setting `max_seq_len`." }),
     ),

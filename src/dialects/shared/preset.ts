@@ -1,6 +1,7 @@
 // Fills fields that a body leaves out with the defaults of its model or alias. Each dialect has its own names for them.
 
 import type { Preset } from "../../core/preset.ts";
+import { llamaNameOf, SAMPLING_NAMES } from "../../core/sampling.ts";
 import { isPresent } from "./check.ts";
 import { saysThinking } from "./thinking-fields.ts";
 
@@ -13,14 +14,13 @@ interface PresetForm {
   /** Fields for the cap, of which the first is filled. */
   readonly maxTokens: readonly string[];
   readonly stop: string;
-  readonly repetitionPenalty?: string;
+  /** Sampling options have the names of llama.cpp's server. */
+  readonly isLlamaNamed?: true;
   /** Field for thinking, where nothing of the body says anything about it. */
   readonly thinking?: string;
   /** Adds instructions to a body; absent: the dialect has none. */
   readonly withSystem?: (body: Body, system: string) => Body;
 }
-
-const SAMPLING = ["temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty"] as const;
 
 /** The body with the preset's values in the fields that it leaves out. */
 function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
@@ -32,8 +32,8 @@ function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
     if (value !== undefined && first !== undefined && !fields.some((field) => isPresent(filled[field])))
       filled[first] = value;
   };
-  for (const field of SAMPLING) fill([field], preset[field]);
-  fill([form.repetitionPenalty ?? "repetition_penalty"], preset.repetition_penalty);
+  for (const name of SAMPLING_NAMES)
+    fill([form.isLlamaNamed === true ? llamaNameOf(name) : name], preset[name]);
   fill(form.maxTokens, preset.max_tokens);
   fill([form.stop], preset.stop);
   const sampled = form.table === undefined ? filled : { ...body, [form.table]: filled };
@@ -122,7 +122,7 @@ export function withOllamaPreset(body: Body, preset: Preset): Body {
     table: "options",
     maxTokens: ["num_predict"],
     stop: "stop",
-    repetitionPenalty: "repeat_penalty",
+    isLlamaNamed: true,
     thinking: "think",
     ...(isRaw ? {} : { withSystem: isGenerate ? systemField("system") : systemMessage }),
   });

@@ -13,18 +13,22 @@ import {
   TOKEN_ID_MAX,
 } from "./limits.ts";
 import {
+  bySamplingName,
   DEFAULT_DRY,
   DEFAULT_SAMPLING,
   type DryParams,
+  type LlamaName,
+  llamaNameOf,
   type LogitBias,
+  SAMPLING_NAMES,
+  samplingNumbers,
+  type SamplingOption,
   type SamplingParams,
 } from "../../core/sampling.ts";
 import { isPresent, orNull } from "./check.ts";
 
 /** Largest token cap of the engine's 32-bit counters; larger caps are clamped to it. */
 const MAX_TOKENS_MAX = 2 ** 31 - 1;
-/** No vocabulary has a most likely token below it: a smaller sum means the same. */
-const TOP_P_MIN = 1e-7;
 /** Seeds are folded into the range of exact JavaScript integers. */
 const SEED_RANGE = 2 ** 53;
 
@@ -49,50 +53,28 @@ export const StopTokens = Type.Union([StopString, Type.Array(StopString, { maxIt
 /** Decimal without leading zeros, so that keys are unique per token; ten digits cover all 32-bit ids. */
 const TOKEN_ID_PATTERN = "^(0|[1-9][0-9]{0,9})$";
 
-const penalty = (description: string) => orNull(Type.Number({ minimum: -2, maximum: 2, description }));
+/** Field of a sampling option. */
+function optionField(option: SamplingOption) {
+  const { text, requestText = text, range, below, isWhole, neutral, svcDefault } = option;
+  const off = `Default ${neutral}${neutral === 0 ? "" : " (off)"}.`;
+  const ending = svcDefault === undefined ? off : "Default: see `defaults` of the model.";
+  const description = `${requestText} ${ending}`;
+  const { exclusiveMinimum: _exclusive, ...inclusive } = range;
+  const bounds = below === undefined ? range : { ...inclusive, minimum: below.minimum };
+  const number =
+    isWhole === true ? orUnlimited(range.minimum ?? 0, description) : Type.Number({ ...bounds, description });
+  return orNull(Type.Unsafe<number>(number));
+}
 
 /** Properties to spread into a dialect's request schema. */
 export const samplingProperties = {
-  temperature: orNull(
-    Type.Number({
-      minimum: 0,
-      maximum: 2,
-      description: "Randomness; 0 always takes the most likely token. Default: see `defaults` of the model.",
-    }),
-  ),
-  top_p: orNull(
-    Type.Number({
-      minimum: 0,
-      maximum: 1,
-      description:
-        "Samples from the smallest set of tokens whose probabilities sum to this; 0 takes the most likely token, 1 means all. Default: see `defaults` of the model.",
-    }),
-  ),
-  top_k: orNull(
-    orUnlimited(0, "Cap on candidate tokens; 0 and -1 mean no cap. Default: see `defaults` of the model."),
-  ),
-  min_p: orNull(
-    Type.Number({
-      minimum: 0,
-      maximum: 1,
-      description:
-        "Drops tokens less likely than this fraction of the most likely token; 0 means none. Default: see `defaults` of the model.",
-    }),
-  ),
+  ...bySamplingName((_, option) => optionField(option)),
   logit_bias: orNull(
     Type.Record(Type.String({ pattern: TOKEN_ID_PATTERN }), Type.Number({ minimum: -100, maximum: 100 }), {
       additionalProperties: false,
       maxProperties: BIASED_TOKENS_MAX,
       propertyNames: { description: "token ids" },
       description: "Value added to a token's logit, by token id; -100 bans the token, 100 forces it.",
-    }),
-  ),
-  presence_penalty: penalty("Penalizes tokens that already occur in the answer. Default 0."),
-  frequency_penalty: penalty("Penalizes tokens for each occurrence in the answer. Default 0."),
-  repetition_penalty: orNull(
-    Type.Number({
-      exclusiveMinimum: 0,
-      description: "Divides the logits of tokens in the prompt or the answer. Default 1 (off).",
     }),
   ),
   dry_multiplier: orNull(
@@ -118,6 +100,11 @@ export const samplingProperties = {
   ),
   seed: orNull(Type.Integer({ description: "Makes the answer to the same request reproducible." })),
 };
+
+/** The numeric options under the names that llama.cpp's server and Ollama have for them. */
+export const llamaSamplingProperties = Object.fromEntries(
+  SAMPLING_NAMES.map((name) => [llamaNameOf(name), samplingProperties[name]]),
+) as Record<LlamaName, ReturnType<typeof optionField>>; // one for each name
 
 /** Stop strings under the field name `stop`. */
 export const stopProperties = { stop: orNull(StopTokens) };
@@ -217,17 +204,17 @@ const MaxTokensFields = Type.Object(maxTokensProperties);
 export function samplingOf(body: Static<typeof SamplingFields>): SamplingParams {
   const seed = body.seed ?? undefined;
   return {
+    ...DEFAULT_SAMPLING,
+    ...samplingNumbers(bySamplingName((name, option) => countingValue(body[name], option))),
     logitBias: Object.entries(body.logit_bias ?? {}).map(logitBiasOf),
-    repetitionPenalty: body.repetition_penalty ?? DEFAULT_SAMPLING.repetitionPenalty,
-    frequencyPenalty: body.frequency_penalty ?? DEFAULT_SAMPLING.frequencyPenalty,
-    presencePenalty: body.presence_penalty ?? DEFAULT_SAMPLING.presencePenalty,
     dry: dryOf(body),
-    temperature: body.temperature ?? DEFAULT_SAMPLING.temperature,
-    topP: Math.max(TOP_P_MIN, body.top_p ?? DEFAULT_SAMPLING.topP),
-    topK: Math.max(0, body.top_k ?? DEFAULT_SAMPLING.topK),
-    minP: body.min_p ?? DEFAULT_SAMPLING.minP,
     ...(seed === undefined ? {} : { seed: foldSeed(seed) }),
   };
+}
+
+/** The value of an option that counts. */
+function countingValue(sent: number | null | undefined, { neutral, below }: SamplingOption): number {
+  return Math.max(below?.countsAs ?? -Infinity, sent ?? neutral);
 }
 
 function logitBiasOf([key, bias]: readonly [string, number]): LogitBias {
