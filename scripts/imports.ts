@@ -169,7 +169,13 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   { from: "src/build.ts", may: ["src/backends/", "src/http/ui-bundle.ts", "prebuilt/inputs.ts"] },
   {
     from: "ui/",
-    may: ["src/reader/html-text.ts", "src/reader/ranking.ts", "src/core/visible-text.ts"],
+    may: [
+      "src/reader/html-text.ts",
+      "src/reader/ranking.ts",
+      "src/core/defined.ts",
+      "src/core/sampling.ts",
+      "src/core/visible-text.ts",
+    ],
     types: [CORE, "src/dialects/"],
     why: "runs in browsers, speaks the public API",
   },

@@ -1,5 +1,6 @@
 // What requests to a model get where they do not say: its presets.
 
+import { SAMPLING_NAMES } from "../../src/core/sampling.ts";
 import { formatNumber } from "../format.ts";
 import type { ModelCard } from "../state/model-card.ts";
 import { t } from "../texts/texts.ts";
@@ -12,15 +13,9 @@ export function ModelDefaults({ card: { defaults } }: { readonly card: ModelCard
 function defaultsOf(defaults: NonNullable<ModelCard["defaults"]>): readonly string[] {
   const { stop = [], system = false, thinking } = defaults;
   const numbers = [
-    ["temperature", t.settings.temperature],
-    ["top_p", t.settings.topP],
-    ["top_k", t.settings.topK],
-    ["min_p", t.settings.minP],
-    ["presence_penalty", t.settings.presence],
-    ["frequency_penalty", t.settings.frequency],
-    ["repetition_penalty", t.settings.repetition],
-    ["max_tokens", t.settings.maxTokens],
-  ] as const;
+    ...SAMPLING_NAMES.map((name) => [name, t.settings.options[name]] as const),
+    ["max_tokens", t.settings.maxTokens] as const,
+  ];
   return [
     ...(system ? [t.settings.system] : []),
     ...numbers.flatMap(([name, label]) => {

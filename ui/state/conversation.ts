@@ -2,6 +2,7 @@
 // first. Pure; knows neither network nor storage. The schemas also validate imported files.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { bySamplingName } from "../../src/core/sampling.ts";
 import { t } from "../texts/texts.ts";
 
 const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
@@ -195,15 +196,9 @@ const number = Type.Union([Type.Number(), Type.Null()]);
 /** Settings of a conversation. Null uses the server's default. */
 export const Settings = Type.Object({
   system: Type.String(),
-  temperature: number,
-  top_p: number,
-  top_k: number,
-  min_p: number,
+  ...bySamplingName(() => number),
   max_tokens: number,
   seed: number,
-  presence_penalty: number,
-  frequency_penalty: number,
-  repetition_penalty: number,
   /** One stop string per line. */
   stop: Type.String(),
   /** "": the model's default. */
@@ -220,15 +215,9 @@ export type Settings = Static<typeof Settings>;
 
 export const DEFAULT_SETTINGS: Settings = {
   system: "",
-  temperature: null,
-  top_p: null,
-  top_k: null,
-  min_p: null,
+  ...bySamplingName(() => null),
   max_tokens: null,
   seed: null,
-  presence_penalty: null,
-  frequency_penalty: null,
-  repetition_penalty: null,
   stop: "",
   reasoning: "",
   python: false,

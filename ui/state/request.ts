@@ -1,5 +1,6 @@
 // Converts a conversation to the body of a chat completion request. Pure.
 
+import { bySamplingName } from "../../src/core/sampling.ts";
 import {
   type Attachment,
   type Conversation,
@@ -17,17 +18,14 @@ type Body = Readonly<Record<string, unknown>>;
 /** Body of the request for an answer to the last message of the thread; `card`: that of the requested model. */
 export function chatRequest(conversation: Conversation, card?: ModelCard): Body {
   const { model, session, settings } = conversation;
-  const { temperature, top_p, top_k, min_p, max_tokens, seed } = settings;
-  const { presence_penalty, frequency_penalty, repetition_penalty } = settings;
-  const sampling = { temperature, top_p, top_k, min_p, max_tokens, seed };
-  const penalties = { presence_penalty, frequency_penalty, repetition_penalty };
+  const { max_tokens, seed } = settings;
   const stop = settings.stop.split("\n").filter((line) => line !== "");
   return {
     ...(model === "" ? {} : { model }),
     messages: chatMessages(conversation, card),
     stream: true,
     return_progress: true,
-    ...present({ ...sampling, ...penalties }),
+    ...present({ ...bySamplingName((name) => settings[name]), max_tokens, seed }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(settings.reasoning === "" ? {} : { reasoning_effort: settings.reasoning }),
     ...(settings.python ? { tools: [{ type: "code_interpreter" }] } : {}),

@@ -1,6 +1,8 @@
 // The texts of the page in English: the catalogue by which all others are typed. Texts for models are not among them.
 // Rejected: i18next or FormatJS (10 to 40 KB); English sentences as keys, whose correction loses translations.
 
+import type { SamplingName } from "../../src/core/sampling.ts";
+
 /** Figures of a machine, formatted. */
 export interface MachineTexts {
   readonly memory: string;
@@ -378,17 +380,19 @@ export const en = {
     ownSystem: "Empty: the model's own instructions",
     sampling: "Sampling",
     emptyFields: "Empty fields use the server's defaults.",
-    temperature: "Temperature",
-    topP: "Top p",
-    topK: "Top k",
-    minP: "Min p",
+    options: {
+      temperature: "Temperature",
+      top_p: "Top p",
+      top_k: "Top k",
+      min_p: "Min p",
+      presence_penalty: "Presence",
+      frequency_penalty: "Frequency",
+      repetition_penalty: "Repetition",
+    } satisfies Record<SamplingName, string>,
     maxTokens: "Max tokens",
     noCap: "no cap",
     seed: "Seed",
     random: "random",
-    presence: "Presence",
-    frequency: "Frequency",
-    repetition: "Repetition",
     stop: "Stop strings, one per line",
     tools: "Server tools",
     python: "Run Python",

@@ -1,6 +1,8 @@
 // Settings of the current conversation, which are also the initial settings of new ones.
 
 import { X } from "lucide";
+import { defined } from "../../src/core/defined.ts";
+import { DRAW_OPTIONS, PENALTY_OPTIONS, type SamplingName, samplingOption } from "../../src/core/sampling.ts";
 import type { Conversation, Settings } from "../state/conversation.ts";
 import { DEFAULT_SETTINGS } from "../state/conversation.ts";
 import { cardOf } from "../state/model-card.ts";
@@ -96,19 +98,31 @@ const permissions = () =>
     ["deny", t.settings.never],
   ] as const;
 
+type NumberRow = readonly [name: keyof Settings, label: string, hint: string, range: FieldRange];
+
+interface FieldRange {
+  readonly min?: number;
+  readonly max?: number;
+  readonly step: number;
+}
+
 /** Number fields of sampling: what is sent where they are empty and the model has no default, and their range. */
-const numbers = () =>
-  [
-    ["temperature", t.settings.temperature, "1", { min: 0, max: 2, step: 0.1 }],
-    ["top_p", t.settings.topP, "1", { min: 0.01, max: 1, step: 0.01 }],
-    ["top_k", t.settings.topK, "0", { min: 0, step: 1 }],
-    ["min_p", t.settings.minP, "0", { min: 0, max: 1, step: 0.01 }],
-    ["max_tokens", t.settings.maxTokens, t.settings.noCap, { min: 1, step: 1 }],
-    ["seed", t.settings.seed, t.settings.random, { step: 1 }],
-    ["presence_penalty", t.settings.presence, "0", { min: -2, max: 2, step: 0.1 }],
-    ["frequency_penalty", t.settings.frequency, "0", { min: -2, max: 2, step: 0.1 }],
-    ["repetition_penalty", t.settings.repetition, "1", { min: 0.01, step: 0.05 }],
-  ] as const;
+const numbers = (): readonly NumberRow[] => [
+  ...DRAW_OPTIONS.map(optionRow),
+  ["max_tokens", t.settings.maxTokens, t.settings.noCap, { min: 1, step: 1 }],
+  ["seed", t.settings.seed, t.settings.random, { step: 1 }],
+  ...PENALTY_OPTIONS.map(optionRow),
+];
+
+function optionRow(name: SamplingName): NumberRow {
+  const { range, neutral, step } = samplingOption(name);
+  const { minimum, exclusiveMinimum, maximum: max } = range;
+  const min = minimum ?? (exclusiveMinimum === undefined ? undefined : exclusiveMinimum + LEAST_STEP);
+  return [name, t.settings.options[name], String(neutral), { ...defined({ min, max }), step }];
+}
+
+/** From a bound that is no value itself to the next one. */
+const LEAST_STEP = 0.01;
 
 function Fields({ conversation: { id, settings, model } }: { readonly conversation: Conversation }) {
   const { system = false, ...defaults } = cardOf(models.value ?? [], model)?.defaults ?? {};
