@@ -1,6 +1,12 @@
 // Creates native samplers from sampling settings.
 
-import { paramOf, SAMPLING_NAMES, samplingOption, type SamplingParams } from "../src/core/sampling.ts";
+import {
+  paramOf,
+  SAMPLING_NAMES,
+  samplingOption,
+  type SamplingParams,
+  usedOptions,
+} from "../src/core/sampling.ts";
 import type { SamplerHandle } from "../src/worker/text/backend.ts";
 import type { Native } from "./library.ts";
 import { type Handle, nativeText } from "./text.ts";
@@ -40,7 +46,7 @@ export function newSampler(
     const breakers = Buffer.from(`${dry.sequenceBreakers.filter((text) => text !== "").join("\0")}\0\0`);
     native.svc_sampler_dry(sampler, model, dry.multiplier, dry.base, dry.allowedLength, breakers);
   }
-  if (dry.multiplier > 0 || params.repetitionPenalty !== 1)
-    native.svc_sampler_accept(sampler, prompt.length, prompt, 0);
+  const countsPrompt = usedOptions(params).some((name) => samplingOption(name).countsPrompt === true);
+  if (dry.multiplier > 0 || countsPrompt) native.svc_sampler_accept(sampler, prompt.length, prompt, 0);
   return BigInt(sampler) as SamplerHandle;
 }

@@ -28,6 +28,8 @@ export interface SamplingOption {
   readonly requestText?: string;
   /** Column of `svc_sampler_new`. */
   readonly column: number;
+  /** Its penalty counts tokens of the prompt. */
+  readonly countsPrompt?: true;
   /** Name in llama.cpp's server and Ollama, where it is another. */
   readonly llamaName?: string;
   /** Its field below `general.sampling.` of a GGUF file, where makers recommend it (llama.cpp: gguf-py/gguf/constants.py). */
@@ -128,6 +130,7 @@ export const SAMPLING_OPTIONS = {
     text: "Divides the logits of tokens in the prompt or the answer; 1: off.",
     requestText: "Divides the logits of tokens in the prompt or the answer.",
     column: 4,
+    countsPrompt: true,
     llamaName: "repeat_penalty",
     fileKey: "penalty_repeat",
     servers: {

@@ -118,7 +118,7 @@ const RULES: readonly Rule[] = [
 
 describe.each(DIALECTS)("%s", (_, { parse, run, smallest }) => {
   test("converts every field", () => {
-    expect(run(smallest(FIELDS))?.sampling).toEqual(MEANING);
+    expect(run(smallest(FIELDS))?.sampling).toEqual({ ...DEFAULT_SAMPLING, ...MEANING });
     expect(run(smallest({ stop: ["a", "b", "a"], model: "m", truncate_sequence: true, n: 2 }))).toMatchObject(
       {
         stop: ["a", "b"],
