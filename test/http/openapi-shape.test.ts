@@ -10,9 +10,13 @@ const read = (path: string): string => readFileSync(new URL(path, ROOT), "utf8")
 
 const reference = JSON.parse(read("test/fixtures/reference-shapes.json")) as ApiShape;
 const document = read("docs/openapi-differences.md");
-/** `operation | what | difference` of each row. */
-const rows = [...document.matchAll(/^\| `([^`]+)` \| (\S.*?) \| (.*?) \| \S.* \|$/gm)].map(
-  ([, operation, what, difference]) => `${operation} | ${what} | ${difference}`,
+/** `operation | what | difference` of each row and field that it names. */
+const rows = [...document.matchAll(/^\| `([^`]+)` \| (\S.*?) \| (.*?) \| \S.* \|$/gm)].flatMap(
+  ([, operation, what = "", difference]) => {
+    const kind = what.split(" ", 1);
+    const whats = what.includes("`") ? what.match(/`[^`]+`/g)?.map((field) => `${kind} ${field}`) : [what];
+    return (whats ?? []).map((one) => `${operation} | ${one} | ${difference}`);
+  },
 );
 const notYet = [...document.matchAll(/^- `([^`]+)`$/gm)].map(([, operation = ""]) => operation);
 
