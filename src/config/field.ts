@@ -36,6 +36,8 @@ export interface Facts {
   readonly form?: { readonly pattern: string; readonly words: string };
   /** What follows this word in the value is a secret and never printed; after "", all of it. */
   readonly secretAfter?: string;
+  /** Changes while the server runs, on SIGHUP. */
+  readonly isLive?: true;
   /** Value of the example file if there is no default. */
   readonly example?: string | number | boolean | readonly string[] | readonly number[];
   /** A list of tables is a section with rows of its own, not one value. */

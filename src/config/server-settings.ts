@@ -103,9 +103,9 @@ export const Server = section("Where the server listens and how it handles reque
     minimum: 1,
     maximum: 86_400,
   }),
-  disable_access_log: toggle("Write no access log."),
-  access_log_format: choice(["text", "json"], "Format of the access log.", { default: "text" }),
-  access_log_health: toggle("Log requests for health, metrics and documentation too."),
+  disable_access_log: toggle("Write no access log.", { isLive: true }),
+  access_log_format: choice(["text", "json"], "Format of the access log.", { isLive: true, default: "text" }),
+  access_log_health: toggle("Log requests for health, metrics and documentation too.", { isLive: true }),
   disable_request_id_header: toggle("Do not send x-request-id back."),
   disable_metrics: toggle("Serve no metrics."),
   idle_timeout: optional(
@@ -177,6 +177,7 @@ export const Server = section("Where the server listens and how it handles reque
       Type.String({ minLength: 1 }),
       "API keys, one of which clients must send: each as it is, env:NAME, or path:FILE with one a line; unset: no key is required.",
       {
+        isLive: true,
         secretAfter: "",
         minItems: 1,
         example: ["a-long-random-word"],

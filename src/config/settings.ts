@@ -323,7 +323,7 @@ export const Settings = Type.Object({
     list(
       AliasEntry,
       "Other names for models, as [[aliases]] with name and model, adapter and defaults (as in [models.defaults]) if wanted, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which applies to text models only.",
-      { example: ["claude-*=default"] },
+      { isLive: true, example: ["claude-*=default"] },
     ),
   ),
   thinking: optional(

@@ -43,6 +43,7 @@ export interface Row {
   readonly pathAfter: string | undefined;
   /** Required form of a text, in words. */
   readonly form: string | undefined;
+  readonly isLive: boolean;
   readonly secretAfter: string | undefined;
   /** `--max-seqs`; absent where the setting lives in the file alone. */
   readonly flag: string | undefined;
@@ -159,6 +160,7 @@ function readRow(schema: TSchema, section: string, key: string): Row {
     isFolder: facts.isFolder ?? false,
     pathAfter: facts.pathAfter,
     form: facts.form?.words,
+    isLive: facts.isLive ?? false,
     secretAfter: facts.secretAfter,
     flag,
     short: facts.short,
