@@ -198,7 +198,8 @@ class Builder implements ArgumentWriter {
   /** Text and its end tag are one terminal: a lexer within a text does not recognize a separate tag. */
   sequence(items: readonly Piece[]): string {
     const bodies: string[] = [];
-    let rest: readonly Piece[] = items.flatMap(flat);
+    const kept = this.content === undefined ? CALL_TAGS : [...CALL_TAGS, "content"];
+    let rest: readonly Piece[] = items.flatMap((item) => flat(item, kept));
     while (rest.length > 0) {
       const [piece = EMPTY, ...after] = rest;
       const more = endsTight(piece) ? afterSpace(after) : after;
@@ -237,14 +238,14 @@ class Builder implements ArgumentWriter {
   }
 }
 
-/** Flattens sequences, rules and semantic tags. */
-function flat(piece: Piece): readonly Piece[] {
-  if (piece.kind === "sequence") return piece.items.flatMap(flat);
-  if (piece.kind === "rule" && !has(piece, "tool-name")) return flat(piece.item);
-  const wraps = piece.kind === "tag" && !["content", "tool", "tool-args", "tool-arg"].includes(piece.tag);
-  return wraps && piece.tag !== "tool-arg-value" && piece.tag !== "tool-arg-string-value"
-    ? flat(piece.item)
-    : [piece];
+/** Tags of pieces of calls that are written otherwise than the pieces within. */
+const CALL_TAGS = ["tool", "tool-args", "tool-arg", "tool-arg-value", "tool-arg-string-value"];
+
+/** Flattens sequences, rules and semantic tags but those that are kept. */
+function flat(piece: Piece, kept: readonly string[]): readonly Piece[] {
+  if (piece.kind === "sequence") return piece.items.flatMap((item) => flat(item, kept));
+  if (piece.kind === "rule" && !has(piece, "tool-name")) return flat(piece.item, kept);
+  return piece.kind === "tag" && !kept.includes(piece.tag) ? flat(piece.item, kept) : [piece];
 }
 
 function afterSpace(pieces: readonly Piece[]): readonly Piece[] {

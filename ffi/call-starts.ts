@@ -37,7 +37,7 @@ export function callStarts(
   { required, end }: { readonly required: boolean; readonly end: string },
 ): CallStarts {
   const pieces = callPieces(root);
-  let openers: readonly string[] = markers.map((text) => text.trimEnd());
+  let openers: readonly string[] = markers.map(opening);
   const judge = (text: string): CallStart => {
     const isBegun = openers.some((one) => text.startsWith(one));
     const head = new Head(text, isBegun ? (MARKUP.exec(text)?.[0].length ?? 0) : text.length);
@@ -50,6 +50,12 @@ export function callStarts(
   openers = [...new Set([...openers, ...begins.map((text) => text.trimEnd())])];
   const fenced = pieces.some((piece) => literalText(piece).includes(FENCE));
   return { openers, judge, fenced, required, framed: closesContent(root, end.trim()) };
+}
+
+/** What a marker begins with up to white space, of which models write more or less. */
+function opening(marker: string): string {
+  const text = marker.trimEnd();
+  return /\s/.test(text) ? (MARKUP.exec(text)?.[0] ?? text) : text;
 }
 
 /** Whether text, too, ends with the tag that closes reasoning. */

@@ -282,6 +282,7 @@ function describeFamily(family: Family): void {
       const scripted = (raw: string, reason?: "length"): ScriptedAnswer =>
         scriptedAnswer(prompt, grammars, inPieces(raw, [mark, "example"], "words"), reason);
       const bare = (text: string): string => text.replaceAll(/\s+/g, "");
+      const calls = [{ name: "get_weather" }];
       const fence = made.includes("```") ? "" : `or\n\`\`\`\n${made}\n\`\`\`\n`;
       const about = `The ${mark} tag: words, ${fence}so ${mark}`;
       const said = scripted(written(prompt, { text: about }));
@@ -291,12 +292,10 @@ function describeFamily(family: Family): void {
         expect([thought.calls, thought.forced, thought.text.trim()]).toEqual([[], undefined, "No."]);
         expect(bare(thought.reasoning)).toBe(bare(`${about}, ${made} or not.`));
         const [open = ""] = written(prompt, { reasoning: `I look. ${made}\u0001` }).split("\u0001");
-        expect(scripted(open)).toMatchObject({
-          text: "",
-          reason: "tool_calls",
-          calls: [{ name: "get_weather" }],
-        });
+        for (const raw of [open, written(prompt, { reasoning: `I look. ${made}`, text: "" })])
+          expect(scripted(raw)).toMatchObject({ text: "", reason: "tool_calls", calls });
       }
+      expect(scripted(made.replace(mark, mark.replaceAll(/\s+/g, " ")))).toMatchObject({ text: "", calls });
       const pieces = inPieces(written(prompt, { calls: [PARIS] }), [mark], "words");
       for (let n = 1; n < pieces.length; n += 3) {
         const { text, reasoning } = scripted(pieces.slice(0, n).join(""), "length");
@@ -380,10 +379,12 @@ if (templates.type === "missing") {
   });
 
   test("gpt-oss: headers of messages are held to their form without tools, too", () => {
-    const prompt = render("openai-gpt-oss-120b");
     const marks = ["<|channel|>", "<|message|>", "<|end|>", "<|start|>"];
-    const scripted = (raw: string): ScriptedAnswer =>
+    const scripted = (raw: string, prompt = render("openai-gpt-oss-120b")): ScriptedAnswer =>
       scriptedAnswer(prompt, grammars, inPieces(raw, marks, "words"));
+    const announced = gptOss({ text: "I look.", calls: [PARIS] }, false);
+    const called = scripted(announced, render("openai-gpt-oss-120b", { tools: TOOLS }));
+    expect(called).toMatchObject({ text: "I look.", calls: [{ name: "get_weather" }], forced: undefined });
     const raw = gptOss({ reasoning: "Hm.", text: "Hello." }, false);
     expect(scripted(raw)).toMatchObject({ reasoning: "Hm.", text: "Hello.", forced: undefined });
     expect(scripted("<|channel|>?? commentary 2?<|message|>Hello.").forced).toBe("??");

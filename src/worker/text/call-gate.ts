@@ -210,10 +210,10 @@ export class CallGate {
     return true;
   }
 
-  /** Whether a quoted call is one, as far as that is known: nothing may follow it but the end of what it stands in. */
+  /** Whether a quoted call is one, as far as that is known: nothing may follow it but the end of what it stands in, and no text. */
   private settle(isLast: boolean): boolean {
     const { call, after } = this.parted();
-    if (after.trim() !== "") return this.asText();
+    if (!this.saysNothing(after)) return this.asText();
     if (!isLast && call.length - this.probedTo <= call.length >> REPARSE_SHIFT) return false;
     this.probedTo = call.length;
     const text = this.closed(call);
@@ -226,6 +226,14 @@ export class CallGate {
     if (!this.cut) return this.asText();
     this.held = "";
     return false;
+  }
+
+  /** Whether what follows is blank, or the markup of an answer without text. */
+  private saysNothing(after: string): boolean {
+    if (after.trim() === "") return true;
+    const [end = ""] = this.ends;
+    const message = this.reasoning && !this.apart ? this.parsed(end + after) : undefined;
+    return message?.toolCalls.length === 0 && message.content.trim() === this.parsed("")?.content.trim();
   }
 
   /** The held text up to the end of the reasoning or of the code fence, and what follows that. */
