@@ -48,7 +48,11 @@ export function newSystem(options: ModelOptions, models: Models, port: () => num
       port: port(),
       isListening: true,
     });
-  return { info: shared(() => describeSystem(models.host(), models.describe())), doctor: shared(doctor) };
+  const { compat } = options.settings.server;
+  return {
+    info: shared(() => describeSystem(compat, models.host(), models.describe())),
+    doctor: shared(doctor),
+  };
 }
 
 /** Looks for trouble without a server. */

@@ -3,6 +3,7 @@
 import { networkInterfaces } from "node:os";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
+import type { CompatMode } from "../core/compat.ts";
 import type { Settings } from "../config/settings.ts";
 import { inUrl, socketPathOf } from "../core/listen-addresses.ts";
 import type { LoadFailure } from "../core/model-info.ts";
@@ -10,6 +11,12 @@ import { MCP_VERSION, VERSION } from "../core/version.ts";
 
 /** Models that the start names; more are counted. */
 const NAMES_MAX = 6;
+
+/** What the mode means for programs of other servers. */
+const COMPAT: Readonly<Record<CompatMode, string>> = {
+  strict: "strict: what the interface refuses is refused; coding agents need --compat clients",
+  clients: "clients: what coding agents and common clients send is served",
+};
 
 /** Ports and tools of a started server. */
 export interface Surroundings {
@@ -53,6 +60,7 @@ export function readyLines(
       : [`  MCP     ${address(server.host, mcpPort)}/mcp   protocol ${MCP_VERSION}`]),
     ...(ollamaPort === undefined ? [] : [`  Ollama  ${address(server.host, ollamaPort)}`]),
     `  model   ${names.slice(0, NAMES_MAX).join(", ")}${names.length > NAMES_MAX ? `, ${names.length - NAMES_MAX} more` : ""}`,
+    `  compat  ${COMPAT[server.compat]}`,
     ...failures.map(({ id, reason }) => `  failed  ${id}: ${reason}`),
     ...(toolLine === undefined ? [] : [`  tools   ${toolLine}`]),
   ];

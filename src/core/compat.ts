@@ -33,6 +33,7 @@ export const NOTED: ReadonlySet<CompatKind> = new Set([
   "template_value",
   "thinking_budget",
   "custom_format",
+  "speech_model",
 ]);
 
 /** Tools that a server can run for a request. */

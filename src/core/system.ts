@@ -2,6 +2,7 @@
 // Never contains a path, a host name or a user of the machine.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { COMPAT_MODES } from "./compat.ts";
 import { ModelPlacement } from "./placement.ts";
 
 const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
@@ -10,9 +11,11 @@ const orNull = <T extends TSchema>(schema: T, description: string) =>
 
 const Device = Type.Object(
   {
-    name: Type.String(),
-    description: Type.String(),
-    type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")]),
+    name: Type.String({ description: "Short name, as settings take it." }),
+    description: Type.String({ description: "Full name, as its driver reports it." }),
+    type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")], {
+      description: "Kind of the device.",
+    }),
     backend: Type.String({ description: "llama.cpp's back end for it." }),
     pci: Type.Optional(Type.String({ description: "Its PCI address, where known." })),
     memory_total: bytes("Total memory"),
@@ -66,8 +69,8 @@ export type SystemUpstream = Static<typeof SystemUpstream>;
 
 const SystemModel = Type.Object(
   {
-    id: Type.String(),
-    status: Type.String(),
+    id: Type.String({ description: "Model id." }),
+    status: Type.String({ description: "Status, as `GET /v1/models` names it." }),
     architecture: orNull(Type.String(), "Null until the model is loaded, like all fields below."),
     size_bytes: orNull(Type.Integer({ minimum: 0 }), "Size of the weights."),
     memory_bytes: orNull(
@@ -89,7 +92,7 @@ const SystemModel = Type.Object(
       }),
     ),
   },
-  { $id: "SystemModel" },
+  { $id: "SystemModel", description: "A model as its engine runs it." },
 );
 export type SystemModel = Static<typeof SystemModel>;
 
@@ -115,43 +118,67 @@ export type Sandbox = Static<typeof Sandbox>;
 
 export const SystemInfo = Type.Object(
   {
-    version: Type.String(),
-    build: Type.Object({
-      runtime: Type.String({ description: "Name and version of the JavaScript runtime." }),
-      llama: orNull(Type.String(), "Version of llama.cpp; null until an engine has started."),
-    }),
-    os: Type.Object({ platform: Type.String(), release: Type.String(), arch: Type.String() }),
-    cpu: Type.Object({
-      model: Type.String(),
-      logical_cores: Type.Integer({ minimum: 1 }),
-      variant: EngineHost.properties.cpu_variant,
-      features: EngineHost.properties.cpu_features,
-    }),
-    memory: Type.Object({
-      total_bytes: bytes("Total memory of the machine"),
-      available_bytes: bytes("Memory available to programs"),
-      limit_bytes: orNull(
-        Type.Integer({ minimum: 0 }),
-        "Memory limit of the container; null if it has none.",
-      ),
-      process_bytes: bytes("Resident memory of the serving process"),
-    }),
+    version: Type.String({ description: "Version of svc." }),
+    compat: Type.Union(
+      COMPAT_MODES.map((mode) => Type.Literal(mode)),
+      {
+        description: "Whether requests that the interface refuses and clients send are refused or served.",
+      },
+    ),
+    build: Type.Object(
+      {
+        runtime: Type.String({ description: "Name and version of the JavaScript runtime." }),
+        llama: orNull(Type.String(), "Version of llama.cpp; null until an engine has started."),
+      },
+      { description: "What svc was built with." },
+    ),
+    os: Type.Object(
+      {
+        platform: Type.String({ description: "Kind of system: `linux`." }),
+        release: Type.String({ description: "Release of its kernel." }),
+        arch: Type.String({ description: "Instruction set: `x64`, `arm64`." }),
+      },
+      { description: "The operating system." },
+    ),
+    cpu: Type.Object(
+      {
+        model: Type.String({ description: "Its name." }),
+        logical_cores: Type.Integer({ description: "Number of hardware threads.", minimum: 1 }),
+        variant: EngineHost.properties.cpu_variant,
+        features: EngineHost.properties.cpu_features,
+      },
+      { description: "The processor." },
+    ),
+    memory: Type.Object(
+      {
+        total_bytes: bytes("Total memory of the machine"),
+        available_bytes: bytes("Memory available to programs"),
+        limit_bytes: orNull(
+          Type.Integer({ minimum: 0 }),
+          "Memory limit of the container; null if it has none.",
+        ),
+        process_bytes: bytes("Resident memory of the serving process"),
+      },
+      { description: "Main memory." },
+    ),
     devices: Type.Array(Device),
     sandbox: Sandbox,
     models: Type.Array(SystemModel),
   },
-  { $id: "SystemInfo" },
+  { $id: "SystemInfo", description: "The machine, the server and its models." },
 );
 export type SystemInfo = Static<typeof SystemInfo>;
 
 export const DoctorCheck = Type.Object(
   {
-    name: Type.String(),
-    status: Type.Union([Type.Literal("pass"), Type.Literal("warn"), Type.Literal("fail")]),
+    name: Type.String({ description: "What was checked." }),
+    status: Type.Union([Type.Literal("pass"), Type.Literal("warn"), Type.Literal("fail")], {
+      description: "Whether it passed.",
+    }),
     detail: Type.String({ description: "Result of the check." }),
     fix: orNull(Type.String(), "How to fix it; null if there is nothing to fix."),
   },
-  { $id: "DoctorCheck" },
+  { $id: "DoctorCheck", description: "A check of the installation." },
 );
 export type DoctorCheck = Static<typeof DoctorCheck>;
 
@@ -160,6 +187,6 @@ export const DoctorReport = Type.Object(
     ok: Type.Boolean({ description: "True if no check failed." }),
     checks: Type.Array(DoctorCheck),
   },
-  { $id: "DoctorReport" },
+  { $id: "DoctorReport", description: "Result of all checks." },
 );
 export type DoctorReport = Static<typeof DoctorReport>;

@@ -1,6 +1,7 @@
 // Answer of GET /v1/system/info.
 
 import { arch, cpus, platform, release } from "node:os";
+import type { CompatMode } from "../core/compat.ts";
 import type { EngineHost, SystemInfo, SystemModel } from "../core/system.ts";
 import { VERSION } from "../core/version.ts";
 import { readMemory } from "./memory.ts";
@@ -8,6 +9,7 @@ import { probeSandbox } from "./sandbox.ts";
 
 /** `host` is undefined until an engine has started. */
 export async function describeSystem(
+  compat: CompatMode,
   host: EngineHost | undefined,
   models: readonly SystemModel[],
 ): Promise<SystemInfo> {
@@ -15,6 +17,7 @@ export async function describeSystem(
   const processors = cpus();
   return {
     version: VERSION,
+    compat,
     build: { runtime: `Bun ${Bun.version}`, llama: host?.llama_version ?? null },
     os: { platform: platform(), release: release(), arch: arch() },
     cpu: {

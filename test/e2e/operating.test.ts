@@ -93,6 +93,8 @@ test("the machine, the model and the doctor's view over HTTP", async () => {
   await completeText(server.url, ask(CAPITAL));
   const info = await (await fetch(`${server.url}/v1/system/info`)).json();
   expect([...Value.Errors(SystemInfo, info)]).toEqual([]);
+  expect(info.compat).toBe("strict");
+  await server.says("compat  strict");
   expect(info.models).toMatchObject([
     { id: "svc-tiny", status: "loaded", architecture: "llama" },
     { id: "svc-voice", status: "unloaded", architecture: null },

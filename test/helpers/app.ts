@@ -72,7 +72,7 @@ export function testStores(state: State = memoryState()) {
 
 /** A machine on which nothing is wrong. */
 const TEST_SYSTEM: System = {
-  info: () => describeSystem(undefined, []),
+  info: () => describeSystem("strict", undefined, []),
   doctor: async () => ({
     ok: true,
     checks: [{ name: "clock", status: "pass", detail: "it goes", fix: null }],

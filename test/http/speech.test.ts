@@ -227,7 +227,7 @@ describe("bodies", () => {
 describe("names of other servers' models", () => {
   const voice = { id: "flite:slt", kind: "speech", created: 0, ownedBy: "svc", status: "loaded" } as const;
 
-  test("mean the first voice with compat = clients, unless they are served", async () => {
+  test("mean the first voice, unless they are served", async () => {
     for (const [ids, expected] of [
       [["flite:slt"], "default"],
       [["flite:slt", "tts-1"], "tts-1"],
@@ -235,7 +235,6 @@ describe("names of other servers' models", () => {
       const requests: SpeakRequest[] = [];
       const app = testApp(undefined, {
         models: () => ids.map((id) => ({ ...voice, id })),
-        compat: { mode: "clients", hosted: new Set() },
         speak: async function* (request) {
           requests.push(request);
           yield part([1, 2], true);

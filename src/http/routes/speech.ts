@@ -18,6 +18,7 @@ export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "create_speech",
+        description: "Speech of a voice, as WAV or PCM, sent while it is synthesized.",
         tags: ["Generation"],
         summary: "Synthesize speech",
         requestBody: components.body(SpeechGenerationRequest),
@@ -27,6 +28,7 @@ export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/audio/voices", () => Response.json(voicesBody(speechModels(deps))), {
       detail: {
         operationId: "list_voices",
+        description: "Their ids are values of `model` in requests for speech.",
         tags: ["Generation"],
         summary: "List the voices: the models that speak",
         responses: components.answers("The voices.", VoiceList),
@@ -44,13 +46,12 @@ function speechModels(deps: HttpDeps): readonly string[] {
     .map(({ id }) => id);
 }
 
-/** With `compat = clients`, the first voice answers for OpenAI's models, unless one of that name is served. */
+/** The first voice answers for OpenAI's models, unless one of that name is served. */
 function withServedModel(deps: HttpDeps, body: Readonly<Record<string, unknown>>) {
   const { model } = body;
-  const compat = requestCompat(deps);
-  if (compat.mode === "strict" || !OPENAI_MODELS.has(model)) return body;
+  if (!OPENAI_MODELS.has(model)) return body;
   if (isServed(deps.models(), String(model))) return body;
-  compat.note("speech_model");
+  requestCompat(deps).note("speech_model");
   return { ...body, model: "default" };
 }
 
