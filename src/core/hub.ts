@@ -25,7 +25,7 @@ const repositoryProperties = {
     minimum: 0,
     description: "Downloads of the last month, as the hub counts them.",
   }),
-  likes: Type.Integer({ minimum: 0 }),
+  likes: Type.Integer({ description: "Likes at the hub.", minimum: 0 }),
   updated_at: seconds("Last change"),
   license: orNull(Type.String(), "As the repository states it."),
   task: orNull(Type.String(), "The hub's word for what the model is for: `text-generation`."),
@@ -35,7 +35,7 @@ const repositoryProperties = {
     Type.Integer({ minimum: 0 }),
     "Longest context that the model was trained for, tokens.",
   ),
-  tags: Type.Array(Type.String()),
+  tags: Type.Array(Type.String(), { description: "Labels at the hub." }),
   downloaded: Type.Boolean({ description: "Some model of it is on this machine." }),
 };
 
@@ -48,7 +48,7 @@ export type HubRepository = Static<typeof HubRepository>;
 
 export const HubSearchResponse = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(HubRepository) },
-  { $id: "HubSearchResponse" },
+  { $id: "HubSearchResponse", description: "Models found at the hub." },
 );
 export type HubSearchResponse = Static<typeof HubSearchResponse>;
 
@@ -63,7 +63,7 @@ const HubFile = Type.Object(
       description: "What it is for, by its name.",
     }),
   },
-  { $id: "HubFile" },
+  { $id: "HubFile", description: "A file of a repository." },
 );
 
 const HubModelChoice = Type.Object(
@@ -101,7 +101,7 @@ const HubMachine = Type.Object(
     models_bytes: bytes("Size of all downloaded files"),
     models_max_bytes: orNull(Type.Integer({ minimum: 0 }), "Setting of the same name; null: no limit."),
   },
-  { $id: "HubMachine" },
+  { $id: "HubMachine", description: "Room of this machine for models." },
 );
 export type HubMachine = Static<typeof HubMachine>;
 
@@ -109,7 +109,7 @@ export const HubRepositoryDetails = Type.Object(
   {
     ...repositoryProperties,
     revision: Type.String({ description: "The revision that was asked for; `main` unless named." }),
-    commit: Type.String(),
+    commit: Type.String({ description: "Commit of the hub that was read." }),
     models: Type.Array(HubModelChoice, { description: "The smallest first." }),
     files: Type.Array(HubFile, { description: "All files, by path." }),
     machine: HubMachine,
@@ -126,9 +126,9 @@ const InstalledModel = Type.Object(
     id: Type.String({ description: "`owner/name:Q4_K_M`: what DELETE /v1/hub/models/{id} takes." }),
     object: Type.Literal("hub.model"),
     repository: Type.String({ description: "`owner/name`; of a model from a URL: its host and path." }),
-    commit: Type.String(),
+    commit: Type.String({ description: "Commit of the hub that was downloaded." }),
     quantization: orNull(Type.String(), "Type of the weights, by the file's name."),
-    files: Type.Array(Type.String()),
+    files: Type.Array(Type.String(), { description: "Names of its files." }),
     size_bytes: bytes("Size of these files"),
     projector: orNull(Type.String(), "File of the projector in use."),
     draft: orNull(Type.String(), "File of the draft model in use."),
@@ -145,18 +145,18 @@ export type HubInstalledModel = Static<typeof InstalledModel>;
 
 export const HubInstalledResponse = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(InstalledModel), machine: HubMachine },
-  { $id: "HubInstalledResponse" },
+  { $id: "HubInstalledResponse", description: "Models on this machine." },
 );
 export type HubInstalledResponse = Static<typeof HubInstalledResponse>;
 
 export const HubDeletedModel = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "What was deleted." }),
     object: Type.Literal("hub.model"),
     deleted: Type.Literal(true),
     freed_bytes: bytes("Size of deleted contents"),
   },
-  { $id: "HubDeletedModel" },
+  { $id: "HubDeletedModel", description: "What a deletion freed." },
 );
 export type HubDeletedModel = Static<typeof HubDeletedModel>;
 
@@ -195,6 +195,7 @@ export const HubPullRequest = Type.Object(
   },
   {
     $id: "HubPullRequest",
+    description: "Body of a request to download a model.",
     additionalProperties: false,
     examples: [{ source: "Qwen/Qwen3-0.6B-GGUF:Q8_0" }],
   },
@@ -206,12 +207,12 @@ export type PullStatus = (typeof PULL_STATUSES)[number];
 
 const PullFile = Type.Object(
   {
-    path: Type.String(),
+    path: Type.String({ description: "Name of the file." }),
     size_bytes: bytes("Size"),
     completed_bytes: bytes("Downloaded so far"),
     sha256: Type.Optional(Type.String({ description: "Hash of the content, where it is known before." })),
   },
-  { $id: "HubPullFile" },
+  { $id: "HubPullFile", description: "A file of a download." },
 );
 
 export const HubPull = Type.Object(
@@ -234,7 +235,10 @@ export const HubPull = Type.Object(
     files: Type.Array(PullFile),
     created_at: seconds("Start"),
     error: orNull(
-      Type.Object({ code: Type.String(), message: Type.String() }),
+      Type.Object({
+        code: Type.String({ description: "Error code, for programs." }),
+        message: Type.String({ description: "What is wrong and how to fix it, for people." }),
+      }),
       "Why it has failed; null otherwise.",
     ),
   },
@@ -252,8 +256,12 @@ export const HubPullList = Type.Object(
 );
 
 export const HubDeletedPull = Type.Object(
-  { id: Type.String(), object: Type.Literal("hub.pull"), deleted: Type.Literal(true) },
-  { $id: "HubDeletedPull" },
+  {
+    id: Type.String({ description: "Id of the download." }),
+    object: Type.Literal("hub.pull"),
+    deleted: Type.Literal(true),
+  },
+  { $id: "HubDeletedPull", description: "A download that was stopped." },
 );
 
 export const HUB_SORTS = ["downloads", "likes", "updated", "trending"] as const;

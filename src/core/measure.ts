@@ -18,7 +18,10 @@ export const TuneProfileRequest = Type.Union(
 
 /** Tokens a second over several runs. */
 const Rate = Type.Object(
-  { mean: Type.Number(), sd: Type.Number({ description: "Standard deviation of the runs." }) },
+  {
+    mean: Type.Number({ description: "Mean of the measured values." }),
+    sd: Type.Number({ description: "Standard deviation of the runs." }),
+  },
   { $id: "TuneRate", description: "Tokens per second." },
 );
 export type Rate = Readonly<Static<typeof Rate>>;
@@ -69,40 +72,46 @@ export interface BenchRow {
 /** One line of a tuning: a setting at a value, and how fast the model was with it. */
 const TuneMeasurement = Type.Object(
   {
-    setting: Type.Union([
-      Type.Literal("threads"),
-      Type.Literal("ubatch"),
-      Type.Literal("mtp_n_predict"),
-      Type.Literal("max_seqs"),
-    ]),
+    setting: Type.Union(
+      [
+        Type.Literal("threads"),
+        Type.Literal("ubatch"),
+        Type.Literal("mtp_n_predict"),
+        Type.Literal("max_seqs"),
+      ],
+      { description: "The setting that was varied." },
+    ),
     value: Type.Integer({ description: "For `mtp_n_predict`, 0 is without draft tokens." }),
     prompt_tokens_per_second: Type.Union([Rate, Type.Null()], { description: "Prefill speed." }),
     answer_tokens_per_second: Type.Union([Rate, Type.Null()], {
       description: "Decode speed of all sequences together.",
     }),
   },
-  { $id: "TuneMeasurement" },
+  { $id: "TuneMeasurement", description: "A value of a setting, and the speed with it." },
 );
 export type TuneMeasurement = Readonly<Static<typeof TuneMeasurement>>;
 
 /** Names as in `[runtime]` of a configuration. */
-const RecommendedSettings = Type.Object({
-  threads: Type.Integer(),
-  threads_batch: Type.Integer(),
-  ubatch: Type.Integer(),
-  mtp_n_predict: Type.Optional(
-    Type.Integer({
-      description:
-        "Draft tokens of the prediction head in the model's file; 0: `speculative` should be off. Absent for a model without a head, and where settings choose the drafts.",
-    }),
-  ),
-  max_seqs: Type.Integer(),
-});
+const RecommendedSettings = Type.Object(
+  {
+    threads: Type.Integer({ description: "Threads for decode." }),
+    threads_batch: Type.Integer({ description: "Threads for prompts." }),
+    ubatch: Type.Integer({ description: "Tokens computed at once." }),
+    mtp_n_predict: Type.Optional(
+      Type.Integer({
+        description:
+          "Draft tokens of the prediction head in the model's file; 0: `speculative` should be off. Absent for a model without a head, and where settings choose the drafts.",
+      }),
+    ),
+    max_seqs: Type.Integer({ description: "Sequences generated at the same time." }),
+  },
+  { description: "Settings that measured best." },
+);
 export type RecommendedSettings = Readonly<Static<typeof RecommendedSettings>>;
 
 export const TuneModelResponse = Type.Object(
   {
-    model_id: Type.String(),
+    model_id: Type.String({ description: "Model that was measured." }),
     profile: TuneProfileRequest,
     measurements: Type.Array(TuneMeasurement),
     recommended: RecommendedSettings,
@@ -114,6 +123,6 @@ export const TuneModelResponse = Type.Object(
     complete: Type.Boolean({ description: "False if the time limit ended the measurements early." }),
     disturbed: Type.Boolean({ description: "True if other requests ran during the measurements." }),
   },
-  { $id: "TuneModelResponse" },
+  { $id: "TuneModelResponse", description: "Measured settings and those to use." },
 );
 export type TuneReport = Readonly<Static<typeof TuneModelResponse>>;

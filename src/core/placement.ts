@@ -18,7 +18,7 @@ export const ModelPlacement = Type.Object(
     devices: Type.Array(
       Type.Object({
         device: Type.String({ description: "As in `devices` of the machine." }),
-        description: Type.String(),
+        description: Type.String({ description: "Full name, as its driver reports it." }),
         weights_bytes: bytes("Weights that it holds"),
         cache_bytes: bytes("KV cache that it holds"),
         compute_bytes: bytes("Buffers of a pass"),
@@ -27,7 +27,7 @@ export const ModelPlacement = Type.Object(
       { description: "Devices of the model, the CPU last." },
     ),
   },
-  { $id: "ModelPlacement" },
+  { $id: "ModelPlacement", description: "Where the layers of a model are." },
 );
 export type ModelPlacement = Static<typeof ModelPlacement>;
 

@@ -6,13 +6,13 @@ import { bySamplingName } from "./sampling.ts";
 
 /** Defaults of requests; a request's own fields win. */
 export const Preset = Type.Object({
-  ...bySamplingName(() => Type.Optional(Type.Number())),
-  max_tokens: Type.Optional(Type.Integer()),
-  stop: Type.Optional(Type.Array(Type.String())),
-  /** Instructions for conversations without any of their own. */
-  system: Type.Optional(Type.String()),
-  /** Whether the model reasons first. */
-  thinking: Type.Optional(Type.Boolean()),
+  ...bySamplingName((_, { text }) => Type.Optional(Type.Number({ description: text }))),
+  max_tokens: Type.Optional(Type.Integer({ description: "Most tokens of an answer." })),
+  stop: Type.Optional(Type.Array(Type.String(), { description: "Texts that end an answer." })),
+  system: Type.Optional(
+    Type.String({ description: "Instructions for conversations without any of their own." }),
+  ),
+  thinking: Type.Optional(Type.Boolean({ description: "Whether the model reasons first." })),
 });
 
 type Mutable = Static<typeof Preset>;

@@ -7,17 +7,19 @@ import type { StoredItem } from "../responses/store.ts";
 
 const ITEMS_A_PAGE = 20;
 
-const itemId = Type.Union([Type.String(), Type.Null()]);
+const itemId = Type.Union([Type.String(), Type.Null()], {
+  description: "Id of the item at this end of the page.",
+});
 
 export const InputItemList = Type.Object(
   {
     object: Type.Literal("list"),
-    data: Type.Array(Type.Record(Type.String(), Type.Unknown())),
+    data: Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: "The items." }),
     first_id: itemId,
     last_id: itemId,
-    has_more: Type.Boolean(),
+    has_more: Type.Boolean({ description: "Whether the list goes on." }),
   },
-  { $id: "InputItemList" },
+  { $id: "InputItemList", description: "Input items of a response." },
 );
 
 /** The page that a query asks for; the latest items first unless `order` says otherwise. */

@@ -74,7 +74,7 @@ export const ModelObject = Type.Object(
     id: Type.String({ description: "Value for the field `model` of requests." }),
     object: Type.Literal("model"),
     created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
-    owned_by: Type.String(),
+    owned_by: Type.String({ description: "Owner of the model, by convention." }),
     kind: ModelKind,
     status: ModelStatus,
     error: Type.Optional(Type.String({ description: "Why it could not be loaded." })),

@@ -68,7 +68,13 @@ function pathParameters(path: string, listed: readonly unknown[]): readonly unkn
   const missing = names.filter((name) => !JSON.stringify(listed).includes(`"name":${JSON.stringify(name)}`));
   return [
     ...listed,
-    ...missing.map((name) => ({ in: "path", name, required: true, schema: { type: "string" } })),
+    ...missing.map((name) => ({
+      in: "path",
+      name,
+      required: true,
+      description: name.endsWith("_id") ? `Id of the ${name.slice(0, -"_id".length)}.` : `Its ${name}.`,
+      schema: { type: "string" },
+    })),
   ];
 }
 

@@ -9,16 +9,21 @@ import { VERSION } from "../core/version.ts";
 import { SAMPLE_RATE_HEADER } from "./audio.ts";
 
 export const OPENAPI_PATH = "/api-doc/openapi.json";
+/** Where tools look that know no other address. */
+const OPENAPI_ALIAS = "/openapi.json";
 
 /** The error envelope as documented; core/error.ts writes it. */
 const ErrorResponse = Type.Object(
   {
-    error: Type.Object({
-      code: Type.String({ description: "Error code, for programs." }),
-      message: Type.String({ description: "What is wrong and how to fix it, for people." }),
-      type: Type.String({ description: "Class of the code, as client libraries distinguish it." }),
-      param: Type.Optional(Type.String({ description: "Path of the request field at fault." })),
-    }),
+    error: Type.Object(
+      {
+        code: Type.String({ description: "Error code, for programs." }),
+        message: Type.String({ description: "What is wrong and how to fix it, for people." }),
+        type: Type.String({ description: "Class of the code, as client libraries distinguish it." }),
+        param: Type.Optional(Type.String({ description: "Path of the request field at fault." })),
+      },
+      { description: "What went wrong." },
+    ),
   },
   { $id: "ErrorResponse", description: "Body of all error responses." },
 );
@@ -137,7 +142,25 @@ export class ApiComponents {
    */
   private plain(node: object): object {
     if (Array.isArray(node)) return node.map((item) => this.plainValue(item));
-    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, this.plainValue(value)]));
+    return Object.fromEntries(
+      Object.entries(node).map(([key, value]) => [
+        key,
+        key === "properties"
+          ? this.fields(value as Readonly<Record<string, TSchema>>)
+          : this.plainValue(value),
+      ]),
+    );
+  }
+
+  /** The fields of an object, each with its description beside its name, where readers and generators look for it. */
+  private fields(properties: Readonly<Record<string, TSchema>>): object {
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => {
+        const description = descriptionOf(schema);
+        const plain = this.plainValue(schema) as object;
+        return [name, description === undefined ? plain : { ...plain, description }];
+      }),
+    );
   }
 
   private plainValue(value: unknown): unknown {
@@ -146,9 +169,19 @@ export class ApiComponents {
   }
 }
 
+/** Description of a field: its schema's own, or that of what the schema consists of. */
+function descriptionOf(schema: TSchema): string | undefined {
+  if (schema.description !== undefined) return schema.description;
+  if (KindGuard.IsLiteral(schema)) return `Always \`${schema.const}\`.`;
+  if (KindGuard.IsArray(schema)) return descriptionOf(schema.items);
+  if (!KindGuard.IsUnion(schema)) return undefined;
+  const [only, ...others] = schema.anyOf.filter((one) => !KindGuard.IsNull(one));
+  return only === undefined || others.length > 0 ? undefined : descriptionOf(only);
+}
+
 /** Serves the document. The plugin's own page, which loads scripts from a CDN, is replaced by docs.ts. */
 export function openapiHook(components: ApiComponents, docsPath: string) {
-  return swagger({
+  const document = swagger({
     path: docsPath,
     specPath: OPENAPI_PATH,
     provider: "swagger-ui",
@@ -172,4 +205,7 @@ export function openapiHook(components: ApiComponents, docsPath: string) {
       },
     },
   });
+  const served = document.routes.find(({ path }) => path === OPENAPI_PATH);
+  assert(served !== undefined, "the plugin serves the document");
+  return document.get(OPENAPI_ALIAS, served.handler, { detail: { hide: true } });
 }

@@ -41,6 +41,7 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["GET /docs/swagger-ui.js", DOCUMENT],
   ["GET /docs/swagger-ui.css", DOCUMENT],
   ["GET /api-doc/openapi.json", DOCUMENT],
+  ["GET /openapi.json", DOCUMENT],
   ["GET /v1/models", INFERENCE],
   ["GET /v1/models/:id", INFERENCE],
   ["POST /v1/chat/completions", INFERENCE],

@@ -37,7 +37,7 @@ interface Route {
 type Schemas = Readonly<Record<string, object>>;
 
 /** Paths at and below which nothing is about models. Spec: Metrics. */
-const HOUSEKEEPING = ["/health", "/ready", "/metrics", "/docs", "/api-doc", "/ui"];
+const HOUSEKEEPING = ["/health", "/ready", "/metrics", "/docs", "/api-doc", "/openapi.json", "/ui"];
 
 /** Whether a path is for probes, metrics, documentation or the web interface. */
 export function isHousekeeping(path: string): boolean {

@@ -1,5 +1,5 @@
 // Builds the HTTP application and listens. The order below matters: error handling first, because the framework does
-// not apply it to what was registered before, then what every answer carries, then the routes.
+// not apply it to what was registered before, then what every answer carries, then the routes as the documentation lists them.
 
 import { assert } from "../core/assert.ts";
 import { type AnyElysia, Elysia } from "elysia";
@@ -93,14 +93,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
       if (request.method !== "OPTIONS") return undefined;
       return preflightAnswer(request.headers, gate.isPageAllowed(request, seen.rule));
     })
-    .use(healthRoutes(deps, components))
-    .use(metricsRoutes(deps, components))
-    .use(modelRoutes(deps, components))
-    .use(tuneRoutes(deps, components))
-    .use(hubRoutes(deps, components))
-    .use(choiceRoutes(deps, components))
     .use(chatRoutes(deps, components, runs))
-    .use(approvalRoutes(deps, components))
     .use(completionRoutes(deps, components))
     .use(messagesRoutes(deps, components))
     .use(responseRoutes(deps, components))
@@ -111,13 +104,20 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(ollamaModelRoutes(deps, components))
     .use(imageRoutes(deps, components))
     .use(speechRoutes(deps, components))
-    .use(adapterRoutes(deps, components))
-    .use(weightRoutes(deps, components))
+    .use(approvalRoutes(deps, components))
+    .use(sessionRoutes(deps, components))
     .use(fileRoutes(deps, components))
     .use(containerRoutes(deps, components))
-    .use(sessionRoutes(deps, components))
     .use(skillRoutes(deps, components))
+    .use(modelRoutes(deps, components))
+    .use(tuneRoutes(deps, components))
+    .use(hubRoutes(deps, components))
+    .use(choiceRoutes(deps, components))
+    .use(adapterRoutes(deps, components))
+    .use(weightRoutes(deps, components))
     .use(systemRoutes(deps, components))
+    .use(metricsRoutes(deps, components))
+    .use(healthRoutes(deps, components))
     .use(openapiHook(components, DOCS_PATH))
     .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
   if (deps.ui !== false) app.use(interfaceRoutes(deps, runs));

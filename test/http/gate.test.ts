@@ -47,6 +47,7 @@ const DOCUMENTS = new Set([
   "/docs/swagger-ui.js",
   "/docs/swagger-ui.css",
   "/api-doc/openapi.json",
+  "/openapi.json",
 ]);
 const INFERENCE = new Set([
   "GET /v1/models",

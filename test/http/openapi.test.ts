@@ -3,7 +3,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { validate } from "@readme/openapi-parser";
 import Ajv2020 from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { testApp } from "../helpers/app.ts";
+import { absentHub, noAdapters, testApp } from "../helpers/app.ts";
 
 interface OpenApi {
   readonly openapi: string;
@@ -14,11 +14,15 @@ interface OpenApi {
 
 interface Operation {
   readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string }[];
   readonly requestBody?: {
     readonly content: Readonly<Record<string, { readonly schema: { readonly $ref?: string } }>>;
   };
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
+
+/** What a server needs to have all routes. */
+const EVERYTHING = { hub: absentHub(), adapters: { ...noAdapters, isMutable: true } };
 
 async function fetchDocument(): Promise<OpenApi> {
   const response = await testApp().request("/api-doc/openapi.json");
@@ -116,6 +120,32 @@ describe("the OpenAPI document", () => {
       expect(Object.keys(responses)).toContain("500");
       for (const { description } of Object.values(responses)) expect(description).not.toBe("");
     }
+  });
+
+  test("lists generation first, and operations, parameters, components and fields with a description", async () => {
+    const response = await testApp(undefined, EVERYTHING).request("/openapi.json");
+    const { paths, components }: OpenApi = await response.json();
+    expect(Object.keys(paths)[0]).toBe("/v1/chat/completions");
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [`${method} ${path}`, operation] as const),
+    );
+    expect(operations.length).toBeGreaterThan(70);
+    const bare: string[] = [];
+    const check = (place: string, described: object): void => {
+      if (!("description" in described) || described.description === "") bare.push(place);
+    };
+    for (const [place, operation] of operations) {
+      check(place, operation);
+      for (const parameter of operation.parameters ?? []) check(`${place} ${parameter.name}`, parameter);
+    }
+    for (const [name, schema] of Object.entries(components.schemas)) {
+      check(name, schema);
+      walk(schema, ({ properties, type }) => {
+        if (typeof properties !== "object" || properties === null || type !== "object") return;
+        for (const [field, inner] of Object.entries(properties)) check(`${name}.${field}`, inner as object);
+      });
+    }
+    expect(bare).toEqual([]);
   });
 
   test("every reference resolves and every component is used", async () => {

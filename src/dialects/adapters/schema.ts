@@ -31,6 +31,7 @@ export const LoadLoraAdapterRequest = Type.Object(
   },
   {
     $id: "LoadLoraAdapterRequest",
+    description: "Body of a request to load an adapter.",
     examples: [{ lora_name: "red", lora_path: "/srv/adapters/red" }],
     ...CLOSED,
   },
@@ -41,7 +42,12 @@ export const UnloadLoraAdapterRequest = Type.Object(
     ...common,
     lora_int_id: orNull(Type.Integer({ minimum: 0, description: "Accepted without effect." })),
   },
-  { $id: "UnloadLoraAdapterRequest", examples: [{ lora_name: "red" }], ...CLOSED },
+  {
+    $id: "UnloadLoraAdapterRequest",
+    description: "Body of a request to unload an adapter.",
+    examples: [{ lora_name: "red" }],
+    ...CLOSED,
+  },
 );
 
 const bytes = Type.Integer({ minimum: 0, description: "Size in memory, bytes." });
@@ -55,7 +61,7 @@ export const LoraAdapterObject = Type.Object(
     generation,
     rank,
     bytes,
-    revision: Type.Optional(Type.String()),
+    revision: Type.Optional(Type.String({ description: "Revision of the repository it came from." })),
     source: Type.Optional(
       Type.String({ description: "Origin of the adapter; only if clients may load adapters." }),
     ),
@@ -67,7 +73,7 @@ export type LoraAdapterObject = Static<typeof LoraAdapterObject>;
 const LoraResidentGenerationObject = Type.Object(
   {
     generation,
-    aliases: Type.Array(Type.String()),
+    aliases: Type.Array(Type.String(), { description: "Names that lead to it." }),
     rank,
     bytes,
     retired: Type.Boolean({
@@ -92,6 +98,6 @@ export const LoraAdapterListResponse = Type.Object(
     max_rank: count("Cap on the rank of an adapter."),
     max_bytes: count("Cap on `resident_bytes`."),
   },
-  { $id: "LoraAdapterListResponse" },
+  { $id: "LoraAdapterListResponse", description: "Adapters of a model." },
 );
 export type LoraAdapterListResponse = Static<typeof LoraAdapterListResponse>;

@@ -8,19 +8,22 @@ const OPEN = { additionalProperties: true } as const;
 
 const FunctionCalled = Type.Object(
   {
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ description: "Name of the function.", minLength: 1 }),
     arguments: orNull(
       Type.Union([Type.String(), jsonObject("The arguments.")], {
         description: "The arguments as JSON text, or as an object. Absent: none.",
       }),
     ),
   },
-  { $id: "FunctionCalled", ...OPEN },
+  { $id: "FunctionCalled", description: "The function that was called.", ...OPEN },
 );
 
 const CustomCalled = Type.Object(
-  { name: Type.String({ minLength: 1 }), input: Type.String({ description: "What the model wrote." }) },
-  { $id: "CustomCalled", ...OPEN },
+  {
+    name: Type.String({ description: "Name of the tool.", minLength: 1 }),
+    input: Type.String({ description: "What the model wrote." }),
+  },
+  { $id: "CustomCalled", description: "The tool that was called.", ...OPEN },
 );
 
 const callId = orNull(Type.String({ description: "Referred to by `tool_call_id` of the tool message." }));
@@ -37,21 +40,30 @@ export const CustomToolCall = Type.Object(
 
 export const ToolCallMade = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id that the result has to name." }),
     type: Type.Literal("function"),
-    function: Type.Object({ name: Type.String(), arguments: Type.String({ description: "JSON text." }) }),
+    function: Type.Object(
+      {
+        name: Type.String({ description: "Name of the function." }),
+        arguments: Type.String({ description: "JSON text." }),
+      },
+      { description: "The function to call." },
+    ),
   },
   { $id: "ToolCallMade", description: "A tool call requested by the model." },
 );
 
 export const CustomCallMade = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id that the result has to name." }),
     type: Type.Literal("custom"),
-    custom: Type.Object({
-      name: Type.String(),
-      input: Type.String({ description: "What the model wrote." }),
-    }),
+    custom: Type.Object(
+      {
+        name: Type.String({ description: "Name of the tool." }),
+        input: Type.String({ description: "What the model wrote." }),
+      },
+      { description: "The tool to call." },
+    ),
   },
   { $id: "CustomToolCallMade", description: "A call of a tool that takes one text." },
 );
@@ -59,10 +71,30 @@ export const CustomCallMade = Type.Object(
 export const ToolCallDelta = Type.Object(
   {
     index: Type.Integer({ minimum: 0, description: "Position of the call in the choice." }),
-    id: Type.Optional(Type.String()),
-    type: Type.Optional(Type.Union([Type.Literal("function"), Type.Literal("custom")])),
-    function: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() })),
-    custom: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), input: Type.String() })),
+    id: Type.Optional(Type.String({ description: "Id of the call, in its first part." })),
+    type: Type.Optional(
+      Type.Union([Type.Literal("function"), Type.Literal("custom")], {
+        description: "Kind of the call, in its first part.",
+      }),
+    ),
+    function: Type.Optional(
+      Type.Object(
+        {
+          name: Type.Optional(Type.String({ description: "Name of the function, in the first part." })),
+          arguments: Type.String({ description: "Next characters of the JSON text." }),
+        },
+        { description: "Next part of a function call." },
+      ),
+    ),
+    custom: Type.Optional(
+      Type.Object(
+        {
+          name: Type.Optional(Type.String({ description: "Name of the tool, in the first part." })),
+          input: Type.String({ description: "Next characters of the input." }),
+        },
+        { description: "Next part of a custom call." },
+      ),
+    ),
   },
   {
     $id: "ToolCallDelta",

@@ -34,9 +34,9 @@ export function logprobsOf(body: Static<typeof LogprobsFields>): RunRequest["log
 export const ChoiceLogprobs = Type.Object(
   {
     content: Type.Array(TokenLogprobBody, { description: "Tokens of the content, without reasoning." }),
-    refusal: Type.Null(),
+    refusal: Type.Null({ description: "Always null." }),
   },
-  { $id: "ChoiceLogprobs" },
+  { $id: "ChoiceLogprobs", description: "Log probabilities of the tokens of a choice." },
 );
 type ChoiceLogprobs = Static<typeof ChoiceLogprobs>;
 

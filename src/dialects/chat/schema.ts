@@ -34,7 +34,7 @@ import { ChoiceLogprobs, logprobsProperties } from "./logprobs.ts";
 const OPEN = { additionalProperties: true } as const;
 
 const TextPart = Type.Object(
-  { type: Type.Literal("text"), text: Type.String() },
+  { type: Type.Literal("text"), text: Type.String({ description: "The text." }) },
   { $id: "TextPart", description: "Text of a message.", ...OPEN },
 );
 
@@ -47,22 +47,25 @@ const FilePart = Type.Object(
         filename: orNull(Type.String({ description: "Name of the file in `file_data`." })),
         file_data: orNull(Type.String({ minLength: 1, description: "The file as a base64 data URL." })),
       },
-      OPEN,
+      { description: "The file, or the id of an uploaded one.", ...OPEN },
     ),
   },
   { $id: "FilePart", description: "A file: `file_id`, or `file_data` with `filename`.", ...OPEN },
 );
 
-const MediaUrl = Type.Union([
-  Type.String({ minLength: 1 }),
-  Type.Object(
-    {
-      url: Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." }),
-      detail: orNull(Type.String({ description: "Accepted without effect." })),
-    },
-    OPEN,
-  ),
-]);
+const MediaUrl = Type.Union(
+  [
+    Type.String({ minLength: 1 }),
+    Type.Object(
+      {
+        url: Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." }),
+        detail: orNull(Type.String({ description: "Accepted without effect." })),
+      },
+      OPEN,
+    ),
+  ],
+  { description: "The URL, or an object with it." },
+);
 
 const ImageUrlPart = Type.Object(
   { type: Type.Literal("image_url"), image_url: MediaUrl },
@@ -82,7 +85,7 @@ const InputAudioPart = Type.Object(
         data: Type.String({ minLength: 1, description: "The audio as base64 or a data URL." }),
         format: orNull(Type.String({ description: "`wav`, `mp3` or `flac`; detected from the bytes." })),
       },
-      OPEN,
+      { description: "The audio and its format.", ...OPEN },
     ),
   },
   { $id: "InputAudioPart", description: "Audio: WAV, MP3 or FLAC.", ...OPEN },
@@ -101,14 +104,14 @@ const InputVideoPart = Type.Object(
         data: orNull(Type.String({ minLength: 1, description: "The video as base64 or a data URL." })),
         url: orNull(Type.String({ minLength: 1, description: "A base64 data URL, or an http(s) URL." })),
       },
-      OPEN,
+      { description: "The video, or where it is.", ...OPEN },
     ),
   },
   { $id: "InputVideoPart", description: "A video: exactly one of `data` and `url`.", ...OPEN },
 );
 
 const RefusalPart = Type.Object(
-  { type: Type.Literal("refusal"), refusal: Type.String() },
+  { type: Type.Literal("refusal"), refusal: Type.String({ description: "The text of the refusal." }) },
   { $id: "RefusalPart", description: "What an assistant said instead of an answer.", ...OPEN },
 );
 
@@ -119,9 +122,11 @@ const MessageContent = Type.Union([Type.String(), Type.Array(TextPart)], {
 
 const SystemMessage = Type.Object(
   {
-    role: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
+    role: Type.Union([Type.Literal("system"), Type.Literal("developer")], {
+      description: "`developer` is the newer name of `system`.",
+    }),
     content: MessageContent,
-    name: orNull(Type.String()),
+    name: orNull(Type.String({ description: "Accepted without effect." })),
   },
   { $id: "SystemMessage", description: "Instructions of the application.", ...OPEN },
 );
@@ -142,8 +147,12 @@ const UserContent = Type.Union([Type.String(), Type.Array(UserPart)], {
 });
 
 const UserMessage = Type.Object(
-  { role: Type.Literal("user"), content: UserContent, name: orNull(Type.String()) },
-  { $id: "UserMessage", ...OPEN },
+  {
+    role: Type.Literal("user"),
+    content: UserContent,
+    name: orNull(Type.String({ description: "Accepted without effect." })),
+  },
+  { $id: "UserMessage", description: "What the user says.", ...OPEN },
 );
 
 const AssistantContent = Type.Union([Type.String(), Type.Array(Type.Union([TextPart, RefusalPart]))], {
@@ -155,8 +164,12 @@ const AssistantMessage = Type.Object(
     role: Type.Literal("assistant"),
     content: orNull(AssistantContent),
     reasoning_content: orNull(Type.String({ description: "The reasoning before the content." })),
-    tool_calls: orNull(Type.Array(Type.Union([ToolCall, CustomToolCall]))),
-    name: orNull(Type.String()),
+    tool_calls: orNull(
+      Type.Array(Type.Union([ToolCall, CustomToolCall]), {
+        description: "Calls that the answer consisted of.",
+      }),
+    ),
+    name: orNull(Type.String({ description: "Accepted without effect." })),
   },
   { $id: "AssistantMessage", description: "An earlier answer of the model.", ...OPEN },
 );
@@ -254,12 +267,13 @@ export const ChatCompletionRequest = Type.Object(
 );
 export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
 
-const FinishReasonWord = Type.Union([
-  Type.Literal("stop"),
-  Type.Literal("length"),
-  Type.Literal("tool_calls"),
-  Type.Literal("content_filter"),
-]);
+const FinishReasonWord = Type.Union(
+  [Type.Literal("stop"), Type.Literal("length"), Type.Literal("tool_calls"), Type.Literal("content_filter")],
+  {
+    description:
+      "Why the answer ended: by itself or a stop string, by a limit, with tool calls, by an upstream's filter.",
+  },
+);
 
 export const ChatCompletionResponseMessage = Type.Object(
   {
@@ -269,21 +283,27 @@ export const ChatCompletionResponseMessage = Type.Object(
     }),
     refusal: Type.Null({ description: "Always null: the server does not moderate." }),
     reasoning_content: Type.Optional(Type.String({ description: "The model's reasoning; absent if empty." })),
-    tool_calls: Type.Optional(Type.Array(Type.Union([ToolCallMade, CustomCallMade]))),
+    tool_calls: Type.Optional(
+      Type.Array(Type.Union([ToolCallMade, CustomCallMade]), {
+        description: "Calls of the client's functions and tools.",
+      }),
+    ),
   },
-  { $id: "ChatCompletionResponseMessage" },
+  { $id: "ChatCompletionResponseMessage", description: "The answer." },
 );
 export type ChatCompletionResponseMessage = Static<typeof ChatCompletionResponseMessage>;
 
 export const ChatCompletionResponseChoice = Type.Object(
   {
-    index: Type.Integer({ minimum: 0 }),
+    index: Type.Integer({ description: "Position of the choice.", minimum: 0 }),
     message: ChatCompletionResponseMessage,
-    logprobs: Type.Union([ChoiceLogprobs, Type.Null()]),
+    logprobs: Type.Union([ChoiceLogprobs, Type.Null()], {
+      description: "Log probabilities; null unless requested.",
+    }),
     finish_reason: FinishReasonWord,
     ...choiceEndProperties,
   },
-  { $id: "ChatCompletionResponseChoice" },
+  { $id: "ChatCompletionResponseChoice", description: "One of `n` answers." },
 );
 export type ChatCompletionResponseChoice = Static<typeof ChatCompletionResponseChoice>;
 
@@ -302,8 +322,8 @@ export type ChatCompletionResponse = Static<typeof ChatCompletionResponse>;
 const ChatCompletionChunkDelta = Type.Object(
   {
     role: Type.Optional(Type.Literal("assistant")),
-    content: Type.Optional(Type.String()),
-    reasoning_content: Type.Optional(Type.String()),
+    content: Type.Optional(Type.String({ description: "Next characters of the answer." })),
+    reasoning_content: Type.Optional(Type.String({ description: "Next characters of the reasoning." })),
     tool_calls: Type.Optional(Type.Array(ToolCallDelta)),
   },
   { $id: "ChatCompletionChunkDelta", description: "The part of the message in this chunk." },
@@ -311,13 +331,15 @@ const ChatCompletionChunkDelta = Type.Object(
 
 const ChatCompletionChunkChoice = Type.Object(
   {
-    index: Type.Integer({ minimum: 0 }),
+    index: Type.Integer({ description: "Position of the choice.", minimum: 0 }),
     delta: ChatCompletionChunkDelta,
     logprobs: Type.Optional(ChoiceLogprobs),
-    finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
+    finish_reason: Type.Union([FinishReasonWord, Type.Null()], {
+      description: "Why the answer ended; null until it has.",
+    }),
     ...choiceEndProperties,
   },
-  { $id: "ChatCompletionChunkChoice" },
+  { $id: "ChatCompletionChunkChoice", description: "Next part of one of `n` answers." },
 );
 
 export const ChatCompletionChunkResponse = Type.Object(
@@ -338,6 +360,6 @@ export const ChatInputTokens = Type.Object(
     object: Type.Literal("chat.completion.input_tokens"),
     input_tokens: Type.Integer({ minimum: 0, description: "Tokens of the prompt." }),
   },
-  { $id: "ChatInputTokens" },
+  { $id: "ChatInputTokens", description: "Size of a prompt." },
 );
 export type ChatInputTokens = Static<typeof ChatInputTokens>;

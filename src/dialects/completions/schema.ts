@@ -91,11 +91,10 @@ export const CompletionRequest = Type.Object(
 );
 export type CompletionRequest = Static<typeof CompletionRequest>;
 
-const FinishReasonWord = Type.Union([
-  Type.Literal("stop"),
-  Type.Literal("length"),
-  Type.Literal("content_filter"),
-]);
+const FinishReasonWord = Type.Union(
+  [Type.Literal("stop"), Type.Literal("length"), Type.Literal("content_filter")],
+  { description: "Why the text ended." },
+);
 
 const list = <T extends TSchema>(item: T, description: string) => Type.Array(item, { description });
 
@@ -112,7 +111,10 @@ export const CompletionLogprobs = Type.Object(
     ),
     text_offset: list(Type.Integer({ minimum: 0 }), "Offset of each token in the text, in characters."),
   },
-  { $id: "CompletionLogprobs" },
+  {
+    $id: "CompletionLogprobs",
+    description: "Log probabilities of the tokens of a choice, as parallel lists.",
+  },
 );
 export type CompletionLogprobs = Static<typeof CompletionLogprobs>;
 
@@ -124,12 +126,12 @@ export const CompletionResponseChoice = Type.Object(
       minimum: 0,
       description: "Index of the prompt times `n`, plus the index of the answer.",
     }),
-    text: Type.String(),
+    text: Type.String({ description: "The generated text." }),
     logprobs: OptionalLogprobs,
     finish_reason: FinishReasonWord,
     ...choiceEndProperties,
   },
-  { $id: "CompletionResponseChoice" },
+  { $id: "CompletionResponseChoice", description: "One of the generated texts." },
 );
 export type CompletionResponseChoice = Static<typeof CompletionResponseChoice>;
 
@@ -146,13 +148,15 @@ export type CompletionResponse = Static<typeof CompletionResponse>;
 
 const CompletionChunkChoice = Type.Object(
   {
-    index: Type.Integer({ minimum: 0 }),
-    text: Type.String(),
+    index: Type.Integer({ description: "Position of the choice.", minimum: 0 }),
+    text: Type.String({ description: "Next characters of the text." }),
     logprobs: OptionalLogprobs,
-    finish_reason: Type.Union([FinishReasonWord, Type.Null()]),
+    finish_reason: Type.Union([FinishReasonWord, Type.Null()], {
+      description: "Why the text ended; null until it has.",
+    }),
     ...choiceEndProperties,
   },
-  { $id: "CompletionChunkChoice" },
+  { $id: "CompletionChunkChoice", description: "Next part of one of the texts." },
 );
 
 export const CompletionChunkResponse = Type.Object(

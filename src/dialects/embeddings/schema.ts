@@ -52,12 +52,15 @@ const EmbeddingData = Type.Object(
     index: Type.Integer({ minimum: 0, description: "Index of the input." }),
     embedding: EmbeddingVector,
   },
-  { $id: "EmbeddingData" },
+  { $id: "EmbeddingData", description: "The vector of an input." },
 );
 
 const EmbeddingUsage = Type.Object(
-  { prompt_tokens: Type.Integer({ minimum: 0 }), total_tokens: Type.Integer({ minimum: 0 }) },
-  { $id: "EmbeddingUsage" },
+  {
+    prompt_tokens: Type.Integer({ description: "Tokens of all inputs.", minimum: 0 }),
+    total_tokens: Type.Integer({ description: "The same number.", minimum: 0 }),
+  },
+  { $id: "EmbeddingUsage", description: "Tokens of the request." },
 );
 
 export const EmbeddingResponse = Type.Object(

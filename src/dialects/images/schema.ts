@@ -82,7 +82,7 @@ const ImageData = Type.Object(
       }),
     ),
   },
-  { $id: "ImageData" },
+  { $id: "ImageData", description: "A generated image." },
 );
 
 export const ImageGenerationResponse = Type.Object(

@@ -16,7 +16,7 @@ const OPEN = { additionalProperties: true } as const;
 const InfillFile = Type.Object(
   {
     filename: orNull(Type.String({ description: "Default `file`." })),
-    text: Type.String(),
+    text: Type.String({ description: "Its text." }),
   },
   { $id: "InfillFile", description: "A part of another file, as context.", ...OPEN },
 );
@@ -89,14 +89,14 @@ const InfillTimings = Type.Object(
     cache_n: count("Prompt tokens taken from the prefix cache."),
     prompt_n: count("Prompt tokens computed."),
     prompt_ms: time("Time from arrival to the end of prefill."),
-    prompt_per_token_ms: Type.Number(),
-    prompt_per_second: Type.Number(),
+    prompt_per_token_ms: Type.Number({ description: "Milliseconds for a token of the prompt." }),
+    prompt_per_second: Type.Number({ description: "Tokens of the prompt per second." }),
     predicted_n: count("Generated tokens."),
     predicted_ms: time("Time from the end of prefill to the last token."),
-    predicted_per_token_ms: Type.Number(),
-    predicted_per_second: Type.Number(),
+    predicted_per_token_ms: Type.Number({ description: "Milliseconds for a generated token." }),
+    predicted_per_second: Type.Number({ description: "Generated tokens per second." }),
   },
-  { $id: "InfillTimings" },
+  { $id: "InfillTimings", description: "Time that the request took." },
 );
 export type InfillTimings = Static<typeof InfillTimings>;
 
@@ -109,8 +109,10 @@ export const InfillResponse = Type.Object(
     tokens_predicted: count("Generated tokens."),
     tokens_evaluated: count("Tokens of the prompt."),
     tokens_cached: count("Tokens of prompt and answer, which the next request may find in the prefix cache."),
-    has_new_line: Type.Boolean(),
-    stop_type: Type.Union([Type.Literal("eos"), Type.Literal("word"), Type.Literal("limit")]),
+    has_new_line: Type.Boolean({ description: "Whether the text has a line break." }),
+    stop_type: Type.Union([Type.Literal("eos"), Type.Literal("word"), Type.Literal("limit")], {
+      description: "Why the text ended: its end, a stop string, a limit.",
+    }),
     stopping_word: Type.String({ description: "The stop string that ended the answer, or an empty string." }),
     timings: InfillTimings,
   },

@@ -23,7 +23,10 @@ const MessagesUsage = Type.Object(
       "Prompt tokens taken from the prefix cache if the request has any `cache_control`, otherwise 0.",
     ),
     output_tokens: count("Generated tokens."),
-    output_tokens_details: Type.Object({ thinking_tokens: count("Generated reasoning tokens.") }),
+    output_tokens_details: Type.Object(
+      { thinking_tokens: count("Generated reasoning tokens.") },
+      { description: "Parts of `output_tokens`." },
+    ),
   },
   { $id: "MessagesUsage", description: "Token counts. The three input counts add up to the prompt." },
 );
@@ -43,12 +46,16 @@ export function usageBody(usage: Usage, countsCached: boolean): MessagesUsage {
 
 const ResponseContentBlock = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text"), text: Type.String() }),
-    Type.Object({ type: Type.Literal("thinking"), thinking: Type.String(), signature: Type.String() }),
+    Type.Object({ type: Type.Literal("text"), text: Type.String({ description: "The text." }) }),
+    Type.Object({
+      type: Type.Literal("thinking"),
+      thinking: Type.String({ description: "The reasoning." }),
+      signature: Type.String({ description: "A placeholder; reasoning is not signed." }),
+    }),
     Type.Object({
       type: Type.Literal("tool_use"),
-      id: Type.String(),
-      name: Type.String(),
+      id: Type.String({ description: "Id that the result has to name." }),
+      name: Type.String({ description: "Name of the tool." }),
       input: jsonObject("The arguments; empty if the answer was truncated within them."),
     }),
   ],
@@ -56,13 +63,16 @@ const ResponseContentBlock = Type.Union(
 );
 export type ResponseContentBlock = Static<typeof ResponseContentBlock>;
 
-const StopReason = Type.Union([
-  Type.Literal("end_turn"),
-  Type.Literal("max_tokens"),
-  Type.Literal("stop_sequence"),
-  Type.Literal("tool_use"),
-  Type.Literal("refusal"),
-]);
+const StopReason = Type.Union(
+  [
+    Type.Literal("end_turn"),
+    Type.Literal("max_tokens"),
+    Type.Literal("stop_sequence"),
+    Type.Literal("tool_use"),
+    Type.Literal("refusal"),
+  ],
+  { description: "Why the answer ended." },
+);
 type StopReason = Static<typeof StopReason>;
 
 const stopProperties = {
@@ -117,51 +127,80 @@ export type MessagesResponse = Static<typeof MessagesResponse>;
 
 export const CountTokensResponse = Type.Object(
   { input_tokens: count("Tokens of the prompt.") },
-  { $id: "MessagesCountTokensResponse" },
+  { $id: "MessagesCountTokensResponse", description: "Size of a prompt." },
 );
 export type CountTokensResponse = Static<typeof CountTokensResponse>;
 
 const index = Type.Integer({ minimum: 0, description: "Index of the content block." });
 
-const Delta = Type.Union([
-  Type.Object({ type: Type.Literal("text_delta"), text: Type.String() }),
-  Type.Object({ type: Type.Literal("thinking_delta"), thinking: Type.String() }),
-  Type.Object({ type: Type.Literal("signature_delta"), signature: Type.String() }),
-  Type.Object({
-    type: Type.Literal("input_json_delta"),
-    partial_json: Type.String({ description: "The next part of the arguments' JSON text." }),
-  }),
-]);
+const Delta = Type.Union(
+  [
+    Type.Object({
+      type: Type.Literal("text_delta"),
+      text: Type.String({ description: "Next characters of the text." }),
+    }),
+    Type.Object({
+      type: Type.Literal("thinking_delta"),
+      thinking: Type.String({ description: "Next characters of the reasoning." }),
+    }),
+    Type.Object({
+      type: Type.Literal("signature_delta"),
+      signature: Type.String({ description: "A placeholder; reasoning is not signed." }),
+    }),
+    Type.Object({
+      type: Type.Literal("input_json_delta"),
+      partial_json: Type.String({ description: "The next part of the arguments' JSON text." }),
+    }),
+  ],
+  { description: "What is new." },
+);
 
 export const MessagesStreamEvent = Type.Union(
   [
     Type.Object({
       type: Type.Literal("message_start"),
-      message: Type.Object({
-        ...messageProperties,
-        content: Type.Array(ResponseContentBlock, { maxItems: 0 }),
-        stop_reason: Type.Null(),
-        stop_sequence: Type.Null(),
-        usage: MessagesUsage,
-      }),
+      message: Type.Object(
+        {
+          ...messageProperties,
+          content: Type.Array(ResponseContentBlock, { maxItems: 0 }),
+          stop_reason: Type.Null({ description: "Null until the end." }),
+          stop_sequence: Type.Null({ description: "Null until the end." }),
+          usage: MessagesUsage,
+        },
+        { description: "The answer so far." },
+      ),
     }),
     Type.Object({
       type: Type.Literal("content_block_start"),
       index,
       content_block: ResponseContentBlock,
     }),
-    Type.Object({ type: Type.Literal("content_block_delta"), index, delta: Delta }),
+    Type.Object({
+      type: Type.Literal("content_block_delta"),
+      index,
+      delta: Delta,
+    }),
     Type.Object({ type: Type.Literal("content_block_stop"), index }),
     Type.Object({
       type: Type.Literal("message_delta"),
-      delta: Type.Object({ ...stopProperties, session_id, cut_files, ...fingerprintProperties }),
+      delta: Type.Object(
+        { ...stopProperties, session_id, cut_files, ...fingerprintProperties },
+        { description: "What is new." },
+      ),
       usage: MessagesUsage,
     }),
     Type.Object({ type: Type.Literal("message_stop") }),
     Type.Object({ type: Type.Literal("ping"), ...progressEventProperties }),
     Type.Object({
       type: Type.Literal("error"),
-      error: Type.Object({ type: Type.String(), message: Type.String(), code: Type.String() }),
+      error: Type.Object(
+        {
+          type: Type.String({ description: "Class of the code." }),
+          message: Type.String({ description: "What is wrong and how to fix it, for people." }),
+          code: Type.String({ description: "Error code, for programs." }),
+        },
+        { description: "What went wrong." },
+      ),
     }),
   ],
   { $id: "MessagesStreamEvent", description: "Data of a stream event; the event is named like `type`." },

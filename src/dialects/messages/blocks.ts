@@ -20,7 +20,10 @@ const blockProperties = {
   citations: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),
 };
 
-const TextBlock = Type.Object({ type: Type.Literal("text"), text: Type.String(), ...blockProperties }, OPEN);
+const TextBlock = Type.Object(
+  { type: Type.Literal("text"), text: Type.String({ description: "The text." }), ...blockProperties },
+  OPEN,
+);
 export type TextBlock = Static<typeof TextBlock>;
 
 const mediaType = orNull(Type.String({ description: "MIME type, such as `application/pdf`." }));
@@ -28,14 +31,39 @@ const mediaType = orNull(Type.String({ description: "MIME type, such as `applica
 const Source = Type.Union(
   [
     Type.Object(
-      { type: Type.Literal("base64"), media_type: mediaType, data: Type.String({ minLength: 1 }) },
+      {
+        type: Type.Literal("base64"),
+        media_type: mediaType,
+        data: Type.String({ description: "The content: base64, or text for `text`.", minLength: 1 }),
+      },
       OPEN,
     ),
-    Type.Object({ type: Type.Literal("text"), media_type: mediaType, data: Type.String() }, OPEN),
-    Type.Object({ type: Type.Literal("url"), url: Type.String({ minLength: 1 }) }, OPEN),
-    Type.Object({ type: Type.Literal("file"), file_id: Type.String({ minLength: 1 }) }, OPEN),
     Type.Object(
-      { type: Type.Literal("content"), content: Type.Union([Type.String(), Type.Array(TextBlock)]) },
+      {
+        type: Type.Literal("text"),
+        media_type: mediaType,
+        data: Type.String({ description: "The content: base64, or text for `text`." }),
+      },
+      OPEN,
+    ),
+    Type.Object(
+      { type: Type.Literal("url"), url: Type.String({ description: "An http(s) URL.", minLength: 1 }) },
+      OPEN,
+    ),
+    Type.Object(
+      {
+        type: Type.Literal("file"),
+        file_id: Type.String({ description: "Id of an uploaded file.", minLength: 1 }),
+      },
+      OPEN,
+    ),
+    Type.Object(
+      {
+        type: Type.Literal("content"),
+        content: Type.Union([Type.String(), Type.Array(TextBlock)], {
+          description: "Text, or blocks of text.",
+        }),
+      },
       OPEN,
     ),
   ],
@@ -62,7 +90,7 @@ const ToolUseBlock = Type.Object(
   {
     type: Type.Literal("tool_use"),
     id: Type.String({ minLength: 1, description: "Referred to by `tool_use_id` of the result." }),
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ description: "Name of the tool.", minLength: 1 }),
     input: orNull(jsonObject("The arguments.")),
     ...blockProperties,
   },
@@ -73,7 +101,13 @@ export type ToolUseBlock = Static<typeof ToolUseBlock>;
 /** Blocks of other servers that are text, each in fields of its own. */
 const NOTE_TYPES = ["compaction", "container_upload", "search_result", "tool_reference"] as const;
 const NoteBlock = Type.Object(
-  { type: Type.Union(NOTE_TYPES.map((type) => Type.Literal(type))), ...blockProperties },
+  {
+    type: Type.Union(
+      NOTE_TYPES.map((type) => Type.Literal(type)),
+      { description: "Kind of the block." },
+    ),
+    ...blockProperties,
+  },
   { description: "The model reads it as text.", ...OPEN },
 );
 export type NoteBlock = Static<typeof NoteBlock>;
@@ -84,7 +118,11 @@ const ToolResultBlock = Type.Object(
   {
     type: Type.Literal("tool_result"),
     tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
-    content: orNull(Type.Union([Type.String(), Type.Array(ResultPart)])),
+    content: orNull(
+      Type.Union([Type.String(), Type.Array(ResultPart)], {
+        description: "What the tool returned: text, or content blocks.",
+      }),
+    ),
     is_error: orNull(Type.Boolean({ description: "The tool failed; `content` has the reason." })),
     ...blockProperties,
   },
@@ -94,9 +132,11 @@ export type ToolResultBlock = Static<typeof ToolResultBlock>;
 
 const HostedUseBlock = Type.Object(
   {
-    type: Type.Union([Type.Literal("server_tool_use"), Type.Literal("mcp_tool_use")]),
+    type: Type.Union([Type.Literal("server_tool_use"), Type.Literal("mcp_tool_use")], {
+      description: "Kind of the call.",
+    }),
     id: Type.String({ minLength: 1, description: "Referred to by `tool_use_id` of the result." }),
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ description: "Name of the tool.", minLength: 1 }),
     input: orNull(jsonObject("The arguments.")),
     ...blockProperties,
   },
@@ -106,16 +146,19 @@ export type HostedUseBlock = Static<typeof HostedUseBlock>;
 
 const HostedResultBlock = Type.Object(
   {
-    type: Type.Union([
-      Type.Literal("hosted_tool_result"),
-      Type.Literal("mcp_tool_result"),
-      Type.Literal("web_search_tool_result"),
-      Type.Literal("web_fetch_tool_result"),
-      Type.Literal("code_execution_tool_result"),
-      Type.Literal("bash_code_execution_tool_result"),
-      Type.Literal("text_editor_code_execution_tool_result"),
-      Type.Literal("tool_search_tool_result"),
-    ]),
+    type: Type.Union(
+      [
+        Type.Literal("hosted_tool_result"),
+        Type.Literal("mcp_tool_result"),
+        Type.Literal("web_search_tool_result"),
+        Type.Literal("web_fetch_tool_result"),
+        Type.Literal("code_execution_tool_result"),
+        Type.Literal("bash_code_execution_tool_result"),
+        Type.Literal("text_editor_code_execution_tool_result"),
+        Type.Literal("tool_search_tool_result"),
+      ],
+      { description: "Kind of the result." },
+    ),
     tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
     content: Type.Optional(Type.Unknown({ description: "The model reads it as text." })),
     ...blockProperties,
@@ -127,7 +170,7 @@ export type HostedResultBlock = Static<typeof HostedResultBlock>;
 const ThinkingBlock = Type.Object(
   {
     type: Type.Literal("thinking"),
-    thinking: Type.String(),
+    thinking: Type.String({ description: "The reasoning." }),
     signature: orNull(Type.String({ description: "Accepted without effect." })),
     ...blockProperties,
   },
@@ -168,7 +211,9 @@ export type MessageContent = Static<typeof MessageContent>;
 
 export const Message = Type.Object(
   {
-    role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("system")]),
+    role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("system")], {
+      description: "Who wrote it.",
+    }),
     content: Type.Union([MessageContent, Type.Null()]),
   },
   { $id: "MessagesMessage", description: "One message of the conversation.", ...OPEN },

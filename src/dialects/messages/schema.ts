@@ -26,7 +26,7 @@ const OPEN = { additionalProperties: true } as const;
 
 const UserLocation = Type.Object(
   { type: Type.Literal("approximate"), ...placeProperties },
-  { $id: "MessagesWebSearchUserLocation", ...OPEN },
+  { $id: "MessagesWebSearchUserLocation", description: "Place that searches are made for.", ...OPEN },
 );
 
 const Tool = Type.Object(
@@ -37,7 +37,9 @@ const Tool = Type.Object(
           "`custom` or absent: a client-executed tool. `web_search_…`, `code_execution_…`: a server-executed tool.",
       }),
     ),
-    name: orNull(Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX })),
+    name: orNull(
+      Type.String({ description: "Name of the tool.", minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
+    ),
     description: orNull(Type.String({ description: "What the tool does and when to call it." })),
     input_schema: orNull(
       jsonObject("JSON Schema of the arguments, of type `object`. Absent means no arguments."),
@@ -54,7 +56,10 @@ export type Tool = Static<typeof Tool>;
 
 const ToolChoice = Type.Object(
   {
-    type: Type.Union([Type.Literal("auto"), Type.Literal("any"), Type.Literal("tool"), Type.Literal("none")]),
+    type: Type.Union(
+      [Type.Literal("auto"), Type.Literal("any"), Type.Literal("tool"), Type.Literal("none")],
+      { description: "Whether the model may or must call a tool." },
+    ),
     name: orNull(Type.String({ description: "With type `tool`: the tool that must be called." })),
     disable_parallel_tool_use: orNull(Type.Boolean({ description: "At most one call per answer." })),
   },
@@ -68,7 +73,7 @@ const ToolChoice = Type.Object(
 const SkillReference = Type.Object(
   {
     type: Type.Literal("custom", { description: "An uploaded skill." }),
-    skill_id: Type.String({ minLength: 1 }),
+    skill_id: Type.String({ description: "Id of an uploaded skill.", minLength: 1 }),
     version: orNull(Type.Union([Type.String(), Type.Integer()], { description: "Default: `latest`." })),
   },
   { $id: "MessagesSkillReference", description: "A skill for the shell.", ...OPEN },

@@ -21,13 +21,16 @@ const lineProperties = {
   done: Type.Boolean({ description: "Whether this is the last line." }),
   logprobs: Type.Optional(Type.Array(TokenLogprobBody)),
   done_reason: Type.Optional(
-    Type.Union([
-      Type.Literal("stop"),
-      Type.Literal("length"),
-      Type.Literal("content_filter"),
-      Type.Literal("load"),
-      Type.Literal("unload"),
-    ]),
+    Type.Union(
+      [
+        Type.Literal("stop"),
+        Type.Literal("length"),
+        Type.Literal("content_filter"),
+        Type.Literal("load"),
+        Type.Literal("unload"),
+      ],
+      { description: "Why the answer ended; in the last line." },
+    ),
   ),
   total_duration: Type.Optional(nanoseconds("Load, prefill and generation")),
   load_duration: Type.Optional(nanoseconds("Loading of the model")),
@@ -40,12 +43,15 @@ const lineProperties = {
 
 const OllamaAnswerCall = Type.Object(
   {
-    id: Type.String(),
-    function: Type.Object({
-      index: count("Position of the call in the answer."),
-      name: Type.String(),
-      arguments: jsonObject("The arguments."),
-    }),
+    id: Type.String({ description: "Id of the call." }),
+    function: Type.Object(
+      {
+        index: count("Position of the call in the answer."),
+        name: Type.String({ description: "Name of the function." }),
+        arguments: jsonObject("The arguments."),
+      },
+      { description: "The function to call." },
+    ),
   },
   { $id: "OllamaAnswerCall", description: "A tool call requested by the model." },
 );
@@ -54,19 +60,26 @@ export type OllamaAnswerCall = Static<typeof OllamaAnswerCall>;
 export const OllamaChatResponse = Type.Object(
   {
     ...lineProperties,
-    message: Type.Object({
-      role: Type.Literal("assistant"),
-      content: Type.String(),
-      thinking: Type.Optional(Type.String()),
-      tool_calls: Type.Optional(Type.Array(OllamaAnswerCall)),
-    }),
+    message: Type.Object(
+      {
+        role: Type.Literal("assistant"),
+        content: Type.String({ description: "Text of the answer." }),
+        thinking: Type.Optional(Type.String({ description: "The reasoning before the text." })),
+        tool_calls: Type.Optional(Type.Array(OllamaAnswerCall)),
+      },
+      { description: "The answer, or its next part." },
+    ),
   },
   { $id: "OllamaChatResponse", description: "An answer, or one line of a stream." },
 );
 export type OllamaChatResponse = Static<typeof OllamaChatResponse>;
 
 export const OllamaGenerateResponse = Type.Object(
-  { ...lineProperties, response: Type.String(), thinking: Type.Optional(Type.String()) },
+  {
+    ...lineProperties,
+    response: Type.String({ description: "The generated text, or its next part." }),
+    thinking: Type.Optional(Type.String({ description: "The reasoning before the text." })),
+  },
   { $id: "OllamaGenerateResponse", description: "An answer, or one line of a stream." },
 );
 export type OllamaGenerateResponse = Static<typeof OllamaGenerateResponse>;
@@ -79,13 +92,13 @@ export const OllamaEmbedResponse = Type.Object(
     load_duration: nanoseconds("Loading of the model"),
     prompt_eval_count: count("Tokens of the inputs."),
   },
-  { $id: "OllamaEmbedResponse" },
+  { $id: "OllamaEmbedResponse", description: "The vectors of texts." },
 );
 export type OllamaEmbedResponse = Static<typeof OllamaEmbedResponse>;
 
 export const OllamaEmbeddingsResponse = Type.Object(
-  { embedding: Type.Array(Type.Number()) },
-  { $id: "OllamaEmbeddingsResponse" },
+  { embedding: Type.Array(Type.Number(), { description: "The vector." }) },
+  { $id: "OllamaEmbeddingsResponse", description: "The vector of a text." },
 );
 
 /** Model and start of an answer. */

@@ -13,21 +13,21 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const OllamaDetails = Type.Object(
   {
     parent_model: Type.String({ description: "Base model of an adapter." }),
-    format: Type.String(),
+    format: Type.String({ description: "Format of the file." }),
     family: Type.String({ description: "Architecture." }),
-    families: Type.Array(Type.String()),
+    families: Type.Array(Type.String(), { description: "The family, as a list." }),
     parameter_size: Type.String({
       description: "For example `0.6B`: as the file names it, else by its number of parameters.",
     }),
     quantization_level: Type.String({ description: "For example `Q4_K_M`." }),
   },
-  { $id: "OllamaDetails" },
+  { $id: "OllamaDetails", description: "Kind and size of a model." },
 );
 type OllamaDetails = Static<typeof OllamaDetails>;
 
 const cardProperties = {
   name: Type.String({ description: "Value for `model` in requests." }),
-  model: Type.String(),
+  model: Type.String({ description: "The same as `name`." }),
   size: count("Bytes of the weights; 0 for a model of another server."),
   digest: Type.String({ description: "SHA-256 of the name; unique per model, but not a hash of a file." }),
   details: OllamaDetails,
@@ -35,7 +35,7 @@ const cardProperties = {
 
 const OllamaModel = Type.Object(
   { ...cardProperties, modified_at: Type.String({ description: "ISO 8601." }) },
-  { $id: "OllamaModel" },
+  { $id: "OllamaModel", description: "A served model." },
 );
 
 export const OllamaTagsResponse = Type.Object(
@@ -51,7 +51,7 @@ const OllamaRunningModel = Type.Object(
     size_vram: count("Always 0: weights are in main memory."),
     context_length: count("Context length, tokens."),
   },
-  { $id: "OllamaRunningModel" },
+  { $id: "OllamaRunningModel", description: "A loaded model." },
 );
 
 export const OllamaPsResponse = Type.Object(
@@ -78,7 +78,7 @@ export const OllamaShowResponse = Type.Object(
     template: Type.String({ description: "Always empty." }),
     modified_at: Type.String({ description: "ISO 8601." }),
   },
-  { $id: "OllamaShowResponse" },
+  { $id: "OllamaShowResponse", description: "Description of a model." },
 );
 type OllamaShowResponse = Static<typeof OllamaShowResponse>;
 
@@ -93,7 +93,7 @@ export const OllamaVersionResponse = Type.Object(
     version: Type.String({ description: "The version of Ollama whose protocol is spoken." }),
     svc_version: Type.String({ description: "Version of svc." }),
   },
-  { $id: "OllamaVersionResponse" },
+  { $id: "OllamaVersionResponse", description: "Versions of protocol and server." },
 );
 type OllamaVersionResponse = Static<typeof OllamaVersionResponse>;
 

@@ -23,7 +23,7 @@ export const OllamaPullProgress = Type.Object(
       Type.Integer({ minimum: 0, description: "Downloaded so far, bytes; absent before the first ones." }),
     ),
   },
-  { $id: "OllamaPullProgress" },
+  { $id: "OllamaPullProgress", description: "One line of a download's progress." },
 );
 type OllamaPullProgress = Static<typeof OllamaPullProgress>;
 

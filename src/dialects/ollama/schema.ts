@@ -82,13 +82,13 @@ const Images = orNull(
 
 const OllamaToolCall = Type.Object(
   {
-    id: orNull(Type.String()),
+    id: orNull(Type.String({ description: "Id of the call." })),
     function: Type.Object(
       {
-        name: Type.String({ minLength: 1 }),
-        arguments: orNull(Type.Union([jsonObject("The arguments."), Type.String()])),
+        name: Type.String({ description: "Name of the function.", minLength: 1 }),
+        arguments: orNull(Type.Union([jsonObject(), Type.String()], { description: "The arguments." })),
       },
-      OPEN,
+      { description: "The function that was called.", ...OPEN },
     ),
   },
   { $id: "OllamaToolCall", description: "An earlier tool call of the assistant.", ...OPEN },
@@ -96,13 +96,11 @@ const OllamaToolCall = Type.Object(
 
 const OllamaMessage = Type.Object(
   {
-    role: Type.Union([
-      Type.Literal("system"),
-      Type.Literal("user"),
-      Type.Literal("assistant"),
-      Type.Literal("tool"),
-    ]),
-    content: orNull(Type.String()),
+    role: Type.Union(
+      [Type.Literal("system"), Type.Literal("user"), Type.Literal("assistant"), Type.Literal("tool")],
+      { description: "Who wrote it." },
+    ),
+    content: orNull(Type.String({ description: "Text of the message." })),
     thinking: orNull(Type.String({ description: "The reasoning before the content." })),
     images: Images,
     tool_calls: orNull(Type.Array(OllamaToolCall)),
@@ -111,7 +109,7 @@ const OllamaMessage = Type.Object(
       Type.String({ description: "For a tool result: id of the call, if calls have ids." }),
     ),
   },
-  { $id: "OllamaMessage", ...OPEN },
+  { $id: "OllamaMessage", description: "A message of the conversation.", ...OPEN },
 );
 export type OllamaMessage = Static<typeof OllamaMessage>;
 

@@ -6,7 +6,7 @@ import { orNull } from "../shared/check.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 
-const text = Type.String({ minLength: 1 });
+const text = Type.String({ minLength: 1, description: "Text of the document." });
 
 const RerankDocument = Type.Union([text, Type.Object({ text }, { additionalProperties: true })], {
   $id: "RerankDocument",
@@ -50,9 +50,14 @@ const RerankResult = Type.Object(
   {
     index: Type.Integer({ minimum: 0, description: "Index of the document in the request." }),
     relevance_score: Type.Number({ minimum: 0, maximum: 1, description: "1 is most relevant." }),
-    document: Type.Optional(Type.Object({ text: Type.String() })),
+    document: Type.Optional(
+      Type.Object(
+        { text: Type.String({ description: "Its text." }) },
+        { description: "The document, if requested." },
+      ),
+    ),
   },
-  { $id: "RerankResult" },
+  { $id: "RerankResult", description: "Score of a document." },
 );
 
 export const RerankResponse = Type.Object(
@@ -62,8 +67,11 @@ export const RerankResponse = Type.Object(
     model: Type.String({ description: "Id of the model that answered." }),
     results: Type.Array(RerankResult, { description: "Most relevant first." }),
     usage: Type.Object(
-      { prompt_tokens: Type.Integer({ minimum: 0 }), total_tokens: Type.Integer({ minimum: 0 }) },
-      { $id: "RerankUsage" },
+      {
+        prompt_tokens: Type.Integer({ description: "Tokens of query and documents.", minimum: 0 }),
+        total_tokens: Type.Integer({ description: "The same number.", minimum: 0 }),
+      },
+      { $id: "RerankUsage", description: "Tokens of the request." },
     ),
   },
   { $id: "RerankResponse", description: "Documents ranked by relevance." },

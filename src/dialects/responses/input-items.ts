@@ -13,15 +13,17 @@ const CallId = Type.String({ minLength: 1, description: "Links an output to its 
 
 const TextContent = Type.Object(
   {
-    type: Type.Union([Type.Literal("input_text"), Type.Literal("output_text"), Type.Literal("text")]),
-    text: Type.String(),
+    type: Type.Union([Type.Literal("input_text"), Type.Literal("output_text"), Type.Literal("text")], {
+      description: "Kind of the part; all mean text.",
+    }),
+    text: Type.String({ description: "The text." }),
   },
-  { $id: "InputText", ...OPEN },
+  { $id: "InputText", description: "Text of a message.", ...OPEN },
 );
 
 const Refusal = Type.Object(
-  { type: Type.Literal("refusal"), refusal: Type.String() },
-  { $id: "InputRefusal", ...OPEN },
+  { type: Type.Literal("refusal"), refusal: Type.String({ description: "The text of the refusal." }) },
+  { $id: "InputRefusal", description: "What an assistant said instead of an answer.", ...OPEN },
 );
 
 const InputFile = Type.Object(
@@ -59,7 +61,7 @@ const InputAudio = Type.Object(
     type: Type.Literal("input_audio"),
     data: orNull(audioProperties.data),
     format: audioProperties.format,
-    input_audio: orNull(Type.Object(audioProperties, OPEN)),
+    input_audio: orNull(Type.Object(audioProperties, { description: "The audio and its format.", ...OPEN })),
   },
   {
     $id: "InputAudio",
@@ -90,15 +92,15 @@ const MessageItem = Type.Object(
   {
     type: Type.Literal("message", { description: "Optional." }),
     id,
-    role: Type.Union([
-      Type.Literal("user"),
-      Type.Literal("assistant"),
-      Type.Literal("system"),
-      Type.Literal("developer"),
-    ]),
-    content: Type.Union([Type.String(), Type.Array(MessagePart)]),
+    role: Type.Union(
+      [Type.Literal("user"), Type.Literal("assistant"), Type.Literal("system"), Type.Literal("developer")],
+      { description: "Who wrote it." },
+    ),
+    content: Type.Union([Type.String(), Type.Array(MessagePart)], {
+      description: "Text, or an array of content parts.",
+    }),
   },
-  { $id: "InputMessage", ...OPEN },
+  { $id: "InputMessage", description: "A message of the conversation.", ...OPEN },
 );
 export type MessageItem = Static<typeof MessageItem>;
 
@@ -107,14 +109,18 @@ const FunctionCall = Type.Object(
     type: Type.Literal("function_call"),
     id,
     call_id: CallId,
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ description: "Name of the function.", minLength: 1 }),
     namespace: orNull(Type.String({ description: "Namespace of the function." })),
     arguments: Type.String({ description: "JSON text." }),
   },
   { $id: "InputFunctionCall", description: "An earlier function call of the model.", ...OPEN },
 );
 
-const ToolOutput = orNull(Type.Union([Type.String(), Type.Array(MessagePart)]));
+const ToolOutput = orNull(
+  Type.Union([Type.String(), Type.Array(MessagePart)], {
+    description: "What the tool returned: text, or content parts.",
+  }),
+);
 
 const FunctionOutput = Type.Object(
   {
@@ -128,7 +134,9 @@ const FunctionOutput = Type.Object(
 
 export type FunctionOutput = Static<typeof FunctionOutput>;
 
-const texts = Type.Array(Type.Object({ text: Type.String() }, OPEN));
+const texts = Type.Array(Type.Object({ text: Type.String({ description: "The text." }) }, OPEN), {
+  description: "Pieces of the reasoning.",
+});
 const Reasoning = Type.Object(
   {
     type: Type.Literal("reasoning"),
@@ -144,9 +152,12 @@ const ShellCall = Type.Object(
     type: Type.Literal("shell_call"),
     id,
     call_id: CallId,
-    action: Type.Object({ commands: Type.Array(Type.String()) }, OPEN),
+    action: Type.Object(
+      { commands: Type.Array(Type.String(), { description: "Commands of the call." }) },
+      { description: "What was to run.", ...OPEN },
+    ),
   },
-  { $id: "InputShellCall", ...OPEN },
+  { $id: "InputShellCall", description: "An earlier call of the shell.", ...OPEN },
 );
 
 const ShellOutput = Type.Object(
@@ -154,9 +165,9 @@ const ShellOutput = Type.Object(
     type: Type.Literal("shell_call_output"),
     id,
     call_id: CallId,
-    output: Type.Array(Type.Object({}, OPEN)),
+    output: Type.Array(Type.Object({}, OPEN), { description: "Output of each command." }),
   },
-  { $id: "InputShellCallOutput", ...OPEN },
+  { $id: "InputShellCallOutput", description: "Result of a shell call.", ...OPEN },
 );
 
 const CustomCall = Type.Object(
@@ -164,7 +175,7 @@ const CustomCall = Type.Object(
     type: Type.Literal("custom_tool_call"),
     id,
     call_id: CallId,
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ description: "Name of the tool.", minLength: 1 }),
     input: Type.String({ description: "What the model wrote for the tool." }),
   },
   { $id: "InputCustomToolCall", description: "An earlier call of a tool that takes text.", ...OPEN },
@@ -196,7 +207,10 @@ export const HOSTED_ITEM_TYPES = [
 
 const HostedItem = Type.Object(
   {
-    type: Type.Union(HOSTED_ITEM_TYPES.map((type) => Type.Literal(type))),
+    type: Type.Union(
+      HOSTED_ITEM_TYPES.map((type) => Type.Literal(type)),
+      { description: "Kind of the item." },
+    ),
     id,
     call_id: orNull(Type.String({ description: "Links an output to its call." })),
   },
@@ -209,7 +223,10 @@ const HostedItem = Type.Object(
 export type HostedItem = Static<typeof HostedItem>;
 
 const Reference = Type.Object(
-  { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
+  {
+    type: Type.Literal("item_reference"),
+    id: Type.String({ description: "Id of an item of the earlier response.", minLength: 1 }),
+  },
   { $id: "ItemReference", description: "An item of a stored response.", ...OPEN },
 );
 

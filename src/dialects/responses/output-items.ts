@@ -18,11 +18,11 @@ const identity = {
 export const FileCitation = Type.Object(
   {
     type: Type.Literal("container_file_citation"),
-    container_id: Type.String(),
-    file_id: Type.String(),
-    filename: Type.String(),
-    start_index: Type.Integer({ minimum: 0 }),
-    end_index: Type.Integer({ minimum: 0 }),
+    container_id: Type.String({ description: "Container of the file." }),
+    file_id: Type.String({ description: "Id of the file." }),
+    filename: Type.String({ description: "Name of the file." }),
+    start_index: Type.Integer({ description: "First character that refers to it.", minimum: 0 }),
+    end_index: Type.Integer({ description: "Character after the last that refers to it.", minimum: 0 }),
   },
   { $id: "ContainerFileCitation", description: "A file that a tool produced for this answer." },
 );
@@ -31,22 +31,22 @@ export type FileCitation = Static<typeof FileCitation>;
 const OutputText = Type.Object(
   {
     type: Type.Literal("output_text"),
-    text: Type.String(),
+    text: Type.String({ description: "The text." }),
     annotations: Type.Array(FileCitation),
     logprobs: Type.Array(TokenLogprobBody, { description: "Empty unless requested." }),
   },
-  { $id: "OutputContent" },
+  { $id: "OutputContent", description: "Text of a message." },
 );
 export type OutputText = Static<typeof OutputText>;
 
 const ReasoningText = Type.Object(
-  { type: Type.Literal("reasoning_text"), text: Type.String() },
-  { $id: "ReasoningText" },
+  { type: Type.Literal("reasoning_text"), text: Type.String({ description: "The text." }) },
+  { $id: "ReasoningText", description: "A piece of reasoning." },
 );
 export type ReasoningText = Static<typeof ReasoningText>;
 
 /** A content part of an item. */
-export const ContentPart = Type.Union([OutputText, ReasoningText]);
+export const ContentPart = Type.Union([OutputText, ReasoningText], { description: "The part." });
 export type ContentPart = Static<typeof ContentPart>;
 
 const MessageItem = Type.Object(
@@ -56,10 +56,13 @@ const MessageItem = Type.Object(
     role: Type.Literal("assistant"),
     content: Type.Array(OutputText),
   },
-  { $id: "OutputMessage" },
+  { $id: "OutputMessage", description: "A message of the model." },
 );
 
-export const SummaryPart = Type.Object({ type: Type.Literal("summary_text"), text: Type.String() });
+export const SummaryPart = Type.Object(
+  { type: Type.Literal("summary_text"), text: Type.String({ description: "The text." }) },
+  { description: "A piece of the summary." },
+);
 
 const ReasoningItem = Type.Object(
   {
@@ -71,7 +74,7 @@ const ReasoningItem = Type.Object(
     }),
     content: Type.Array(ReasoningText),
   },
-  { $id: "ReasoningItem" },
+  { $id: "ReasoningItem", description: "Reasoning of the model." },
 );
 
 const FunctionCallItem = Type.Object(
@@ -79,7 +82,7 @@ const FunctionCallItem = Type.Object(
     type: Type.Literal("function_call"),
     ...identity,
     call_id: Type.String({ description: "Referred to by `call_id` of the `function_call_output`." }),
-    name: Type.String(),
+    name: Type.String({ description: "Name of the function." }),
     namespace: Type.Optional(Type.String({ description: "Namespace of the function." })),
     arguments: Type.String({ description: "JSON text." }),
   },
@@ -91,42 +94,60 @@ const CustomCallItem = Type.Object(
     type: Type.Literal("custom_tool_call"),
     ...identity,
     call_id: Type.String({ description: "Referred to by `call_id` of the `custom_tool_call_output`." }),
-    name: Type.String(),
+    name: Type.String({ description: "Name of the tool." }),
     input: Type.String({ description: "What the model wrote for the tool." }),
   },
   { $id: "CustomToolCallItem", description: "A call of a tool that takes one text." },
 );
 
-const integerOrNull = Type.Union([Type.Integer(), Type.Null()]);
+const integerOrNull = Type.Union([Type.Integer(), Type.Null()], {
+  description: "As the model set it; null: the server's default.",
+});
 
 const ShellCallItem = Type.Object(
   {
     type: Type.Literal("shell_call"),
     ...identity,
-    call_id: Type.String(),
-    action: Type.Object({
-      commands: Type.Array(Type.String()),
-      timeout_ms: integerOrNull,
-      max_output_length: integerOrNull,
-    }),
-    environment: Type.Null(),
+    call_id: Type.String({ description: "Links the output to this call." }),
+    action: Type.Object(
+      {
+        commands: Type.Array(Type.String(), { description: "Commands of the call." }),
+        timeout_ms: integerOrNull,
+        max_output_length: integerOrNull,
+      },
+      { description: "What runs." },
+    ),
+    environment: Type.Null({ description: "Always null." }),
   },
   { $id: "ShellCallItem", description: "Shell commands executed by the server." },
 );
 export type ShellCallItem = Static<typeof ShellCallItem>;
 
-const ShellOutcome = Type.Union([
-  Type.Object({ type: Type.Literal("exit"), exit_code: Type.Integer() }),
-  Type.Object({ type: Type.Literal("timeout") }),
-]);
+const ShellOutcome = Type.Union(
+  [
+    Type.Object({
+      type: Type.Literal("exit"),
+      exit_code: Type.Integer({ description: "Exit status of the command." }),
+    }),
+    Type.Object({ type: Type.Literal("timeout") }),
+  ],
+  { description: "How the command ended." },
+);
 
 const ShellOutputItem = Type.Object(
   {
     type: Type.Literal("shell_call_output"),
     ...identity,
-    call_id: Type.String(),
+    call_id: Type.String({ description: "Id of the call." }),
     max_output_length: integerOrNull,
-    output: Type.Array(Type.Object({ stdout: Type.String(), stderr: Type.String(), outcome: ShellOutcome })),
+    output: Type.Array(
+      Type.Object({
+        stdout: Type.String({ description: "Its standard output." }),
+        stderr: Type.String({ description: "Its standard error." }),
+        outcome: ShellOutcome,
+      }),
+      { description: "Output of each command." },
+    ),
   },
   { $id: "ShellCallOutputItem", description: "Result of the shell commands." },
 );

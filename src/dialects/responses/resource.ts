@@ -26,7 +26,11 @@ const ResponseStatus = Type.Union(
 export type ResponseStatus = Static<typeof ResponseStatus>;
 
 export const ResponseError = Type.Object(
-  { code: Type.String(), message: Type.String(), type: Type.String() },
+  {
+    code: Type.String({ description: "Error code, for programs." }),
+    message: Type.String({ description: "What is wrong and how to fix it, for people." }),
+    type: Type.String({ description: "Class of the code, as client libraries distinguish it." }),
+  },
   { $id: "ResponseError", description: "Why the response failed." },
 );
 export type ResponseError = Static<typeof ResponseError>;
@@ -41,7 +45,7 @@ const IncompleteDetails = Type.Object(
       },
     ),
   },
-  { $id: "IncompleteDetails" },
+  { $id: "IncompleteDetails", description: "Why the answer is cut." },
 );
 
 const ResponseUsage = Type.Object(
@@ -49,43 +53,52 @@ const ResponseUsage = Type.Object(
     input_tokens: count("Tokens of the prompt."),
     input_tokens_details: Type.Object(
       { cached_tokens: count("Prompt tokens taken from the prefix cache instead of computed.") },
-      { $id: "InputTokensDetails" },
+      { $id: "InputTokensDetails", description: "Parts of `input_tokens`." },
     ),
     output_tokens: count("Generated tokens."),
     output_tokens_details: Type.Object(
       { reasoning_tokens: count("Generated reasoning tokens.") },
-      { $id: "OutputTokensDetails" },
+      { $id: "OutputTokensDetails", description: "Parts of `output_tokens`." },
     ),
     total_tokens: count("Input and output tokens."),
   },
-  { $id: "ResponseUsage" },
+  { $id: "ResponseUsage", description: "Tokens of the response." },
 );
 type ResponseUsage = Static<typeof ResponseUsage>;
 
 /** Request fields that the resource repeats, with their defaults. */
 const echoProperties = {
-  instructions: orNull(Type.String()),
-  previous_response_id: orNull(Type.String()),
-  max_output_tokens: orNull(Type.Integer()),
-  max_tool_calls: orNull(Type.Integer()),
-  parallel_tool_calls: Type.Boolean(),
-  temperature: Type.Number(),
-  top_p: Type.Number(),
-  presence_penalty: Type.Number(),
-  frequency_penalty: Type.Number(),
-  top_logprobs: Type.Integer(),
+  instructions: orNull(Type.String({ description: "As sent." })),
+  previous_response_id: orNull(Type.String({ description: "As sent." })),
+  max_output_tokens: orNull(Type.Integer({ description: "As sent." })),
+  max_tool_calls: orNull(Type.Integer({ description: "As sent." })),
+  parallel_tool_calls: Type.Boolean({ description: "As sent." }),
+  temperature: Type.Number({ description: "As sent, or the default." }),
+  top_p: Type.Number({ description: "As sent, or the default." }),
+  presence_penalty: Type.Number({ description: "As sent, or the default." }),
+  frequency_penalty: Type.Number({ description: "As sent, or the default." }),
+  top_logprobs: Type.Integer({ description: "As sent." }),
   tool_choice: Type.Union([Type.String(), anyObject], { description: "As sent." }),
   tools: Type.Array(anyObject, { description: "As sent; functions in the flat form." }),
-  text: Type.Object({ format: anyObject }, { description: "Format of the answer." }),
-  reasoning: Type.Object({ effort: orNull(Type.String()), summary: orNull(Type.String()) }),
-  truncation: Type.Union([Type.Literal("auto"), Type.Literal("disabled")]),
-  store: Type.Boolean(),
-  background: Type.Boolean(),
+  text: Type.Object(
+    { format: { ...anyObject, description: "As sent." } },
+    { description: "Format of the answer." },
+  ),
+  reasoning: Type.Object(
+    {
+      effort: orNull(Type.String({ description: "As sent." })),
+      summary: orNull(Type.String({ description: "As sent." })),
+    },
+    { description: "Reasoning that was requested." },
+  ),
+  truncation: Type.Union([Type.Literal("auto"), Type.Literal("disabled")], { description: "As sent." }),
+  store: Type.Boolean({ description: "Whether the response is stored." }),
+  background: Type.Boolean({ description: "Whether it runs without its client." }),
   service_tier: Type.Literal("default"),
-  metadata: anyObject,
-  user: orNull(Type.String()),
-  safety_identifier: orNull(Type.String()),
-  prompt_cache_key: orNull(Type.String()),
+  metadata: { ...anyObject, description: "As sent." },
+  user: orNull(Type.String({ description: "As sent." })),
+  safety_identifier: orNull(Type.String({ description: "As sent." })),
+  prompt_cache_key: orNull(Type.String({ description: "As sent." })),
 };
 const ResponseEcho = Type.Object(echoProperties);
 export type ResponseEcho = Static<typeof ResponseEcho>;
@@ -155,12 +168,19 @@ export function errorBody(error: ErrorData): ResponseError {
 
 /** Answer to the deletion of a stored response. */
 export const DeletedResponse = Type.Object(
-  { id: Type.String(), object: Type.Literal("response"), deleted: Type.Literal(true) },
-  { $id: "DeletedResponse" },
+  {
+    id: Type.String({ description: "Id of the response." }),
+    object: Type.Literal("response"),
+    deleted: Type.Literal(true),
+  },
+  { $id: "DeletedResponse", description: "A response that was deleted." },
 );
 
 /** Body of an input token count. */
 export const InputTokens = Type.Object(
-  { object: Type.Literal("response.input_tokens"), input_tokens: Type.Integer({ minimum: 0 }) },
-  { $id: "ResponseInputTokens" },
+  {
+    object: Type.Literal("response.input_tokens"),
+    input_tokens: Type.Integer({ description: "Tokens of the prompt.", minimum: 0 }),
+  },
+  { $id: "ResponseInputTokens", description: "Size of a prompt." },
 );

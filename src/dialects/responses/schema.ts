@@ -26,7 +26,10 @@ import { toolsProperties } from "./tools.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
-const TextConfig = Type.Object({ format: orNull(FlatResponseFormat) }, { $id: "TextConfig", ...OPEN });
+const TextConfig = Type.Object(
+  { format: orNull(FlatResponseFormat) },
+  { $id: "TextConfig", description: "Form of the answer's text.", ...OPEN },
+);
 
 const ReasoningConfig = Type.Object(
   {
@@ -45,7 +48,7 @@ const ReasoningConfig = Type.Object(
       }),
     ),
   },
-  { $id: "ReasoningConfig", ...OPEN },
+  { $id: "ReasoningConfig", description: "Whether and how much the model reasons.", ...OPEN },
 );
 
 const IncludeOption = Type.Union(

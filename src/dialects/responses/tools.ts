@@ -25,12 +25,14 @@ const OPEN = { additionalProperties: true } as const;
 
 const WebSearchTool = Type.Object(
   {
-    type: Type.Union([Type.Literal("web_search"), Type.Literal("web_search_preview")]),
+    type: Type.Union([Type.Literal("web_search"), Type.Literal("web_search_preview")], {
+      description: "Both mean the same.",
+    }),
     ...webSearchProperties,
     user_location: orNull(
       Type.Object(
         { type: Type.Literal("approximate"), ...placeProperties },
-        { $id: "HostedWebSearchUserLocation", ...OPEN },
+        { $id: "HostedWebSearchUserLocation", description: "Place that searches are made for.", ...OPEN },
       ),
     ),
   },
@@ -40,9 +42,9 @@ const WebSearchTool = Type.Object(
 const ShellSkill = Type.Object(
   {
     type: Type.Literal("skill_reference"),
-    skill_id: Type.String({ minLength: 1 }),
+    skill_id: Type.String({ description: "Id of an uploaded skill.", minLength: 1 }),
     version: orNull(
-      Type.Union([Type.Integer({ minimum: 1 }), Type.String({ description: "A number, or `latest`." })]),
+      Type.Union([Type.Integer({ minimum: 1 }), Type.String()], { description: "A number, or `latest`." }),
     ),
   },
   { $id: "HostedShellSkill", description: "An uploaded skill.", ...OPEN },
@@ -50,7 +52,7 @@ const ShellSkill = Type.Object(
 
 const ShellEnvironment = Type.Object(
   { type: Type.Literal("container_auto"), skills: orNull(Type.Array(ShellSkill, { maxItems: TOOLS_MAX })) },
-  { $id: "HostedShellEnvironment", ...OPEN },
+  { $id: "HostedShellEnvironment", description: "Where commands run.", ...OPEN },
 );
 
 const ShellTool = Type.Object(
@@ -61,7 +63,11 @@ const ShellTool = Type.Object(
 const NamespaceTool = Type.Object(
   {
     type: Type.Literal("namespace"),
-    name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
+    name: Type.String({
+      description: "Name of the namespace.",
+      minLength: 1,
+      maxLength: TOOL_NAME_CHARS_MAX,
+    }),
     description: orNull(Type.String({ description: "Description of the functions as a group." })),
     tools: orNull(
       Type.Array(FlatTool, { maxItems: TOOLS_MAX, description: "Tools other than functions are ignored." }),

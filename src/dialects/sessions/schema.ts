@@ -9,46 +9,55 @@ import { jsonObject } from "../shared/json-object.ts";
 const OPEN = { additionalProperties: true } as const;
 
 const SessionText = Type.Object(
-  { type: Type.Literal("text"), text: Type.String() },
-  { $id: "SessionText", ...OPEN },
+  { type: Type.Literal("text"), text: Type.String({ description: "The text." }) },
+  { $id: "SessionText", description: "Text of a message.", ...OPEN },
 );
 
 const SessionMedium = Type.Object(
-  { type: Type.Union([Type.Literal("image"), Type.Literal("audio")]) },
+  {
+    type: Type.Union([Type.Literal("image"), Type.Literal("audio")], { description: "Kind of the medium." }),
+  },
   { $id: "SessionMedium", description: "Refers to the next entry of `images` or `audios`.", ...OPEN },
 );
 
 const SessionToolCall = Type.Object(
   {
-    id: orNull(Type.String()),
+    id: orNull(Type.String({ description: "Id of the call." })),
     type: orNull(Type.Literal("function")),
     function: Type.Object(
       {
-        name: Type.String({ minLength: 1 }),
+        name: Type.String({ description: "Name of the function.", minLength: 1 }),
         arguments: Type.Union([Type.String(), jsonObject("The arguments.")], {
           description: "An object, or the exact text if it is not compact JSON.",
         }),
       },
-      OPEN,
+      { description: "The function that was called.", ...OPEN },
     ),
   },
-  { $id: "SessionToolCall", ...OPEN },
+  { $id: "SessionToolCall", description: "A tool call of the assistant.", ...OPEN },
 );
 
 const SessionMessage = Type.Object(
   {
-    role: Type.Union([
-      Type.Literal("system"),
-      Type.Literal("developer"),
-      Type.Literal("user"),
-      Type.Literal("assistant"),
-      Type.Literal("tool"),
-    ]),
-    content: orNull(Type.Union([Type.String(), Type.Array(Type.Union([SessionText, SessionMedium]))])),
-    reasoning_content: orNull(Type.String()),
-    tool_calls: orNull(Type.Array(SessionToolCall)),
-    tool_call_id: orNull(Type.String()),
-    name: orNull(Type.String()),
+    role: Type.Union(
+      [
+        Type.Literal("system"),
+        Type.Literal("developer"),
+        Type.Literal("user"),
+        Type.Literal("assistant"),
+        Type.Literal("tool"),
+      ],
+      { description: "Who wrote it." },
+    ),
+    content: orNull(
+      Type.Union([Type.String(), Type.Array(Type.Union([SessionText, SessionMedium]))], {
+        description: "Text, or an array of content parts.",
+      }),
+    ),
+    reasoning_content: orNull(Type.String({ description: "The reasoning before the content." })),
+    tool_calls: orNull(Type.Array(SessionToolCall, { description: "Calls that the answer consisted of." })),
+    tool_call_id: orNull(Type.String({ description: "Id of the call." })),
+    name: orNull(Type.String({ description: "Name of the tool." })),
   },
   { $id: "SessionMessage", description: "A message; includes those of server-side tool rounds.", ...OPEN },
 );

@@ -5,7 +5,12 @@ import type { AdapterSelection as CoreSelection } from "../../core/adapter.ts";
 import { isPresent, orNull } from "./check.ts";
 
 const AdapterGenerationSelection = Type.Object(
-  { generation: Type.String({ minLength: 1 }) },
+  {
+    generation: Type.String({
+      description: "Id of a generation, as `GET /v1/lora_adapters` lists it.",
+      minLength: 1,
+    }),
+  },
   { $id: "AdapterGenerationSelection", description: "Exactly this generation.", additionalProperties: true },
 );
 const AdapterSelection = Type.Union([Type.String({ minLength: 1 }), AdapterGenerationSelection], {

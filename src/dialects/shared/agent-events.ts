@@ -53,17 +53,21 @@ export function agentFrame(event: AgentEvent): string {
 
 /** Origin of a file: tool, round and turn. */
 export const SourceMeta = Type.Object(
-  { tool: Type.String(), round: Type.Integer({ minimum: 0 }), turn: Type.Integer({ minimum: 0 }) },
+  {
+    tool: Type.String({ description: "Name of the tool." }),
+    round: Type.Integer({ description: "Round of tool calls within the answer.", minimum: 0 }),
+    turn: Type.Integer({ description: "Turn of the conversation.", minimum: 0 }),
+  },
   { $id: "SourceMeta", description: "The tool, round and turn that produced the file." },
 );
 
 export const FileBody = Type.Object(
   {
-    id: Type.String(),
-    name: Type.String(),
-    format: Type.Optional(Type.String()),
-    mime_type: Type.Optional(Type.String()),
-    bytes: Type.Integer({ minimum: 0 }),
+    id: Type.String({ description: "Id under which it can be fetched." }),
+    name: Type.String({ description: "Name of the file." }),
+    format: Type.Optional(Type.String({ description: "Format, as the model named it." })),
+    mime_type: Type.Optional(Type.String({ description: "MIME type." })),
+    bytes: Type.Integer({ description: "Size of the file.", minimum: 0 }),
     created_at: Type.Integer({ description: "Unix seconds." }),
     purpose: Type.String({ description: "`agent_output`, or the purpose given at upload: `user_data`." }),
     source: SourceMeta,
@@ -73,14 +77,14 @@ export const FileBody = Type.Object(
       Type.String({ description: "Content of a binary file, if it is small enough." }),
     ),
     code: Type.Optional(Type.String({ description: "Error code, if the file could not be produced." })),
-    message: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String({ description: "Why the file could not be produced." })),
   },
   { $id: "FileObject", description: "A file attached to an answer." },
 );
 
 const CutFileBody = Type.Object(
   {
-    name: Type.String(),
+    name: Type.String({ description: "Name of the file." }),
     shown_characters: Type.Integer({ minimum: 0, description: "Characters that the model got." }),
     bytes: Type.Integer({ minimum: 0, description: "Size of the file." }),
   },
@@ -94,12 +98,14 @@ export function cutFilesBody(files: readonly CutFile[]): Static<typeof CutFileBo
 
 const AgenticToolCall = Type.Object(
   {
-    round: Type.Integer({ minimum: 1 }),
-    name: Type.String(),
+    round: Type.Integer({ description: "Round of tool calls, from 1.", minimum: 1 }),
+    name: Type.String({ description: "Name of the tool." }),
     arguments: Type.String({ description: "JSON text as the model generated it." }),
-    result_content: Type.String(),
-    result_images_base64: Type.Optional(Type.Array(Type.String())),
-    file_ids: Type.Optional(Type.Array(Type.String())),
+    result_content: Type.String({ description: "Text that the model got." }),
+    result_images_base64: Type.Optional(
+      Type.Array(Type.String(), { description: "Images that the model got." }),
+    ),
+    file_ids: Type.Optional(Type.Array(Type.String(), { description: "Ids of files that the tool made." })),
   },
   { $id: "AgenticToolCall", description: "A tool call executed by the server." },
 );

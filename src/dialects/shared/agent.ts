@@ -96,7 +96,14 @@ export const CodeInterpreterTool = Type.Object(
   {
     type: Type.Literal("code_interpreter"),
     container: orNull(
-      Type.Object({ type: Type.Literal("auto") }, { $id: "HostedCodeInterpreterAutoContainer", ...OPEN }),
+      Type.Object(
+        { type: Type.Literal("auto") },
+        {
+          $id: "HostedCodeInterpreterAutoContainer",
+          description: "A container that the server makes.",
+          ...OPEN,
+        },
+      ),
     ),
   },
   { $id: "HostedCodeInterpreterTool", description: "Lets the model run Python on the server.", ...OPEN },

@@ -22,7 +22,7 @@ const formatSchemaProperty = jsonObject(
 );
 const formatProperties = {
   name: orNull(Type.String({ description: "For the client's own use." })),
-  description: orNull(Type.String()),
+  description: orNull(Type.String({ description: "For the client's own use." })),
   schema: formatSchemaProperty,
   strict: orNull(
     Type.Boolean({
@@ -36,12 +36,20 @@ const JSON_SCHEMA = Type.Literal("json_schema");
 const NestedSchemaFormat = Type.Object(
   {
     type: JSON_SCHEMA,
-    json_schema: Type.Object(formatProperties, { $id: "JsonSchemaResponseFormat", ...OPEN }),
+    json_schema: Type.Object(formatProperties, {
+      $id: "JsonSchemaResponseFormat",
+      description: "The schema with its name.",
+      ...OPEN,
+    }),
   },
   OPEN,
 );
 const FlatSchemaFormat = Type.Object(
-  { type: JSON_SCHEMA, ...formatProperties, json_schema: Type.Optional(Type.Null()) },
+  {
+    type: JSON_SCHEMA,
+    ...formatProperties,
+    json_schema: Type.Optional(Type.Null({ description: "Absent in this form." })),
+  },
   OPEN,
 );
 const TextFormat = Type.Object({ type: Type.Literal("text") }, OPEN);
@@ -103,17 +111,28 @@ const GrammarSet = Type.Object(
 );
 type GrammarSet = Static<typeof GrammarSet>;
 
-const text = Type.String({ minLength: 1 });
+const text = Type.String({ description: "A regular expression or a grammar.", minLength: 1 });
 
 const Grammar = Type.Union(
   [
     Type.Object({ type: Type.Literal("regex"), value: text }, OPEN),
     Type.Object({ type: Type.Literal("lark"), value: text }, OPEN),
     Type.Object(
-      { type: Type.Literal("json_schema"), value: Type.Union([jsonObject("A JSON Schema."), text]) },
+      {
+        type: Type.Literal("json_schema"),
+        value: Type.Union([jsonObject("A JSON Schema."), text], {
+          description: "A JSON Schema, or its text.",
+        }),
+      },
       OPEN,
     ),
-    Type.Object({ type: Type.Literal("llguidance"), value: Type.Union([GrammarSet, text]) }, OPEN),
+    Type.Object(
+      {
+        type: Type.Literal("llguidance"),
+        value: Type.Union([GrammarSet, text], { description: "A grammar, or a set of them." }),
+      },
+      OPEN,
+    ),
   ],
   {
     $id: "Grammar",

@@ -16,24 +16,36 @@ const OPEN = { additionalProperties: true } as const;
 const INPUT = "input";
 
 const grammarProperties = {
-  syntax: Type.Union([Type.Literal("lark"), Type.Literal("regex")]),
-  definition: Type.String({ minLength: 1, maxLength: CUSTOM_FORMAT_CHARS_MAX }),
+  syntax: Type.Union([Type.Literal("lark"), Type.Literal("regex")], {
+    description: "Language of the grammar.",
+  }),
+  definition: Type.String({ description: "The grammar.", minLength: 1, maxLength: CUSTOM_FORMAT_CHARS_MAX }),
 };
 
 const Format = Type.Union(
   [
     Type.Object({ type: Type.Literal("text") }, OPEN),
     Type.Object(
-      { type: Type.Literal("grammar"), ...grammarProperties, grammar: Type.Optional(Type.Null()) },
+      {
+        type: Type.Literal("grammar"),
+        ...grammarProperties,
+        grammar: Type.Optional(Type.Null({ description: "The grammar, in the nested form." })),
+      },
       OPEN,
     ),
-    Type.Object({ type: Type.Literal("grammar"), grammar: Type.Object(grammarProperties, OPEN) }, OPEN),
+    Type.Object(
+      {
+        type: Type.Literal("grammar"),
+        grammar: Type.Object(grammarProperties, { description: "The grammar, in the nested form.", ...OPEN }),
+      },
+      OPEN,
+    ),
   ],
   { $id: "CustomToolFormat", description: "What the tool takes: any text, or one of a grammar." },
 );
 
 const properties = {
-  name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
+  name: Type.String({ description: "Name of the tool.", minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
   description: orNull(Type.String({ description: "What the tool does and when to call it." })),
   format: orNull(Format),
 };
@@ -41,12 +53,16 @@ const description = "A tool of the client that takes one text.";
 
 /** A custom tool of Responses. */
 export const CustomTool = Type.Object(
-  { type: Type.Literal("custom"), ...properties, custom: Type.Optional(Type.Null()) },
+  {
+    type: Type.Literal("custom"),
+    ...properties,
+    custom: Type.Optional(Type.Null({ description: "Absent in this form." })),
+  },
   { $id: "CustomTool", description, ...OPEN },
 );
 /** A custom tool of chat completions. */
 export const NestedCustomTool = Type.Object(
-  { type: Type.Literal("custom"), custom: Type.Object(properties, OPEN) },
+  { type: Type.Literal("custom"), custom: Type.Object(properties, { description: "The tool.", ...OPEN }) },
   { $id: "NestedCustomTool", description, ...OPEN },
 );
 export type CustomTool = Static<typeof CustomTool> | Static<typeof NestedCustomTool>;

@@ -23,6 +23,7 @@ export function objectOf<T extends object>(
 }
 
 /** A field with any JSON object. */
-export function jsonObject(description: string) {
-  return Type.Record(Type.String(), Type.Unknown(), { description, maxProperties: MAP_MEMBERS_MAX });
+export function jsonObject(description?: string) {
+  const described = description === undefined ? {} : { description };
+  return Type.Record(Type.String(), Type.Unknown(), { ...described, maxProperties: MAP_MEMBERS_MAX });
 }

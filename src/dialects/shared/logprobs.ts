@@ -17,7 +17,10 @@ const tokenProperties = {
   bytes: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { description: "UTF-8 bytes of the token." }),
 };
 
-const TopLogprob = Type.Object(tokenProperties, { $id: "TopLogprob" });
+const TopLogprob = Type.Object(tokenProperties, {
+  $id: "TopLogprob",
+  description: "A likely token in its place.",
+});
 
 /** A token of an answer, in chat and in Responses. */
 export const TokenLogprobBody = Type.Object(
@@ -25,7 +28,7 @@ export const TokenLogprobBody = Type.Object(
     ...tokenProperties,
     top_logprobs: Type.Array(TopLogprob, { description: "Most likely tokens, best first." }),
   },
-  { $id: "TokenLogprob" },
+  { $id: "TokenLogprob", description: "A token of the answer with its log probability." },
 );
 export type TokenLogprobBody = Static<typeof TokenLogprobBody>;
 

@@ -179,7 +179,7 @@ export const choicesProperties = {
 
 const StreamOptions = Type.Object(
   { include_usage: orNull(Type.Boolean({ description: "Send usage in a final chunk without choices." })) },
-  { $id: "StreamOptions", additionalProperties: true },
+  { $id: "StreamOptions", description: "What a stream has besides the answer.", additionalProperties: true },
 );
 
 /** Streaming fields. */

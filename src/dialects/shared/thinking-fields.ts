@@ -40,7 +40,7 @@ const ThinkingField = Type.Object(
 const ReasoningField = Type.Object(
   {
     effort: orNull(Type.String({ description: "`off` (or `none`), `low`, `medium`, `high`, `xhigh`." })),
-    enabled: orNull(Type.Boolean()),
+    enabled: orNull(Type.Boolean({ description: "Whether the model reasons." })),
     max_tokens: budget,
   },
   { $id: "ReasoningField", description: "Thinking, as OpenRouter's clients set it.", ...OPEN },
@@ -60,7 +60,9 @@ const templateValues = orNull(
 /** Properties of a dialect without such fields of its own. */
 export const thinkingProperties = {
   chat_template_kwargs: templateValues,
-  thinking: orNull(Type.Union([Type.Boolean(), ThinkingField])),
+  thinking: orNull(
+    Type.Union([Type.Boolean(), ThinkingField], { description: "Reasoning on or off, or with a budget." }),
+  ),
   think: orNull(Think),
   reasoning_budget: budget,
   thinking_budget: budget,

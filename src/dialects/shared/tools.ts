@@ -15,22 +15,29 @@ import { checkToolSize } from "./tool-size.ts";
 const OPEN = { additionalProperties: true } as const;
 
 const functionProperties = {
-  name: Type.String({ minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
+  name: Type.String({ description: "Name of the function.", minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
   description: orNull(Type.String({ description: "What the function does and when to call it." })),
   parameters: orNull(
     jsonObject("JSON Schema of the arguments, of type `object`. Absent means no arguments."),
   ),
   strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `parameters`." })),
 };
-const FunctionTool = Type.Object(functionProperties, { $id: "Function", ...OPEN });
+const FunctionTool = Type.Object(functionProperties, {
+  $id: "Function",
+  description: "A function of the client.",
+  ...OPEN,
+});
 
 const FUNCTION = Type.Literal("function");
 /** Of a tool, whose clients leave it out; `withToolTypes` adds it. */
 const TOOL_TYPE = Type.Optional(FUNCTION);
 /** Distinguishes the flat form from the nested one: the field of the nested form must be absent. */
-const NOT_NESTED = Type.Optional(Type.Null());
+const NOT_NESTED = Type.Optional(Type.Null({ description: "Absent in this form." }));
 
-const Tool = Type.Object({ type: TOOL_TYPE, function: FunctionTool }, { $id: "Tool", ...OPEN });
+const Tool = Type.Object(
+  { type: TOOL_TYPE, function: FunctionTool },
+  { $id: "Tool", description: "A function that the model may call.", ...OPEN },
+);
 export const FlatTool = Type.Object(
   { type: TOOL_TYPE, ...functionProperties, function: NOT_NESTED },
   { $id: "FlatTool", description: "The flat form of `Tool`.", ...OPEN },
@@ -38,8 +45,11 @@ export const FlatTool = Type.Object(
 
 const Name = Type.String({ description: "Name of a declared function." });
 const NestedName = Type.Object(
-  { type: FUNCTION, function: Type.Object({ name: Name }, OPEN) },
-  { $id: "NestedFunctionToolChoice", ...OPEN },
+  {
+    type: FUNCTION,
+    function: Type.Object({ name: Name }, { description: "The function to call.", ...OPEN }),
+  },
+  { $id: "NestedFunctionToolChoice", description: "The model must call this function.", ...OPEN },
 );
 const FlatName = Type.Object(
   {
@@ -48,10 +58,13 @@ const FlatName = Type.Object(
     namespace: orNull(Type.String({ description: "Responses only: the namespace of the function." })),
     function: NOT_NESTED,
   },
-  { $id: "NamedFunctionToolChoice", ...OPEN },
+  { $id: "NamedFunctionToolChoice", description: "The flat form of the same.", ...OPEN },
 );
 
-const AllowedToolChoice = Type.Union([NestedName, FlatName], { $id: "AllowedToolChoice" });
+const AllowedToolChoice = Type.Union([NestedName, FlatName], {
+  $id: "AllowedToolChoice",
+  description: "A declared function.",
+});
 const allowedProperties = {
   mode: Type.Union([Type.Literal("auto"), Type.Literal("required")], {
     description: "`required` forces a call of one of them.",
@@ -64,8 +77,14 @@ const FlatAllowed = Type.Object(
   { $id: "AllowedToolsToolChoice", description: "Only some of the declared functions.", ...OPEN },
 );
 const NestedAllowed = Type.Object(
-  { type: ALLOWED_TOOLS, allowed_tools: Type.Object(allowedProperties, OPEN) },
-  { $id: "NestedAllowedToolsToolChoice", ...OPEN },
+  {
+    type: ALLOWED_TOOLS,
+    allowed_tools: Type.Object(allowedProperties, {
+      description: "The functions, and whether one must be called.",
+      ...OPEN,
+    }),
+  },
+  { $id: "NestedAllowedToolsToolChoice", description: "Only some of the declared functions.", ...OPEN },
 );
 
 const ToolChoice = Type.Union(

@@ -11,12 +11,18 @@ export const CompletionUsageResponse = Type.Object(
     prompt_tokens: count("Tokens of the prompt."),
     completion_tokens: count("Generated tokens, over all choices."),
     total_tokens: count("Prompt and generated tokens."),
-    prompt_tokens_details: Type.Object({
-      cached_tokens: count("Prompt tokens taken from the prefix cache instead of computed."),
-    }),
-    completion_tokens_details: Type.Object({
-      reasoning_tokens: count("Generated reasoning tokens."),
-    }),
+    prompt_tokens_details: Type.Object(
+      {
+        cached_tokens: count("Prompt tokens taken from the prefix cache instead of computed."),
+      },
+      { description: "Parts of `prompt_tokens`." },
+    ),
+    completion_tokens_details: Type.Object(
+      {
+        reasoning_tokens: count("Generated reasoning tokens."),
+      },
+      { description: "Parts of `completion_tokens`." },
+    ),
     avg_tok_per_sec: float("All tokens divided by the total time."),
     avg_prompt_tok_per_sec: float("Prompt tokens divided by the prompt time."),
     avg_compl_tok_per_sec: float("Generated tokens divided by the completion time."),

@@ -22,16 +22,23 @@ export const domainProperties = {
 
 /** Fields of a location. */
 export const placeProperties = {
-  city: orNull(Type.String()),
-  region: orNull(Type.String()),
-  country: orNull(Type.String()),
-  timezone: orNull(Type.String()),
+  city: orNull(Type.String({ description: "Name of the city." })),
+  region: orNull(Type.String({ description: "Name of the region." })),
+  country: orNull(Type.String({ description: "Code of the country: `DE`." })),
+  timezone: orNull(Type.String({ description: "IANA name: `Europe/Berlin`." })),
 };
 
-const WebSearchFilters = Type.Object(domainProperties, { $id: "WebSearchFilters", ...OPEN });
+const WebSearchFilters = Type.Object(domainProperties, {
+  $id: "WebSearchFilters",
+  description: "Hosts to search, or to leave out.",
+  ...OPEN,
+});
 
 const WebSearchImageSettings = Type.Object(
-  { caption: orNull(Type.Boolean()), max_results: orNull(Type.Integer({ minimum: 0 })) },
+  {
+    caption: orNull(Type.Boolean({ description: "Not supported." })),
+    max_results: orNull(Type.Integer({ description: "Not supported.", minimum: 0 })),
+  },
   { $id: "WebSearchImageSettings", description: "Not supported: image search is unavailable.", ...OPEN },
 );
 
@@ -46,7 +53,11 @@ export const webSearchProperties = {
   external_web_access: orNull(
     Type.Boolean({ description: "`false` is refused: there is no offline index." }),
   ),
-  return_token_budget: orNull(Type.Union([Type.Literal("default"), Type.Literal("unlimited")])),
+  return_token_budget: orNull(
+    Type.Union([Type.Literal("default"), Type.Literal("unlimited")], {
+      description: "Accepted without effect.",
+    }),
+  ),
   search_content_types: orNull(
     Type.Array(Type.Union([Type.Literal("text"), Type.Literal("image")]), {
       description: "Only `text` is supported.",
@@ -60,8 +71,11 @@ export const WebSearchOptions = Type.Object(
     ...webSearchProperties,
     user_location: orNull(
       Type.Object(
-        { type: Type.Literal("approximate"), approximate: Type.Object(placeProperties, OPEN) },
-        { $id: "WebSearchUserLocation", ...OPEN },
+        {
+          type: Type.Literal("approximate"),
+          approximate: Type.Object(placeProperties, { description: "The place.", ...OPEN }),
+        },
+        { $id: "WebSearchUserLocation", description: "Place that searches are made for.", ...OPEN },
       ),
     ),
     search_description: orNull(Type.String({ description: "Replaces the description of the search tool." })),

@@ -11,52 +11,52 @@ export const SkillUploadForm = Type.Object(
       description: "A zip archive, or the files of one folder with their paths; SKILL.md at the top level.",
     }),
   },
-  { $id: "SkillUploadForm" },
+  { $id: "SkillUploadForm", description: "Body of an upload." },
 );
 
 export const SkillObject = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id of the object." }),
     object: Type.Literal("skill"),
     created_at: Type.Integer({ minimum: 0, description: "Unix seconds." }),
-    name: Type.String(),
-    description: Type.String(),
-    latest_version: Type.Integer({ minimum: 1 }),
+    name: Type.String({ description: "Name of the skill." }),
+    description: Type.String({ description: "When the model should use it." }),
+    latest_version: Type.Integer({ description: "Number of the newest version.", minimum: 1 }),
   },
   { $id: "SkillObject", description: "A skill; name and description are those of its latest version." },
 );
 
 export const SkillListObject = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(SkillObject) },
-  { $id: "SkillListObject" },
+  { $id: "SkillListObject", description: "All skills." },
 );
 
 export const SkillVersionObject = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id of the object." }),
     object: Type.Literal("skill.version"),
-    skill_id: Type.String(),
+    skill_id: Type.String({ description: "Id of the skill." }),
     created_at: Type.Integer({ minimum: 0, description: "Unix seconds." }),
-    version: Type.Integer({ minimum: 1 }),
-    name: Type.String(),
-    description: Type.String(),
+    version: Type.Integer({ description: "Number of the version.", minimum: 1 }),
+    name: Type.String({ description: "Name of the skill." }),
+    description: Type.String({ description: "When the model should use it." }),
   },
-  { $id: "SkillVersionObject" },
+  { $id: "SkillVersionObject", description: "A version of a skill." },
 );
 
 export const SkillVersionListObject = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(SkillVersionObject) },
-  { $id: "SkillVersionListObject" },
+  { $id: "SkillVersionListObject", description: "All versions of a skill." },
 );
 
 export const MessagesSkillObject = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id of the object." }),
     type: Type.Literal("skill"),
-    created_at: Type.String(),
-    updated_at: Type.String(),
-    display_title: Type.String(),
-    latest_version: Type.String(),
+    created_at: Type.String({ description: "RFC 3339 time." }),
+    updated_at: Type.String({ description: "RFC 3339 time." }),
+    display_title: Type.String({ description: "Name of the skill." }),
+    latest_version: Type.String({ description: "Number of the newest version." }),
     source: Type.Literal("custom"),
   },
   { $id: "MessagesSkillObject", description: "A skill, in the format of the messages dialect." },
@@ -64,28 +64,37 @@ export const MessagesSkillObject = Type.Object(
 
 export const MessagesSkillVersionObject = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id of the object." }),
     type: Type.Literal("skill_version"),
-    skill_id: Type.String(),
-    created_at: Type.String(),
-    version: Type.String(),
-    name: Type.String(),
-    description: Type.String(),
-    directory: Type.String(),
+    skill_id: Type.String({ description: "Id of the skill." }),
+    created_at: Type.String({ description: "RFC 3339 time." }),
+    version: Type.String({ description: "Number of the version." }),
+    name: Type.String({ description: "Name of the skill." }),
+    description: Type.String({ description: "When the model should use it." }),
+    directory: Type.String({ description: "Top folder of its files." }),
   },
-  { $id: "MessagesSkillVersionObject" },
+  {
+    $id: "MessagesSkillVersionObject",
+    description: "A version of a skill, in the format of the messages dialect.",
+  },
 );
 
-const paging = { has_more: Type.Boolean(), next_page: Type.Union([Type.String(), Type.Null()]) };
+const paging = {
+  has_more: Type.Boolean({ description: "Whether the list goes on." }),
+  next_page: Type.Union([Type.String(), Type.Null()], { description: "Always null: lists have one page." }),
+};
 
 export const MessagesSkillListObject = Type.Object(
   { data: Type.Array(MessagesSkillObject), ...paging },
-  { $id: "MessagesSkillListObject" },
+  { $id: "MessagesSkillListObject", description: "All skills, in the format of the messages dialect." },
 );
 
 export const MessagesSkillVersionListObject = Type.Object(
   { data: Type.Array(MessagesSkillVersionObject), ...paging },
-  { $id: "MessagesSkillVersionListObject" },
+  {
+    $id: "MessagesSkillVersionListObject",
+    description: "All versions of a skill, in the format of the messages dialect.",
+  },
 );
 
 /** A skill, from its versions, oldest first. */

@@ -43,7 +43,15 @@ export const SpeechGenerationRequest = Type.Object(
 export type SpeechGenerationRequest = Static<typeof SpeechGenerationRequest>;
 
 export const VoiceList = Type.Object(
-  { voices: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })) },
+  {
+    voices: Type.Array(
+      Type.Object({
+        id: Type.String({ description: "Model id." }),
+        name: Type.String({ description: "Name of the voice." }),
+      }),
+      { description: "The voices." },
+    ),
+  },
   { $id: "VoiceList", description: "Models that speak; `model` of a request selects one." },
 );
 export type VoiceList = Static<typeof VoiceList>;

@@ -16,14 +16,19 @@ export const ReIsqRequest = Type.Object(
     ggml_type: Type.String({ minLength: 1, description: "Target quantization type.", examples: ["Q4_K_M"] }),
     model_id: model,
   },
-  { $id: "ReIsqRequest", examples: [{ ggml_type: "Q4_K_M" }], ...OPEN },
+  {
+    $id: "ReIsqRequest",
+    description: "Body of a request to requantize a model.",
+    examples: [{ ggml_type: "Q4_K_M" }],
+    ...OPEN,
+  },
 );
 
 export const ReIsqResponse = Type.Object(
   {
     status: Type.Literal("requantizing"),
-    model_id: Type.String(),
-    ggml_type: Type.String(),
+    model_id: Type.String({ description: "Model that was requantized." }),
+    ggml_type: Type.String({ description: "New type of the weights." }),
   },
   {
     $id: "ReIsqResponse",
@@ -37,7 +42,12 @@ export const CalibrationStartRequest = Type.Object(
     max_rows: rows("Rows after which a layer stops collecting; 0 or absent: no limit."),
     min_rows: rows("Rows that each layer must have collected before the statistics are used."),
   },
-  { $id: "CalibrationStartRequest", examples: [{ min_rows: 1000 }], ...OPEN },
+  {
+    $id: "CalibrationStartRequest",
+    description: "Body of a request to start the calibration.",
+    examples: [{ min_rows: 1000 }],
+    ...OPEN,
+  },
 );
 
 export const CalibrationApplyRequest = Type.Object(
@@ -47,20 +57,25 @@ export const CalibrationApplyRequest = Type.Object(
       Type.String({ minLength: 1, description: "Also write the statistics to a file with this name." }),
     ),
   },
-  { $id: "CalibrationApplyRequest", examples: [{ save_cimatrix: "imatrix.gguf" }], ...OPEN },
+  {
+    $id: "CalibrationApplyRequest",
+    description: "Body of a request to use the calibration.",
+    examples: [{ save_cimatrix: "imatrix.gguf" }],
+    ...OPEN,
+  },
 );
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const CalibrationStatus = Type.Object(
   {
-    collecting: Type.Boolean(),
+    collecting: Type.Boolean({ description: "Whether statistics are collected." }),
     layers: count("Weight matrices of the model's layers."),
     layers_tracking: count("Matrices with statistics."),
     min_rows: count("Fewest rows that a tracked matrix has collected."),
     max_rows: count("Most rows that a tracked matrix has collected."),
     total_rows: count("Rows over all tracked matrices."),
   },
-  { $id: "CalibrationStatus" },
+  { $id: "CalibrationStatus", description: "State of the calibration." },
 );
 export type CalibrationStatus = Static<typeof CalibrationStatus>;

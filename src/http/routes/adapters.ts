@@ -29,9 +29,18 @@ export function adapterRoutes({ adapters }: HttpDeps, components: ApiComponents)
     {
       detail: {
         operationId: "list_lora_adapters",
+        description: "Adapters by name, and the generations that requests still use.",
         tags: TAGS,
         summary: "List the adapters of a model",
-        parameters: [{ name: "model", in: "query", required: false, schema: { type: "string" } }],
+        parameters: [
+          {
+            name: "model",
+            in: "query",
+            required: false,
+            description: "Model id; the default model if omitted.",
+            schema: { type: "string" },
+          },
+        ],
         responses: components.answers("Aliases, and generations in memory.", LoraAdapterListResponse),
       },
     },
@@ -42,6 +51,8 @@ export function adapterRoutes({ adapters }: HttpDeps, components: ApiComponents)
       parse: "none", // body.ts reads it
       detail: {
         operationId: "load_lora_adapter",
+        description:
+          "From a folder, a GGUF file or a repository of the hub. Running requests keep the adapter that they began with.",
         tags: TAGS,
         summary: "Load an adapter, or replace one",
         requestBody: components.body(LoadLoraAdapterRequest),
@@ -52,6 +63,7 @@ export function adapterRoutes({ adapters }: HttpDeps, components: ApiComponents)
       parse: "none",
       detail: {
         operationId: "unload_lora_adapter",
+        description: "Its memory is freed after the last request that uses it.",
         tags: TAGS,
         summary: "Unload an adapter; running requests keep it",
         requestBody: components.body(UnloadLoraAdapterRequest),

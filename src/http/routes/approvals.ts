@@ -11,6 +11,7 @@ import type { ApiComponents } from "../openapi.ts";
 
 const ApprovalDecision = Type.Union([Type.Literal("approve"), Type.Literal("deny")], {
   $id: "ApprovalDecision",
+  description: "Whether the action may run.",
 });
 
 const ApprovalDecisionRequest = Type.Object(
@@ -28,6 +29,7 @@ const ApprovalDecisionRequest = Type.Object(
   },
   {
     $id: "ApprovalDecisionRequest",
+    description: "Decision about an action.",
     additionalProperties: true,
     examples: [{ decision: "approve", remember_for_session: true }],
   },
@@ -40,7 +42,7 @@ const ApprovalDecisionResponse = Type.Object(
         "`resolved`; `queued` if the run had not yet reached the action; `not_found` with status 404.",
     }),
   },
-  { $id: "ApprovalDecisionResponse" },
+  { $id: "ApprovalDecisionResponse", description: "What was decided." },
 );
 
 const checkBody = checker(ApprovalDecisionRequest);
@@ -54,6 +56,8 @@ export function approvalRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "answer_approval",
+        description:
+          "For an action that waits for permission, as a stream has announced it. The decision can hold for the rest of the session.",
         tags: ["Agent"],
         summary: "Approve or deny an action",
         requestBody: components.body(ApprovalDecisionRequest),

@@ -40,6 +40,8 @@ export function chatRoutes(deps: HttpDeps, components: ApiComponents, runs: Held
       parse: "none", // body.ts reads it
       detail: {
         operationId: "create_chat_completion",
+        description:
+          "A request brings all messages, unless `session_id` names a stored conversation. The server runs the calls of its own tools (`enable_code_execution`, `enable_shell`, `web_search_options`) and continues until the answer is complete; calls of the client's tools are returned.",
         tags: ["Generation"],
         summary: "Continue a conversation",
         requestBody: components.body(ChatCompletionRequest),
@@ -50,6 +52,7 @@ export function chatRoutes(deps: HttpDeps, components: ApiComponents, runs: Held
       parse: "none",
       detail: {
         operationId: "count_chat_input_tokens",
+        description: "Renders the prompt of the same body with the model's chat template; generates nothing.",
         tags: ["Counting"],
         summary: "Count the tokens of a chat completion's prompt",
         requestBody: components.body(ChatCompletionRequest),

@@ -27,6 +27,7 @@ export function completionRoutes(deps: HttpDeps, components: ApiComponents) {
     parse: "none", // body.ts reads it
     detail: {
       operationId: "create_completion",
+      description: "Continues text or token ids, without a chat template.",
       tags: ["Generation"],
       summary: "Complete a text",
       requestBody: components.body(CompletionRequest),

@@ -18,6 +18,7 @@ export function embeddingRoutes(deps: HttpDeps, components: ApiComponents) {
     parse: "none", // body.ts reads it
     detail: {
       operationId: "create_embedding",
+      description: "Vectors of one or several inputs, as text or token ids, by an embedding model.",
       tags: ["Embeddings"],
       summary: "Embed texts",
       requestBody: components.body(EmbeddingRequest),

@@ -14,12 +14,12 @@ import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const common = {
-  id: Type.String(),
-  bytes: Type.Integer({ minimum: 0 }),
+  id: Type.String({ description: "Id of the file." }),
+  bytes: Type.Integer({ description: "Size of the file.", minimum: 0 }),
   created_at: Type.Integer({ minimum: 0, description: "Unix seconds." }),
-  filename: Type.String(),
+  filename: Type.String({ description: "Name of the file." }),
   format: Type.Optional(Type.String({ description: "File name extension without a dot." })),
-  mime_type: Type.String(),
+  mime_type: Type.String({ description: "MIME type." }),
   source: SourceMeta,
 };
 
@@ -27,14 +27,18 @@ const FileMetadata = Type.Object(
   {
     ...common,
     object: Type.Literal("file"),
-    purpose: Type.String(),
+    purpose: Type.String({ description: "Purpose, as given at the upload." }),
     truncated: Type.Optional(Type.Boolean({ description: "The content was evicted." })),
   },
   { $id: "FileMetadata", description: "Metadata of a stored file." },
 );
 
 const ContainerFileMetadata = Type.Object(
-  { ...common, object: Type.Literal("container.file"), container_id: Type.String() },
+  {
+    ...common,
+    object: Type.Literal("container.file"),
+    container_id: Type.String({ description: "Container of the file." }),
+  },
   {
     $id: "ContainerFileMetadata",
     description: "Metadata of a stored file, in the form of the containers API.",
@@ -43,17 +47,21 @@ const ContainerFileMetadata = Type.Object(
 
 const FileUpload = Type.Object(
   {
-    file: Type.String({ format: "binary" }),
+    file: Type.String({ description: "The file.", format: "binary" }),
     purpose: Type.Optional(
       Type.String({ description: "`user_data` (default) for files that requests attach." }),
     ),
   },
-  { $id: "FileUpload" },
+  { $id: "FileUpload", description: "Body of an upload." },
 );
 
 const DeletedFile = Type.Object(
-  { id: Type.String(), object: Type.Literal("file"), deleted: Type.Literal(true) },
-  { $id: "DeletedFile" },
+  {
+    id: Type.String({ description: "Id of the file." }),
+    object: Type.Literal("file"),
+    deleted: Type.Literal(true),
+  },
+  { $id: "DeletedFile", description: "A file that was deleted." },
 );
 
 const tags = ["Files"];
@@ -65,6 +73,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // multipart.ts reads it
       detail: {
         operationId: "upload_file",
+        description: "A request names it by its id; the model gets its name and, of a text, the beginning.",
         tags,
         summary: "Upload a file, kept for 30 minutes",
         requestBody: components.form(FileUpload),
@@ -81,6 +90,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
       {
         detail: {
           operationId: "list_files",
+          description: "Files of the caller: uploaded ones, and those that tools have made.",
           tags,
           summary: "List the stored files, oldest first; with `--compat clients`, an object with `data`",
           responses: components.answers("The files.", Type.Array(FileMetadata)),
@@ -90,6 +100,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/files/:id", ({ params }) => Response.json(metadata(deps.files, known(deps.files, params.id))), {
       detail: {
         operationId: "get_file",
+        description: "Name, size, type and origin.",
         tags,
         summary: "Get the metadata of a file",
         responses: components.answers("The file.", FileMetadata),
@@ -98,6 +109,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
     .delete("/v1/files/:id", ({ params }) => remove(deps.files, params.id), {
       detail: {
         operationId: "delete_file",
+        description: "Its content is removed at once.",
         tags,
         summary: "Delete a file",
         responses: components.answers("The file was deleted.", DeletedFile),
@@ -106,6 +118,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/files/:id/content", ({ params }) => fileContent(deps.files, known(deps.files, params.id)), {
       detail: {
         operationId: "get_file_content",
+        description: "The bytes, as a download.",
         tags,
         summary: "Download a file",
         responses: components.bytes(
@@ -139,6 +152,7 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
       {
         detail: {
           operationId: "list_container_files",
+          description: "The files of `GET /v1/files`, where clients of containers ask for them.",
           tags,
           summary: "List the stored files, oldest first",
           responses: components.answers("The files.", Type.Array(ContainerFileMetadata)),
@@ -151,6 +165,7 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
       {
         detail: {
           operationId: "get_container_file",
+          description: "Name, size, type and origin.",
           tags,
           summary: "Get the metadata of a file",
           responses: components.answers("The file.", ContainerFileMetadata),
@@ -160,6 +175,7 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
     .get(`${base}/:file_id/content`, ({ params }) => fileContent(files, known(files, params.file_id)), {
       detail: {
         operationId: "get_container_file_content",
+        description: "The bytes, as a download.",
         tags,
         summary: "Download a file",
         responses: components.bytes(

@@ -8,7 +8,10 @@ import { errorResponse } from "../errors.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
-const HealthResponse = Type.Object({ status: Type.Literal("ok") }, { $id: "HealthResponse" });
+const HealthResponse = Type.Object(
+  { status: Type.Literal("ok") },
+  { $id: "HealthResponse", description: "The server answers." },
+);
 
 /** An id that no session has: looking it up queries the state. */
 const PROBE_SESSION = "svc-readiness-probe";
@@ -18,6 +21,7 @@ export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
   const detail = {
     tags: ["Health"],
     summary: "Liveness check",
+    description: "For supervisors; needs no key. It answers whatever the models do.",
     responses: components.answers("The server is alive.", HealthResponse),
   };
   return new Elysia()
@@ -27,6 +31,7 @@ export function healthRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         tags: ["Health"],
         operationId: "ready",
+        description: "For load balancers and orchestrators; needs no key.",
         summary:
           "Readiness check: the default model is loaded, the server is not stopping, its state is available",
         responses: {

@@ -55,6 +55,8 @@ function repositoryRoutes(deps: HttpDeps, components: ApiComponents) {
       .get("/v1/hub/search", ({ request }) => search(deps, request), {
         detail: {
           operationId: "search_hub",
+          description:
+            "The most downloaded first, with sizes and whether they fit this machine where that is known.",
           tags,
           summary: "Search the hub for models that svc can run",
           parameters: [
@@ -68,6 +70,7 @@ function repositoryRoutes(deps: HttpDeps, components: ApiComponents) {
       .get("/v1/hub/models", ({ request }) => Response.json(hubFor(deps, request).installed()), {
         detail: {
           operationId: "list_hub_models",
+          description: "Downloaded models with their sizes, and the room that is left.",
           tags,
           summary: "List the models on this machine",
           responses: components.answers("The models, by id.", HubInstalledResponse),
@@ -76,6 +79,7 @@ function repositoryRoutes(deps: HttpDeps, components: ApiComponents) {
       .get(REPOSITORY, ({ request, params }) => details(request, `${params.owner}/${params.name}`), {
         detail: {
           operationId: "get_hub_repository",
+          description: "Without a download. Sizes are of the files, memory is estimated.",
           tags,
           summary: "List the files of a repository, and which of its models fit this machine",
           responses: components.answers("The repository.", HubRepositoryDetails),
@@ -84,6 +88,7 @@ function repositoryRoutes(deps: HttpDeps, components: ApiComponents) {
       .delete(REPOSITORY, ({ request, params }) => remove(request, `${params.owner}/${params.name}`), {
         detail: {
           operationId: "delete_hub_model",
+          description: "A model that is loaded or configured is refused.",
           tags,
           summary: "Delete a downloaded model, or all of a repository; `name` may end in `:Q4_K_M`",
           responses: {
@@ -108,6 +113,8 @@ function pullRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "pull_model",
+        description:
+          "Goes on where an earlier download of the source stopped, and verifies the files. With `stream: true` the progress as server-sent events.",
         tags,
         summary: "Download a model, resume a download, or watch one that is under way",
         requestBody: components.body(HubPullRequest),
@@ -120,6 +127,7 @@ function pullRoutes(deps: HttpDeps, components: ApiComponents) {
       {
         detail: {
           operationId: "list_pulls",
+          description: "Finished and failed ones included.",
           tags,
           summary: "List downloads since the start of the server",
           responses: components.answers("The downloads.", HubPullList),
@@ -129,6 +137,7 @@ function pullRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/hub/pulls/:id", ({ request, params }) => watch(deps, request, params.id), {
       detail: {
         operationId: "get_pull",
+        description: "Progress, speed and, of a failed one, the reason.",
         tags,
         summary: "State of a download",
         parameters: [query("stream", "`true`: server-sent events until it ends.")],
@@ -142,6 +151,7 @@ function pullRoutes(deps: HttpDeps, components: ApiComponents) {
         parse,
         detail: {
           operationId: "pause_pull",
+          description: "Nothing that was downloaded is lost.",
           tags,
           summary: "Stop a download and keep what has come; another pull of its source resumes it",
           responses: components.answers("The download.", HubPull),
@@ -151,6 +161,7 @@ function pullRoutes(deps: HttpDeps, components: ApiComponents) {
     .delete("/v1/hub/pulls/:id", ({ request, params }) => discard(deps, request, params.id), {
       detail: {
         operationId: "delete_pull",
+        description: "The space is free again.",
         tags,
         summary: "Stop a download and delete what has come; a completed model stays",
         responses: components.answers("It is gone.", HubDeletedPull),

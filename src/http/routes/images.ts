@@ -22,6 +22,7 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "create_image",
+        description: "By an image model; several images of a request are generated one after the other.",
         tags: ["Images"],
         summary: "Generate images from a text",
         requestBody: components.body(ImageGenerationRequest),
@@ -31,6 +32,8 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
     .get(`${FILES}/:name`, ({ params }) => imageFile(deps, params.name), {
       detail: {
         operationId: "get_image_file",
+        description:
+          "For answers in the format `url`; the name is unpredictable and is valid for a limited time.",
         tags: ["Images"],
         summary: "Download a generated image",
         responses: {

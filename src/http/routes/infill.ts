@@ -19,6 +19,8 @@ export function infillRoutes(deps: HttpDeps, components: ApiComponents) {
     parse: "none", // body.ts reads it
     detail: {
       operationId: "create_infill",
+      description:
+        "For editor plugins (llama.vim, llama.vscode): the text between `input_prefix` and `input_suffix`.",
       tags: ["Editor plugins"],
       summary: "Fill in the middle of a text",
       requestBody: components.body(InfillRequest),

@@ -36,6 +36,7 @@ export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "create_message",
+        description: "The messages dialect of Anthropic's clients, with thinking, tools and documents.",
         tags: ["Generation"],
         summary: "Create a message",
         requestBody: components.body(MessagesRequest),
@@ -46,6 +47,7 @@ export function messagesRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none",
       detail: {
         operationId: "count_message_tokens",
+        description: "Takes the body of a message; generates nothing.",
         tags: ["Generation"],
         summary: "Count the tokens of a messages request",
         requestBody: components.body(MessagesRequest),

@@ -10,6 +10,7 @@ export function metricsRoutes(deps: HttpDeps, components: ApiComponents) {
   return new Elysia().get("/metrics", () => metricsText(deps), {
     detail: {
       operationId: "metrics",
+      description: "Text format of Prometheus; see `docs/operating.md` for the names.",
       tags: ["Operating"],
       summary: "Prometheus metrics",
       responses: components.textAnswer("The metrics in the text exposition format."),

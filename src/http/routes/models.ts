@@ -21,12 +21,12 @@ const OPERATIONS = new Set(["status", "unload", "reload", "pin", "unpin", "tune"
 
 const ModelObjects = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(ModelObject) },
-  { $id: "ModelObjects" },
+  { $id: "ModelObjects", description: "All served models, the default one first." },
 );
 
 const ModelOperationRequest = Type.Object(
   { model_id: Type.String({ minLength: 1, description: "A name that requests accept as `model`." }) },
-  { $id: "ModelOperationRequest", examples: [{ model_id: "default" }] },
+  { $id: "ModelOperationRequest", description: "Names a model.", examples: [{ model_id: "default" }] },
 );
 
 const ModelStatusResponse = Type.Object(
@@ -38,7 +38,7 @@ const ModelStatusResponse = Type.Object(
     requantizing: Type.Optional(
       Type.Object(
         {
-          ggml_type: Type.String(),
+          ggml_type: Type.String({ description: "Type of the weights to come." }),
           progress: Type.Number({
             minimum: 0,
             maximum: 1,
@@ -49,7 +49,7 @@ const ModelStatusResponse = Type.Object(
       ),
     ),
   },
-  { $id: "ModelStatusResponse" },
+  { $id: "ModelStatusResponse", description: "Status of a model." },
 );
 type ModelStatusResponse = Static<typeof ModelStatusResponse>;
 
@@ -63,6 +63,8 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/models", async () => Response.json({ object: "list", data: await modelCards(deps) }), {
       detail: {
         operationId: "list_models",
+        description:
+          "All models of this server, loaded or not, with abilities, context length and sampling defaults.",
         tags: ["Models"],
         summary: "List the served models",
         responses: components.answers("The models; the default one comes first.", ModelObjects),
@@ -71,6 +73,7 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
     .get(DEEP_PATH, ({ request }) => findModel(deps, request), {
       detail: {
         operationId: "get_model",
+        description: "The same object as in the list of models.",
         tags: ["Model cards"],
         summary: "Get the card of a model, an adapter or an alias; slashes in the id need no escaping",
         responses: components.answers("The card.", ModelObject),
@@ -86,12 +89,17 @@ function operationRoutes(deps: HttpDeps, components: ApiComponents) {
     .post(
       "/v1/models/status",
       async ({ request }) => stateAnswer(deps, control.status(await modelId(deps, request))),
-      operation(components, "get_model_status", "Get the status of a model"),
+      operation(components, "get_model_status", "Get the status of a model", "Does not load the model."),
     )
     .post(
       "/v1/models/unload",
       async ({ request }) => stateAnswer(deps, await control.unload(await modelId(deps, request))),
-      operation(components, "unload_model", "Unload a model after its running requests"),
+      operation(
+        components,
+        "unload_model",
+        "Unload a model after its running requests",
+        "Frees its memory; the next request loads it again.",
+      ),
     )
     .post(
       "/v1/models/reload",
@@ -99,7 +107,12 @@ function operationRoutes(deps: HttpDeps, components: ApiComponents) {
         refuseWhileDraining(deps);
         return stateAnswer(deps, await control.reload(await modelId(deps, request)));
       },
-      operation(components, "reload_model", "Reload a model after its running requests"),
+      operation(
+        components,
+        "reload_model",
+        "Reload a model after its running requests",
+        "Reads its file again.",
+      ),
     );
 }
 
@@ -113,22 +126,33 @@ function pinRoutes(deps: HttpDeps, components: ApiComponents) {
     .post(
       "/v1/models/pin",
       ({ request }) => pin(request, true),
-      operation(components, "pin_model", `Never unload a model ${unload}, until the server ends`),
+      operation(
+        components,
+        "pin_model",
+        `Never unload a model ${unload}, until the server ends`,
+        "`/v1/models/unpin` ends it.",
+      ),
     )
     .post(
       "/v1/models/unpin",
       ({ request }) => pin(request, false),
-      operation(components, "unpin_model", `Unload a pinned model again ${unload}`),
+      operation(
+        components,
+        "unpin_model",
+        `Unload a pinned model again ${unload}`,
+        "It stays loaded until then.",
+      ),
     );
 }
 
-function operation(components: ApiComponents, operationId: string, summary: string) {
+function operation(components: ApiComponents, operationId: string, summary: string, description: string) {
   return {
     parse: "none" as const, // body.ts reads it
     detail: {
       operationId,
       tags: ["Models"],
       summary,
+      description,
       requestBody: components.body(ModelOperationRequest),
       responses: components.answers("The model's status after the operation.", ModelStatusResponse),
     },

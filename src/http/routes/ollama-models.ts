@@ -39,6 +39,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/api/tags", async () => Response.json(tagsBody(await filed(textModels()))), {
       detail: {
         operationId: "ollama_tags",
+        description: "As `ollama list` shows them.",
         tags: TAGS,
         summary: "List the served text models",
         responses: components.answers("The models; the default one comes first.", OllamaTagsResponse),
@@ -48,6 +49,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "ollama_show",
+        description: "Template, parameters, abilities and metadata of the file.",
         tags: TAGS,
         summary: "Describe a model",
         requestBody: components.body(OllamaShowRequest),
@@ -57,6 +59,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/api/ps", async () => Response.json(psBody(await running())), {
       detail: {
         operationId: "ollama_ps",
+        description: "As `ollama ps` shows them.",
         tags: TAGS,
         summary: "List the loaded text models",
         responses: components.answers("The models.", OllamaPsResponse),
@@ -65,6 +68,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/api/version", () => Response.json(versionBody(VERSION)), {
       detail: {
         operationId: "ollama_version",
+        description: "`version` is the version of Ollama whose protocol is spoken, `svc_version` is svc's.",
         tags: TAGS,
         summary: "Get the versions of the protocol and of the server",
         responses: components.answers("The versions.", OllamaVersionResponse),

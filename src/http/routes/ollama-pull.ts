@@ -31,6 +31,7 @@ export function ollamaPullRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "ollama_pull",
+        description: "Streams its progress as lines of JSON unless `stream` is false.",
         tags,
         summary: "Download a model of the hub, in Ollama's dialect",
         requestBody: components.body(OllamaPullRequest),
@@ -41,6 +42,7 @@ export function ollamaPullRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "ollama_delete",
+        description: "A model that is loaded or configured is refused.",
         tags,
         summary: "Delete a downloaded model, in Ollama's dialect",
         requestBody: components.body(OllamaDeleteRequest),

@@ -55,6 +55,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "ollama_chat",
+        description: "Streams lines of JSON unless `stream` is false; without messages it loads the model.",
         tags: TAGS,
         summary: "Chat completion, in Ollama's dialect",
         requestBody: components.body(OllamaChatRequest),
@@ -65,6 +66,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "ollama_generate",
+        description: "Streams lines of JSON unless `stream` is false; without a prompt it loads the model.",
         tags: TAGS,
         summary: "Complete a prompt, in Ollama's dialect",
         requestBody: components.body(OllamaGenerateRequest),
@@ -75,6 +77,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "ollama_embed",
+        description: "One or several texts; vectors have length 1.",
         tags: TAGS,
         summary: "Embed texts, in Ollama's dialect",
         requestBody: components.body(OllamaEmbedRequest),
@@ -85,6 +88,7 @@ export function ollamaRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "ollama_embeddings",
+        description: "The vector as the model computes it.",
         tags: TAGS,
         summary: "Embed one text, in Ollama's older form",
         requestBody: components.body(OllamaEmbeddingsRequest),

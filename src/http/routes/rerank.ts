@@ -22,6 +22,8 @@ export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
       operationId,
       tags: ["Reranking"],
       summary,
+      description:
+        "Scores every document by a reranking model, in the format of Cohere's and Jina's clients.",
       requestBody: components.body(RerankRequest),
       responses: components.answers("The documents, most relevant first.", RerankResponse),
     },

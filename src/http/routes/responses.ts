@@ -30,19 +30,20 @@ import { sseResponse } from "../sse.ts";
 import { streamRun } from "../stream-run.ts";
 
 const ONE = "/v1/responses/:response_id";
-const ID = { name: "response_id", in: "path", required: true, schema: { type: "string" } } as const;
 
-const query = (name: string, schema: object) => ({ name, in: "query", required: false, schema }) as const;
+const query = (name: string, description: string, schema: object) =>
+  ({ name, in: "query", required: false, description, schema }) as const;
 const INTEGER = { type: "integer", minimum: 0 };
 
 /** Routes of the Responses dialect. */
 export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
-  const tags = ["Responses"];
   return new Elysia()
     .post("/v1/responses", ({ request }) => createResponse(deps, request), {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "create_response",
+        description:
+          "Items in and out, as OpenAI's newer clients send them. A response is stored unless `store` is false; `previous_response_id` continues it, and `background` runs it without its client.",
         tags: ["Generation"],
         summary: "Create a response",
         requestBody: components.body(ResponsesCreateRequest),
@@ -53,27 +54,39 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none",
       detail: {
         operationId: "count_response_input_tokens",
+        description: "Takes the body of a response; generates nothing.",
         tags: ["Counting"],
         summary: "Count the input tokens of a response request",
         requestBody: components.body(ResponsesCreateRequest),
         responses: components.answers("The number of tokens.", InputTokens),
       },
     })
+    .use(storedRoutes(deps, components));
+}
+
+/** Routes of stored responses. */
+function storedRoutes(deps: HttpDeps, components: ApiComponents) {
+  const tags = ["Responses"];
+  return new Elysia()
     .get(ONE, ({ params, request }) => fetchResponse(deps, idOf(params), request), {
       detail: {
         operationId: "get_response",
+        description: "With `stream=true` the events of a background response that was created with `stream`.",
         tags,
         summary: "Get a stored response, or stream a background response",
-        parameters: [ID, query("stream", { type: "boolean" }), query("starting_after", INTEGER)],
+        parameters: [
+          query("stream", "Stream its events.", { type: "boolean" }),
+          query("starting_after", "`sequence_number` of the last event that came.", INTEGER),
+        ],
         responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
       },
     })
     .delete(ONE, ({ params }) => deleteResponse(deps, idOf(params)), {
       detail: {
         operationId: "delete_response",
+        description: "It cannot be fetched or continued any more.",
         tags,
         summary: "Delete a stored response",
-        parameters: [ID],
         responses: components.answers("The response was deleted.", DeletedResponse),
       },
     })
@@ -81,22 +94,22 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // there is nothing to read
       detail: {
         operationId: "cancel_response",
+        description: "What has been generated stays in the response.",
         tags,
         summary: "Cancel an unfinished background response",
-        parameters: [ID],
         responses: components.answers("The final response.", ResponseResource),
       },
     })
     .get(`${ONE}/input_items`, ({ params, request }) => inputItems(deps, params.response_id, request), {
       detail: {
         operationId: "list_response_input_items",
+        description: "What the request itself brought, without earlier responses.",
         tags,
         summary: "List the input items of a response",
         parameters: [
-          ID,
-          query("limit", INTEGER),
-          query("order", { type: "string", enum: ["asc", "desc"] }),
-          query("after", { type: "string" }),
+          query("limit", "Most items of a page.", INTEGER),
+          query("order", "`desc`: the latest first.", { type: "string", enum: ["asc", "desc"] }),
+          query("after", "Id of the item before the page.", { type: "string" }),
         ],
         responses: components.answers("The items, latest first.", InputItemList),
       },

@@ -19,13 +19,17 @@ import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const SessionObject = Type.Object(
-  { id: Type.String(), object: Type.Literal("session") },
-  { $id: "SessionObject" },
+  { id: Type.String({ description: "Id of the session." }), object: Type.Literal("session") },
+  { $id: "SessionObject", description: "An imported session." },
 );
 
 const DeletedSession = Type.Object(
-  { id: Type.String(), object: Type.Literal("session.deleted"), deleted: Type.Literal(true) },
-  { $id: "DeletedSession" },
+  {
+    id: Type.String({ description: "Id of the session." }),
+    object: Type.Literal("session.deleted"),
+    deleted: Type.Literal(true),
+  },
+  { $id: "DeletedSession", description: "A session that was deleted." },
 );
 
 const SessionFork = Type.Object(
@@ -47,6 +51,7 @@ const SessionFork = Type.Object(
   },
   {
     $id: "SessionFork",
+    description: "Where to fork a session.",
     additionalProperties: false,
     examples: [{ turn: 1, session_id: "trip-by-train" }],
   },
@@ -54,12 +59,12 @@ const SessionFork = Type.Object(
 
 const ForkedSession = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: "Id of the new session." }),
     object: Type.Literal("session"),
-    forked_from: Type.String(),
-    turn: Type.Integer({ minimum: 0 }),
+    forked_from: Type.String({ description: "Id of the session it continues." }),
+    turn: Type.Integer({ description: "Last turn that it has.", minimum: 0 }),
   },
-  { $id: "ForkedSession" },
+  { $id: "ForkedSession", description: "A session that was forked." },
 );
 
 const checkFork = checker(SessionFork);
@@ -73,6 +78,7 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
     .get(path, ({ params }) => exported(deps, params.session_id), {
       detail: {
         operationId: "export_session",
+        description: "Messages and hidden turns, in the form that an import takes.",
         tags,
         summary: "Export a session with its files",
         responses: components.answers("The session.", SerializedSession),
@@ -82,6 +88,7 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // body.ts reads it
       detail: {
         operationId: "import_session",
+        description: "The next request with this `session_id` continues it.",
         tags,
         summary: "Import a session; replaces one of the same id",
         requestBody: components.body(SerializedSession),
@@ -92,6 +99,7 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none",
       detail: {
         operationId: "fork_session",
+        description: "Both sessions go on independently.",
         tags,
         summary: "Continue a session from one of its turns, with an interpreter and folder of its own",
         requestBody: components.body(SessionFork),
@@ -101,6 +109,7 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
     .delete(path, ({ params }) => removed(deps, params.session_id), {
       detail: {
         operationId: "delete_session",
+        description: "Ends its interpreter and removes its folder too.",
         tags,
         summary: "Delete a session; succeeds if it does not exist",
         responses: components.answers("The session does not exist any more.", DeletedSession),

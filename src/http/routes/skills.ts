@@ -36,6 +36,8 @@ export function skillRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none", // multipart.ts reads it
       detail: {
         operationId: "create_skill",
+        description:
+          "A zip archive, or the loose files of a folder with a `SKILL.md`. Models with the shell can use it.",
         tags,
         summary: "Upload a skill",
         requestBody: components.form(SkillUploadForm),
@@ -45,6 +47,7 @@ export function skillRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/skills", ({ request }) => list(deps, request), {
       detail: {
         operationId: "list_skills",
+        description: "Skills of the caller.",
         tags,
         summary: "List the skills, oldest first",
         responses: components.answers("The skills.", Type.Union([SkillListObject, MessagesSkillListObject])),
@@ -54,6 +57,7 @@ export function skillRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none",
       detail: {
         operationId: "create_skill_version",
+        description: "Requests that name `latest` use it from now on.",
         tags,
         summary: "Upload a new version of a skill",
         requestBody: components.form(SkillUploadForm),
@@ -66,6 +70,7 @@ export function skillRoutes(deps: HttpDeps, components: ApiComponents) {
     .get(VERSIONS, ({ params, request }) => listVersions(deps, params.skill_id, request), {
       detail: {
         operationId: "list_skill_versions",
+        description: "All of them can be named by requests.",
         tags,
         summary: "List the versions of a skill, oldest first",
         responses: components.answers(

@@ -11,6 +11,7 @@ export function systemRoutes({ system }: HttpDeps, components: ApiComponents) {
     .get("/v1/system/info", async () => Response.json(await system.info()), {
       detail: {
         operationId: "system_info",
+        description: "Version, processor, memory, devices, sandbox and the state of every model.",
         tags: ["Operating"],
         summary: "Describe the machine and the served models",
         responses: components.answers("Facts of the machine and the engines.", SystemInfo),
@@ -20,6 +21,7 @@ export function systemRoutes({ system }: HttpDeps, components: ApiComponents) {
       parse: "none", // it takes no body, whatever is sent
       detail: {
         operationId: "system_doctor",
+        description: "Each check with its result and, of a problem, the fix.",
         tags: ["Operating"],
         summary: "Check the installation",
         responses: components.answers("Results of all checks.", DoctorReport),

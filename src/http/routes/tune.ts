@@ -10,17 +10,19 @@ import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
+const mustBeNull = { description: "Must be null." };
+
 /** Fields of the specification that would change the configured model. */
 const FIXED = {
-  cpu: orNull(Type.Boolean()),
-  dtype: orNull(Type.String()),
-  hf_revision: orNull(Type.String()),
-  max_batch_size: orNull(Type.Integer({ minimum: 0 })),
-  max_image_length: orNull(Type.Integer({ minimum: 0 })),
-  max_num_images: orNull(Type.Integer({ minimum: 0 })),
-  max_seq_len: orNull(Type.Integer({ minimum: 0 })),
-  requested_isq: orNull(Type.String()),
-  token_source: orNull(Type.String()),
+  cpu: orNull(Type.Boolean(mustBeNull)),
+  dtype: orNull(Type.String(mustBeNull)),
+  hf_revision: orNull(Type.String(mustBeNull)),
+  max_batch_size: orNull(Type.Integer({ minimum: 0, ...mustBeNull })),
+  max_image_length: orNull(Type.Integer({ minimum: 0, ...mustBeNull })),
+  max_num_images: orNull(Type.Integer({ minimum: 0, ...mustBeNull })),
+  max_seq_len: orNull(Type.Integer({ minimum: 0, ...mustBeNull })),
+  requested_isq: orNull(Type.String(mustBeNull)),
+  token_source: orNull(Type.String(mustBeNull)),
 };
 
 const TuneModelRequest = Type.Object(
@@ -61,6 +63,8 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
       parse: "none",
       detail: {
         operationId: "tune_model",
+        description:
+          "Takes minutes. The settings in use stay as they are; the answer has the best ones as TOML.",
         tags: ["Models"],
         summary: "Measure settings of a model in a separate engine and recommend the best",
         requestBody: components.optionalBody(TuneModelRequest),

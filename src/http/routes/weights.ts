@@ -38,6 +38,8 @@ function requantizeRoute({ requantizing }: HttpDeps, components: ApiComponents) 
       parse: "none", // body.ts reads it
       detail: {
         operationId: "requantize",
+        description:
+          "Converts the weights to another type while the model serves; requests change over when it is done.",
         tags: TAGS,
         summary: "Requantize a served model",
         requestBody: components.body(ReIsqRequest),
@@ -60,9 +62,18 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
       {
         detail: {
           operationId: "get_calibration",
+          description: "Whether statistics are collected, and from how much text so far.",
           tags: TAGS,
           summary: "Get the state of the calibration",
-          parameters: [{ name: "model_id", in: "query", required: false, schema: { type: "string" } }],
+          parameters: [
+            {
+              name: "model_id",
+              in: "query",
+              required: false,
+              description: "Model id; the default model if omitted.",
+              schema: { type: "string" },
+            },
+          ],
           responses,
         },
       },
@@ -77,6 +88,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
         parse: "none",
         detail: {
           operationId: "start_calibration",
+          description: "The statistics say which weights matter for this server's requests.",
           tags: TAGS,
           summary: "Collect importance statistics from served requests",
           requestBody: components.optionalBody(CalibrationStartRequest),
@@ -94,6 +106,7 @@ function calibrationRoutes({ requantizing }: HttpDeps, components: ApiComponents
         parse: "none",
         detail: {
           operationId: "apply_calibration",
+          description: "The new weights serve when they are ready.",
           tags: TAGS,
           summary: "Requantize with the collected statistics",
           requestBody: components.optionalBody(CalibrationApplyRequest),
