@@ -36,7 +36,11 @@ export const LoadSettings = Type.Object(
       Type.Integer({ minimum: 1, maximum: 1024, description: "Threads for decode and prefill." }),
     ),
   },
-  { $id: "LoadSettings", additionalProperties: false },
+  {
+    $id: "LoadSettings",
+    description: "Settings of a load; absent ones are those of the configuration.",
+    additionalProperties: false,
+  },
 );
 export type LoadSettings = Readonly<Static<typeof LoadSettings>>;
 
@@ -82,7 +86,7 @@ export const LoadPlan = Type.Object(
     memory_bytes: orNull("The most memory that it takes with `settings`, estimated; null: unknown."),
     memory_free_bytes: Type.Integer({ minimum: 0, description: "Memory that is free now." }),
   },
-  { $id: "LoadPlan" },
+  { $id: "LoadPlan", description: "With what a model is loaded, and the memory that it then takes." },
 );
 export type LoadPlan = Static<typeof LoadPlan>;
 
@@ -95,20 +99,28 @@ export const AddedFileRequest = Type.Object(
         "Absolute path of a GGUF file on the server's machine; `~/` is the home folder of its user.",
     }),
   },
-  { $id: "AddedFileRequest", examples: [{ path: "/data/models/qwen3-4b-q4_k_m.gguf" }] },
+  {
+    $id: "AddedFileRequest",
+    description: "Names a file to serve.",
+    examples: [{ path: "/data/models/qwen3-4b-q4_k_m.gguf" }],
+  },
 );
 
 export const AddedFile = Type.Object(
   { id: Type.String({ description: "Name of the model." }), object: Type.Literal("hub.file") },
-  { $id: "AddedFile" },
+  { $id: "AddedFile", description: "A model whose file was added by its path." },
 );
 export const ForgottenFile = Type.Object(
   { id: Type.String({ description: "Name of the model, as GET /v1/hub/files lists it." }) },
-  { $id: "ForgottenFile", examples: [{ id: "qwen3-4b-q4_k_m" }] },
+  {
+    $id: "ForgottenFile",
+    description: "Names a model whose file is no longer served.",
+    examples: [{ id: "qwen3-4b-q4_k_m" }],
+  },
 );
 export const AddedFiles = Type.Object(
   { object: Type.Literal("list"), data: Type.Array(AddedFile) },
-  { $id: "AddedFiles" },
+  { $id: "AddedFiles", description: "Models whose files were added by their paths." },
 );
 
 /** What clients who may change the models can choose for them beside the configuration. Throws ServiceError. */

@@ -31,7 +31,7 @@ async function hostsOf(file: string): Promise<readonly string[]> {
   return upstreams.map((upstream) => new URL(String(at(upstream, "url"))).hostname);
 }
 
-test.each(["svc.toml", "llm-d/svc.toml"])("%s is valid", async (file) => {
+test.each(["svc.toml", "llm-d/svc.toml", "team/svc.toml"])("%s is valid", async (file) => {
   const { exit, out, err } = await runBinary(["config", "check", join(DEPLOY, file)], { env: KEYS });
   expect([exit, out + err]).toEqual([0, expect.not.stringContaining("problem")]);
 });

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI, { NotFoundError, toFile } from "openai";
 import { fileServer, launchServer, newFolder, runBinary, startServer } from "../helpers/binary.ts";
@@ -119,9 +119,10 @@ describe("a state in a file", () => {
     expect(listed.filter(({ truncated }) => truncated === true)).toEqual([]); // no half of any other either
   }, 300_000);
 
-  test("keeps sessions and stored responses across a restart", async () => {
-    const flags = ["--state", `sqlite:${join(newFolder(), "state.db")}`];
-    const first = await launchServer(flags);
+  test("keeps sessions and stored responses across a restart, also from a copy of its folder", async () => {
+    const [folder, copy] = [newFolder(), newFolder()];
+    const inFolder = (name: string) => ["--state", `sqlite:${join(name, "state.db")}`];
+    const first = await launchServer(inFolder(folder));
     await completeText(first.url, ask({ content: "What is the capital of France?" }, { session_id: "trip" }));
     const { id } = await client(first.url).responses.create({ input: "Count from 1 to 5." });
     const kept = (url: string) =>
@@ -130,7 +131,9 @@ describe("a state in a file", () => {
       );
     const before = await kept(first.url);
     await first.stop();
-    const second = await startServer(flags);
+    cpSync(folder, copy, { recursive: true });
+    rmSync(folder, { recursive: true });
+    const second = await startServer(inFolder(copy));
     expect(await kept(second.url)).toEqual(before);
     expect(before[1]).toContain('"completed"');
   });

@@ -33,6 +33,8 @@ export function choiceRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "load_settings",
+        description:
+          "For the model's next load; what is kept outlives a restart. With `dry_run` nothing is kept.",
         tags: ["Models"],
         summary: "Read or keep what a model is loaded with, and estimate its memory",
         requestBody: components.body(LoadSettingsRequest),
@@ -42,6 +44,7 @@ export function choiceRoutes(deps: HttpDeps, components: ApiComponents) {
     .get("/v1/hub/files", ({ request }) => Response.json(list(deps, request)), {
       detail: {
         operationId: "list_added_files",
+        description: "Their ids are values of `model` in requests.",
         tags: ["Hub"],
         summary: "List the models whose files were added by their path",
         responses: components.answers("The models.", AddedFiles),
@@ -51,6 +54,7 @@ export function choiceRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "add_file",
+        description: "Its id is the name of the file. It is served after a restart too.",
         tags: ["Hub"],
         summary: "Serve a GGUF file of the server's machine, from now on",
         requestBody: components.body(AddedFileRequest),
@@ -61,6 +65,7 @@ export function choiceRoutes(deps: HttpDeps, components: ApiComponents) {
       parse,
       detail: {
         operationId: "forget_file",
+        description: "A running request keeps it.",
         tags: ["Hub"],
         summary: "Serve a file no more that was added by its path; the file stays",
         requestBody: components.body(ForgottenFile),
