@@ -28,7 +28,6 @@ import { completionRoutes } from "./routes/completions.ts";
 import { embeddingRoutes } from "./routes/embeddings.ts";
 import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
-import { choiceRoutes } from "./routes/choices.ts";
 import { hubRoutes } from "./routes/hub.ts";
 import { imageRoutes } from "./routes/images.ts";
 import { weightRoutes } from "./routes/weights.ts";
@@ -112,7 +111,6 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(modelRoutes(deps, components))
     .use(tuneRoutes(deps, components))
     .use(hubRoutes(deps, components))
-    .use(choiceRoutes(deps, components))
     .use(adapterRoutes(deps, components))
     .use(weightRoutes(deps, components))
     .use(systemRoutes(deps, components))

@@ -24,11 +24,9 @@ const checkLoad = checker(LoadSettingsRequest);
 const checkFile = checker(AddedFileRequest);
 const checkId = checker(ForgottenFile);
 
-/** Routes of these choices; none where the operator forbids them. */
+/** Routes of these choices. */
 export function choiceRoutes(deps: HttpDeps, components: ApiComponents) {
-  const app = new Elysia();
-  if (deps.hub === undefined) return app;
-  return app
+  return new Elysia()
     .post("/v1/models/load_settings", ({ request }) => loadSettings(deps, request), {
       parse,
       detail: {

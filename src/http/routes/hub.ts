@@ -23,6 +23,7 @@ import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 import { sseResponse } from "../sse.ts";
 import { hubFor, pullFrames } from "../hub.ts";
+import { choiceRoutes } from "./choices.ts";
 
 const tags = ["Hub"];
 const parse = "none" as const; // body.ts reads it
@@ -43,7 +44,10 @@ const query = (name: string, description: string, required = false) => ({
 export function hubRoutes(deps: HttpDeps, components: ApiComponents) {
   const app = new Elysia();
   if (deps.hub === undefined) return app;
-  return app.use(repositoryRoutes(deps, components)).use(pullRoutes(deps, components));
+  return app
+    .use(repositoryRoutes(deps, components))
+    .use(pullRoutes(deps, components))
+    .use(choiceRoutes(deps, components));
 }
 
 function repositoryRoutes(deps: HttpDeps, components: ApiComponents) {
