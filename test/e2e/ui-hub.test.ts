@@ -47,10 +47,7 @@ describeInBrowser("a model of the hub", () => {
       expect(hub.requests.filter((line) => line.includes("bytes=10-"))).toHaveLength(1);
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Use it" }).click();
-      await until(
-        "the model is chosen", // the page has to list it first
-        async () => (await page.getByLabel("Model", { exact: true }).inputValue()) === ID,
-      );
+      await page.getByRole("button", { name: `Model: ${ID}` }).waitFor(); // the page has to list it first
       await say(page, CAPITAL.content);
       expect(await page.locator(".answer .markdown").innerText()).toBe(CAPITAL.answer);
       await page.getByRole("link", { name: "Models", exact: true }).click();

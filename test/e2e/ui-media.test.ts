@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
-import { describeInBrowser, say, visit } from "../helpers/browser.ts";
+import { chooseModel, describeInBrowser, say, visit } from "../helpers/browser.ts";
 import { checkered, tone } from "../helpers/drawn-media.ts";
 import { until } from "../helpers/until.ts";
 import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
@@ -60,7 +60,7 @@ describeInBrowser("image and audio attachments in the web interface of the execu
     "are sent as files to a model that does not accept them",
     async () => {
       const { page } = await visit(server.url);
-      await page.getByLabel("Model").selectOption("reads");
+      await chooseModel(page, "reads");
       await attach(page, "board.png", "image/png", checkered());
       await page.getByText("sent as a file: this model has no image input").waitFor();
       await say(page, "What is it?");

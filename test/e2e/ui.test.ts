@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fileServer } from "../helpers/binary.ts";
-import { describeInBrowser, throttle, say, violations, visit } from "../helpers/browser.ts";
+import { chooseModel, describeInBrowser, throttle, say, violations, visit } from "../helpers/browser.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
 
@@ -324,7 +324,7 @@ describeInBrowser("the web interface with adapter loading", () => {
       await page.getByText(/rank \d+ · .* · generation/).waitFor();
       await page.getByRole("button", { name: "New conversation" }).click();
       await withoutChance(page);
-      await page.getByLabel("Model").selectOption({ label: "red (adapter)" });
+      await chooseModel(page, "red (adapter of svc-tiny)");
       await say(page, CAPITAL.content);
       expect(await answers(page)).toEqual([`Red says: ${CAPITAL.answer}`]);
       await page.getByRole("link", { name: "Models", exact: true }).click();

@@ -132,3 +132,9 @@ export async function throttle(page: Page): Promise<{ lift(): Promise<void> }> {
   await receiveAt(THROTTLED_RATE);
   return { lift: () => receiveAt(-1) };
 }
+
+/** Chooses the model of the conversation by its name. */
+export async function chooseModel(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: /^Model: / }).click();
+  await page.getByRole("option", { name }).first().click();
+}

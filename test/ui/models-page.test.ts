@@ -179,7 +179,7 @@ describeInBrowser("the models page", () => {
       await card.getByText("reasons").waitFor();
       await card.getByText("Q4_K_M", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Use it" }).click();
-      expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe(ID);
+      await page.getByRole("button", { name: `Model: ${ID}` }).waitFor();
       await toModels(page);
       await page.getByLabel(`Delete ${ID}`).click();
       await page.getByRole("button", { name: "Delete 1.0 GiB" }).click();
@@ -279,6 +279,73 @@ describeInBrowser("the models page", () => {
         "1",
         "Empty: the model's own instructions",
       ]);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    "load settings show the memory as they change, and are kept; a file is added and taken back",
+    async () => {
+      const page = await open();
+      let files: string[] = [];
+      const kept: unknown[] = [];
+      let holds: { max_seq_len?: number } = {};
+      const card = { id: "svc-tiny", status: "loaded", kind: "text", pinned: false, chat_template: "none" };
+      ui.route("/v1/models", () =>
+        Response.json({ data: [card, ...files.map((id) => ({ ...card, id, status: "unloaded" }))] }),
+      );
+      ui.route("/v1/models/load_settings", async (request) => {
+        const { settings, dry_run: isTrial = false } = (await request.json()) as {
+          settings?: { max_seq_len?: number };
+          dry_run?: boolean;
+        };
+        if (settings !== undefined && !isTrial) kept.push((holds = settings));
+        const length = (settings ?? holds).max_seq_len ?? 4096;
+        return Response.json({
+          model_id: "svc-tiny",
+          settings: settings ?? holds,
+          configured: { threads: 3 },
+          trained_context_length: 4096,
+          layers: 7,
+          threads: 2,
+          has_devices: true,
+          memory_bytes: length * 1024 * 1024,
+          memory_free_bytes: 3 * GIB,
+        });
+      });
+      ui.route("/v1/models/reload", async (request) => {
+        kept.push(await request.json());
+        return Response.json({ model_id: "svc-tiny", status: "loaded" });
+      });
+      ui.route("/v1/hub/files/forget", () => Response.json({ object: "list", data: (files = []) }));
+      ui.route("/v1/hub/files", async (request) => {
+        if (request.method === "POST") files = [((await request.json()) as { path: string }).path];
+        return Response.json({ object: "list", id: files[0], data: files.map((id) => ({ id })) });
+      });
+      await toModels(page);
+      const model = page.getByRole("region", { name: "svc-tiny" });
+      await model.getByText("base model: continues texts").waitFor();
+      await model.getByText("Load settings").click();
+      await model.getByText("Takes up to 4.0 GiB of memory; 3.0 GiB are free.").waitFor();
+      expect(await model.getByLabel("Threads").getAttribute("placeholder")).toBe("3");
+      await model.getByLabel("Layers on the graphics card, of 7").fill("2");
+      await model.getByLabel("Context", { exact: true }).fill("1024");
+      await model.getByLabel("Type of the KV cache").selectOption("q8_0");
+      await model.getByText("Takes up to 1.0 GiB of memory; 3.0 GiB are free.").waitFor();
+      expect(await violations(page)).toEqual([]);
+      expect(kept).toEqual([]);
+      await model.getByRole("button", { name: "Save and load again" }).click();
+      await page.getByText("svc-tiny is loaded with these settings from now on.").waitFor();
+      const chosen = { device_layers: 2, max_seq_len: 1024, cache_type: "q8_0" };
+      expect(kept).toEqual([chosen, { model_id: "svc-tiny" }]);
+      await model.getByRole("button", { name: "Back to the configuration" }).click();
+      await model.getByText("Takes up to 4.0 GiB of memory; 3.0 GiB are free.").waitFor();
+      expect(await model.getByLabel("Context, tokens").inputValue()).toBe("");
+      await page.getByLabel("Path of a GGUF file").fill("added");
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByText("added is ready.").waitFor();
+      await page.getByRole("button", { name: "Remove added from the list" }).click();
+      await page.getByText("added is no longer served. Its file stays.").waitFor();
     },
     SLOW_MS,
   );

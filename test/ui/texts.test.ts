@@ -35,6 +35,7 @@ const NO_TEXTS: readonly (readonly [file: RegExp, text: RegExp])[] = [
   [/^view\/composer\.tsx$/, /^Files$/], // a type of dropped data
   [/^app\.tsx$|^view\/app\.tsx$/, /^ · svc$/],
   [/^pages\/models-page\.tsx$/, /^models_mutable = true$/],
+  [/^pages\/added-files\.tsx$/, /^--models-dir$/],
 ];
 
 /** Attributes whose values people read. */

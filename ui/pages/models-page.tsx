@@ -4,14 +4,17 @@ import { Pin, RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import type { HubInstalledModel, HubMachine } from "../../src/core/hub.ts";
 import { messageOf, sendForJson } from "../api/client.ts";
-import { formatBytes, formatTokens } from "../format.ts";
-import { deleteModel, installed, loadHub, pulls } from "../state/hub.ts";
+import { formatBytes } from "../format.ts";
+import { addedFiles, deleteModel, forgetFile, installed, loadHub, pulls } from "../state/hub.ts";
 import { grouped, type ModelCard } from "../state/model-card.ts";
 import { hasOnlyDemoModel, loadModels, models, modelsError } from "../state/models.ts";
 import { notify, notifyOf } from "../state/toasts.ts";
 import { loadUpstreams, upstreams } from "../state/upstreams.ts";
 import { Icon } from "../view/icon.tsx";
+import { modelFacts, stateName } from "../view/model-facts.ts";
 import { Adapters } from "./adapters.tsx";
+import { AddFile } from "./added-files.tsx";
+import { LoadSettingsView } from "./load-settings.tsx";
 import { HubSearch } from "./hub-search.tsx";
 import { ModelDefaults } from "./model-defaults.tsx";
 import { PageFrame } from "./page-frame.tsx";
@@ -48,6 +51,7 @@ export function ModelsPage() {
           )}
           <Unserved models={hub.data.filter(({ served_as: served }) => served === null)} />
           <HubSearch />
+          <AddFile />
           <MachineLine machine={hub.machine} />
         </>
       )}
@@ -117,30 +121,15 @@ function DeleteButton({ model }: { readonly model: HubInstalledModel }) {
 
 /** What a model can do and how large it is, as badges. */
 function Badges({ card, file }: { readonly card: ModelCard; readonly file: HubInstalledModel | undefined }) {
-  const { capabilities, context_length: context } = card;
-  const quantization = file?.quantization ?? card.quantization;
-  const size = file?.size_bytes ?? card.size_bytes;
-  const names = ["tools", "vision", "audio", "reasoning", "embeddings"] as const;
   return (
     <p class="badges">
-      {names
-        .filter((name) => capabilities?.[name] === true)
-        .map((name) => (
-          <span key={name} class="badge">
-            {t.models.abilities[name]}
-          </span>
-        ))}
-      {context ? <span class="badge">{t.models.context(formatTokens(context))}</span> : null}
-      {quantization ? <span class="badge">{quantization}</span> : null}
-      {size ? <span class="badge">{formatBytes(size)}</span> : null}
+      {modelFacts(card, file).map((fact) => (
+        <span key={fact} class="badge">
+          {fact}
+        </span>
+      ))}
     </p>
   );
-}
-
-/** Name of a model's state; that of a newer server as it is. */
-function stateName(status: string): string {
-  const names: Readonly<Record<string, string>> = t.models.states;
-  return names[status] ?? status;
 }
 
 /** Keeps a model loaded, until the server ends. Shown where the server lets this page change models. */
@@ -173,6 +162,13 @@ interface Operation {
   readonly path: "unload" | "reload";
   readonly label: string;
   readonly isFor: (status: string) => boolean;
+}
+
+const reloading = (): Operation => ({ path: "reload", label: t.models.reload, isFor: () => true });
+
+/** Whether this server loads it, with settings of its own: no adapter, alias or voice. */
+function isLoadedHere({ kind, parent, pinned }: ModelCard): boolean {
+  return (kind ?? "text") === "text" && !parent && typeof pinned === "boolean";
 }
 
 const operationsOf = (): readonly Operation[] => [
@@ -215,6 +211,11 @@ function ModelView({ card }: { readonly card: ModelCard }) {
         <span class="row operations">
           <PinButton card={card} />
           {file !== undefined && <DeleteButton model={file} />}
+          {addedFiles.value.includes(id) && (
+            <button type="button" aria-label={t.models.forgetNamed(id)} onClick={() => void forgetFile(id)}>
+              {t.models.forget}
+            </button>
+          )}
           {operations.map((operation) => (
             <button type="button" onClick={() => void operate(operation)}>
               {operation.label}
@@ -229,6 +230,9 @@ function ModelView({ card }: { readonly card: ModelCard }) {
       {placement && <p class="faint">{placement}</p>}
       {tools ? <p class="faint">{t.count.mcpTool(tools)}</p> : null}
       {servers !== undefined && <Upstreams servers={servers} />}
+      {installed.value && isLoadedHere(card) && servers === undefined && (
+        <LoadSettingsView model={id} isLoaded={shown === "loaded"} onReload={() => operate(reloading())} />
+      )}
       <Adapters model={id} isLoaded={shown === "loaded"} />
     </section>
   );

@@ -24,6 +24,8 @@ const POLL_MS = 1000;
 
 /** Models and disk of the machine; undefined until loaded, null where the server does not let this client change models. */
 export const installed = signal<HubInstalledResponse | null | undefined>(undefined);
+/** Ids of models whose files were added by their path. */
+export const addedFiles = signal<readonly string[]>([]);
 /** Downloads since the start of the server, the newest first. */
 export const pulls = signal<readonly HubPull[]>([]);
 
@@ -36,8 +38,39 @@ export async function loadHub(): Promise<void> {
   const found = await sendIfAvailable<HubInstalledResponse>("v1/hub/models");
   installed.value = found ?? null;
   if (found === undefined) return;
-  await loadPulls();
+  await Promise.all([loadPulls(), loadAddedFiles()]);
   if (pulls.value.some(isActive)) void watch();
+}
+
+interface AddedList {
+  readonly data: readonly { readonly id: string }[];
+}
+
+async function loadAddedFiles(): Promise<void> {
+  const found = await sendIfAvailable<AddedList>("v1/hub/files"); // absent on older servers
+  addedFiles.value = found?.data.map(({ id }) => id) ?? [];
+}
+
+/** Serves a file of the server's machine; false if the server refuses it, which is said. */
+export async function addFile(path: string): Promise<boolean> {
+  let id: string | undefined;
+  await notifyOf(async () => {
+    id = (await sendForJson<{ readonly id: string }>("v1/hub/files", { method: "POST", body: { path } })).id;
+    await Promise.all([loadModels(), loadAddedFiles()]);
+  });
+  const added = id;
+  if (added === undefined) return false;
+  notify(t.models.ready(added), { label: t.models.useIt, run: () => use(added) });
+  return true;
+}
+
+/** Serves such a file no more; it stays where it is. */
+export async function forgetFile(id: string): Promise<void> {
+  await notifyOf(async () => {
+    await send("v1/hub/files/forget", { method: "POST", body: { id } });
+    notify(t.models.forgotten(id));
+    await Promise.all([loadModels(), loadAddedFiles()]);
+  });
 }
 
 /** Loads the downloads, and reports those that have ended since. */

@@ -1,6 +1,6 @@
 // Model cards of /v1/models. Pure.
 
-import type { Preset } from "../../src/core/preset.ts";
+import type { Preset, PresetSource } from "../../src/core/preset.ts";
 
 /** The fields of a card that the page uses. */
 export interface ModelCard {
@@ -26,10 +26,18 @@ export interface ModelCard {
   /** Whether it stays loaded; absent for models on upstream servers, and on older servers. */
   readonly pinned?: boolean | null;
   readonly quantization?: string | null;
+  /** Longest context that it was trained for, tokens. */
+  readonly trained_context_length?: number | null;
+  /** `none`: probably a base model, which continues a text. */
+  readonly chat_template?: string | null;
+  /** The most memory that it takes, bytes. */
+  readonly memory_bytes?: number | null;
   /** Of its file, bytes. */
   readonly size_bytes?: number | null;
   /** What requests get where they do not say, and whether there are instructions. */
   readonly defaults?: Omit<Preset, "system"> & { readonly system?: boolean };
+  /** Whose word each of them is. */
+  readonly defaults_from?: Readonly<Record<string, PresetSource>>;
   /** Where its layers are computed; absent on the CPU and on older servers. */
   readonly placement?: string | null;
   /** Input modalities besides text; absent if unknown. */

@@ -88,6 +88,27 @@ export function NumberField({ label, hint, value, onChange, ...range }: NumberFi
   );
 }
 
+interface RangeFieldProps extends FieldProps<number> {
+  readonly min: number;
+  readonly max: number;
+  readonly step: number;
+}
+
+/** A number by a slider. */
+export function RangeField({ label, value, onChange, ...range }: RangeFieldProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        type="range"
+        value={value}
+        onInput={({ currentTarget: { valueAsNumber } }) => onChange(valueAsNumber)}
+        {...range}
+      />
+    </label>
+  );
+}
+
 interface SelectFieldProps extends FieldProps<string> {
   readonly options: readonly (readonly [value: string, label: string])[];
 }
