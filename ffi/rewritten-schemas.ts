@@ -1,5 +1,6 @@
 // Schemas written from others: what llama.cpp's parsers read of one, and with a type in every part for templates.
 
+import { compiledHolder } from "../src/core/schema-keywords.ts";
 import {
   below,
   DEPTH_MAX,
@@ -114,10 +115,10 @@ export function typed(schema: Json): Json {
     if (Array.isArray(value)) return value.map((one, i) => write(one, below(pointer, i), isSchema));
     if (!isObject(value)) return value;
     const parts = Object.entries(value).map(([key, part]) => {
-      const named = isSchema && (key === "properties" || key === "$defs" || key === "definitions");
-      const holds = isSchema && ["items", "anyOf", "oneOf", "allOf", "additionalProperties"].includes(key);
-      const keeps = key === "additionalProperties" && typeof part === "boolean";
-      const inner = named ? members(part, below(pointer, key)) : write(part, below(pointer, key), holds);
+      const held = isSchema ? compiledHolder(key) : undefined;
+      const keeps = held === "schema or flag" && typeof part === "boolean";
+      const at = below(pointer, key);
+      const inner = held === "map" ? members(part, at) : write(part, at, held !== undefined);
       return [key, keeps ? part : inner] as const;
     });
     const out: Record<string, unknown> = Object.fromEntries(parts);

@@ -1,6 +1,8 @@
 // Shapes of objects under a JSON schema: members, required members, and the locations of their schemas. For formats with
 // separate arguments, and for the schemas that are written from others (rewritten-schemas.ts).
 
+import { keywordsWhere } from "../src/core/schema-keywords.ts";
+
 /** An object of JSON. */
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -27,14 +29,7 @@ const SHAPES_MAX = 16;
 export const DEPTH_MAX = 12;
 
 /** Keywords about whole objects that shapes cannot express. */
-const WHOLE = [
-  "not",
-  "if",
-  "dependentSchemas",
-  "dependencies",
-  "propertyNames",
-  "patternProperties",
-] as const;
+const WHOLE = keywordsWhere(({ judgesObjects }) => judgesObjects === true);
 
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -261,17 +256,7 @@ export class Schema {
 }
 
 /** Keywords that constrain strings, directly or through another schema. */
-const OF_TEXT = [
-  "const",
-  "enum",
-  "pattern",
-  "format",
-  "minLength",
-  "maxLength",
-  "not",
-  "if",
-  "$dynamicRef",
-] as const;
+const OF_TEXT = keywordsWhere(({ constrainsText }) => constrainsText === true);
 
 function allowsAnyText(node: unknown): boolean {
   if (!isObject(node)) return node !== false;

@@ -2,6 +2,7 @@
 // one unsupported schema (a reference to another document, `true` as a schema) would make all requests fail. Unsupported
 // parts are dropped: the model may then write invalid arguments, which the MCP server rejects.
 
+import { compiledHolder, type Held, schemaKeyword } from "../core/schema-keywords.ts";
 import { MCP_SCHEMA_DEPTH_MAX } from "./limits.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -12,14 +13,6 @@ export interface Parameters {
   readonly strict: boolean;
 }
 
-/** Keywords with a string value, and with any value, that are kept unchanged. */
-const ANNOTATION_TEXTS = new Set(["title", "description", "format", "$comment"]);
-const ANNOTATION_VALUES = new Set(["default", "examples", "const", "deprecated"]);
-/** Keywords that constrain nothing and are dropped. */
-const IGNORED = new Set(["$schema", "$id", "readOnly", "writeOnly", "contentMediaType", "contentEncoding"]);
-/** Keywords whose value is a map of schemas, and those whose value is one or several schemas. */
-const MAPS = new Set(["properties", "$defs", "definitions"]);
-const SCHEMAS = new Set(["items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"]);
 const TYPES = new Set<unknown>(["string", "number", "integer", "boolean", "array", "object", "null"]);
 /** The compiler reads lengths as 32-bit integers. */
 const LENGTH_MAX = 2 ** 31 - 1;
@@ -46,7 +39,7 @@ class Walk {
     for (const [key, value] of Object.entries(node)) {
       const part = this.keyword(key, value, depth);
       if (part !== undefined) kept[key] = part;
-      else if (!IGNORED.has(key)) this.isWhole = false;
+      else if (!isDroppedNote(key)) this.isWhole = false;
     }
     return kept;
   }
@@ -56,9 +49,9 @@ class Walk {
     const kept: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(node)) {
       if (key === "$ref" && !isResolvable(value, root)) this.isWhole = false;
-      else if (MAPS.has(key) && isObject(value))
+      else if (compiledHolder(key) === "map" && isObject(value))
         kept[key] = mapped(value, (one) => this.resolvedPart(one, root));
-      else if (SCHEMAS.has(key)) kept[key] = this.resolvedPart(value, root);
+      else if (compiledHolder(key) !== undefined) kept[key] = this.resolvedPart(value, root);
       else kept[key] = value;
     }
     return kept;
@@ -71,50 +64,55 @@ class Walk {
 
   /** The supported part of a keyword's value; undefined if there is no such part. */
   private keyword(key: string, value: unknown, depth: number): unknown {
-    if (ANNOTATION_VALUES.has(key)) return value;
-    if (ANNOTATION_TEXTS.has(key)) return typeof value === "string" ? value : undefined;
-    switch (key) {
-      case "type":
-        return isType(value) ? value : undefined;
-      case "enum":
-        return isList(value) ? value : undefined;
-      case "required":
-        return Array.isArray(value) && value.every((name) => typeof name === "string") ? value : undefined;
-      case "properties":
-      case "$defs":
-      case "definitions":
+    const row = schemaKeyword(key);
+    if (row?.isCompiled !== true) return undefined;
+    switch (row.holds) {
+      case "map":
         return isObject(value) ? mapped(value, (one) => this.schema(one, depth + 1)) : undefined;
-      case "items":
+      case "schema or list":
         return Array.isArray(value) ? this.list(value, depth) : this.schema(value, depth + 1);
-      case "additionalProperties":
+      case "schema or flag":
         return typeof value === "boolean" ? value : this.schema(value, depth + 1);
-      case "anyOf":
-      case "oneOf":
-      case "allOf":
-      case "prefixItems":
+      case "schema":
+        return this.schema(value, depth + 1);
+      case "list":
         return isList(value) ? this.list(value, depth) : undefined;
-      case "minLength":
-      case "maxLength":
-      case "minItems":
-      case "maxItems":
-        return isWithin(value, 0, LENGTH_MAX) && Number.isInteger(value) ? value : undefined;
-      case "minimum":
-      case "maximum":
-      case "exclusiveMinimum":
-      case "exclusiveMaximum":
-        return isWithin(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER) ? value : undefined;
-      case "pattern":
-        return isWholePattern(value) ? value : undefined;
-      case "$ref":
-        return typeof value === "string" ? value : undefined; // resolved later, when all definitions are known
       default:
-        return undefined;
+        return isFit(row.holds, value) ? value : undefined;
     }
   }
 
   private list(nodes: readonly unknown[], depth: number): readonly Schema[] {
     return nodes.map((node) => this.schema(node, depth + 1));
   }
+}
+
+/** Whether the compiler takes a value that is no schema. References are resolved later, when all definitions are known. */
+function isFit(holds: Held, value: unknown): boolean {
+  switch (holds) {
+    case "any":
+      return true;
+    case "type":
+      return isType(value);
+    case "values":
+      return isList(value);
+    case "names":
+      return Array.isArray(value) && value.every((name) => typeof name === "string");
+    case "length":
+      return isWithin(value, 0, LENGTH_MAX) && Number.isInteger(value);
+    case "bound":
+      return isWithin(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+    case "pattern":
+      return isWholePattern(value);
+    default:
+      return typeof value === "string";
+  }
+}
+
+/** Whether a keyword constrains nothing and does not reach the compiler. */
+function isDroppedNote(key: string): boolean {
+  const row = schemaKeyword(key);
+  return row?.isNote === true && row.isCompiled !== true;
 }
 
 /** Whether a reference within the document resolves to a schema, without a cycle. */
@@ -136,9 +134,9 @@ function schemaAt(root: Schema, path: readonly string[]): Schema | undefined {
   let isMap = false; // a map of names to schemas
   for (const step of path) {
     if (!isObject(here) || !Object.hasOwn(here, step)) return undefined;
-    if (!isMap && !MAPS.has(step) && !SCHEMAS.has(step)) return undefined;
+    if (!isMap && compiledHolder(step) === undefined) return undefined;
     here = here[step];
-    isMap = !isMap && MAPS.has(step);
+    isMap = !isMap && compiledHolder(step) === "map";
   }
   return isObject(here) && !isMap ? here : undefined;
 }

@@ -2,11 +2,11 @@
 // would fail while the prompt is rendered, with an error that names no tool. Expects schemas bounded by tool-size.ts.
 
 import { ServiceError } from "../../core/error.ts";
+import { keywordsWhere, schemasIn } from "../../core/schema-keywords.ts";
 import { isRecord, describeValue } from "./check.ts";
 
-/** Keywords with one subschema, and keywords with several by name or position. */
-const CHILD = ["additionalProperties", "items"] as const;
-const CHILDREN = ["properties", "items", "prefixItems", "allOf"] as const;
+const PARTS = keywordsWhere(({ resolved }) => resolved === "part");
+const ALTERNATIVES = keywordsWhere(({ resolved }) => resolved === "alternative");
 
 const FIX = 'copy the schema into $defs and refer to it as "#/$defs/NAME"';
 
@@ -27,16 +27,10 @@ export function checkReferences(root: object, path: string): void {
 
 /** The direct subschemas of a schema without `$ref`. */
 function partsOf(schema: Readonly<Record<string, unknown>>): readonly unknown[] {
-  const alternatives = schema["oneOf"] ?? schema["anyOf"];
-  if (alternatives !== undefined) return Array.isArray(alternatives) ? alternatives : [];
+  const alternative = ALTERNATIVES.find((key) => schema[key] !== undefined && schema[key] !== null);
+  if (alternative !== undefined) return schemasIn(alternative, schema[alternative]);
   if ("const" in schema || "enum" in schema) return [];
-  const several = CHILDREN.flatMap((key) => {
-    const parts = schema[key];
-    return typeof parts === "object" && parts !== null && (Array.isArray(parts) || key === "properties")
-      ? Object.values(parts)
-      : [];
-  });
-  return [...several, ...CHILD.map((key) => schema[key]).filter((part) => isRecord(part))];
+  return PARTS.flatMap((key) => schemasIn(key, schema[key]));
 }
 
 function followed(root: object, reference: unknown, path: string): unknown {

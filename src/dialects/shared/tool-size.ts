@@ -2,6 +2,7 @@
 // interrupted: cubic in the properties of an object, recursive along references, multiplicative over combined alternatives.
 
 import { ServiceError } from "../../core/error.ts";
+import { keywordsWhere, schemasIn } from "../../core/schema-keywords.ts";
 import {
   TOOL_ALTERNATIVES_MAX,
   TOOL_PROPERTIES_MAX,
@@ -18,6 +19,8 @@ export function checkToolSize(schema: object, path: string): void {
   const message = `${path} ${problem}; simplify the arguments of the tool`;
   throw new ServiceError("invalid_request", message, { param: path });
 }
+
+const COMBINING = keywordsWhere(({ combines }) => combines === true);
 
 const COMBINATORIAL = `combines more than ${TOOL_ALTERNATIVES_MAX} schemas in one, references included`;
 
@@ -49,10 +52,8 @@ function isCombinatorial(root: object): boolean {
     const known = sizes.get(schema);
     if (known !== undefined) return known;
     sizes.set(schema, 1);
-    const { $ref, allOf, anyOf, oneOf } = schema;
-    const parts: readonly unknown[] = [allOf, anyOf, oneOf].flatMap((list) =>
-      Array.isArray(list) ? list : [],
-    );
+    const { $ref } = schema;
+    const parts = COMBINING.flatMap((key) => schemasIn(key, schema[key]));
     const target = typeof $ref === "string" ? [targetOf(root, $ref)] : [];
     const total = [...parts, ...target].reduce((sum: number, part) => sum + size(part), 1);
     sizes.set(schema, total);
