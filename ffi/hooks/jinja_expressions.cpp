@@ -14,8 +14,8 @@ node_ptr parser::expression() {
     node_ptr first = disjunction();
     while (took_name("if")) {
         node_ptr out = made(op::conditional, disjunction());
-        out->parts.push_back(std::move(first));
-        if (took_name("else")) out->parts.push_back(expression());
+        add(*out, std::move(first));
+        if (took_name("else")) add(*out, expression());
         first = std::move(out);
     }
     return first;
@@ -25,7 +25,7 @@ node_ptr parser::disjunction() {
     node_ptr out = conjunction();
     while (took_name("or")) {
         out = made(op::either, std::move(out));
-        out->parts.push_back(conjunction());
+        add(*out, conjunction());
     }
     return out;
 }
@@ -34,7 +34,7 @@ node_ptr parser::conjunction() {
     node_ptr out = negated();
     while (took_name("and")) {
         out = made(op::both, std::move(out));
-        out->parts.push_back(negated());
+        add(*out, negated());
     }
     return out;
 }
@@ -63,7 +63,7 @@ node_ptr parser::comparison() {
         place++;
         if (out == nullptr) out = made(op::comparison, std::move(first));
         out->signs.push_back(sign);
-        out->parts.push_back(sum());
+        add(*out, sum());
     }
 }
 
@@ -72,7 +72,7 @@ node_ptr parser::sum() {
     while (is_sign("+") || is_sign("-")) {
         out = made(op::arithmetic, std::move(out));
         out->name = tokens[place++].text;
-        out->parts.push_back(concatenation());
+        add(*out, concatenation());
     }
     return out;
 }
@@ -81,7 +81,7 @@ node_ptr parser::concatenation() {
     node_ptr first = product();
     if (!is_sign("~")) return first;
     node_ptr out = made(op::concatenation, std::move(first));
-    while (took_sign("~")) out->parts.push_back(product());
+    while (took_sign("~")) add(*out, product());
     return out;
 }
 
@@ -90,7 +90,7 @@ node_ptr parser::product() {
     while (is_sign("*") || is_sign("/") || is_sign("//") || is_sign("%")) {
         out = made(op::arithmetic, std::move(out));
         out->name = tokens[place++].text;
-        out->parts.push_back(power());
+        add(*out, power());
     }
     return out;
 }
@@ -100,7 +100,7 @@ node_ptr parser::power() {
     while (is_sign("**")) {
         out = made(op::arithmetic, std::move(out));
         out->name = tokens[place++].text;
-        out->parts.push_back(unary_expression(true));
+        add(*out, unary_expression(true));
     }
     return out;
 }
@@ -143,10 +143,11 @@ node_ptr parser::primary() {
 }
 
 node_ptr parser::string_literal() {
-    node_ptr out = made(op::constant);
+    const size_t at = now().at;
     std::string bytes;
     while (now().type == token_type::string) bytes += tokens[place++].text;
-    out->constant = string_of(bytes);
+    node_ptr out = constant_node(string_of(bytes));
+    out->at = at;
     return out;
 }
 
@@ -172,7 +173,7 @@ node_ptr parser::list_literal() {
     while (!is_sign("]")) {
         if (!out->parts.empty()) expect_sign(",");
         if (is_sign("]")) break;
-        out->parts.push_back(expression());
+        add(*out, expression());
     }
     expect_sign("]");
     return out;
@@ -184,9 +185,9 @@ node_ptr parser::dict_literal() {
     while (!is_sign("}")) {
         if (!out->parts.empty()) expect_sign(",");
         if (is_sign("}")) break;
-        out->parts.push_back(expression());
+        add(*out, expression());
         expect_sign(":");
-        out->parts.push_back(expression());
+        add(*out, expression());
     }
     expect_sign("}");
     return out;
@@ -203,7 +204,7 @@ node_ptr parser::tuple(bool with_conditions, bool parentheses, const char * end_
     for (;;) {
         if (!out->parts.empty()) expect_sign(",");
         if (tuple_ends(end_name)) break;
-        out->parts.push_back(with_conditions ? expression() : disjunction());
+        add(*out, with_conditions ? expression() : disjunction());
         if (!is_sign(",")) break;
         is_tuple = true;
     }
@@ -258,7 +259,7 @@ node_ptr parser::test(node_ptr of) {
         arguments(*out);
     } else if (literal || (next == token_type::name && !is_name("else") && !is_name("or") && !is_name("and"))) {
         if (is_name("is")) fail("You cannot chain multiple tests with is");
-        out->parts.push_back(postfix(primary()));
+        add(*out, postfix(primary()));
     }
     out->function = test_named(out->name);
     return negates ? made(op::negation, std::move(out)) : std::move(out);
@@ -269,7 +270,7 @@ node_ptr parser::member(node_ptr of) {
     expect_sign(".");
     if (now().type == token_type::integer) {
         out->what = op::item;
-        out->parts.push_back(number());
+        add(*out, number());
     } else {
         out->name = any_name();
     }
@@ -284,15 +285,16 @@ node_ptr parser::subscript(node_ptr of) {
         key = made(op::tuple, std::move(key));
         while (took_sign(",")) {
             if (is_sign("]")) break;
-            key->parts.push_back(one_subscript(nullptr));
+            add(*key, one_subscript(nullptr));
         }
     }
     expect_sign("]");
     if (key->what == op::slice) {
+        note_height(*key, out->parts[0]);
         key->parts[0] = std::move(out->parts[0]);
         return key;
     }
-    out->parts.push_back(std::move(key));
+    add(*out, std::move(key));
     return out;
 }
 
@@ -306,9 +308,9 @@ node_ptr parser::one_subscript(node_ptr of) {
         if (!is_sign(":")) return start;
     }
     expect_sign(":");
-    out->parts.push_back(std::move(start));
-    out->parts.push_back(ends() ? nullptr : expression());
-    out->parts.push_back(took_sign(":") && !ends() ? expression() : nullptr);
+    add(*out, std::move(start));
+    add(*out, ends() ? nullptr : expression());
+    add(*out, took_sign(":") && !ends() ? expression() : nullptr);
     return out;
 }
 
@@ -322,15 +324,18 @@ void parser::arguments(node & into) {
         if (is_sign(")")) break;
         if (took_sign("*")) {
             into.more_list = expression();
+            note_height(into, into.more_list);
         } else if (took_sign("**")) {
             into.more_named = expression();
+            note_height(into, into.more_named);
         } else if (now().type == token_type::name && ahead().type == token_type::sign && ahead().text == "=") {
             const std::string name = any_name();
             expect_sign("=");
             into.named.emplace_back(name, expression());
+            note_height(into, into.named.back().second);
         } else {
             if (!into.named.empty()) fail("invalid syntax for function call expression");
-            into.parts.push_back(expression());
+            add(into, expression());
         }
     }
     expect_sign(")");

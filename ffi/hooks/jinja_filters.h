@@ -8,16 +8,12 @@
 
 namespace svc::j2 {
 
-using bound = const bound_arguments;
-
 // The attribute that a filter's argument names: 'a.b', 'items.0', 2. `otherwise` stands for undefined ones; nullptr: none.
 value attribute_path(machine & m, const value & of, const value & path, const value & otherwise);
 // A text in small letters, other values as they are.
 value ignoring_case(const value & of);
 // Sorts without changing the order of equal values.
 void sort_values(machine & m, std::vector<std::pair<value, value>> & keys_and_values, bool reverse);
-
-value list_filter_row(const value & self, bound_arguments & args);
 
 struct filter_table {
     const builtin * begin;

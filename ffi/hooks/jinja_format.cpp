@@ -126,11 +126,24 @@ std::string sign_of(const value & of, const spec & form) {
     return negative ? "-" : form.sign == '-' ? "" : std::string(1, form.sign);
 }
 
+// A number as `%c` takes it.
+std::string letter_of_code(const value & of) {
+    if (kind_of(of) == kind::number) throw template_fault("%c requires int or char");
+    if (of->val_int < 0 || of->val_int > 0x10ffff) throw template_fault("%c arg not in range(0x110000)");
+    return utf8((uint32_t) of->val_int);
+}
+
+int64_t whole_part(double n) {
+    constexpr double end = 9223372036854775808.0;
+    if (std::isnan(n) || n < -end || n >= end) throw template_fault("integers of more than 64 bits are not supported");
+    return (int64_t) n;
+}
+
 text formatted_value(const value & of, const std::string & how) {
     const spec form = read_spec(how);
     if (how.empty()) return text_of(of);
     if (is_number(of) && (kind_of(of) != kind::boolean || form.type != 0)) {
-        if (form.type == 'c') return padded(text(utf8((uint32_t) of->val_int)), "", form, form.align == 0 ? '<' : form.align);
+        if (form.type == 'c') return padded(text(letter_of_code(of)), "", form, form.align == 0 ? '<' : form.align);
         return padded(text(magnitude(of, form)), sign_of(of, form), form, form.align == 0 ? '>' : form.align);
     }
     const bool plain = is_string(of) || kind_of(of) == kind::boolean;
@@ -170,7 +183,7 @@ text percent_value(const value & of, spec form, bool left) {
     if (left) form.fill = " ";
     if (is_text) {
         const bool by_code = type == 'c' && is_number(of);
-        text shown = by_code ? text(utf8((uint32_t) of->val_int)) : type == 'r' || type == 'a' ? repr_of(of) : text_of(of);
+        text shown = by_code ? text(letter_of_code(of)) : type == 'r' || type == 'a' ? repr_of(of) : text_of(of);
         if (form.precision >= 0) shown = letters_of(shown, 0, form.precision, 1);
         form.fill = " ";
         return padded(shown, "", form, left ? '<' : '>');
@@ -181,7 +194,7 @@ text percent_value(const value & of, spec form, bool left) {
     if (!is_number(of)) throw template_fault(std::string("%") + type + " format: a real number is required, not " + type_of(of));
     const bool floats = std::string("eEfFgG").find(type) != std::string::npos;
     const bool decimal = type == 'd' || type == 'i' || type == 'u';
-    const value shown = decimal && kind_of(of) == kind::number ? integer_of((int64_t) of->val_flt) : of;
+    const value shown = decimal && kind_of(of) == kind::number ? integer_of(whole_part(of->val_flt)) : of;
     if (decimal) form.type = 'd';
     std::string digits = magnitude(shown, form);
     if (!floats && form.precision > (int64_t) digits.size()) digits.insert(0, (size_t) form.precision - digits.size(), '0');
@@ -264,7 +277,8 @@ value field_value(machine & m, const std::string & name, const call_values & arg
 
 }  // namespace
 
-text formatted_braces(machine & m, const text & of, const call_values & args) {
+text formatted_braces(machine & m, const text & of, const call_values & args, int nested_max) {
+    if (nested_max < 0) throw template_fault("Max string recursion exceeded");
     const std::string bytes = of.str();
     text_writer out;
     size_t next = 0;
@@ -298,7 +312,7 @@ text formatted_braces(machine & m, const text & of, const call_values & args) {
         if (how.find('{') != std::string::npos) {
             call_values rest = args;
             rest.list.erase(rest.list.begin(), rest.list.begin() + (std::ptrdiff_t) std::min(next, rest.list.size()));
-            how = formatted_braces(m, text(how), rest).str();
+            how = formatted_braces(m, text(how), rest, nested_max - 1).str();
         }
         if (conversion != 0) one = string_of(conversion == 'r' || conversion == 'a' ? repr_of(one) : text_of(one));
         out.add(formatted_value(one, how));

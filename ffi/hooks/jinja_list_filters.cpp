@@ -139,7 +139,7 @@ value batched(const value & self, bound_arguments & a) {
     }
     if (!group.empty()) {
         if (a.given(1) && size > (int64_t) group.size()) {
-            a.m.made((size_t) size * sizeof(value));
+            a.m.made((size_t) size, sizeof(value));
             group.resize((size_t) size, a[1]);
         }
         out.push_back(list_of(std::move(group)));
@@ -151,7 +151,7 @@ value sliced(const value & self, bound_arguments & a) {
     const std::vector<value> all = elements_of(a.m, self);
     const int64_t slices = a.count(0, 0), size = (int64_t) all.size();
     if (slices == 0) throw template_fault("integer division or modulo by zero");
-    if (slices > 0) a.m.made((size_t) slices * 512);
+    if (slices > 0) a.m.made((size_t) slices, 512);
     std::vector<value> out;
     int64_t at = 0;
     for (int64_t i = 0; i < slices; i++) {
@@ -186,12 +186,17 @@ value joined_list(const value & self, bound_arguments & a) {
     return string_of(out.taken());
 }
 
+// Whether the elements can be taken out of the value, without copies of all of them.
+bool has_elements(const value & self) { return kind_of(self) == kind::tuple || (kind_of(self) == kind::list && dynamic_cast<view_t *>(self.get()) == nullptr); }
+
 value first_of(const value & self, bound_arguments & a) {
+    if (has_elements(self) && !self->val_arr.empty() && !a.m.observes()) return self->val_arr.front();
     const std::vector<value> all = elements_of(a.m, self);
     return all.empty() ? undefined_of("No first item, sequence was empty.") : all.front();
 }
 
 value last_of(const value & self, bound_arguments & a) {
+    if (has_elements(self) && !self->val_arr.empty() && !a.m.observes()) return self->val_arr.back();
     if (const auto * const view = dynamic_cast<view_t *>(self.get()); view != nullptr && view->once) throw template_fault("'generator' object is not reversible");
     const std::vector<value> all = elements_of(a.m, self);
     return all.empty() ? undefined_of("No last item, sequence was empty.") : all.back();

@@ -9,7 +9,11 @@
 namespace svc::j2 {
 namespace {
 
-constexpr size_t steps_max = 20'000'000, depth_max = 600, bytes_least = (size_t) 128 << 20, bytes_of_each = 256;
+constexpr size_t steps_least = 20'000'000, depth_max = 600, bytes_least = (size_t) 128 << 20, bytes_of_each = 256;
+// Templates look through all messages for each of them: what that takes, a pair of messages; up to what a server can bear.
+constexpr size_t steps_of_pair = 8, bytes_of_pair = 32, steps_of_pairs_max = 400'000'000, bytes_of_pairs_max = (size_t) 1 << 30;
+
+thread_local machine * current = nullptr;
 
 size_t bytes_of(const value & of, int depth) {
     if (depth > 100) return 0;
@@ -27,9 +31,25 @@ void machine::used(const value & of, const char * how, bool deep) const {
     if (how != nullptr) one->stats.ops.insert(how);
 }
 
+machine::machine(jinja::context & context, bool forgiving) : context(context), forgiving(forgiving || context.is_get_stats), around(current) { current = this; }
+
+machine::~machine() { current = around; }
+
+void count_steps(size_t n) {
+    if (current != nullptr) current->step(n);
+}
+
 void machine::step(size_t n) {
     steps += n;
-    if (steps > steps_max) throw template_fault("the template takes more than " + std::to_string(steps_max) + " steps");
+    if (steps <= steps_allowed) return;
+    if (steps_allowed == 0) steps_allowed = steps_least + std::min(steps_of_pair * pairs(), steps_of_pairs_max);
+    if (steps > steps_allowed) throw template_fault("the template takes more than " + std::to_string(steps_allowed) + " steps");
+}
+
+size_t machine::pairs() const {
+    constexpr size_t counted_max = 1'000'000;  // whose square is a number
+    const size_t n = std::min(context.get_val("messages")->val_arr.size(), counted_max);
+    return n * n;
 }
 
 size_t machine::given() const {
@@ -42,8 +62,13 @@ size_t machine::given() const {
 void machine::made(size_t more) {
     bytes += more;
     if (bytes <= bytes_least) return;
-    if (allowed == 0) allowed = bytes_least + bytes_of_each * given();
-    if (bytes > allowed) throw template_fault("the template makes more than " + std::to_string(allowed >> 20) + " MiB of text");
+    if (bytes_allowed == 0) bytes_allowed = bytes_least + bytes_of_each * given() + std::min(bytes_of_pair * pairs(), bytes_of_pairs_max);
+    if (bytes > bytes_allowed) throw template_fault("the template makes more than " + std::to_string(bytes_allowed >> 20) + " MiB of text");
+}
+
+void machine::made(size_t n, size_t each) {
+    constexpr size_t most = SIZE_MAX / 4;  // more than there ever is, and no sum overflows
+    made(each != 0 && n > most / each ? most : n * each);
 }
 
 void machine::measure(const value & of, int levels) {
@@ -157,36 +182,46 @@ value slice_of(machine & m, const value & of, const value & start, const value &
     const bool sequence = type == kind::list || type == kind::tuple;
     if (!sequence && type != kind::string) return undefined_of("'" + type_of(of) + "' object is not subscriptable by a slice");
     if (m.observes()) m.used(of, sequence ? "array_access" : nullptr);
-    const int64_t by = step == nullptr || kind_of(step) == kind::none ? 1 : whole(step, "slice step");
-    if (by == 0) throw template_fault("slice step cannot be zero");
     const int64_t size = sequence ? (int64_t) of->val_arr.size() : (int64_t) count_letters(of->val_str);
+    const int64_t wanted = step == nullptr || kind_of(step) == kind::none ? 1 : whole(step, "slice step");
+    if (wanted == 0) throw template_fault("slice step cannot be zero");
+    const int64_t by = std::clamp(wanted, -size - 1, size + 1);  // a longer one leads out of the text or list, too
     const int64_t first = adjusted(start, size, by < 0, by < 0 ? size - 1 : 0), end = adjusted(stop, size, by < 0, by < 0 ? -1 : size);
     if (!sequence) {
         m.made(of->val_str.length());
         const text out = letters_of(of->val_str, first, end, by);
         return is_markup(of) ? std::make_shared<markup_t>(out) : string_of(out);
     }
+    m.made((size_t) std::max<int64_t>(by < 0 ? first - end : end - first, 0), sizeof(value));
     std::vector<value> out;
     for (int64_t i = first; by < 0 ? i > end : i < end; i += by) out.push_back(of->val_arr[(size_t) i]);
-    m.made(out.size() * sizeof(value));
     return type == kind::tuple ? tuple_of(std::move(out)) : list_of(std::move(out));
 }
 
 std::vector<value> elements_of(machine & m, const value & of) {
+    constexpr size_t bytes_of_letter = 128;  // each is a value of its own
     std::vector<value> out;
+    const auto make = [&](size_t n, size_t each) {
+        m.step(n);
+        m.made(n, each);
+        out.reserve(n);
+    };
     switch (kind_of(of)) {
         case kind::undefined: return out;
         case kind::string:
             if (m.observes()) m.used(of, "array_access");
+            make(count_letters(of->val_str), bytes_of_letter);
             for_each_letter(of->val_str, [&](const letter & one) { out.push_back(string_of(text(std::string(one.bytes), one.is_input))); });
             break;
         case kind::dict:
             if (m.observes()) m.used(of, "object_access");
+            make(of->val_obj.size(), sizeof(value));
             for (const auto & [key, val] : of->val_obj) out.push_back(key);
             break;
         case kind::list:
         case kind::tuple: {
             if (m.observes()) m.used(of, "array_access");
+            make(of->val_arr.size(), sizeof(value));
             auto * const view = dynamic_cast<view_t *>(of.get());
             if (view != nullptr && view->once) out.swap(view->val_arr);
             else out = of->val_arr;
@@ -197,8 +232,6 @@ std::vector<value> elements_of(machine & m, const value & of) {
             [[fallthrough]];
         default: throw template_fault("'" + type_of(of) + "' object is not iterable");
     }
-    m.step(out.size());
-    m.made(out.size() * sizeof(value));
     return out;
 }
 

@@ -20,7 +20,9 @@ class machine {
     jinja::context & context;
     size_t at = 0;  // the byte of the template that is executed
 
-    machine(jinja::context & context, bool forgiving) : context(context), forgiving(forgiving || context.is_get_stats) {}
+    machine(jinja::context & context, bool forgiving);
+    machine(const machine &) = delete;
+    ~machine();
 
     bool observes() const { return context.is_get_stats; }
     // Whether nothing (undefined, none) is an empty text or list where it stands for one: for templates that fail otherwise, whatever they
@@ -29,9 +31,10 @@ class machine {
     // Notes that a value was used, and how, for the analysis of a template.
     void used(const value & of, const char * how = nullptr, bool deep = false) const;
 
-    // One more step; one more list or text of n bytes: faults beyond the limits.
+    // One more step; one more list or text of n bytes: faults beyond the limits. To be said before it is made.
     void step(size_t n = 1);
     void made(size_t bytes);
+    void made(size_t n, size_t each);
     // A list or object that was made or changed: a fault where values are nested so deep that releasing them could end the process. Looks
     // at one of 64, at random.
     void nested(const value & of);
@@ -48,11 +51,16 @@ class machine {
 
   private:
     const bool forgiving;
-    size_t depth = 0, steps = 0, bytes = 0, allowed = 0;
+    machine * const around;  // of the thread, before
+    size_t depth = 0, steps = 0, bytes = 0, steps_allowed = 0, bytes_allowed = 0;
 
     size_t given() const;
+    size_t pairs() const;  // of messages
     void measure(const value & of, int level);
 };
+
+// Steps of the thread's rendering, for code without a machine.
+void count_steps(size_t n);
 
 // obj.name and obj[key], as templates have them: an attribute or an item, else undefined.
 value attribute_of(machine & m, const value & of, const std::string & name);
@@ -99,6 +107,16 @@ const builtin * method_named(const value & of, const std::string & name);
 // Whether some value has a method of that name, and whether Python's values have one which is missing here.
 bool is_missing_method(const std::string & name);
 value global_named(const std::string & name);  // none: nullptr
+
+// The numbers that range() gives.
+struct number_range {
+    int64_t start, stop, step;
+    size_t size;
+    // All lie between start and stop, though not what is multiplied.
+    int64_t at(size_t i) const { return (int64_t) ((uint64_t) start + (uint64_t) i * (uint64_t) step); }
+};
+number_range range_of(const call_values & args);
+bool is_range(const value & of);  // the function
 value apply(machine & m, const builtin & function, const value & self, call_values & args);
 
 }  // namespace svc::j2

@@ -119,7 +119,7 @@ value items(const value & self, bound_arguments & a) {
 }
 
 void remove_key(const value & self, const value & key) {
-    dynamic_cast<jinja::value_object_t &>(*self).unordered.erase(key);
+    dynamic_cast<jinja::value_object_t &>(*self).unordered.erase(key_of(key));
     auto & all = self->val_obj;
     all.erase(std::remove_if(all.begin(), all.end(), [&](const auto & one) { return equal(one.first, key); }), all.end());
 }
@@ -227,7 +227,9 @@ const builtin * text_method(const std::string & name) {
 
 // ---- functions -------------------------------------------------------------------------------------------------------
 
-value range(machine & m, call_values & args) {
+}  // namespace
+
+number_range range_of(const call_values & args) {
     constexpr int64_t range_max = 100'000;  // as in Jinja2's sandbox
     const size_t n = args.list.size();
     if (n < 1 || n > 3 || !args.named.empty()) throw template_fault("range expected 1 to 3 arguments, got " + std::to_string(n));
@@ -237,11 +239,19 @@ value range(machine & m, call_values & args) {
     const bool empty = step > 0 ? start >= stop : start <= stop;
     const double size = empty ? 0 : std::ceil(((double) stop - (double) start) / (double) step);
     if (size > (double) range_max) throw template_fault("Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
-    m.made((size_t) size * 300);
+    return {start, stop, step, (size_t) size};
+}
+
+namespace {
+
+value range(machine & m, call_values & args) {
+    constexpr size_t bytes_of_number = 300;
+    const number_range all = range_of(args);
+    m.made(all.size, bytes_of_number);
     std::vector<value> out;
-    for (int64_t i = 0; i < (int64_t) size; i++) out.push_back(integer_of(start + i * step));
+    for (size_t i = 0; i < all.size; i++) out.push_back(integer_of(all.at(i)));
     const auto view = std::make_shared<view_t>(std::move(out), false);
-    view->before = "range(" + std::to_string(start) + ", " + std::to_string(stop) + (step == 1 ? "" : ", " + std::to_string(step)) + ")";
+    view->before = "range(" + std::to_string(all.start) + ", " + std::to_string(all.stop) + (all.step == 1 ? "" : ", " + std::to_string(all.step)) + ")";
     return view;
 }
 
@@ -329,6 +339,11 @@ const builtin * method_named(const value & of, const std::string & name) {
         case kind::number: return row_named(float_rows, name);
         default: return nullptr;
     }
+}
+
+bool is_range(const value & of) {
+    static const value range = global_named("range");
+    return of == range;
 }
 
 bool is_missing_method(const std::string & name) {

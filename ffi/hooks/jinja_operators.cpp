@@ -80,23 +80,28 @@ value repeated_value(machine & m, const value & of, int64_t times) {
     const auto n = (size_t) std::max<int64_t>(times, 0);
     if (is_string(of)) {
         const size_t size = of->val_str.length();
-        if (n > 0 && size > SIZE_MAX / 2 / n) throw template_fault("a text is too long");
-        m.made(size * n);
-        const text out = repeated(of->val_str, times);
+        m.made(n, size);
+        const text out = size == 0 ? text() : repeated(of->val_str, times);
         return is_markup(of) ? std::make_shared<markup_t>(out) : string_of(out);
     }
     const size_t size = of->val_arr.size();
-    if (n > 0 && size > SIZE_MAX / 64 / n) throw template_fault("a list is too long");
-    m.made(size * n * sizeof(value));
+    m.made(n, size * sizeof(value));
     std::vector<value> out;
-    for (size_t i = 0; i < n; i++) out.insert(out.end(), of->val_arr.begin(), of->val_arr.end());
+    for (size_t i = 0; size > 0 && i < n; i++) out.insert(out.end(), of->val_arr.begin(), of->val_arr.end());
     return kind_of(of) == kind::tuple ? tuple_of(std::move(out)) : list_of(std::move(out));
+}
+
+// Says what is made where `b` is joined to `a`, whose own parts are copied where others were joined to them.
+void made_joined(machine & m, const text & a, const text & b) {
+    constexpr size_t bytes_of_part = 64;
+    const auto bytes = [](const text & of) { return of.length() + bytes_of_part * (1 + of.parts.size()); };
+    m.made(bytes(b) + (a.parts.appends_in_place() ? 0 : bytes(a)));
 }
 
 value added(machine & m, const value & a, const value & b) {
     const kind type = kind_of(a);
     if (type == kind::string && is_string(b)) {
-        m.made(b->val_str.length() + 64 * (1 + b->val_str.parts.size()));
+        made_joined(m, a->val_str, b->val_str);
         const bool html = is_markup(a) || is_markup(b);
         if (!html) return string_of(joined(a->val_str, b->val_str));
         const auto part = [](const value & of) { return is_markup(of) ? of->val_str : escaped(of->val_str); };
@@ -149,7 +154,8 @@ value concatenated(machine & m, const std::vector<value> & all) {
     text out;
     for (const value & one : all) {
         text more = text_of(one);
-        m.made(more.length() + 64 * (1 + more.parts.size()));
+        const bool shared = out.parts.empty() && is_string(one);
+        if (!shared) made_joined(m, out, more);
         out = out.parts.empty() ? std::move(more) : joined(out, more);
     }
     return string_of(std::move(out));

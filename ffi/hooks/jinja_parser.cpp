@@ -5,9 +5,10 @@
 namespace svc::j2 {
 
 parser::level::level(parser & p) : p(p) {
-    constexpr int depth_max = 200;
-    if (++p.depth > depth_max) p.fail("the template is nested more than " + std::to_string(depth_max) + " deep");
+    if (++p.depth > depth_max) p.fail_nested();
 }
+
+void parser::fail_nested() const { fail("the template is nested more than " + std::to_string(depth_max) + " deep"); }
 
 bool parser::took_sign(const char * sign) {
     if (!is_sign(sign)) return false;
@@ -51,9 +52,21 @@ uint32_t parser::symbol_of(const std::string & name) {
     return at->second;
 }
 
+// Chains, too, are nested: `a + b + c` has `a + b` in it.
+void parser::note_height(node & of, const node_ptr & within) const {
+    if (within == nullptr) return;
+    of.height = std::max(of.height, within->height + 1);
+    if (of.height > depth_max) fail_nested();
+}
+
+void parser::add(node & to, node_ptr part) const {
+    note_height(to, part);
+    to.parts.push_back(std::move(part));
+}
+
 node_ptr parser::made(op what, node_ptr first) const {
     node_ptr out = made(what);
-    out->parts.push_back(std::move(first));
+    add(*out, std::move(first));
     return out;
 }
 
@@ -66,6 +79,7 @@ node_ptr parser::name_node(const std::string & name) {
 
 node_ptr parser::constant_node(value of) const {
     node_ptr out = made(op::constant);
+    if (is_string(of)) of->val_str.parts.seal();
     out->constant = std::move(of);
     return out;
 }

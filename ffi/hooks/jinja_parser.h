@@ -18,6 +18,7 @@ class parser {
     const std::vector<token> tokens;
     std::map<std::string, uint32_t> symbols;
     size_t place = 0;
+    static constexpr int depth_max = 200;
     int depth = 0;
     int loops = 0;  // around the statement that is read, within its macro
 
@@ -38,6 +39,9 @@ class parser {
     void expect_name(const char * name);
     std::string any_name();
     [[noreturn]] void fail(const std::string & message) const;
+    [[noreturn]] void fail_nested() const;
+    void note_height(node & of, const node_ptr & within) const;
+    void add(node & to, node_ptr part) const;
     std::string described() const;
     uint32_t symbol_of(const std::string & name);
     node_ptr made(op what) const { return std::make_unique<node>(what, now().at); }

@@ -292,15 +292,31 @@ std::vector<value> runner::selected(const node & of, const value & iterable) {
 }
 
 runner::flow runner::run_loop(const node & of, text_writer & out) {
-    const value iterable = eval(*of.parts[1]);
-    m.at = of.at;
-    return loop_over(of, iterable, out, 0);
+    return loop_over(of, items_of(of), out, 0);
 }
 
-runner::flow runner::loop_over(const node & of, const value & iterable, text_writer & out, int64_t depth) {
-    const auto loop = std::make_shared<loop_t>(*this, of, here, selected(of, iterable), depth);
+// A loop in a loop over messages often counts through all of them: such numbers are not put into lists.
+loop_items runner::items_of(const node & of) {
+    const node & iterable = *of.parts[1];
+    if (iterable.what != op::call || of.parts[2] != nullptr) {
+        const value all = eval(iterable);
+        m.at = of.at;
+        return {selected(of, all)};
+    }
+    const value callee = eval(*iterable.parts[0]);
+    call_values args = arguments(iterable, 1);
+    m.at = iterable.at;
+    if (is_range(callee)) return {{}, range_of(args)};
+    const value all = called(m, callee, args);
+    m.at = of.at;
+    return {selected(of, all)};
+}
+
+runner::flow runner::loop_over(const node & of, loop_items items, text_writer & out, int64_t depth) {
+    const auto loop = std::make_shared<loop_t>(*this, of, here, std::move(items), depth);
     bool whole = false;
     for (; loop->index < loop->items.size(); loop->index++) {
+        m.step();
         const part inner(*this);
         if (loop_symbol != UINT32_MAX) set(loop_symbol, loop);
         assign(*of.parts[0], loop->items[loop->index]);

@@ -17,6 +17,8 @@ struct names {
 };
 using names_ptr = std::shared_ptr<names>;
 
+struct loop_items;
+
 class runner {
   public:
     runner(const syntax_tree & tree, machine & m);
@@ -64,7 +66,8 @@ class runner {
     flow run(const nodes & all, text_writer & out);
     flow run(const node & one, text_writer & out);
     flow run_loop(const node & of, text_writer & out);
-    flow loop_over(const node & of, const value & iterable, text_writer & out, int64_t depth);
+    flow loop_over(const node & of, loop_items items, text_writer & out, int64_t depth);
+    loop_items items_of(const node & of);
     std::vector<value> selected(const node & of, const value & iterable);
     flow run_scope(const node & of, text_writer & out);
     text block(const nodes & body);

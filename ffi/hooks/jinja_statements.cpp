@@ -24,8 +24,9 @@ nodes parser::statements(std::initializer_list<const char *> ends) {
                 if (ends.size() > 0) fail(std::string("unexpected end of template, expected '") + *(ends.end() - 1) + "'");
                 return out;
             case token_type::data: {
-                node_ptr data = made(op::output);
-                data->constant = string_of(tokens[place++].text);
+                node_ptr data = constant_node(string_of(tokens[place].text));
+                data->what = op::output;
+                place++;
                 out.push_back(std::move(data));
                 break;
             }

@@ -26,6 +26,7 @@ enum class op {
 struct node {
     op what;
     size_t at;  // byte of the template
+    int height = 1;  // of an expression: it and what is nested in it
     std::string name;  // of a variable, an attribute, a filter, a sign
     uint32_t symbol = 0;  // of a name
     value constant;

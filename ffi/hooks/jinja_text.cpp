@@ -37,9 +37,57 @@ std::string utf8_of(const std::vector<uint32_t> & codes) {
     return out;
 }
 
-// Pieces of white-space separated text, at most `count` cuts: [from, to) of each.
-std::vector<std::pair<size_t, size_t>> words(const std::string & bytes, int64_t count) {
-    std::vector<std::pair<size_t, size_t>> out;
+// Places of pieces in a text: [from, to) of each.
+using spans = std::vector<std::pair<size_t, size_t>>;
+
+void add_span(spans & to, size_t from, size_t end) {
+    constexpr size_t pieces_max = 4'000'000;
+    if (to.size() >= pieces_max) throw std::length_error("a text is cut into more than " + std::to_string(pieces_max) + " pieces");
+    to.emplace_back(from, end);
+}
+
+// Cuts pieces out of a text, one behind the other: the parts of the text are gone through once.
+class cutter {
+  public:
+    explicit cutter(const text & of) : of(of) {}
+
+    // Adds bytes [from, to) to `out`; not before those that were cut last.
+    void cut(size_t from, size_t to, text_writer & out) {
+        while (from < to && part < of.parts.size()) {
+            const auto & one = of.parts[part];
+            const size_t end = begin + one.val.size();
+            if (from < end) {
+                const size_t taken = std::min(to, end) - from;
+                out.add(std::string_view(one.val).substr(from - begin, taken), one.is_input);
+                from += taken;
+            }
+            if (from < end) return;
+            begin = end;
+            part++;
+        }
+    }
+
+  private:
+    const text & of;
+    size_t part = 0, begin = 0;  // of the part, in bytes
+};
+
+std::vector<text> pieces(const text & of, const spans & all, const planned & check) {
+    if (check) check(all.size());
+    cutter from(of);
+    std::vector<text> out;
+    out.reserve(all.size());
+    text_writer writer;
+    for (const auto & [begin, end] : all) {
+        from.cut(begin, end, writer);
+        out.push_back(writer.taken());
+    }
+    return out;
+}
+
+// Words of white-space separated text, at most `count` cuts.
+spans words(const std::string & bytes, int64_t count) {
+    spans out;
     size_t begin = std::string::npos;
     for (size_t at = 0; at < bytes.size();) {
         const letter one = letter_at(bytes, at);
@@ -48,12 +96,12 @@ std::vector<std::pair<size_t, size_t>> words(const std::string & bytes, int64_t 
             begin = at;
             if (count >= 0 && (int64_t) out.size() == count) break;
         } else if (space && begin != std::string::npos) {
-            out.emplace_back(begin, at);
+            add_span(out, begin, at);
             begin = std::string::npos;
         }
         at += one.bytes.size();
     }
-    if (begin != std::string::npos) out.emplace_back(begin, bytes.size());
+    if (begin != std::string::npos) add_span(out, begin, bytes.size());
     return out;
 }
 
@@ -237,6 +285,7 @@ text replaced(const text & of, const std::string & old, const text & with, int64
     if (old == with.str()) return of;  // what the request said stays its
     const std::string bytes = of.str();
     text_writer out;
+    cutter pieces(of);
     size_t from = 0;
     int64_t left = count < 0 ? INT64_MAX : count;
     if (old.empty()) {
@@ -244,64 +293,62 @@ text replaced(const text & of, const std::string & old, const text & with, int64
             out.add(with);
             if (from >= bytes.size()) break;
             const size_t n = letter_at(bytes, from).bytes.size();
-            out.add(part_of(of, from, n));
+            pieces.cut(from, from + n, out);
             from += n;
         }
-        out.add(part_of(of, from));
+        pieces.cut(from, bytes.size(), out);
         return out.taken();
     }
     if (bytes.find(old) == std::string::npos) return of;
     for (size_t at = 0; left > 0 && (at = bytes.find(old, from)) != std::string::npos; from = at + old.size(), left--) {
-        out.add(part_of(of, from, at - from));
+        pieces.cut(from, at, out);
         out.add(with);
     }
-    out.add(part_of(of, from));
+    pieces.cut(from, bytes.size(), out);
     return out.taken();
 }
 
-std::vector<text> split(const text & of, const std::string * separator, int64_t count) {
+std::vector<text> split(const text & of, const std::string * separator, int64_t count, const planned & check) {
     const std::string bytes = of.str();
-    std::vector<text> out;
-    if (separator == nullptr) {
-        for (const auto & [from, to] : words(bytes, count)) out.push_back(part_of(of, from, to - from));
-        return out;
-    }
+    if (separator == nullptr) return pieces(of, words(bytes, count), check);
+    spans out;
     size_t from = 0;
     for (size_t at = 0; count != 0 && (at = bytes.find(*separator, from)) != std::string::npos; count--) {
-        out.push_back(part_of(of, from, at - from));
+        add_span(out, from, at);
         from = at + separator->size();
     }
-    out.push_back(part_of(of, from));
-    return out;
+    add_span(out, from, bytes.size());
+    return pieces(of, out, check);
 }
 
-std::vector<text> split_from_right(const text & of, const std::string * separator, int64_t count) {
+std::vector<text> split_from_right(const text & of, const std::string * separator, int64_t count, const planned & check) {
     const std::string bytes = of.str();
-    std::vector<text> out;
+    spans out;
     if (separator == nullptr) {
-        const auto all = words(bytes, -1);
+        const spans all = words(bytes, -1);
         const size_t kept = count < 0 ? all.size() : std::min((size_t) count, all.size());
         const size_t merged = all.size() - kept;
-        if (merged > 0) out.push_back(part_of(of, 0, all[merged - 1].second));
-        for (size_t i = merged; i < all.size(); i++) out.push_back(part_of(of, all[i].first, all[i].second - all[i].first));
-        if (merged > 0) out[0] = stripped(out[0], false, true, nullptr);
-        return out;
+        if (merged > 0) out.emplace_back(0, all[merged - 1].second);
+        out.insert(out.end(), all.begin() + (std::ptrdiff_t) merged, all.end());
+        std::vector<text> texts = pieces(of, out, check);
+        if (merged > 0) texts[0] = stripped(texts[0], false, true, nullptr);
+        return texts;
     }
     size_t to = bytes.size();
     for (; count != 0 && to >= separator->size(); count--) {
         const size_t at = bytes.rfind(*separator, to - separator->size());
         if (at == std::string::npos) break;
-        out.push_back(part_of(of, at + separator->size(), to - at - separator->size()));
+        add_span(out, at + separator->size(), to);
         to = at;
     }
-    out.push_back(part_of(of, 0, to));
+    add_span(out, 0, to);
     std::reverse(out.begin(), out.end());
-    return out;
+    return pieces(of, out, check);
 }
 
-std::vector<text> split_lines(const text & of, bool keep_ends) {
+std::vector<text> split_lines(const text & of, bool keep_ends, const planned & check) {
     const std::string bytes = of.str();
-    std::vector<text> out;
+    spans out;
     size_t from = 0;
     for (size_t at = 0; at < bytes.size();) {
         const letter one = letter_at(bytes, at);
@@ -311,11 +358,11 @@ std::vector<text> split_lines(const text & of, bool keep_ends) {
             continue;
         }
         if (one.code == '\r' && next < bytes.size() && bytes[next] == '\n') next++;
-        out.push_back(part_of(of, from, (keep_ends ? next : at) - from));
+        add_span(out, from, keep_ends ? next : at);
         from = at = next;
     }
-    if (from < bytes.size()) out.push_back(part_of(of, from));
-    return out;
+    if (from < bytes.size()) add_span(out, from, bytes.size());
+    return pieces(of, out, check);
 }
 
 }  // namespace svc::j2

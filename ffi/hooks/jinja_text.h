@@ -83,10 +83,12 @@ text swapped_case(const text & of);
 // chars: none (nullptr): white space.
 text stripped(const text & of, bool left, bool right, const std::string * chars);
 text replaced(const text & of, const std::string & old, const text & with, int64_t count);
+// Receives the number of pieces before they are made.
+using planned = std::function<void(size_t)>;
 // separator: none (nullptr): runs of white space. count < 0: all.
-std::vector<text> split(const text & of, const std::string * separator, int64_t count);
-std::vector<text> split_from_right(const text & of, const std::string * separator, int64_t count);
-std::vector<text> split_lines(const text & of, bool keep_ends);
+std::vector<text> split(const text & of, const std::string * separator, int64_t count, const planned & check = {});
+std::vector<text> split_from_right(const text & of, const std::string * separator, int64_t count, const planned & check = {});
+std::vector<text> split_lines(const text & of, bool keep_ends, const planned & check = {});
 
 // Properties of letters, as Python's `str` has them.
 std::vector<uint32_t> upper_of(uint32_t code);

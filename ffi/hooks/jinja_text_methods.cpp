@@ -118,15 +118,21 @@ value strip(const value & self, bound_arguments & a) {
     return string_of(stripped(own(self), left, right, a.given(0) ? &chars : nullptr));
 }
 
-template <std::vector<text> (*cut)(const text &, const std::string *, int64_t)>
+// Counts the pieces of a text, each of which is a value.
+planned counted(const value & self, bound_arguments & a) {
+    return [&self, &a](size_t n) {
+        a.m.step(n);
+        a.m.made(own(self).length());
+        a.m.made(n, 256);
+    };
+}
+
+template <std::vector<text> (*cut)(const text &, const std::string *, int64_t, const planned &)>
 value split_method(const value & self, bound_arguments & a) {
     const bool by_text = a.given(0);
     const std::string separator = by_text ? text_argument(a, 0).str() : "";
     if (by_text && separator.empty()) throw template_fault("empty separator");
-    const std::vector<text> out = cut(own(self), by_text ? &separator : nullptr, a.count(1, -1));
-    a.m.step(out.size());
-    a.m.made(own(self).length() + out.size() * 256);
-    return list_of_texts(out);
+    return list_of_texts(cut(own(self), by_text ? &separator : nullptr, a.count(1, -1), counted(self, a)));
 }
 
 template <bool last>
@@ -258,7 +264,7 @@ const builtin rows[] = {
     {"rsplit", "sep maxsplit", split_method<split_from_right>},
     {"rstrip", "chars", strip<false, true>},
     {"split", "sep maxsplit", split_method<split>},
-    {"splitlines", "keepends", [](const value & self, bound_arguments & a) { return list_of_texts(split_lines(own(self), a.flag(0))); }},
+    {"splitlines", "keepends", [](const value & self, bound_arguments & a) { return list_of_texts(split_lines(own(self), a.flag(0), counted(self, a))); }},
     {"startswith", "prefix start end", has_edge<false>},
     {"strip", "chars", strip<true, true>},
     {"swapcase", "", changed<swapped_case>},

@@ -98,7 +98,7 @@ value loop_t::call(machine & m, call_values & args) {
     const runner::part inner(r, around);
     text_writer out;
     (void) m;
-    r.loop_over(of, args.list[0], out, depth + 1);
+    r.loop_over(of, {r.selected(of, args.list[0])}, out, depth + 1);
     return string_of(out.taken());
 }
 

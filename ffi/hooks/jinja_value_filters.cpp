@@ -161,12 +161,14 @@ value as_json(const value & self, bound_arguments & a) {
 
 value from_json(const value & self, bound_arguments &) {
     if (!is_string(self)) throw template_fault("from_json needs a text, not " + type_of(self));
+    std::string reason = "the text is no JSON";
     try {
         const value out = marked_values(self->val_str.str());
         if (out != nullptr) return out;
-    } catch (const std::exception &) {
+    } catch (const std::exception & error) {
+        reason = error.what();
     }
-    throw template_fault("from_json: the text is no JSON");
+    throw template_fault("from_json: " + reason);
 }
 
 value file_size(const value & self, bound_arguments & a) {

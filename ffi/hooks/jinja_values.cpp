@@ -139,10 +139,11 @@ bool equal(const value & a, const value & b) {
     }
     if (type != kind_of(b)) return false;
     const depth_guard guard;
+    count_steps(1);
     switch (type) {
         case kind::undefined:
         case kind::none: return true;
-        case kind::string: return a->val_str.str() == b->val_str.str();
+        case kind::string: count_steps(a->val_str.length() / 256); return a->val_str.str() == b->val_str.str();
         case kind::list:
         case kind::tuple: return equal_items(a->val_arr, b->val_arr);
         case kind::dict: return equal_objects(a, b);
@@ -161,6 +162,7 @@ int order(const value & a, const value & b, const char * sign) {
         const int one = a->val_str.str().compare(b->val_str.str());
         return one < 0 ? -1 : one > 0;
     }
+    count_steps(1);
     if ((type == kind::list || type == kind::tuple) && type == kind_of(b)) {
         const depth_guard guard;
         const size_t n = std::min(a->val_arr.size(), b->val_arr.size());
@@ -188,16 +190,12 @@ bool contains(const value & in, const value & one) {
     }
 }
 
-namespace {
-
 // Keys are compared by upstream, which knows no subtypes of strings.
 value key_of(const value & key) {
     const kind type = kind_of(key);
     if (type == kind::list || type == kind::dict) throw template_fault("unhashable type: '" + type_of(key) + "'");
     return is_markup(key) ? string_of(key->val_str) : key;
 }
-
-}  // namespace
 
 void insert(const value & into, const value & key, const value & to) {
     auto * const object = dynamic_cast<jinja::value_object_t *>(into.get());

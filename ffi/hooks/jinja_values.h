@@ -125,6 +125,7 @@ bool equal(const value & a, const value & b);
 int order(const value & a, const value & b, const char * sign);
 bool contains(const value & in, const value & one);
 // Object with `key`: Python's hash and equality.
+value key_of(const value & key);  // as objects hold it
 void insert(const value & into, const value & key, const value & to);
 value found_in(const value & object, const value & key);  // none: nullptr
 
@@ -146,9 +147,9 @@ value unary(const std::string & sign, const value & a);
 value binary(machine & m, const std::string & sign, const value & a, const value & b);
 value concatenated(machine & m, const std::vector<value> & all);
 
-// `text % values`, and text.format().
+// `text % values`, and text.format(), whose formats may have fields, and those again.
 text formatted(const text & of, const value & values);
-text formatted_braces(machine & m, const text & of, const call_values & args);
+text formatted_braces(machine & m, const text & of, const call_values & args, int nested_max = 2);
 std::string formatted_number(const value & of, const std::string & form);  // as format(): '.2f', ',', '05d'
 
 }  // namespace svc::j2

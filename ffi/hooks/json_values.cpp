@@ -26,7 +26,7 @@ class value_reader {
     bool null() { return add(mk_val<jinja::value_none>()); }
     bool boolean(bool is) { return add(mk_val<jinja::value_bool>(is)); }
     bool number_integer(int64_t number) { return add(mk_val<jinja::value_int>(number)); }
-    bool number_unsigned(uint64_t number) { 
+    bool number_unsigned(uint64_t number) {
         if (number > INT64_MAX) return add(mk_val<jinja::value_float>((double) number));
         return add(mk_val<jinja::value_int>((int64_t) number));
     }
@@ -54,7 +54,11 @@ class value_reader {
     };
     std::vector<place> around;
 
-    static value marked(const std::string & text) { return mk_val<value_string>(jinja::string(text, true)); }
+    static value marked(const std::string & text) {
+        jinja::string out(text, true);
+        out.parts.seal();  // lists of tools are kept
+        return mk_val<value_string>(std::move(out));
+    }
 
     bool add(value one) {
         if (around.empty()) {
@@ -73,6 +77,8 @@ class value_reader {
     }
 
     bool open(const value & container) {
+        constexpr size_t nested_max = 500;  // as of other values: they are released by recursion
+        if (around.size() >= nested_max) throw std::runtime_error("the text is nested more than " + std::to_string(nested_max) + " deep");
         add(container);
         around.push_back({container, dynamic_cast<jinja::value_object_t *>(container.get()), nullptr});
         return true;

@@ -76,6 +76,15 @@ class shared_parts {
         n++;
     }
 
+    // Whether appending copies none of the elements.
+    bool appends_in_place() const { return elements == nullptr || elements->size() == n; }
+
+    // Makes copies copy before they append: for what outlives a request, which must not keep what a request appends, nor be changed by
+    // several threads.
+    void seal() {
+        own().emplace_back();  // which belongs to no copy
+    }
+
     void resize(size_t size) {
         own().resize(size);
         n = size;

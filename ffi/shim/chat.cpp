@@ -59,6 +59,9 @@ struct rendered {
 common_chat_templates_inputs read_request(const common_json & request) {
     common_chat_templates_inputs in;
     in.messages = common_chat_msgs_parse_oaicompat(request.at("messages"));
+    for (const auto & message : in.messages) {
+        for (const auto & call : message.tool_calls) svc::check_depth(call.arguments, "arguments of calls");
+    }
     in.tool_choice = common_chat_tool_choice_parse_oaicompat(request.value("tool_choice", "auto"));
     in.parallel_tool_calls = request.value("parallel_tool_calls", true);
     in.reasoning_format = COMMON_REASONING_FORMAT_AUTO;

@@ -7,13 +7,7 @@
 namespace {
 
 using svc::chat_messages;
-
-common_chat_msg message(const std::string & role, const std::string & content) {
-    common_chat_msg out;
-    out.role = role;
-    out.content = content;
-    return out;
-}
+using svc::message;
 
 common_chat_msg calling(const std::vector<std::string> & cities) {
     common_chat_msg out = message("assistant", "");
@@ -69,7 +63,7 @@ chat_messages calls_as_text(chat_messages messages) {
         common_json out = common_json::object();
         out["name"] = name == names.end() ? message.tool_name : name->second;
         out["result"] = message.content;
-        message = ::message("user", out.dump_safe());
+        message = svc::message("user", out.dump_safe());
     }
     return messages;
 }

@@ -14,6 +14,13 @@ namespace svc {
 
 using chat_messages = std::vector<common_chat_msg>;
 
+inline common_chat_msg message(const std::string & role, const std::string & content) {
+    common_chat_msg out;
+    out.role = role;
+    out.content = content;
+    return out;
+}
+
 // Changes what a template refuses or leaves out, and nothing else. What the template is able to show is found out by
 // rendering small conversations, the first time that a conversation needs to know. For one thread at a time.
 //

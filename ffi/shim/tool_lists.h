@@ -1,6 +1,7 @@
 // Lists of tools that requests declare.
 #pragma once
 
+#include "json_depth.h"
 #include "template_marks.h"
 
 #include "chat.h"
@@ -32,6 +33,8 @@ class tool_lists {
         std::pair<std::string, std::string> texts = {request.at("tools").get<std::string>(), request.at("template_tools").get<std::string>()};
         const auto found = std::find_if(recent.begin(), recent.end(), [&](const auto & one) { return one.first == texts; });
         if (found != recent.end()) return found->second;
+        check_depth(texts.first, "tools");
+        check_depth(texts.second, "tools");
         tool_list read;
         read.shown = std::make_shared<template_tools>(texts.second);  // first: it begins to make values
         common_json list = common_json::parse(texts.first);

@@ -79,6 +79,48 @@ describe("a template is ended with a reason where it", () => {
     ["nests parentheses", `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`, "nested more than"],
     ["nests blocks", "{% if 1 %}".repeat(50_000), "nested more than"],
     ["negates without end", `{{ ${"not ".repeat(50_000)}1 }}`, "nested more than"],
+    ["adds without end", `a\n{{ 1${"+1".repeat(50_000)} }}`, "line 2: the template is nested more than"],
+    ["filters without end", `{{ x${"|trim".repeat(200_000)} }}`, "line 1: the template is nested more than"],
+    ["takes members without end", `{{ x${".a".repeat(200_000)} }}`, "nested more than"],
+    ["takes items without end", `{{ x${"[0]".repeat(200_000)} }}`, "nested more than"],
+    ["calls without end", `{{ x${"()".repeat(200_000)} }}`, "nested more than"],
+    ["slices without end", `{{ x${"[:]".repeat(200_000)} }}`, "nested more than"],
+    [
+      "formats fields of formats",
+      "{{ ('{0:'*20000 ~ '}'*20000).format(1) }}",
+      "Max string recursion exceeded",
+    ],
+    ["makes many slices", "{{ [1]|slice(36028797018963968)|list }}", "MiB"],
+    ["makes so many slices that their number overflows", "{{ [1]|slice(72057594037927936)|list }}", "MiB"],
+    ["makes a very long text", "{{ 'ab' * 9223372036854775807 }}", "MiB"],
+    ["makes a very long list", "{{ [1] * 9223372036854775807 }}", "MiB"],
+    ["fills a batch", "{{ [1]|batch(9223372036854775807, 0)|list }}", "MiB"],
+    ["makes a list of letters", "{{ ('a' * 30000000)|list|length }}", "more than"],
+    [
+      "cuts a text",
+      "{{ ('a ' * 1500000).split()|length }}{{ ('a\\n' * 1500000).splitlines()|length }}",
+      "MiB",
+    ],
+    ["cuts a text into many pieces", "{{ ('a' * 30000000).split('a')|length }}", "pieces"],
+    [
+      "compares lists that hold the same list twice",
+      "{% set n = namespace(a=[1], b=[1]) %}{% for i in range(28) %}{% set n.a = [n.a, n.a] %}" +
+        "{% set n.b = [n.b, n.b] %}{% endfor %}{{ n.a == n.b }}",
+      "steps",
+    ],
+    [
+      "has loops of nothing",
+      "{% for i in range(9999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+      "steps",
+    ],
+    [
+      "copies a text of many parts",
+      "{% set n = namespace(a='') %}{% for i in range(9999) %}{% set n.a = n.a ~ 'a' %}{% endfor %}{% set l = [] %}" +
+        "{% for i in range(9999) %}{% do l.append(n.a ~ i) %}{% endfor %}",
+      "MiB",
+    ],
+    ["writes a number as a letter", "{{ '%c' % 1114200 }}", "not in range"],
+    ["writes a large number", "{{ '%d' % 1e30 }}", "64 bits"],
     ["makes a long list", "{{ range(1000000000)|list }}", "Range too big"],
     ["makes a long text", "{{ 'a' * 1000000000 }}", "MiB"],
     [
@@ -96,6 +138,77 @@ describe("a template is ended with a reason where it", () => {
     ],
   ])("%s", (_, template, reason) => {
     expect(rendered(template, "{}")).toContain(reason);
+  });
+});
+
+test.each([100_000, 501])("JSON of a request that is nested %d deep is refused", (depth) => {
+  const c = "[".repeat(depth) + "]".repeat(depth);
+  expect(rendered("{% set x = c|from_json %}{{ x }}", JSON.stringify({ c }))).toContain(
+    "nested more than 500 deep",
+  );
+});
+
+test("steps of a slice that lead out of the list or the text end it", () => {
+  const most = "9223372036854775807";
+  expect(textOf(`{{ [1, 2, 3][1::${most}] }}{{ 'ab'[1::${most}] }}`)).toBe("[2]b");
+  expect(textOf(`{{ [1, 2, 3][1::-${most}] }}{{ 'ab'[1::-${most}] }}`)).toBe("[2]b");
+  expect(textOf(`{{ [1, 2, 3][::-${most}] }}`)).toBe("[3]");
+});
+
+test("nothing is repeated at once", () => {
+  expect(
+    textOf("{{ '' * 9223372036854775807 }}{{ [] * 9223372036854775807 }}{{ () * 9223372036854775807 }}"),
+  ).toBe("[]()");
+});
+
+test("keys are removed as they are held", () => {
+  const template = "{% set d = {'a': 1} %}{% do d.pop('a'|safe) %}{% do d.update({'a': 2}) %}{{ d }}";
+  expect(textOf(template)).toBe("{'a': 2}");
+});
+
+test("formats may have fields, and those again", () => {
+  expect(textOf("{{ '{0:{1}}'.format('a', 5) }}|{{ '{0:{1:{2}}}'.format('a', 5, 1) }}|")).toBe(
+    "a    |a    |",
+  );
+});
+
+describe("long conversations are rendered by templates that", () => {
+  const messages = Array.from({ length: 8000 }, (_, i) => ({
+    role: i % 2 === 0 ? "user" : "assistant",
+    content: `Message ${i} of many`,
+  }));
+  const variables = JSON.stringify({ messages });
+  const shown = messages.map(({ content }) => content).join("");
+  test.each([
+    [
+      "append to a text",
+      "{% set ns = namespace(out='') %}{% for m in messages %}{% set ns.out = ns.out ~ m.content %}{% endfor %}{{ ns.out }}",
+    ],
+    [
+      "add to a text",
+      "{% set ns = namespace(out='') %}{% for m in messages %}{% set ns.out = ns.out + m.content %}{% endfor %}{{ ns.out }}",
+    ],
+    [
+      "add to a list",
+      "{% set ns = namespace(l=[]) %}{% for m in messages %}{% set ns.l = ns.l + [m.content] %}{% endfor %}{{ ns.l|join }}",
+    ],
+    [
+      "look back from each message",
+      "{% for m in messages %}{% set ns = namespace(found=false) %}{% for j in range(loop.index0 - 1, -1, -1) %}" +
+        "{% if not ns.found %}{% if messages[j].role != 'tool' %}{% set ns.found = true %}{% endif %}{% endif %}" +
+        "{% endfor %}{{ m.content }}{% endfor %}",
+    ],
+    [
+      "look at the last",
+      "{% for m in messages %}{{ m.content if (messages|last).role and (messages|first) }}{% endfor %}",
+    ],
+    [
+      "copy the rest",
+      "{% for m in messages %}{% set rest = messages[loop.index:] %}{{ m.content }}{% endfor %}",
+    ],
+  ])("%s", (_, template) => {
+    const outcome = rendered(template, variables);
+    expect(typeof outcome === "string" ? outcome : outcome.text === shown).toBe(true);
   });
 });
 

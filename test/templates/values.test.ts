@@ -5,7 +5,7 @@ import type { Message, ToolSpec } from "../../src/core/message.ts";
 import { randomOf } from "../helpers/faults.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { TemplateBench } from "../helpers/template-bench.ts";
-import { says, WEATHER } from "../helpers/template-cases.ts";
+import { call, result, says, WEATHER } from "../helpers/template-cases.ts";
 import { openFile } from "../helpers/vocabularies.ts";
 
 /** Without it, the generic format describes the tools. */
@@ -71,6 +71,31 @@ test("JSON is as the template engine writes it", () => {
       expect(own).toBe(engine ?? "");
     }
   }
+});
+
+test("what one request appends to texts of the template or the tools is not in the next", () => {
+  const opened = bench(
+    "{{ '<s>' ~ messages[0].content }}{{ '<t>' + messages[0].content }}" +
+      "{% for t in tools %}{{ t.function.name ~ messages[0].content }}{% endfor %}",
+  );
+  const asked = (text: string): string =>
+    opened.render("it", { messages: [says("user", text)], tools: [WEATHER] }).text;
+  const first = asked("Secret");
+  expect(first).toContain("<s>Secret<t>Secret");
+  expect(asked("Other")).toBe(first.replaceAll("Secret", "Other"));
+  expect(asked("Secret")).toBe(first);
+});
+
+test("arguments that are nested too deep are shown as a text", () => {
+  const opened = bench("{% for m in messages %}{{ m.content }}{% endfor %}{{ tools | tojson }}");
+  const deep = (n: number): string => `{"a": ${"[".repeat(n)}${"]".repeat(n)}}`;
+  const asked = (n: number): string => {
+    const toolCalls = [{ ...call("call00001", "Ravenna"), arguments: deep(n) }];
+    const messages = [...HELLO, says("assistant", "", { toolCalls }), result("call00001", "Overcast")];
+    return opened.render("it", { messages, tools: [WEATHER] }).text;
+  };
+  expect(asked(20)).toContain('{"a": [[[');
+  expect(asked(100_000).includes(String.raw`"{\"a\": [[[`)).toBe(true);
 });
 
 test("a template that changes its tools gets them unchanged in the next request", () => {
