@@ -13,6 +13,8 @@ type Schema = Readonly<Record<string, unknown>>;
 const INT = { type: "integer" };
 const A = { type: "object", properties: { a: INT }, required: ["a"] };
 const B = { type: "object", properties: { b: INT }, required: ["b"] };
+const AB = { type: "object", properties: { a: INT, b: INT }, required: ["a", "b"] };
+const CLOSED = { additionalProperties: false };
 const KIND = (kind: string, more: Schema) => ({
   type: "object",
   properties: { kind: { const: kind }, ...more },
@@ -232,6 +234,67 @@ const CASES: readonly Case[] = [
     refuses: [{ a: 1, x: 1 }],
   },
   {
+    name: "closed alternatives of which one has all members of another",
+    schema: {
+      oneOf: [
+        { ...A, ...CLOSED },
+        { ...AB, ...CLOSED },
+      ],
+    },
+    takes: [{ a: 1 }, { a: 1, b: 2 }],
+    refuses: [],
+  },
+  {
+    name: "the same, closed by unevaluated members",
+    schema: {
+      oneOf: [
+        { ...A, unevaluatedProperties: false },
+        { ...AB, unevaluatedProperties: false },
+      ],
+    },
+    takes: [{ a: 1 }, { a: 1, b: 2 }],
+    refuses: [],
+  },
+  {
+    name: "closed alternatives within a member",
+    schema: {
+      oneOf: [A, AB].map((part) => ({
+        type: "object",
+        properties: { p: { ...part, ...CLOSED } },
+        required: ["p"],
+        ...CLOSED,
+      })),
+    },
+    takes: [{ p: { a: 1 } }, { p: { a: 1, b: 2 } }],
+    refuses: [],
+  },
+  {
+    name: "closed alternatives without a required member",
+    schema: { oneOf: [A, B].map(({ properties }) => ({ type: "object", properties, ...CLOSED })) },
+    takes: [{ a: 1 }, { b: 1 }],
+    refuses: [],
+  },
+  {
+    name: "a condition on a closed object",
+    schema: {
+      type: "object",
+      properties: { a: INT, b: INT, c: INT },
+      required: ["a"],
+      if: { properties: { a: { const: 1 } }, ...CLOSED },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { properties: { a: { maximum: 5 } } },
+      else: { required: ["b"] },
+    },
+    takes: [{ a: 1 }, { a: 1, b: 2 }, { a: 2, b: 2 }, { a: 1, b: 2, c: 3 }],
+    refuses: [],
+  },
+  {
+    name: "what is no closed object",
+    schema: { ...A, properties: { a: INT, b: INT }, not: { properties: { a: INT }, ...CLOSED } },
+    takes: [{ a: 1, b: 2 }],
+    refuses: [],
+  },
+  {
     name: "a type list",
     schema: { type: ["object", "null"], properties: { a: INT } },
     takes: [{}, { a: 1 }, null],
@@ -259,6 +322,27 @@ describe("a schema of an answer closes", () => {
       }
     });
   }
+
+  test("without the values of two alternatives, which are open as they were sent", () => {
+    for (const closed of [{}, CLOSED]) {
+      const schema = { oneOf: [A, { ...AB, ...closed }] };
+      expect(validator("", schema)({ a: 1, b: 2 })).not.toBe("");
+      for (const strict of [true, false]) {
+        expect(isTaken(schema, { a: 1 }, strict)).toBe(true);
+        expect(isTaken(schema, { a: 1, b: 2 }, strict)).toBe(false);
+      }
+    }
+  });
+
+  test("with all values of a dictionary beside a closed object", () => {
+    const schema = {
+      oneOf: [
+        { type: "object", properties: { a: INT }, ...CLOSED },
+        { type: "object", additionalProperties: INT },
+      ],
+    };
+    expect(isTaken(schema, { x: 1 }, false)).toBe(true);
+  });
 
   test("and what is drawn from it is valid against it as it was sent", () => {
     for (const { name, schema } of CASES) {

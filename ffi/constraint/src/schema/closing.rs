@@ -13,6 +13,8 @@ use super::ANNOTATIONS;
 
 type Object = Map<String, Value>;
 
+/// Beside an `additionalProperties: false` that was not sent: an object with other members is valid as the schema was sent.
+pub const CLOSED_HERE: &str = "x-svc-closed";
 /// Schemas that apply to one object, one within the other; a deeper composition stays open.
 const DEPTH_MAX: usize = 64;
 /// Keywords whose schemas apply to the same object; a list or a map of them, or one.
@@ -263,6 +265,9 @@ fn with_end(map: &Object, declared: &Declared) -> Option<Object> {
             }
         }
         out.insert("additionalProperties".into(), json!(false));
+        if !map.contains_key("unevaluatedProperties") {
+            out.insert(CLOSED_HERE.into(), json!(true));
+        }
         return Some(out);
     }
     if declared.patterns {
@@ -275,7 +280,7 @@ fn with_end(map: &Object, declared: &Declared) -> Option<Object> {
 /// The schema of objects without other members.
 fn end(Declared { names, .. }: &Declared) -> Value {
     let members: Object = names.iter().map(|name| (name.clone(), json!(true))).collect();
-    json!({ "properties": members, "additionalProperties": false })
+    json!({ "properties": members, "additionalProperties": false, CLOSED_HERE: true })
 }
 
 /// What closes parts that apply to one object together; None where they stay open.

@@ -1,7 +1,11 @@
 //! Keywords that llguidance lacks, as others that it has. Each rewriting allows only values that the original allows; where
 //! it allows fewer (marked "subset"), the values left out are other spellings of the same intent, such as another order.
 
+use std::collections::BTreeSet;
+
 use serde_json::{json, Map, Value};
+
+use super::closing::CLOSED_HERE;
 
 type Object = Map<String, Value>;
 
@@ -85,7 +89,7 @@ fn other_types(types: &[&str]) -> Vec<&'static str> {
 
 /// `not`, and `if` with `then` and `else`, where the negation can be said.
 fn conditions(out: &mut Object, more: &mut Vec<Value>) {
-    if let Some(negated) = out.get("not").and_then(|rule| negate(rule, out, DEPTH_MAX)) {
+    if let Some(negated) = out.get("not").and_then(|rule| Negation::around(out).of(rule, out, DEPTH_MAX)) {
         more.push(negated);
         out.shift_remove("not");
     }
@@ -97,7 +101,7 @@ fn conditions(out: &mut Object, more: &mut Vec<Value>) {
     };
     let branch = |name: &str| out.get(name).cloned().unwrap_or(json!(true));
     let (then, other) = (branch("then"), branch("else"));
-    if let Some(negated) = negate(&condition, out, DEPTH_MAX) {
+    if let Some(negated) = Negation::around(out).of(&condition, out, DEPTH_MAX) {
         more.push(json!({ "anyOf": [{ "allOf": [condition, then] }, { "allOf": [negated, other] }] }));
         for keyword in ["if", "then", "else"] {
             out.shift_remove(keyword);
@@ -111,7 +115,8 @@ fn exclusive(out: &mut Object, more: &mut Vec<Value>) {
     if options.len() == 1 || options.len() > EXCLUSIVE_MAX {
         return;
     }
-    let negated: Option<Vec<Value>> = options.iter().map(|option| negate(option, out, DEPTH_MAX)).collect();
+    let negation = Negation::around(out);
+    let negated: Option<Vec<Value>> = options.iter().map(|option| negation.of(option, out, DEPTH_MAX)).collect();
     let Some(negated) = negated else { return };
     let alone = options.iter().enumerate().map(|(index, option)| {
         let others = negated.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, not)| not.clone());
@@ -122,62 +127,126 @@ fn exclusive(out: &mut Object, more: &mut Vec<Value>) {
     out.shift_remove("oneOf");
 }
 
-/// What is valid only where `schema`, beside the keywords of `around`, is not; None where that cannot be said.
-fn negate(schema: &Value, around: &Object, depth: usize) -> Option<Value> {
-    if depth == 0 {
-        return None;
+/// What others say of the members of the objects that are negated.
+#[derive(Default)]
+struct Negation {
+    /// Of all members that are declared anywhere.
+    names: BTreeSet<String>,
+    /// Members may have names that are not declared.
+    free: bool,
+    /// Some objects were closed here.
+    closed: bool,
+}
+
+impl Negation {
+    fn around(map: &Object) -> Negation {
+        let mut found = Negation::default();
+        found.read(map);
+        found
     }
-    let map = match schema {
-        Value::Bool(all) => return Some(json!(!all)),
-        Value::Object(map) => map,
-        _ => return None,
-    };
-    let mut ways = Vec::new();
-    for (key, value) in map {
-        match (key.as_str(), value) {
-            ("title" | "description" | "default" | "examples" | "$comment" | "deprecated", _) => {}
-            // Subset: objects with other members are not valid either.
-            ("additionalProperties", Value::Bool(_)) => {}
-            ("type", _) => ways.push(not_type(value)?),
-            ("const", _) => ways.push(not_values(std::slice::from_ref(value), around)?),
-            ("enum", Value::Array(values)) => ways.push(not_values(values, around)?),
-            ("required", Value::Array(names)) => {
-                for name in names {
-                    ways.push(without(name.as_str()?));
+
+    fn read(&mut self, map: &Object) {
+        for (key, value) in map {
+            match (key.as_str(), value) {
+                ("properties", Value::Object(members)) => self.names.extend(members.keys().cloned()),
+                ("required", Value::Array(names)) => {
+                    self.names.extend(names.iter().filter_map(Value::as_str).map(str::to_string));
                 }
+                ("additionalProperties", value) if value != &json!(false) => self.free = true,
+                ("patternProperties" | "$ref", _) => self.free = true,
+                (CLOSED_HERE, _) => self.closed = true,
+                _ => {}
             }
-            ("properties", Value::Object(members)) => {
-                for (name, member) in members {
-                    ways.push(not_member(name, member, around, depth)?);
-                }
+            match value {
+                Value::Object(part) => self.read(part),
+                Value::Array(parts) => parts.iter().filter_map(Value::as_object).for_each(|part| self.read(part)),
+                _ => {}
             }
-            ("minimum", Value::Number(_)) => ways.push(json!({ "type": "number", "exclusiveMaximum": value })),
-            ("maximum", Value::Number(_)) => ways.push(json!({ "type": "number", "exclusiveMinimum": value })),
-            ("exclusiveMinimum", Value::Number(_)) => ways.push(json!({ "type": "number", "maximum": value })),
-            ("exclusiveMaximum", Value::Number(_)) => ways.push(json!({ "type": "number", "minimum": value })),
-            ("minLength", _) => ways.push(below("string", "maxLength", value)?),
-            ("maxLength", _) => ways.push(above("string", "minLength", value)?),
-            ("minItems", _) => ways.push(below("array", "maxItems", value)?),
-            ("maxItems", _) => ways.push(above("array", "minItems", value)?),
-            ("not", inner) => ways.push(inner.clone()),
-            ("allOf", Value::Array(all)) => {
-                for part in all {
-                    ways.push(negate(part, around, depth - 1)?);
-                }
-            }
-            ("anyOf", Value::Array(all)) => {
-                let none: Option<Vec<Value>> = all.iter().map(|part| negate(part, around, depth - 1)).collect();
-                ways.push(json!({ "allOf": none? }));
-            }
-            _ => return None,
         }
     }
-    ways.retain(|way| way != &json!(false));
-    Some(match ways.len() {
-        0 => json!(false),
-        1 => ways.swap_remove(0),
-        _ => json!({ "anyOf": ways }),
-    })
+
+    /// Objects with a member that a closed one does not declare. Subset: one that is declared elsewhere. None where such a
+    /// member may have any name, unless llguidance would then compare with objects that are closed as they were not sent.
+    fn others(&self, map: &Object) -> Option<Vec<Value>> {
+        if map.contains_key(CLOSED_HERE) {
+            return Some(Vec::new()); // as it was sent, they are valid
+        }
+        if self.free && !self.closed {
+            return None;
+        }
+        let own = map.get("properties").and_then(Value::as_object);
+        let others = self.names.iter().filter(|name| !own.is_some_and(|own| own.contains_key(*name)));
+        Some(others.map(|name| json!({ "type": "object", "required": [name] })).collect())
+    }
+
+    /// What is valid only where `schema`, beside the keywords of `around`, is not; None where that cannot be said.
+    fn of(&self, schema: &Value, around: &Object, depth: usize) -> Option<Value> {
+        if depth == 0 {
+            return None;
+        }
+        let map = match schema {
+            Value::Bool(all) => return Some(json!(!all)),
+            Value::Object(map) => map,
+            _ => return None,
+        };
+        let mut ways = Vec::new();
+        for (key, value) in map {
+            match (key.as_str(), value) {
+                ("title" | "description" | "default" | "examples" | "$comment" | "deprecated", _) => {}
+                (CLOSED_HERE, _) | ("additionalProperties", Value::Bool(true)) => {}
+                ("additionalProperties", Value::Bool(false)) => ways.extend(self.others(map)?),
+                ("type", _) => ways.push(not_type(value)?),
+                ("const", _) => ways.push(not_values(std::slice::from_ref(value), around)?),
+                ("enum", Value::Array(values)) => ways.push(not_values(values, around)?),
+                ("required", Value::Array(names)) => {
+                    for name in names {
+                        ways.push(without(name.as_str()?));
+                    }
+                }
+                ("properties", Value::Object(members)) => {
+                    for (name, member) in members {
+                        ways.push(self.not_member(name, member, around, depth)?);
+                    }
+                }
+                ("minimum", Value::Number(_)) => ways.push(json!({ "type": "number", "exclusiveMaximum": value })),
+                ("maximum", Value::Number(_)) => ways.push(json!({ "type": "number", "exclusiveMinimum": value })),
+                ("exclusiveMinimum", Value::Number(_)) => ways.push(json!({ "type": "number", "maximum": value })),
+                ("exclusiveMaximum", Value::Number(_)) => ways.push(json!({ "type": "number", "minimum": value })),
+                ("minLength", _) => ways.push(below("string", "maxLength", value)?),
+                ("maxLength", _) => ways.push(above("string", "minLength", value)?),
+                ("minItems", _) => ways.push(below("array", "maxItems", value)?),
+                ("maxItems", _) => ways.push(above("array", "minItems", value)?),
+                ("not", inner) => ways.push(inner.clone()),
+                ("allOf", Value::Array(all)) => {
+                    for part in all {
+                        ways.push(self.of(part, around, depth - 1)?);
+                    }
+                }
+                ("anyOf", Value::Array(all)) => {
+                    let none: Option<Vec<Value>> = all.iter().map(|part| self.of(part, around, depth - 1)).collect();
+                    ways.push(json!({ "allOf": none? }));
+                }
+                _ => return None,
+            }
+        }
+        ways.retain(|way| way != &json!(false));
+        Some(match ways.len() {
+            0 => json!(false),
+            1 => ways.swap_remove(0),
+            _ => json!({ "anyOf": ways }),
+        })
+    }
+
+    /// Objects that have a member which is not valid.
+    fn not_member(&self, name: &str, member: &Value, around: &Object, depth: usize) -> Option<Value> {
+        let declared = around.get("properties").and_then(|all| all.get(name)).and_then(Value::as_object);
+        let nothing = Object::new();
+        let negated = self.of(member, declared.unwrap_or(&nothing), depth - 1)?;
+        if negated == json!(false) {
+            return Some(negated);
+        }
+        Some(json!({ "type": "object", "properties": { name: negated }, "required": [name] }))
+    }
 }
 
 fn not_type(value: &Value) -> Option<Value> {
@@ -235,17 +304,6 @@ fn not_text(text: &str) -> Option<Value> {
         ways.push(json!({ "type": "string", "pattern": format!("^{before}[^\\u{{{:x}}}]", *char as u32) }));
     }
     Some(json!({ "anyOf": ways }))
-}
-
-/// Objects that have a member which is not valid.
-fn not_member(name: &str, member: &Value, around: &Object, depth: usize) -> Option<Value> {
-    let declared = around.get("properties").and_then(|all| all.get(name)).and_then(Value::as_object);
-    let nothing = Object::new();
-    let negated = negate(member, declared.unwrap_or(&nothing), depth - 1)?;
-    if negated == json!(false) {
-        return Some(negated);
-    }
-    Some(json!({ "type": "object", "properties": { name: negated }, "required": [name] }))
 }
 
 fn below(kind: &str, keyword: &str, value: &Value) -> Option<Value> {
