@@ -66,20 +66,14 @@ class Walk {
   private keyword(key: string, value: unknown, depth: number): unknown {
     const row = schemaKeyword(key);
     if (row?.isCompiled !== true) return undefined;
-    switch (row.holds) {
-      case "map":
-        return isObject(value) ? mapped(value, (one) => this.schema(one, depth + 1)) : undefined;
-      case "schema or list":
-        return Array.isArray(value) ? this.list(value, depth) : this.schema(value, depth + 1);
-      case "schema or flag":
-        return typeof value === "boolean" ? value : this.schema(value, depth + 1);
-      case "schema":
-        return this.schema(value, depth + 1);
-      case "list":
-        return isList(value) ? this.list(value, depth) : undefined;
-      default:
-        return isFit(row.holds, value) ? value : undefined;
-    }
+    const { holds } = row;
+    if (holds === "map")
+      return isObject(value) ? mapped(value, (one) => this.schema(one, depth + 1)) : undefined;
+    if (holds === "list") return isList(value) ? this.list(value, depth) : undefined;
+    if (holds === "schema or list" && Array.isArray(value)) return this.list(value, depth);
+    if (holds === "schema or flag" && typeof value === "boolean") return value;
+    if (compiledHolder(key) !== undefined) return this.schema(value, depth + 1);
+    return isFit(holds, value) ? value : undefined;
   }
 
   private list(nodes: readonly unknown[], depth: number): readonly Schema[] {
@@ -89,25 +83,20 @@ class Walk {
 
 /** Whether the compiler takes a value that is no schema. References are resolved later, when all definitions are known. */
 function isFit(holds: Held, value: unknown): boolean {
-  switch (holds) {
-    case "any":
-      return true;
-    case "type":
-      return isType(value);
-    case "values":
-      return isList(value);
-    case "names":
-      return Array.isArray(value) && value.every((name) => typeof name === "string");
-    case "length":
-      return isWithin(value, 0, LENGTH_MAX) && Number.isInteger(value);
-    case "bound":
-      return isWithin(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-    case "pattern":
-      return isWholePattern(value);
-    default:
-      return typeof value === "string";
-  }
+  const check = CHECKS[holds];
+  return check === undefined ? typeof value === "string" : check(value);
 }
+
+/** What values must be; of other kinds, texts. */
+const CHECKS: Readonly<Partial<Record<Held, (value: unknown) => boolean>>> = {
+  any: () => true,
+  type: isType,
+  values: isList,
+  names: (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+  length: (value) => isWithin(value, 0, LENGTH_MAX) && Number.isInteger(value),
+  bound: (value) => isWithin(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  pattern: isWholePattern,
+};
 
 /** Whether a keyword constrains nothing and does not reach the compiler. */
 function isDroppedNote(key: string): boolean {
