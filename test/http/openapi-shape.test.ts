@@ -13,7 +13,7 @@ const document = read("docs/openapi-differences.md");
 /** `operation | what | difference` of each row and field that it names. */
 const rows = [...document.matchAll(/^\| `([^`]+)` \| (\S.*?) \| (.*?) \| \S.* \|$/gm)].flatMap(
   ([, operation, what = "", difference]) => {
-    const kind = what.split(" ", 1);
+    const [kind = ""] = what.split(" ", 1);
     const whats = what.includes("`") ? what.match(/`[^`]+`/g)?.map((field) => `${kind} ${field}`) : [what];
     return (whats ?? []).map((one) => `${operation} | ${one} | ${difference}`);
   },
