@@ -2,6 +2,8 @@
 // listed beside them, because a conversation can do without the tools of any server.
 
 import { type Static, Type } from "@sinclair/typebox";
+import type { McpSelection } from "./agent.ts";
+import type { McpOffers } from "./mcp-offers.ts";
 
 const HEADER = { minLength: 1, maxLength: 4096 } as const;
 
@@ -53,6 +55,8 @@ export interface PageMcpServer {
 export interface PageMcp {
   /** Those of the configuration and, with `own`, those that the caller added. */
   list(own: boolean): readonly PageMcpServer[];
+  /** Prompts and resources of a conversation's servers, once all have been tried. `selection` absent: those of the configuration. */
+  offers(selection: McpSelection | undefined): Promise<McpOffers>;
   /** What svc logged of one, and what its process wrote to stderr, oldest first. Throws `mcp_server_not_found`. */
   log(id: string, own: boolean): readonly string[];
   /** Adds one and starts to connect. Throws `invalid_request`, `state_full`, `capability_disabled`. */

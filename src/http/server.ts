@@ -33,6 +33,7 @@ import { imageRoutes } from "./routes/images.ts";
 import { weightRoutes } from "./routes/weights.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { mcpOfferRoutes } from "./routes/mcp-offers.ts";
 import { messagesRoutes } from "./routes/messages.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { modelRoutes } from "./routes/models.ts";
@@ -108,6 +109,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
     .use(fileRoutes(deps, components))
     .use(containerRoutes(deps, components))
     .use(skillRoutes(deps, components))
+    .use(mcpOfferRoutes(deps, components))
     .use(modelRoutes(deps, components))
     .use(tuneRoutes(deps, components))
     .use(hubRoutes(deps, components))

@@ -14,7 +14,7 @@ import { McpFailure, SessionLost } from "./failure.ts";
 import { MCP_CONNECT_MS, MCP_PROGRESS_MS_MAX, MCP_WORDS_CHARS_MAX } from "./limits.ts";
 import { isSessionLost, reasonOf } from "./reasons.ts";
 import { resultOf } from "./result.ts";
-import type { McpResult } from "./types.ts";
+import type { McpPart, McpResult } from "./types.ts";
 
 /** A tool as listed by its server. */
 export interface ListedTool {
@@ -28,6 +28,26 @@ export interface ListedResource {
   readonly uri: string;
   readonly name: string;
   readonly description: string | undefined;
+}
+
+/** A prompt that a person may choose. */
+export interface ListedPrompt {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly arguments?:
+    | readonly {
+        readonly name: string;
+        readonly description?: string | undefined;
+        readonly required?: boolean | undefined;
+      }[]
+    | undefined;
+}
+
+/** A prompt with its arguments filled in. */
+export interface FilledPrompt {
+  readonly description: string | undefined;
+  readonly messages: readonly { readonly role: "user" | "assistant"; readonly part: McpPart }[];
 }
 
 export interface CallOptions {
@@ -53,6 +73,15 @@ export interface Connection {
   listResources(signal: AbortSignal): Promise<readonly ListedResource[]>;
   /** Contents of a resource. Throws McpFailure. */
   readResource(uri: string, options: CallOptions): Promise<McpResult>;
+  readonly hasPrompts: boolean;
+  /** All pages. Throws McpFailure. */
+  listPrompts(signal: AbortSignal): Promise<readonly ListedPrompt[]>;
+  /** Throws McpFailure. */
+  fillPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    options: CallOptions,
+  ): Promise<FilledPrompt>;
   /** Resolves with the reason, for the log, when the connection ends. */
   readonly closed: Promise<string>;
   close(): Promise<void>;
@@ -82,6 +111,7 @@ export function connectionOf(
     isOld,
     instructions: client.getInstructions(),
     ...resourcesOf(client, ownMs),
+    ...promptsOf(client, ownMs),
     async listTools() {
       const timeout = Math.min(ownMs, MCP_CONNECT_MS);
       try {
@@ -127,7 +157,7 @@ function resourcesOf(
     hasResources: client.getServerCapabilities()?.resources !== undefined,
     async listResources(signal) {
       const options = { timeout: Math.min(ownMs, MCP_CONNECT_MS), signal };
-      try {
+      return failing(options, async () => {
         const { resources } = await client.listResources(undefined, options);
         const templates = await client.listResourceTemplates(undefined, options).catch(() => undefined); // few have any
         const filled = (templates?.resourceTemplates ?? []).map(({ uriTemplate: uri, ...rest }) => ({
@@ -135,22 +165,53 @@ function resourcesOf(
           ...rest,
         }));
         return [...resources, ...filled].map(({ uri, name, description }) => ({ uri, name, description }));
-      } catch (cause) {
-        signal.throwIfAborted();
-        throw new McpFailure(reasonOf(cause, options.timeout), { cause });
-      }
+      });
     },
     async readResource(uri, { timeoutMs, signal }) {
-      const timeout = Math.min(timeoutMs, ownMs);
-      try {
-        const { contents } = await client.readResource({ uri }, { timeout, signal });
+      const options = { timeout: Math.min(timeoutMs, ownMs), signal };
+      return failing(options, async () => {
+        const { contents } = await client.readResource({ uri }, options);
         return resultOf({ content: contents.map((resource) => ({ type: "resource", resource })) });
-      } catch (cause) {
-        signal.throwIfAborted();
-        throw new McpFailure(reasonOf(cause, timeout), { cause });
-      }
+      });
     },
   };
+}
+
+/** Requests about prompts. */
+function promptsOf(
+  client: Client,
+  ownMs: number,
+): Pick<Connection, "hasPrompts" | "listPrompts" | "fillPrompt"> {
+  return {
+    hasPrompts: client.getServerCapabilities()?.prompts !== undefined,
+    async listPrompts(signal) {
+      const options = { timeout: Math.min(ownMs, MCP_CONNECT_MS), signal };
+      return failing(options, async () => (await client.listPrompts(undefined, options)).prompts);
+    },
+    async fillPrompt(name, args, { timeoutMs, signal }) {
+      const options = { timeout: Math.min(timeoutMs, ownMs), signal };
+      return failing(options, async () => {
+        const filled = await client.getPrompt({ name, arguments: { ...args } }, options);
+        const messages = filled.messages.flatMap(({ role, content }) =>
+          resultOf({ content: [content] }).parts.map((part) => ({ role, part })),
+        );
+        return { description: filled.description, messages };
+      });
+    },
+  };
+}
+
+/** Makes a request whose failure is an McpFailure, unless the client has left. */
+async function failing<T>(
+  { timeout, signal }: { readonly timeout: number; readonly signal: AbortSignal },
+  request: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await request();
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new McpFailure(reasonOf(cause, timeout), { cause });
+  }
 }
 
 /** Timeout of the request that terminates a session, milliseconds. */

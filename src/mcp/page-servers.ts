@@ -5,9 +5,11 @@ import { randomUUID } from "node:crypto";
 import type { McpSelection } from "../core/agent.ts";
 import { ServiceError } from "../core/error.ts";
 import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
+import type { McpOffers } from "../core/mcp-offers.ts";
 import type { PageMcp, PageMcpRequest, PageMcpServer, PageMcpToken } from "../core/page-mcp.ts";
 import type { Records, State } from "../core/state.ts";
 import { MCP_PAGE_CALLS_MAX, MCP_PAGE_SERVERS_MAX, MCP_PAGE_SERVERS_OF_CALLER_MAX } from "./limits.ts";
+import { offersOf } from "./offers.ts";
 import { type McpServerState, McpServers, type McpServersDeps } from "./servers.ts";
 import type { McpAssets, McpTool } from "./types.ts";
 
@@ -106,6 +108,12 @@ export class PageMcpServers implements PageMcp {
         ? (this.records?.list() ?? []).flatMap((kept) => this.opened(kept).assets())
         : [];
     return [...configured, ...own].filter(({ server }) => selection?.off.includes(server) !== true);
+  }
+
+  async offers(selection: McpSelection | undefined): Promise<McpOffers> {
+    const own = selection === undefined ? undefined : this.tried(selection);
+    await Promise.all([this.options.configured?.tried(), own]);
+    return offersOf(this.assets(selection));
   }
 
   /** Settles after the first attempt to connect to each of the caller's servers. */

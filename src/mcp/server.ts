@@ -10,7 +10,14 @@ import {
 import { MCP_TOOLS_MAX } from "../core/limits.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import type { ConnectDeps, Era } from "./connect.ts";
-import type { CallOptions, Connection, ListedResource, ListedTool } from "./connection.ts";
+import type {
+  CallOptions,
+  Connection,
+  FilledPrompt,
+  ListedPrompt,
+  ListedResource,
+  ListedTool,
+} from "./connection.ts";
 import { McpFailure, SessionLost } from "./failure.ts";
 import type { StdioDeps } from "./stdio.ts";
 import type { McpResult } from "./types.ts";
@@ -73,6 +80,24 @@ export class McpServer {
   /** Throws McpFailure. */
   readResource(uri: string, options: CallOptions): Promise<McpResult> {
     return this.opened().readResource(uri, options);
+  }
+
+  get hasPrompts(): boolean {
+    return this.connection?.hasPrompts === true;
+  }
+
+  /** Throws McpFailure. */
+  listPrompts(signal: AbortSignal): Promise<readonly ListedPrompt[]> {
+    return this.opened().listPrompts(signal);
+  }
+
+  /** Throws McpFailure. */
+  fillPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    options: CallOptions,
+  ): Promise<FilledPrompt> {
+    return this.opened().fillPrompt(name, args, options);
   }
 
   get isConnected(): boolean {

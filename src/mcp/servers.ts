@@ -11,7 +11,7 @@ import { OrphanGuard } from "./orphans.ts";
 import { parametersOf } from "./parameters.ts";
 import { McpServer } from "./server.ts";
 import { toolNames } from "./tool-names.ts";
-import type { McpAssets, McpResources, McpResult, McpTool } from "./types.ts";
+import type { McpAssets, McpPrompts, McpResources, McpResult, McpTool } from "./types.ts";
 
 export interface McpServersDeps extends Pick<ConnectDeps, "fetch" | "fetchFor" | "signIns"> {
   /** svc's environment; server processes get only INHERITED. */
@@ -120,6 +120,7 @@ export class McpServers {
         ...hostOf(server.config.source),
         ...defined({ instructions: server.instructions }),
         ...(server.hasResources ? { resources: this.resourcesOf(server) } : {}),
+        ...(server.hasPrompts ? { prompts: this.promptsOf(server) } : {}),
       }));
   }
 
@@ -144,6 +145,7 @@ export class McpServers {
   private resourcesOf(server: McpServer): McpResources {
     const timeoutMs = server.config.toolTimeoutMs ?? this.config.toolTimeoutMs;
     return {
+      entries: (signal) => this.counted(signal, () => server.listResources(signal)),
       list: (signal) =>
         this.gated(signal, async () => {
           const lines = (await server.listResources(signal)).map(({ uri, name, description = "" }) =>
@@ -155,14 +157,29 @@ export class McpServers {
     };
   }
 
+  private promptsOf(server: McpServer): McpPrompts {
+    const timeoutMs = server.config.toolTimeoutMs ?? this.config.toolTimeoutMs;
+    return {
+      list: (signal) => this.counted(signal, () => server.listPrompts(signal)),
+      fill: (name, args, signal) =>
+        this.counted(signal, () => server.fillPrompt(name, args, { timeoutMs, signal })),
+    };
+  }
+
   /** Does something within the limit on concurrent calls. A failure of the connection is an error result. */
   private async gated(signal: AbortSignal, work: () => Promise<McpResult>): Promise<McpResult> {
-    const leave = await this.gate.enter(signal);
     try {
-      return await work();
+      return await this.counted(signal, work);
     } catch (error) {
       if (!(error instanceof McpFailure)) throw error;
       return { isError: true, parts: [{ type: "text", text: error.message }] };
+    }
+  }
+
+  private async counted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const leave = await this.gate.enter(signal);
+    try {
+      return await work();
     } finally {
       leave();
     }

@@ -1,16 +1,10 @@
 // Interface of MCP tools for the agent. Knows nothing of the protocol.
 
-/** A part of a tool result. */
-export type McpPart =
-  | { readonly type: "text"; readonly text: string }
-  /** An image, audio or a file. `name` is a file's name. */
-  | {
-      readonly type: "binary";
-      readonly kind: "image" | "audio" | "resource";
-      readonly mimeType: string;
-      readonly data: Uint8Array;
-      readonly name?: string;
-    };
+import type { OfferedPart } from "../core/mcp-offers.ts";
+import type { FilledPrompt, ListedPrompt, ListedResource } from "./connection.ts";
+
+/** A part of a tool result, a prompt or a resource. */
+export type McpPart = OfferedPart;
 
 export interface McpResult {
   /** Whether the call failed; the parts have the reason. */
@@ -30,10 +24,20 @@ export interface McpAssets {
   readonly instructions?: string;
   /** Absent where it offers none. */
   readonly resources?: McpResources;
+  /** Absent where it offers none. */
+  readonly prompts?: McpPrompts;
+}
+
+/** Prompts of a server, which people choose. Failures throw McpFailure. */
+export interface McpPrompts {
+  list(signal: AbortSignal): Promise<readonly ListedPrompt[]>;
+  fill(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<FilledPrompt>;
 }
 
 /** Resources of a server. Failures are error results, with a message for the model. */
 export interface McpResources {
+  /** The same as `list` for programs. Throws McpFailure. */
+  entries(signal: AbortSignal): Promise<readonly ListedResource[]>;
   /** Addresses with names, one a line; templates have variables in braces. */
   list(signal: AbortSignal): Promise<McpResult>;
   read(uri: string, signal: AbortSignal): Promise<McpResult>;

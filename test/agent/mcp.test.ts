@@ -100,7 +100,7 @@ test("an approval names MCP as the source of the action", async () => {
 });
 
 test("an approval of reading resources names all servers that a call can reach", () => {
-  const resources = { list: async () => text(""), read: async () => text("") };
+  const resources = { entries: async () => [], list: async () => text(""), read: async () => text("") };
   const reachOf = (...hosts: readonly (string | undefined)[]): string | undefined => {
     const assets = hosts.map((host, n) => ({
       server: `${n}`,

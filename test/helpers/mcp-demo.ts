@@ -10,6 +10,8 @@ export interface DemoOptions {
   readonly extra?: number;
   /** Of the tools below these alone. */
   readonly only?: readonly string[];
+  /** Whether it has prompts and resources, too. */
+  readonly offers?: boolean;
   /** Tools of one page; all unless given. */
   readonly pageSize?: number;
   /** Called when a call to `wait` has come in, and when it is cancelled. */
@@ -36,7 +38,13 @@ function tool(name: string, inputSchema: Tool["inputSchema"] = NOTHING): Tool {
 const NAMES = ["fail", "wait", "picture", "mixed", "structured", "die", "grow", "family"] as const;
 
 /** A fresh server; one for each connection. */
-export function demoServer({ extra = 0, only, pageSize = 10_000, note }: DemoOptions = {}): Server {
+export function demoServer({
+  extra = 0,
+  only,
+  offers = false,
+  pageSize = 10_000,
+  note,
+}: DemoOptions = {}): Server {
   const all = [tool("echo", TEXT), tool("environment", TEXT), ...NAMES.map((name) => tool(name))];
   const tools = [
     ...all.filter(({ name }) => only?.includes(name) ?? true),
@@ -44,8 +52,9 @@ export function demoServer({ extra = 0, only, pageSize = 10_000, note }: DemoOpt
   ];
   const server = new Server(
     { name: "demo", version: "1" },
-    { capabilities: { tools: { listChanged: true } } },
+    { capabilities: { tools: { listChanged: true }, ...(offers && { prompts: {}, resources: {} }) } },
   );
+  if (offers) offer(server);
   server.setRequestHandler("tools/list", ({ params }) => {
     const from = Number(params?.cursor ?? 0);
     const to = from + pageSize;
@@ -77,6 +86,43 @@ export function demoServer({ extra = 0, only, pageSize = 10_000, note }: DemoOpt
     }
   });
   return server;
+}
+
+/** Prompts, one of which fails, and resources. */
+function offer(server: Server): void {
+  const path = { name: "path", description: "A file.", required: true };
+  server.setRequestHandler("prompts/list", () => ({
+    prompts: [
+      { name: "review", title: "Review", description: "Reviews a file.", arguments: [path] },
+      { name: "broken" },
+    ],
+  }));
+  server.setRequestHandler("prompts/get", ({ params: { name, arguments: args } }) => {
+    if (name === "broken") throw new Error("the prompt's file is gone");
+    return {
+      description: "A review.",
+      messages: [
+        { role: "user", content: { type: "text", text: `Review ${args?.["path"]}.` } },
+        { role: "user", content: { type: "image", data: PNG, mimeType: "image/png" } },
+        { role: "assistant", content: { type: "text", text: "Gladly." } },
+      ],
+    };
+  });
+  server.setRequestHandler("resources/list", () => ({
+    resources: [{ uri: "demo://notes", name: "notes", description: "Notes." }],
+  }));
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: [{ uriTemplate: "demo://day/{date}", name: "day" }],
+  }));
+  server.setRequestHandler("resources/read", ({ params: { uri } }) => {
+    if (uri === "demo://none") throw new Error("there is no such resource");
+    return {
+      contents: [
+        { uri, text: `About ${uri}` },
+        { uri: `${uri}/a.bin`, blob: "AAEC", mimeType: "application/x-b" },
+      ],
+    };
+  });
 }
 
 function said(text: string): CallToolResult {

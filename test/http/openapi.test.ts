@@ -82,6 +82,8 @@ describe("the OpenAPI document", () => {
       "/v1/images/files/{name}",
       "/v1/images/generations",
       "/v1/lora_adapters",
+      "/v1/mcp/prompts",
+      "/v1/mcp/resources",
       "/v1/messages",
       "/v1/messages/count_tokens",
       "/v1/models",

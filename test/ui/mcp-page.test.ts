@@ -31,14 +31,14 @@ describeInBrowser("MCP servers", () => {
   const ui = scriptedUi({ mcp: { servers, isAllowed: () => true } });
 
   test(
-    "are added and switched off for a conversation, and removed",
+    "are added, prompt, are switched off for a conversation, and removed",
     async () => {
       let asked: McpSelection | undefined;
       ui.play(async function* ({ agent }) {
         asked = agent.mcp;
         yield* answer("Well said");
       });
-      const { url } = httpDemo({ only: ["echo"] });
+      const { url } = httpDemo({ only: ["echo"], offers: true });
       const { page, troubles } = await visit(overLan(ui.url()));
       await page.clock.install();
       await page.getByLabel("Conversation settings").first().click();
@@ -56,6 +56,17 @@ describeInBrowser("MCP servers", () => {
       await page.getByText("1 tool", { exact: false }).click();
       await page.getByText("wiki_echo").waitFor();
       expect(await violations(page)).toEqual([]);
+      const box = page.getByLabel("Message", { exact: true });
+      await box.fill("/rev");
+      await page.getByRole("option", { name: "/wiki:review" }).waitFor();
+      await box.press("Enter");
+      const dialog = page.getByRole("dialog", { name: "Review" });
+      await dialog.getByLabel("path").fill("a.ts");
+      expect(await violations(page)).toEqual([]);
+      await dialog.getByLabel("path").press("Enter");
+      await until("it is inserted", async () => (await box.inputValue()) === "Review a.ts.\n\nGladly.");
+      await page.getByText("Only the text of the prompt was inserted").waitFor();
+      expect(asked).toBeUndefined(); // nothing was sent
       await say(page, "With it");
       expect(asked).toEqual({ off: [], own: true });
       await page.getByRole("switch", { name: "wiki" }).click();

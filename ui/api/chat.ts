@@ -16,7 +16,7 @@ export async function* streamChat(
   runId: string,
   signal: AbortSignal,
 ): AsyncGenerator<ChatEvent> {
-  const headers = { "x-svc-run": runId, "x-svc-mcp-off": encodeURIComponent(JSON.stringify(mcpOff)) };
+  const headers = { "x-svc-run": runId, ...mcpOffHeader(mcpOff) };
   yield* eventsOf(await send("v1/chat/completions", { method: "POST", body, signal, headers }), signal);
 }
 
@@ -33,4 +33,9 @@ export async function stopChat(runId: string): Promise<void> {
 async function* eventsOf({ body }: Response, signal: AbortSignal): AsyncGenerator<ChatEvent> {
   yield { type: "begin" };
   if (body !== null) yield* readEvents(body, signal);
+}
+
+/** Header with the ids of the MCP servers that a conversation does without. */
+export function mcpOffHeader(off: readonly string[]): Readonly<Record<string, string>> {
+  return { "x-svc-mcp-off": encodeURIComponent(JSON.stringify(off)) };
 }

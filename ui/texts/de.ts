@@ -418,6 +418,9 @@ export const de: Texts = {
     save: "Prompt speichern",
     saved: (name: string) => `Der Prompt „${name}“ wurde gespeichert. Mit /${name} wird er eingefügt.`,
     remove: (name: string) => `Prompt ${name} löschen`,
+    insert: "Einfügen",
+    textOnly:
+      "Nur der Text des Prompts wurde eingefügt; der Server hat auch Bilder, Ton oder Dateien gesendet.",
   },
   mcp: {
     title: "MCP-Server",

@@ -422,6 +422,8 @@ export const en = {
     save: "Save the prompt",
     saved: (name: string) => `Saved the prompt “${name}”. Type /${name} to insert it.`,
     remove: (name: string) => `Delete prompt ${name}`,
+    insert: "Insert",
+    textOnly: "Only the text of the prompt was inserted; the server also sent images, audio or files.",
   },
   mcp: {
     title: "MCP servers",

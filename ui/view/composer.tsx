@@ -146,7 +146,7 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
     if (isTextBox(document.activeElement)) return; // the user began to type elsewhere while this was loaded
     if (matchMedia("(pointer: fine)").matches) area.current?.focus(); // on a phone, focus would open the keyboard
   }, []);
-  const menu = usePromptMenu(conversation.id, text);
+  const menu = usePromptMenu(conversation, text);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (menu.onKeyDown(event)) return;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {

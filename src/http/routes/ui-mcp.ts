@@ -3,6 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { ChatCall } from "../../dialects/chat/request.ts";
+import type { McpSelection } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
 import { PageMcpRequest, PageMcpToken } from "../../core/page-mcp.ts";
 import { checker } from "../../dialects/shared/check.ts";
@@ -76,10 +77,14 @@ export function uiMcpRoutes(deps: HttpDeps) {
 
 /** A call of the web interface with the MCP servers that its header leaves. */
 export function withMcp(deps: HttpDeps, request: Request, call: ChatCall): ChatCall {
+  const mcp = selectionOf(deps, request);
+  return mcp === undefined ? call : { ...call, agent: { ...call.agent, mcp } };
+}
+
+/** The servers that the header of the web interface leaves; undefined without one. */
+export function selectionOf(deps: HttpDeps, request: Request): McpSelection | undefined {
   const header = request.headers.get(OFF_HEADER);
-  if (header === null) return call;
-  const mcp = { off: offOf(header), own: isAllowed(deps, request) };
-  return { ...call, agent: { ...call.agent, mcp } };
+  return header === null ? undefined : { off: offOf(header), own: isAllowed(deps, request) };
 }
 
 function offOf(header: string): readonly string[] {
