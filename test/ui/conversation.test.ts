@@ -73,7 +73,10 @@ describe("the tree of messages", () => {
   test("derives the title from the first question", () => {
     expect(once.title).toBe("Question q1");
     const long = { ...question("q", null), text: `${"word ".repeat(40)}\nsecond line` };
-    expect(said(long).title).toHaveLength(60);
+    expect(said(long).title).toBe(`${"word ".repeat(11).trim()}…`);
+    expect(said({ ...long, text: "x".repeat(80) }).title).toBe(`${"x".repeat(59)}…`);
+    const asked = "How do I sort a list? I have tried the method sort, but it changes the list itself.";
+    expect(said({ ...long, text: asked }).title).toBe("How do I sort a list?");
     expect(said({ ...long, text: "" }).title).toBe("Untitled");
   });
 

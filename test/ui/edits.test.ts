@@ -13,7 +13,14 @@ import {
   thread,
   type UserMessage,
 } from "../../ui/state/conversation.ts";
-import { forked, turnUpTo, withEditedAnswer, withMessagesOf, withoutMessage } from "../../ui/state/edits.ts";
+import {
+  answeredQuestions,
+  forked,
+  serverTurn,
+  withEditedAnswer,
+  withMessagesOf,
+  withoutMessage,
+} from "../../ui/state/edits.ts";
 import { merged } from "../../ui/state/merge.ts";
 import { promptsFor, promptsIn, selectionIn } from "../../ui/state/prompt.ts";
 import { chatRequest } from "../../ui/state/request.ts";
@@ -80,9 +87,9 @@ describe("a deleted message", () => {
 });
 
 test("an edited answer is another version, and what the model gets", () => {
-  const after = withEditedAnswer(whole, a2, { id: "e", text: "Mine" });
-  expect(ids(after)).toEqual(["q1", "a1", "q2", "e"]);
-  expect(siblings(after, a2).map(({ id }) => id)).toEqual(["a2", "e"]);
+  const after = withEditedAnswer(whole, a2, { id: "before", text: "Mine" });
+  expect(ids(after)).toEqual(["q1", "a1", "q2", "a2"]);
+  expect(siblings(after, a2).map(({ id }) => id)).toEqual(["before", "a2"]);
   expect(JSON.stringify(chatRequest(after)["messages"])).toContain("Mine");
   expect(JSON.stringify(chatRequest(after)["messages"])).not.toContain("Answer a2");
 });
@@ -94,8 +101,34 @@ test("a fork has the thread up to its message, without what was deleted", () => 
   expect(ids(whole)).toHaveLength(4);
 });
 
-test("a fork of a session ends with the last turn that has its answer", () => {
-  expect(messages.map((message) => turnUpTo(whole, message))).toEqual([-1, 0, 0, 1]);
+test("the turns after an edited answer stay, in this tab and in another one", () => {
+  const after = withEditedAnswer(whole, a1, { id: "before", text: "Mine" });
+  for (const both of [after, merged(whole, after), merged(after, whole)]) {
+    expect(ids(both)).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(JSON.stringify(chatRequest(both)["messages"])).toContain("Mine");
+    expect(siblings(both, a1)).toHaveLength(2);
+  }
+});
+
+test("a fork of a session ends with the last question that has its answer, where the server has it", () => {
+  const asked = messages.map((message) => answeredQuestions(whole, message));
+  expect(asked).toEqual([[], ["Question q1"], ["Question q1"], ["Question q1", "Question q2"]]);
+  const session = (...questions: readonly string[]) => ({
+    messages: questions.flatMap((content) => [
+      { role: "user", content },
+      { role: "assistant", content: "Yes" },
+    ]),
+  });
+  expect(serverTurn(["a", "b"], session("a", "b", "c"))).toBe(1);
+  expect(serverTurn(["a", "b"], session("b", "c"))).toBe(0); // the beginning was left out
+  expect(serverTurn(["go on", "go on"], session("go on", "go on", "x", "go on"))).toBe(1);
+  expect(serverTurn(["a", "b"], session("a", "other"))).toBe(-1); // another version was sent last
+  expect(serverTurn(["a"], { messages: [] })).toBe(-1);
+  const parts = [{ type: "file" }, { type: "text", text: "File x" }, { type: "text", text: "a" }];
+  expect(serverTurn(["a"], { messages: [{ role: "user", content: parts }] })).toBe(0);
+  expect(answeredQuestions({ ...whole, cut: { from: "q2", at: "a1", summary: "" } }, a2)).toEqual([
+    "Question q2",
+  ]);
 });
 
 describe("a full context", () => {

@@ -373,5 +373,10 @@ export function sentMessages(conversation: Conversation): readonly Message[] {
 function titleOf({ text, attachments }: UserMessage): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
   if (line === "") return attachments[0]?.name ?? t.chat.untitled;
-  return line.length <= TITLE_CHARS_MAX ? line : `${line.slice(0, TITLE_CHARS_MAX - 1).trimEnd()}…`;
+  if (line.length <= TITLE_CHARS_MAX) return line;
+  const sentence = /^.{8,}?[.!?…。？！](?=\s|$)/u.exec(line)?.[0] ?? line;
+  if (sentence.length <= TITLE_CHARS_MAX) return sentence.replace(/[.。]$/, "");
+  const start = line.slice(0, TITLE_CHARS_MAX - 1);
+  const space = start.lastIndexOf(" ");
+  return `${start.slice(0, space > TITLE_CHARS_MAX / 2 ? space : start.length).trimEnd()}…`;
 }

@@ -1,15 +1,16 @@
 // Edits of a conversation's tree: delete a message, edit an answer, fork. Pure.
 
 import {
-  append,
   type AssistantMessage,
   type Conversation,
   type Message,
   revised,
+  sentMessages,
   showAlternative,
   siblings,
   thread,
 } from "./conversation.ts";
+import type { ServerSession } from "./transfer.ts";
 import { t } from "../texts/texts.ts";
 
 /**
@@ -41,21 +42,54 @@ function emptied(message: Message): Message {
   return { id, parent, role, model: "", parts: [], state: "done", deleted: true };
 }
 
-/** Adds an alternative to an answer with another text; the first remains. */
+/**
+ * Gives an answer another text; the text before becomes an alternative, with the id given. The turns after it stay: a corrected word does
+ * not cost what followed.
+ */
 export function withEditedAnswer(
   conversation: Conversation,
   answer: AssistantMessage,
   { id, text }: { readonly id: string; readonly text: string },
 ): Conversation {
   const { parent, model } = answer;
-  const edited = { id, parent, role: "assistant" as const, model, state: "done" as const, edited: true };
-  return append(conversation, { ...edited, parts: [{ type: "text", text }] });
+  const place = { id: answer.id, parent, role: "assistant" as const, model, state: "done" as const };
+  const edited = revised<Message>({ ...place, edited: true, parts: [{ type: "text", text }] }, answer);
+  const messages = conversation.messages.flatMap((one) =>
+    one.id === answer.id ? [{ ...answer, id }, edited] : [one],
+  );
+  return { ...conversation, messages };
 }
 
-/** Index of the last user turn that a thread up to a message holds with its answer; -1 for none. */
-export function turnUpTo(conversation: Conversation, last: Message): number {
-  const questions = thread({ ...conversation, leaf: last.id }).filter(({ role }) => role === "user");
-  return questions.length - (last.role === "user" ? 2 : 1);
+/** The questions that a thread up to a message holds with their answers, as they were sent. */
+export function answeredQuestions(conversation: Conversation, last: Message): readonly string[] {
+  const sent = sentMessages({ ...conversation, leaf: last.id });
+  const questions = sent.flatMap((message) => (message.role === "user" ? [message.text] : []));
+  return last.role === "user" ? questions.slice(0, -1) : questions;
+}
+
+/**
+ * Index of the session's user message that is the last of these questions; -1 without one. The server may know fewer questions: those
+ * that were left out or deleted here, or others, if another version was sent last. Of equal questions, the one with most in common before it.
+ */
+export function serverTurn(questions: readonly string[], { messages }: ServerSession): number {
+  const known = messages.filter(({ role }) => role === "user").map(({ content }) => content ?? "");
+  const isSame = (at: number, back: number): boolean => {
+    const question = questions[questions.length - 1 - back];
+    const content = known[at - back];
+    if (question === undefined || content === undefined) return false;
+    // What is typed is the last text of a message with files.
+    return typeof content === "string"
+      ? content === question
+      : (content.findLast(({ type }) => type === "text")?.text ?? "") === question;
+  };
+  const commonBefore = (at: number): number => {
+    let count = 0;
+    while (isSame(at, count)) count++;
+    return count;
+  };
+  const best = known.map((_, at) => commonBefore(at));
+  const most = Math.max(0, ...best);
+  return most === 0 ? -1 : best.lastIndexOf(most);
 }
 
 /** A copy of the thread up to a message, as a conversation of its own. A session stays with the first. */

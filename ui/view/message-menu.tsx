@@ -3,7 +3,7 @@
 import { GitFork, Pencil, Trash2 } from "lucide";
 import type { Conversation, Message } from "../state/conversation.ts";
 import { add, change, conversationOf } from "../state/conversations.ts";
-import { forked, turnUpTo, withMessagesOf, withoutMessage } from "../state/edits.ts";
+import { answeredQuestions, forked, withMessagesOf, withoutMessage } from "../state/edits.ts";
 import { forkedSession } from "../state/fork.ts";
 import { newId } from "../state/new-id.ts";
 import { go } from "../state/route.ts";
@@ -39,7 +39,7 @@ export function MessageMenu({ conversation: { id }, message, onEdit }: MessageMe
 async function fork(id: string, message: Message): Promise<void> {
   const conversation = conversationOf(id);
   if (conversation === undefined) return;
-  const session = await forkedSession(conversation.session, turnUpTo(conversation, message));
+  const session = await forkedSession(conversation.session, answeredQuestions(conversation, message));
   const copy = { ...forked(conversation, message, { id: newId(), now: Date.now() }), session };
   add(copy);
   go({ page: "chat", id: copy.id });
