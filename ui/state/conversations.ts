@@ -231,12 +231,18 @@ export async function exportedText(ids: readonly string[], parts: ExportParts = 
   return exportText(found, parts);
 }
 
-/** Imports the conversations of an export file. Conversations that already exist are added as copies. */
-export function importAll(found: readonly Conversation[]): void {
-  for (const conversation of found) {
-    const isKnown = summaries.value.some(({ id }) => id === conversation.id);
-    add(isKnown || conversation.id === DRAFT ? { ...conversation, id: newId() } : conversation);
+/**
+ * Imports the conversations of an export file; returns how many. Those that are here as they are in the file are left out, others with a known
+ * id are added as copies.
+ */
+export function importAll(found: readonly Conversation[]): number {
+  const known = new Map(summaries.value.map(({ id, updated }) => [id, updated]));
+  const fresh = found.filter(({ id, updated }) => known.get(id) !== updated);
+  for (const conversation of fresh) {
+    const isTaken = known.has(conversation.id) || conversation.id === DRAFT;
+    add(isTaken ? { ...conversation, id: newId() } : conversation);
   }
+  return fresh.length;
 }
 
 /** Notifies other tabs that messages of a conversation or its queued question were saved, or that it was deleted. */

@@ -39,13 +39,17 @@ export function readExport(text: string): Exported {
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
-  let value: unknown;
+  const value = jsonOf(text);
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+/** The value of a file. Throws an Error with a message for display. */
+export function jsonOf(text: string): unknown {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     throw new Error(t.errors.notJson, { cause: error });
   }
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
 /** The fields of a server session that the page uses. */

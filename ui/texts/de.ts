@@ -57,7 +57,7 @@ export const de: Texts = {
     newerTab: "Eine neuere Version dieser Seite ist in einem anderen Tab geöffnet. Laden Sie diesen Tab neu.",
     notSynced: (why: string) => `Eine Unterhaltung bleibt nur in diesem Browser: ${why}`,
     notAnExport:
-      "Diese Datei ist kein Export aus svc. Wählen Sie eine JSON-Datei, die diese Seite gespeichert hat.",
+      "Diese Datei ist kein Export, den svc kennt. Wählen Sie eine JSON-Datei, die diese Seite gespeichert hat, oder einen Export von ChatGPT oder Open WebUI.",
     exportVersion: (version: string, known: number) =>
       `Dieser Export hat Version ${version}, und diese Seite unterstützt Version ${known}. Aktualisieren Sie svc auf diesem Server.`,
     invalidInExport: (index: number, where: string) =>
@@ -308,7 +308,10 @@ export const de: Texts = {
     tagsLabel: "Schlagwörter, durch Kommas getrennt",
     tagsHint: "Arbeit, Rezepte",
     theme: (name: string) => `Farben: ${name}`,
-    imported: (what: string) => `${what} importiert.`,
+    imported: (what: string, known: number) =>
+      known === 0
+        ? `${what} importiert.`
+        : `${what} importiert; ${many(known, "Unterhaltung", "Unterhaltungen")} gab es hier schon.`,
   },
   palette: {
     title: "Befehlspalette",

@@ -63,7 +63,8 @@ export const en = {
     olderTabs: "Close or reload the other tabs of this page: they are of an older version.",
     newerTab: "A newer version of this page is open in another tab. Reload this tab.",
     notSynced: (why: string) => `A conversation stays in this browser only: ${why}`,
-    notAnExport: "This file is not an export of svc. Choose a JSON file that this page has saved.",
+    notAnExport:
+      "This file is no export that svc knows. Choose a JSON file that this page has saved, or an export of ChatGPT or Open WebUI.",
     exportVersion: (version: string, known: number) =>
       `This export has version ${version}, and this page supports version ${known}. Update svc on this server.`,
     invalidInExport: (index: number, where: string) =>
@@ -311,7 +312,10 @@ export const en = {
     tagsLabel: "Tags, with commas between them",
     tagsHint: "work, recipes",
     theme: (name: string) => `Theme: ${name}`,
-    imported: (what: string) => `Imported ${what}.`,
+    imported: (what: string, known: number) =>
+      known === 0
+        ? `Imported ${what}.`
+        : `Imported ${what}; ${many(known, "conversation")} were here already.`,
   },
   palette: {
     title: "Command palette",

@@ -248,8 +248,9 @@ async function exportAll(): Promise<void> {
 }
 
 async function importFile(): Promise<void> {
-  const file = await chooseFile(".json,application/json");
-  notify(t.list.imported(listOf(await importEverything(await file.text()))));
+  const file = await chooseFile(".json,.zip,application/json");
+  const counts = await importEverything(file);
+  notify(t.list.imported(listOf(counts), counts.known));
 }
 
 /** What was imported; conversations are named even if there are none. */
