@@ -1,36 +1,17 @@
-// Folds RunEvents into the body of a non-streaming answer. A test checks that it equals the fold of the stream.
+// The body of a non-streaming answer.
 
-import { assert, unreachable } from "../../core/assert.ts";
+import { assert } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
-import { ServiceError } from "../../core/error.ts";
-import type { AnswerEvent } from "../../core/agent.ts";
-import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
-import { CustomInput } from "../shared/custom-tools.ts";
-import { AgentFold, isAgentEvent } from "../shared/agent-events.ts";
 import { answerHead, type AnswerMeta } from "../shared/answer.ts";
-import { type CompletionUsageResponse, usageBody } from "../shared/usage.ts";
+import { type AnswerChoice, AnswerFold, callBlocks, joined, textBlocks } from "../shared/answer-fold.ts";
+import { CustomInput } from "../shared/custom-tools.ts";
+import { usageBody } from "../shared/usage.ts";
 import { choiceLogprobs } from "./logprobs.ts";
 import type {
   ChatCompletionResponse,
   ChatCompletionResponseChoice,
   ChatCompletionResponseMessage,
 } from "./schema.ts";
-
-interface CallDraft {
-  readonly id: string;
-  readonly name: string;
-  readonly args: string[];
-}
-
-interface ChoiceDraft {
-  readonly text: string[];
-  readonly reasoning: string[];
-  readonly calls: CallDraft[];
-  readonly tokens: TokenLogprob[];
-  reason: FinishReason | undefined;
-  stop: string | undefined;
-  fingerprint: string | undefined;
-}
 
 export interface ChatFoldOptions {
   readonly choices: number;
@@ -40,122 +21,61 @@ export interface ChatFoldOptions {
   readonly withLogprobs: boolean;
 }
 
-/** Folds the events of one run. Text deltas are joined once at the end, so the cost is linear in the answer. */
-export class ChatFold {
-  private readonly drafts: ChoiceDraft[];
+/** The answer of one run. */
+export class ChatFold extends AnswerFold {
   private readonly withLogprobs: boolean;
   private readonly customTools: ReadonlySet<string>;
-  private readonly agent = new AgentFold();
-  private usage: CompletionUsageResponse | undefined;
 
   constructor({ choices, withLogprobs, customTools }: ChatFoldOptions) {
+    super(choices);
     this.customTools = customTools ?? new Set();
     this.withLogprobs = withLogprobs;
-    this.drafts = Array.from({ length: choices }, () => ({
-      text: [],
-      reasoning: [],
-      calls: [],
-      tokens: [],
-      reason: undefined,
-      stop: undefined,
-      fingerprint: undefined,
-    }));
-  }
-
-  /** Adds an event; throws the ServiceError of an `error` event. */
-  add(event: AnswerEvent): void {
-    if (isAgentEvent(event)) return this.agent.add(event);
-    switch (event.type) {
-      case "accepted":
-      case "load_progress":
-      case "prompt_progress":
-        return;
-      case "text":
-        this.addText(event);
-        return;
-      case "reasoning":
-        this.draft(event.choice).reasoning.push(event.text);
-        return;
-      case "tool_call_start":
-        this.draft(event.choice).calls[event.index] = { id: event.id, name: event.name, args: [] };
-        return;
-      case "tool_call_args":
-        this.call(event.choice, event.index).args.push(event.delta);
-        return;
-      case "choice_end":
-        this.draft(event.choice).reason = event.reason;
-        this.draft(event.choice).stop = event.stop;
-        this.draft(event.choice).fingerprint = event.fingerprint;
-        return;
-      case "finish":
-        this.usage = usageBody(event.usage, event.timings);
-        return;
-      case "error":
-        throw ServiceError.fromData(event.error);
-      default:
-        unreachable(event);
-    }
   }
 
   /** The body; requires that the run's `finish` was added. */
   body(meta: AnswerMeta): ChatCompletionResponse {
-    assert(this.usage !== undefined, "body requested before the run finished");
+    const { usage, timings } = this.cost();
     return {
       ...answerHead(meta, "chat.completion"),
-      choices: this.drafts.map((draft, index) => this.choiceBody(draft, index)),
-      usage: this.usage,
+      choices: this.answers.map((answer, index) => this.choiceBody(answer, index)),
+      usage: usageBody(usage, timings),
       ...this.agent.body(),
     };
   }
 
-  private addText(event: Extract<RunEvent, { type: "text" | "reasoning" }>): void {
-    const draft = this.draft(event.choice);
-    draft.text.push(event.text);
-    for (const token of event.logprobs ?? []) draft.tokens.push(token);
-  }
-
-  private choiceBody(draft: ChoiceDraft, index: number): ChatCompletionResponseChoice {
-    assert(draft.reason !== undefined, "run finished before its choice ended");
+  private choiceBody(answer: AnswerChoice, index: number): ChatCompletionResponseChoice {
+    const { ending } = answer;
+    assert(ending !== undefined, "run finished before its choice ended");
+    const tokens = textBlocks(answer, "text").flatMap((block) => block.tokens);
     return {
       index,
-      message: messageBody(draft, this.customTools),
-      logprobs: this.withLogprobs ? choiceLogprobs(draft.tokens) : null,
-      finish_reason: draft.reason,
-      ...defined({ stop_reason: draft.stop, fingerprint: draft.fingerprint }),
+      message: messageBody(answer, this.customTools),
+      logprobs: this.withLogprobs ? choiceLogprobs(tokens) : null,
+      finish_reason: ending.reason,
+      ...defined({ stop_reason: ending.stop, fingerprint: ending.fingerprint }),
     };
-  }
-
-  private draft(choice: number): ChoiceDraft {
-    const draft = this.drafts[choice];
-    assert(draft !== undefined, "event for a choice that was not requested");
-    return draft;
-  }
-
-  private call(choice: number, index: number): CallDraft {
-    const call = this.draft(choice).calls[index];
-    assert(call !== undefined, "arguments for a tool call that has not started");
-    return call;
   }
 }
 
 /** Content is null only if the answer consists of tool calls; an empty answer is an empty string. */
-function messageBody(
-  { text, reasoning, calls }: ChoiceDraft,
-  customTools: ReadonlySet<string>,
-): ChatCompletionResponseMessage {
-  const content = text.join("");
+function messageBody(answer: AnswerChoice, customTools: ReadonlySet<string>): ChatCompletionResponseMessage {
+  const content = joined(textBlocks(answer, "text"));
+  const reasoning = textBlocks(answer, "reasoning");
+  const calls = callBlocks(answer);
   return {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
     refusal: null,
-    ...(reasoning.length > 0 ? { reasoning_content: reasoning.join("") } : {}),
+    ...(reasoning.length > 0 ? { reasoning_content: joined(reasoning) } : {}),
     ...(calls.length > 0
       ? {
-          tool_calls: calls.map(({ id, name, args }) =>
-            customTools.has(name)
-              ? { id, type: "custom", custom: { name, input: new CustomInput().add(args.join("")) } }
-              : { id, type: "function", function: { name, arguments: args.join("") } },
-          ),
+          tool_calls: calls.map((call) => {
+            const { id, name } = call;
+            const args = joined([call]);
+            return customTools.has(name)
+              ? { id, type: "custom", custom: { name, input: new CustomInput().add(args) } }
+              : { id, type: "function", function: { name, arguments: args } };
+          }),
         }
       : {}),
   };

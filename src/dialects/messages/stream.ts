@@ -22,7 +22,6 @@ import {
   usageBody,
 } from "./answer.ts";
 import type { AnswerView } from "./request.ts";
-import { MISPLACED_ARGUMENTS } from "./response.ts";
 
 type BlockType = ResponseContentBlock["type"];
 
@@ -46,6 +45,9 @@ interface OpenBlock {
   /** Text of a delta event before the delta itself. */
   readonly head: string;
 }
+
+/** Assertion message; the engine sends the arguments of a call before it opens another block. */
+const MISPLACED_ARGUMENTS = "arguments for a tool call that is not open";
 
 /** The event encoder of one run. */
 export class MessagesStream implements StreamEncoder<AnswerEvent> {

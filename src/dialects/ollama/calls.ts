@@ -22,9 +22,16 @@ export class OpenCall {
   }
 
   body(): OllamaAnswerCall {
-    const { id, index, name } = this.start;
-    return { id, function: { index, name, arguments: argumentsOf(this.deltas.join("")) } };
+    return callBody(this.start, this.deltas.join(""));
   }
+}
+
+/** A call whose arguments are all there, as JSON text. */
+export function callBody(
+  { id, index, name }: Pick<Start, "id" | "index" | "name">,
+  args: string,
+): OllamaAnswerCall {
+  return { id, function: { index, name, arguments: argumentsOf(args) } };
 }
 
 /** Arguments as an object; empty if the JSON text is truncated, which `done_reason` reports. */
