@@ -173,6 +173,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       "src/reader/html-text.ts",
       "src/reader/ranking.ts",
       "src/core/defined.ts",
+      "src/core/prompt-pace.ts",
       "src/core/sampling.ts",
       "src/core/visible-text.ts",
     ],

@@ -1,6 +1,7 @@
 // Parses server-sent events of a streamed chat completion into ChatEvents. Pure.
 
 import type { ActionReach, AgentEvent } from "../../src/core/agent.ts";
+import { promptPace } from "../../src/core/prompt-pace.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import type { CompletionUsageResponse } from "../../src/dialects/shared/usage.ts";
 import type { ProducedFile, ToolData, Wait } from "../state/conversation.ts";
@@ -121,9 +122,7 @@ function waitOf({ load_progress: load, prompt_progress: prompt }: Chunk): Wait |
   if (load !== undefined) return { type: "load", percent: Math.floor(load.progress * 100) };
   if (prompt === undefined) return undefined;
   const { total, cache, processed: read, time_ms: ms } = prompt;
-  if (read <= cache || ms <= 0) return { type: "prompt", read, total };
-  const perSec = ((read - cache) * 1000) / ms;
-  return { type: "prompt", read, total, perSec, secsLeft: (total - read) / perSec };
+  return { type: "prompt", read, total, ...promptPace({ total, cached: cache, processed: read, ms }) };
 }
 
 /** Arguments for display: code and commands as text, replacements of text as a diff, everything else as JSON. */

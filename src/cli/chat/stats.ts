@@ -1,5 +1,6 @@
 // Tokens and speed of answers, as text.
 
+import { promptPace } from "../../core/prompt-pace.ts";
 import type { RunEvent, Timings, Usage } from "../../core/run.ts";
 
 /** Measurements of one answer. */
@@ -22,17 +23,12 @@ export function statsLine({ usage, timings, firstSecs }: AnswerStats): string {
 }
 
 /** `reading 1,024 of 4,300 tokens, 51 a second, 64 s left`: what is left is computed at the pace so far. */
-export function promptProgressText({
-  total,
-  cached,
-  processed,
-  ms,
-}: Extract<RunEvent, { type: "prompt_progress" }>): string {
+export function promptProgressText(event: Extract<RunEvent, { type: "prompt_progress" }>): string {
+  const { total, processed } = event;
   const figures = `reading ${processed.toLocaleString("en")} of ${total.toLocaleString("en")} tokens`;
-  const done = processed - cached;
-  if (done <= 0 || ms <= 0) return figures;
-  const perSec = (done * 1000) / ms;
-  const left = Math.ceil((total - processed) / perSec);
+  const { perSec, secsLeft = 0 } = promptPace(event);
+  if (perSec === undefined) return figures;
+  const left = Math.ceil(secsLeft);
   return `${figures}, ${rate(perSec)} a second${left > 0 ? `, ${left} s left` : ""}`;
 }
 
