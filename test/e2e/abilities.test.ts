@@ -87,6 +87,13 @@ test("what they can do, they do", async () => {
   expect(results.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
   const scores = results.map(({ relevance_score: score }) => score);
   expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+  const asked = { model: "only-ranks", query: "a cat", documents: ["b", "c d", "cats"], top_n: 1 };
+  const newer = await fetch(`${server.url}/v2/rerank`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(asked),
+  });
+  expect(await newer.json()).toMatchObject({ results: results.slice(0, 1) });
   expect(server.enginePids()).toHaveLength(4);
 });
 

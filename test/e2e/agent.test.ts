@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { fileServer, type Server, startServer } from "../helpers/binary.ts";
+import { startCodeServer } from "../helpers/code-server.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { parseSse } from "../helpers/sse.ts";
 
@@ -86,6 +87,21 @@ describeWith("python3")("Python", () => {
     expect(await (await post(server(), CHAT, read)).json()).toMatchObject({
       agentic_tool_calls: [{ result_content: "stdout: hello\n" }],
     });
+  });
+
+  test("a fork of a session has the files of its turns, and an interpreter of its own", async () => {
+    const { server: scripted, run } = await startCodeServer();
+    const trunk = { session_id: "trunk" };
+    const branch = { session_id: "branch" };
+    await run("x = 40\nopen('kept.txt', 'w').write('kept')", trunk);
+    await run("x = 41\nopen('later.txt', 'w').write('later')", trunk);
+    const forked = await post(scripted, "/v1/sessions/trunk/fork", { turn: 0, ...branch });
+    expect(await forked.json()).toMatchObject({ id: "branch", forked_from: "trunk", turn: 0 });
+    const look =
+      "import os\nprint([name for name in os.listdir() if name.endswith('.txt')], 'x' in globals())";
+    expect(await run(look, branch)).toContain("['kept.txt'] False");
+    await run("x = 1\nopen('kept.txt', 'w').write('changed')", branch);
+    expect(await run("print(x, open('kept.txt').read())", trunk)).toContain("41 kept");
   });
 
   test("a required file that is not made is told by a placeholder", async () => {

@@ -82,6 +82,16 @@ test("a sentence has the duration, the spectrum and the pitch of a voice", async
   expect(pitchOf(samples, RATE)).toBeLessThan(260);
 });
 
+test("voices are listed under the names by which they speak", async () => {
+  const { voices } = await (await fetch(`${server().url}/v1/audio/voices`)).json();
+  expect(voices.length).toBeGreaterThan(0);
+  for (const { id } of voices) {
+    const spoken = await speak(server().url, { input: "Hi.", voice: id });
+    expect([id, spoken.status]).toEqual([id, 200]);
+    await spoken.body?.cancel();
+  }
+});
+
 test("the voice costs nothing until somebody wants it, and chat does not notice it", async () => {
   const own = await startServer();
   await own.says("Ready.");

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileServer, newFolder, type Server, startServer } from "../helpers/binary.ts";
+import { startCodeServer } from "../helpers/code-server.ts";
 import { expectServes, randomOf, seedOfRun } from "../helpers/faults.ts";
 import { demoProcess } from "../helpers/mcp.ts";
 import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
@@ -31,6 +32,23 @@ async function chat(server: Server, body: object) {
 /** Processes under the server whose command line holds these words. */
 const running = (server: Server, words: string): readonly number[] =>
   descendantsOf(server.pid).filter((pid) => wordsOf(pid).join(" ").includes(words));
+
+describeWith("python3")("Python with two keys", () => {
+  test.skipIf(process.env["SVC_SLOW_TESTS"] !== "1")(
+    "a named session keeps variables and files while another key asks 66 times without a session",
+    async () => {
+      const { server, run } = await startCodeServer(["--api-keys", "alice,bob"]);
+      const key = (name: string) => ({ authorization: `Bearer ${name}` });
+      const work = { session_id: "work" };
+      await run("x = 1\nopen('a.csv', 'w').write('1')", work, key("alice"));
+      for (let one = 0; one < 66; one++)
+        expect(await run(`print(${one})`, {}, key("bob"))).toContain(String(one));
+      expect(await run("print(x, open('a.csv').read())", work, key("alice"))).toContain("1 1");
+      expect(running(server, "interpreter").length).toBeLessThanOrEqual(64 * 4); // each below its confinement
+    },
+    180_000,
+  );
+});
 
 describeWith("python3")("Python", () => {
   const server = fileServer(["--enable-code-execution"]);
