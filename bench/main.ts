@@ -14,7 +14,6 @@ import { sandboxTable } from "./sandbox.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { SIDES, type Side } from "./servers.ts";
 import { startupTable } from "./startup.ts";
-import { ensureWheels, wheelCommand } from "./wheels.ts";
 
 const SCENARIO_NAMES = SCENARIOS.map((scenario) => scenario.name);
 /** Prefill of each shape and decode of the other shapes take hours: by name only. */
@@ -26,7 +25,7 @@ const LONG_MAX = 28_000;
 
 const USAGE = `usage: bun run bench [--models ${MODELS.join(",")}] [--scenarios ${SCENARIO_NAMES.join(",")}]
                      [--streams 1,8,32] [--pairs 3] [--threads N] [--long 16384] [--quick]
-                     [--peer NAME=COMMAND|mistralrs|openvino ...] [--sides ${SIDES.join(",")}] [--resume] [--no-startup]`;
+                     [--peer NAME=COMMAND ...] [--sides ${SIDES.join(",")}] [--resume] [--no-startup]`;
 
 interface Settings {
   readonly models: readonly ModelName[];
@@ -43,7 +42,6 @@ interface Settings {
   /** Commands of --peer by name. */
   readonly others: ReadonlyMap<string, string>;
   /** Names of --peer without a command. */
-  readonly wheels: readonly string[];
   /** Takes rows that this executable has on this processor already. */
   readonly resume: boolean;
   readonly startup: boolean;
@@ -57,7 +55,6 @@ async function main(settings: Settings): Promise<void> {
     });
   }
   const peer = { ...(await ensurePeer()), others: settings.others };
-  await ensureWheels(settings.wheels);
   console.log(`${await machineLine(peer.release, settings.threads)}\n`);
   const rows: Rows = { plain: [], costs: [] };
   const cells = new Cells(join(CACHE, "results", "cells.jsonl"), await describeMachine());
@@ -157,7 +154,6 @@ function settingsFrom(argv: readonly string[]): Settings {
     quick: values.quick,
     sides: [left, right, ...more],
     others,
-    wheels: values.peer.filter((text) => wheelCommand(text) !== undefined),
     resume: values.resume,
     startup: !values["no-startup"],
   };
@@ -165,13 +161,9 @@ function settingsFrom(argv: readonly string[]): Settings {
 
 /** NAME=COMMAND, see commandOf in servers.ts for its placeholders. */
 function peerFrom(text: string): readonly [name: string, command: string] {
-  const wheel = wheelCommand(text);
-  if (wheel !== undefined) return [text, wheel];
   const [, name, command] = /^([\w.-]+)=(.*\S.*)$/s.exec(text) ?? [];
   if (name === undefined || command === undefined)
-    throw new Error(
-      `--peer: "${text}" must be mistralrs, openvino or NAME=COMMAND, with {model} and {port} in the command`,
-    );
+    throw new Error(`--peer: "${text}" must be NAME=COMMAND, with {model} and {port} in the command`);
   return [name, command];
 }
 
