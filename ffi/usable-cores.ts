@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { cpuQuota } from "../src/core/cpu-quota.ts";
+import { cpuQuota } from "./cpu-quota.ts";
 
 /** Processors as Linux numbers them; two of one core have one set of units that compute. */
 export interface Processors {

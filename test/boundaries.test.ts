@@ -157,6 +157,28 @@ test("the sources keep to the rules, and they were read", () => {
   expect(imports.filter(({ isType }) => isType).length).toBeGreaterThan(50);
 });
 
+/** Of one room, but in core: they use a clock or the platform, which dialects may not. */
+const FOR_DIALECTS = ["src/core/digest.ts", "src/core/time.ts"];
+
+test("a file of core is shared: by two rooms at least, or by files of core", () => {
+  const sources = readSources();
+  const users = new Map<string, Set<string>>();
+  for (const [file, source] of sources) {
+    const [top = "", room = ""] = file.split("/");
+    const own = top === "src" ? room : top;
+    for (const { target } of importsOf(file, source)) {
+      const path = relative(ROOT, join(ROOT, dirname(file), target));
+      users.set(path, (users.get(path) ?? new Set()).add(own));
+    }
+  }
+  const core = [...sources.keys()].filter((file) => file.startsWith("src/core/"));
+  const lonely = core.filter((file) => {
+    const rooms = users.get(file) ?? new Set();
+    return rooms.size < 2 && !rooms.has("core");
+  });
+  expect(lonely).toEqual(FOR_DIALECTS);
+});
+
 test("every rule is about files that exist", () => {
   const paths = [...readSources().keys()];
   expect(IMPORT_RULES.filter(({ from }) => !paths.some((path) => isWithin(path, from)))).toEqual([]);

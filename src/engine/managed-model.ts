@@ -9,7 +9,7 @@ import { FairShare } from "../core/fair-share.ts";
 import { reasonOf } from "../core/reason.ts";
 import { type Failed, failed, failedRun, STOPPED } from "./death.ts";
 import { LoadReports } from "./load-reports.ts";
-import { processMemory } from "../core/process-memory.ts";
+import { processMemory } from "./process-memory.ts";
 import { withAbort } from "../core/with-abort.ts";
 import { FAILED_LOAD_MS } from "./limits.ts";
 import type { ModelStatus } from "../core/model-info.ts";

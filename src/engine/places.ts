@@ -2,7 +2,7 @@
 // bytes of each device, and recency. Loads one model at a time per device. Knows neither engines nor files.
 
 import { ServiceError } from "../core/error.ts";
-import { processMemory } from "../core/process-memory.ts";
+import { processMemory } from "./process-memory.ts";
 import type { EvictionReason } from "../core/telemetry.ts";
 import { withAbort } from "../core/with-abort.ts";
 

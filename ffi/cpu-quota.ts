@@ -1,7 +1,7 @@
 // Processor time that the program's control groups permit.
 
 import { join } from "node:path";
-import { groupFolders, readGroupFile } from "./group-folders.ts";
+import { groupFolders, readGroupFile } from "../src/core/group-folders.ts";
 
 /** Processors' worth of time, such as 1.5; Infinity without a quota. `root` and `own` as for groupFolders. */
 export function cpuQuota(root?: string, own?: string): number {
