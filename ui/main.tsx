@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { loadCapabilities } from "./state/capabilities.ts";
+import { loadMcp } from "./state/mcp.ts";
 import { loadModels } from "./state/models.ts";
 import { startConversations } from "./state/conversations.ts";
 import { resume } from "./state/chat.ts";
@@ -21,4 +22,5 @@ watchKeys();
 void startConversations(resume).then(startSync);
 void loadModels();
 void loadCapabilities();
+void loadMcp();
 render(<App />, document.body);

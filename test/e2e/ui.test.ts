@@ -180,8 +180,14 @@ describeInBrowser("the web interface of the executable", () => {
       const chooser = page.waitForEvent("filechooser");
       await page.getByLabel("Import conversations").click();
       await (await chooser).setFiles(path);
-      await until("there are two", async () => (await item.count()) === 2);
-      await item.nth(1).getByRole("link").click();
+      await page.getByText("Imported 0 conversations; already here: 1 conversation.").waitFor();
+      await page.getByLabel("Options for Paris").click();
+      await page.getByRole("button", { name: "Delete" }).click();
+      await until("it is gone again", async () => (await item.count()) === 0);
+      const again = page.waitForEvent("filechooser");
+      await page.getByLabel("Import conversations").click();
+      await (await again).setFiles(path);
+      await item.getByRole("link").click();
       await page.locator(".answer > .markdown").waitFor(); // read from the page's database
       expect(await answers(page)).toEqual([CAPITAL.answer]);
     },
@@ -345,9 +351,12 @@ describeInBrowser("the web interface of a server with tools", () => {
   async function allow(page: Page, tool: string, permission: string): Promise<void> {
     await page.getByLabel("Conversation settings").first().click();
     await page.getByLabel("Temperature").fill("0");
+    await page.getByLabel("Close settings").click();
+    await page.getByRole("button", { name: "Tools: none on" }).click();
     await page.getByLabel(tool).check();
     await page.getByLabel("Actions run").selectOption({ label: permission });
-    await page.getByLabel("Close settings").click();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Tools: 1 on" }).waitFor();
   }
 
   test.skipIf(PYTHON === null)(

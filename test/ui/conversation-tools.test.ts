@@ -55,6 +55,9 @@ describeInBrowser("a conversation", () => {
       await page.keyboard.press("Enter"); // Pin
       await page.getByRole("region", { name: "Pinned" }).getByText("Whales").waitFor();
       await pick(page, "Options for Whales", "Tags");
+      const dialog = page.getByRole("dialog", { name: "Tags" });
+      await dialog.getByText("Conversation “Whales”").waitFor();
+      expect(await violations(page)).toEqual([]);
       await page.getByLabel("Tags, with commas between them").fill("sea, work, sea");
       await page.keyboard.press("Enter");
       await page.getByRole("group", { name: "Tags" }).getByRole("button", { name: "sea" }).click();
@@ -65,6 +68,17 @@ describeInBrowser("a conversation", () => {
         return (await page.getByRole("region", { name: "Pinned" }).getByText("sea · work").count()) > 0;
       });
       expect(await violations(page)).toEqual([]);
+      const tools = ["code_execution", "web_search"];
+      ui.route("/ui/mcp", () => Response.json({ can_add: false, servers: [], tools }));
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await page.reload();
+      await page.getByText("The model can run Python and search the web.").waitFor();
+      await page.getByRole("button", { name: "Tools: none on" }).click();
+      expect(await page.getByRole("switch").count()).toBe(2);
+      await page.getByLabel("Run Python").check();
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Tools: 1 on", expanded: false }).waitFor();
     },
     SLOW_MS,
   );

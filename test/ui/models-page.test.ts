@@ -245,7 +245,8 @@ describeInBrowser("the models page", () => {
           pinned,
           quantization: "Q8_0",
           size_bytes: GIB,
-          defaults: { temperature: 0.7, top_k: 20, stop: ["a"], system: true, thinking: false },
+          defaults: { temperature: 0.7, top_k: 20, top_p: 0.9, stop: ["a"], system: true, thinking: false },
+          defaults_from: { top_k: "file", top_p: "svc" },
         },
         { id: "remote", status: "loaded", kind: "text" },
       ];
@@ -260,8 +261,12 @@ describeInBrowser("the models page", () => {
       await toModels(page);
       const card = page.getByRole("region", { name: "svc-tiny" });
       await card.getByText("Q8_0").waitFor();
-      const defaults = "Defaults: System prompt · Temperature 0.7 · Top k 20 · 1 stop string · reasoning off";
-      await card.getByText(defaults, { exact: true }).waitFor();
+      for (const line of [
+        "Defaults: System prompt · Temperature 0.7 · 1 stop string · reasoning off",
+        "Defaults of the model's file: Top k 20",
+        "Defaults of svc: Top p 0.9",
+      ])
+        await card.getByText(line, { exact: true }).waitFor();
       const button = page.getByRole("button", { name: "Pin svc-tiny" });
       await button.click();
       await page.getByRole("button", { name: "Pin svc-tiny", pressed: true }).waitFor();
@@ -276,9 +281,12 @@ describeInBrowser("the models page", () => {
       expect(await Promise.all(["Temperature", "Top k", "Top p", "System prompt"].map(hint))).toEqual([
         "0.7",
         "20",
-        "1",
+        "0.9",
         "Empty: the model's own instructions",
       ]);
+      await page.getByLabel("Temperature", { exact: true }).fill("1.5");
+      await page.getByRole("button", { name: "Back to the model's defaults" }).click();
+      expect(await page.getByLabel("Temperature", { exact: true }).inputValue()).toBe("");
     },
     SLOW_MS,
   );

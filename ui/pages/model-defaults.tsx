@@ -1,28 +1,50 @@
-// What requests to a model get where they do not say: its presets.
+// What requests to a model get where they do not say: its presets, by whose word each is.
 
 import { SAMPLING_NAMES } from "../../src/core/sampling.ts";
 import { formatNumber } from "../format.ts";
 import type { ModelCard } from "../state/model-card.ts";
 import { t } from "../texts/texts.ts";
 
-export function ModelDefaults({ card: { defaults } }: { readonly card: ModelCard }) {
-  const parts = defaults ? defaultsOf(defaults) : [];
-  return parts.length === 0 ? null : <p class="faint">{t.models.defaults(parts.join(" · "))}</p>;
+/** The strongest first. */
+const SOURCES = ["alias", "settings", "file", "repository", "svc"] as const;
+
+/** One line for each source. Older servers name none. */
+export function ModelDefaults({ card: { defaults, defaults_from: from } }: { readonly card: ModelCard }) {
+  const all = defaults ? defaultsOf(defaults) : [];
+  const lines = [undefined, ...SOURCES].flatMap((source) => {
+    const parts = all.filter(([field]) => from?.[field] === source).map(([, text]) => text);
+    const title = source === undefined ? t.models.defaultsTitle : t.models.defaultsOf[source];
+    return parts.length === 0 ? [] : [`${title}: ${parts.join(" · ")}`];
+  });
+  return (
+    <>
+      {lines.map((line) => (
+        <p key={line} class="faint">
+          {line}
+        </p>
+      ))}
+    </>
+  );
 }
 
-function defaultsOf(defaults: NonNullable<ModelCard["defaults"]>): readonly string[] {
+/** Each default's field and its words. */
+function defaultsOf(
+  defaults: NonNullable<ModelCard["defaults"]>,
+): readonly (readonly [field: string, text: string])[] {
   const { stop = [], system = false, thinking } = defaults;
   const numbers = [
     ...SAMPLING_NAMES.map((name) => [name, t.settings.options[name]] as const),
     ["max_tokens", t.settings.maxTokens] as const,
   ];
   return [
-    ...(system ? [t.settings.system] : []),
+    ...(system ? [["system", t.settings.system] as const] : []),
     ...numbers.flatMap(([name, label]) => {
       const value = defaults[name];
-      return value === undefined ? [] : [`${label} ${formatNumber(value)}`];
+      return value === undefined ? [] : [[name, `${label} ${formatNumber(value)}`] as const];
     }),
-    ...(stop.length === 0 ? [] : [t.models.stops(stop.length)]),
-    ...(thinking === undefined ? [] : [thinking ? t.models.reasons : t.models.reasonsNot]),
+    ...(stop.length === 0 ? [] : [["stop", t.models.stops(stop.length)] as const]),
+    ...(thinking === undefined
+      ? []
+      : [["thinking", thinking ? t.models.reasons : t.models.reasonsNot] as const]),
   ];
 }

@@ -6,13 +6,22 @@ import { send, sendForJson } from "../api/client.ts";
 import { notifyOf } from "./toasts.ts";
 
 export const mcpServers = signal<readonly PageMcpServer[]>([]);
+/** The server's own tools that are switched on: `code_execution`, `shell`, `web_search`. */
+export const serverTools = signal<ReadonlySet<string>>(new Set());
 /** Whether the server lets this page add some. */
 export const canAddMcp = signal(false);
+
+interface McpList {
+  readonly can_add: boolean;
+  readonly servers: readonly PageMcpServer[];
+  readonly tools?: readonly string[];
+}
 
 /** Loads the list. A server that cannot be reached reports that elsewhere. */
 export async function loadMcp(): Promise<void> {
   try {
-    const found = await sendForJson<{ can_add: boolean; servers: readonly PageMcpServer[] }>("ui/mcp");
+    const found = await sendForJson<McpList>("ui/mcp");
+    serverTools.value = new Set(found.tools);
     mcpServers.value = found.servers;
     canAddMcp.value = found.can_add;
   } catch {

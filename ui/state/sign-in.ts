@@ -2,6 +2,7 @@
 
 import { loadCapabilities } from "./capabilities.ts";
 import { isKeyRefused } from "./key.ts";
+import { loadMcp } from "./mcp.ts";
 import { loadModels } from "./models.ts";
 import { setPrefs } from "./prefs.ts";
 import { syncNow, withdraw } from "./sync.ts";
@@ -18,5 +19,6 @@ export function signIn(apiKey: string): void {
   isKeyRefused.value = false;
   void loadModels();
   void loadCapabilities();
+  void loadMcp();
   syncNow();
 }

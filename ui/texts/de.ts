@@ -121,6 +121,16 @@ export const de: Texts = {
     stop: "Aufnahme beenden",
   },
   chat: {
+    tools: {
+      code_execution: "Python ausführen",
+      shell: "Shell-Befehle ausführen",
+      web_search: "im Web suchen",
+    },
+    sees: "Bilder ansehen",
+    hears: "Audio anhören",
+    isBase: "Das ist ein Basismodell: Es setzt Ihren Text fort, statt Fragen zu beantworten.",
+    can: (list: string, hasTools: boolean) =>
+      `Das Modell kann ${list}.${hasTools ? " Der Schraubenschlüssel neben dem Textfeld schaltet seine Werkzeuge." : ""}`,
     images: "Bilder dieser Unterhaltung",
     untitled: "Ohne Titel",
     new: "Neue Unterhaltung",
@@ -238,6 +248,7 @@ export const de: Texts = {
     inFolder: (folder: string) => `Im Ordner ${folder}`,
   },
   composer: {
+    tools: (count: number) => (count === 0 ? "Werkzeuge: keines an" : `Werkzeuge: ${count} an`),
     message: "Nachricht",
     hint: "Nachricht eingeben",
     send: "Senden",
@@ -278,6 +289,7 @@ export const de: Texts = {
     },
   },
   list: {
+    ofConversation: (title: string) => `Unterhaltung „${title}“`,
     moveToFolder: "Ordner",
     folderLabel: "Ordner, leer für keinen",
     folderHint: "Projekte",
@@ -311,7 +323,7 @@ export const de: Texts = {
     imported: (what: string, known: number) =>
       known === 0
         ? `${what} importiert.`
-        : `${what} importiert; ${many(known, "Unterhaltung", "Unterhaltungen")} gab es hier schon.`,
+        : `${what} importiert; schon hier: ${many(known, "Unterhaltung", "Unterhaltungen")}.`,
   },
   palette: {
     title: "Befehlspalette",
@@ -356,6 +368,7 @@ export const de: Texts = {
     attached: (name: string) => `Angehängt: ${name}`,
   },
   settings: {
+    resetSampling: "Zurück zu den Vorgaben des Modells",
     page: "Diese Seite",
     theme: "Farben",
     language: "Sprache",
@@ -476,7 +489,14 @@ export const de: Texts = {
     unload: "Entladen",
     load: "Laden",
     reload: "Neu laden",
-    defaults: (list: string) => `Vorgaben: ${list}`,
+    defaultsTitle: "Vorgaben",
+    defaultsOf: {
+      alias: "Vorgaben des Assistenten",
+      settings: "Vorgaben der Konfiguration",
+      file: "Vorgaben der Modelldatei",
+      repository: "Vorgaben der Hersteller",
+      svc: "Vorgaben von svc",
+    },
     stops: (count: number) => many(count, "Stopptext", "Stopptexte"),
     reasons: "mit Nachdenken",
     reasonsNot: "ohne Nachdenken",

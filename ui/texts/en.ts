@@ -126,6 +126,12 @@ export const en = {
     stop: "Stop the microphone",
   },
   chat: {
+    tools: { code_execution: "run Python", shell: "run shell commands", web_search: "search the web" },
+    sees: "look at images",
+    hears: "listen to audio",
+    isBase: "This is a base model: it continues your text instead of answering questions.",
+    can: (list: string, hasTools: boolean) =>
+      `The model can ${list}.${hasTools ? " The wrench beside the message box switches its tools." : ""}`,
     images: "Images of this conversation",
     untitled: "Untitled",
     new: "New conversation",
@@ -243,6 +249,7 @@ export const en = {
     inFolder: (folder: string) => `In ${folder}`,
   },
   composer: {
+    tools: (count: number) => (count === 0 ? "Tools: none on" : `Tools: ${count} on`),
     message: "Message",
     hint: "Type a message",
     send: "Send",
@@ -282,6 +289,7 @@ export const en = {
     },
   },
   list: {
+    ofConversation: (title: string) => `Conversation “${title}”`,
     moveToFolder: "Folder",
     folderLabel: "Folder, empty for none",
     folderHint: "Projects",
@@ -313,9 +321,7 @@ export const en = {
     tagsHint: "work, recipes",
     theme: (name: string) => `Theme: ${name}`,
     imported: (what: string, known: number) =>
-      known === 0
-        ? `Imported ${what}.`
-        : `Imported ${what}; ${many(known, "conversation")} were here already.`,
+      known === 0 ? `Imported ${what}.` : `Imported ${what}; already here: ${many(known, "conversation")}.`,
   },
   palette: {
     title: "Command palette",
@@ -361,6 +367,7 @@ export const en = {
     attached: (name: string) => `Attached: ${name}`,
   },
   settings: {
+    resetSampling: "Back to the model's defaults",
     page: "This page",
     theme: "Theme",
     language: "Language",
@@ -480,7 +487,14 @@ export const en = {
     unload: "Unload",
     load: "Load",
     reload: "Reload",
-    defaults: (list: string) => `Defaults: ${list}`,
+    defaultsTitle: "Defaults",
+    defaultsOf: {
+      alias: "Defaults of the assistant",
+      settings: "Defaults of the configuration",
+      file: "Defaults of the model's file",
+      repository: "Defaults of its makers",
+      svc: "Defaults of svc",
+    },
     stops: (count: number) => many(count, "stop string"),
     reasons: "reasoning on",
     reasonsNot: "reasoning off",

@@ -21,6 +21,7 @@ import { Icon } from "./icon.tsx";
 import { COMPOSER_ID } from "./layout.ts";
 import { MicrophoneButton } from "./microphone.tsx";
 import { menuAttributes, PromptMenuView, usePromptMenu } from "./prompt-menu.tsx";
+import { ToolButton } from "./tool-button.tsx";
 import { isTextBox } from "./text-box.ts";
 import { t } from "../texts/texts.ts";
 
@@ -80,6 +81,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         )}
         <div class="composer-row">
           <AttachButton onFiles={add} />
+          <ToolButton conversation={conversation} />
           {takes(card, "audio") === true && <MicrophoneButton onFile={(file) => add([file])} />}
           <MessageBox {...{ text, setText, submit, add, conversation }} />
           <SendButton {...{ id, isBusy, isEmpty }} />

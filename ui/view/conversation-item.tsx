@@ -16,6 +16,7 @@ import { newId } from "../state/new-id.ts";
 import { isRunning } from "../state/running.ts";
 import { addressOf, route } from "../state/route.ts";
 import { foldersOf, type Summary } from "../state/storage.ts";
+import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow } from "./layout.ts";
 import { Menu, type MenuItem } from "./menu.tsx";
@@ -36,8 +37,6 @@ export function ConversationItem({ summary, snippet }: ItemProps) {
   const [edited, setEdited] = useState<Edited>();
   const at = route.value;
   const isCurrent = at.page === "chat" && at.id === id;
-  if (edited !== undefined)
-    return <Editor {...{ summary }} what={edited} onDone={() => setEdited(undefined)} />;
   const items: readonly MenuItem[] = [
     { label: t.list.rename, icon: Pencil, run: () => setEdited("name") },
     {
@@ -66,6 +65,7 @@ export function ConversationItem({ summary, snippet }: ItemProps) {
         {snippet !== undefined && <span class="snippet faint">{snippet}</span>}
       </a>
       <Menu label={t.list.optionsFor(title)} items={items} />
+      {edited !== undefined && <Editor {...{ summary }} what={edited} onDone={() => setEdited(undefined)} />}
     </li>
   );
 }
@@ -91,15 +91,12 @@ interface EditorProps {
   readonly onDone: () => void;
 }
 
-/** Edits the name, the folder, or the tags with commas between them. */
+/** A dialog for the name, the folder, or the tags with commas between them. */
 function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }: EditorProps) {
   const [text, setText] = useState({ name: title, tags: tags.join(", "), folder }[what]);
   const folders = useId();
   const box = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    box.current?.focus();
-    box.current?.select(); // what is typed replaces what was there
-  }, []);
+  useEffect(() => box.current?.select(), []); // what is typed replaces what was there
   const submit = (): void => {
     onDone();
     const name = text.trim();
@@ -107,31 +104,45 @@ function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }
     else if (what === "tags") void edit(id, (before) => ({ ...before, tags: tagsOf(text) }));
     else if (name !== "") void edit(id, (before) => ({ ...before, title: name }));
   };
+  const { heading, label, hint } = editorTexts()[what];
   return (
-    <li class="item">
+    <Dialog title={heading} onClose={onDone}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           submit();
         }}
       >
-        <input
-          aria-label={{ name: t.list.nameLabel, tags: t.list.tagsLabel, folder: t.list.folderLabel }[what]}
-          placeholder={{ name: "", tags: t.list.tagsHint, folder: t.list.folderHint }[what]}
-          list={folders}
-          value={text}
-          ref={box}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-          onKeyDown={(event) => event.key === "Escape" && onDone()}
-          onBlur={submit}
-        />
+        {what !== "name" && <p class="faint">{t.list.ofConversation(title)}</p>}
+        <label class="field">
+          <span>{label}</span>
+          <input
+            placeholder={hint}
+            list={folders}
+            value={text}
+            ref={box}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+        </label>
         <datalist id={folders}>
           {what === "folder" && foldersOf(summaries.value).map((one) => <option key={one} value={one} />)}
         </datalist>
+        <p class="row">
+          <button type="submit">{t.common.save}</button>
+          <button type="button" onClick={onDone}>
+            {t.common.cancel}
+          </button>
+        </p>
       </form>
-    </li>
+    </Dialog>
   );
 }
+
+const editorTexts = () => ({
+  name: { heading: t.list.rename, label: t.list.nameLabel, hint: "" },
+  tags: { heading: t.list.tags, label: t.list.tagsLabel, hint: t.list.tagsHint },
+  folder: { heading: t.list.moveToFolder, label: t.list.folderLabel, hint: t.list.folderHint },
+});
 
 function inFolder(conversation: Conversation, name: string): Conversation {
   const { folder: _, ...rest } = conversation;

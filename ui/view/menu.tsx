@@ -1,8 +1,8 @@
 // A button that opens a menu of actions.
 
 import { Ellipsis, type IconNode } from "lucide";
-import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
+import { usePopup } from "./popup.ts";
 
 export interface MenuItem {
   readonly label: string;
@@ -20,30 +20,21 @@ interface MenuProps {
 }
 
 export function Menu({ label, items, isUp = false }: MenuProps) {
-  const [isOpen, setOpen] = useState(false);
-  const box = useRef<HTMLSpanElement>(null);
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    box.current?.querySelector<HTMLElement>(".menu button:enabled")?.focus();
-    const onPointer = ({ target }: Event): void => {
-      if (!(target instanceof Node && box.current?.contains(target) === true)) setOpen(false);
-    };
-    addEventListener("pointerdown", onPointer);
-    return () => removeEventListener("pointerdown", onPointer);
-  }, [isOpen]);
-  const close = (): void => {
-    setOpen(false);
-    box.current?.querySelector("button")?.focus();
-  };
+  const { box, isOpen, toggle, close, onKeyDown } = usePopup(".menu button:enabled");
   return (
-    <span class="menu-box" ref={box} onKeyDown={(event) => onKey(event, close)} role="presentation">
+    <span
+      class="menu-box"
+      ref={box}
+      onKeyDown={(event) => (onKeyDown(event), onArrow(event))}
+      role="presentation"
+    >
       <button
         type="button"
         class="ghost"
         aria-label={label}
         title={label}
         aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
+        onClick={toggle}
       >
         <Icon node={Ellipsis} size={16} />
       </button>
@@ -66,12 +57,8 @@ export function Menu({ label, items, isUp = false }: MenuProps) {
   );
 }
 
-/** Escape closes, arrows move between the items. */
-function onKey(event: KeyboardEvent, close: () => void): void {
-  if (event.key === "Escape") {
-    event.stopPropagation();
-    return close();
-  }
+/** Arrows move between the items. */
+function onArrow(event: KeyboardEvent): void {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   const menu = event.target instanceof HTMLElement ? event.target.closest(".menu") : null;
   if (step === 0 || menu === null) return;

@@ -9,6 +9,7 @@ import { cardOf } from "../state/model-card.ts";
 import { models } from "../state/models.ts";
 import { current, setSettings } from "../state/conversations.ts";
 import { AssistantSettings } from "./assistants.tsx";
+import { ModelDefaults } from "../pages/model-defaults.tsx";
 import { Icon } from "./icon.tsx";
 import { isPanelOpen, PANEL_CLOSE_ID } from "./layout.ts";
 import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
@@ -121,11 +122,19 @@ function optionRow(name: SamplingName): NumberRow {
   return [name, t.settings.options[name], String(neutral), { ...defined({ min, max }), step }];
 }
 
+const SAMPLING_FIELDS = [...DRAW_OPTIONS, ...PENALTY_OPTIONS, "max_tokens", "seed", "stop"] as const;
+
+/** Settings under which the model's defaults hold. */
+function samplingDefaults(): Partial<Settings> {
+  return Object.fromEntries(SAMPLING_FIELDS.map((name) => [name, DEFAULT_SETTINGS[name]]));
+}
+
 /** From a bound that is no value itself to the next one. */
 const LEAST_STEP = 0.01;
 
 function Fields({ conversation: { id, settings, model } }: { readonly conversation: Conversation }) {
-  const { system = false, ...defaults } = cardOf(models.value ?? [], model)?.defaults ?? {};
+  const card = cardOf(models.value ?? [], model);
+  const { system = false, ...defaults } = card?.defaults ?? {};
   const hints: Readonly<Record<string, number | boolean | readonly string[]>> = defaults;
   const set = (part: Partial<Settings>): void => setSettings(id, { ...settings, ...part });
   const field = (name: keyof Settings) => ({
@@ -144,6 +153,7 @@ function Fields({ conversation: { id, settings, model } }: { readonly conversati
       <fieldset>
         <legend>{t.settings.sampling}</legend>
         <p class="faint">{t.settings.emptyFields}</p>
+        {card !== undefined && <ModelDefaults card={card} />}
         <div class="pairs">
           {numbers().map(([name, label, hint, range]) => (
             <NumberField
@@ -155,6 +165,11 @@ function Fields({ conversation: { id, settings, model } }: { readonly conversati
           ))}
         </div>
         <TextField label={t.settings.stop} rows={2} {...field("stop")} />
+        {SAMPLING_FIELDS.some((name) => settings[name] !== DEFAULT_SETTINGS[name]) && (
+          <button type="button" onClick={() => set(samplingDefaults())}>
+            {t.settings.resetSampling}
+          </button>
+        )}
       </fieldset>
       <ToolFields field={field} />
       <button type="button" onClick={() => set(DEFAULT_SETTINGS)}>
@@ -162,6 +177,14 @@ function Fields({ conversation: { id, settings, model } }: { readonly conversati
       </button>
     </>
   );
+}
+
+/** Whether actions of tools need an approval. */
+export function PermissionField(field: {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  return <SelectField label={t.settings.permission} options={permissions()} {...field} />;
 }
 
 interface ToolFieldsProps {
@@ -178,7 +201,7 @@ function ToolFields({ field }: ToolFieldsProps) {
       <SwitchField label={t.settings.python} {...field("python")} />
       <SwitchField label={t.settings.shell} {...field("shell")} />
       <SwitchField label={t.settings.web} {...field("search")} />
-      <SelectField label={t.settings.permission} options={permissions()} {...field("permission")} />
+      <PermissionField {...field("permission")} />
     </fieldset>
   );
 }

@@ -1,4 +1,4 @@
-// /ui/mcp: MCP servers in the web interface, and which of them its conversations have. Hidden from the API's document.
+// /ui/mcp: tools and MCP servers in the web interface, and which servers its conversations have. Hidden from the API's document.
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -32,7 +32,8 @@ export function uiMcpRoutes(deps: HttpDeps) {
       "/ui/mcp",
       ({ request }) => {
         const canAdd = isAllowed(deps, request);
-        return Response.json({ can_add: canAdd, servers: servers.list(canAdd) });
+        const tools = [...(deps.compat?.hosted ?? [])];
+        return Response.json({ can_add: canAdd, servers: servers.list(canAdd), tools });
       },
       HIDDEN,
     )
