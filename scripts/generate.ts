@@ -9,6 +9,7 @@ import { importTable, packageTable } from "./import-tables.ts";
 import { lintConfig } from "./lint-config.ts";
 import { withBlock } from "./marked-block.ts";
 import { projectorTable } from "./projector-table.ts";
+import { samplingTable } from "./sampling-table.ts";
 import { STYLE } from "./style.ts";
 import { glossaryTable } from "./terms.ts";
 
@@ -28,6 +29,7 @@ function generated(): Readonly<Record<string, string>> {
       glossary: glossaryTable(),
     }),
     "docs/models.md": withBlocks("docs/models.md", { projectors: projectorTable() }),
+    "docs/fleet.md": withBlocks("docs/fleet.md", { sampling: samplingTable() }),
     "AGENTS.md": withBlocks("AGENTS.md", { style: styleRule() }),
   };
 }
