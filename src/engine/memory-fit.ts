@@ -1,6 +1,7 @@
 // Memory estimate of a model before its engine starts: a model that cannot fit is rejected with advice instead of making
 // the machine swap. The estimate is a lower bound; unknown parts count as nothing, and llama.cpp rejects what is still too
 // large.
+// Rejected: @huggingface/gguf, which builds arrays of all 150,000 tokens in the serving process.
 
 import { statSync } from "node:fs";
 import { cacheCells, type CacheShape } from "../core/cache-size.ts";

@@ -1,4 +1,6 @@
 // One resource for each session: created at the first call, used by one call at a time, closed after a long idle time.
+// Sessions whose id no request has sent are evicted first, then the oldest of the client with the most: 66 one-shot requests of one key
+// would end the interpreters of all others.
 
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";

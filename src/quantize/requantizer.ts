@@ -1,5 +1,6 @@
 // Requantization and calibration of one served model: creates a quantized copy while the engine runs, then replaces the
 // engine by one with the new weights. One at a time.
+// Where both do not fit, nothing changes: unloading first would turn a request for smaller weights into an outage.
 
 import { copyFileSync, constants } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // Multi-step decode: several steps in one native call. For tiny models a step takes a fraction of a millisecond, and the
-// work between two steps costs as much (docs/decisions/071).
+// work between two steps costs as much. As many steps as fit a millisecond, and none where a decision is needed between two tokens.
 
 import { assert } from "../../../core/assert.ts";
 import type { DecodeOutcome } from "../backend.ts";
