@@ -27,6 +27,7 @@ import {
   type RenderOptions,
   renderRequest,
   type ToolTexts,
+  withOneCall,
 } from "./render-request.ts";
 import { cText, type Handle, nativeText, takeText } from "./text.ts";
 
@@ -183,19 +184,18 @@ export class LlamaTemplates {
     }
     const { shortIds, generic, typed } = this;
     let limits: TemplateLimits = { shortIds, generic, typed };
-    const rendering = this.begin(prompt, limits);
+    const asked = (): NativePrompt => (limits.generic ? withOneCall(prompt) : prompt);
+    const rendering = this.begin(asked(), limits);
     let { handle } = rendering;
     let refused: string | undefined; // the first reason
     const ahead = (): PlanAhead | undefined =>
-      rendering.long && planned !== undefined && prompt.type === "chat"
-        ? this.planAhead(prompt, planned)
-        : undefined;
+      rendering.long && planned !== undefined ? this.planAhead(asked(), planned) : undefined;
     let plan = ahead();
     /** Renders again, with the features that the template lacks. */
     const retry = (change: Partial<TemplateLimits>): undefined => {
       this.native.svc_render_free(handle);
       limits = { ...limits, ...change };
-      ({ handle } = this.begin(prompt, limits));
+      ({ handle } = this.begin(asked(), limits));
       plan = ahead();
       return undefined;
     };
@@ -207,7 +207,7 @@ export class LlamaTemplates {
         this.typed ||= limits.typed;
         const info = prompt.type === "chat" ? renderInfo(this.native, handle) : undefined;
         if (info === undefined || limits.generic || !lacksCalls(info))
-          return this.readyOrFreed(handle, prompt, info, rendering.files);
+          return this.readyOrFreed(handle, asked(), info, rendering.files);
         this.generic = true;
         return retry({ generic: true });
       }
@@ -227,7 +227,8 @@ export class LlamaTemplates {
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
   }
 
-  private planAhead(prompt: ChatPrompt, planned: PlannedContent): PlanAhead {
+  private planAhead(prompt: NativePrompt, planned: PlannedContent): PlanAhead | undefined {
+    if (prompt.type !== "chat") return undefined;
     const formatted = (handle: Handle, info: RenderInfo): void => void this.format(handle, prompt, info); // keeps what it finds out
     return new PlanAhead(this.answers, this.native, { prompt, planned, formatted });
   }

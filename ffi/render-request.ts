@@ -96,6 +96,14 @@ export function mustCall({ toolChoice }: Pick<ChatPrompt, "toolChoice">): boolea
   return toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
 }
 
+/**
+ * A prompt in the generic format that must be answered with calls asks for one: a model that was not trained for it goes on with a call of
+ * every function.
+ */
+export function withOneCall(prompt: NativePrompt): NativePrompt {
+  return prompt.type === "chat" && mustCall(prompt) ? { ...prompt, singleCall: true } : prompt;
+}
+
 /** The tools that may be called. A choice among them hides the others. */
 export function offeredTools({ tools, toolChoice }: ChatPrompt): readonly ToolSpec[] {
   if (toolChoice.type === "none") return [];

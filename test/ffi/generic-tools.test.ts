@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { genericMessages } from "../../ffi/generic-tools.ts";
+import { withOneCall } from "../../ffi/render-request.ts";
 import type { Message } from "../../src/core/message.ts";
 
 const said = (role: Message["role"], words: string, extra: Partial<Message> = {}): Message => ({
@@ -50,4 +51,23 @@ test("a result of an unknown call has no name", () => {
   expect(
     shown([said("user", "Hi"), said("assistant", "Hm"), said("tool", "42", { toolCallId: "9" })]).at(-1),
   ).toBe("user: The answer of the function is: 42\nPlease answer me in words.");
+});
+
+test("an answer that must be a call is one call; others may have several", () => {
+  const choices = [{ type: "required" }, { type: "auto" }, { type: "none" }] as const;
+  const single = choices.map((toolChoice) => {
+    const prompt = {
+      type: "chat",
+      messages: [],
+      tools: [],
+      toolChoice,
+      thinking: { enabled: false },
+    } as const;
+    return withOneCall(prompt);
+  });
+  expect(single.map((prompt) => prompt.type === "chat" && prompt.singleCall === true)).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
