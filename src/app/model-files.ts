@@ -33,7 +33,6 @@ import { readToken } from "../hub/token.ts";
 import { ADAPTER_FILES } from "../lora/source.ts";
 import { quantizedCopy } from "../quantize/copy.ts";
 import type { Weights } from "../quantize/requantizer.ts";
-import { lossWarning } from "../quantize/run.ts";
 
 /** Kind of an entry's model. */
 export function kindOf({ kind, model_id, serves }: ModelSettings): ModelKind {
@@ -255,12 +254,9 @@ export async function weightsFile(
     ? undefined
     : await modelFile(model, options, { signal, companions: companionsOf(model) });
   if (type === undefined) return input;
-  if (input !== undefined) {
-    await knowHeaders([input]);
-    const warning = lossWarning(input, type);
-    if (warning !== undefined) options.log(`${modelName(model)}: ${warning}`);
-  }
-  return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress });
+  if (input !== undefined) await knowHeaders([input]);
+  const warn = (warning: string): void => options.log(`${modelName(model)}: ${warning}`);
+  return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress, warn });
 }
 
 /** An adapter, or a folder of adapters, that settings name. */

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defined } from "../core/defined.ts";
 import { type FileType, needsImportance } from "../core/quantization.ts";
-import { quantize } from "./run.ts";
+import { lossWarning, quantize } from "./run.ts";
 
 export interface CopyOptions {
   /** GGUF file; absent: the built-in model. */
@@ -16,16 +16,20 @@ export interface CopyOptions {
   readonly signal: AbortSignal;
   /** Parts per thousand. */
   readonly onProgress: (permille: number) => void;
+  /** A copy is made of weights that are coarse already. */
+  readonly warn: (warning: string) => void;
 }
 
 /** Path of the quantized copy; creating it takes minutes. Throws an Error with the reason. */
 export async function quantizedCopy(options: CopyOptions): Promise<string> {
-  const { input, type, importance, cacheDir, signal, onProgress } = options;
+  const { input, type, importance, cacheDir, signal, onProgress, warn } = options;
   if (needsImportance(type) && importance === undefined)
     throw new Error(`${type} needs an importance matrix: set imatrix.`);
   const folder = join(cacheDir, "quantized");
   const output = join(folder, `${nameOf(input)}-${type}-${keyOf([input, importance])}.gguf`);
   if (existsSync(output)) return output;
+  const warning = input === undefined ? undefined : lossWarning(input, type);
+  if (warning !== undefined) warn(warning);
   mkdirSync(folder, { recursive: true });
   await quantize(
     { output, type, cacheDir, ...defined({ input, importance }) },
