@@ -25,5 +25,5 @@ export const FAILED_LOAD_MS = 5_000;
 export const SPEECHES_MAX = 32;
 /** Context that the server plans with for an upstream model that does not state its own, tokens. */
 export const UPSTREAM_CONTEXT_TOKENS = 32_768;
-/** Main memory of an engine process besides its model, bytes, as measured with the built-in model: code and native libraries. */
-export const ENGINE_PROCESS_BYTES = 96 * 1024 * 1024;
+/** Main memory of an engine process besides its model, bytes, as measured with small real models after long use: code, libraries, heap. */
+export const ENGINE_PROCESS_BYTES = 144 * 1024 * 1024;
