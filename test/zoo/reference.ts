@@ -1,25 +1,10 @@
 // Scores answers with llama.cpp's unpatched libraries, one sequence, one token at a time: a ReferenceTask as JSON on stdin, a
 // ReferenceReport on stdout. usage: bun test/zoo/reference.ts LIBRARY_DIR
 
-import { readdirSync } from "node:fs";
-import { type LlamaFiles, LlamaReference } from "../helpers/llama-c.ts";
+import { llamaFilesIn, LlamaReference } from "../helpers/llama-c.ts";
 import type { ReferenceReport, ReferenceTask, Scored } from "./report.ts";
 
 const CONTEXT = 512;
-
-function filesIn(dir: string): LlamaFiles {
-  const find = (pattern: RegExp): string => {
-    const file = readdirSync(dir).find((name) => pattern.test(name));
-    if (file === undefined) throw new Error(`${dir} has no ${pattern.source}`);
-    return file;
-  };
-  return {
-    dir,
-    base: find(/^libggml-base\.so/),
-    ggml: find(/^libggml\..*so/),
-    llama: find(/^libllama\..*so/),
-  };
-}
 
 function score(logits: Float32Array, wanted: readonly number[]): Scored {
   let best = 0;
@@ -63,7 +48,7 @@ function embedded(model: LlamaReference, inputs: ReferenceTask["inputs"]): Refer
 const [dir = ""] = process.argv.slice(2);
 const task: ReferenceTask = await Bun.stdin.json();
 const embeds = task.inputs.length > 0;
-const model = new LlamaReference(filesIn(dir), task.path, { tokens: CONTEXT, embeds });
+const model = new LlamaReference(llamaFilesIn(dir), task.path, { tokens: CONTEXT, embeds });
 const report = embeds ? embedded(model, task.inputs) : scored(model, task);
 await Bun.write(Bun.stdout, JSON.stringify(report));
 process.exit(0);
