@@ -1,6 +1,7 @@
 // Grammars of values in a family's own notation, under a JSON schema: Gemma 4 writes names without quotes and strings between
 // tokens, MiniMax M3 writes members and items as elements. See argument-grammar.ts.
 
+import { keywordsWhere } from "../src/core/schema-keywords.ts";
 import { type Arguments, type ArgumentWriter, memberList, textValue } from "./argument-writer.ts";
 import { NOTHING } from "./lark.ts";
 import { below, type JsonType } from "./schema-shapes.ts";
@@ -17,7 +18,7 @@ const PLAIN_NAME = /^[^:}]+$/;
 const SCALARS: readonly JsonType[] = ["number", "boolean", "null"];
 
 /** Array keywords that these grammars do not enforce. */
-const ARRAY_KEYWORDS = ["uniqueItems", "contains", "prefixItems", "unevaluatedItems"] as const;
+const ARRAY_KEYWORDS = keywordsWhere(({ judgesArrays }) => judgesArrays === true);
 const LITERALS = ["const", "enum"] as const;
 
 /** A value. "object": an object of Gemma 4; "elements": a value of MiniMax M3, and the tag that closes it. */

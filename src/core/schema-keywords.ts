@@ -30,6 +30,8 @@ export interface SchemaKeyword {
   readonly combines?: true;
   /** It judges objects as a whole, which no list of members expresses. */
   readonly judgesObjects?: true;
+  /** It says more of an array than one schema of its items does. */
+  readonly judgesArrays?: true;
   /** It constrains strings, directly or through another schema. */
   readonly constrainsText?: true;
 }
@@ -43,7 +45,10 @@ const ROWS: Readonly<Record<string, SchemaKeyword>> = {
   // Schemas below
   properties: { holds: "map", ...COMPILED, resolved: "part" },
   items: { holds: "schema or list", ...COMPILED, resolved: "part" },
-  prefixItems: { holds: "list", ...COMPILED, resolved: "part" },
+  uniqueItems: { holds: "any", judgesArrays: true },
+  contains: { holds: "schema", judgesArrays: true },
+  prefixItems: { holds: "list", ...COMPILED, resolved: "part", judgesArrays: true },
+  unevaluatedItems: { holds: "schema or flag", judgesArrays: true },
   additionalProperties: { holds: "schema or flag", ...COMPILED, resolved: "part" },
   allOf: { holds: "list", ...COMPILED, resolved: "part", combines: true },
   oneOf: { holds: "list", ...COMPILED, resolved: "alternative", combines: true },
