@@ -260,6 +260,25 @@ describeInBrowser("the conversation page", () => {
       await page.getByText("And do whales sing?").first().waitFor();
       await until("one is found", async () => (await page.locator(".item").count()) === 1);
       expect(await page.locator(".item .snippet").innerText()).toBe("And do whales sing?");
+      await say(page, `The end.${"\nMore.".repeat(80)}`);
+      const question = page.locator(".question").filter({ hasText: "And do whales sing?" });
+      const isSeen = () => question.evaluate((node) => node.getBoundingClientRect().top > 0);
+      await until("it is out of view", async () => !(await isSeen()));
+      await page.locator(".item a").click();
+      await until("it is scrolled to", isSeen);
+      const marked = () => page.evaluate(() => CSS.highlights.get("found")?.size ?? 0);
+      await until("it is marked", async () => (await marked()) === 1);
+      await page.getByText("message 1 of 1").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel("Find in this conversation").fill("about");
+      await page.getByText("message 1 of 1").waitFor();
+      await page.getByLabel("Find in this conversation").fill("e");
+      await page.keyboard.press("Enter");
+      await page.getByText(/^message 1 of [4-6]$/).waitFor();
+      await page.keyboard.press("Escape");
+      await until("nothing is marked", async () => (await marked()) === 0);
+      await page.keyboard.press("Control+f");
+      await page.locator("#find:focus").waitFor();
       await page.getByLabel("Search conversations").fill("nowhere");
       await page.getByText("No matching conversations.").waitFor();
     },

@@ -22,7 +22,7 @@ import {
 import { cardOf, type ModelCard, ofKind, takes } from "../../ui/state/model-card.ts";
 import { chatRequest } from "../../ui/state/request.ts";
 import { merged } from "../../ui/state/merge.ts";
-import { snippetOf } from "../../ui/state/search.ts";
+import { hitOf } from "../../ui/state/search.ts";
 import { emptyConversation, exportText, fromSession, readExport } from "../../ui/state/transfer.ts";
 
 const question = (id: string, parent: string | null, attachments: Attachment[] = []): UserMessage => ({
@@ -314,10 +314,10 @@ test("a search finds a line of a question, an answer or a file's name", () => {
     { ...question("q1", null, [file]), text: `${"long ".repeat(30)}Where is the Whale?` },
     answer("a1", "q1"),
   );
-  expect(snippetOf(conversation, "whale")).toMatch(/^….{20,}Whale\?/);
-  expect(snippetOf(conversation, "budget")).toContain("budget.csv");
-  expect(snippetOf(conversation, "answer a1")).toBe("Answer a1");
-  expect(snippetOf(conversation, "hm.")).toBeUndefined(); // reasoning
+  expect(hitOf(conversation, "whale")?.line).toMatch(/^….{20,}Whale\?/);
+  expect(hitOf(conversation, "budget")?.line).toContain("budget.csv");
+  expect(hitOf(conversation, "answer a1")).toEqual({ message: "a1", line: "Answer a1" });
+  expect(hitOf(conversation, "hm.")).toBeUndefined(); // reasoning
 });
 
 describe("export files", () => {
@@ -329,7 +329,7 @@ describe("export files", () => {
 
   test.each([
     ["not JSON", "hello", "not valid JSON"],
-    ["other JSON", '{"a":1}', "not an export of svc"],
+    ["other JSON", '{"a":1}', "no export that svc knows"],
     ["of a newer version", exportText([]).replace('"version": 1', '"version": 9'), "version 9"],
     ["damaged", exportText([conversation]).replace('"role": "user"', '"role": "king"'), "Conversation 1"],
   ])("that are %s are refused", (_, text, message) => {

@@ -338,6 +338,12 @@ export const de: Texts = {
     insertPrompt: "Prompt einfügen",
     page: "Seite",
   },
+  find: {
+    title: "In dieser Unterhaltung suchen",
+    place: (at: number, of: number) => (of === 0 ? "nicht gefunden" : `Nachricht ${at} von ${of}`),
+    previous: "Vorherige Nachricht damit",
+    next: "Nächste Nachricht damit",
+  },
   keys: {
     title: "Tastenkürzel",
     palette: "Befehlspalette: Aktionen, Unterhaltungen, Modelle",

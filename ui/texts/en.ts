@@ -336,6 +336,12 @@ export const en = {
     insertPrompt: "Insert prompt",
     page: "Page",
   },
+  find: {
+    title: "Find in this conversation",
+    place: (at: number, of: number) => (of === 0 ? "not found" : `message ${at} of ${of}`),
+    previous: "Previous message with it",
+    next: "Next message with it",
+  },
   keys: {
     title: "Keyboard shortcuts",
     palette: "Command palette: actions, conversations, models",

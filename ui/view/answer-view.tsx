@@ -57,7 +57,7 @@ export function AnswerView({ conversation, message }: AnswerProps) {
     );
   }
   return (
-    <article class="answer" aria-label={t.answer.title} aria-busy={isGrowing}>
+    <article class="answer" aria-label={t.answer.title} aria-busy={isGrowing} data-message={message.id}>
       {parts.map((part, index) => (
         <PartView
           key={index}

@@ -3,16 +3,18 @@
 import { ArrowDown } from "lucide";
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { thread } from "../state/conversation.ts";
-import { current, openConversation } from "../state/conversations.ts";
+import { type Conversation, thread } from "../state/conversation.ts";
+import { change, current, openConversation } from "../state/conversations.ts";
 import { DRAFT } from "../state/drafts.ts";
 import { announcement } from "../state/chat.ts";
+import { type Find, find, withInThread } from "../state/find.ts";
 import { isRunning } from "../state/running.ts";
 import { go, route } from "../state/route.ts";
 import { notify } from "../state/toasts.ts";
 import { AnswerView } from "./answer-view.tsx";
 import { Composer } from "./composer.tsx";
 import { CutNote } from "./cut-note.tsx";
+import { FindBar, markWords } from "./find-bar.tsx";
 import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
 import { Welcome } from "./welcome.tsx";
@@ -73,12 +75,18 @@ function Thread() {
     setAtEnd(isNearEnd);
     if (isNearEnd && rendered > RENDERED_MAX_AT_END) setRendered(RENDERED_AT_ONCE);
   };
+  const sought = find.value?.conversation === conversation?.id ? find.value : undefined;
+  useShownHit(sought, conversation, box, (count) => {
+    setAtEnd(false);
+    setRendered((before) => Math.max(before, count));
+  });
   if (conversation === undefined) return null;
   const messages = thread(conversation);
   const cutId = conversation.cut && (conversation.cut.from ?? messages[0]?.id);
   const hidden = Math.max(0, messages.length - rendered);
   return (
     <div class="thread-frame">
+      {sought !== undefined && <FindBar {...{ conversation, sought }} />}
       <div
         class="thread"
         ref={box}
@@ -111,6 +119,34 @@ function Thread() {
       )}
     </div>
   );
+}
+
+/** Messages that are rendered before one that was found, so that it does not stand at the edge. */
+const RENDERED_BEFORE = 10;
+
+/** Scrolls to the message that was found, and marks the words. `render`: so many messages, from the end, have to be rendered. */
+function useShownHit(
+  sought: Find | undefined,
+  conversation: Conversation | undefined,
+  box: { readonly current: HTMLElement | null },
+  render: (count: number) => void,
+): void {
+  const { at, words = "" } = sought ?? {};
+  useEffect(() => {
+    if (at === undefined || conversation === undefined) return;
+    const inThread = withInThread(conversation, at);
+    if (inThread !== conversation) change(conversation.id, () => inThread);
+    const messages = thread(inThread);
+    render(messages.length - messages.findIndex(({ id }) => id === at) + RENDERED_BEFORE);
+    const scroll = (): void =>
+      box.current?.querySelector(`[data-message="${CSS.escape(at)}"]`)?.scrollIntoView({ block: "center" });
+    const frame = requestAnimationFrame(() => requestAnimationFrame(scroll)); // after it is rendered and laid out
+    return () => cancelAnimationFrame(frame);
+  }, [at, conversation?.id]);
+  // After each rendering: messages come and grow.
+  useEffect(() => {
+    if (box.current !== null) markWords(box.current, words);
+  });
 }
 
 /** Stands for messages that are not rendered yet; they are when it comes near the view. */

@@ -12,9 +12,11 @@ import {
   summaries,
 } from "../state/conversations.ts";
 import type { Conversation } from "../state/conversation.ts";
+import { find } from "../state/find.ts";
 import { newId } from "../state/new-id.ts";
 import { isRunning } from "../state/running.ts";
 import { addressOf, route } from "../state/route.ts";
+import type { Hit } from "../state/search.ts";
 import { foldersOf, type Summary } from "../state/storage.ts";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
@@ -28,11 +30,12 @@ type Edited = "name" | "tags" | "folder";
 
 interface ItemProps {
   readonly summary: Summary;
-  /** A line with what was searched. */
-  readonly snippet?: string | undefined;
+  /** The message with what was searched. */
+  readonly hit?: Hit | undefined;
+  readonly words: string;
 }
 
-export function ConversationItem({ summary, snippet }: ItemProps) {
+export function ConversationItem({ summary, hit, words }: ItemProps) {
   const { id, title, pinned = false, tags = [] } = summary;
   const [edited, setEdited] = useState<Edited>();
   const at = route.value;
@@ -55,14 +58,17 @@ export function ConversationItem({ summary, snippet }: ItemProps) {
       <a
         href={addressOf({ page: "chat", id })}
         aria-current={isCurrent ? "page" : undefined}
-        onClick={closeListIfNarrow}
+        onClick={() => {
+          closeListIfNarrow();
+          if (hit !== undefined) find.value = { conversation: id, words, at: hit.message };
+        }}
         title={title}
       >
         {isRunning(id) && <span class="dot" role="img" aria-label={t.list.inProgress} />}
         {pinned && <Icon node={Pin} size={13} />}
         {title}
         {tags.length > 0 && <span class="item-tags faint">{tags.join(" · ")}</span>}
-        {snippet !== undefined && <span class="snippet faint">{snippet}</span>}
+        {hit !== undefined && <span class="snippet faint">{hit.line}</span>}
       </a>
       <Menu label={t.list.optionsFor(title)} items={items} />
       {edited !== undefined && <Editor {...{ summary }} what={edited} onDone={() => setEdited(undefined)} />}

@@ -23,7 +23,7 @@ import { summaries } from "../state/conversations.ts";
 import { type Counts, exportEverything, importEverything } from "../state/everything.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
-import { snippetOf } from "../state/search.ts";
+import { type Hit, hitOf } from "../state/search.ts";
 import { findConversations, foldersOf, type Summary } from "../state/storage.ts";
 import { notify, notifyOf } from "../state/toasts.ts";
 import { ConversationItem } from "./conversation-item.tsx";
@@ -34,18 +34,18 @@ import { t } from "../texts/texts.ts";
 export const SEARCH_ID = "search";
 const DAY_MS = 86_400_000;
 const SEARCH_PAUSE_MS = 150;
-const NO_SNIPPETS: ReadonlyMap<string, string> = new Map();
+const NO_HITS: ReadonlyMap<string, Hit> = new Map();
 
 export function ConversationList() {
   const [query, setQuery] = useState("");
   const words = query.trim().toLowerCase();
-  const snippets = useSnippets(words);
+  const hits = useHits(words);
   const [tag, setTag] = useState<string>();
   const tags = [...new Set(summaries.value.flatMap((summary) => summary.tags ?? []))].toSorted();
   const shownTag = tags.find((one) => one === tag);
   const found = summaries.value
     .filter((summary) => shownTag === undefined || summary.tags?.includes(shownTag) === true)
-    .filter(({ id, title }) => title.toLowerCase().includes(words) || snippets.has(id));
+    .filter(({ id, title }) => title.toLowerCase().includes(words) || hits.has(id));
   return (
     <>
       {/* Shown only on narrow screens: a tap outside the list closes it. */}
@@ -78,7 +78,7 @@ export function ConversationList() {
         )}
         <div class="list-items" tabIndex={-1}>
           {found.length === 0 && <p class="faint empty">{query === "" ? t.list.none : t.list.noMatch}</p>}
-          <Groups {...{ found, snippets }} isSearched={words !== ""} />
+          <Groups {...{ found, hits, words }} />
         </div>
         <Pages />
       </nav>
@@ -88,18 +88,18 @@ export function ConversationList() {
 
 interface GroupsProps {
   readonly found: readonly Summary[];
-  readonly snippets: ReadonlyMap<string, string>;
-  /** Shows the matches in folded folders, too. */
-  readonly isSearched: boolean;
+  readonly hits: ReadonlyMap<string, Hit>;
+  /** What is searched: shows the matches in folded folders, too. */
+  readonly words: string;
 }
 
 /** Pinned conversations, then folders, then the others by age. */
-function Groups({ found, snippets, isSearched }: GroupsProps) {
+function Groups({ found, hits, words }: GroupsProps) {
   const groups = grouped(found.filter(({ pinned, folder }) => pinned === true || folder === undefined));
   const section = ([age, items]: (typeof groups)[number]) => (
     <section key={age} aria-label={t.list[age]}>
       <h2>{t.list[age]}</h2>
-      <Items {...{ items, snippets }} />
+      <Items {...{ items, hits, words }} />
     </section>
   );
   return (
@@ -107,9 +107,7 @@ function Groups({ found, snippets, isSearched }: GroupsProps) {
       {groups.filter(([age]) => age === "pinned").map(section)}
       {foldersOf(found).map((name) => {
         const items = found.filter(({ pinned, folder }) => pinned !== true && folder === name);
-        return items.length === 0 ? null : (
-          <FolderView key={name} {...{ name, items, snippets, isSearched }} />
-        );
+        return items.length === 0 ? null : <FolderView key={name} {...{ name, items, hits, words }} />;
       })}
       {groups.filter(([age]) => age !== "pinned").map(section)}
     </>
@@ -118,28 +116,25 @@ function Groups({ found, snippets, isSearched }: GroupsProps) {
 
 interface ItemsProps {
   readonly items: readonly Summary[];
-  readonly snippets: ReadonlyMap<string, string>;
+  readonly hits: ReadonlyMap<string, Hit>;
+  /** What is searched. */
+  readonly words: string;
 }
 
-function Items({ items, snippets }: ItemsProps) {
+function Items({ items, hits, words }: ItemsProps) {
   return (
     <ul>
       {items.map((summary) => (
-        <ConversationItem key={summary.id} summary={summary} snippet={snippets.get(summary.id)} />
+        <ConversationItem key={summary.id} summary={summary} hit={hits.get(summary.id)} words={words} />
       ))}
     </ul>
   );
 }
 
 /** A folder, which stays folded over visits. */
-function FolderView({
-  name,
-  items,
-  snippets,
-  isSearched,
-}: ItemsProps & { name: string; isSearched: boolean }) {
+function FolderView({ name, items, hits, words }: ItemsProps & { readonly name: string }) {
   const { folded } = prefs.value;
-  const isOpen = isSearched || !folded.includes(name);
+  const isOpen = words !== "" || !folded.includes(name);
   const toggle = (): void => {
     const others = folded.filter((one) => one !== name);
     setPrefs({ folded: isOpen ? [...others, name] : others });
@@ -154,20 +149,20 @@ function FolderView({
           <Icon node={ChevronRight} size={13} />
         </button>
       </h2>
-      {isOpen && <Items {...{ items, snippets }} />}
+      {isOpen && <Items {...{ items, hits, words }} />}
     </section>
   );
 }
 
-/** Lines of the conversations that contain a text, by id; searched once typing pauses. */
-function useSnippets(words: string): ReadonlyMap<string, string> {
-  const [snippets, setSnippets] = useState<ReadonlyMap<string, string>>(NO_SNIPPETS);
+/** Hits in the conversations that contain a text, by id; searched once typing pauses. */
+function useHits(words: string): ReadonlyMap<string, Hit> {
+  const [hits, setHits] = useState<ReadonlyMap<string, Hit>>(NO_HITS);
   useEffect(() => {
-    if (words === "") return setSnippets(NO_SNIPPETS);
+    if (words === "") return setHits(NO_HITS);
     let isCurrent = true;
     const timer = setTimeout(() => {
-      void findConversations((conversation) => snippetOf(conversation, words)).then((found) => {
-        if (isCurrent) setSnippets(found);
+      void findConversations((conversation) => hitOf(conversation, words)).then((found) => {
+        if (isCurrent) setHits(found);
       });
     }, SEARCH_PAUSE_MS);
     return () => {
@@ -175,7 +170,7 @@ function useSnippets(words: string): ReadonlyMap<string, string> {
       clearTimeout(timer);
     };
   }, [words]);
-  return words === "" ? NO_SNIPPETS : snippets;
+  return words === "" ? NO_HITS : hits;
 }
 
 function Pages() {

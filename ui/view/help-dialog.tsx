@@ -2,13 +2,16 @@
 
 import { isRunning, stopAnswer } from "../state/running.ts";
 import { current } from "../state/conversations.ts";
+import { find } from "../state/find.ts";
 import { imageJob, stopImageJob } from "../state/images.ts";
 import { go, route } from "../state/route.ts";
 import { isSpeaking, stopSpeaking } from "../state/speech.ts";
 import { SEARCH_ID } from "./conversation-list.tsx";
 import { Dialog } from "./dialog.tsx";
+import { FIND_ID } from "./find-bar.tsx";
 import { COMPOSER_ID, isHelpOpen, isListOpen, isPanelOpen, PANEL_CLOSE_ID } from "./layout.ts";
 import { isPaletteOpen } from "./palette.tsx";
+import { openFind } from "./open-find.ts";
 import { isTextBox } from "./text-box.ts";
 import { t } from "../texts/texts.ts";
 
@@ -53,6 +56,17 @@ const SHORTCUTS: readonly Shortcut[] = [
     },
   },
   {
+    keys: "Ctrl F",
+    what: () => t.find.title,
+    // Pressed again in the box, it is the browser's own search.
+    fits: (event) =>
+      withCommand(event) &&
+      !event.shiftKey &&
+      event.key.toLowerCase() === "f" &&
+      document.activeElement?.id !== FIND_ID,
+    run: () => openFind(),
+  },
+  {
     keys: "Ctrl B",
     what: () => t.keys.list,
     fits: (event) => withCommand(event) && event.key.toLowerCase() === "b",
@@ -86,6 +100,7 @@ const SHORTCUTS: readonly Shortcut[] = [
       else if (isGenerating) stopImageJob();
       else if (isSpeaking()) stopSpeaking();
       else if (isPanelOpen.value) isPanelOpen.value = false;
+      else if (find.value !== undefined) find.value = undefined;
       else return false;
       return true;
     },

@@ -13,6 +13,7 @@ import { signOut } from "../state/sign-in.ts";
 import { imagesOf } from "../state/conversation-images.ts";
 import { isGalleryOpen } from "./conversation-gallery.tsx";
 import { Finder, type FinderEntry } from "./finder.tsx";
+import { openFind } from "./open-find.ts";
 import { isHelpOpen, isPanelOpen } from "./layout.ts";
 import { insertPrompt } from "./prompts.tsx";
 import { sharedId } from "./share-dialog.tsx";
@@ -49,6 +50,7 @@ function entries(): readonly FinderEntry[] {
           ...(conversation.messages.length === 0
             ? []
             : [
+                action(t.find.title, () => void openFind()),
                 action(t.share.title, () => (sharedId.value = conversation.id)),
                 action(conversation.pinned === true ? t.palette.unpin : t.palette.pin, () =>
                   change(conversation.id, (before) => ({ ...before, pinned: before.pinned !== true })),

@@ -38,7 +38,7 @@ export function QuestionView({ conversation, message }: QuestionProps) {
   }
   const isUnanswered = !isRunning(conversation.id) && thread(conversation).at(-1)?.id === message.id;
   return (
-    <article class="question" aria-label={t.question.you}>
+    <article class="question" aria-label={t.question.you} data-message={message.id}>
       <MessageFiles attachments={message.attachments} />
       {message.text !== "" && <div class="bubble">{message.text}</div>}
       {message.excerpts?.map((excerpt) => (
