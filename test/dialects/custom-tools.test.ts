@@ -30,9 +30,9 @@ add_line: "+" /(.*)/ LF -> line
 
 describe("a Lark grammar", () => {
   const matches = (grammar: string, text: string): boolean => {
-    const regex = larkRegex(grammar);
-    if (regex === undefined) throw new Error("it is not regular");
-    return new RegExp(`^(?:${regex})$`).test(text);
+    const found = larkRegex(grammar);
+    if (found === undefined) throw new Error("it has none");
+    return new RegExp(`^(?:${found.regex})$`).test(text);
   };
 
   test("of patches is a regular expression", () => {
@@ -51,21 +51,65 @@ describe("a Lark grammar", () => {
     ['# first\nstart: A // both\n  B\nA: "a"\n%import common.INT -> B // of it\n', ["a1"], ["a"]],
     ['start: "a\\n\\"*"', ['a\n"*'], ["a"]],
     ["?start: X+\nX.2: /a|b/", ["abba"], ["c"]],
+    ['start: "select"i " " /[a-z]/i', ["SELECT a", "Select B"], ["SELECT 1"]],
+    ['start: start "," item | item\nitem: "a" | "b"', ["a", "a,b,a,b,a,b,a,b,a,b,a,b,a,b,a,b"], ["", "a,"]],
+    ['start: "-" start | INT\n%import common.INT', ["1", "------------------------1"], ["-", "1-"]],
+    ['start: sum\nsum: sum "+" sum | "-" sum | sum "!" | "1"', ["1", "-1!+--1+1!!"], ["+1", "1+", "!1"]],
+    ["start: list\nlist: list list | /[ab]/", ["a", "abba"], ["", "c"]],
   ])("%j", (grammar, fits, others) => {
+    expect(larkRegex(grammar)?.isWhole).toBe(true);
     for (const text of fits) expect([text, matches(grammar, text)]).toEqual([text, true]);
     for (const text of others) expect([text, matches(grammar, text)]).toEqual([text, false]);
   });
 
   test.each([
-    'start: "(" start ")" | "x"',
+    ['start: "(" start ")" | "x"', ["x", "((((x))))"], ["(x", "x)", "()"]],
+    ['start: "(" start* ")"', ["()", "(()())"], ["", "(", "(()"]],
+    [
+      `start: sum
+       sum: product | sum ("+" | "-") product
+       product: atom | product ("*" | "/") atom
+       atom: NUMBER | "-" atom | "(" sum ")"
+       %import common.NUMBER`.replaceAll(/^ +/gm, ""),
+      ["1", "1+2*3-4/5+6+7+8", "--1*(2+3)", "(1+(2-3.5)*4)"],
+      ["", "1+", "(1", "1)", "()", "1 + 2"],
+    ],
+    [
+      `start: value
+       value: "{" [pair ("," pair)*] "}" | "[" [value ("," value)*] "]" | ESCAPED_STRING | NUMBER | "null"
+       pair: ESCAPED_STRING ":" value
+       %import common (ESCAPED_STRING, NUMBER)`
+        .replaceAll(/^ +/gm, "")
+        .replace("common (", "common.("),
+      ['{"a":[1,"b"],"c":null}', "[]"],
+      ['{"a"}', "[1,]", "[1"],
+    ],
+    ['start: even\neven: "a" odd | "."\nodd: "b" even', [".", "ab.", "ababab."], ["a.", "aba."]],
+  ])("that nests is one of some depth: %j", (grammar, fits, others) => {
+    expect(larkRegex(grammar)?.isWhole).toBe(false);
+    for (const text of fits) expect([text, matches(grammar, text)]).toEqual([text, true]);
+    for (const text of others) expect([text, matches(grammar, text)]).toEqual([text, false]);
+  });
+
+  test("that multiplies at each name costs a moment", () => {
+    const rules = Array.from({ length: 40 }, (_, at) => `r${at}: r${at + 1} r${at + 1} r${(at * 7) % 40}`);
+    const grammar = ["start: r0 | r5", ...rules, 'r40: start | "a"'].join("\n");
+    const began = performance.now();
+    larkRegex(grammar);
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+
+  test.each([
+    "start: start",
+    'start: "a" start',
     "start: missing",
-    'start: "a"i',
+    "start: /a/x",
     'start: "a"\n%ignore " "',
     "%import python.NAME\nstart: NAME",
     "rule: /a/",
     'start: ("a"',
     "",
-  ])("that is not regular or not understood is none: %j", (grammar) =>
+  ])("that matches nothing, or is not understood, has none: %j", (grammar) =>
     expect(larkRegex(grammar)).toBeUndefined(),
   );
 });
@@ -88,6 +132,15 @@ describe("the text of a call", () => {
     }
   });
 });
+
+test.each(["ls -l", "{}", '{"command":"ls"}', '{"inp":"x"}', '{"input":["a"]}', '["a"]', '"input"'])(
+  "arguments of another form are the text: %j",
+  (json) => {
+    const reader = new CustomInput();
+    expect(Array.from(json, (char) => reader.add(char)).join("")).toBe(json);
+    expect(new CustomInput().add(json)).toBe(json);
+  },
+);
 
 const FORMAT = { type: "grammar", syntax: "regex", definition: "ls( -[al]+)?" } as const;
 const TOOL = { type: "custom", name: "sh", description: "Runs it.", format: FORMAT } as const;
@@ -135,10 +188,10 @@ describe("a custom tool", () => {
     }
   });
 
-  test("without a format, or with a grammar that is not regular, takes any text", () => {
+  test("without a format, or with a grammar that is not understood, takes any text", () => {
     const noted: string[] = [];
     const compat: Compat = { ...STRICT, note: (kind, what) => void noted.push(`${kind}=${what}`) };
-    const nest = { type: "grammar", syntax: "lark", definition: 'start: "(" start ")" | "x"' };
+    const nest = { type: "grammar", syntax: "lark", definition: 'start: "a"\n%ignore " "' };
     const tools = [
       { type: "custom", name: "a" },
       { ...TOOL, name: "b", format: nest },

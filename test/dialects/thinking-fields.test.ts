@@ -110,6 +110,8 @@ describe.each(DIALECTS)("%s", (_, prompt) => {
     expect(refusalOf(() => thinking(kwargs({ enable_thinking: "no" })), {})).toMatchObject({
       param: "chat_template_kwargs.enable_thinking",
     });
+    const many = Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`v${at}`, at]));
+    expect(refusalOf(() => thinking(kwargs(many)), {})).toMatchObject({ param: "chat_template_kwargs" });
     const noted: string[] = [];
     prompt({ thinking_budget: 100 }, { ...STRICT, note: (kind) => void noted.push(kind) });
     expect(noted).toEqual(["thinking_budget"]);

@@ -73,14 +73,15 @@ export function customName(tool: CustomTool): string {
 }
 
 /**
- * The function that stands for a custom tool. A grammar that is no regular language is not enforced, and reported; the model
- * reads it in the description.
+ * The function that stands for a custom tool. A grammar that is not understood is not enforced; one that nests is, to a depth. Both
+ * are reported; the model reads the grammar in the description.
  */
 export function customFunction(tool: CustomTool, compat: Compat): Static<typeof FlatTool> {
   const { name, description: about, format } = tool.custom ?? tool;
   const sent = format?.type === "grammar" ? (format.grammar ?? format) : undefined;
-  const regex = sent?.syntax === "lark" ? larkRegex(sent.definition) : sent?.definition;
-  if (sent !== undefined && regex === undefined) compat.note("custom_format", name);
+  const lark = sent?.syntax === "lark" ? larkRegex(sent.definition) : undefined;
+  const regex = sent?.syntax === "lark" ? lark?.regex : sent?.definition;
+  if (sent?.syntax === "lark" && lark?.isWhole !== true) compat.note("custom_format", name);
   const told =
     sent === undefined ? [] : [`The input follows this ${sent.syntax} grammar:\n${sent.definition}`];
   const text = [...(isPresent(about) && about !== "" ? [about] : []), ...told].join("\n\n");
@@ -141,22 +142,32 @@ export function customCall(call: {
   return { id, name, arguments: JSON.stringify({ [INPUT]: input }) };
 }
 
+/** What may become the opening. */
+const PART_OF_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:u(?:t)?)?)?)?)?|"input"\s*:?\s*)?)?$/;
 const OPENING = /^\s*\{\s*"input"\s*:\s*"/;
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 
-/** Reads the text out of the arguments of a call, delta by delta. */
+/**
+ * Reads the text out of the arguments of a call, delta by delta. Arguments of another form, which a model of an upstream may write,
+ * are the text themselves.
+ */
 export class CustomInput {
   private rest = "";
-  private state: "opening" | "text" | "done" = "opening";
+  private state: "opening" | "text" | "raw" | "done" = "opening";
 
   /** The text that a delta completes. */
   add(delta: string): string {
     this.rest += delta;
     if (this.state === "opening") {
       const opening = OPENING.exec(this.rest);
-      if (opening === null) return "";
-      this.rest = this.rest.slice(opening[0].length);
-      this.state = "text";
+      if (opening === null && PART_OF_OPENING.test(this.rest)) return "";
+      this.rest = this.rest.slice(opening?.[0].length ?? 0);
+      this.state = opening === null ? "raw" : "text";
+    }
+    if (this.state === "raw") {
+      const { rest } = this;
+      this.rest = "";
+      return rest;
     }
     return this.state === "text" ? this.take() : "";
   }

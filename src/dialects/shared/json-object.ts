@@ -22,8 +22,8 @@ export function objectOf<T extends object>(
   throw new ServiceError("invalid_request", message, { param });
 }
 
-/** A field with any JSON object. */
-export function jsonObject(description?: string) {
+/** A field with any JSON object of so many members. */
+export function jsonObject(description?: string, maxProperties = MAP_MEMBERS_MAX) {
   const described = description === undefined ? {} : { description };
-  return Type.Record(Type.String(), Type.Unknown(), { ...described, maxProperties: MAP_MEMBERS_MAX });
+  return Type.Record(Type.String(), Type.Unknown(), { ...described, maxProperties });
 }

@@ -56,6 +56,12 @@ export const FOREIGN_TEXT_CHARS_MAX = 100_000;
 /** Characters of the grammar of a custom tool, and of the regular expression of a rule of it. */
 export const CUSTOM_FORMAT_CHARS_MAX = 32_768;
 export const LARK_REGEX_CHARS_MAX = 16_384;
+/** Of one that nests: characters, times that a rule is in itself, and rules that are looked up for it. */
+export const LARK_NESTED_CHARS_MAX = 8192;
+export const LARK_DEPTH_MAX = 12;
+export const LARK_STEPS_MAX = 10_000;
+/** Variables of the chat template in a request. */
+export const TEMPLATE_VALUES_MAX = 64;
 /** Messages per conversation. */
 export const MESSAGES_MAX = 16_384;
 /** Images per generation request; shortest edge, longest edge and pixels per image. */

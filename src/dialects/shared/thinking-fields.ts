@@ -7,6 +7,7 @@ import { ServiceError } from "../../core/error.ts";
 import type { ChatPrompt, Thinking } from "../../core/run.ts";
 import { describeValue, isPresent, isRecord, orNull } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
+import { TEMPLATE_VALUES_MAX } from "./limits.ts";
 import { type Effort, effortOf } from "./reasoning.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -54,6 +55,7 @@ const Think = Type.Union([Type.Boolean(), Type.String()], {
 const templateValues = orNull(
   jsonObject(
     "Variables of the chat template: `enable_thinking`, `thinking`, `reasoning_effort` and `thinking_budget` mean the same as the fields of these names, others are given to the template, as far as they are plain values.",
+    TEMPLATE_VALUES_MAX,
   ),
 );
 
@@ -209,13 +211,12 @@ const OWN_VARIABLES: ReadonlySet<string> = new Set([
 ]);
 /** Texts that cannot be markup: a template writes its variables as if they were its own words. */
 const PLAIN_TEXT = /^[\p{L}\p{N} .,:;!?'"_+\-/()]{0,200}$/u;
-const VALUES_MAX = 64;
 
 /** Variables for the template besides those about thinking. Each is reported, and so is each that cannot be given. */
 export function templateValuesOf(body: ThinkingFields, compat: Compat): Pick<ChatPrompt, "templateValues"> {
-  const others = Object.entries(body.chat_template_kwargs ?? {})
-    .filter(([name, value]) => value !== null && !Object.hasOwn(TEMPLATE_READERS, name))
-    .slice(0, VALUES_MAX);
+  const others = Object.entries(body.chat_template_kwargs ?? {}).filter(
+    ([name, value]) => value !== null && !Object.hasOwn(TEMPLATE_READERS, name),
+  );
   for (const [name] of others) compat.note("template_value", name);
   const given = others.flatMap(([name, value]) => {
     const isPlain =
