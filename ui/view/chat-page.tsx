@@ -124,7 +124,7 @@ function Thread() {
 /** Messages that are rendered before one that was found, so that it does not stand at the edge. */
 const RENDERED_BEFORE = 10;
 
-/** Scrolls to the message that was found, and marks the words. `render`: so many messages, from the end, have to be rendered. */
+/** Scrolls to the message that was found, and marks the words. `render`: messages from the end to render. */
 function useShownHit(
   sought: Find | undefined,
   conversation: Conversation | undefined,
