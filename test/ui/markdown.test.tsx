@@ -113,7 +113,7 @@ describe("links", () => {
 });
 
 const TAGS =
-  "p h3 h4 h5 h6 em strong del code br blockquote ol ul li input table thead tbody tr th td hr a div".split(
+  "p h3 h4 h5 h6 em strong del code br blockquote ol ul li input table thead tbody tr th td hr a div sup details summary".split(
     " ",
   );
 
@@ -127,6 +127,12 @@ test("no text yields another element or an active attribute", () => {
     "  ",
     "javascript:alert(1)",
     "|---|",
+    "\n<details>\n",
+    "<details open><summary>",
+    "</summary>",
+    "</details>\n",
+    "[^1]",
+    "\n[^1]: ",
   );
   const source = fc.array(fc.oneof(piece, fc.string({ maxLength: 6 })), { maxLength: 30 });
   fc.assert(
@@ -143,7 +149,7 @@ test("no text yields another element or an active attribute", () => {
 
 describe("a growing text", () => {
   const SOURCE =
-    "# A\n\nText *one*\n\n- a\n\n- b\n  more\n\n```js\nlet a = 1;\n\nlet b;\n```\n\n| a |\n|---|\n| 1 |\n\nEnd";
+    "# A\n\nText *one*\n\n- a\n\n- b\n  more\n\n```js\nlet a = 1;\n\nlet b;\n```\n\n| a |\n|---|\n| 1 |\n\nSaid[^1] so\n<details open>\n<summary>More</summary>\n\n- a\n\n<details>\nin\n</details>\n\n</details>\n\n[^1]: Who\n  knows\n\nEnd";
 
   test("renders at every length like a complete text of that length", () => {
     let blocks = NO_BLOCKS;
@@ -173,4 +179,16 @@ test.each([
   const boxes = elements.filter(({ tag }) => tag === "input");
   expect(boxes.map(({ props }) => props["checked"])).toEqual([false, true]);
   expect(text.replaceAll(/\s/g, "")).toBe("onetwo");
+});
+
+test("footnotes and details are elements; what is nested too deep stays text", () => {
+  const source =
+    "Said[^a].\n\n<details><summary>**More** <b>here</b></summary>\n\nText[^b]\n\n</details>\n\n[^a]: Who";
+  expect(tags(source)).toEqual(["p", "sup", "details", "summary", "p", "sup", "p", "sup"]);
+  expect(drawn(source).text).toBe("Saida.**More** hereTextba Who");
+  expect(tags("<details>\nnever closed")).toEqual(["details", "summary", "p"]);
+  expect(tags("a\n<details >\nx\n</details>\nb")).toEqual(["p", "details", "summary", "p", "p"]);
+  const deep = "<details>\n".repeat(20_000);
+  expect(tags(deep).filter((tag) => tag === "details").length).toBeLessThan(17 * 20);
+  expect(tags("x[^] [^ a] [^a]: no")).toEqual(["p"]);
 });

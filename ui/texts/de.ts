@@ -202,6 +202,7 @@ export const de: Texts = {
     speed: (speed: string) => `${speed} Token/s`,
   },
   blocks: {
+    details: "Einzelheiten",
     showCode: "Code zeigen",
     preview: "Vorschau",
     wrap: "Lange Zeilen umbrechen",

@@ -203,6 +203,7 @@ export const en = {
     speed: (speed: string) => `${speed} tok/s`,
   },
   blocks: {
+    details: "Details",
     showCode: "Show the code",
     preview: "Preview",
     wrap: "Wrap long lines",

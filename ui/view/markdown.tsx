@@ -7,6 +7,7 @@ import type { ComponentChild, ComponentChildren } from "preact";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { CodeBlock } from "./code-block.tsx";
+import type { Details, Footnote, FootnoteRef } from "./extra-tokens.ts";
 import { Formula } from "./formula.tsx";
 import { lexer, type MathToken } from "./math-tokens.ts";
 import { safeLink } from "./safe-link.ts";
@@ -65,7 +66,7 @@ const Block = memo(
   (before, after) => before.raw === after.raw,
 );
 
-export type AnyToken = MarkedToken | MathToken;
+export type AnyToken = MarkedToken | MathToken | FootnoteRef | Footnote | Details;
 
 /** The element of a block. */
 export function blockElement(token: AnyToken): ComponentChild {
@@ -83,6 +84,19 @@ export function blockElement(token: AnyToken): ComponentChild {
       return <CodeBlock code={token.text} language={token.lang ?? ""} />;
     case "table":
       return table(token);
+    case "footnote":
+      return (
+        <p class="footnote">
+          <sup>{token.label}</sup> {inline(token.tokens)}
+        </p>
+      );
+    case "details":
+      return (
+        <details open={token.isOpen}>
+          <summary>{token.summary === "" ? t.blocks.details : decodeHTML(token.summary)}</summary>
+          {blocks(token.tokens)}
+        </details>
+      );
     case "hr":
       return <hr />;
     case "html":
@@ -183,6 +197,8 @@ function inlineElement(token: AnyToken): ComponentChild {
       return token.tokens === undefined ? decodeHTML(token.text) : inline(token.tokens);
     case "escape":
       return token.text;
+    case "footnoteRef":
+      return <sup>{token.label}</sup>;
     case "math":
       return <Formula formula={token.formula} source={token.raw} isDisplay={token.isDisplay} />;
     case "html":

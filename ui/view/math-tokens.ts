@@ -2,6 +2,7 @@
 // blank line, so that growing text never turns finished paragraphs into a formula.
 
 import { Lexer, Marked, type TokenizerExtension, type TokensList } from "marked";
+import { extraTokens } from "./extra-tokens.ts";
 
 export interface MathToken {
   readonly type: "math";
@@ -50,7 +51,7 @@ const inline: TokenizerExtension = {
   tokenizer: (source) => between(source) ?? betweenDollars(source),
 };
 
-const marked = new Marked({ extensions: [block, inline] });
+const marked = new Marked({ extensions: [block, inline, ...extraTokens] });
 
 /** The blocks of a text. */
 export function lexer(text: string): TokensList {
