@@ -18,7 +18,16 @@ import { hintFor } from "./hints.ts";
 import { addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
-import { EXAMPLES, flagsOf, FOOTER, hideRareSettings, MODEL_ID, withSettings } from "./setting-flags.ts";
+import {
+  CHATTING,
+  EXAMPLES,
+  flagsOf,
+  FOOTER,
+  hideRareSettings,
+  MODEL_ID,
+  SERVING,
+  withSettings,
+} from "./setting-flags.ts";
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
 const PURGE_FLAGS = ["runtime.cache_disk"];
@@ -101,7 +110,7 @@ function addCommands(program: Command, choose: Choose): void {
   const fileText = "TOML file with settings";
 
   const serve = program.command("serve").description("Start the HTTP server.").argument("[config]", fileText);
-  withSettings(serve).action((file: string | undefined) =>
+  withSettings(serve, undefined, SERVING).action((file: string | undefined) =>
     choose({ command: "serve", ...configFile(file), flags: flagsOf(serve) }),
   );
 
@@ -109,11 +118,13 @@ function addCommands(program: Command, choose: Choose): void {
     .command("run")
     .description("Chat with a model in the terminal, or answer one prompt.")
     .argument("[words...]", `${fileText}, if it ends in .toml; else the prompt to answer`);
-  withSettings(withChatOptions(run)).action((words: readonly string[], chat: ChatOptions) => {
-    const file = words[0]?.endsWith(".toml") === true ? words[0] : undefined;
-    const prompt = words.slice(file === undefined ? 0 : 1);
-    choose(chatInvocation({ command: "run", ...configFile(file), flags: flagsOf(run) }, chat, prompt));
-  });
+  withSettings(withChatOptions(run), undefined, CHATTING).action(
+    (words: readonly string[], chat: ChatOptions) => {
+      const file = words[0]?.endsWith(".toml") === true ? words[0] : undefined;
+      const prompt = words.slice(file === undefined ? 0 : 1);
+      choose(chatInvocation({ command: "run", ...configFile(file), flags: flagsOf(run) }, chat, prompt));
+    },
+  );
 
   const from = program.command("from-config").description("Run the `command` of the file (default: serve).");
   from.requiredOption("-f, --file <file>", fileText);

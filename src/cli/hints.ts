@@ -1,6 +1,7 @@
 // Hints below errors of the command line: usage, and svc's equivalents of other programs' commands and flags.
 
 import type { Command } from "commander";
+import { isSetting } from "./setting-flags.ts";
 
 /** Commands of other programs. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -54,8 +55,8 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   "backend install": "svc backend install vulkan",
 };
 
-/** Usage of the command that the arguments name, and an example. */
-function usageOf(program: Command, argv: readonly string[]): string {
+/** The command that the arguments name, and its words. */
+function commandOf(program: Command, argv: readonly string[]): { command: Command; path: readonly string[] } {
   let command = program;
   const path: string[] = [];
   for (const word of argv) {
@@ -64,12 +65,25 @@ function usageOf(program: Command, argv: readonly string[]): string {
     command = next;
     path.push(next.name());
   }
+  return { command, path };
+}
+
+/** Usage of the command that the arguments name, and an example. */
+function usageOf(program: Command, argv: readonly string[]): string {
+  const { command, path } = commandOf(program, argv);
   const example = EXAMPLES[path.join(" ")];
   const commands = command.commands.map((one) => one.name()).filter((name) => name !== "help");
   return [
     `Usage: ${["svc", ...path].join(" ")} ${commands.length > 0 ? commands.join("|") : command.usage()}`,
     ...(example === undefined ? [] : [`Example: ${example}`]),
   ].join("\n");
+}
+
+/** How to list the flags of the command that the arguments name. */
+function helpOf(program: Command, argv: readonly string[]): string {
+  const { command, path } = commandOf(program, argv);
+  const flag = command.options.some(isSetting) ? "--help-all" : "--help";
+  return ["svc", ...path, flag].join(" ");
 }
 
 /** A hint for an error of commander, given the command line; "" for none. */
@@ -80,7 +94,8 @@ export function hintFor(complaint: string, argv: readonly string[], program: Com
   if (argv[0] === "stop" && complaint.includes("missing required argument"))
     return "svc stop MODEL unloads a model. To end the server: Ctrl-C, or systemctl --user stop svc for its service.";
   const [, valueless] = /option '(?:-\w, )?(--[\w-]+) <[^']*' argument missing/.exec(complaint) ?? [];
-  if (valueless !== undefined) return `Give a value: ${valueless} VALUE. svc serve --help-all describes it.`;
+  if (valueless !== undefined)
+    return `Give a value: ${valueless} VALUE. ${helpOf(program, argv)} describes it.`;
   const [, unknown = ""] = /unknown option '([^']+)'/.exec(complaint) ?? [];
   if (unknown === "") return usageOf(program, argv);
   // commander parses -ngl as -n with further flags.
@@ -89,7 +104,7 @@ export function hintFor(complaint: string, argv: readonly string[], program: Com
   if (same !== undefined) return same.startsWith("-") ? `Here that is ${same}.` : `${word}: ${same}.`;
   if (value !== undefined && isSwitch(program, word))
     return `${word} is a switch: ${word} or --no-${word.slice(2)}.`;
-  return "svc serve --help-all lists all flags.";
+  return `${helpOf(program, argv)} lists all flags.`;
 }
 
 function isSwitch(program: Command, flag: string): boolean {

@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { TUNE_PROFILES, type TuneProfile } from "../core/measure.ts";
 import { type Choose, configFile } from "./invocation.ts";
-import { flagsOf, withSettings } from "./setting-flags.ts";
+import { flagsOf, MEASURING, withSettings } from "./setting-flags.ts";
 
 /** Adds `svc bench` and `svc tune`. */
 export function addMeasuringCommands(program: Command, choose: Choose): void {
@@ -20,7 +20,7 @@ export function addMeasuringCommands(program: Command, choose: Choose): void {
     .option("--repetitions <n>", "runs of each measurement", (text) => wholeNumber(text, 1), 5)
     .option("--roofline", "compare with what memory and cores allow (models on the CPU)", false)
     .option("--json", "print JSON", false);
-  withSettings(bench).action((file: string | undefined, chosen: BenchOptions) =>
+  withSettings(bench, undefined, MEASURING).action((file: string | undefined, chosen: BenchOptions) =>
     choose({
       command: "bench",
       ...configFile(file),
@@ -45,8 +45,9 @@ export function addMeasuringCommands(program: Command, choose: Choose): void {
         .default("balanced"),
     )
     .option("--json", "print JSON", false);
-  withSettings(tune).action((file: string | undefined, { profile, json }: TuneOptions) =>
-    choose({ command: "tune", ...configFile(file), profile, json, flags: flagsOf(tune) }),
+  withSettings(tune, undefined, MEASURING).action(
+    (file: string | undefined, { profile, json }: TuneOptions) =>
+      choose({ command: "tune", ...configFile(file), profile, json, flags: flagsOf(tune) }),
   );
 }
 

@@ -3,13 +3,22 @@
 import { type Command, Option } from "commander";
 import type { Flags } from "../config/sources.ts";
 import { header, ROWS, sectionAt, usableValues, type Row } from "../config/table.ts";
+import { SERVER_FLAGS } from "./server-client.ts";
 
 export const MODEL_ID = "models[].model_id";
 /** A model's own alias; `NAME=MODEL` is an alias of any model. */
 const MODEL_ALIAS = "models[].alias";
 const ALIASES = "aliases";
 
-/** Settings in short help, in this order. */
+/** Of settings in the help of a command. */
+interface SettingsHelp {
+  /** Settings in short help, in this order. */
+  readonly common: readonly string[];
+  readonly examples: readonly string[];
+  /** Texts in place of the table's, by path. */
+  readonly texts?: Readonly<Record<string, string>>;
+}
+
 const COMMON = [
   MODEL_ID,
   "models[].device.max_seq_len",
@@ -25,14 +34,56 @@ const COMMON = [
 ];
 const COMMON_GROUP = "Common settings:";
 
-/** Examples in help. */
-export const EXAMPLES = `
-Examples:
-  svc serve -m models/Qwen3-0.6B-Q4_K_M.gguf
-  svc serve -m Qwen/Qwen3-4B-GGUF --max-seq-len 32768 --agent
-  svc run "What is the capital of France?"
-  svc ps
+const SERVE_EXAMPLES = [
+  "svc serve -m models/Qwen3-0.6B-Q4_K_M.gguf",
+  "svc serve -m Qwen/Qwen3-4B-GGUF --max-seq-len 32768 --agent",
+] as const;
 
+/** Of commands that ask a running server. */
+const SERVER_TEXTS = {
+  "server.host": "Address of the running server, as it was given to svc serve.",
+  "server.port": "Port of the running server.",
+  "server.api_keys": "Key of the running server: as it is, env:NAME, or path:FILE.",
+};
+
+/** Help of svc serve. */
+export const SERVING: SettingsHelp = { common: COMMON, examples: SERVE_EXAMPLES };
+/** Help of commands that load a model for themselves. */
+const LOADING: SettingsHelp = { common: COMMON, examples: [] };
+const ASKING: SettingsHelp = { common: [], examples: [], texts: SERVER_TEXTS };
+/** Help of measurements. */
+export const MEASURING: SettingsHelp = {
+  common: [MODEL_ID, "models[].device.max_seq_len", "runtime.threads", "runtime.max_seqs"],
+  examples: [],
+};
+/** Help of chats, which use a running server or load a model. */
+export const CHATTING: SettingsHelp = {
+  common: [
+    MODEL_ID,
+    "models[].device.max_seq_len",
+    "runtime.agent",
+    "runtime.agent_permission",
+    "runtime.threads",
+    "models[].adapter.lora",
+    ...SERVER_FLAGS,
+  ],
+  examples: [
+    'svc run "What is the capital of France?"',
+    'svc run -m Qwen/Qwen3-4B-GGUF --system "Answer in one sentence."',
+    'svc run --attach report.pdf "What does the report conclude?"',
+    "git log -5 | svc run --think off --max-tokens 200",
+  ],
+  texts: SERVER_TEXTS,
+};
+
+/** Lines of help that show how svc is called. */
+export function examplesText(examples: readonly string[]): string {
+  if (examples.length === 0) return "";
+  return ["", "Examples:", ...examples.map((example) => `  ${example}`), ""].join("\n");
+}
+
+/** Examples of svc itself. */
+export const EXAMPLES = `${examplesText([...SERVE_EXAMPLES, 'svc run "What is the capital of France?"', "svc ps"])}
 svc COMMAND --help describes a command, --help-all lists all settings.`;
 
 /** Footer of the help of commands that take all settings. */
@@ -48,21 +99,26 @@ load); 2 wrong command line or configuration.`;
  * Adds one option for each row, or for the named ones. A row without behaviour gets a hidden option, so that its own error
  * is shown.
  */
-export function withSettings(command: Command, paths?: readonly string[]): Command {
+export function withSettings(
+  command: Command,
+  paths?: readonly string[],
+  { common: first, examples, texts = {} }: SettingsHelp = paths === undefined ? LOADING : ASKING,
+): Command {
   const isOfModels = (row: Row): boolean => row.section.startsWith("models");
-  const common =
-    paths === undefined ? COMMON.flatMap((path) => ROWS.find((row) => row.path === path) ?? []) : [];
+  const common = first.flatMap((path) => ROWS.find((row) => row.path === path) ?? []);
   const others = ROWS.filter((row) => !common.includes(row));
   const rows = [...common, ...others.filter(isOfModels), ...others.filter((row) => !isOfModels(row))];
   for (const row of rows) {
     if (row.flag === undefined || paths?.includes(row.path) === false) continue;
-    const option = optionOf(row, row.flag);
+    const option = optionOf(row, row.flag, texts[row.path]);
     if (common.includes(row)) option.helpGroup(COMMON_GROUP);
     if (row.status !== "available") option.hideHelp();
     command.addOption(option);
     if (row.type === "boolean") command.addOption(new Option(opposite(row.flag)).hideHelp());
   }
-  return paths === undefined ? command.addHelpText("after", EXAMPLES + "\n" + FOOTER) : command;
+  return paths === undefined
+    ? command.addHelpText("after", `${examplesText(examples)}\n--help-all lists all settings.\n${FOOTER}`)
+    : command;
 }
 
 /** Hides all but the common settings in help. */
@@ -80,14 +136,14 @@ export function isSetting(option: Option): boolean {
   return option.helpGroupHeading === COMMON_GROUP || SETTING_GROUPS.has(option.helpGroupHeading ?? "");
 }
 
-function optionOf(row: Row, flag: string): Option {
+function optionOf(row: Row, flag: string, text?: string): Option {
   const names = row.short === undefined ? flag : `${row.short}, ${flag}`;
   const word = valueWord(row);
   const spec = row.type === "boolean" ? names : `${names} <${word}>`;
   const words = word === "word" ? ` One of ${usableValues(row).join(", ")}.` : "";
   const isStated = row.defaultValue !== undefined && row.type !== "boolean";
   const fallback = isStated ? ` (default: ${String(row.defaultValue)})` : "";
-  const option = new Option(spec, row.description + words + fallback).helpGroup(groupOf(row));
+  const option = new Option(spec, (text ?? row.description) + words + fallback).helpGroup(groupOf(row));
   if (row.path !== MODEL_ID && row.path !== MODEL_ALIAS) return option;
   return option.argParser<readonly string[] | undefined>((path, earlier) => [...(earlier ?? []), path]);
 }

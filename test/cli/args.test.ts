@@ -157,6 +157,17 @@ describe("help", () => {
     expect(help.text).not.toContain("--t5xxl");
   });
 
+  test.each<[string, string, string]>([
+    ["run --help", "Port of the running server", 'svc run "What is the capital of France?"'],
+    ["ps --help", "Address of the running server", "--json"],
+    ["bench --help", "--max-seqs", "--prompt-len"],
+  ])("of %s describes that command, not the server", (line, first, second) => {
+    const help = parse(line);
+    if (help.command !== "print") throw new Error("must print");
+    for (const word of [first, second]) expect(help.text).toContain(word);
+    expect(help.text).not.toMatch(/to listen on|svc serve -m|--compat/);
+  });
+
   test.each([
     ["stop", "svc stop MODEL unloads a model. To end the server: Ctrl-C"],
     ["ps --ctx-size 1", "Here that is --max-seq-len."],
@@ -165,7 +176,11 @@ describe("help", () => {
     ["serve --n-gpu-layers=99", "Here that is --num-device-layers."],
     ["serve --temp 1", "requests choose it: temperature"],
     ["serve --max-seqlen 1", "Did you mean --max-seq-len?"],
-    ["serve --no-such-thing", "--help-all lists all flags"],
+    ["serve --no-such-thing", "svc serve --help-all lists all flags"],
+    ["run --no-such-thing", "svc run --help-all lists all flags"],
+    ["cache list --no-such-thing", "svc cache list --help-all lists all flags"],
+    ["--no-such-thing", "svc --help lists all flags"],
+    ["run --think", "svc run --help-all describes it"],
     ["pull qwen3", "names no repository"],
   ])("%s is refused with what to write instead", (line, hint) => {
     const said = parse(line);
