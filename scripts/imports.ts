@@ -80,7 +80,11 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     may: [CORE, "src/config/", "src/hub/", "src/backends/catalog.ts"],
     types: ["src/backends/command.ts", "src/rpc/command.ts"],
   },
-  { from: "src/cli/chat/", may: [CORE], why: "conversations and terminals only" },
+  {
+    from: "src/cli/chat/",
+    may: [CORE, "src/reader/protocol.ts", "src/reader/documents/reading.ts"],
+    why: "conversations and terminals only",
+  },
   {
     from: "src/worker/",
     may: [CORE, PROTOCOL],
@@ -170,6 +174,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: "ui/",
     may: [
+      "src/reader/documents/",
       "src/reader/html-text.ts",
       "src/reader/ranking.ts",
       "src/core/defined.ts",
@@ -249,8 +254,8 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "highlight.js": ["ui/"],
   lucide: ["ui/"],
   uplot: ["ui/"],
-  "pdfjs-dist": ["ui/"],
-  fflate: ["ui/"],
-  htmlparser2: ["src/backends/", "ui/"],
+  "pdfjs-dist": ["src/reader/documents/", "ui/"],
+  fflate: ["src/reader/documents/", "ui/"],
+  htmlparser2: ["src/backends/", "src/reader/documents/", "ui/"],
   "@mermaid-js/tiny": ["ui/"],
 };

@@ -77,7 +77,7 @@ export const CHATTING: SettingsHelp = {
 };
 
 /** Lines of help that show how svc is called. */
-export function examplesText(examples: readonly string[]): string {
+function examplesText(examples: readonly string[]): string {
   if (examples.length === 0) return "";
   return ["", "Examples:", ...examples.map((example) => `  ${example}`), ""].join("\n");
 }

@@ -22,6 +22,8 @@ export interface FilePart {
   readonly param: string;
   /** Of a text the model gets all of it in its place, not a preview in the system text. */
   readonly isWhole?: boolean;
+  /** Text of a document, where a client of this process has read it. */
+  readonly text?: string;
 }
 
 /** An attached text of which the model got the beginning. */

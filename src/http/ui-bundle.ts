@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** Folder of the files inside the executable. */
 export const UI_FOLDER = "ui";
 
-/** The worker that reads documents; its name is also in ui/documents/reading.ts. */
+/** The worker that reads documents; its name is also in ui/documents/document.ts. */
 export const READER_FILE = "reader.js";
 
 /** Options for Bun's bundler. Names carry a hash of the content, but for those of the page itself and of its worker. */

@@ -1,4 +1,4 @@
-// Entry point of a reader process: parses one untrusted page and exits. A crafted page can take minutes and gigabytes; the
+// Entry point of a reader process: parses one untrusted page or document and exits. A crafted page can take minutes and gigabytes; the
 // process is then killed without effect on the server (docs/decisions/046).
 
 import { unreachable } from "../core/assert.ts";
@@ -10,15 +10,20 @@ import { rankPassages } from "./ranking.ts";
 /** Runs the job from stdin and writes the reply to stdout. */
 export async function readerMain(): Promise<void> {
   const job = (await Bun.stdin.json()) as ReadJob; // from svc's own process
-  await Bun.write(Bun.stdout, JSON.stringify(reply(job)));
+  await Bun.write(Bun.stdout, JSON.stringify(await reply(job)));
 }
 
-function reply(job: ReadJob): ReaderTasks[ReaderTask]["reply"] {
+async function reply(job: ReadJob): Promise<ReaderTasks[ReaderTask]["reply"]> {
   switch (job.task) {
     case "article":
       return articleOf(job.html);
     case "duckduckgo":
       return duckduckgoHits(job.html);
+    case "document": {
+      const bytes = new Uint8Array(Buffer.from(job.data, "base64"));
+      if (job.kind === "pdf") return (await import("./documents/pdf-process.ts")).readPdf(bytes);
+      return (await import("./documents/text.ts")).readTask({ kind: job.kind, bytes });
+    }
     case "ranking":
       return rankPassages(job.query, job.hits);
     default:

@@ -1,5 +1,7 @@
 // Messages between the server and a reader process: one job on stdin, one reply on stdout, both JSON.
 
+import type { Kind, ReadReply } from "./documents/reading.ts";
+
 /** Hidden command that starts the executable as a reader. */
 export const READER_WORD = "read";
 
@@ -42,6 +44,10 @@ export interface Passage {
 export interface ReaderTasks {
   readonly article: { readonly given: { readonly html: string }; readonly reply: Article };
   readonly duckduckgo: { readonly given: { readonly html: string }; readonly reply: HitsPage };
+  readonly document: {
+    readonly given: { readonly kind: Kind; /** base64 */ readonly data: string };
+    readonly reply: ReadReply;
+  };
   readonly ranking: {
     readonly given: { readonly query: string; readonly hits: readonly ReadHit[] };
     readonly reply: readonly Passage[];

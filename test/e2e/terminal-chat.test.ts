@@ -12,6 +12,7 @@ import {
   type Terminal,
 } from "../helpers/binary.ts";
 import { CAPITAL, ENDLESS } from "../helpers/chat-client.ts";
+import { pdfOf } from "../helpers/documents.ts";
 import { within } from "../helpers/until.ts";
 
 let cwd = "";
@@ -70,7 +71,13 @@ describe("one answer", () => {
     writeFileSync(join(cwd, "note.txt"), "Nothing of interest.");
     const answer = await runBinary(["run", "chat.toml", ...CAPITAL.content.split(" ")], { cwd });
     expect(answer).toEqual({ exit: 0, out: `${CAPITAL.answer}\n`, err: "" });
-    const { exit, err } = await runBinary(["run", "chat.toml", "--attach", "note.txt", "-i", "Hi"], { cwd });
+    writeFileSync(join(cwd, "report.pdf"), pdfOf(["The secret word is banana."]));
+    const files = ["--attach", "note.txt", "--attach", "report.pdf"];
+    const { exit, out, err } = await runBinary(
+      ["run", "chat.toml", ...files, "--temperature", "0", "--think", "off", "What is the secret word?"],
+      { cwd },
+    );
+    expect(out).toContain("banana");
     expect([exit, err]).toEqual([0, ""]);
     const absent = await runBinary(["run", "chat.toml", "--attach", "absent.txt", "-i", "Hi"], { cwd });
     expect(absent).toEqual({ exit: 2, out: "", err: "svc: no such file: absent.txt\n" });

@@ -1,26 +1,24 @@
 // Text of documents: office files, web pages, encodings; and which passages of a large file a question gets.
 
 import { describe, expect, test } from "bun:test";
-import { decodedText } from "../../ui/documents/decoded-text.ts";
-import { documentKind } from "../../ui/documents/document.ts";
-import { officeText } from "../../ui/documents/office.ts";
-import { readTask } from "../../ui/documents/reader.ts";
+import { decodedText } from "../../src/reader/documents/decoded-text.ts";
+import { officeText } from "../../src/reader/documents/office.ts";
+import { readTask } from "../../src/reader/documents/text.ts";
 import { append, type Attachment, type Conversation, type Excerpt } from "../../ui/state/conversation.ts";
 import { excerptsFor, needsPassages } from "../../ui/state/passages.ts";
 import { chatRequest } from "../../ui/state/request.ts";
 import { emptyConversation } from "../../ui/state/transfer.ts";
-import type { Problem } from "../../ui/documents/reading.ts";
+import { documentKind, type Problem } from "../../src/reader/documents/reading.ts";
 import { zipOf } from "../helpers/zip.ts";
 
 test("documents are recognized by name or type", () => {
-  const kind = (name: string, mime = "") => documentKind({ name, mime });
-  expect(kind("a.PDF")).toBe("pdf");
-  expect(kind("a", "application/pdf")).toBe("pdf");
-  expect(kind("a.xlsx")).toBe("office");
-  expect(kind("a", "application/vnd.oasis.opendocument.text")).toBe("office");
-  expect(kind("a.htm")).toBe("html");
-  expect(kind("a.txt", "text/plain")).toBeUndefined();
-  expect(kind("docx.zip", "application/zip")).toBeUndefined();
+  expect(documentKind("a.PDF")).toBe("pdf");
+  expect(documentKind("a", "application/pdf")).toBe("pdf");
+  expect(documentKind("a.xlsx")).toBe("office");
+  expect(documentKind("a", "application/vnd.oasis.opendocument.text")).toBe("office");
+  expect(documentKind("a.htm")).toBe("html");
+  expect(documentKind("a.txt", "text/plain")).toBeUndefined();
+  expect(documentKind("docx.zip", "application/zip")).toBeUndefined();
 });
 
 describe("the text of an office document", () => {

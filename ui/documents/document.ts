@@ -2,30 +2,14 @@
 // readers are loaded when they are first needed.
 // Extraction in the server would be attack surface of a process that holds keys; BM25 in place of embeddings needs no second model.
 
+import type { DocumentText } from "../../src/reader/documents/pdf.ts";
+import type { Kind, ReadReply } from "../../src/reader/documents/reading.ts";
+import type { ReadTask } from "../../src/reader/documents/text.ts";
 import { t } from "../texts/texts.ts";
-import { type ReadReply, type ReadTask, READER_FILE } from "./reading.ts";
 import { workerFrom } from "./worker.ts";
 
-/** Text of a document. */
-export interface DocumentText {
-  readonly text: string;
-  /** Pages, of a PDF. */
-  readonly pages?: number;
-}
-
-type Kind = "pdf" | "office" | "html";
-
-const KINDS: readonly (readonly [pattern: RegExp, kind: Kind])[] = [
-  [/\.pdf$|^application\/pdf$/i, "pdf"],
-  [/\.(?:docx|docm|xlsx|xlsm|pptx|pptm|odt|ods|odp)$/i, "office"],
-  [/^application\/vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)\./, "office"],
-  [/\.x?html?$|^text\/html$|^application\/xhtml\+xml$/i, "html"],
-];
-
-/** Kind of a document; undefined for other files. */
-export function documentKind(file: { readonly name: string; readonly mime: string }): Kind | undefined {
-  return KINDS.find(([pattern]) => pattern.test(file.name) || pattern.test(file.mime))?.[1];
-}
+/** Name of the worker's file beside the page; also in src/http/ui-bundle.ts. */
+const READER_FILE = "reader.js";
 
 /** Longest time for a document that is no PDF, milliseconds. */
 const READ_MS = 20_000;

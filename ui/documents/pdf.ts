@@ -1,11 +1,10 @@
 // Text and page images of a PDF, by pdf.js in a worker of its own. Loaded with the first PDF.
 
-import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy, type PDFPageProxy } from "pdfjs-dist";
+import { getDocument, GlobalWorkerOptions, type PDFDocumentProxy } from "pdfjs-dist";
 // oxlint-disable-next-line import/default -- the bundler's: the address of the file
 import workerFile from "pdfjs-dist/build/pdf.worker.min.mjs" with { type: "file" };
-import type { TextContent } from "pdfjs-dist/types/src/display/api";
-import type { DocumentText } from "./document.ts";
-import { DocumentProblem, Pieces } from "./reading.ts";
+import { type DocumentText, textOfPages } from "../../src/reader/documents/pdf.ts";
+import { DocumentProblem } from "../../src/reader/documents/reading.ts";
 import { workerFrom } from "./worker.ts";
 import { t } from "../texts/texts.ts";
 
@@ -20,30 +19,7 @@ let worker: Worker | undefined;
 
 /** Text of all pages, each below its number. Throws an Error with a message for display. */
 export async function pdfText(bytes: Uint8Array): Promise<DocumentText> {
-  return withPdf(bytes, async (pdf) => {
-    const pages = new Pieces();
-    let isScan = true;
-    for (let number = 1; number <= pdf.numPages; number++) {
-      const page = await pdf.getPage(number);
-      const text = (await textOf(page)).trim();
-      isScan &&= text === "";
-      pages.push(`${number === 1 ? "" : "\n\n"}[page ${number}]\n${text}`);
-      page.cleanup();
-    }
-    return { text: isScan ? "" : pages.text(), pages: pdf.numPages };
-  });
-}
-
-/** Text of a page. By a reader: WebKit cannot iterate over streams, as the library's own function does. */
-async function textOf(page: PDFPageProxy): Promise<string> {
-  const stream: ReadableStream<TextContent> = page.streamTextContent();
-  const reader = stream.getReader();
-  let text = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text;
-    for (const item of value.items) if ("str" in item) text += item.str + (item.hasEOL ? "\n" : "");
-  }
+  return withPdf(bytes, textOfPages);
 }
 
 /** The first pages as JPEG data URLs. */

@@ -2,7 +2,8 @@
 // decode more formats.
 
 import type { Attachment } from "./conversation.ts";
-import { documentKind, readDocument } from "../documents/document.ts";
+import { documentKind } from "../../src/reader/documents/reading.ts";
+import { readDocument } from "../documents/document.ts";
 import { formatBytes } from "../format.ts";
 import { mediaTypeOf } from "./media-types.ts";
 import { bytesOf } from "./text-files.ts";
@@ -37,7 +38,7 @@ export async function readAttachment(file: File): Promise<Attachment> {
 
 /** Text and number of pages of a document; nothing for other files. */
 async function documentText({ name, mime }: Attachment, blob: Blob): Promise<Partial<Attachment>> {
-  const kind = documentKind({ name, mime });
+  const kind = documentKind(name, mime);
   if (kind === undefined) return {};
   try {
     return await readDocument(kind, name, new Uint8Array(await blob.arrayBuffer()));

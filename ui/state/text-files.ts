@@ -1,7 +1,7 @@
 // Text files and documents among attachments, and how much of them a request carries. Pure.
 
 import type { Attachment, Excerpt } from "./conversation.ts";
-import { decodedText } from "../documents/decoded-text.ts";
+import { decodedText } from "../../src/reader/documents/decoded-text.ts";
 import type { ModelCard } from "./model-card.ts";
 
 /** Types other than text/… whose files are text. */

@@ -2,10 +2,15 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
-import type { FilePart, InputModality, NamedMedia } from "../../core/agent.ts";
+import type { FilePart, InputModality, InputPart, NamedMedia } from "../../core/agent.ts";
+import { defined } from "../../core/defined.ts";
 import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { checkedMedium, checkVideo } from "../../core/media.ts";
+import { ownCommand } from "../../core/own-command.ts";
 import { fromHome } from "../../core/user-home.ts";
+import { documentKind, type Problem, type ReadReply } from "../../reader/documents/reading.ts";
+import { READER_WORD, type ReadJob } from "../../reader/protocol.ts";
+import { DOCUMENT_MS } from "./limits.ts";
 
 /** A typed path: quoted, with `~`, with escaped spaces. */
 export function typedPath(text: string): string {
@@ -38,5 +43,49 @@ export function readAttachment({ kind, path }: Attachment): Attached {
     else checkedMedium(bytes, kind, {}, filename);
     return { type: "media", modality: kind, source: { type: "inline", data }, param: filename };
   }
-  return { type: "file", source: { type: "inline", data, filename }, param: filename };
+  return filePart(filename, data);
 }
+
+/** A file as a part of a message, a document with its text. Throws an error with a message for the user. */
+export function filePart(filename: string, data: string): FilePart {
+  const text = documentText(filename, data);
+  return { type: "file", source: { type: "inline", data, filename }, param: filename, ...defined({ text }) };
+}
+
+/** Texts of documents beside the files: models without tools cannot open them. */
+export function withDocumentTexts<T extends { readonly content: readonly InputPart[] }>(message: T): T {
+  const content = message.content.flatMap((part): readonly InputPart[] => {
+    if (part.type !== "file" || part.text === undefined) return [part];
+    return [part, { type: "text", text: `File ${part.param}:\n\n${part.text}\n\n` }];
+  });
+  return { ...message, content };
+}
+
+/** Text of a PDF or an office document, read in a process of its own; undefined for other files. */
+function documentText(filename: string, data: string): string | undefined {
+  const kind = documentKind(filename);
+  if (kind === undefined || kind === "html") return undefined; // HTML is text
+  const job: ReadJob = { task: "document", kind, data };
+  const { stdout, success, exitedDueToTimeout } = Bun.spawnSync([...ownCommand(), READER_WORD], {
+    stdin: Buffer.from(JSON.stringify(job)),
+    stderr: "ignore",
+    env: {}, // documents come from third parties
+    timeout: DOCUMENT_MS,
+    killSignal: "SIGKILL",
+  });
+  const failure: ReadReply = { problem: exitedDueToTimeout === true ? "tooSlow" : "damaged" };
+  const reply = success ? (JSON.parse(stdout.toString()) as ReadReply) : failure; // from svc's own process
+  if ("text" in reply) return reply.text;
+  throw new Error(`${filename} could not be read: ${PROBLEMS[reply.problem]}`);
+}
+
+const PROBLEMS: Readonly<Record<Problem, string>> = {
+  unknownKind: "it is no document of a known kind",
+  tooLargeUnpacked: "it is too large when unpacked",
+  damaged: "it is damaged, or locked by a password",
+  tooLong: "it has more text than a conversation can hold",
+  tooDeep: "its elements are nested too deeply",
+  tooSlow: "it takes too long to read",
+  needsPassword: "it needs a password; save a copy without one",
+  notPdf: "it is not a readable PDF",
+};

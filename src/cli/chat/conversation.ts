@@ -5,7 +5,7 @@ import { defined } from "../../core/defined.ts";
 import type { Thinking } from "../../core/run.ts";
 import type { ChatModel } from "../../core/model-info.ts";
 import { DEFAULT_SAMPLING, samplingNumbers, type SamplingParams } from "../../core/sampling.ts";
-import type { Attached } from "./attachments.ts";
+import { type Attached, withDocumentTexts } from "./attachments.ts";
 import type { ChatChoices } from "./choices.ts";
 
 /** Server tools of this chat. */
@@ -104,7 +104,7 @@ export class ChatState {
         model: target,
         prompt: {
           type: "chat",
-          messages: [...system, ...this.messages, question],
+          messages: [...system, ...this.messages, question].map(withDocumentTexts),
           tools: [],
           toolChoice: { type: "auto" },
           thinking: this.thinking,

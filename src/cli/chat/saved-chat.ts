@@ -6,6 +6,7 @@ import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { mediaFile } from "../../core/media-file.ts";
 import { bySamplingName, paramOf, type SamplingParams } from "../../core/sampling.ts";
+import { filePart } from "./attachments.ts";
 import type { ChatState } from "./conversation.ts";
 
 /** Writes a new file with mode 0600. Throws an error with a message for the user. */
@@ -109,7 +110,7 @@ function partFromWire(part: unknown, where: string): InputPart {
   if (!isRecord(file) || typeof file["file_data"] !== "string")
     throw new Error(`${where} must be text, an image, audio, a video, or a file with file_data`);
   const filename = typeof file["filename"] === "string" ? file["filename"] : "file";
-  return { type: "file", source: { type: "inline", data: file["file_data"], filename }, param: filename };
+  return filePart(filename, file["file_data"]);
 }
 
 const MODALITIES = ["image", "audio", "video"] as const;

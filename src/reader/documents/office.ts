@@ -1,6 +1,6 @@
 // Text of office documents: zip archives of XML. Paragraphs become lines, table cells are separated by tabs.
 
-import { tidied } from "../../src/core/visible-text.ts";
+import { tidied } from "../../core/visible-text.ts";
 import { unzipSync } from "fflate";
 import { Parser } from "htmlparser2";
 import { DEPTH_MAX, DocumentProblem, Pieces } from "./reading.ts";

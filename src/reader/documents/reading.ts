@@ -1,20 +1,33 @@
-// What the page and the worker that reads documents say to each other.
-
-/** Name of the worker's file beside the page; also in src/http/ui-bundle.ts. */
-export const READER_FILE = "reader.js";
+// Kinds of documents, and what a reader answers about one.
 
 /** Characters of a document's text, and depth of the elements in its XML: far above any real one. */
 export const TEXT_CHARS_MAX = 16 * 1024 * 1024;
 export const DEPTH_MAX = 1000;
 
-/** A document to read. */
-export interface ReadTask {
-  readonly kind: "office" | "html";
-  readonly bytes: Uint8Array;
+export type Kind = "pdf" | "office" | "html";
+
+const KINDS: readonly (readonly [pattern: RegExp, kind: Kind])[] = [
+  [/\.pdf$|^application\/pdf$/i, "pdf"],
+  [/\.(?:docx|docm|xlsx|xlsm|pptx|pptm|odt|ods|odp)$/i, "office"],
+  [/^application\/vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)\./, "office"],
+  [/\.x?html?$|^text\/html$|^application\/xhtml\+xml$/i, "html"],
+];
+
+/** Kind of a document by its name, or by its MIME type; undefined for other files. */
+export function documentKind(name: string, mime = ""): Kind | undefined {
+  return KINDS.find(([pattern]) => pattern.test(name) || pattern.test(mime))?.[1];
 }
 
-/** Why a document has no text; the words are in texts. */
-export type Problem = "unknownKind" | "tooLargeUnpacked" | "damaged" | "tooLong" | "tooDeep" | "tooSlow";
+/** Why a document has no text. */
+export type Problem =
+  | "unknownKind"
+  | "tooLargeUnpacked"
+  | "damaged"
+  | "tooLong"
+  | "tooDeep"
+  | "tooSlow"
+  | "needsPassword"
+  | "notPdf";
 
 export type ReadReply = { readonly text: string } | { readonly problem: Problem };
 
