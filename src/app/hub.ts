@@ -182,7 +182,7 @@ function publicError(error: unknown, place: HubPlace): unknown {
   const { message, code, retryAfterSecs } = error;
   const hidden = message
     .replaceAll(place.cacheDir, "the folder of models")
-    .replaceAll(/token_source names [^,]*/g, "token_source names a place");
+    .replaceAll(/--token-source names [^,]*/g, "--token-source names a place");
   const param = code === "invalid_request" ? "source" : undefined;
   return new ServiceError(code, hidden, { cause: error, ...defined({ retryAfterSecs, param }) });
 }

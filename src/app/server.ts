@@ -177,11 +177,11 @@ function openHistory(state: State, { settings: { server }, log }: AppOptions): P
   const isInMemory = server.state === "memory";
   if (isInMemory)
     log(
-      "warning: ui_history = server keeps conversations in memory; set server.state to keep them over a restart",
+      "warning: --ui-history server keeps conversations in memory; set --state sqlite:FILE to keep them over a restart",
     );
   if (server.api_keys === undefined)
     log(
-      "warning: ui_history = server: without server.api_keys, all who reach this server share the conversations",
+      "warning: --ui-history server: without --api-keys, all who reach this server share the conversations",
     );
   const options = isInMemory ? { bytesMax: HISTORY_MEMORY_BYTES_MAX } : {};
   return { history: asServer(() => new HistoryStore(state, options)) };

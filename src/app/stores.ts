@@ -69,7 +69,7 @@ function skillsOf({ settings, log }: StoreOptions): SkillStore {
     if (named === undefined) refuseForeignFolder(folder);
     return new SkillStore({ folder, log });
   } catch (error) {
-    throw new StartError(`skills_dir cannot be read: ${reasonOf(error)}`, { cause: error });
+    throw new StartError(`--skills-dir cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }
 

@@ -29,7 +29,7 @@ function pagePolicy(
   const isOpen = acts && server.api_keys === undefined;
   if (isOpen && !LOOPBACK_HOSTS.has(server.host) && socketPathOf(server.host) === undefined) {
     log(
-      "warning: every client that reaches this port can run tools on this machine. Set --host 127.0.0.1, or server.api_keys.",
+      "warning: every client that reaches this port can run tools on this machine. Set --host 127.0.0.1, or --api-keys.",
     );
   }
   if (server.allowed_origins === undefined && server.api_keys !== undefined) return undefined;

@@ -90,11 +90,11 @@ function chatModel({
   };
 }
 
-/** Fields that ask for a tool of the server, and the setting that switches it on there. */
+/** Fields that ask for a tool of the server, and the flag that switches it on there. */
 const TOOL_SETTINGS = {
-  tools: "enable_code_execution",
-  enable_shell: "enable_shell",
-  web_search_options: "enable_search",
+  tools: "--enable-code-execution",
+  enable_shell: "--enable-shell",
+  web_search_options: "--enable-search",
 } as const;
 type ToolField = keyof typeof TOOL_SETTINGS;
 

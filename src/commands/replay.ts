@@ -1,6 +1,6 @@
 // `svc replay`: reads and writes the files; cli/replay.ts compares.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { EXIT } from "../cli/invocation.ts";
 import { partings, readExchanges, record, type Exchange } from "../cli/replay.ts";
 import { ServerClient } from "../cli/server-client.ts";
@@ -13,10 +13,16 @@ interface ReplayCommand {
   readonly output?: string;
 }
 
+/** The text of a file of requests. Throws a sentence for people. */
+function recorded(file: string): string {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) return readFileSync(file, "utf8");
+  throw new Error(`replay: there is no file ${file}. It has a request a line, as --record writes them.`);
+}
+
 /** Sends the requests of a file one after the other. Fails if an answer differs. Throws a sentence for people. */
 export async function replay({ file, output }: ReplayCommand, settings: Settings): Promise<number> {
   const client = new ServerClient(settings.server);
-  const exchanges = readExchanges(readFileSync(file, "utf8"));
+  const exchanges = readExchanges(recorded(file));
   const answered: Exchange[] = [];
   let compared = 0;
   let equal = 0;

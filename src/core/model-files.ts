@@ -48,7 +48,10 @@ export function chooseModelFiles(paths: readonly string[], wanted: Wanted, usual
   const [model, ...others] = found;
   if (model === undefined) return no(missing(wanted), `There are: ${describe(models)}.`);
   if (others.length > 0) {
-    return no(`it holds ${found.length} models that fit`, `Name one with quantized_file: ${namesOf(found)}.`);
+    return no(
+      `it holds ${found.length} models that fit`,
+      `Name one with --quantized-file: ${namesOf(found)}.`,
+    );
   }
   const { parts, total } = model;
   if (parts.length === total) return { ok: true, parts };

@@ -19,13 +19,13 @@ export const ENGINE_HUNG: ErrorData = {
 export const HUNG_LOADING: ErrorData = {
   code: "model_unavailable",
   message:
-    "The engine process hung while it loaded the model. Check the model's file, or increase hang_timeout.",
+    "The engine process hung while it loaded the model. Check the model's file, or increase --hang-timeout.",
 };
 
 export const TEMPLATE_LOOPS: ErrorData = {
   code: "model_unavailable",
   message:
-    "The chat template did not finish when it was tried: it probably loops. Fix it, or set chat_template to replace it.",
+    "The chat template did not finish when it was tried: it probably loops. Fix it, or set --chat-template to replace it.",
 };
 
 export const STOPPED: ErrorData = {

@@ -152,13 +152,13 @@ function checkTextMemory(options: TextOptions, freeBytes: number): void {
 }
 
 function advice(need: MemoryNeed, options: TextOptions): string {
-  const ways = ["a smaller quantization of the model (quant)"];
+  const ways = ["a smaller quantization of the model (--quant)"];
   if (need.cache > 0.1 * need.weights) {
-    ways.unshift("a smaller cache (context_len, memory_mb or memory_fraction)");
-    if (options.cacheType === "f16" || options.cacheType === "f32") ways.push('cache_type = "q8_0"');
+    ways.unshift("a smaller cache (--pa-context-len, --pa-memory-mb or --pa-memory-fraction)");
+    if (options.cacheType === "f16" || options.cacheType === "f32") ways.push("--cache-type q8_0");
   }
-  if (need.compute > 0.1 * need.weights) ways.push(`a ubatch below ${options.ubatch}`);
-  ways.push("fewer pinned models (pin)", "a larger models_memory_mb, where it is set");
+  if (need.compute > 0.1 * need.weights) ways.push(`an --ubatch below ${options.ubatch}`);
+  ways.push("fewer pinned models (pin)", "a larger --models-memory-mb, where it is set");
   return `Use ${ways.join(", or ")}.`;
 }
 

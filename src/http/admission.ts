@@ -154,6 +154,6 @@ function full(taken: number): ServiceError {
 }
 
 function crowded(): ServiceError {
-  const message = "too many connections are open (server.max_connections). Try again soon.";
+  const message = "too many connections are open (--max-connections). Try again soon.";
   return new ServiceError("too_many_connections", message, { retryAfterSecs: 1 });
 }

@@ -28,7 +28,7 @@ export function changesFor(deps: HttpDeps, request: Request): ModelChanges {
 function accessFor({ hub: access }: HttpDeps, request: Request): HubAccess {
   const peer = connectionOf(request)?.peer();
   if (access !== undefined && access.isAllowed(peer, request.headers)) return access;
-  const message = `there is no route ${request.method} ${observed()?.path ?? ""} for this client: models are changed from this machine, with an API key, or with server.models_mutable = true`;
+  const message = `there is no route ${request.method} ${observed()?.path ?? ""} for this client: models are changed from this machine, with an API key, or with --models-mutable`;
   throw new ServiceError("route_not_found", message);
 }
 

@@ -79,9 +79,11 @@ export async function pause(ms: number, signal: AbortSignal | undefined): Promis
 export function unreachable(error: unknown, subject: string, endpoint: string): HubError {
   const reason = reasonOf(error);
   const isName = /ENOTFOUND|EAI_AGAIN|getaddrinfo/.test(reason);
-  const why = isName ? "no address is known for that name" : reason;
+  const why = isName ? "the DNS lookup failed" : reason;
+  // A repository is written like a folder: it may have been meant.
+  const hint = subject.includes("/") ? " The path of a local folder or file begins with ./ or /." : "";
   return new HubError(
-    `${subject}: ${endpoint} could not be reached (${why}). Check the network, or set HF_ENDPOINT to a mirror.`,
+    `${subject}: ${endpoint} could not be reached (${why}). Check the network, or set HF_ENDPOINT to a mirror.${hint}`,
   );
 }
 
@@ -207,7 +209,7 @@ export function refusal(status: number, id: HubId, { endpoint, token, retryAfter
   const name = formatRepo(id);
   const login =
     token === undefined
-      ? "No token is configured; store one with `svc login`, or set token_source."
+      ? "No token is configured; store one with `svc login`, or set --token-source."
       : "The token in use has no access.";
   if (status === 401 && token === undefined) {
     return new HubError(

@@ -71,7 +71,7 @@ export function checkConvertedRoom(
   const left = limit.maxBytes - cacheBytes(limit.cacheDir);
   if (bytes > left)
     throw new HubError(
-      `the converted file needs about ${megabytes(bytes)}, but of models_max_bytes (${megabytes(limit.maxBytes)}) only ${megabytes(Math.max(0, left))} are left. Delete a model, or raise models_max_bytes.`,
+      `the converted file needs about ${megabytes(bytes)}, but of --models-max-bytes (${megabytes(limit.maxBytes)}) only ${megabytes(Math.max(0, left))} are left. Delete a model, or raise --models-max-bytes.`,
       "model_storage_full",
     );
 }

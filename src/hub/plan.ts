@@ -43,7 +43,7 @@ export class SafetensorsOnly extends HubError {
     const repo = formatRepo(id);
     const words = id.quant === undefined ? repo : `${repo} ${id.quant}`;
     super(
-      `${repo} has no GGUF file, but safetensors. \`svc convert ${words}\` makes a GGUF file of them; with auto_convert the server does so at the first load of ${repo}. Many models have a repository that ends in -GGUF.`,
+      `${repo} has no GGUF file, but safetensors. \`svc convert ${words}\` makes a GGUF file of them; with --auto-convert the server does so at the first load of ${repo}. Many models have a repository that ends in -GGUF.`,
       "hub_model_not_found",
     );
   }

@@ -24,5 +24,5 @@ export function storeToken({ tokenFile }: HubPlace, token: string): void {
 function missing(source: string): never {
   const place = source.startsWith("env:") ? "the environment variable" : "the file";
   const name = source.slice(source.indexOf(":") + 1);
-  throw new HubError(`token_source names ${place} ${name}, which has no token.`);
+  throw new HubError(`--token-source names ${place} ${name}, which has no token.`);
 }

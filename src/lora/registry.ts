@@ -204,16 +204,16 @@ export class AdapterRegistry {
   /** `replaced` is freed after the load, unless requests or other aliases use it. */
   private checkCapacity({ rank, bytes }: PreparedAdapter, replaced: Generation | undefined): void {
     const { adaptersMax, rankMax, bytesMax } = this.deps.limits;
-    if (rank > rankMax) throw tooLarge(`its rank is ${rank}, lora_max_rank is ${rankMax}`);
-    if (bytes > bytesMax) throw tooLarge(`it has ${bytes} bytes, lora_max_bytes is ${bytesMax}`);
+    if (rank > rankMax) throw tooLarge(`its rank is ${rank}, --lora-max-rank is ${rankMax}`);
+    if (bytes > bytesMax) throw tooLarge(`it has ${bytes} bytes, --lora-max-bytes is ${bytesMax}`);
     const goes = replaced !== undefined && replaced.leases === 0 && this.aliasesOf(replaced) === 1;
     const staying = [...this.generations.values()].filter((one) => !(goes && one === replaced));
     if (staying.length + 1 > adaptersMax) {
-      throw atCapacity(`${staying.length} adapters are in memory, lora_max_adapters is ${adaptersMax}`);
+      throw atCapacity(`${staying.length} adapters are in memory, --lora-max-adapters is ${adaptersMax}`);
     }
     const resident = staying.reduce((sum, one) => sum + one.bytes, 0);
     if (resident + bytes > bytesMax) {
-      throw atCapacity(`it needs ${bytes} bytes beside ${resident}, lora_max_bytes is ${bytesMax}`);
+      throw atCapacity(`it needs ${bytes} bytes beside ${resident}, --lora-max-bytes is ${bytesMax}`);
     }
   }
 

@@ -60,9 +60,8 @@ function allowedPath(path: string, root: string | undefined): string {
     // The error must not reveal whether a path outside the root exists.
     if (root !== undefined && leaves(root, wanted))
       throw notAllowed("lora_path lies outside the adapter root");
-    throw new ServiceError("adapter_not_found", "lora_path does not exist on this server", {
-      param: "lora_path",
-    });
+    const message = `lora_path ${JSON.stringify(path.slice(0, 200))} does not exist on this server`;
+    throw new ServiceError("adapter_not_found", message, { param: "lora_path" });
   }
   const folder = realpathSync(wanted);
   if (root !== undefined && leaves(realpathSync(root), folder))
@@ -91,7 +90,7 @@ function checkSize(folder: string, bytesMax: number): void {
     bytes += stat.size;
   }
   if (bytes <= bytesMax) return;
-  const message = `the adapter's files have ${bytes} bytes; lora_max_bytes is ${bytesMax}`;
+  const message = `the adapter's files have ${bytes} bytes; --lora-max-bytes is ${bytesMax}`;
   throw new ServiceError("adapter_too_large", message, { param: "lora_path" });
 }
 

@@ -56,7 +56,7 @@ export class PageMcpServers implements PageMcp {
   add(request: PageMcpRequest): PageMcpServer {
     const { records } = this;
     if (records === undefined)
-      throw new ServiceError("capability_disabled", "MCP servers cannot be added: set server.ui_mcp = true");
+      throw new ServiceError("capability_disabled", "MCP servers cannot be added: start svc with --ui-mcp");
     const kept = { ...request, id: randomUUID() };
     if (this.list(true).some(({ name }) => name === kept.name)) {
       const message = `name ${JSON.stringify(kept.name)} is taken by another MCP server; choose another one`;

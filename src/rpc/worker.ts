@@ -81,7 +81,7 @@ async function serve(
   };
   socket.write(`${greetingLine({ release, nonce })}\n`);
   const mode = provenMode(await readLine(socket), nonce, token);
-  if (mode === undefined) return refuse("the token is wrong or missing (rpc_token_source)");
+  if (mode === undefined) return refuse("the token is wrong or missing (--rpc-token-source)");
   if (mode === "echo") {
     socket.setTimeout(ECHO_MS, () => socket.destroy());
     socket.write("ok\n");

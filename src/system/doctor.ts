@@ -239,7 +239,7 @@ export function modelCheck(model: ModelFacts, memory: Memory): DoctorCheck {
     return warn(
       name,
       `its chat template leaves out: ${leavesOut.join("; ")}`,
-      "Set chat_template to a file that shows the whole conversation.",
+      "Set --chat-template to a file that shows the whole conversation.",
     );
   if (source.type === "upstream") return pass(name, "runs on upstream servers");
   if (source.type === "built-in") return pass(name, "built in");

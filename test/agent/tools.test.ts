@@ -83,15 +83,15 @@ describe("which tools a request is offered", () => {
   });
 
   test("a disabled tool is refused by name", () => {
-    expect(() => disabledToolset("python")(ask(PYTHON))).toThrow("enable_code_execution");
-    expect(() => disabledToolset("shell")(ask(SHELL))).toThrow("enable_shell");
+    expect(() => disabledToolset("python")(ask(PYTHON))).toThrow("--enable-code-execution");
+    expect(() => disabledToolset("shell")(ask(SHELL))).toThrow("--enable-shell");
     const search = {
       contextSize: "low",
       unlimitedBudget: false,
       allowedDomains: [],
       blockedDomains: [],
     } as const;
-    expect(() => disabledToolset("search")(ask({ webSearch: search }))).toThrow("enable_search");
+    expect(() => disabledToolset("search")(ask({ webSearch: search }))).toThrow("--enable-search");
     for (const kind of ["python", "shell", "search", "files"] as const) {
       expect(disabledToolset(kind)(ask())).toEqual({ tools: [] });
     }

@@ -197,7 +197,7 @@ describe("models", () => {
     ["nope.gguf", "there is no such file or folder"],
     ["text.gguf", "this is not a GGUF file"],
     ["empty", "there is no GGUF file in it"],
-    ["several", "it holds 2 models that fit. Name one with quantized_file: x.gguf, y.gguf."],
+    ["several", "it holds 2 models that fit. Name one with --quantized-file: x.gguf, y.gguf."],
     ["incomplete/c-00002-of-00003.gguf", "part 1 of 3 is not beside it"],
     ["incomplete", "1 of the 3 parts of c-00002-of-00003.gguf are there"],
   ])("%s: %s", (id, words) => {

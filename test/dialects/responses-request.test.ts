@@ -356,7 +356,7 @@ describe("refused", () => {
     [responsesBody({ input: [{ type: "item_reference", id: "msg_1" }] }), "invalid_request", "input[0].id"],
     [responsesBody({ previous_response_id: "resp_1" }), "response_not_found", "previous_response_id"],
     [responsesBody({ parallel_tool_calls: false }), "unsupported_value", "parallel_tool_calls", "true"],
-    [responsesBody({ max_tool_calls: 3 }), "unsupported_value", "max_tool_calls", "max_tool_rounds"],
+    [responsesBody({ max_tool_calls: 3 }), "unsupported_value", "max_tool_calls", "--max-tool-rounds"],
     [responsesBody({ background: true, store: false }), "contradictory_fields", "background", "store"],
     [responsesBody({ conversation: "conv_1" }), "unsupported_capability", "conversation"],
     [responsesBody({ prompt: { id: "p" } }), "unsupported_capability", "prompt"],

@@ -240,7 +240,7 @@ describe("a pull", () => {
     expect(last?.event).toBe("pull.failed");
     const { error } = JSON.parse(last?.data ?? "") as HubPull;
     expect(error?.code).toBe("model_storage_full");
-    expect(error?.message).toContain("models_max_bytes");
+    expect(error?.message).toContain("--models-max-bytes");
     expect(error?.message).not.toContain(home);
   });
 });

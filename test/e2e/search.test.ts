@@ -81,6 +81,6 @@ describe("a server without", () => {
   ])("refuses a search at %s", async (path, body) => {
     const { status, body: answer } = await post(server().url, path, body);
     expect([status, answer.error?.code]).toEqual([400, "capability_disabled"]);
-    expect(answer.error?.message).toContain("enable_search");
+    expect(answer.error?.message).toContain("--enable-search");
   });
 });

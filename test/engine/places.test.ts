@@ -207,7 +207,7 @@ describe("eviction", () => {
     const pinned = new Model(places, 1);
     pinned.isPinned = true;
     await pinned.load();
-    expect(await failure(new Model(places, 1).take())).toContain("max_loaded_models");
+    expect(await failure(new Model(places, 1).take())).toContain("--max-loaded-models");
   });
 });
 

@@ -42,7 +42,7 @@ test.each([
   expect(response.status).toBe(421);
   const { error } = await response.json();
   expect(error).toMatchObject({ code: "host_not_allowed", type: "permission_error" });
-  expect(error.message).toContain("allowed_hosts");
+  expect(error.message).toContain("--allowed-hosts");
 });
 
 test("probes are answered under any name, and programs without one everywhere", async () => {

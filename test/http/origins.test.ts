@@ -59,7 +59,7 @@ describe("a refusal", () => {
       expect(response.status).toBe(403);
       const { error } = await response.json();
       expect(error).toMatchObject({ code: "origin_not_allowed", type: "permission_error" });
-      expect(error.message).toContain("allowed_origins");
+      expect(error.message).toContain("--allowed-origins");
     }
   });
 });

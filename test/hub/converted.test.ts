@@ -76,6 +76,6 @@ test("models_max_bytes and the disk hold for it", async () => {
   const { cacheDir } = await converted();
   const limit = { cacheDir, maxBytes: SIZES.source + 10 + SIZES.converted };
   checkConvertedRoom(SIZES.converted, cacheDir, limit);
-  expect(() => checkConvertedRoom(SIZES.converted + 1, cacheDir, limit)).toThrow("models_max_bytes");
+  expect(() => checkConvertedRoom(SIZES.converted + 1, cacheDir, limit)).toThrow("--models-max-bytes");
   expect(() => checkConvertedRoom(Number.MAX_SAFE_INTEGER, cacheDir)).toThrow("beside the reserve");
 });

@@ -283,10 +283,10 @@ describe("room", () => {
     const needed = Q8.byteLength + Q4.byteLength;
     const why = await failure(get("acme/tiny:4", { maxBytes: needed - 1 }));
     expect(why).toBe(
-      "acme/tiny needs 0.3 MB more, but of models_max_bytes (0.3 MB) only 0.3 MB are left. Delete a model, or raise models_max_bytes.",
+      "acme/tiny needs 0.3 MB more, but of --models-max-bytes (0.3 MB) only 0.3 MB are left. Delete a model, or raise --models-max-bytes.",
     );
     expect(await failure(get("acme/tiny:4", { maxBytes: needed, reservedBytes: () => 1 }))).toContain(
-      "models_max_bytes",
+      "--models-max-bytes",
     );
     expect(cacheBytes(cacheDir)).toBe(Q8.byteLength);
     await get("acme/tiny:4", { maxBytes: needed });
@@ -523,7 +523,10 @@ describe("refusals say what to do", () => {
     ["acme/tiny@v9", "has no such repository or revision"],
     ["acme/plain", "acme/plain: there is no GGUF file in it. Only GGUF models can be served."],
     ["acme/weights", "acme/weights has no GGUF file, but safetensors. `svc convert acme/weights` makes"],
-    ["acme/weights:Q4_K_M", "`svc convert acme/weights Q4_K_M` makes a GGUF file of them; with auto_convert"],
+    [
+      "acme/weights:Q4_K_M",
+      "`svc convert acme/weights Q4_K_M` makes a GGUF file of them; with --auto-convert",
+    ],
     ["acme/tiny:5", "no file in it has the quantization 5. There are: Q6_K, Q4_K_M, Q8_0."],
     ["acme/tiny:x.gguf", "there is no file x.gguf in it"],
   ])("%s: %s", async (name, words) => {

@@ -124,7 +124,7 @@ test("what is wrong with a server is said", async () => {
   expect(() => servers.add({ name: "away", url: "http://a.example" })).toThrow("is taken");
   expect(() => servers.add({ name: "odd", url: "http://" })).toThrow("url is not an address");
   const none = new PageMcpServers({ configured: undefined, environment: {}, log: () => undefined });
-  expect(() => none.add({ name: "a", url: "http://a.example" })).toThrow("server.ui_mcp = true");
+  expect(() => none.add({ name: "a", url: "http://a.example" })).toThrow("--ui-mcp");
   for (let i = 1; i < 16; i++) servers.add({ name: `s${i}`, url: "http://127.0.0.1:1/" });
   expect(() => servers.add({ name: "s16", url: "http://127.0.0.1:1/" })).toThrow("remove one first");
 });

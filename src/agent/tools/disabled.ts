@@ -1,4 +1,4 @@
-// Toolsets of disabled capabilities: refuse requests for them with the setting that enables them.
+// Toolsets of disabled capabilities: refuse requests for them with the flag that enables them.
 
 import type { AgentRequest } from "../../core/agent.ts";
 import type { HostedTool } from "../../core/compat.ts";
@@ -14,7 +14,7 @@ interface Kind {
   readonly param: string;
   readonly tool?: HostedTool;
   /** Setting that enables it. */
-  readonly setting: string;
+  readonly flag: string;
   readonly isRequested: (agent: AgentRequest) => boolean;
 }
 
@@ -23,40 +23,40 @@ const KINDS = {
     what: "code execution",
     param: "tools",
     tool: "code_execution",
-    setting: "enable_code_execution",
+    flag: "--enable-code-execution",
     isRequested: ({ python }) => python,
   },
   shell: {
     what: "shell execution",
     param: "tools",
     tool: "shell",
-    setting: "enable_shell",
+    flag: "--enable-shell",
     isRequested: ({ shell }) => shell !== undefined,
   },
   search: {
     what: "web search",
     param: "web_search_options",
     tool: "web_search",
-    setting: "enable_search",
+    flag: "--enable-search",
     isRequested: ({ webSearch }) => webSearch !== undefined,
   },
   files: {
     what: "producing files",
     param: "files",
-    setting: "enable_code_execution or enable_shell",
+    flag: "--enable-code-execution or --enable-shell",
     isRequested: ({ files }) => files.length > 0,
   },
 } as const satisfies Record<string, Kind>;
 
 /** Refuses requests for a capability with `capability_disabled`. */
 export function disabledToolset(name: keyof typeof KINDS): Toolset {
-  const { what, setting, isRequested, ...kind }: Kind = KINDS[name];
+  const { what, flag, isRequested, ...kind }: Kind = KINDS[name];
   return ({ agent }) => {
     if (!isRequested(agent)) return { tools: [] };
     const field = kind.tool === undefined ? undefined : agent.fields?.[kind.tool];
     const param = field ?? kind.param;
     const advice = field === undefined ? "" : `; ${COMPAT_ADVICE}`;
-    const message = `${param}: ${what} is not enabled on this server; start the server with ${setting}${advice}`;
+    const message = `${param}: ${what} is not enabled on this server; start the server with ${flag}${advice}`;
     throw new ServiceError("capability_disabled", message, { param });
   };
 }

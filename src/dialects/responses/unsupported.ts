@@ -30,7 +30,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     field: "max_tool_calls",
     code: "unsupported_value",
-    fix: "is not supported; the server's max_tool_rounds setting caps rounds",
+    fix: "is not supported; the server's --max-tool-rounds caps rounds",
     served: "max_tool_calls",
   },
   {

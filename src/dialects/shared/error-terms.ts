@@ -30,7 +30,7 @@ export const EMBEDDING_TERMS: ErrorTerms = {
 export const MESSAGES_TERMS: ErrorTerms = {
   names: {},
   tooLong:
-    "Compact the conversation or start a new one, send fewer tools, or start the server with a larger max_seq_len.",
+    "Compact the conversation or start a new one, send fewer tools, or start the server with a larger --max-seq-len.",
 };
 
 /** Passes a promise on, with its error translated into a dialect's terms. */

@@ -22,7 +22,7 @@ export function hostCheck({ allowed, own }: HostPolicy): (headers: Headers) => v
     const host = headers.get("host");
     if (host === null || isAccepted(nameOf(host))) return;
     const message =
-      "this server does not accept this host name; add it to server.allowed_hosts, or set server.api_keys";
+      "this server does not accept this host name; add it to --allowed-hosts, or set --api-keys";
     throw new ServiceError("host_not_allowed", message);
   };
 }

@@ -46,7 +46,7 @@ export function pageCheck(policy: OriginPolicy): PageCheck {
 /** Throws `origin_not_allowed` for a request of another page. */
 export function refusePage(): never {
   const message =
-    "pages of this origin may not use this route of this server; add it to server.allowed_origins, or set server.api_keys";
+    "pages of this origin may not use this route of this server; add it to --allowed-origins, or set --api-keys";
   throw new ServiceError("origin_not_allowed", message);
 }
 

@@ -22,7 +22,7 @@ async function metricsText({ metrics }: HttpDeps): Promise<Response> {
   if (metrics === undefined) {
     throw new ServiceError(
       "metrics_unavailable",
-      "metrics are disabled; remove the setting server.disable_metrics to enable them",
+      "metrics are disabled; start the server without --disable-metrics to enable them",
     );
   }
   return new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } });

@@ -13,10 +13,7 @@ export function uiDayRoutes({ day }: HttpDeps) {
       "/ui/day/metrics",
       () => {
         if (day?.metrics !== undefined) return Response.json(day.metrics());
-        throw new ServiceError(
-          "metrics_unavailable",
-          "metrics are switched off by the setting disable_metrics",
-        );
+        throw new ServiceError("metrics_unavailable", "metrics are switched off by --disable-metrics");
       },
       HIDDEN,
     )

@@ -105,6 +105,6 @@ function isAllowed(deps: HttpDeps, request: Request): boolean {
 function refuseOthers(deps: HttpDeps, request: Request): void {
   if (isAllowed(deps, request)) return;
   const message =
-    "MCP servers cannot be added here: start svc with --ui-mcp (server.ui_mcp = true), and use it from this machine or with an API key";
+    "MCP servers cannot be added here: start svc with --ui-mcp, and use it from this machine or with an API key";
   throw new ServiceError("capability_disabled", message);
 }
