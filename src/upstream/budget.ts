@@ -3,6 +3,7 @@
 import type { RunRequest, TokenLogprob } from "../core/run.ts";
 import { pieceChars } from "./carried.ts";
 import { estimatedTokens } from "./estimate.ts";
+import { argumentsOf } from "./forms.ts";
 import {
   ANSWER_CALLS_MAX,
   ANSWER_CHARS_MAX,
@@ -45,7 +46,7 @@ export class AnswerBudget {
     if (delta !== undefined) chars += pieceChars(delta);
     for (const call of delta?.tool_calls ?? []) {
       const { name, arguments: args } = call.function ?? {};
-      chars += (name?.length ?? 0) + argumentChars(args) + pieceChars(call) + pieceChars(call.function);
+      chars += (name?.length ?? 0) + argumentsOf(args).length + pieceChars(call) + pieceChars(call.function);
     }
     this.take(chars);
   }
@@ -61,9 +62,4 @@ export class AnswerBudget {
     const limit = this.tokens === undefined ? `${ANSWER_CHARS_MAX} characters` : `${this.tokens} tokens`;
     throw new StreamError(`sent more than an answer of ${limit} can hold`);
   }
-}
-
-function argumentChars(args: unknown): number {
-  if (typeof args === "string") return args.length;
-  return args === undefined || args === null ? 0 : JSON.stringify(args).length;
 }

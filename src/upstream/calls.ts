@@ -3,7 +3,7 @@
 import { newId } from "../core/id.ts";
 import type { RunEvent } from "../core/run.ts";
 import { type Carried, type Fields, withPiece } from "./carried.ts";
-import { argumentsOf, isWholeJson } from "./forms.ts";
+import { argumentsOf, jsonIn } from "./forms.ts";
 import type { WireDelta, WireToolCall } from "./wire.ts";
 
 interface Call {
@@ -120,5 +120,5 @@ function beginsAnother(known: Call, { id, function: named }: WireToolCall): bool
   const name = named?.name ?? "";
   if (name === "" || known.name === "") return false;
   if (id !== undefined && id !== null && id !== "") return id !== known.id;
-  return name !== known.name || isWholeJson(known.args);
+  return name !== known.name || jsonIn(known.args) !== undefined; // no more arguments can come
 }

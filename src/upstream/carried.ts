@@ -1,7 +1,7 @@
 // Fields of an upstream's calls that have to go back to it in later rounds, whatever their name: thought signatures, details of
 // reasoning. Clients of most dialects cannot carry them, so they are remembered by call. Bounded; knows no API.
 
-import { fieldsIn } from "./forms.ts";
+import { fieldsIn, jsonIn } from "./forms.ts";
 import { CARRIED_BYTES_MAX, CARRIED_CALL_BYTES_MAX } from "./limits.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -69,11 +69,7 @@ function nameOf({ client, id, name, arguments: args }: CallKey): string {
 
 /** What arguments mean: clients of some dialects have them as an object, which comes back as another text. */
 function valueOf(args: string): unknown {
-  try {
-    return JSON.parse(args === "" ? "{}" : args);
-  } catch {
-    return args;
-  }
+  return jsonIn(args === "" ? "{}" : args) ?? args;
 }
 
 /** Fields that have a place of their own in an answer, or mean nothing in a request. */

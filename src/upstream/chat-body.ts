@@ -3,7 +3,7 @@
 
 import { unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
-import type { ContentPart, MediaPart, Message, ToolCall } from "../core/message.ts";
+import type { ContentPart, MediaPart, Message, ToolCall, ToolSpec } from "../core/message.ts";
 import { messageText } from "../core/message.ts";
 import type { ChatPrompt, RunRequest, Thinking, ToolChoice } from "../core/run.ts";
 import type { Carried } from "./carried.ts";
@@ -147,16 +147,16 @@ function toolFields({ tools, toolChoice }: ChatPrompt, { engine }: ServerFacts):
   const listed = engine === "svc" ? tools : allowedTools(tools, toolChoice);
   const choice = toolChoiceOf(toolChoice, engine);
   return {
-    tools: listed.map(({ name, description, parameters, strict }) => ({
-      type: "function",
-      function: {
-        name,
-        ...defined({ description }),
-        parameters,
-        ...(strict ? { strict } : {}),
-      },
-    })),
+    tools: listed.map(toolOf),
     ...defined({ tool_choice: choice }),
+  };
+}
+
+/** A tool, as chat completions name it. */
+export function toolOf({ name, description, parameters, strict }: ToolSpec): Body {
+  return {
+    type: "function",
+    function: { name, ...defined({ description }), parameters, ...(strict ? { strict } : {}) },
   };
 }
 

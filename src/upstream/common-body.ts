@@ -3,13 +3,7 @@
 import type { Constraint } from "../core/constraint.ts";
 import { defined } from "../core/defined.ts";
 import type { RunRequest, Thinking } from "../core/run.ts";
-import {
-  llamaNameOf,
-  paramOf,
-  type SamplingName,
-  type SamplingParams,
-  usedOptions,
-} from "../core/sampling.ts";
+import { llamaNameOf, paramOf, type SamplingName, usedOptions } from "../core/sampling.ts";
 import { type EngineName, isHonouredByAll } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
 
@@ -19,37 +13,27 @@ type Request = RunRequest<unknown>;
 
 /** Sampling and ending. What is neutral is left to the server. */
 export function commonFields(request: Request, engine: EngineName): Body {
-  const { sampling, choices, truncate } = request;
+  const { choices, truncate } = request;
   return {
-    ...neutralFields(sampling),
-    ...extensionFields(request, engine),
+    ...samplingFields(request, engine),
     ...(choices === 1 ? {} : { n: choices }),
     ...(truncate ? truncation(engine) : {}),
-    ...samenessFields(request),
   };
 }
 
-/** The same bits in every batch, and a fingerprint of them. */
-export function samenessFields({ batchInvariant, fingerprint }: Request): Body {
-  return {
-    ...(batchInvariant === true ? { determinism: "batch-invariant" } : {}),
-    ...defined({ fingerprint }),
-  };
-}
-
-/** Options that every API has, unless they are neutral: models that reason refuse the fields, and some refuse both together. */
-export function neutralFields(sampling: SamplingParams): Body {
-  const used = usedOptions(sampling).filter(isHonouredByAll);
-  return Object.fromEntries(used.map((name) => [name, sampling[paramOf(name)]]));
-}
-
-/** Sampling fields that not every API has, and stop strings, where they change something. */
-export function extensionFields({ sampling, stop }: Request, engine: EngineName): Body {
+/**
+ * Sampling options and stop strings, where they change something: models that reason refuse neutral ones, too, and some refuse two of
+ * them together; the same bits in every batch, and a fingerprint of them.
+ */
+export function samplingFields(
+  { sampling, stop, batchInvariant, fingerprint }: Request,
+  engine: EngineName,
+): Body {
   const { dry, logitBias } = sampling;
-  const extended = usedOptions(sampling).filter((name) => !isHonouredByAll(name));
-  const nameOf = (name: SamplingName): string => (engine === "llama-server" ? llamaNameOf(name) : name);
+  const nameOf = (name: SamplingName): string =>
+    engine === "llama-server" && !isHonouredByAll(name) ? llamaNameOf(name) : name;
   return {
-    ...Object.fromEntries(extended.map((name) => [nameOf(name), sampling[paramOf(name)]])),
+    ...Object.fromEntries(usedOptions(sampling).map((name) => [nameOf(name), sampling[paramOf(name)]])),
     ...(dry.multiplier > 0
       ? {
           dry_multiplier: dry.multiplier,
@@ -63,6 +47,8 @@ export function extensionFields({ sampling, stop }: Request, engine: EngineName)
       : { logit_bias: Object.fromEntries(logitBias.map(({ token, bias }) => [String(token), bias])) }),
     ...defined({ seed: sampling.seed }),
     ...(stop.length === 0 ? {} : { stop }),
+    ...(batchInvariant === true ? { determinism: "batch-invariant" } : {}),
+    ...defined({ fingerprint }),
   };
 }
 

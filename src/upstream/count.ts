@@ -1,9 +1,8 @@
 // Tokens of a prompt, counted by the upstream where it has an endpoint for it.
 
 import { unreachable } from "../core/assert.ts";
-import { defined } from "../core/defined.ts";
 import type { RunRequest } from "../core/run.ts";
-import { chatBody, messagesOf } from "./chat-body.ts";
+import { chatBody, messagesOf, toolOf } from "./chat-body.ts";
 import { readJson, send } from "./http.ts";
 import { PROBE_MS } from "./limits.ts";
 import { promptFields } from "./messages-body.ts";
@@ -76,20 +75,11 @@ function callOf({ prompt }: RunRequest, { options, facts }: UpstreamServer): Cou
   const chat = isChat
     ? {
         messages: messagesOf(prompt, facts),
-        ...(prompt.tools.length === 0 ? {} : { tools: toolsOf(prompt.tools) }),
+        ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools.map(toolOf) }),
       }
     : {};
   if (facts.engine === "vllm")
     return { body: { model: options.model, ...(isChat ? chat : { prompt: text }) } };
   if (facts.engine !== "llama-server") return undefined;
   return isChat ? { body: undefined, template: chat } : { body: { content: text } };
-}
-
-function toolsOf(
-  tools: readonly { readonly name: string; readonly description?: string; readonly parameters: unknown }[],
-) {
-  return tools.map(({ name, description, parameters }) => ({
-    type: "function",
-    function: { name, ...defined({ description }), parameters },
-  }));
 }

@@ -1,5 +1,6 @@
 // Tokens of a prompt, estimated from its bytes. Pure.
 
+import { messageText } from "../core/message.ts";
 import type { Prompt } from "../core/run.ts";
 import { BYTES_PER_TOKEN, TOKENS_PER_MESSAGE } from "./limits.ts";
 
@@ -16,9 +17,8 @@ export function estimatedTokens(prompt: Prompt): number {
       return tokensIn(prompt.before + prompt.after);
     case "chat": {
       const messages = prompt.messages.map(
-        ({ content, toolCalls = [] }) =>
-          content.map((part) => (part.type === "text" ? part.text : "")).join("") +
-          toolCalls.map((call) => call.name + call.arguments).join(""),
+        (message) =>
+          messageText(message) + (message.toolCalls ?? []).map((call) => call.name + call.arguments).join(""),
       );
       const tools = prompt.tools.length === 0 ? "" : JSON.stringify(prompt.tools);
       return tokensIn(messages.join("") + tools) + messages.length * TOKENS_PER_MESSAGE;

@@ -7,7 +7,7 @@ import type { RunRequest } from "../core/run.ts";
 import { chatBody, type Past } from "./chat-body.ts";
 import type { Body } from "./common-body.ts";
 import { completionBody } from "./completion-body.ts";
-import { meaningOf } from "./forms.ts";
+import { jsonIn, meaningOf } from "./forms.ts";
 import type { Learned } from "./learned.ts";
 import { messagesBody } from "./messages-body.ts";
 import { MessagesEvents } from "./messages-events.ts";
@@ -118,9 +118,7 @@ function readerOf(events: Events): Exchange["read"] {
 }
 
 function jsonOf(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    throw new StreamError("sent an event that is not JSON");
-  }
+  const json = jsonIn(data);
+  if (json === undefined) throw new StreamError("sent an event that is not JSON");
+  return json;
 }

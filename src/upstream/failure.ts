@@ -3,7 +3,7 @@
 
 import { defined } from "../core/defined.ts";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
-import { fieldsIn, stringIn } from "./forms.ts";
+import { fieldsIn, jsonIn, stringIn } from "./forms.ts";
 import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
 
 /** Verdict of an attempt on its upstream. `busy`: healthy, but accepts no more requests for now. */
@@ -165,7 +165,7 @@ interface Said {
 
 /** The error object of an answer in any of the usual shapes. */
 function errorOf(body: string, secret: string | undefined): Said {
-  const json = parsed(body);
+  const json = jsonIn(body); // none of a proxy's page, whose words are no use to a client
   const { error, detail } = fieldsIn(json);
   const outer = error ?? detail ?? json;
   const text = typeof outer === "string" ? outer : stringIn(outer, "message");
@@ -215,12 +215,4 @@ function requestError(status: number, said: Said): ServiceError {
 function retryAfterMs(headers: Headers): number | undefined {
   const secs = Number(headers.get("retry-after") ?? Number.NaN);
   return Number.isFinite(secs) && secs >= 0 ? Math.min(secs * 1000, RETRY_AFTER_MS_MAX) : undefined;
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined; // an HTML page of a proxy, say: its words are no use to a client
-  }
 }

@@ -81,13 +81,12 @@ export function argumentsOf(value: unknown): string {
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
-/** Whether a text is a whole JSON value, after which no more arguments can come. */
-export function isWholeJson(text: string): boolean {
+/** The value of a JSON text; undefined where it is none. */
+export function jsonIn(text: string): unknown {
   try {
-    JSON.parse(text);
-    return true;
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { currentCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
+import { jsonIn } from "./forms.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
 import type { UpstreamDialect, UpstreamOptions } from "./options.ts";
 
@@ -97,10 +98,5 @@ export async function readError(response: Response, bytesMax: number): Promise<s
 
 /** A body as JSON; undefined where it is none. */
 export async function readJson(response: Response): Promise<unknown> {
-  const text = await readText(response);
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return jsonIn(await readText(response));
 }

@@ -8,28 +8,25 @@ import type { ChatRequest } from "./chat-body.ts";
 import {
   type Body,
   constraintFields,
-  extensionFields,
   progressFields,
-  neutralFields,
-  samenessFields,
+  samplingFields,
   templateFields,
 } from "./common-body.ts";
 import { estimatedTokens } from "./estimate.ts";
 import type { ServerFacts } from "./facts.ts";
+import { jsonIn } from "./forms.ts";
 import { MESSAGES_TOKENS, PROMPT_MARGIN, THINKING_TOKENS, THINKING_TOKENS_MIN } from "./limits.ts";
 import { imageType } from "./media.ts";
 import { allowedTools, forcedTool, isForced } from "./tool-choice.ts";
 
 /** The body that asks a server for a streamed message. */
 export function messagesBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
-  const { prompt, sampling, stop, maxTokens = tokensLeft(prompt, facts) } = request;
+  const { prompt, stop, maxTokens = tokensLeft(prompt, facts) } = request;
   return {
     model,
     max_tokens: Math.max(1, maxTokens),
     ...promptFields(prompt, facts),
-    ...neutralFields(sampling),
-    ...extensionFields({ ...request, stop: [] }, facts.engine),
-    ...samenessFields(request),
+    ...samplingFields({ ...request, stop: [] }, facts.engine),
     ...(stop.length === 0 ? {} : { stop_sequences: stop }),
     ...formatFields(request, facts),
     ...thinkingFields(prompt, maxTokens, facts),
@@ -110,12 +107,8 @@ function blockOf(part: ContentPart): readonly Body[] {
 
 /** Arguments are an object; what a model cut off or spelled wrong is passed on as a text. */
 function inputOf(args: string): Body {
-  try {
-    const json: unknown = JSON.parse(args);
-    if (typeof json === "object" && json !== null && !Array.isArray(json)) return { ...json };
-  } catch {
-    // Below.
-  }
+  const json = jsonIn(args);
+  if (typeof json === "object" && json !== null && !Array.isArray(json)) return { ...json };
   return args === "" ? {} : { arguments: args };
 }
 

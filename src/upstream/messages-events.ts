@@ -3,6 +3,8 @@
 
 import { StreamError } from "./sse.ts";
 import {
+  callDelta,
+  deltaChunk,
   END,
   type EventReading,
   type MessagesEvent,
@@ -92,17 +94,4 @@ export class MessagesEvents {
       },
     };
   }
-}
-
-function callDelta(
-  index: number,
-  args: string,
-  head?: { readonly id: string; readonly name: string },
-): WireDelta {
-  const { id = null, name = null } = head ?? {};
-  return { tool_calls: [{ index, id, function: { name, arguments: args } }] };
-}
-
-function deltaChunk(delta: WireDelta | undefined): WireChunk | undefined {
-  return delta === undefined ? undefined : { choices: [{ delta }] };
 }

@@ -206,22 +206,34 @@ export class UpstreamModel implements ModelRuntime {
     const needs = needsOf(request);
     const refused = refusalBy(this.pool.servers, needs, this.options.name);
     if (refused !== undefined) return { type: "error", error: refused.toData() };
-    const { retries, firstTokenMs, silenceMs = SILENCE_MS } = this.options.routing;
+    const { firstTokenMs, silenceMs = SILENCE_MS } = this.options.routing;
+    const options = { request, firstTokenMs, silenceMs, startedMs };
+    try {
+      yield* this.tries(this.wantedBy(request, needs), signal, (lease) => attempt(lease, options, signal));
+      return undefined;
+    } catch (thrown) {
+      return refusalEvent(thrown, signal);
+    }
+  }
+
+  /** Has upstreams do some work until one has. Throws the ServiceError of the last one that failed. */
+  private async *tries<E, T>(
+    sought: Omit<Wanted, "tried">,
+    signal: AbortSignal,
+    work: (lease: Lease) => AsyncGenerator<E, T | Failure> | Promise<T | Failure>,
+  ): AsyncGenerator<E, T> {
+    const { retries } = this.options.routing;
     const tried = new Set<UpstreamServer>();
-    const wanted: Wanted = { ...this.wantedBy(request, needs), tried };
     let failed: Failure | undefined;
     for (let retry = 0; ; retry++) {
-      let lease: Lease;
-      try {
-        lease = await this.acquire(wanted, failed, signal);
-      } catch (thrown) {
-        return refusalEvent(thrown, signal);
-      }
-      const failure = yield* attempt(lease, { request, firstTokenMs, silenceMs, startedMs }, signal);
-      if (failure === undefined || signal.aborted) return undefined;
-      if (!failure.mayRetry || retry >= retries) return { type: "error", error: failure.error.toData() };
+      const lease = await this.acquire({ ...sought, tried }, failed, signal);
+      const working = work(lease);
+      const done = working instanceof Promise ? await working : yield* working;
+      if (!isFailure(done)) return done;
+      signal.throwIfAborted();
+      if (!done.mayRetry || retry >= retries) throw done.error;
       this.pool.counts.retries++;
-      failed = failure;
+      failed = done;
       await this.pause(tried, lease.server, retry, signal);
     }
   }
@@ -298,20 +310,10 @@ export class UpstreamModel implements ModelRuntime {
       const needs: Needs = { fields, modalities: [], path };
       const refused = refusalBy(this.pool.servers, needs, this.options.name);
       if (refused !== undefined) throw refused;
-      const { retries } = this.options.routing;
-      const tried = new Set<UpstreamServer>();
       const accepts = (server: UpstreamServer): boolean => honours(server, needs);
-      const wanted = { blocks: [], key: keyOf({ type: "text", text }), accepts, tried };
-      let failed: Failure | undefined;
-      for (let retry = 0; ; retry++) {
-        const lease = await this.acquire(wanted, failed, signal);
-        const done = await finished(lease, work, signal);
-        if (!isFailure(done)) return done;
-        if (!done.mayRetry || retry >= retries) throw done.error;
-        this.pool.counts.retries++;
-        failed = done;
-        await this.pause(tried, lease.server, retry, signal);
-      }
+      const sought = { blocks: [], key: keyOf({ type: "text", text }), accepts };
+      const steps = this.tries<never, T>(sought, signal, (lease) => finished(lease, work, signal));
+      return (await steps.next()).value;
     } finally {
       leave();
     }
@@ -345,8 +347,8 @@ async function finished<T extends object>(
   }
 }
 
-function isFailure(done: object): done is Failure {
-  return "verdict" in done && "mayRetry" in done;
+function isFailure(done: unknown): done is Failure {
+  return typeof done === "object" && done !== null && "verdict" in done && "mayRetry" in done;
 }
 
 function refusalEvent(thrown: unknown, signal: AbortSignal): ErrorEvent | undefined {

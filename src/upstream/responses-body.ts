@@ -9,10 +9,8 @@ import type { ChatRequest } from "./chat-body.ts";
 import {
   type Body,
   constraintFields,
-  extensionFields,
   progressFields,
-  neutralFields,
-  samenessFields,
+  samplingFields,
   templateFields,
 } from "./common-body.ts";
 import type { ServerFacts } from "./facts.ts";
@@ -22,15 +20,13 @@ import { allowedTools, forcedTool, isForced, takesToolNames } from "./tool-choic
 
 /** The body that asks a server for a streamed response, which it must not store. */
 export function responsesBody(request: ChatRequest, model: string, facts: ServerFacts): Body {
-  const { prompt, sampling, maxTokens, logprobs, truncate } = request;
+  const { prompt, maxTokens, logprobs, truncate } = request;
   const min = facts.engine === "other" ? RESPONSES_TOKENS_MIN : 1;
   return {
     model,
     ...inputFields(prompt, facts),
     ...(maxTokens === undefined ? {} : { max_output_tokens: Math.max(min, maxTokens) }),
-    ...neutralFields(sampling),
-    ...extensionFields(request, facts.engine),
-    ...samenessFields(request),
+    ...samplingFields(request, facts.engine),
     ...(logprobs === undefined
       ? {}
       : { include: ["message.output_text.logprobs"], top_logprobs: logprobs.top }),

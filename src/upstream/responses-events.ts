@@ -3,6 +3,8 @@
 
 import { StreamError } from "./sse.ts";
 import {
+  callDelta,
+  deltaChunk,
   type EventReading,
   progressChunk,
   readChunk,
@@ -41,10 +43,8 @@ export class ResponsesEvents {
             { delta: { content: event.delta ?? null }, logprobs: { content: event.logprobs ?? null } },
           ],
         };
-      default: {
-        const delta = this.deltaOf(event);
-        return delta === undefined ? undefined : { choices: [{ delta }] };
-      }
+      default:
+        return deltaChunk(this.deltaOf(event));
     }
   }
 
@@ -59,9 +59,12 @@ export class ResponsesEvents {
       case "response.output_item.added":
         if (item?.type !== "function_call") return undefined;
         this.hasCalls = true;
-        return callDelta(index, item);
+        return callDelta(index, item.arguments ?? null, {
+          id: item.call_id ?? null,
+          name: item.name ?? null,
+        });
       case "response.function_call_arguments.delta":
-        return callDelta(index, { arguments: delta });
+        return callDelta(index, delta);
       default:
         return undefined;
     }
@@ -75,13 +78,4 @@ export class ResponsesEvents {
       usage: response?.usage,
     };
   }
-}
-
-type Item = Partial<Pick<NonNullable<ResponsesEvent["item"]>, "call_id" | "name" | "arguments">>;
-
-function callDelta(
-  index: number | null,
-  { call_id: id = null, name = null, arguments: args = null }: Item,
-): WireDelta {
-  return { tool_calls: [{ index, id, function: { name, arguments: args } }] };
 }

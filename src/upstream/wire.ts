@@ -19,12 +19,7 @@ const TokenChance = Type.Object(
 export type WireChance = Static<typeof TokenChance>;
 
 const TokenLogprob = Type.Object(
-  {
-    token: Type.String(),
-    logprob: Type.Number(),
-    bytes: maybe(Type.Array(Type.Integer())),
-    top_logprobs: maybe(Type.Array(TokenChance)),
-  },
+  { ...TokenChance.properties, top_logprobs: maybe(Type.Array(TokenChance)) },
   OPEN,
 );
 
@@ -115,6 +110,20 @@ export function progressChunk({
 }: Pick<WireChunk, "prompt_progress" | "load_progress">): WireChunk | undefined {
   const told = { ...(prompt_progress && { prompt_progress }), ...(load_progress && { load_progress }) };
   return Object.keys(told).length === 0 ? undefined : told;
+}
+
+/** The chunk of a delta, if there is one. */
+export function deltaChunk(delta: WireDelta | undefined): WireChunk | undefined {
+  return delta === undefined ? undefined : { choices: [{ delta }] };
+}
+
+/** A piece of a tool call. */
+export function callDelta(
+  index: number | null,
+  args: string | null,
+  { id = null, name = null }: Pick<WireToolCall, "id"> & { readonly name?: string | null } = {},
+): WireDelta {
+  return { tool_calls: [{ index, id, function: { name, arguments: args } }] };
 }
 
 /** The last event of an answer. */
