@@ -195,9 +195,11 @@ const MASK_BYTES = 2;
 function computeBytes(metadata: Metadata, { ubatch }: TextOptions, cells: number): number {
   const of = forArchitecture(metadata);
   const tokens = metadata.get("tokenizer.ggml.tokens");
-  const vocabulary = tokens?.type === FIELD.array ? arrayLength(tokens) : 0;
+  // An encoder has no logits, and attends within the micro-batch.
+  const isEncoder = metadata.get(`${architecture(metadata)}.attention.causal`)?.raw[0] === 0;
+  const vocabulary = tokens?.type === FIELD.array && !isEncoder ? arrayLength(tokens) : 0;
   const width = vocabulary + (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
-  return ubatch * (width * F32_BYTES + cells * MASK_BYTES);
+  return ubatch * (width * F32_BYTES + (isEncoder ? ubatch : cells) * MASK_BYTES);
 }
 
 function forArchitecture(metadata: Metadata): (key: string) => number | undefined {

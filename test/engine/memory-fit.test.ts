@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
+import { boolField, stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
 import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
@@ -51,6 +51,12 @@ describe("memory of a model", () => {
       compute: 512 * ((1000 + 512 + 1024) * 4 + 1024 * 2),
       companions: 0,
     });
+  });
+
+  test("an encoder has no logits, and attends within a micro-batch", () => {
+    const file = model(boolField("toy.attention.causal", false));
+    const { compute } = memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9) ?? {};
+    expect(compute).toBe(512 * ((512 + 1024) * 4 + 512 * 2));
   });
 
   test("an unconfigured cache counts with its minimum", () => {
