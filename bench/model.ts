@@ -18,6 +18,7 @@ import {
   stateTensors,
   type Weights,
 } from "./memories.ts";
+import { FILES, realFile } from "../test/real/models.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
@@ -140,8 +141,14 @@ export const SHAPES = {
   },
 } as const satisfies Record<string, Shape>;
 
+/** Models with trained weights. Their answers end by themselves, so tokens/s, not times, can be compared. */
+const TRAINED = { "smollm2-135m": FILES.smollm, "gemma-3-270m": FILES.gemma } as const;
+const isTrained = (name: string): name is keyof typeof TRAINED => name in TRAINED;
+
 /** Models the bench knows; `builtin` is the one inside the executable. */
 export const MODELS = [
+  "smollm2-135m",
+  "gemma-3-270m",
   "nano",
   "qwen3-0.6b",
   "qwen3-0.6b-f16",
@@ -163,6 +170,11 @@ export type ModelName = (typeof MODELS)[number];
  */
 export async function ensureModel(name: ModelName | "copier", peer: Peer): Promise<string> {
   if (name === "builtin") return join(ROOT, "demo-model/tiny.gguf");
+  if (isTrained(name)) {
+    const path = await realFile(TRAINED[name]);
+    if (path === undefined) throw new Error(`${name} cannot be had here`);
+    return path;
+  }
   const shape: Shape = SHAPES[name];
   const folder = join(CACHE, "models");
   const type = shape.quantization ?? "f16";
