@@ -7,7 +7,7 @@ import { WordPieces } from "../../ffi/bert-text.ts";
 import { newFolder } from "../helpers/binary.ts";
 import { vocabularyFields, writeMiniLm } from "./minilm.ts";
 import { FILES, realFile } from "./models.ts";
-import { type RealServer, serveReal } from "./server.ts";
+import { memoryOf, type RealServer, serveReal } from "./server.ts";
 
 const VOCABULARY = (await realFile(FILES.bertVocabulary)) ?? "";
 const WEIGHTS = (await realFile(FILES.minilm)) ?? "";
@@ -48,4 +48,15 @@ describe.skipIf(VOCABULARY === "" || WEIGHTS === "")("all-MiniLM-L6-v2", () => {
       expect(likeness).toBeGreaterThan(0.999);
     },
   );
+
+  test("the memory that is shown is what the engine takes", async () => {
+    const fresh = await memoryOf(server, "MiniLM, after short texts");
+    const input = Array.from({ length: 32 }, (_, at) => `${at} ${"many words of a long text ".repeat(60)}`);
+    await server.post("/v1/embeddings", { input });
+    const used = await memoryOf(server, "MiniLM, after long texts");
+    for (const { shown, taken, most } of [fresh, used]) {
+      expect(Math.abs(shown / taken - 1)).toBeLessThan(0.1);
+      expect(taken).toBeLessThan(1.1 * most);
+    }
+  });
 });

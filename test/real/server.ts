@@ -1,6 +1,7 @@
 // ./svc with a real model, asked as its clients ask it.
 
 import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
 import { launchServer, type Server } from "../helpers/binary.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -57,6 +58,23 @@ export async function serveReal(
       return { tokens, logprobs: logprobs.slice(1) };
     },
   };
+}
+
+/** Memory of the engine, bytes: as the card shows it, as the system counts it, and the most that the card names. */
+export interface Memory {
+  readonly shown: number;
+  readonly taken: number;
+  readonly most: number;
+}
+
+/** Reads and prints it. */
+export async function memoryOf(server: RealServer, what: string): Promise<Memory> {
+  const { resident_bytes: shown, memory_bytes: most } = await server.card();
+  const status = readFileSync(`/proc/${server.enginePid()}/status`, "utf8");
+  const taken = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) * 1024;
+  const [now, real, bound] = [shown, taken, most].map((bytes) => Math.round(bytes / 1e6));
+  console.log(`${what}: shown ${now} MB, taken ${real} MB; at most ${bound} MB`);
+  return { shown, taken, most };
 }
 
 const mean = (values: readonly number[]): number =>
