@@ -16,11 +16,11 @@ trap 'rm -rf "$TMPDIR"' EXIT
 export GOMP_SPINCOUNT=1000
 report=$TMPDIR/junit.xml
 log=$TMPDIR/log
-# Two workers, each with one module registry for all its files: native libraries are loaded once a process.
+# Two workers (SVC_TEST_WORKERS), each with one module registry for all its files: native libraries are loaded once a process.
 # shellcheck disable=SC2046 # one word per file; no test has a space in its name
 {
     status=0
-    "$bun" test --parallel=2 --no-isolate --timeout 30000 --reporter=junit --reporter-outfile="$report" \
+    "$bun" test --parallel="${SVC_TEST_WORKERS:-2}" --no-isolate --timeout 30000 --reporter=junit --reporter-outfile="$report" \
         $("$bun" test/rings.ts files "$ring") "$@" 2>&1 || status=$?
     echo "$status" >"$TMPDIR/status"
 } | tee "$log"
