@@ -53,6 +53,34 @@ import { uiRoutes } from "./ui.ts";
  */
 const TRANSPORT_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX * 1024;
 
+/** Routes with one signature, in the order of the API's document: generation first. */
+const ROUTES = [
+  completionRoutes,
+  messagesRoutes,
+  responseRoutes,
+  embeddingRoutes,
+  rerankRoutes,
+  infillRoutes,
+  ollamaRoutes,
+  ollamaModelRoutes,
+  imageRoutes,
+  speechRoutes,
+  approvalRoutes,
+  sessionRoutes,
+  fileRoutes,
+  containerRoutes,
+  skillRoutes,
+  mcpOfferRoutes,
+  modelRoutes,
+  tuneRoutes,
+  hubRoutes,
+  adapterRoutes,
+  weightRoutes,
+  systemRoutes,
+  metricsRoutes,
+  healthRoutes,
+] as const;
+
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
   const { models, metrics } = deps;
@@ -93,33 +121,9 @@ export function createHttp(deps: HttpDeps): AnyElysia {
       if (request.method !== "OPTIONS") return undefined;
       return preflightAnswer(request.headers, gate.isPageAllowed(request, seen.rule));
     })
-    .use(chatRoutes(deps, components, runs))
-    .use(completionRoutes(deps, components))
-    .use(messagesRoutes(deps, components))
-    .use(responseRoutes(deps, components))
-    .use(embeddingRoutes(deps, components))
-    .use(rerankRoutes(deps, components))
-    .use(infillRoutes(deps, components))
-    .use(ollamaRoutes(deps, components))
-    .use(ollamaModelRoutes(deps, components))
-    .use(imageRoutes(deps, components))
-    .use(speechRoutes(deps, components))
-    .use(approvalRoutes(deps, components))
-    .use(sessionRoutes(deps, components))
-    .use(fileRoutes(deps, components))
-    .use(containerRoutes(deps, components))
-    .use(skillRoutes(deps, components))
-    .use(mcpOfferRoutes(deps, components))
-    .use(modelRoutes(deps, components))
-    .use(tuneRoutes(deps, components))
-    .use(hubRoutes(deps, components))
-    .use(adapterRoutes(deps, components))
-    .use(weightRoutes(deps, components))
-    .use(systemRoutes(deps, components))
-    .use(metricsRoutes(deps, components))
-    .use(healthRoutes(deps, components))
-    .use(openapiHook(components, DOCS_PATH))
-    .use(docsRoutes()); // after the plugin: of two routes with one path the later answers
+    .use(chatRoutes(deps, components, runs));
+  for (const routesOf of ROUTES) app.use(routesOf(deps, components));
+  app.use(openapiHook(components, DOCS_PATH)).use(docsRoutes()); // of two routes with one path the later answers
   if (deps.ui !== false) app.use(interfaceRoutes(deps, runs));
   completeDetails(app.routes, routes(), components);
   for (const [method, path] of routes().modelRoutes)

@@ -22,7 +22,7 @@ export function objectOf<T extends object>(
   throw new ServiceError("invalid_request", message, { param });
 }
 
-/** A field with any JSON object of so many members. */
+/** A field with any JSON object of at most `maxProperties` members. */
 export function jsonObject(description?: string, maxProperties = MAP_MEMBERS_MAX) {
   const described = description === undefined ? {} : { description };
   return Type.Record(Type.String(), Type.Unknown(), { ...described, maxProperties });

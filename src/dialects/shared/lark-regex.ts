@@ -52,7 +52,7 @@ export function larkRegex(grammar: string): LarkRegex | undefined {
   }
 }
 
-/** `start` with rules nested in themselves so many times; undefined if that is too large, or not deep enough for any text. */
+/** `start` with rules nested in themselves up to `depth`; undefined if that is too large, or not deep enough for any text. */
 function expanded(rules: ReadonlyMap<string, string>, depth: number): LarkRegex | undefined {
   try {
     const expander = new Expander(rules, depth);
