@@ -229,10 +229,34 @@ describe.each(LISTED)("%s with a tool that the server lacks: %j", (path, body) =
   });
 });
 
-test("fields keep their names where a tool was left out", async () => {
-  const tools = [{ type: "custom", name: "apply_patch" }, { type: "function" }];
-  const response = await app("clients").post(RESPONSES, responsesBody({ tools }));
-  expect((await response.json()).error.param).toBe("tools[1].function");
+test.each([
+  [RESPONSES, responsesBody({ tools: [{ type: "computer" }, { type: "function" }] }), "tools[1].function"],
+  [CHAT, chatBody({ tools: [{ type: "file_search" }, { type: "function" }] }), "tools[1].function"],
+  [
+    CHAT,
+    chatBody({ tools: [{ type: "mcp" }, { type: "function", function: { name: "f", parameters: [] } }] }),
+    "tools[1].function.parameters",
+  ],
+  [
+    MESSAGES,
+    messagesBody({
+      tools: [
+        { type: "bash_20250124", name: "bash" },
+        { name: "f", input_schema: [] },
+      ],
+    }),
+    "tools[1].input_schema",
+  ],
+])("%s: fields keep their names where a tool was left out", async (path, body, param) => {
+  const response = await app("clients").post(path, body);
+  expect((await response.json()).error.param).toBe(param);
+});
+
+test("two tools that are left out are no functions of one name", async () => {
+  const { post, runs } = app("clients");
+  const tools = [{ type: "file_search" }, { type: "mcp" }, { type: "function", function: { name: "f" } }];
+  expect((await post(CHAT, chatBody({ tools }))).status).toBe(200);
+  expect(runs[0]?.prompt).toMatchObject({ tools: [{ name: "f" }] });
 });
 
 test("a response does not repeat what was left out", async () => {

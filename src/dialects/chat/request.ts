@@ -28,7 +28,7 @@ import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { logprobsOf } from "./logprobs.ts";
 import { knownMessages } from "./known-parts.ts";
 import { ChatCompletionRequest, type Message } from "./schema.ts";
-import { refuseUnsupported, withoutForeignTools } from "./unsupported.ts";
+import { LEFT_OUT, refuseUnsupported, withoutForeignTools } from "./unsupported.ts";
 
 /** A parsed chat-completions request. */
 export interface ChatCall extends Conversation {
@@ -53,9 +53,10 @@ export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat
   });
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream, compat);
-  const sent = (body.tools ?? []).map((tool) =>
-    tool.type === "custom" ? customFunction(tool, compat) : tool,
-  );
+  const sent = (body.tools ?? []).map((tool) => {
+    if (tool === LEFT_OUT) return { type: "left_out" };
+    return tool.type === "custom" ? customFunction(tool, compat) : tool;
+  });
   const { tools, choice } = toolUseOf(sentTools(sent), body.tool_choice);
   const maxTokens = capByGrammar(maxTokensOf(body), body);
   const logprobs = logprobsOf(body);

@@ -6,6 +6,7 @@ import { ServiceError } from "../../core/error.ts";
 import { isRecord, describeValue } from "../shared/check.ts";
 import { serveOrRefuse } from "../shared/compat.ts";
 import { refuseJsonObject } from "../shared/constraint.ts";
+import { replacedTools } from "../shared/tools.ts";
 
 interface Refusal {
   readonly field: string;
@@ -47,14 +48,17 @@ function refuseMessage(message: unknown, index: number): void {
 
 const TOOL_TYPES: ReadonlySet<unknown> = new Set(["function", "custom", "code_interpreter"]);
 
-/** The tools without hosted ones of other servers. Strict mode refuses these. */
+/** Stands for a tool that is left out. */
+export const LEFT_OUT = { type: "function", function: { name: "left_out" } } as const;
+
+/** The tools with LEFT_OUT for hosted ones of other servers. Strict mode refuses these. */
 export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
-  if (!Array.isArray(tools)) return tools;
-  return tools.filter((tool: unknown, index) => {
-    if (!isRecord(tool) || typeof tool["type"] !== "string" || TOOL_TYPES.has(tool["type"])) return true;
-    const param = `tools[${index}].type`;
-    const message = `${param} must be "function", "custom" or "code_interpreter"; got ${describeValue(tool["type"])}`;
+  return replacedTools(tools, LEFT_OUT, (tool, path) => {
+    const { type } = tool;
+    if (typeof type !== "string" || TOOL_TYPES.has(type)) return false;
+    const param = `${path}.type`;
+    const message = `${param} must be "function", "custom" or "code_interpreter"; got ${describeValue(type)}`;
     serveOrRefuse(compat, "hosted_tool", new ServiceError("unsupported_value", message, { param }));
-    return false;
+    return true;
   });
 }

@@ -17,6 +17,7 @@ import {
   functionOf,
   isFunction,
   type QualifiedName,
+  replacedTools,
   type WireTool,
 } from "../shared/tools.ts";
 import { placeOf, placeProperties, webSearchOf, webSearchProperties } from "../shared/web-search.ts";
@@ -193,17 +194,19 @@ const FOREIGN_TYPES = new Set<unknown>([
  * tool, so non-functions are dropped in both modes.
  */
 export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
-  if (!Array.isArray(tools)) return tools;
-  return tools.map((tool: unknown, index) => {
-    if (isForeign(tool, `tools[${index}]`, compat)) return { type: "namespace", name: "left_out" };
+  const kept = replacedTools(tools, LEFT_OUT, (tool, path) => isForeign(tool, path, compat));
+  if (!Array.isArray(kept)) return kept;
+  return kept.map((tool: unknown) => {
     if (!isRecord(tool) || tool["type"] !== "namespace" || !Array.isArray(tool["tools"])) return tool;
     const children: readonly unknown[] = tool["tools"];
     return { ...tool, tools: children.filter((child) => isRecord(child) && child["type"] === "function") };
   });
 }
 
-function isForeign(tool: unknown, path: string, compat: Compat): boolean {
-  if (!isRecord(tool) || !FOREIGN_TYPES.has(tool["type"])) return false;
+const LEFT_OUT = { type: "namespace", name: "left_out" };
+
+function isForeign(tool: Readonly<Record<string, unknown>>, path: string, compat: Compat): boolean {
+  if (!FOREIGN_TYPES.has(tool["type"])) return false;
   const problem = `must be "function", "custom", "namespace", "web_search", "web_search_preview", "code_interpreter" or "shell"; got ${describeValue(tool["type"])}`;
   serveOrRefuse(compat, "hosted_tool", unsupported(`${path}.type`, problem));
   return true;

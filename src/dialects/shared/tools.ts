@@ -146,6 +146,18 @@ export function withToolTypes(tools: unknown): unknown {
   });
 }
 
+/** The tools of a body with another in place of foreign ones, so that the paths of later ones stay valid. */
+export function replacedTools(
+  tools: unknown,
+  leftOut: object,
+  isForeign: (tool: Readonly<Record<string, unknown>>, path: string) => boolean,
+): unknown {
+  if (!Array.isArray(tools)) return tools;
+  return tools.map((tool: unknown, index) =>
+    isRecord(tool) && isForeign(tool, `tools[${index}]`) ? leftOut : tool,
+  );
+}
+
 /** The function tools of a checked body, for dialects whose function names the model sees unchanged. */
 export function sentTools(
   tools: readonly (WireTool | { readonly type: string })[] | null | undefined,
