@@ -1,6 +1,6 @@
 // The code blocks of README and docs/: commands are run as written against the executable and a server with the built-in
 // model, configurations are loaded, JSON is parsed, TypeScript is run. A block that cannot be run says why in a comment
-// before it:  <!-- not run: REASON -->
+// before it:  <!-- not run: REASON -->  Its calls of svc and curl are read all the same, and so are commands within sentences.
 
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -43,7 +43,7 @@ function blocks(language: string): readonly Block[] {
 /** Programs that only write down how they were called: one argument a line, a call ends with an empty one. */
 function recordCalls(folder: string): string {
   const record = `#!/bin/bash\nprintf '%q\\n' "\${0##*/}" "$@" >>"$CALLS"; echo >>"$CALLS"\n`;
-  for (const path of ["svc", "bin/svc", "bin/curl", "bin/aider"]) {
+  for (const path of ["svc", "install.sh", "bin/svc", "bin/curl", "bin/aider"]) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), record);
     chmodSync(join(folder, path), 0o755);
@@ -51,14 +51,17 @@ function recordCalls(folder: string): string {
   return join(folder, "calls");
 }
 
-/** The calls of a block, run by bash. */
-function callsOf({ text, place }: Block): readonly (readonly string[])[] {
+/** The calls of a block, run by bash: of one that cannot be run, without any other program. */
+function callsOf({ text, place, isRun }: Block): readonly (readonly string[])[] {
   const folder = newFolder();
   const file = recordCalls(folder);
   // Each argument is written on one line by %q, and read back by a second bash.
-  const env = { PATH: `${join(folder, "bin")}:/usr/bin:/bin`, CALLS: file };
-  const run = Bun.spawnSync(["bash", "-ec", text], { cwd: folder, env });
-  if (run.exitCode !== 0) throw new Error(`${place}: ${run.stderr.toString()}`);
+  const PATH = isRun ? `${join(folder, "bin")}:/usr/bin:/bin` : join(folder, "bin");
+  const run = Bun.spawnSync(["/bin/bash", isRun ? "-ec" : "-c", text], {
+    cwd: folder,
+    env: { PATH, CALLS: file },
+  });
+  if (isRun && run.exitCode !== 0) throw new Error(`${place}: ${run.stderr.toString()}`);
   const written = existsSync(file) ? readFileSync(file, "utf8").trimEnd() : "";
   if (written === "") return [];
   return written.split("\n\n").map((call) => {
@@ -100,6 +103,35 @@ test.each(blocks("sh").map((block) => [block.place, block] as const))("%s: comma
     if (program === "svc") expect(complaintAbout(words)).toBeUndefined();
     if (program === "curl") expect(await curl(words)).toBeLessThan(300);
   }
+});
+
+test("blocks that are not run call svc with flags that exist, and curl with a type for its body", () => {
+  const skipped = BLOCKS.filter(({ language, isRun }) => language === "sh" && !isRun);
+  const calls = skipped.flatMap((block) => callsOf(block).map((words) => [block.place, words] as const));
+  expect(calls.length).toBeGreaterThan(20);
+  for (const [place, [program, ...words]] of calls) {
+    if (program === "svc") expect([place, complaintAbout(words)]).toEqual([place, undefined]);
+    if (program !== "curl" || !words.includes("-d")) continue;
+    expect([place, words.some((word) => /^content-type:/i.test(word))]).toEqual([place, true]);
+  }
+});
+
+test("commands within sentences have flags that exist", () => {
+  const quoted = PAGES.flatMap((page) =>
+    [...readFileSync(join(ROOT, page), "utf8").matchAll(/`(svc [^`…]*)`/g)].map(([, line = ""]) => ({
+      page,
+      line,
+    })),
+  );
+  expect(quoted.length).toBeGreaterThan(100);
+  const wrong = quoted.flatMap(({ page, line }) => {
+    const words = line.match(/"[^"]*"|\S+/g) ?? [];
+    const complaint = complaintAbout(words.slice(1).map((word) => word.replaceAll('"', "")));
+    return complaint !== undefined && /unknown (?:option|command)/.test(complaint)
+      ? [`${page}: ${line}: ${complaint}`]
+      : [];
+  });
+  expect(wrong).toEqual([]);
 });
 
 test.each(blocks("toml").map((block) => [block.place, block] as const))("%s: settings", (_, block) => {
