@@ -32,6 +32,18 @@ def find(items, wanted):
 - For a few dozen elements, a linear search is just as quick.
 `;
 
+/** What the answer about rain follows from. */
+const RAIN = `import csv
+from collections import Counter
+
+days = list(csv.DictReader(open("rain.csv")))
+months = Counter()
+for day in days:
+    months[day["date"][:7]] += float(day["mm"])
+(month, mm), *_ = months.most_common(1)
+print(len(days), "days")
+print(month, round(mm), "mm")`;
+
 const CHART = `\`\`\`mermaid
 graph LR
   Question --> Search
@@ -70,7 +82,7 @@ export const talk = conversation("talk", "Linear and binary search", [
 ]);
 const tools = conversation("tools", "Rainfall of last year", [
   [
-    "Plot the rainfall in rain.csv.",
+    "Which month was the wettest? rain.csv has a row for each day.",
     [
       {
         type: "tool",
@@ -78,11 +90,11 @@ const tools = conversation("tools", "Rainfall of last year", [
         name: "code_interpreter",
         input: {
           tool_type: "code_execution",
-          code: "import csv\nrows = list(csv.reader(open('rain.csv')))\nprint(len(rows))",
+          code: RAIN,
         },
-        output: { tool_type: "code_execution", stdout: "366\n", execution_time_ms: 12 },
+        output: { tool_type: "code_execution", stdout: "365 days\n2025-11 143 mm\n", execution_time_ms: 12 },
       },
-      text("The file has a row for each day. The wettest month was **November**, with 143 mm."),
+      text("**November** was the wettest month of 2025, with 143 mm."),
     ],
   ],
 ]);
