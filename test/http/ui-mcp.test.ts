@@ -70,7 +70,7 @@ test.each([
 
 test("a client that may not add servers sees and uses none of them", async () => {
   const { send, asked } = mcpApp(false);
-  expect((await send("GET", "/ui/mcp")).body).toEqual({ can_add: false, servers: [] });
+  expect((await send("GET", "/ui/mcp")).body).toEqual({ can_add: false, servers: [], tools: [] });
   const refused = await send("POST", "/ui/mcp", { name: "a", url: "https://a.example" });
   expect([refused.status, refused.body.error.code]).toEqual([400, "capability_disabled"]);
   expect(refused.body.error.message).toContain("--ui-mcp");
