@@ -3,7 +3,7 @@
 import { DEVICE_PROFILES, profileOf } from "../src/core/device-profile.ts";
 import { ServiceError } from "../src/core/error.ts";
 import { freeMemory } from "../src/core/free-memory.ts";
-import { gigabytes } from "../src/core/model-bytes.ts";
+import { sizeText } from "../src/core/size-text.ts";
 import type { TextOptions } from "../src/engine/protocol.ts";
 import type { Native } from "./library.ts";
 import {
@@ -120,7 +120,7 @@ async function planDevices(native: Native, asked: TextOptions, load: DeviceLoad)
   freePlan(native, planned.layers);
   throw new ServiceError(
     "model_unavailable",
-    `${placementText(planned.layers)}. The part on the CPU needs about ${gigabytes(needed)} of memory, but only ${gigabytes(free)} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
+    `${placementText(planned.layers)}. The part on the CPU needs about ${sizeText(needed)} of memory, but only ${sizeText(free)} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
   );
 }
 

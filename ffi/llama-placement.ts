@@ -2,7 +2,7 @@
 // llama.cpp measures itself without memory (no_alloc): buffers of a pass exceed 300 MB and are in no header. Rejected: trial loads.
 
 import { ServiceError } from "../src/core/error.ts";
-import { gigabytes } from "../src/core/model-bytes.ts";
+import { sizeText } from "../src/core/size-text.ts";
 import { DEVICE_RESERVE_BYTES, type ModelPlacement, usableBytes } from "../src/core/placement.ts";
 import type { SplitMode, TextOptions } from "../src/engine/protocol.ts";
 import { driverOf } from "./devices.ts";
@@ -294,8 +294,8 @@ export function placementText({ report }: LayerPlan): string {
   const { layers, device_layers: placed, divided_layers: divided, fits } = report;
   const cards = report.devices.slice(0, -1);
   const names = cards.map(({ name, description }) => `${name} (${description})`).join(", ");
-  const free = gigabytes(cards.reduce((sum, card) => sum + card.free, 0));
-  const used = gigabytes(cards.reduce((sum, card) => sum + card.weights + card.cache + card.compute, 0));
+  const free = sizeText(cards.reduce((sum, card) => sum + card.free, 0));
+  const used = sizeText(cards.reduce((sum, card) => sum + card.weights + card.cache + card.compute, 0));
   if (placed === 0) return `all layers stay on the CPU: no layer fits the free memory of the devices`;
   const experts = divided > 0 ? `; experts of ${divided} of them on the CPU` : "";
   const warning = fits

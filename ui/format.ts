@@ -2,11 +2,15 @@
 
 import { t } from "./texts/texts.ts";
 
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+/** Powers of ten, as the command line and the hub show sizes. */
+const UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
 
 export function formatBytes(bytes: number): string {
-  const power = Math.max(0, Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
-  const value = bytes / 1024 ** power;
+  const power = Math.max(
+    0,
+    Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3 + 1e-9)),
+  );
+  const value = bytes / 1000 ** power;
   const digits = power === 0 || value >= 100 ? 0 : 1;
   return `${fixed(value, digits)} ${UNITS[power] ?? ""}`;
 }

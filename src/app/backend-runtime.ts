@@ -9,9 +9,10 @@ import { StartError } from "../core/start-error.ts";
 import { type OpenContent, rangeHeaders } from "../hub/api.ts";
 import { download } from "../hub/download.ts";
 import { HubError } from "../hub/error.ts";
-import { megabytes, ProgressLog } from "../hub/progress.ts";
+import { ProgressLog } from "../hub/progress.ts";
 import { diskFreeBytes } from "../hub/room.ts";
 import { basename } from "node:path";
+import { sizeText } from "../core/size-text.ts";
 
 interface RuntimeOptions {
   readonly cacheDir: string;
@@ -41,11 +42,11 @@ export async function installRuntime(
   const [needed, free] = [roomFor(missing), diskFreeBytes(cacheDir)];
   if (needed > free)
     throw new StartError(
-      `the libraries of ${kind.name} need ${megabytes(needed)} of disk, but ${cacheDir} has ${megabytes(free)} beside the reserve that stays free. Free disk space, or set XDG_CACHE_HOME to another folder.`,
+      `the libraries of ${kind.name} need ${sizeText(needed)} of disk, but ${cacheDir} has ${sizeText(free)} beside the reserve that stays free. Free disk space, or set XDG_CACHE_HOME to another folder.`,
     );
   for (const wheel of missing) {
     log(
-      `Downloading ${wheel.project} ${wheel.version} (${megabytes(wheel.bytes)}), under its maker's licence.`,
+      `Downloading ${wheel.project} ${wheel.version} (${sizeText(wheel.bytes)}), under its maker's licence.`,
     );
     await installWheel(cacheDir, wheel, { index: source, download: (what) => fetchWheel(what, log) });
   }
@@ -72,9 +73,7 @@ function withoutIndex({ name, needs }: BackendKind, missing: readonly Wheel[]): 
   const libraries = new Set(missing.flatMap((wheel) => wheel.libraries.map((path) => basename(path))));
   const lacking = needs.filter(({ library }) => libraries.has(library));
   const makers = [...new Set(lacking.map(({ from }) => from))].join(" and ");
-  const packages = missing.map(
-    ({ project, version, bytes }) => `${project} ${version} (${megabytes(bytes)})`,
-  );
+  const packages = missing.map(({ project, version, bytes }) => `${project} ${version} (${sizeText(bytes)})`);
   return `back end ${name} needs ${lacking.map(({ library }) => library).join(", ")}, which this machine lacks. Install ${makers}, or name a Python package index with --index URL or PIP_INDEX_URL: svc then takes ${packages.join(" and ")} from it.`;
 }
 

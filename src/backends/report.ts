@@ -1,5 +1,7 @@
 // Output of `svc backend`.
 
+import { sizeText } from "../core/size-text.ts";
+
 /** A back end as `svc backend list` shows it. */
 export interface BackendRow {
   readonly name: string;
@@ -31,10 +33,9 @@ export interface TrialReport {
 
 /** The report of `svc backend install` and `svc backend test`. */
 export function trialText({ devices, answers, ms }: TrialReport): string {
-  const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   const seconds = (time: number): string => `${(time / 1000).toFixed(1)} s`;
   const list = devices.map(
-    ({ name, description, memory_total: memory }) => `  ${name}: ${description}, ${gib(memory)}`,
+    ({ name, description, memory_total: memory }) => `  ${name}: ${description}, ${sizeText(memory)}`,
   );
   const same =
     answers.device === answers.cpu

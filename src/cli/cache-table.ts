@@ -1,8 +1,8 @@
 // Tables of downloaded models and of deletions, for a terminal.
 
 import type { CachedFile, Deleted } from "../hub/cache.ts";
-import { megabytes } from "../hub/progress.ts";
 import { columns } from "./table.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** One line for each file; a sentence for an empty cache. */
 export function cacheTable(files: readonly CachedFile[], cacheDir: string): string {
@@ -11,7 +11,7 @@ export function cacheTable(files: readonly CachedFile[], cacheDir: string): stri
     repo,
     refs.length > 0 ? refs.join(",") : commit.slice(0, 8),
     path,
-    megabytes(bytes),
+    sizeText(bytes),
     new Date(usedMs).toISOString().slice(0, 10),
   ]);
   return columns([["REPOSITORY", "REVISION", "FILE", "SIZE", "LAST USED"], ...rows]);
@@ -20,5 +20,5 @@ export function cacheTable(files: readonly CachedFile[], cacheDir: string): stri
 /** Deleted files and the space they freed. */
 export function deletedText({ files, freedBytes }: Deleted): string {
   const lines = files.map(({ repo, path }) => `deleted ${repo} ${path}`);
-  return `${[...lines, `${megabytes(freedBytes)} freed`].join("\n")}\n`;
+  return `${[...lines, `${sizeText(freedBytes)} freed`].join("\n")}\n`;
 }

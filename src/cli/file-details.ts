@@ -2,9 +2,9 @@
 
 import type { TensorGroup } from "../core/gguf-facts.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
-import { megabytes } from "../hub/progress.ts";
 import { terminalText, visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** What is shown for the chat template of a model that has none. */
 export const NO_TEMPLATE = "none: probably a base model, which continues text";
@@ -38,8 +38,8 @@ export function fileText(file: ShownFile, part: FilePart): string {
     ["quantization", facts.quantization],
     ["trained for", facts.contextTokens === undefined ? undefined : `${facts.contextTokens} tokens`],
     ["licence", shortened(facts.license)],
-    ["size on disk", megabytes(facts.sizeBytes)],
-    ["in memory", `about ${megabytes(facts.memoryBytes)} at most`],
+    ["size on disk", sizeText(facts.sizeBytes)],
+    ["in memory", `about ${sizeText(facts.memoryBytes)} at most`],
     [
       "chat template",
       file.template === undefined ? NO_TEMPLATE : `${file.template.length} characters (--template)`,
@@ -47,7 +47,7 @@ export function fileText(file: ShownFile, part: FilePart): string {
     ["metadata", `${file.metadata.length} keys (--metadata)`],
   ];
   const known = rows.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
-  const tensors = file.tensors.map(({ type, count, bytes }) => [type, String(count), megabytes(bytes)]);
+  const tensors = file.tensors.map(({ type, count, bytes }) => [type, String(count), sizeText(bytes)]);
   return `${columns(known)}\n${columns([["TENSORS", "COUNT", "SIZE"], ...tensors], (column) => column > 0)}`;
 }
 

@@ -1,10 +1,11 @@
 // Progress bars of long work, on a terminal.
 
 import { Format, Presets, SingleBar } from "cli-progress";
-import { megabytes, type ProgressMeter } from "../hub/progress.ts";
+import { type ProgressMeter } from "../hub/progress.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** Progress bar on stderr, shown from the first update. `size` words the total. */
-export function progressBar(name: string, size: (total: number) => string = megabytes): ProgressMeter {
+export function progressBar(name: string, size: (total: number) => string = sizeText): ProgressMeter {
   const bar = new SingleBar(
     {
       format: (options, params, payload: { done: string; total: string }) => {

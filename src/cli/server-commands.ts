@@ -2,10 +2,10 @@
 
 import type { Settings } from "../config/settings.ts";
 import { type FilePart, NO_TEMPLATE } from "./file-details.ts";
-import { megabytes } from "../hub/progress.ts";
 import { visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
 import { ServerClient, type ServedModel } from "./server-client.ts";
+import { sizeText } from "../core/size-text.ts";
 
 export type ServerCommand =
   | { readonly command: "ps" | "list"; readonly json: boolean }
@@ -78,7 +78,7 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["parameters", rest.parameters === undefined ? "" : rest.parameters.toLocaleString("en")],
     ["quantization", rest.quantization ?? ""],
     ["licence", visibleLine(rest.license ?? "")],
-    ["size on disk", rest.size_bytes === undefined ? "" : megabytes(rest.size_bytes)],
+    ["size on disk", rest.size_bytes === undefined ? "" : sizeText(rest.size_bytes)],
     ["in memory", memoryText(rest)],
     ["source", rest.root ?? ""],
     ["chat template", templateText(rest.chat_template)],
@@ -89,8 +89,8 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
 
 /** What a model takes now, once it is loaded, and at most. */
 function memoryText({ resident_bytes: now, memory_bytes: most }: Partial<ServedModel>): string {
-  const atMost = most === undefined ? [] : [`about ${megabytes(most)} at most`];
-  return [...(now === undefined ? [] : [`${megabytes(now)} now`]), ...atMost].join(", ");
+  const atMost = most === undefined ? [] : [`about ${sizeText(most)} at most`];
+  return [...(now === undefined ? [] : [`${sizeText(now)} now`]), ...atMost].join(", ");
 }
 
 /** Where the template is from, unless it is where it belongs. */

@@ -18,11 +18,11 @@ import { reasonOf } from "../core/reason.ts";
 import { terminalText } from "../core/visible-text.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { hubPlace } from "../hub/place.ts";
-import { megabytes } from "../hub/progress.ts";
 import { listRepository } from "../hub/repository.ts";
 import { readToken } from "../hub/token.ts";
 import { type CheckedGguf, checkGguf } from "../core/gguf-check.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** Runs `show` or `verify`. */
 export function inspect(
@@ -153,7 +153,7 @@ function checked(path: string): CheckedGguf | string {
 function soundText({ header, bytes }: CheckedGguf, origin: string | undefined): string {
   const unknown = unknownTensors(header);
   const unchecked = unknown === 0 ? "" : ` (${unknown} of a type that this version does not know)`;
-  return `${megabytes(bytes)}, ${header.tensors.size} tensors in range${unchecked}, ${origin ?? "no hash is known"}`;
+  return `${sizeText(bytes)}, ${header.tensors.size} tensors in range${unchecked}, ${origin ?? "no hash is known"}`;
 }
 
 interface Hashes {

@@ -27,12 +27,13 @@ import {
 } from "../hub/cache.ts";
 import { processWith } from "../hub/open-files.ts";
 import { type HubPlace, hubPlace } from "../hub/place.ts";
-import { megabytes, ProgressLog } from "../hub/progress.ts";
+import { ProgressLog } from "../hub/progress.ts";
 import { pruneRecords, recordedModels } from "../hub/records.ts";
 import { storeToken } from "../hub/token.ts";
 import { lossWarning, quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 import { search } from "./search.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** The hub's place for the first model, which stands for all flags. */
 function hubOf({ environment }: CommandHost, settings: Settings): HubPlace {
@@ -139,7 +140,7 @@ async function purgeCache({ settings }: Loaded, host: CommandHost): Promise<numb
     return EXIT.usage;
   }
   const { blocks, bytes } = await purgeBlocks(folder);
-  process.stdout.write(`${blocks} blocks deleted, ${megabytes(bytes)} freed\n`);
+  process.stdout.write(`${blocks} blocks deleted, ${sizeText(bytes)} freed\n`);
   return EXIT.ok;
 }
 

@@ -1,4 +1,4 @@
-// Size of a model on disk, and sizes in messages.
+// Size of a model on disk.
 
 import { statSync } from "node:fs";
 import { partPaths } from "./model-files.ts";
@@ -9,9 +9,4 @@ export function modelBytes(path: string): number {
     (sum, part) => sum + (statSync(part, { throwIfNoEntry: false })?.size ?? 0),
     0,
   );
-}
-
-/** Memory in a message: `1.5 GB`, `12.0 MB`. */
-export function gigabytes(bytes: number): string {
-  return bytes < 1e8 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }

@@ -8,10 +8,11 @@ import { cacheCells, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
-import { gigabytes, modelBytes } from "../core/model-bytes.ts";
+import { modelBytes } from "../core/model-bytes.ts";
 import { cacheBytes, type CacheLayers, cacheLayers, type Metadata } from "./cache-layers.ts";
 import { ENGINE_PROCESS_BYTES } from "./limits.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** Memory by purpose, bytes. */
 export interface MemoryNeed {
@@ -133,7 +134,7 @@ function checkImageMemory(options: ImageOptions, freeBytes: number): void {
   if (weights <= freeBytes) return;
   throw new ServiceError(
     "model_unavailable",
-    `the weights of the image model need ${gigabytes(weights)} of memory, but only ${gigabytes(freeBytes)} are free. Use smaller quantizations, or fewer pinned models (pin).`,
+    `the weights of the image model need ${sizeText(weights)} of memory, but only ${sizeText(freeBytes)} are free. Use smaller quantizations, or fewer pinned models (pin).`,
   );
 }
 
@@ -144,10 +145,10 @@ function checkTextMemory(options: TextOptions, freeBytes: number): void {
   if (need === undefined) return;
   const total = totalBytes(need);
   if (total <= freeBytes) return;
-  const parts = `weights ${gigabytes(need.weights)}, ${need.cells} cache cells ${gigabytes(need.cache)}, compute buffers ${gigabytes(need.compute)}`;
+  const parts = `weights ${sizeText(need.weights)}, ${need.cells} cache cells ${sizeText(need.cache)}, compute buffers ${sizeText(need.compute)}`;
   throw new ServiceError(
     "model_unavailable",
-    `the model needs about ${gigabytes(total)} of memory (${parts}), but only ${gigabytes(freeBytes)} are free. ${advice(need, options)}`,
+    `the model needs about ${sizeText(total)} of memory (${parts}), but only ${sizeText(freeBytes)} are free. ${advice(need, options)}`,
   );
 }
 

@@ -8,9 +8,9 @@ import { HubError } from "./error.ts";
 import { CONVERTED } from "./fetch-model.ts";
 import { withLock } from "./lock.ts";
 import { modelId } from "./plan.ts";
-import { megabytes } from "./progress.ts";
 import { recordModel, recordOf } from "./records.ts";
 import { cacheBytes, diskFreeBytes } from "./room.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** Makes a GGUF file. */
 export interface Conversion {
@@ -64,14 +64,14 @@ export function checkConvertedRoom(
   const free = diskFreeBytes(folder);
   if (bytes > free)
     throw new HubError(
-      `the converted file needs about ${megabytes(bytes)}, but ${folder} has ${megabytes(free)} beside the reserve that stays free. Free disk space, or convert on another disk.`,
+      `the converted file needs about ${sizeText(bytes)}, but ${folder} has ${sizeText(free)} beside the reserve that stays free. Free disk space, or convert on another disk.`,
       "model_storage_full",
     );
   if (limit === undefined) return;
   const left = limit.maxBytes - cacheBytes(limit.cacheDir);
   if (bytes > left)
     throw new HubError(
-      `the converted file needs about ${megabytes(bytes)}, but of --models-max-bytes (${megabytes(limit.maxBytes)}) only ${megabytes(Math.max(0, left))} are left. Delete a model, or raise --models-max-bytes.`,
+      `the converted file needs about ${sizeText(bytes)}, but of --models-max-bytes (${sizeText(limit.maxBytes)}) only ${sizeText(Math.max(0, left))} are left. Delete a model, or raise --models-max-bytes.`,
       "model_storage_full",
     );
 }

@@ -2,6 +2,7 @@
 
 import { DOWNLOAD_LOG_MS } from "./limits.ts";
 import type { Progress } from "./fetch-model.ts";
+import { sizeText } from "../core/size-text.ts";
 
 /** Shows the progress of one download. */
 export interface ProgressMeter {
@@ -14,7 +15,7 @@ export interface ProgressMeter {
 interface Wording {
   /** Default: downloading. */
   readonly verb?: string;
-  /** Formats an amount; default: megabytes, with the speed. */
+  /** Formats an amount; default: sizeText, with the speed. */
   readonly size?: (amount: number) => string;
 }
 
@@ -44,8 +45,8 @@ export class ProgressLog implements ProgressMeter {
     this.toldAt = at;
     const percent = totalBytes === 0 ? 100 : Math.floor((doneBytes / totalBytes) * 100);
     const perSec = ((doneBytes - this.first.bytes) / Math.max(1, at - this.first.at)) * 1000;
-    const { verb = "downloading", size = megabytes } = this.wording;
-    const speed = perSec > 0 && size === megabytes ? ` at ${megabytes(perSec)}/s` : "";
+    const { verb = "downloading", size = sizeText } = this.wording;
+    const speed = perSec > 0 && size === sizeText ? ` at ${sizeText(perSec)}/s` : "";
     const left = perSec > 0 ? `, ${timeLeft((totalBytes - doneBytes) / perSec)} left` : "";
     this.log(`${verb}: ${percent} % of ${size(totalBytes)}${isDone ? "" : speed + left}`);
   }
@@ -60,9 +61,4 @@ function timeLeft(secs: number): string {
   if (secs < 90) return `${Math.ceil(secs)} s`;
   const minutes = Math.ceil(secs / 60);
   return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-/** `12.3 MB`. */
-export function megabytes(bytes: number): string {
-  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

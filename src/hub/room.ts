@@ -8,8 +8,8 @@ import { partialPath } from "./download.ts";
 import { HubError } from "./error.ts";
 import { DISK_RESERVE_BYTES_MAX, DISK_RESERVE_SHARE } from "./limits.ts";
 import type { HubPlace } from "./place.ts";
-import { megabytes } from "./progress.ts";
 import type { RepoFile } from "./repository.ts";
+import { sizeText } from "../core/size-text.ts";
 
 interface Room {
   readonly place: HubPlace;
@@ -67,7 +67,7 @@ export function checkRoom(files: readonly RepoFile[], id: HubId, room: Room): vo
   const free = diskFreeBytes(place.cacheDir);
   if (needed > free) {
     throw new HubError(
-      `${formatRepo(id)} needs ${megabytes(missing)} more, but ${place.cacheDir} has ${megabytes(Math.max(0, free - needed + missing))} for it beside other downloads and the reserve that stays free. Free disk space, or set --hf-cache to another folder.`,
+      `${formatRepo(id)} needs ${sizeText(missing)} more, but ${place.cacheDir} has ${sizeText(Math.max(0, free - needed + missing))} for it beside other downloads and the reserve that stays free. Free disk space, or set --hf-cache to another folder.`,
       "model_storage_full",
     );
   }
@@ -75,7 +75,7 @@ export function checkRoom(files: readonly RepoFile[], id: HubId, room: Room): vo
   const used = cacheBytes(place.cacheDir) + needed - missing;
   if (used + missing <= maxBytes) return;
   throw new HubError(
-    `${formatRepo(id)} needs ${megabytes(missing)} more, but of --models-max-bytes (${megabytes(maxBytes)}) only ${megabytes(Math.max(0, maxBytes - used))} are left. Delete a model, or raise --models-max-bytes.`,
+    `${formatRepo(id)} needs ${sizeText(missing)} more, but of --models-max-bytes (${sizeText(maxBytes)}) only ${sizeText(Math.max(0, maxBytes - used))} are left. Delete a model, or raise --models-max-bytes.`,
     "model_storage_full",
   );
 }

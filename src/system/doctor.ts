@@ -15,6 +15,7 @@ import { checkGguf } from "../core/gguf-check.ts";
 import { readMemory, type Memory } from "./memory.ts";
 import { isNoexec } from "./mounts.ts";
 import { probeSandbox } from "./sandbox.ts";
+import { sizeText } from "../core/size-text.ts";
 
 export interface DoctorDeps {
   /** Facts from an engine, or the reason why none could be started. */
@@ -173,12 +174,12 @@ function deviceText(
   { name, description, memory_total, memory_free }: EngineHost["devices"][0],
   number: number,
 ): string {
-  return `${number}: ${description} (${name}), ${gib(memory_total)}, ${gib(memory_free)} free`;
+  return `${number}: ${description} (${name}), ${sizeText(memory_total)}, ${sizeText(memory_free)} free`;
 }
 
 function memoryCheck({ totalBytes, availableBytes, limitBytes }: Memory): DoctorCheck {
-  const limit = limitBytes === undefined ? "" : `, limited to ${gib(limitBytes)}`;
-  const detail = `${gib(availableBytes)} available of ${gib(totalBytes)}${limit}`;
+  const limit = limitBytes === undefined ? "" : `, limited to ${sizeText(limitBytes)}`;
+  const detail = `${sizeText(availableBytes)} available of ${sizeText(totalBytes)}${limit}`;
   if (availableBytes >= MEMORY_BYTES_FEW) return pass("memory", detail);
   return warn("memory", detail, "Stop other programs, or serve a smaller model.");
 }
@@ -209,7 +210,7 @@ export function cacheChecks(cacheDir: string): readonly DoctorCheck[] {
 function diskCheck(cacheDir: string): DoctorCheck {
   const { bavail, bsize } = statfsSync(cacheDir);
   const bytes = bavail * bsize;
-  const detail = `${gib(bytes)} free on the disk of the cache`;
+  const detail = `${sizeText(bytes)} free on the disk of the cache`;
   const fix = "Free some space, or set XDG_CACHE_HOME to another disk.";
   if (bytes < DISK_BYTES_MIN) return fail("disk", detail, fix);
   return bytes < DISK_BYTES_FEW ? warn("disk", detail, fix) : pass("disk", detail);
@@ -252,11 +253,16 @@ export function modelCheck(model: ModelFacts, memory: Memory): DoctorCheck {
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     const tensors = parts.reduce((sum, part) => sum + part.header.tensors.size, 0);
     const base = source.isBase === true ? ", no chat template: it continues text" : "";
-    const most = source.memoryBytes === undefined ? "" : `, at most ${gib(source.memoryBytes)} in memory`;
-    const detail = `${gib(bytes)}, ${tensors} tensors${most}${base}${isLoaded ? ", loaded" : ""}`;
+    const most =
+      source.memoryBytes === undefined ? "" : `, at most ${sizeText(source.memoryBytes)} in memory`;
+    const detail = `${sizeText(bytes)}, ${tensors} tensors${most}${base}${isLoaded ? ", loaded" : ""}`;
     const room = Math.min(memory.limitBytes ?? Infinity, memory.availableBytes);
     if (isLoaded || bytes < room) return pass(name, detail);
-    return warn(name, `${detail}; ${gib(room)} of memory are available`, "Choose a smaller quantization.");
+    return warn(
+      name,
+      `${detail}; ${sizeText(room)} of memory are available`,
+      "Choose a smaller quantization.",
+    );
   } catch (error) {
     const reason = reasonOf(error);
     return fail(name, `its file is not usable: ${reason}`, "Copy or download the file again.");
@@ -345,8 +351,4 @@ function sandboxCheck({
     detail,
     "Tools could not be confined here: allow user namespaces, or install bubblewrap.",
   );
-}
-
-function gib(bytes: number): string {
-  return bytes < GIB ? `${Math.round(bytes / 2 ** 20)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;
 }

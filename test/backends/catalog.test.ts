@@ -121,6 +121,6 @@ test("the table and the report of a trial", () => {
   const devices = [{ name: "Vulkan0", description: "A card", memory_total: 8 * 2 ** 30 }];
   const ms = { device: 1200, cpu: 300 };
   const same = { devices, answers: { device: "42", cpu: "42" }, ms };
-  expect(trialText(same)).toContain("Vulkan0: A card, 8.0 GiB\nThe answers are equal: 1.2 s");
+  expect(trialText(same)).toContain("Vulkan0: A card, 8.59 GB\nThe answers are equal: 1.2 s");
   expect(trialText({ ...same, answers: { device: "41", cpu: "42" } })).toContain('differ ("41", CPU "42")');
 });

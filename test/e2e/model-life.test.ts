@@ -243,7 +243,9 @@ test("a cache that cannot fit is refused with advice before an engine is started
     { cwd },
   );
   expect(exit).toBe(1);
-  expect(err).toMatch(/svc: a: the model needs about \d+\.\d GB of memory .* are free\. Use a smaller cache/);
+  expect(err).toMatch(
+    /svc: a: the model needs about [\d.]+ [MG]B of memory .* are free\. Use a smaller cache/,
+  );
 });
 
 test("models of a folder come and go, are loaded as chosen, and files are added by their path", async () => {

@@ -109,7 +109,7 @@ describe("a model that does not fit", () => {
     const options = { ...OPTIONS, modelPath: model(), contextLen: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
-      /needs about 0\.6 GB of memory \(weights 0\.0 MB, 100000 cache cells 0\.5 GB, compute buffers 0\.1 GB\), but only 0\.4 GB are free\. Use a smaller cache \(--pa-context-len, --pa-memory-mb or --pa-memory-fraction\), or /,
+      /needs about 619\.6 MB of memory \(weights 0\.0 MB, 100000 cache cells 512\.0 MB, compute buffers 107\.6 MB\), but only 400\.0 MB are free\. Use a smaller cache \(--pa-context-len, --pa-memory-mb or --pa-memory-fraction\), or /,
     );
     expect(() => checkMemory(options, 4e8)).toThrow("--cache-type q8_0");
   });

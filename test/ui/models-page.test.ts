@@ -165,10 +165,10 @@ describeInBrowser("the models page", () => {
       expect(await page.getByLabel("Download acme/tiny-GGUF:F32").isDisabled()).toBe(true);
       expect(await violations(page)).toEqual([]);
       await page.getByLabel(`Download ${ID}`).click();
-      await page.getByText("512 MiB of 1.0 GiB · 16.0 MiB/s · 32.0 s left").waitFor();
+      await page.getByText("537 MB of 1.1 GB · 16.8 MB/s · 32.0 s left").waitFor();
       expect(JSON.parse(asked.at(-1) ?? "")).toEqual({ source: ID, stream: false });
       await page.getByLabel(`Pause ${ID}`).click();
-      await page.getByText("512 MiB of 1.0 GiB · paused").waitFor();
+      await page.getByText("537 MB of 1.1 GB · paused").waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByLabel(`Resume ${ID}`).click();
       await page.getByLabel(`Pause ${ID}`).waitFor();
@@ -182,7 +182,7 @@ describeInBrowser("the models page", () => {
       await page.getByRole("button", { name: `Model: ${ID}` }).waitFor();
       await toModels(page);
       await page.getByLabel(`Delete ${ID}`).click();
-      await page.getByRole("button", { name: "Delete 1.0 GiB" }).click();
+      await page.getByRole("button", { name: "Delete 1.1 GB" }).click();
       await until("it is gone", async () => (await card.count()) === 0);
       expect(asked.at(-1)).toBe("DELETE");
     },
@@ -334,12 +334,12 @@ describeInBrowser("the models page", () => {
       const model = page.getByRole("region", { name: "svc-tiny" });
       await model.getByText("base model: continues texts").waitFor();
       await model.getByText("Load settings").click();
-      await model.getByText("Takes up to 4.0 GiB of memory; 3.0 GiB are free.").waitFor();
+      await model.getByText("Takes up to 4.3 GB of memory; 3.2 GB are free.").waitFor();
       expect(await model.getByLabel("Threads").getAttribute("placeholder")).toBe("3");
       await model.getByLabel("Layers on the graphics card, of 7").fill("2");
       await model.getByLabel("Context", { exact: true }).fill("1024");
       await model.getByLabel("Type of the KV cache").selectOption("q8_0");
-      await model.getByText("Takes up to 1.0 GiB of memory; 3.0 GiB are free.").waitFor();
+      await model.getByText("Takes up to 1.1 GB of memory; 3.2 GB are free.").waitFor();
       expect(await violations(page)).toEqual([]);
       expect(kept).toEqual([]);
       await model.getByRole("button", { name: "Save and load again" }).click();
@@ -347,7 +347,7 @@ describeInBrowser("the models page", () => {
       const chosen = { device_layers: 2, max_seq_len: 1024, cache_type: "q8_0" };
       expect(kept).toEqual([chosen, { model_id: "svc-tiny" }]);
       await model.getByRole("button", { name: "Back to the configuration" }).click();
-      await model.getByText("Takes up to 4.0 GiB of memory; 3.0 GiB are free.").waitFor();
+      await model.getByText("Takes up to 4.3 GB of memory; 3.2 GB are free.").waitFor();
       expect(await model.getByLabel("Context, tokens").inputValue()).toBe("");
       await page.getByLabel("Path of a GGUF file").fill("added");
       await page.getByRole("button", { name: "Add", exact: true }).click();

@@ -48,7 +48,7 @@ const percentile = (name: string, metric: string, share: number): Line => ({
     scaled(quantile(buckets(before.metrics, metric), buckets(after.metrics, metric), share), 1000),
 });
 
-const MIB = 1 / (1024 * 1024);
+const MEGABYTE = 1e-6;
 
 export const charts = (): readonly Chart[] => [
   {
@@ -99,10 +99,10 @@ export const charts = (): readonly Chart[] => [
   },
   {
     title: t.metrics.memory,
-    unit: "MiB",
+    unit: "MB",
     lines: [
-      gauge(t.metrics.engines, "svc_engine_resident_memory_bytes", { scale: MIB }),
-      gauge(t.metrics.server, "process_resident_memory_bytes", { scale: MIB }),
+      gauge(t.metrics.engines, "svc_engine_resident_memory_bytes", { scale: MEGABYTE }),
+      gauge(t.metrics.server, "process_resident_memory_bytes", { scale: MEGABYTE }),
     ],
   },
 ];
