@@ -7,7 +7,7 @@ import { textOfPages } from "./pdf.ts";
 /** Text of a PDF, or why it has none. */
 export async function readPdf(data: Uint8Array): Promise<ReadReply> {
   Object.assign(globalThis, {
-    DOMMatrix: Object, // is constructed once; used for drawing only
+    DOMMatrix: Object, // is constructed once; used to paint only
     pdfjsWorker: await import("pdfjs-dist/build/pdf.worker.min.mjs"), // else it starts a worker from a file
   });
   const { getDocument, VerbosityLevel } = await import("pdfjs-dist");
