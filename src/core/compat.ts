@@ -19,6 +19,7 @@ export const COMPAT_KINDS = [
   "reasoning_summary",
   "whole_file",
   "image_form",
+  "image_model",
   "speech_model",
   "history_item",
   "template_value",
@@ -33,6 +34,7 @@ export const NOTED: ReadonlySet<CompatKind> = new Set([
   "template_value",
   "thinking_budget",
   "custom_format",
+  "image_model",
   "speech_model",
 ]);
 

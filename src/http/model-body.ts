@@ -1,9 +1,12 @@
 // Bodies of requests that name a model, with aliases resolved and defaults filled in.
 
+import type { CompatKind } from "../core/compat.ts";
+import type { ModelKind } from "../core/model-info.ts";
 import { type Preset, presetOfLayers } from "../core/preset.ts";
 import { readJsonObject } from "./body.ts";
+import { requestCompat } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
-import { cardOf, resolvedModel } from "./model-name.ts";
+import { cardOf, isServed, resolvedModel } from "./model-name.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -26,6 +29,23 @@ export async function readModelRequest(deps: HttpDeps, request: Request): Promis
 /** The same for a body that did not come over HTTP. */
 export function generationBody(deps: HttpDeps, body: Body, fill: FillBody): Body {
   return withModel(deps, body, true, fill);
+}
+
+/** The default model of a kind for those that OpenAI's clients name where they have no setting for another. */
+export interface StandIn {
+  readonly names: ReadonlySet<unknown>;
+  readonly kind: ModelKind;
+  readonly note: CompatKind;
+}
+
+/** A body with the default model in place of one of these names, unless a model of that name is served, or none of the kind. */
+export function withStandIn(deps: HttpDeps, body: Body, { names, kind, note }: StandIn): Body {
+  const { model } = body;
+  const served = deps.models();
+  if (!names.has(model) || isServed(served, String(model)) || !served.some((one) => one.kind === kind))
+    return body;
+  requestCompat(deps).note(note);
+  return { ...body, model: "default" };
 }
 
 function withModel(deps: HttpDeps, body: Body, withPatterns: boolean, fill?: FillBody): Body {

@@ -56,7 +56,8 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["POST /v2/rerank", INFERENCE],
   ["POST /infill", INFERENCE],
   ["POST /v1/images/generations", INFERENCE],
-  ["GET /v1/images/files/:name", INFERENCE], // a part of the answer, under an unpredictable name
+  // A part of the answer, for an hour: clients and pages fetch it without a key, as they do from OpenAI. Its random name is the key.
+  ["GET /v1/images/files/:name", { ...INFERENCE, needsKey: false }],
   ["POST /v1/audio/speech", INFERENCE],
   ["GET /v1/audio/voices", INFERENCE],
 ]);

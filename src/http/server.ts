@@ -83,7 +83,6 @@ const ROUTES = [
 
 /** The application: `app.handle(request)` answers in process, `listen` puts it on a port. */
 export function createHttp(deps: HttpDeps): AnyElysia {
-  const { models, metrics } = deps;
   const components = new ApiComponents();
   let table: RouteTable | undefined; // made at the end, when all routes are known
   const gate = newGate(deps);
@@ -127,7 +126,7 @@ export function createHttp(deps: HttpDeps): AnyElysia {
   if (deps.ui !== false) app.use(interfaceRoutes(deps, runs));
   completeDetails(app.routes, routes(), components);
   for (const [method, path] of routes().modelRoutes)
-    metrics?.watchRoute(method, path, models()[0]?.id ?? "none");
+    deps.metrics?.watchRoute(method, path, deps.models()[0]?.id ?? "none");
   return app;
 }
 

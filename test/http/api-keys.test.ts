@@ -11,7 +11,9 @@ const locked = () => testApp(playing(answer("Hi")).generate, { apiKeys: new ApiK
 
 describe("with keys set", () => {
   const isOpen = (path: string): boolean =>
-    ["/", "/health", "/ready", "/ui", "/ui/:file", "/ui/preview.html"].includes(path);
+    ["/", "/health", "/ready", "/ui", "/ui/:file", "/ui/preview.html", "/v1/images/files/:name"].includes(
+      path,
+    );
   const routes = locked()
     .app.routes.filter(({ path }) => !isOpen(path) && !path.includes("*"))
     .map(({ method, path }) => [method, path] as const);

@@ -69,6 +69,9 @@ const INFERENCE = new Set([
   "GET /v1/audio/voices",
 ]);
 
+/** Needs no key, but its random name. */
+const IMAGE_FILE = "/v1/images/files/some-id";
+
 let servers: Readonly<Record<"locked" | "open" | "acting", Listening>>;
 beforeAll(() => {
   const on = ({ app }: typeof locked) => listen(app, { hostname: "127.0.0.1", port: 0 });
@@ -120,8 +123,9 @@ const WRONG_HOSTS: readonly (readonly string[])[] = [
 
 describe("with keys, a request without the right one", () => {
   test.each(ROUTES)("gets nothing of %s %s", async (method, target) => {
-    const isOpen = KEYLESS.has(target);
-    const expected = isOpen ? [200, 308] : [401];
+    const isFile = target === IMAGE_FILE; // there is none of this name
+    const isOpen = KEYLESS.has(target) || isFile;
+    const expected = isFile ? [404] : isOpen ? [200, 308] : [401];
     for (const key of [[], ["authorization: Bearer wrong"], ["x-api-key: wrong"]]) {
       expect(expected).toContain(
         (await ask(servers.locked, { method, target, headers: [HOST, ...key] })).status,

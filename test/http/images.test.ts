@@ -75,6 +75,34 @@ describe("as OpenAI's clients have it, with compat = clients", () => {
     ]);
   });
 
+  test.each([
+    [["sdxl"], "default"],
+    [["sdxl", "dall-e-3"], "dall-e-3"],
+    [[], "dall-e-3"],
+  ])("with the image models %p a client's dall-e-3 is %s", async (ids, expected) => {
+    const seen: string[] = [];
+    const app = testApp(undefined, {
+      compat: { mode: "clients", hosted },
+      models: () =>
+        ids.map((id) => ({ id, kind: "image", created: 0, ownedBy: "svc", status: "loaded" }) as const),
+      draw: (request, signal) => {
+        seen.push(request.model);
+        return oneEach(request, signal);
+      },
+    });
+    const answer = await app.post(PATH, {
+      model: "dall-e-3",
+      prompt: "a",
+      n: 1,
+      quality: "hd",
+      style: "vivid",
+    });
+    expect([answer.status, seen]).toEqual([200, [expected]]);
+    expect(answer.headers.get("x-svc-compat")?.includes("image_model") ?? false).toBe(expected === "default");
+    const newer = await app.post(PATH, { model: "gpt-image-1", prompt: "a", quality: "low" });
+    expect(await newer.json()).toMatchObject({ data: [{ b64_json: PNG }] }); // whose clients expect no address
+  });
+
   test.each(["512", "0x512", "99999x9", "2048x4096", 512, "512x512px"])(
     "size %p is refused by name",
     async (size) => {

@@ -9,11 +9,16 @@ import { imageBody, type SentImage } from "../../dialects/images/response.ts";
 import { ImageGenerationRequest, ImageGenerationResponse } from "../../dialects/images/schema.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readModelRequest } from "../model-body.ts";
+import { readModelRequest, type StandIn, withStandIn } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { cancelled, refuseWhileDraining } from "../run.ts";
 
 const FILES = "/v1/images/files";
+const STAND_IN: StandIn = {
+  names: new Set(["dall-e-2", "dall-e-3", "gpt-image-1", "gpt-image-1-mini", "gpt-image-1.5"]),
+  kind: "image",
+  note: "image_model",
+};
 
 /** Image routes. */
 export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -48,7 +53,10 @@ export function imageRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerImages(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseImageRequest(await readModelRequest(deps, request), requestCompat(deps));
+  const sent = await readModelRequest(deps, request);
+  const compat = requestCompat(deps);
+  const form = compat.mode === "clients" ? formOf(sent) : {};
+  const call = parseImageRequest({ ...withStandIn(deps, sent, STAND_IN), ...form }, compat);
   const images: SentImage[] = [];
   for await (const png of drawn(deps, call.request, request.signal)) {
     images.push(call.asFiles ? await asFile(deps, png) : { type: "inline", png });
@@ -57,6 +65,12 @@ async function answerImages(deps: HttpDeps, request: Request): Promise<Response>
   return Response.json(
     imageBody(images, { created, ...(call.form === "clients" ? { origin: originOf(request) } : {}) }),
   );
+}
+
+/** OpenAI's newer models answer in base64, and their clients do not ask for it. */
+function formOf({ model, response_format: format }: Readonly<Record<string, unknown>>) {
+  const isNewer = typeof model === "string" && model.startsWith("gpt-image-");
+  return isNewer && (format ?? undefined) === undefined ? { response_format: "b64_json" } : {};
 }
 
 /** This server's address as the client has it, behind a proxy too. It tells the client alone, so its headers may say what they want. */

@@ -4,10 +4,8 @@ import { Elysia } from "elysia";
 import { parseSpeechRequest } from "../../dialects/speech/request.ts";
 import { SpeechGenerationRequest, VoiceList, voicesBody } from "../../dialects/speech/schema.ts";
 import { audioResponse } from "../audio.ts";
-import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readModelRequest } from "../model-body.ts";
-import { isServed } from "../model-name.ts";
+import { readModelRequest, type StandIn, withStandIn } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
@@ -36,8 +34,11 @@ export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
     });
 }
 
-/** Models that OpenAI's clients name where they have no setting for another. */
-const OPENAI_MODELS: ReadonlySet<unknown> = new Set(["tts-1", "tts-1-hd", "gpt-4o-mini-tts", "kokoro"]);
+const STAND_IN: StandIn = {
+  names: new Set(["tts-1", "tts-1-hd", "gpt-4o-mini-tts", "kokoro"]),
+  kind: "speech",
+  note: "speech_model",
+};
 
 function speechModels(deps: HttpDeps): readonly string[] {
   return deps
@@ -46,19 +47,10 @@ function speechModels(deps: HttpDeps): readonly string[] {
     .map(({ id }) => id);
 }
 
-/** The first voice answers for OpenAI's models, unless one of that name is served. */
-function withServedModel(deps: HttpDeps, body: Readonly<Record<string, unknown>>) {
-  const { model } = body;
-  if (!OPENAI_MODELS.has(model)) return body;
-  if (isServed(deps.models(), String(model))) return body;
-  requestCompat(deps).note("speech_model");
-  return { ...body, model: "default" };
-}
-
 async function answerSpeech(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { request: speech, format } = parseSpeechRequest(
-    withServedModel(deps, await readModelRequest(deps, request)),
+    withStandIn(deps, await readModelRequest(deps, request), STAND_IN),
   );
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
