@@ -1,5 +1,5 @@
-// Completion scripts for bash, zsh and fish, generated from the command tree. They are self-contained: completing a word
-// starts no program.
+// Completion scripts for bash, zsh and fish, generated from the command tree. They are self-contained: completing a word does
+// not start svc. Models are those that the hub's folder has.
 // Rejected: libraries that start the executable of over 100 MB at every Tab.
 
 import type { Command, Option } from "commander";
@@ -16,6 +16,8 @@ interface Node {
   readonly options: readonly Choice[];
   /** Words that its first argument can be. */
   readonly words: readonly string[];
+  /** Its argument is a model. */
+  readonly takesModel: boolean;
 }
 
 /** An option as a shell completes it. */
@@ -27,7 +29,20 @@ interface Choice {
   /** Words that its value can be; empty: a file, or anything. */
   readonly values: readonly string[];
   readonly isRepeatable: boolean;
+  readonly takesModel: boolean;
 }
+
+/** Prints the downloaded models of a hub's folder, which is written into it. */
+const LIST_MODELS = String.raw`ls "$hub" 2>/dev/null | sed -n 's/^models--//p' | sed 's/--/\//'`;
+
+/** The same as a function of bash and zsh. */
+const MODELS_FUNCTION = `_svc_models() {
+  local hub="\${HF_HUB_CACHE:-\${HF_HOME:-\${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/hub}"
+  ${LIST_MODELS}
+}`;
+
+/** Words of an option's value in bash that stand for models and files. */
+const MODEL_VALUES = "<model>";
 
 /** The script for a shell; `svc completions SHELL` prints it. */
 export function completionScript(program: Command, shell: Shell): string {
@@ -51,6 +66,7 @@ function nodesOf(command: Command, path: readonly string[]): readonly Node[] {
     commands: children.map((child) => ({ name: child.name(), description: child.description() })),
     options: help.visibleOptions(command).map(choiceOf),
     words: command.registeredArguments[0]?.argChoices ?? [],
+    takesModel: command.registeredArguments[0]?.name() === "model",
   };
   return [node, ...children.flatMap((child) => nodesOf(child, [...path, child.name()]))];
 }
@@ -65,6 +81,7 @@ function choiceOf(option: Option): Choice {
     takesValue: required || optional,
     values: argChoices ?? inFlag,
     isRepeatable: parseArg !== undefined, // which gathers the values; the others are texts
+    takesModel: flags.endsWith(MODEL_VALUES),
   };
 }
 
@@ -77,22 +94,24 @@ function quoted(text: string): string {
  * One `case` finds the command by the words so far, a second one the values of an option.
  */
 function bashScript(nodes: readonly Node[]): string {
-  const cases = nodes.map(({ path, commands, options, words }) => {
+  const cases = nodes.map(({ path, commands, options, words, takesModel }) => {
     const names = options.flatMap((option) => option.names).join(" ");
-    const first = [...commands.map(({ name }) => name), ...words].join(" ");
+    const first = takesModel ? MODEL_VALUES : [...commands.map(({ name }) => name), ...words].join(" ");
     return `    ${quoted(path.join(" "))}) words=${quoted(first)} options=${quoted(names)} ;;`;
   });
   const paths = nodes.map(({ path }) => quoted(path.join(" "))).join("|");
   const valued = nodes.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
-      .flatMap(({ names, values }) =>
-        names.map(
-          (name) => `    ${quoted([...path, name].join(" "))}) values=${quoted(values.join(" "))} ;;`,
-        ),
+      .flatMap(({ names, values, takesModel }) =>
+        names.map((name) => {
+          const offered = takesModel ? MODEL_VALUES : values.join(" ");
+          return `    ${quoted([...path, name].join(" "))}) values=${quoted(offered)} ;;`;
+        }),
       ),
   );
   return `# bash completion of svc. Use it with:  source <(svc completions bash)
+${MODELS_FUNCTION}
 _svc() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   local command='' words='' options='' values='-' word next
@@ -108,7 +127,10 @@ ${cases.join("\n")}
   case "\${command:+$command }$previous" in
 ${valued.join("\n")}
   esac
-  if [[ "$values" != '-' ]]; then
+  if [[ "$values" == '${MODEL_VALUES}' || ( "$values" == '-' && "$words" == '${MODEL_VALUES}' && "$current" != -* ) ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -W "$(_svc_models)" -- "$current"; compgen -f -- "$current")
+  elif [[ "$values" != '-' ]]; then
     if [[ -n "$values" ]]; then
       COMPREPLY=($(compgen -W "$values" -- "$current"))
     else
@@ -134,18 +156,23 @@ function zshText(text: string): string {
 }
 
 function zshScript(nodes: readonly Node[]): string {
-  const functions = nodes.map(({ path, commands, options, words }) => {
-    const specs = options.flatMap(({ names, description, takesValue, values, isRepeatable }) =>
+  const functions = nodes.map(({ path, commands, options, words, takesModel: isOfModel }) => {
+    const specs = options.flatMap(({ names, description, takesValue, values, isRepeatable, takesModel }) =>
       names.map((name) => {
         const often = isRepeatable ? "*" : "";
-        const action = values.length > 0 ? `(${values.join(" ")})` : "_files";
+        const other = takesModel ? "_svc_model_or_file" : "_files";
+        const action = values.length > 0 ? `(${values.join(" ")})` : other;
         return quoted(`${often}${name}[${zshText(description)}]${takesValue ? `:value:${action}` : ""}`);
       }),
     );
     const rest =
       commands.length > 0
         ? ["'1: :->command'", "'*:: :->rest'"]
-        : [quoted(`*: :${words.length > 0 ? `(${words.join(" ")})` : "_files"}`)];
+        : [
+            quoted(
+              `*: :${words.length > 0 ? `(${words.join(" ")})` : isOfModel ? "_svc_model_or_file" : "_files"}`,
+            ),
+          ];
     const list = commands.map(({ name, description }) => quoted(`${name}:${zshText(description)}`)).join(" ");
     const prefix = functionName(path);
     const descend = `
@@ -161,6 +188,12 @@ function zshScript(nodes: readonly Node[]): string {
   });
   return `#compdef svc
 # zsh completion of svc. Use it with:  source <(svc completions zsh)
+${MODELS_FUNCTION}
+_svc_model_or_file() {
+  local -a models=(\${(f)"$(_svc_models)"})
+  compadd -a models
+  _files
+}
 ${functions.join("\n")}
 compdef _svc svc
 `;
@@ -171,7 +204,7 @@ function functionName(path: readonly string[]): string {
 }
 
 function fishScript(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, commands, options, words }) => {
+  const lines = nodes.flatMap(({ path, commands, options, words, takesModel: isOfModel }) => {
     const within = path.map((word) => `__fish_seen_subcommand_from ${word}`);
     const none = commands.map(({ name }) => name).join(" ");
     const outside = none === "" ? [] : [`not __fish_seen_subcommand_from ${none}`];
@@ -180,16 +213,25 @@ function fishScript(nodes: readonly Node[]): string {
     return [
       ...commands.map(({ name, description }) => `${start} -f -a ${name} -d ${quoted(description)}`),
       ...words.map((word) => `${start} -f -a ${word}`),
-      ...options.map(({ names, description, takesValue, values }) => {
+      ...(isOfModel ? [`${start} -a '(__svc_models)'`] : []),
+      ...options.map(({ names, description, takesValue, values, takesModel }) => {
         const flags = names.map((name) =>
           name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
         );
-        const value = values.length > 0 ? ` -x -a ${quoted(values.join(" "))}` : takesValue ? " -r" : "";
+        const other = takesModel ? " -r -a '(__svc_models)'" : takesValue ? " -r" : "";
+        const value = values.length > 0 ? ` -x -a ${quoted(values.join(" "))}` : other;
         return `${start} ${flags.join(" ")}${value} -d ${quoted(description)}`;
       }),
     ];
   });
   return `# fish completion of svc. Use it with:  svc completions fish | source
+function __svc_models
+  set -l home $HOME/.cache/huggingface
+  set -q HF_HOME; and set home $HF_HOME
+  set -l hub $home/hub
+  set -q HF_HUB_CACHE; and set hub $HF_HUB_CACHE
+  ${LIST_MODELS}
+end
 complete -c svc -e
 ${lines.join("\n")}
 `;

@@ -1,11 +1,16 @@
 // Completion scripts, each asked in its own shell; a shell that is not installed is skipped.
 
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "../../src/cli/args.ts";
 import { ROWS } from "../../src/config/table.ts";
 import { tempDir } from "../helpers/tmp.ts";
+
+/** A hub's folder with two models. */
+const hub = tempDir();
+for (const name of ["models--Qwen--Qwen3-4B-GGUF", "models--acme--tiny-model--v2", "version.txt"])
+  mkdirSync(join(hub, name));
 
 function script(shell: string): string {
   const printed = parseArgs(["completions", shell]);
@@ -22,6 +27,7 @@ _svc
 printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr, exitCode } = Bun.spawnSync(["bash", "--norc", "-c", program], {
     cwd: import.meta.dir,
+    env: { ...process.env, HF_HUB_CACHE: hub },
   });
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
   return stdout.toString().trimEnd().split("\n");
@@ -49,6 +55,13 @@ describe.skipIf(!HAS_BASH)("bash", () => {
     expect(bashOffers("svc", "login", "--")).toEqual(["--help"]);
   });
 
+  test("offers downloaded models where a model is named, and files", () => {
+    expect(bashOffers("svc", "show", "ac")).toEqual(["acme/tiny-model--v2"]);
+    expect(bashOffers("svc", "rm", "")).toContain("Qwen/Qwen3-4B-GGUF");
+    expect(bashOffers("svc", "serve", "-m", "Q")).toEqual(["Qwen/Qwen3-4B-GGUF"]);
+    expect(bashOffers("svc", "cache", "delete", "Q")).toEqual(["Qwen/Qwen3-4B-GGUF"]);
+  });
+
   test("offers what a value can be: words, or files", () => {
     expect(bashOffers("svc", "tune", "--profile", "")).toEqual(["quality", "balanced", "fast"]);
     expect(bashOffers("svc", "serve", "--access-log-format", "j")).toEqual(["json"]);
@@ -68,7 +81,8 @@ const OFFERS = {
 } as const;
 
 function offered(command: readonly string[]): readonly string[] {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([...command], { cwd: import.meta.dir });
+  const env = { ...process.env, HF_HUB_CACHE: hub };
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...command], { cwd: import.meta.dir, env });
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
   return [...new Set(stdout.toString().trimEnd().split("\n"))].toSorted();
 }
@@ -124,6 +138,8 @@ for (const shell of ["zsh", "fish"] as const) {
         expect(offers("svc serve -m completions")).toEqual(["completions.test.ts"]);
         expect(offers("svc serve -m a.gguf -m completions")).toEqual(["completions.test.ts"]);
         expect(offers("svc run completions")).toEqual(["completions.test.ts"]);
+        expect(offers("svc rm Q")).toEqual(["Qwen/Qwen3-4B-GGUF"]);
+        expect(offers("svc serve -m Q")).toEqual(["Qwen/Qwen3-4B-GGUF"]);
       },
       SLOW_MS,
     );
