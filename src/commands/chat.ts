@@ -51,9 +51,9 @@ export function namedByServer({ flags, configFile, isLocal }: SettingsArgs & Cha
   };
 }
 
-/** Which model answers where none is named: the one that was pulled last, else the toy. */
+/** Which model answers where none is named: the newest one that was pulled or lies in `models_dir`, else the toy. */
 function unnamedNote(model: string): string {
-  const which = model === BUILTIN_MODEL_ID ? `the built-in toy, ${model}` : `${model}, which was pulled last`;
+  const which = model === BUILTIN_MODEL_ID ? `the built-in toy, ${model}` : `${model}, the newest one here`;
   return `svc: no model is named: using ${which}. Name ${model === BUILTIN_MODEL_ID ? "a real" : "another"} one with -m MODEL.`;
 }
 
