@@ -8,6 +8,12 @@ export const STATE_SWEEP_MS = 120_000;
 export const DROPS_CHECK_MS = 5_000;
 /** Times that a free port is chosen, until it is free on all addresses of the server. */
 export const FREE_PORT_ATTEMPTS_MAX = 16;
+/** Time between two looks at a stopping server, milliseconds. */
+export const LOOK_MS = 5;
+/** Looks in a row that find no request before it stops; at least so many come before connections are cut and before it ends. */
+export const QUIET_LOOKS = 3;
+export const FLUSH_LOOKS = 100;
+export const STOP_LOOKS = 150;
 /** Time that last frames get to reach their clients after a drain, milliseconds. */
 export const FLUSH_MS = 800;
 /** Time after the drain after which a server ends, whatever has not: its children end with it. Milliseconds. */

@@ -11,7 +11,15 @@ import { StartError } from "../core/start-error.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { createMcp } from "../http/mcp/server.ts";
 import { createHttp, type Handler, listen, type Listening } from "../http/server.ts";
-import { FLUSH_MS, FREE_PORT_ATTEMPTS_MAX } from "./limits.ts";
+import {
+  FLUSH_LOOKS,
+  FLUSH_MS,
+  FREE_PORT_ATTEMPTS_MAX,
+  LOOK_MS,
+  QUIET_LOOKS,
+  STOP_LOOKS,
+  STOP_MS_MAX,
+} from "./limits.ts";
 
 /** The listening servers. */
 export interface Listeners {
@@ -165,32 +173,62 @@ function listenProblem(error: unknown, { host, flag }: Place): string {
   }
 }
 
+interface DrainOptions {
+  readonly isBusy: () => boolean;
+  readonly drainMs: number;
+  readonly log: (line: string) => void;
+}
+
 /**
- * Waits for running requests up to the deadline, then ends everything. An answer that is complete may still be on its way
- * to a slow reader, and one that was not learns so from its last frame: both get their time before connections are cut.
+ * Waits for running requests up to the deadline, then ends everything; false if something did not end. A request that was sent
+ * before the signal may be read after it, and is answered: the server must be quiet for several looks.
  */
 export async function drain(
   servers: readonly Listening[],
-  { isBusy, drainMs }: { readonly isBusy: () => boolean; readonly drainMs: number },
-  stop: () => Promise<void>,
-): Promise<void> {
+  { isBusy, drainMs, log }: DrainOptions,
+  stop: () => Promise<unknown>,
+): Promise<boolean> {
   const deadline = performance.now() + drainMs;
-  while (isBusy() && performance.now() < deadline) await Bun.sleep(20);
-  await stop();
-  const leftMs = Math.max(FLUSH_MS, deadline - performance.now());
-  await Promise.race([Promise.all(servers.map((server) => server.stop(false))), Bun.sleep(leftMs)]);
-  await Promise.all(servers.map((server) => server.stop(true)));
+  let quiet = 0;
+  await waitFor(() => (quiet = isBusy() ? 0 : quiet + 1) > QUIET_LOOKS, drainMs, QUIET_LOOKS);
+  const leftMs = (): number => Math.max(0, deadline - performance.now());
+  const cut = async (): Promise<void> => {
+    await stop();
+    // An answer that is complete may still be on its way to a slow reader, and one that was not learns so from its last frame.
+    const flushed = settled(Promise.all(servers.map((server) => server.stop(false))));
+    await waitFor(flushed, Math.max(FLUSH_MS, leftMs()), FLUSH_LOOKS);
+    await Promise.all(servers.map((server) => server.stop(true)));
+  };
+  const isOver = await endsWithin(leftMs() + STOP_MS_MAX, cut());
+  // The process ends then, and its children with it.
+  if (!isOver) log("warning: not everything stopped in time; it ends with the server");
+  return isOver;
 }
 
-/** Waits for a stopping server, but not for what never ends: the process ends then, and its children with it. */
-export async function endsWithin(
-  ms: number,
-  stopped: Promise<void>,
-  log: (line: string) => void,
-): Promise<void> {
-  const late = Promise.withResolvers<"late">();
-  const timer = setTimeout(() => late.resolve("late"), ms);
-  const outcome = await Promise.race([stopped, late.promise]);
-  clearTimeout(timer);
-  if (outcome === "late") log("warning: not everything stopped in time; it ends with the server");
+/** Waits for what stops, but not for what never ends: whether it did. */
+export async function endsWithin(ms: number, stopped: Promise<void>): Promise<boolean> {
+  if (!(await waitFor(settled(stopped), ms, STOP_LOOKS))) return false;
+  await stopped;
+  return true;
+}
+
+/**
+ * Waits until something is so, for a time and for so many looks: a process that gets no processor has done nothing in a time in which
+ * others could have. Returns whether it is so.
+ */
+async function waitFor(isSo: () => boolean, ms: number, looks: number): Promise<boolean> {
+  const deadline = performance.now() + ms;
+  for (let look = 0; look < looks || performance.now() < deadline; look++) {
+    if (isSo()) return true;
+    await Bun.sleep(LOOK_MS);
+  }
+  return isSo();
+}
+
+/** Whether a promise has an outcome. */
+function settled(promise: Promise<unknown>): () => boolean {
+  let is = false;
+  const settle = (): void => void (is = true);
+  promise.then(settle, settle);
+  return () => is;
 }

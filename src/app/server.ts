@@ -38,9 +38,8 @@ import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
 import { modelChanges } from "./model-changes.ts";
 import { ModelChoices } from "./model-choices.ts";
-import { STOP_MS_MAX } from "./limits.ts";
 import { freeSocketFile } from "./socket-file.ts";
-import { drain, endsWithin, listenAll, portsOf } from "./listen.ts";
+import { drain, listenAll, portsOf } from "./listen.ts";
 import { type Applied, type Live, liveSettings } from "./live-settings.ts";
 import { toolCountsOf } from "../mcp/first-connect.ts";
 import { newTuning } from "./measure.ts";
@@ -244,11 +243,10 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const close = async (): Promise<void> => {
     stopping.abort();
     core.closeApprovals();
-    const drainMs = settings.server.drain_timeout * 1000;
+    const wait = { isBusy: () => core.isBusy(), drainMs: settings.server.drain_timeout * 1000, log };
     const prepared = Promise.all([hub.stop(), models.stopPreparing()]);
-    await drain(listening, { isBusy: () => core.isBusy(), drainMs }, async () => {
-      await Promise.all([prepared, background.close().then(() => core.stop())]);
-    });
+    const stop = () => Promise.all([prepared, background.close().then(() => core.stop())]);
+    if (!(await drain(listening, wait, stop))) return;
     unwatch();
     stopSampling?.();
     stores.close();
@@ -265,7 +263,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     ...portsOf({ server, mcpServer, ollamaServer }),
     toolLine: core.toolLine,
     apply: live.apply,
-    close: () => endsWithin(settings.server.drain_timeout * 1000 + STOP_MS_MAX, close(), log),
+    close,
   };
 }
 

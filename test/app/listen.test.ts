@@ -91,13 +91,9 @@ describe.skipIf(!hasIpv6)("with IPv6", () => {
 });
 
 test("a server that stops waits for what ends, and not for what never does", async () => {
-  const lines: string[] = [];
-  const say = (line: string) => void lines.push(line);
-  await endsWithin(60_000, Promise.resolve(), say);
-  expect(lines).toEqual([]);
-  await endsWithin(1, new Promise(() => undefined), say);
-  expect(lines.join()).toContain("not everything stopped in time");
-  expect(endsWithin(60_000, Promise.reject(new Error("broken")), say)).rejects.toThrow("broken");
+  expect(await endsWithin(60_000, Promise.resolve())).toBe(true);
+  expect(await endsWithin(1, new Promise(() => undefined))).toBe(false);
+  expect(endsWithin(60_000, Promise.reject(new Error("broken")))).rejects.toThrow("broken");
 });
 
 describe("a UNIX socket", () => {
