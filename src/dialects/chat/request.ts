@@ -9,6 +9,7 @@ import { ServiceError } from "../../core/error.ts";
 import type { ToolCall as CoreToolCall } from "../../core/message.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
+import { argumentsText } from "../shared/call-arguments.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import {
   type PrefixedConversation,
@@ -218,13 +219,12 @@ function filePart(
 
 type AssistantToolCalls = NonNullable<Extract<Message, { role: "assistant" }>["tool_calls"]>;
 
-/** A call without an id gets one from its position; empty arguments become `{}`. */
+/** A call without an id gets one from its position. */
 function toolCallsOf(calls: AssistantToolCalls, messageIndex: number): readonly CoreToolCall[] {
   return calls.map((call, index) => {
     const id = call.id ?? `call_${messageIndex}_${index}`;
     if (call.type === "custom") return customCall({ call_id: id, ...call.custom });
     const { name, arguments: args } = call.function;
-    const json = typeof args === "string" ? args : JSON.stringify(args ?? {});
-    return { id, name, arguments: json === "" ? "{}" : json };
+    return { id, name, arguments: argumentsText(args) };
   });
 }

@@ -91,7 +91,9 @@ const ToolUseBlock = Type.Object(
     type: Type.Literal("tool_use"),
     id: Type.String({ minLength: 1, description: "Referred to by `tool_use_id` of the result." }),
     name: Type.String({ description: "Name of the tool.", minLength: 1 }),
-    input: orNull(jsonObject("The arguments.")),
+    input: orNull(
+      Type.Union([jsonObject(), Type.String()], { description: "The arguments; a text is their JSON." }),
+    ),
     ...blockProperties,
   },
   OPEN,
@@ -137,7 +139,9 @@ const HostedUseBlock = Type.Object(
     }),
     id: Type.String({ minLength: 1, description: "Referred to by `tool_use_id` of the result." }),
     name: Type.String({ description: "Name of the tool.", minLength: 1 }),
-    input: orNull(jsonObject("The arguments.")),
+    input: orNull(
+      Type.Union([jsonObject(), Type.String()], { description: "The arguments; a text is their JSON." }),
+    ),
     ...blockProperties,
   },
   { description: "A call of a tool that another server ran.", ...OPEN },

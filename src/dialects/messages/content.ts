@@ -6,6 +6,7 @@ import { assert, unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
+import { argumentsText } from "../shared/call-arguments.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
@@ -299,7 +300,7 @@ function noteText(block: NoteBlock): TextPart {
 }
 
 function toolCall({ id, name, input }: ToolUseBlock | HostedUseBlock): ToolCall {
-  return { id, name, arguments: JSON.stringify(input ?? {}) };
+  return { id, name, arguments: argumentsText(input) };
 }
 
 /** Merges adjacent messages of one role, except tool results, and separates their texts. */

@@ -4,7 +4,7 @@ import { assert, unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { type AnswerBlock, AnswerFold, joined } from "../shared/answer-fold.ts";
-import { isRecord } from "../shared/check.ts";
+import { argumentsObject } from "../shared/call-arguments.ts";
 import {
   type MessagesResponse,
   type ResponseContentBlock,
@@ -52,19 +52,9 @@ export class MessagesFold extends AnswerFold {
       case "reasoning":
         return { type: "thinking", thinking: this.view.omitsThinking ? "" : text, signature: SIGNATURE };
       case "call":
-        return { type: "tool_use", id: block.id, name: block.name, input: inputOf(text) };
+        return { type: "tool_use", id: block.id, name: block.name, input: argumentsObject(text) };
       default:
         return unreachable(block);
     }
-  }
-}
-
-/** Arguments as an object; empty if the JSON text is truncated, which `stop_reason` reports. */
-function inputOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const input: unknown = JSON.parse(text);
-    return isRecord(input) ? input : {};
-  } catch {
-    return {};
   }
 }

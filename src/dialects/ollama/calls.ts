@@ -2,7 +2,7 @@
 
 import { assert } from "../../core/assert.ts";
 import type { RunEvent } from "../../core/run.ts";
-import { isRecord } from "../shared/check.ts";
+import { argumentsObject } from "../shared/call-arguments.ts";
 import type { OllamaAnswerCall } from "./answer.ts";
 
 type Start = Extract<RunEvent, { type: "tool_call_start" }>;
@@ -31,15 +31,5 @@ export function callBody(
   { id, index, name }: Pick<Start, "id" | "index" | "name">,
   args: string,
 ): OllamaAnswerCall {
-  return { id, function: { index, name, arguments: argumentsOf(args) } };
-}
-
-/** Arguments as an object; empty if the JSON text is truncated, which `done_reason` reports. */
-function argumentsOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  return { id, function: { index, name, arguments: argumentsObject(args) } };
 }

@@ -1,5 +1,6 @@
 // Converts chat and generate bodies to conversations and runs. Pure: knows neither HTTP nor the engine.
 
+import { argumentsText } from "../shared/call-arguments.ts";
 import { progressOf } from "../shared/progress.ts";
 import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
@@ -209,11 +210,6 @@ function messagesOf(messages: readonly OllamaMessage[]): readonly InputMessage[]
       ...(toolCalls.length > 0 ? { toolCalls } : {}),
     };
   });
-}
-
-/** Arguments are an object; clients of other servers send its JSON, or none. */
-function argumentsText(args: string | object | null | undefined): string {
-  return typeof args === "string" ? args || "{}" : JSON.stringify(args ?? {});
 }
 
 function answers({ tool_call_id: id, tool_name: name }: OllamaMessage, call: OpenCall): boolean {

@@ -5,6 +5,7 @@ import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/message.ts";
+import { argumentsText } from "../shared/call-arguments.ts";
 import { isPresent } from "../shared/check.ts";
 import { customCall } from "../shared/custom-tools.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
@@ -55,7 +56,7 @@ class ItemReader {
           id: item.call_id,
           name: item.name,
           ...(isPresent(item.namespace) ? { namespace: item.namespace } : {}),
-          arguments: item.arguments || "{}",
+          arguments: argumentsText(item.arguments),
         });
       case "shell_call": {
         const { commands } = item.action;
