@@ -374,7 +374,7 @@ describe("refused", () => {
     [blocks({ type: "tool_use", id: "c", name: "f", input: {} }), "invalid_request", at, "user"],
     [spoken(result("a")), "invalid_request", at, "assistant"],
     [
-      spoken({ type: "tool_use", id: "c", name: "f", input: "x" }),
+      spoken({ type: "tool_use", id: "c", name: "f", input: 5 }),
       "invalid_request",
       `${at}.input`,
       "object",
