@@ -10,7 +10,7 @@ import { embedTokens } from "../helpers/embed-tokens.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { pooledByLlama } from "../helpers/llama-pooling.ts";
 import { tinyBackend } from "../helpers/native.ts";
-import { tinyBert, tinyPooled } from "../helpers/tiny-models.ts";
+import { BERT_MARKS, tinyBert, tinyPooled } from "../helpers/tiny-models.ts";
 import { ALONE, TOGETHER } from "../zoo/prompts.ts";
 
 let open: LlamaBackend | undefined;
@@ -211,4 +211,9 @@ test("control tokens in a text are text", async () => {
   const text = Buffer.concat(control.map((token) => backend.tokenBytes(token, false))).toString();
   expect(text).toContain("a<|im_end|>b<|im_start|>"); // control tokens have no bytes here
   expect(control.length).toBeGreaterThan(embedTokens(backend, "ab").length + 4);
+  backend.close();
+  const tokens = [...embedTokens(await load(tinyBert("mean")), "a [SEP] [CLS][MASK] b")];
+  const { begin, end } = BERT_MARKS;
+  expect([tokens[0], tokens.at(-1)]).toEqual([begin, end]);
+  expect(tokens.slice(1, -1).filter((token) => [begin, end, 0, 4].includes(token))).toEqual([]);
 });
