@@ -204,6 +204,12 @@ class Builder implements ArgumentWriter {
       const [piece = EMPTY, ...after] = rest;
       const more = endsTight(piece) ? afterSpace(after) : after;
       rest = more;
+      const ended = piece.kind === "repeat" ? this.optionalText(piece, more, kept) : undefined;
+      if (ended !== undefined) {
+        bodies.push(ended.body);
+        rest = ended.rest;
+        continue;
+      }
       if (piece.kind !== "until") {
         bodies.push(this.body(piece));
         continue;
@@ -219,6 +225,22 @@ class Builder implements ArgumentWriter {
     }
     const said = bodies.filter((body) => body !== NOTHING);
     return said.length === 0 ? NOTHING : said.join(" ");
+  }
+
+  /** Optional text whose end tag is there in any case: with the tag, or the tag alone. */
+  private optionalText(
+    { item, min, max }: Extract<Piece, { kind: "repeat" }>,
+    after: readonly Piece[],
+    kept: readonly string[],
+  ): { readonly body: string; readonly rest: readonly Piece[] } | undefined {
+    const parts = flat(item, kept);
+    const last = parts.at(-1);
+    if (min !== 0 || max !== 1 || last?.kind !== "until") return undefined;
+    const end = endOf(last.delimiters, after);
+    if (end === undefined) return undefined;
+    const close: Piece = { kind: "literal", text: end.close };
+    const body = this.lark.any([this.sequence([...parts, close]), this.sequence([close])]);
+    return { body, rest: end.rest };
   }
 
   /** The tool of a piece that contains one whole call. */

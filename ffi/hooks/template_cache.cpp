@@ -2,6 +2,7 @@
 
 #include "template_cache.h"
 
+#include "format_amendments.h"
 #include "template_marks.h"
 
 #include "chat.h"
@@ -91,6 +92,7 @@ std::shared_ptr<const autoparser::autoparser> svc::analysis_of(const common_chat
     own.manner.forgiving = true;
     try {
         fresh->analyze_template(tmpl);
+        svc::amend(*fresh, tmpl);
     } catch (const std::exception &) {  // its answers are text, and calls have svc's own format
         fresh = std::make_shared<autoparser::autoparser>();
         fresh->jinja_caps = tmpl.original_caps();
@@ -154,7 +156,11 @@ bool svc::answer_format::is_made() const {
 }
 
 common_peg_arena & svc::answer_format::parser() {
-    if (arena == nullptr) arena = std::make_unique<common_peg_arena>(format.build_parser(inputs, begun));
+    const auto made = [this] {
+        const bool calls = inputs.tools.is_array() && !inputs.tools.empty() && inputs.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE;
+        return calls && svc::calls_as_python(format) ? svc::python_parser(format, inputs, begun) : format.build_parser(inputs, begun);
+    };
+    if (arena == nullptr) arena = std::make_unique<common_peg_arena>(made());
     return *arena;
 }
 

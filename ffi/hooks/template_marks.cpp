@@ -89,6 +89,17 @@ std::string first_of(const std::string & list) {
     return list;
 }
 
+// The reasoning of messages under the name that the template has for it, if that is not the chat library's.
+void name_reasoning(const std::string & source, common_json & variables) {
+    if (source.find("reasoning_content") != std::string::npos || !variables.contains("messages") || !variables.at("messages").is_array()) return;
+    for (const char * const name : {"tool_plan", "thinking", "reasoning"}) {
+        if (source.find(std::string(".") + name) == std::string::npos && source.find(std::string("['") + name) == std::string::npos) continue;
+        for (auto & message : variables.at("messages")) {
+            if (message.is_object() && message.contains("reasoning_content") && !message.contains(name)) message[name] = message.at("reasoning_content");
+        }
+    }
+}
+
 }  // namespace
 
 svc::template_tools::template_tools(std::string json) : text(std::move(json)) {
@@ -153,6 +164,7 @@ common_json svc::shaped_content(const common_json & messages, const std::functio
 void svc::set_globals(jinja::context & ctx, common_json & variables, bool mark_input) {
     if (current != nullptr && !current->says_thinking) variables.erase("enable_thinking");
     if (keeps_tools()) variables.erase("tools");
+    name_reasoning(*ctx.src, variables);
     jinja::global_from_json(ctx, variables, mark_input);
     if (mark_input) {
         for (auto it = variables.begin(); it != variables.end(); ++it) mark_keys(ctx.get_val(it.key()));

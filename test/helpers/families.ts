@@ -98,17 +98,7 @@ export const FAMILIES: readonly Family[] = [
   llama("3.2", "meta-llama-Llama-3.2-3B-Instruct"),
   llama("3.3", "meta-llama-Llama-3.3-70B-Instruct"),
   family("Mistral Nemo", "mistralai-Mistral-Nemo-Instruct-2407", tagged(undefined, nemo), { lateIds: true }),
-  family(
-    "Mistral Small 3.2",
-    "Mistral-Small-3.2-24B-Instruct-2506",
-    tagged(undefined, mistralSmall, ""),
-    // llama.cpp's own test of this template runs without an end token, where the parser comes out right.
-    {
-      limits: {
-        call: "llama.cpp derives a parser that wants [ARGS] twice as soon as the model has an end token",
-      },
-    },
-  ),
+  family("Mistral Small 3.2", "Mistral-Small-3.2-24B-Instruct-2506", tagged(undefined, mistralSmall, "")),
   family(
     "Ministral 3",
     "mistralai-Ministral-3-14B-Reasoning-2512",
@@ -179,9 +169,6 @@ export const FAMILIES: readonly Family[] = [
   }),
   family("MiniMax M2", "MiniMax-M2", tagged(THINK, minimaxM2), {
     ...THINKS,
-    limits: {
-      parallel: "llama.cpp wants a comma where the template has a line break: the second arrives as text",
-    },
   }),
   family(
     "MiniMax M3",
