@@ -5,6 +5,9 @@
 namespace svc::j2 {
 namespace {
 
+// The elements of a value; none of what is empty or no value, as in Jinja2.
+std::vector<value> given_elements(machine & m, const value & self) { return is_true(self) ? elements_of(m, self) : std::vector<value>(); }
+
 // The name at the front of the arguments, taken out of them.
 std::string taken_name(call_values & args, const char * filter) {
     if (args.list.empty() || !is_string(args.list[0])) throw template_fault(std::string(filter) + " needs the name of a filter or test");
@@ -23,13 +26,13 @@ value mapped_list(const value & self, bound_arguments & a) {
     }
     if (args.list.empty() && attribute != nullptr) {
         if (args.named.size() > (otherwise != nullptr ? 2 : 1)) throw template_fault("map() got an unexpected keyword argument");
-        for (const value & one : elements_of(a.m, self)) out.push_back(attribute_path(a.m, one, attribute, otherwise));
+        for (const value & one : given_elements(a.m, self)) out.push_back(attribute_path(a.m, one, attribute, otherwise));
         return yielded(std::move(out));
     }
     const std::string name = taken_name(args, "map");
     const builtin * const filter = filter_named(name);
     if (filter == nullptr) throw template_fault("No filter named '" + name + "'");
-    for (const value & one : elements_of(a.m, self)) {
+    for (const value & one : given_elements(a.m, self)) {
         call_values own = args;
         out.push_back(apply(a.m, *filter, one, own));
     }
@@ -51,7 +54,7 @@ value chosen(const value & self, bound_arguments & a, bool by_attribute, bool wa
         if (test == nullptr) throw template_fault("No test named '" + name + "'");
     }
     std::vector<value> out;
-    for (const value & one : elements_of(a.m, self)) {
+    for (const value & one : given_elements(a.m, self)) {
         const value tested = by_attribute ? attribute_path(a.m, one, path, nullptr) : one;
         call_values own = args;
         const bool is = test == nullptr ? is_true(tested) : is_true(apply(a.m, *test, tested, own));
