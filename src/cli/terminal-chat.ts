@@ -22,6 +22,7 @@ import { modelNote } from "./chat/model-note.ts";
 import type { ChatModel } from "../core/model-info.ts";
 import { ChatStats, promptProgressText, statsLine } from "./chat/stats.ts";
 import { painter, type Paint, toClipboard } from "./chat/style.ts";
+import { columnsOf, wrapped } from "./chat/word-wrap.ts";
 
 export interface TerminalChatOptions {
   readonly converse: Converse<ChatQuestion>;
@@ -245,9 +246,10 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     interrupt.end();
     return isAnswered;
   };
+  const say = (text: string): void => void output.write(wrapped(text, columnsOf(output)));
   const card = cardOf(options);
-  output.write(modelNote(card, options.url));
-  if (options.toolLine !== undefined) output.write(`Tools: ${options.toolLine}.\n`);
+  say(modelNote(card, options.url));
+  if (options.toolLine !== undefined) say(`Tools: ${options.toolLine}.\n`);
   while (!interrupt.hasLeft) {
     const initial = chat.unanswered;
     chat.unanswered = "";
@@ -260,7 +262,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     }
     const { state, stats, made } = chat;
     const outcome = runCommand(text, { state, stats, made, cards });
-    output.write(terminalText(outcome.text));
+    say(terminalText(outcome.text));
     if (outcome.copy !== undefined) output.write(toClipboard(outcome.copy));
     chat.unanswered = outcome.edit ?? "";
     if (outcome.next === "leave") break;

@@ -5,7 +5,7 @@ import type { Writable } from "node:stream";
 import type { AgentEvent, FileObject, ToolProgress } from "../../core/agent.ts";
 import { terminalText } from "../../core/visible-text.ts";
 import { MarkdownStream } from "./markdown.ts";
-import { WordWrap } from "./word-wrap.ts";
+import { columnsOf, WordWrap } from "./word-wrap.ts";
 import { begin, endAll, firstLines, painter, type Paint } from "./style.ts";
 
 /** Maximum lines shown of a tool's input, and of its result. */
@@ -90,9 +90,7 @@ export class AnswerWriter {
 
   private newWrap(): WordWrap {
     const { output, isTty } = this.screen;
-    return new WordWrap(() =>
-      isTty && "columns" in output && typeof output.columns === "number" ? output.columns : undefined,
-    );
+    return new WordWrap(() => (isTty ? columnsOf(output) : undefined));
   }
 
   private lines(text: string): void {

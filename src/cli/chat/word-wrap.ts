@@ -1,9 +1,41 @@
 // Wraps streamed text at the terminal's edge, between words. A word that reaches the edge is erased and written again on the
 // next line, so that no text waits for the end of its word. Looks (escape sequences) take no columns.
 
+import type { Writable } from "node:stream";
+
 /** Looks, line ends, spaces; the rest are words, of which wide characters (CJK) are one each. */
 const ESCAPE = "\u001b";
 const TOKENS = new RegExp(`(${ESCAPE}\\[[0-9;]*m|\\n| |[\\u2e80-\\u9fff\\uac00-\\ud7af\\uff00-\\uffef])`);
+
+/** Whole lines, broken between words for a terminal's width; those of two columns continue below the second one. */
+export function wrapped(text: string, columns: number | undefined): string {
+  if (columns === undefined || columns < 20) return text;
+  return text
+    .split("\n")
+    .map((line) => wrappedLine(line, columns - 1))
+    .join("\n");
+}
+
+function wrappedLine(line: string, width: number): string {
+  if (Bun.stringWidth(line) <= width) return line;
+  const head = /^\S.*? {2,}(?=\S)/.exec(line)?.[0] ?? "";
+  const indent = head.length <= width / 2 ? head.length : 0;
+  let shown = line.slice(0, indent);
+  let column = indent;
+  for (const [i, word] of line.slice(indent).split(" ").entries()) {
+    const size = Bun.stringWidth(word);
+    const breaks = i > 0 && column + 1 + size > width;
+    const before = breaks ? `\n${" ".repeat(indent)}` : i > 0 ? " " : "";
+    column = (breaks ? indent : column + before.length) + size;
+    shown += before + word;
+  }
+  return shown;
+}
+
+/** Columns of a terminal; undefined for another output. */
+export function columnsOf(output: Writable): number | undefined {
+  return "columns" in output && typeof output.columns === "number" ? output.columns : undefined;
+}
 
 export class WordWrap {
   private readonly columns: () => number | undefined;

@@ -1,7 +1,7 @@
 // Words at the terminal's edge, however the text is cut into pieces.
 
 import { expect, test } from "bun:test";
-import { WordWrap } from "../../../src/cli/chat/word-wrap.ts";
+import { wrapped, WordWrap } from "../../../src/cli/chat/word-wrap.ts";
 
 const ESCAPE = "\u001b";
 const TOKENS = new RegExp(`${ESCAPE}\\[\\d+D|${ESCAPE}\\[K|${ESCAPE}\\[[0-9;]*m|[^]`, "gu");
@@ -54,4 +54,13 @@ test("code and output without a width stay as they are", () => {
 test("text without spaces breaks between wide characters", () => {
   const wrap = new WordWrap(() => 21);
   expect(wrap.write("ab ".repeat(2) + "漢字".repeat(6))).toBe(`ab ab ${"漢字".repeat(3)}漢\n字漢字漢字`);
+});
+
+test("own texts break between words, rows below their second column", () => {
+  expect(wrapped("one two three four five six\nseven\n", 21)).toBe("one two three four\nfive six\nseven\n");
+  expect(wrapped("/help  show this list again\n", 21)).toBe("/help  show this\n       list again\n");
+  expect(wrapped("one two three four five six", undefined)).toBe("one two three four five six");
+  expect(wrapped("a_word_that_is_longer_than_the_line and more", 21)).toBe(
+    "a_word_that_is_longer_than_the_line\nand more",
+  );
 });
