@@ -118,7 +118,9 @@ async function expectSameChat(
   const { choices } = await server.post("/v1/completions", { prompt, ...one, logprobs: 5 });
   const expected: Readonly<Record<string, number>> = choices[0].logprobs.top_logprobs[0];
   const likely: Answer[] = answers[0].logprobs.content[0].top_logprobs;
-  for (const { token, logprob } of likely)
+  const common = likely.filter(({ token }) => token in expected); // the last places may change with rounding
+  expect(common.length).toBeGreaterThanOrEqual(3);
+  for (const { token, logprob } of common)
     expect(Math.abs((expected[token] ?? NaN) - logprob)).toBeLessThan(ROUNDING);
 }
 
