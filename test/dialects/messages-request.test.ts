@@ -373,12 +373,7 @@ describe("refused", () => {
     ],
     [blocks({ type: "tool_use", id: "c", name: "f", input: {} }), "invalid_request", at, "user"],
     [spoken(result("a")), "invalid_request", at, "assistant"],
-    [
-      spoken({ type: "tool_use", id: "c", name: "f", input: 5 }),
-      "invalid_request",
-      `${at}.input`,
-      "object",
-    ],
+    [spoken({ type: "tool_use", id: "c", name: "f", input: 5 }), "invalid_request", `${at}.input`, "object"],
     [body({ messages: [{ role: "system", content: [image] }] }), "invalid_request", at, "system"],
     [body({ system: [image] }), "unsupported_value", "system[0].type", "text"],
     [body({ messages: [{ role: "assistant", content: "{" }] }), "invalid_request", "messages[0]", "user"],
