@@ -1,4 +1,4 @@
-// The template engine that takes the place of common/jinja's: docs/decisions/139. Upstream's values, contexts and analysis stay.
+// The template engine that takes the place of common/jinja's: docs/decisions/160. Upstream's values, contexts and analysis stay.
 #pragma once
 
 #include "jinja/runtime.h"

@@ -10,7 +10,7 @@ export const DROPS_CHECK_MS = 5_000;
 export const FREE_PORT_ATTEMPTS_MAX = 16;
 /** Time between two looks at a stopping server, milliseconds. */
 export const LOOK_MS = 5;
-/** Looks in a row that find no request before it stops; at least so many come before connections are cut and before it ends. */
+/** Looks in a row that find no request before it stops; the least looks before connections are cut, and before it ends. */
 export const QUIET_LOOKS = 3;
 export const FLUSH_LOOKS = 100;
 export const STOP_LOOKS = 150;

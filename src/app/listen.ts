@@ -213,8 +213,8 @@ export async function endsWithin(ms: number, stopped: Promise<void>): Promise<bo
 }
 
 /**
- * Waits until something is so, for a time and for so many looks: a process that gets no processor has done nothing in a time in which
- * others could have. Returns whether it is so.
+ * Waits until a condition holds, for at least a time and a number of looks: a process that gets no processor has done nothing in a time in which
+ * others could have. Returns whether it holds.
  */
 async function waitFor(isSo: () => boolean, ms: number, looks: number): Promise<boolean> {
   const deadline = performance.now() + ms;
