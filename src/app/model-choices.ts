@@ -1,7 +1,7 @@
 // What people have chosen in the web interface for models: with what each is loaded, and files that are served. One JSON file in the
 // user's configuration folder, read again once it has changed.
 
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -10,6 +10,7 @@ import { ServiceError } from "../core/error.ts";
 import { type KeptChoices, keptChoices, type LoadSettings } from "../core/load-settings.ts";
 import { reasonOf } from "../core/reason.ts";
 import { CHOSEN_MODELS_MAX } from "./limits.ts";
+import { statsOf } from "./stats-of.ts";
 
 const NONE: KeptChoices = { load: [], files: [] };
 
@@ -60,7 +61,7 @@ export class ModelChoices {
   }
 
   private now(): KeptChoices {
-    const stat = statSync(this.file, { throwIfNoEntry: false });
+    const stat = statsOf(this.file);
     const stamp = stat === undefined ? "" : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
     if (stamp !== this.read.stamp) {
       const choices = stat === undefined ? NONE : this.parsed();

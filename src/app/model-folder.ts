@@ -1,7 +1,7 @@
 // GGUF files that are served beside the configured models: those of `models_dir`, and those that were added in the web interface. They
 // are looked at again when models are asked for, so that files come and go while the server runs.
 
-import { closeSync, existsSync, openSync, readdirSync, readSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import { defaultModel } from "../config/resolve.ts";
@@ -26,6 +26,7 @@ import {
 } from "./limits.ts";
 import type { ModelChoices, ServedFiles } from "./model-choices.ts";
 import type { ModelOptions } from "./model-files.ts";
+import { statsOf } from "./stats-of.ts";
 
 /** A model by its file, with what lies beside it. */
 export interface FolderModel {
@@ -141,7 +142,7 @@ const known = new Map<string, boolean>(); // by path, size and time of change
 
 /** Whether a file is a whole model by its first bytes; a projector, an adapter and a file that is being written are none. */
 export function isModel(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false });
+  const stat = statsOf(path);
   if (stat === undefined || !stat.isFile() || !partPaths(path).every((part) => existsSync(part)))
     return false;
   const key = `${path}\n${stat.size}\n${stat.mtimeMs}`;
@@ -187,7 +188,7 @@ function foldersBelow(folder: string): readonly string[] {
     for (const name of namesIn(one)) {
       const path = join(one, name);
       if (found.size >= MODEL_FOLDERS_MAX) return [...found.values()];
-      const isFolder = !name.startsWith(".") && statSync(path, { throwIfNoEntry: false })?.isDirectory();
+      const isFolder = !name.startsWith(".") && statsOf(path)?.isDirectory();
       if (isFolder && !found.has(realpathSync(path))) found.set(realpathSync(path), path);
     }
   }
@@ -203,5 +204,5 @@ function namesIn(folder: string): readonly string[] {
 }
 
 function changedMs(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return statsOf(path)?.mtimeMs ?? 0;
 }

@@ -36,6 +36,7 @@ const DATES: Readonly<Record<string, string>> = {
   "images/folder.ts": "age of pictures that are kept, over restarts",
   "metrics/day.ts": "times of samples and log lines",
   "metrics/metrics.ts": "start time of the process",
+  "reader/documents/sheets.ts": "dates in cells",
   "skills/store.ts": "`created_at` of skills",
   "state/memory.ts": "age of what is kept",
   "state/sqlite.ts": "age of what is kept, over restarts",

@@ -3,6 +3,7 @@
 // rendering and parsing need.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isGeneric } from "../../ffi/generic-tools.ts";
 import { LlamaTemplates } from "../../ffi/llama-chat.ts";
 import type { LlamaBackend } from "../../ffi/llama.ts";
 import { takeText } from "../../ffi/text.ts";
@@ -349,7 +350,8 @@ function describeFamily(family: Family): void {
         if (prompt.format.toolMarkers[0] === "{") continue; // its beginning may be that of a call only
         for (const turn of turns) {
           const raw = written(prompt, turn);
-          const taken = limits.call === undefined;
+          const isOneOnly = isGeneric(prompt.text) && choice === "required";
+          const taken = limits.call === undefined && !(isOneOnly && (turn.calls?.length ?? 0) > 1);
           expect([choice, raw, grammarTakes(prompt, raw)]).toEqual([choice, raw, taken]);
           if (taken) expect(comparable(parseAll(family, prompt, raw))).toMatchObject(turn);
         }
