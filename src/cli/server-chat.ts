@@ -161,6 +161,7 @@ interface Chunk {
     readonly cache: number;
     readonly processed: number;
     readonly time_ms: number;
+    readonly queued_before?: number;
   };
   readonly choices?: readonly {
     readonly delta: { readonly content?: string; readonly reasoning_content?: string };
@@ -225,8 +226,8 @@ function* chunkEvents(chunk: Chunk): Generator<AnswerEvent> {
 function* progressEvents({ load_progress: load, prompt_progress: prompt }: Chunk): Generator<AnswerEvent> {
   if (load !== undefined) yield { type: "load_progress", permille: Math.round(load.progress * 1000) };
   if (prompt === undefined) return;
-  const { total, cache: cached, processed, time_ms: ms } = prompt;
-  yield { type: "prompt_progress", total, cached, processed, ms };
+  const { total, cache: cached, processed, time_ms: ms, queued_before: ahead } = prompt;
+  yield { type: "prompt_progress", total, cached, processed, ms, ...defined({ ahead }) };
 }
 
 function* agentEvents(name: string, body: unknown): Generator<AnswerEvent> {

@@ -168,6 +168,8 @@ export type RunEvent =
       readonly processed: number;
       /** Since the first of these events, milliseconds. */
       readonly ms: number;
+      /** Requests that wait for a slot before it, while it waits for one. */
+      readonly ahead?: number;
     }
   | {
       readonly type: "accepted";

@@ -35,8 +35,10 @@ interface Choice {
 /** Progress of the prompt in a chunk; that of the model's load comes before the answer (attempt.ts). */
 function progressEvents({ prompt_progress: at }: WireChunk, request: RunRequest): RunEvent[] {
   if (request.progress !== true || at === undefined || at === null) return [];
-  const { total, cache: cached, processed, time_ms: ms } = at;
-  return [{ type: "prompt_progress", total, cached, processed, ms }];
+  const { total, cache: cached, processed, time_ms: ms, queued_before: ahead } = at;
+  return [
+    { type: "prompt_progress", total, cached, processed, ms, ...defined({ ahead: ahead ?? undefined }) },
+  ];
 }
 
 /** The answer to one request. */

@@ -82,9 +82,12 @@ const Choice = Type.Object(
 export type WireChoice = Static<typeof Choice>;
 
 const progress = {
-  /** svc and llama-server. */
+  /** svc and llama-server; `queued_before` svc alone. */
   prompt_progress: maybe(
-    Type.Object({ total: Count, cache: Count, processed: Count, time_ms: Type.Number() }, OPEN),
+    Type.Object(
+      { total: Count, cache: Count, processed: Count, time_ms: Type.Number(), queued_before: maybe(Count) },
+      OPEN,
+    ),
   ),
   /** svc. */
   load_progress: maybe(Type.Object({ progress: Type.Number({ minimum: 0, maximum: 1 }) }, OPEN)),

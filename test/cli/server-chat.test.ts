@@ -110,4 +110,9 @@ test("progress of a prompt has its pace and what is left", () => {
   const event = { type: "prompt_progress", total: 4300, cached: 24, processed: 1024, ms: 2000 } as const;
   expect(promptProgressText(event)).toBe("reading 1,024 of 4,300 tokens, 500 a second, 7 s left");
   expect(promptProgressText({ ...event, processed: 24 })).toBe("reading 24 of 4,300 tokens");
+  expect([0, 1, 2].map((ahead) => promptProgressText({ ...event, ahead }))).toEqual([
+    "next in the queue",
+    "1 request before this one",
+    "2 requests before this one",
+  ]);
 });

@@ -126,12 +126,14 @@ test("the queue is bounded: beyond it 429, at once and with Retry-After", async 
   const server = await startServer(["--max-seqs", "1", "--queue-max", "1"]);
   const running = await openStream(server.url, ask(ENDLESS));
   await running.readTo(FIRST_TEXT);
-  const queued = await openStream(server.url, ask(CAPITAL));
+  const queued = await openStream(server.url, ask(CAPITAL, { return_progress: true }));
   const refused = await postChat(server.url, ask(CAPITAL));
   expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
   expect(await refused.json()).toMatchObject({ error: { code: "queue_full", type: "rate_limit_error" } });
   running.abort();
-  expect((await queued.finish()).text).toBe(CAPITAL.answer);
+  const last = await queued.finish();
+  expect(last.raw).toContain('"queued_before":0');
+  expect(last.text).toBe(CAPITAL.answer);
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
 });
 

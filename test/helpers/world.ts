@@ -53,13 +53,16 @@ export class Witness {
   aborted = false;
   /** Computed and cached prompt tokens, as reported. */
   readonly prompts: [processed: number, cached: number][] = [];
+  /** Requests before it in the queue, as reported. */
+  readonly places: number[] = [];
 
   take(event: RunEvent): void {
     expect(this.ended).toBeUndefined(); // nothing after the end
     expect(this.aborted).toBe(false); // nothing after an abort
     if (event.type === "prompt_progress") {
       expect(this.text).toBe("");
-      this.prompts.push([event.processed, event.cached]);
+      if (event.ahead === undefined) this.prompts.push([event.processed, event.cached]);
+      else this.places.push(event.ahead);
     }
     if (event.type === "accepted") this.accepted++;
     else if (event.type !== "error") expect(this.accepted).toBe(1);

@@ -10,8 +10,9 @@ import { answer } from "../helpers/run-events.ts";
 import { all, chat, modelOn, NEVER } from "../helpers/upstream-model.ts";
 
 const [ACCEPTED, ...REST] = answer("Hi ", "there");
-const PROMPT = { type: "prompt_progress", total: 237, cached: 64, processed: 128, ms: 12.4 } as const;
-const WIRE = { total: 237, cache: 64, processed: 128, time_ms: 12 };
+const COUNTS = { total: 237, processed: 128 };
+const PROMPT = { type: "prompt_progress", ...COUNTS, cached: 64, ms: 12.4, ahead: 2 } as const;
+const WIRE = { ...COUNTS, cache: 64, time_ms: 12, queued_before: 2 };
 
 /** Tells progress where the request asks for it. */
 async function* generate(request: RunRequest): AsyncGenerator<RunEvent> {

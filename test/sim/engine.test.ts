@@ -56,6 +56,16 @@ test("a prompt is reported step by step, from what the cache has to its end, bef
   expect(third).toEqual([]);
 });
 
+test("requests that wait for a slot are told how many wait before them, each time that it changes", () => {
+  const world = new World({ ...OPTIONS, maxSeqs: 1 });
+  const wanted = { ...request([1, 2, 3], { maxTokens: 3 }), progress: true as const };
+  for (const id of [0, 1, 2]) world.add(id, wanted);
+  world.add(3, request([1, 2, 3], { maxTokens: 3 }));
+  world.add(4, { ...wanted, choices: 2 });
+  world.drain();
+  expect([0, 1, 2, 3, 4].map((id) => world.witness(id).places)).toEqual([[], [0], [1, 0], [], [3, 2, 1, 0]]);
+});
+
 describe("seeded traffic", () => {
   const modes = ["prefix", "own", "whole"] as const;
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {

@@ -288,11 +288,13 @@ test("what an answer waits for is told until its first word", () => {
   const prompt = { total: 4300, cache: 24, processed: 1024, time_ms: 2000 };
   const waits = [
     chunk({ load_progress: { model: "m", progress: 0.426 } }),
+    chunk({ prompt_progress: { ...prompt, processed: 0, queued_before: 2 } }),
     chunk({ prompt_progress: { ...prompt, processed: 24 } }),
     chunk({ prompt_progress: prompt }),
   ].flatMap(chatEvents);
   expect(waits).toEqual([
     { type: "wait", waitsFor: { type: "load", percent: 42 } },
+    { type: "wait", waitsFor: { type: "queue", before: 2 } },
     { type: "wait", waitsFor: { type: "prompt", read: 24, total: 4300 } },
     { type: "wait", waitsFor: { type: "prompt", read: 1024, total: 4300, perSec: 500, secsLeft: 6.552 } },
   ]);

@@ -121,7 +121,8 @@ function chunkEvents(chunk: Chunk): readonly ChatEvent[] {
 function waitOf({ load_progress: load, prompt_progress: prompt }: Chunk): Wait | undefined {
   if (load !== undefined) return { type: "load", percent: Math.floor(load.progress * 100) };
   if (prompt === undefined) return undefined;
-  const { total, cache, processed: read, time_ms: ms } = prompt;
+  const { total, cache, processed: read, time_ms: ms, queued_before: before } = prompt;
+  if (before !== undefined) return { type: "queue", before };
   return { type: "prompt", read, total, ...promptPace({ total, cached: cache, processed: read, ms }) };
 }
 

@@ -141,6 +141,8 @@ export type UserMessage = Static<typeof UserMessage>;
 const Wait = Type.Union([
   /** The load of the model, percent. */
   Type.Object({ type: Type.Literal("load"), percent: Type.Number() }),
+  /** A free place: requests before it. */
+  Type.Object({ type: Type.Literal("queue"), before: Type.Number() }),
   /** The prompt: tokens read, of how many, a second, and seconds left; the pace is unknown at first. */
   Type.Object({
     type: Type.Literal("prompt"),

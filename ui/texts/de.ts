@@ -169,6 +169,10 @@ export const de: Texts = {
     edit: "Antwort bearbeiten",
     waiting: "Warten auf das Modell …",
     loading: (percent: number) => `Das Modell wird geladen: ${percent} %`,
+    queued: (before: number) =>
+      before === 0
+        ? "Als Nächstes an der Reihe"
+        : `In der Warteschlange: ${many(before, "Anfrage", "Anfragen")} davor`,
     reading: (read: string, total: string) => `${read} von ${total} Tokens gelesen`,
     pace: (perSec: string, secs: string) => `(${perSec} je Sekunde, noch ${secs} s)`,
     reconnecting: "Die Verbindung ging verloren. Sie wird wieder aufgebaut …",

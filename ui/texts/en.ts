@@ -170,6 +170,8 @@ export const en = {
     edit: "Edit answer",
     waiting: "Waiting for the model…",
     loading: (percent: number) => `Loading the model: ${percent} %`,
+    queued: (before: number) =>
+      before === 0 ? "Next in the queue" : `In the queue: ${many(before, "request")} before you`,
     reading: (read: string, total: string) => `Reading ${read} of ${total} tokens`,
     pace: (perSec: string, secs: string) => `(${perSec} a second, ${secs} s left)`,
     reconnecting: "The connection was lost. Reconnecting…",

@@ -175,6 +175,7 @@ function WaysOutOfLength({ conversation: { id }, message }: AnswerProps) {
 function waitText(wait: AssistantMessage["waitsFor"]): string {
   if (wait === undefined) return t.answer.waiting;
   if (wait.type === "load") return t.answer.loading(wait.percent);
+  if (wait.type === "queue") return t.answer.queued(wait.before);
   const { read, total, perSec, secsLeft } = wait;
   const reading = t.answer.reading(formatNumber(read), formatNumber(total));
   if (perSec === undefined || secsLeft === undefined) return reading;

@@ -22,9 +22,11 @@ export function statsLine({ usage, timings, firstSecs }: AnswerStats): string {
   return parts.join(" · ");
 }
 
-/** `reading 1,024 of 4,300 tokens, 51 a second, 64 s left`: what is left is computed at the pace so far. */
+/** `2 requests before this one`, or `reading 1,024 of 4,300 tokens, 51 a second, 64 s left`, at the pace so far. */
 export function promptProgressText(event: Extract<RunEvent, { type: "prompt_progress" }>): string {
-  const { total, processed } = event;
+  const { total, processed, ahead } = event;
+  if (ahead === 0) return "next in the queue";
+  if (ahead !== undefined) return `${ahead} ${ahead === 1 ? "request" : "requests"} before this one`;
   const figures = `reading ${processed.toLocaleString("en")} of ${total.toLocaleString("en")} tokens`;
   const { perSec, secsLeft = 0 } = promptPace(event);
   if (perSec === undefined) return figures;

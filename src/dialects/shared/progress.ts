@@ -2,6 +2,7 @@
 // clients ignore.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { defined } from "../../core/defined.ts";
 import type { RunEvent } from "../../core/run.ts";
 import { orNull } from "./check.ts";
 
@@ -27,6 +28,12 @@ export const PromptProgress = Type.Object(
     cache: Type.Integer({ minimum: 0, description: "Tokens taken from the cache." }),
     processed: Type.Integer({ minimum: 0, description: "Tokens computed or taken from the cache." }),
     time_ms: Type.Integer({ minimum: 0, description: "Milliseconds since the prompt was begun." }),
+    queued_before: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: "Requests that wait before this one, which waits as well. Absent once it is computed.",
+      }),
+    ),
   },
   { $id: "PromptProgress", description: "With `return_progress`, while the prompt is computed." },
 );
@@ -62,6 +69,13 @@ export function promptProgress({
   cached,
   processed,
   ms,
+  ahead,
 }: Extract<ProgressEvent, { type: "prompt_progress" }>): Static<typeof PromptProgress> {
-  return { total, cache: cached, processed, time_ms: Math.round(ms) };
+  return {
+    total,
+    cache: cached,
+    processed,
+    time_ms: Math.round(ms),
+    ...defined({ queued_before: ahead }),
+  };
 }

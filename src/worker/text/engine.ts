@@ -170,6 +170,7 @@ export class Engine {
     this.takeEncodings(0);
     runs.takeGrammars(0);
     const { rows, separate } = runningSet.schedule(this.context.cost, this.now());
+    runs.reportWaits(runningSet.waiting);
     if (rows.length > 0 || separate.length > 0) {
       runs.reportPrompts(rows);
       runs.reportPrompts(separate);

@@ -156,6 +156,7 @@ export class RunState {
   readonly arrivedMs: number;
   private prefilledMs: number | undefined;
   private reportedMs: number | undefined; // of the first report on the prompt
+  private ahead: number | undefined; // as reported last
   private completionTokens = 0;
   private openChoices: number;
   private closed = false;
@@ -191,6 +192,13 @@ export class RunState {
     const { cachedTokens: cached } = this;
     const total = this.promptTokens;
     this.send({ type: "prompt_progress", total, cached, processed, ms: nowMs - this.reportedMs });
+  }
+
+  /** Reports, if the request wants that, how many requests wait before it. One that was preempted has its words already. */
+  reportWait(ahead: number): void {
+    if (this.request.progress !== true || this.reportedMs !== undefined || ahead === this.ahead) return;
+    this.ahead = ahead;
+    this.send({ type: "prompt_progress", total: this.promptTokens, cached: 0, processed: 0, ms: 0, ahead });
   }
 
   /** Counts a sampled token. */

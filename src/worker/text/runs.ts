@@ -106,6 +106,14 @@ export class Runs {
     }
   }
 
+  /** Reports the places of runs whose sequences wait for a slot, the oldest first. */
+  reportWaits(waiting: readonly EngineSequence[]): void {
+    if (waiting.length === 0) return;
+    const runs = new Set(waiting.map(({ owner }) => owner.run));
+    let ahead = 0;
+    for (const run of runs) run.reportWait(ahead++);
+  }
+
   /** Appends a sampled token to its sequence and ends the choice where it must. `row` has the token's logits. */
   takeToken(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     if (sequence.slot === undefined) return; // another choice of its run failed in this step
