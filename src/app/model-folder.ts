@@ -1,7 +1,7 @@
 // GGUF files that are served beside the configured models: those of `models_dir`, and those that were added in the web interface. They
 // are looked at again when models are asked for, so that files come and go while the server runs.
 
-import { closeSync, existsSync, openSync, readdirSync, readSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import { defaultModel } from "../config/resolve.ts";
@@ -26,7 +26,7 @@ import {
 } from "./limits.ts";
 import type { ModelChoices, ServedFiles } from "./model-choices.ts";
 import type { ModelOptions } from "./model-files.ts";
-import { statsOf } from "./stats-of.ts";
+import { realPathOf, statsOf } from "./stats-of.ts";
 
 /** A model by its file, with what lies beside it. */
 export interface FolderModel {
@@ -68,7 +68,7 @@ export function folderModels(
     }
     const configured = configuredFiles(settings);
     for (const one of wanted.values()) {
-      if (served.has(one.path) || configured.has(realpathSync(one.path))) continue;
+      if (served.has(one.path) || configured.has(realPathOf(one.path))) continue;
       const taken = new Set(models.ids());
       const id = one.names.find((name) => !taken.has(name));
       if (id === undefined) log(`${one.path} is not served: other models have its name`);
@@ -181,7 +181,7 @@ function startOf(path: string): Uint8Array {
 /** The folder and those below it, as deep as models lie; hidden ones are left out. */
 function foldersBelow(folder: string): readonly string[] {
   if (!existsSync(folder)) return [];
-  const found = new Map([[realpathSync(folder), folder]]); // links may lead round in circles
+  const found = new Map([[realPathOf(folder), folder]]); // links may lead round in circles
   const depthOf = (path: string): number => relative(folder, path).split("/").length;
   for (const one of found.values()) {
     if (one !== folder && depthOf(one) >= MODEL_FOLDER_DEPTH_MAX) continue;
@@ -189,7 +189,7 @@ function foldersBelow(folder: string): readonly string[] {
       const path = join(one, name);
       if (found.size >= MODEL_FOLDERS_MAX) return [...found.values()];
       const isFolder = !name.startsWith(".") && statsOf(path)?.isDirectory();
-      if (isFolder && !found.has(realpathSync(path))) found.set(realpathSync(path), path);
+      if (isFolder && !found.has(realPathOf(path))) found.set(realPathOf(path), path);
     }
   }
   return [...found.values()];

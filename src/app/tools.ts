@@ -1,6 +1,5 @@
 // Sandbox and executors that the settings switch on. Opened before anything else: a failed check ends the start.
 
-import { existsSync, realpathSync } from "node:fs";
 import { dirname, relative } from "node:path";
 import { PYTHON_BY_DEFAULT, type Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
@@ -14,6 +13,7 @@ import { openShell } from "../exec/shell/sessions.ts";
 import type { PythonSessions, ShellSessions } from "../exec/types.ts";
 import { openSandbox } from "../sandbox/sandbox.ts";
 import type { EffectiveProtection, Sandbox, SandboxPolicy } from "../sandbox/types.ts";
+import { realPathOf } from "./stats-of.ts";
 
 const ASK_DOES_NOT_HOLD =
   'agent_permission "ask" does not hold on this machine: an approved action can reach this server and approve the next ones.';
@@ -72,18 +72,13 @@ function insistOnHiddenSocket({ server, runtime }: Settings, sandbox: Sandbox): 
   const socket = socketPathOf(server.host);
   if (socket === undefined || sandbox.effective.mechanism !== "bubblewrap") return;
   const own = [runtime.code_exec_workdir, runtime.shell_workdir].flatMap((path) => path ?? []);
-  const place = realFolder(dirname(socket));
-  const holds = (path: string): boolean => !relative(realFolder(path), place).startsWith("..");
+  const place = realPathOf(dirname(socket));
+  const holds = (path: string): boolean => !relative(realPathOf(path), place).startsWith("..");
   const folder = [...sandbox.readPaths(), ...own].find(holds);
   if (folder === undefined) return;
   throw new Error(
     `server.host: tools of models can read ${folder}, so they could use the socket in it. Move it below /run or another folder.`,
   );
-}
-
-/** Without links; a folder that does not exist as it is. */
-function realFolder(path: string): string {
-  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** With `agent` alone a missing Python is only a warning; requested by name, it ends the start. */
