@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
-import { defaultThreads } from "../ffi/usable-cores.ts";
+import { defaultThreads } from "../ffi/linux/usable-cores.ts";
 import { execText } from "./exec.ts";
 import { ROOT, SVC } from "./peer.ts";
 

@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { LlamaBackend } from "../ffi/llama.ts";
+import type { LlamaBackend } from "../ffi/llama/llama.ts";
 import { DiskTier } from "../src/worker/text/tiers/disk-tier.ts";
 import { MemoryTier } from "../src/worker/text/tiers/memory-tier.ts";
 import { CacheTiers } from "../src/worker/text/tiers/tiers.ts";

@@ -6,10 +6,10 @@ import { join } from "node:path";
 
 /** Header → table, both relative to this folder. */
 const TABLES: readonly (readonly [header: string, table: string])[] = [
-  ["shim/svc_llama.h", "symbols.ts"],
-  ["constraint/svc_grammar.h", "grammar-symbols.ts"],
-  ["image/svc_image.h", "image-symbols.ts"],
-  ["speech/svc_speech.h", "speech-symbols.ts"],
+  ["shim/svc_llama.h", "llama/symbols.ts"],
+  ["constraint/svc_grammar.h", "llama/grammar-symbols.ts"],
+  ["image/svc_image.h", "image/symbols.ts"],
+  ["speech/svc_speech.h", "speech/symbols.ts"],
 ];
 
 /** .oxfmtrc.json: printWidth. */

@@ -7,21 +7,21 @@ import { loadBackends } from "./backends.ts";
 import { own, upstream } from "./names.ts";
 import { nativeText } from "./text.ts";
 import type { BackendLibrary } from "../src/engine/protocol.ts";
-import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./grammar-symbols.ts";
-import { ABI_HASH as IMAGE_ABI_HASH, SYMBOLS as IMAGE_SYMBOLS } from "./image-symbols.ts";
-import { ABI_HASH as SPEECH_ABI_HASH, SYMBOLS as SPEECH_SYMBOLS } from "./speech-symbols.ts";
-import { ABI_HASH, SYMBOLS } from "./symbols.ts";
+import { ABI_HASH as GRAMMAR_ABI_HASH, SYMBOLS as GRAMMAR_SYMBOLS } from "./llama/grammar-symbols.ts";
+import { ABI_HASH as IMAGE_ABI_HASH, SYMBOLS as IMAGE_SYMBOLS } from "./image/symbols.ts";
+import { ABI_HASH as SPEECH_ABI_HASH, SYMBOLS as SPEECH_SYMBOLS } from "./speech/symbols.ts";
+import { ABI_HASH, SYMBOLS } from "./llama/symbols.ts";
 
-/** The shim's entry points, typed from ffi/symbols.ts. */
+/** The shim's entry points, typed from ffi/llama/symbols.ts. */
 export type Native = BunLibrary<typeof SYMBOLS>["symbols"];
 
-/** The grammar library's entry points, typed from ffi/grammar-symbols.ts. */
+/** The grammar library's entry points, typed from ffi/llama/grammar-symbols.ts. */
 export type GrammarNative = BunLibrary<typeof GRAMMAR_SYMBOLS>["symbols"];
 
-/** The image library's entry points, typed from ffi/image-symbols.ts. */
+/** The image library's entry points, typed from ffi/image/symbols.ts. */
 export type ImageNative = BunLibrary<typeof IMAGE_SYMBOLS>["symbols"];
 
-/** The speech library's entry points, typed from ffi/speech-symbols.ts. */
+/** The speech library's entry points, typed from ffi/speech/symbols.ts. */
 export type SpeechNative = BunLibrary<typeof SPEECH_SYMBOLS>["symbols"];
 
 const OPENMP = "libgomp.so.1";

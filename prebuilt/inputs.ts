@@ -43,7 +43,7 @@ const INPUTS: Readonly<Record<string, Inputs>> = {
   },
   image: {
     files: [
-      "ffi/image/*",
+      "ffi/image/*.{cpp,h}",
       "prebuilt/patches/amx-tile-config.patch",
       "prebuilt/patches/sme-variants.patch",
       "prebuilt/patches/image/*.patch",
@@ -52,7 +52,7 @@ const INPUTS: Readonly<Record<string, Inputs>> = {
     script: ["abi_hash", "build_image", "build_image_shim"],
   },
   speech: {
-    files: ["ffi/speech/*"],
+    files: ["ffi/speech/*.{c,h}"],
     script: ["abi_hash", "link_interface", "get_flite", "build_speech", "FLITE_VERSION", "FLITE_SHA256_x64"],
   },
 };

@@ -25,8 +25,8 @@ const INDEPENDENT_THREADS = new Set([
 const WORDS: readonly Words[] = [
   {
     pattern: /\bavailableParallelism\b|\bhardwareConcurrency\b/,
-    what: "the number of processors for compute threads, which get one usable core each (ffi/usable-cores.ts)",
-    isAllowed: (file) => file === "ffi/usable-cores.ts" || INDEPENDENT_THREADS.has(file),
+    what: "the number of processors for compute threads, which get one usable core each (ffi/linux/usable-cores.ts)",
+    isAllowed: (file) => file === "ffi/linux/usable-cores.ts" || INDEPENDENT_THREADS.has(file),
   },
   {
     pattern: /\bprocess\.exit\b/,
@@ -194,7 +194,7 @@ describe("a violation is found", () => {
     ["src/dialects/shared/x.ts", 'import { readdirSync, readFileSync } from "node:fs";'],
     ["src/engine/x.ts", 'import {\n  type A,\n  b,\n} from "../worker/engine.ts";'],
     ["src/engine/x.ts", 'const a = await import("../http/server.ts");'],
-    ["src/worker/text/engine.ts", 'import { LlamaBackend } from "../../../ffi/llama.ts";'],
+    ["src/worker/text/engine.ts", 'import { LlamaBackend } from "../../../ffi/llama/llama.ts";'],
     ["src/worker/image/x.ts", 'import { Engine } from "../text/engine.ts";'],
     ["src/worker/x.ts", 'import { spawnEngine } from "../engine/host.ts";'],
     ["src/http/routes/x.ts", 'import { Models } from "../../engine/models.ts";'],
@@ -224,7 +224,7 @@ describe("a violation is found", () => {
   });
 
   test.each([
-    ["src/worker/text/main.ts", 'import { LlamaBackend } from "../../../ffi/llama.ts";'],
+    ["src/worker/text/main.ts", 'import { LlamaBackend } from "../../../ffi/llama/llama.ts";'],
     ["ffi/x.ts", 'import type { Backend } from "../src/worker/text/backend.ts";'],
     ["ui/state/x.ts", 'import type { Message } from "../../src/core/message.ts";'],
     ["src/http/x.ts", "// process.exit is for main.ts"],

@@ -10,7 +10,7 @@ import { upstreamPlaces } from "./upstreams.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
 import { readSecrets } from "../core/secret.ts";
 import { StartError } from "../core/start-error.ts";
-import { raiseBacklog } from "../../ffi/listen-backlog.ts";
+import { raiseBacklog } from "../../ffi/linux/listen-backlog.ts";
 import { Admission } from "../http/admission.ts";
 import { ApiKeys } from "../http/api-keys.ts";
 import type { Metrics } from "../metrics/metrics.ts";

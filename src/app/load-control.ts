@@ -1,7 +1,7 @@
 // The load settings of one model: what holds, what its memory would be with others, and keeping them.
 
 import { unpackBuiltinModel } from "../../ffi/embedded.ts";
-import { defaultThreads } from "../../ffi/usable-cores.ts";
+import { defaultThreads } from "../../ffi/linux/usable-cores.ts";
 import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";

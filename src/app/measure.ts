@@ -1,6 +1,6 @@
 // Engines for a bench or a tuning, separate from those that serve. They run on the shared core, so they load as when serving.
 
-import { defaultThreads } from "../../ffi/usable-cores.ts";
+import { defaultThreads } from "../../ffi/linux/usable-cores.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { assert } from "../core/assert.ts";

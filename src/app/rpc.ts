@@ -1,7 +1,7 @@
 // RPC workers: those that the configuration names, and `svc rpc-worker` itself.
 
 import { readFileSync } from "node:fs";
-import { defaultThreads } from "../../ffi/usable-cores.ts";
+import { defaultThreads } from "../../ffi/linux/usable-cores.ts";
 import { installedBackends } from "../backends/store.ts";
 import { RELEASE } from "../backends/catalog.ts";
 import type { ModelSettings } from "../config/settings.ts";

@@ -1,13 +1,13 @@
-// Arguments of the sandbox launcher (ffi/sandbox-launcher.ts): `svc sandbox POLICY PROGRAM WORDS…`, the policy as JSON.
+// Arguments of the sandbox launcher (ffi/linux/sandbox-launcher.ts): `svc sandbox POLICY PROGRAM WORDS…`, the policy as JSON.
 // It applies the policy to itself and then becomes the program.
 
 /** The hidden command's first word. */
 export const LAUNCHER_WORD = "sandbox";
 /** In place of a policy: print LauncherAbilities as JSON. */
 export const PROBE_WORD = "probe";
-/** In place of it: start the rest of the words below a network guard, whose policy comes first (ffi/network-guard.ts). */
+/** In place of it: start the rest of the words below a network guard, whose policy comes first (ffi/linux/network-guard.ts). */
 export const GUARD_WORD = "sandbox-guard";
-/** Tells how much memory sockets hold: `svc sandbox-sockets [PID]` (ffi/socket-memory.ts). */
+/** Tells how much memory sockets hold: `svc sandbox-sockets [PID]` (ffi/linux/socket-memory.ts). */
 export const SOCKETS_WORD = "sandbox-sockets";
 /** Descriptor by which the launcher hands the listener of its filter to the guard. */
 export const GUARD_CHANNEL = 100;

@@ -149,7 +149,7 @@ export async function launcherAbilities(ownCommand: readonly string[]): Promise<
   });
   const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) return NO_ABILITIES;
-  return JSON.parse(text) as LauncherAbilities; // printed by ffi/sandbox-launcher.ts
+  return JSON.parse(text) as LauncherAbilities; // printed by ffi/linux/sandbox-launcher.ts
 }
 
 /** Part of a policy that delegates calls to a guard. */

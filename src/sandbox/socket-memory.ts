@@ -1,5 +1,5 @@
 // Socket buffer memory of a process tree, which counts for no process. A helper in the tree's network reads the kernel's socket
-// diagnosis (ffi/socket-memory.ts). The number of open files decides whether a query is needed.
+// diagnosis (ffi/linux/socket-memory.ts). The number of open files decides whether a query is needed.
 
 import { SOCKETS_WORD } from "../core/launcher.ts";
 import { SANDBOX_PROBE_MS } from "./limits.ts";

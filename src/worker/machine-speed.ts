@@ -2,7 +2,7 @@
 
 import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
 import { openNative } from "../../ffi/library.ts";
-import { machineSpeed } from "../../ffi/machine-speed.ts";
+import { machineSpeed } from "../../ffi/llama/machine-speed.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import type { MachineReport } from "../core/measure.ts";
 import { readWork, weightBytes } from "../core/model-work.ts";

@@ -3,7 +3,7 @@
 import { availableParallelism } from "node:os";
 import { unpackBuiltinModel, unpackLibraries } from "../../ffi/embedded.ts";
 import { openNative } from "../../ffi/library.ts";
-import { quantizeFile } from "../../ffi/quantize.ts";
+import { quantizeFile } from "../../ffi/llama/quantize.ts";
 
 /** Entry of the hidden command; `words` as quantize/run.ts writes them. Prints "done total" lines. Returns the exit code. */
 export function quantizeMain(words: readonly string[]): number {

@@ -2,7 +2,7 @@
 
 import { unpackLibraries } from "../../ffi/embedded.ts";
 import { openNative } from "../../ffi/library.ts";
-import { serveRpc } from "../../ffi/rpc.ts";
+import { serveRpc } from "../../ffi/llama/rpc.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 
 /** Entry of the hidden command: `ENDPOINT THREADS CACHE_DIR BACKENDS_JSON`. Returns an exit code when the server fails. */

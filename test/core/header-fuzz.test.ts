@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { copiedEmbeddingBytes } from "../../ffi/tied-embedding.ts";
+import { copiedEmbeddingBytes } from "../../ffi/llama/tied-embedding.ts";
 import { type Field, FIELD, finish, headerSteps, readFirstFields } from "../../src/core/gguf.ts";
 import { ggufFacts, metadataLines, rangeProblem, tensorGroups } from "../../src/core/gguf-facts.ts";
 import { knowHeaders, readGgufHeader } from "../../src/core/gguf-file.ts";

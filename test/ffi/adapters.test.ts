@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { BASE_MODEL } from "../../src/core/adapter.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";

@@ -2,7 +2,7 @@
 // answer here. All architectures: `npm run test:zoo`.
 
 import { describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { type Answer, chatRequest, EngineTalk, runAll } from "../helpers/engine-run.ts";

@@ -2,7 +2,7 @@
 // the same pass, and wherever cells lie, a sequence sees its own.
 
 import { expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { uniformSource } from "../../bench/random.ts";
 import type { RowLogprobs, SlotId } from "../../src/worker/text/backend.ts";
 import { tinyBackend } from "../helpers/native.ts";

@@ -1,7 +1,7 @@
 // A model without a chat template: a conversation is a text that it continues, without markup of another family.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { ChatPrompt } from "../../src/core/run.ts";
 import { tinyBackend } from "../helpers/native.ts";

@@ -6,7 +6,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { stringsField, u32Field } from "../../src/lora/gguf-write.ts";
 import { DiskTier } from "../../src/worker/text/tiers/disk-tier.ts";
 import { Embedder, type EmbedOutcome } from "../../src/worker/text/embedder.ts";

@@ -1,7 +1,7 @@
 // Word pieces of uncased BERT vocabularies: words as BERT's normalizer leaves them, and the longest pieces.
 
 import { expect, test } from "bun:test";
-import { bertWords, WordPieces } from "../../ffi/bert-text.ts";
+import { bertWords, WordPieces } from "../../ffi/llama/bert-text.ts";
 import { type Field } from "../../src/core/gguf.ts";
 import { stringField, stringsField, u32Field } from "../../src/lora/gguf-write.ts";
 

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
-import { quantizeFile } from "../../ffi/quantize.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
+import { quantizeFile } from "../../ffi/llama/quantize.ts";
 import { fileTypeNumber } from "../../src/core/quantization.ts";
 import { textOf } from "../../src/core/gguf.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";

@@ -2,10 +2,10 @@
 // and what their models write arrives, in pieces of any size.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { GrammarEngine } from "../../ffi/grammar.ts";
-import { isGeneric } from "../../ffi/generic-tools.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
-import { LlamaTemplates } from "../../ffi/llama-chat.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
+import { isGeneric } from "../../ffi/llama/generic-tools.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
+import { LlamaTemplates } from "../../ffi/llama/chat.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RenderedPrompt } from "../../src/worker/text/backend.ts";

@@ -2,8 +2,8 @@
 // `npm run test:schemas`.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { GrammarEngine } from "../../ffi/grammar.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { type CallRow, TemplateUnderTest } from "../helpers/call-suite.ts";
 import { grammarEngine, type TestVocabulary, tinyVocabulary } from "../helpers/grammar.ts";
 import { tinyBackend } from "../helpers/native.ts";

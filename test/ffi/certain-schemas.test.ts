@@ -1,8 +1,8 @@
 // Schemas whose grammars a request does not wait for: they must compile and leave nothing out, in JSON and in text.
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { isCertain } from "../../ffi/certain-schemas.ts";
-import { GrammarEngine } from "../../ffi/grammar.ts";
+import { isCertain } from "../../src/grammar/certain-schemas.ts";
+import { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import type { AnswerConstraint, AnswerPart } from "../../src/worker/text/constraint-backend.ts";
 import { compile, grammarNative, tinyVocabulary } from "../helpers/grammar.ts";
 

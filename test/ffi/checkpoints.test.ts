@@ -3,7 +3,7 @@
 // SVC_SLOW_TESTS=1 takes all architectures; `npm run test:zoo` compares them with unpatched llama.cpp.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { BASE_MODEL } from "../../src/core/adapter.ts";
 import type { Message } from "../../src/core/message.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";

@@ -1,8 +1,8 @@
 // Compute threads beside busy programs, on a machine with a clock and processors of its own.
 
 import { expect, test } from "bun:test";
-import { ComputeThreads, type ThreadSystem } from "../../ffi/compute-threads.ts";
-import { busiest } from "../../ffi/contention.ts";
+import { ComputeThreads, type ThreadSystem } from "../../ffi/llama/compute-threads.ts";
+import { busiest } from "../../ffi/llama/contention.ts";
 
 /** A machine whose passes take 10 ms. */
 class Machine implements ThreadSystem {

@@ -1,7 +1,7 @@
 // Constrained answers of the built-in model: whatever it says, what comes out matches.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { writeModel } from "../../bench/model.ts";
 import { uniformSource } from "../../bench/random.ts";
 import type { SlotId } from "../../src/worker/text/backend.ts";

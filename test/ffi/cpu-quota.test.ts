@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { cpuQuota } from "../../ffi/cpu-quota.ts";
+import { cpuQuota } from "../../ffi/linux/cpu-quota.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 function groups(files: Readonly<Record<string, string>>): string {

@@ -2,7 +2,7 @@
 // goes on evenly, so that guesses always pay.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";

@@ -1,7 +1,7 @@
 // Words of effort for chat templates of several forms: what each prints is a function here.
 
 import { expect, test } from "bun:test";
-import { Efforts } from "../../ffi/efforts.ts";
+import { Efforts } from "../../ffi/llama/efforts.ts";
 import type { ReasoningEffort } from "../../src/core/run.ts";
 
 type Template = (word: string | undefined) => string | undefined;

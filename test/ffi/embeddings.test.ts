@@ -1,7 +1,7 @@
 // Embeddings through the native library: every kind of pooling, of models that look back and of those that see all.
 
 import { afterEach, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { EmbedRequest } from "../../src/core/run.ts";
 import type { SlotId } from "../../src/worker/text/backend.ts";

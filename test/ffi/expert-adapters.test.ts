@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import type { SlotId } from "../../src/worker/text/backend.ts";

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { NATIVE } from "../../ffi/embedded.ts";
 import { abiHash } from "../../ffi/generate.ts";
-import { FliteVoice } from "../../ffi/flite.ts";
+import { FliteVoice } from "../../ffi/speech/flite.ts";
 import { nativeText } from "../../ffi/text.ts";
-import { ABI_HASH } from "../../ffi/speech-symbols.ts";
+import { ABI_HASH } from "../../ffi/speech/symbols.ts";
 import { speechNative } from "../helpers/native.ts";
 import { pitchOf, shareOfBand } from "../helpers/sound.ts";
 

@@ -1,8 +1,8 @@
 // Tools in ordinary messages, for templates without tool support: results are sentences without markup.
 
 import { expect, test } from "bun:test";
-import { genericMessages } from "../../ffi/generic-tools.ts";
-import { withOneCall } from "../../ffi/render-request.ts";
+import { genericMessages } from "../../ffi/llama/generic-tools.ts";
+import { withOneCall } from "../../ffi/llama/render-request.ts";
 import type { Message } from "../../src/core/message.ts";
 
 const said = (role: Message["role"], words: string, extra: Partial<Message> = {}): Message => ({

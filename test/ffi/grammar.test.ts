@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { NATIVE } from "../../ffi/embedded.ts";
 import { abiHash } from "../../ffi/generate.ts";
-import { ABI_HASH } from "../../ffi/grammar-symbols.ts";
+import { ABI_HASH } from "../../ffi/llama/grammar-symbols.ts";
 import { nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import type { Matcher } from "../../src/worker/text/constraint-backend.ts";

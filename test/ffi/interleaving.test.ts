@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-const FILE = JSON.stringify(join(import.meta.dir, "../../ffi/interleaving.ts"));
+const FILE = JSON.stringify(join(import.meta.dir, "../../ffi/linux/interleaving.ts"));
 
 /** Runs code in a process of its own; returns the mappings whose pages are placed on nodes in turn. */
 async function interleavedIn(code: string): Promise<number> {

@@ -1,8 +1,8 @@
 // Grammars of tool calls that are compiled while their prompts are computed.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { GrammarEngine } from "../../ffi/grammar.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";

@@ -1,7 +1,7 @@
 // Measurement of memory and cores.
 
 import { expect, test } from "bun:test";
-import { machineSpeed } from "../../ffi/machine-speed.ts";
+import { machineSpeed } from "../../ffi/llama/machine-speed.ts";
 import { native } from "../helpers/native.ts";
 
 const [F32, Q4_K, IQ2_XXS] = [0, 12, 16];

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { parametersOf } from "../../src/mcp/parameters.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";

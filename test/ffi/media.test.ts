@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { ContentPart, Message } from "../../src/core/message.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";

@@ -1,7 +1,7 @@
 // Several steps in one native call: the same tokens as one by one, whatever draws them and however answers end.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/text/engine.ts";

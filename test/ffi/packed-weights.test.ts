@@ -4,8 +4,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
-import { quantizeFile } from "../../ffi/quantize.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
+import { quantizeFile } from "../../ffi/llama/quantize.ts";
 import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
 import type { RowLogprobs } from "../../src/worker/text/backend.ts";
 import { takeText } from "../../ffi/text.ts";

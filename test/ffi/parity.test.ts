@@ -5,7 +5,7 @@
 // taught, where it is sure of every token.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/text/engine.ts";

@@ -1,7 +1,7 @@
 // Documents scored by a reranker with random weights, beside the formula of its head computed here.
 
 import { afterEach, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { stringField, u32Field } from "../../src/lora/gguf-write.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RankRequest } from "../../src/core/run.ts";

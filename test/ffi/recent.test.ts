@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Recent } from "../../ffi/recent.ts";
+import { Recent } from "../../ffi/llama/recent.ts";
 
 test("keeps the values of the most recently used keys, and makes the others again", () => {
   const recent = new Recent<number>(2);

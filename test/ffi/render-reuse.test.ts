@@ -2,10 +2,10 @@
 // must be what it would get from a model that has seen no other.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { answerPlanner, expectedCalls, type RenderInfo } from "../../ffi/answer-plan.ts";
-import { LlamaPrompt } from "../../ffi/llama-prompt.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
-import { Recent } from "../../ffi/recent.ts";
+import { answerPlanner, expectedCalls, type RenderInfo } from "../../ffi/llama/answer-plan.ts";
+import { LlamaPrompt } from "../../ffi/llama/prompt.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
+import { Recent } from "../../ffi/llama/recent.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";

@@ -1,8 +1,8 @@
 // Schemas as llama.cpp's parsers read them: parts to which no other schema adds are reduced without their shapes.
 
 import { expect, test } from "bun:test";
-import { parserSchema } from "../../ffi/rewritten-schemas.ts";
-import { isObject, type Json, Schema, TYPES } from "../../ffi/schema-shapes.ts";
+import { parserSchema } from "../../src/grammar/rewritten-schemas.ts";
+import { isObject, type Json, Schema, TYPES } from "../../src/grammar/schema-shapes.ts";
 import { randomOf } from "../helpers/faults.ts";
 
 const NAMES = ["a", "b/c", "~", "required", "items"];

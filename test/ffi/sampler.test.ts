@@ -2,8 +2,8 @@
 // test that passes keeps passing.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { newSampler } from "../../ffi/llama-sampler.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import { newSampler } from "../../ffi/llama/sampler.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { DEFAULT_DRY, DEFAULT_SAMPLING, type SamplingParams } from "../../src/core/sampling.ts";
 import type { SamplerHandle, SlotId } from "../../src/worker/text/backend.ts";
 import { uniformSource } from "../../bench/random.ts";

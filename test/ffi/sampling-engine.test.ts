@@ -1,7 +1,7 @@
 // Sampling through the whole engine: draws against the probabilities of the same answers, and what a seed repeats.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING, type SamplingParams } from "../../src/core/sampling.ts";
 import { type Answer, chatRequest, EngineTalk, runAll } from "../helpers/engine-run.ts";

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { NATIVE } from "../../ffi/embedded.ts";
 import { abiHash } from "../../ffi/generate.ts";
-import { ABI_HASH } from "../../ffi/symbols.ts";
+import { ABI_HASH } from "../../ffi/llama/symbols.ts";
 import { cText, nativeText, takeText } from "../../ffi/text.ts";
 import { upstream } from "../../ffi/names.ts";
 import { libraryDir, native, tinyBackend, TINY_PATH } from "../helpers/native.ts";

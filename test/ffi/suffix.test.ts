@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from "bun:test";
 import { boolField, u32Field } from "../../src/lora/gguf-write.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { Prompt } from "../../src/core/run.ts";
 import { chatRequest, run, runAll } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";

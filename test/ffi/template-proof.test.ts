@@ -2,9 +2,9 @@
 // requests get.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
-import { LlamaTemplates } from "../../ffi/llama-chat.ts";
-import { isGeneric } from "../../ffi/generic-tools.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
+import { LlamaTemplates } from "../../ffi/llama/chat.ts";
+import { isGeneric } from "../../ffi/llama/generic-tools.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ServiceError } from "../../src/core/error.ts";
 import type { RenderedPrompt } from "../../src/worker/text/backend.ts";

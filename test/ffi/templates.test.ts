@@ -3,9 +3,9 @@
 // rendering and parsing need.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isGeneric } from "../../ffi/generic-tools.ts";
-import { LlamaTemplates } from "../../ffi/llama-chat.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import { isGeneric } from "../../ffi/llama/generic-tools.ts";
+import { LlamaTemplates } from "../../ffi/llama/chat.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
 import type { Prompt, Thinking, ToolChoice } from "../../src/core/run.ts";
@@ -13,7 +13,7 @@ import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import type { OutputDelta } from "../../src/worker/text/output-parser.ts";
 import { type Ability, FAMILIES, type Family } from "../helpers/families.ts";
 import { native, tinyBackend } from "../helpers/native.ts";
-import type { GrammarEngine } from "../../ffi/grammar.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import { compile, grammarEngine } from "../helpers/grammar.ts";
 import { comparable, type ParsedAnswer, parseInPieces } from "../helpers/parse-output.ts";
 import { inPieces, type ScriptedAnswer, scriptedAnswer } from "../helpers/scripted-answer.ts";

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { BASE_MODEL } from "../../src/core/adapter.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { BLOCK_TOKENS } from "../../src/worker/text/tiers/block.ts";

@@ -1,7 +1,7 @@
 // Tool calls of the built-in model through llama.cpp's templates, grammars and parsers.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RunRequest, ToolChoice } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";

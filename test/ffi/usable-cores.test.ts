@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readProcessors, threadsOn, tiesOf } from "../../ffi/usable-cores.ts";
+import { readProcessors, threadsOn, tiesOf } from "../../ffi/linux/usable-cores.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 interface Machine {

@@ -1,9 +1,9 @@
 // What calls of every chat template have to keep to, whatever a model writes: rows of the template and format suite.
 // The built-in model lends its vocabulary.
 
-import type { GrammarEngine } from "../../ffi/grammar.ts";
-import { LlamaTemplates } from "../../ffi/llama-chat.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
+import { LlamaTemplates } from "../../ffi/llama/chat.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { ChatPrompt, Prompt } from "../../src/core/run.ts";

@@ -1,6 +1,6 @@
 // Tokens of what is embedded or ranked.
 
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { EmbedInput } from "../../src/worker/text/embed-backend.ts";
 
 /** What an input comes to as tokens; the embedding context itself tokenizes. */

@@ -1,8 +1,8 @@
 // Runs requests through a real Engine on a real backend, without processes or HTTP.
 
 import { expect } from "bun:test";
-import type { GrammarEngine } from "../../ffi/grammar.ts";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { AdapterId } from "../../src/core/adapter.ts";
 import { unreachable } from "../../src/core/assert.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob, Usage } from "../../src/core/run.ts";

@@ -20,7 +20,7 @@ import type {
   SlotId,
   StateBackend,
 } from "../../src/worker/text/backend.ts";
-import { PLAIN_FORMAT } from "../../ffi/llama-prompt.ts";
+import { PLAIN_FORMAT } from "../../ffi/llama/prompt.ts";
 import type {
   Encoding,
   MediaChunk,

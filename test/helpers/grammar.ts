@@ -1,6 +1,6 @@
 // Grammars over the built-in model's vocabulary, and walks through them at random.
 
-import { GrammarEngine, readVocabulary, type Vocabulary } from "../../ffi/grammar.ts";
+import { GrammarEngine, readVocabulary, type Vocabulary } from "../../ffi/llama/grammar.ts";
 import { type GrammarNative, openGrammar } from "../../ffi/library.ts";
 import { cText, nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";

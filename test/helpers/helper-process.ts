@@ -2,7 +2,7 @@
 // the pipe of a helper and waits; `bun helper-process.ts helper` says its process id and sleeps where no event loop runs.
 
 import { dlopen } from "bun:ffi";
-import { endWithParent } from "../../ffi/parent-death.ts";
+import { endWithParent } from "../../ffi/linux/parent-death.ts";
 import { PARENT_PIPE_FD } from "../../src/core/parent-pipe.ts";
 
 const [, , role, ...words] = process.argv;

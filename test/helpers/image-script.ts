@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unpackImage } from "../../ffi/embedded.ts";
-import { DiffusionBackend } from "../../ffi/image.ts";
+import { DiffusionBackend } from "../../ffi/image/image.ts";
 import { openImage } from "../../ffi/library.ts";
 import { nativeText } from "../../ffi/text.ts";
 import type { ImageFiles } from "../../src/engine/protocol.ts";

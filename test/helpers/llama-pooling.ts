@@ -2,7 +2,7 @@
 
 import { dlopen, read, toArrayBuffer } from "bun:ffi";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { nativeText } from "../../ffi/text.ts";
 import { libraryDir, native } from "./native.ts";
 import { POOLING } from "./tiny-models.ts";

@@ -1,6 +1,6 @@
 // Random mixes of requests over one model, and the same requests alone: what an answer depends on besides its request.
 
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
 import { noConstraints } from "./fake-backend.ts";

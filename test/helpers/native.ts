@@ -3,9 +3,9 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { unpackGrammar, unpackLibraries, unpackSpeech } from "../../ffi/embedded.ts";
-import { GrammarEngine } from "../../ffi/grammar.ts";
+import { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import { type Native, openGrammar, openNative, openSpeech, type SpeechNative } from "../../ffi/library.ts";
-import { LlamaBackend } from "../../ffi/llama.ts";
+import { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { installedBackends } from "../../src/backends/store.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "./tmp.ts";

@@ -2,7 +2,7 @@
 
 import { expect } from "bun:test";
 import { join } from "node:path";
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../src/core/adapter.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { f32Field, stringField, writeGguf } from "../../src/lora/gguf-write.ts";

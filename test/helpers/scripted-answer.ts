@@ -1,7 +1,7 @@
 // A model that writes exactly a given answer, through what the engine does with its tokens: stop strings, parser, and the grammar
 // of calls from where it applies.
 
-import type { GrammarEngine } from "../../ffi/grammar.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import type { FinishReason, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { beginCalls, type EngineSequence, MatcherSet } from "../../src/worker/text/choice.ts";

@@ -1,6 +1,6 @@
 // Chat templates of all families, opened for one vocabulary, and prompts rendered with them.
 
-import { LlamaTemplates } from "../../ffi/llama-chat.ts";
+import { LlamaTemplates } from "../../ffi/llama/chat.ts";
 import { cText, takeText } from "../../ffi/text.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
 import type { Thinking, ToolChoice } from "../../src/core/run.ts";

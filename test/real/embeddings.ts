@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { WordPieces } from "../../ffi/bert-text.ts";
+import { WordPieces } from "../../ffi/llama/bert-text.ts";
 import { newFolder } from "../helpers/binary.ts";
 import { vocabularyFields, writeMiniLm } from "./minilm.ts";
 import { FILES, realFile } from "./models.ts";

@@ -1,9 +1,9 @@
 // What the calls of one conversation share of the network, and what others do not.
 
 import { describe, expect } from "bun:test";
-import { perform } from "../../ffi/guard-calls.ts";
-import { call, ERRNO, numberOf } from "../../ffi/guard-system.ts";
-import type { Target } from "../../ffi/guard-target.ts";
+import { perform } from "../../ffi/linux/guard-calls.ts";
+import { call, ERRNO, numberOf } from "../../ffi/linux/guard-system.ts";
+import type { Target } from "../../ffi/linux/guard-target.ts";
 import { until } from "../helpers/until.ts";
 import {
   cell,

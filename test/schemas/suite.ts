@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { GrammarEngine } from "../../ffi/grammar.ts";
+import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Matcher } from "../../src/worker/text/constraint-backend.ts";
 import { validator } from "../helpers/ajv.ts";

@@ -2,7 +2,7 @@
 // vocabulary.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isGeneric } from "../../ffi/generic-tools.ts";
+import { isGeneric } from "../../ffi/llama/generic-tools.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Thinking } from "../../src/core/run.ts";
 import { randomOf } from "../helpers/faults.ts";

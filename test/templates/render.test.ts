@@ -1,7 +1,7 @@
 // Prompts of every chat template against those of an independent renderer, and conversations that templates refuse.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isGeneric } from "../../ffi/generic-tools.ts";
+import { isGeneric } from "../../ffi/llama/generic-tools.ts";
 import { renderIndependently } from "../helpers/independent-renderer.ts";
 import { HARD_CASES, PLAIN_CASES } from "../helpers/template-cases.ts";
 import { chatTemplates } from "../helpers/templates.ts";

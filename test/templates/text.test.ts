@@ -2,7 +2,7 @@
 // is tokens.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isGeneric } from "../../ffi/generic-tools.ts";
+import { isGeneric } from "../../ffi/llama/generic-tools.ts";
 import type { Message } from "../../src/core/message.ts";
 import { type Asked, TemplateBench } from "../helpers/template-bench.ts";
 import { call, HARD_CASES, PLAIN_CASES, result, says, WEATHER } from "../helpers/template-cases.ts";

@@ -3,8 +3,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { unpackLibraries } from "../../ffi/embedded.ts";
 import { type Native, openNative } from "../../ffi/library.ts";
-import { LlamaBackend } from "../../ffi/llama.ts";
-import type { LoadHooks } from "../../ffi/llama-model.ts";
+import { LlamaBackend } from "../../ffi/llama/llama.ts";
+import type { LoadHooks } from "../../ffi/llama/model.ts";
 import { RELEASE } from "../../src/backends/catalog.ts";
 import { modelBytes } from "../../src/core/model-bytes.ts";
 import type { PlacementOptions, TextOptions } from "../../src/engine/protocol.ts";

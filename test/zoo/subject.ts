@@ -1,7 +1,7 @@
 // One architecture through our engine and our libraries, in a process of its own: what it answers in each situation, as JSON on
 // stdout. usage: bun test/zoo/subject.ts NAME MODEL_DIR [drafted]; the last word leaves the other situations out
 
-import type { LlamaBackend } from "../../ffi/llama.ts";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RunEvent, RunRequest, TokenLogprob } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";

@@ -1,4 +1,4 @@
-// Interface of an image library. Implemented by ffi/image.ts, faked in tests.
+// Interface of an image library. Implemented by ffi/image/image.ts, faked in tests.
 
 import type { MediaInfo } from "../../engine/protocol.ts";
 

@@ -1,8 +1,8 @@
 // The engine process of an image model: loads it and generates images, one at a time, on a thread of the library.
 
-import { leaveCrashesToParent } from "../../../ffi/crash-signals.ts";
+import { leaveCrashesToParent } from "../../../ffi/linux/crash-signals.ts";
 import { unpackImage } from "../../../ffi/embedded.ts";
-import { DiffusionBackend } from "../../../ffi/image.ts";
+import { DiffusionBackend } from "../../../ffi/image/image.ts";
 import { openImage } from "../../../ffi/library.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { ImageOptions } from "../../engine/protocol.ts";

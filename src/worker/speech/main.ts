@@ -2,12 +2,12 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { leaveCrashesToParent } from "../../../ffi/crash-signals.ts";
+import { leaveCrashesToParent } from "../../../ffi/linux/crash-signals.ts";
 import { archiveNamed, unpackSpeech } from "../../../ffi/embedded.ts";
-import { FliteVoice } from "../../../ffi/flite.ts";
+import { FliteVoice } from "../../../ffi/speech/flite.ts";
 import { openSpeech } from "../../../ffi/library.ts";
-import { SherpaVoice } from "../../../ffi/sherpa.ts";
-import { defaultThreads } from "../../../ffi/usable-cores.ts";
+import { SherpaVoice } from "../../../ffi/speech/sherpa.ts";
+import { defaultThreads } from "../../../ffi/linux/usable-cores.ts";
 import type { EngineInfo, SpeechOptions } from "../../engine/protocol.ts";
 import { Speaker } from "./speaker.ts";
 import { ENGLISH, type Reading, VERBATIM } from "./reading.ts";

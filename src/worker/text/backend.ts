@@ -1,4 +1,4 @@
-// What the engine loop needs from native code. Implemented by ffi/llama.ts, faked in tests.
+// What the engine loop needs from native code. Implemented by ffi/llama/llama.ts, faked in tests.
 
 import type { SamplingParams } from "../../core/sampling.ts";
 import type { Prompt } from "../../core/run.ts";

@@ -1,4 +1,4 @@
-// What the engine needs to constrain answers by a grammar. Implemented by ffi/grammar.ts, faked in tests.
+// What the engine needs to constrain answers by a grammar. Implemented by ffi/llama/grammar.ts, faked in tests.
 //
 // Order in a step, so that masks are computed beside the pass: accept the sampled tokens, masksBegin for the rows of the
 // next pass, decode, masksWait, sample with the masks.

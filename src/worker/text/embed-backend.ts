@@ -1,4 +1,4 @@
-// What the embedder needs from native code. Implemented by ffi/llama-embed.ts.
+// What the embedder needs from native code. Implemented by ffi/llama/embed.ts.
 
 import type { BatchColumns, PendingPrompt, SlotId } from "./backend.ts";
 

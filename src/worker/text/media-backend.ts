@@ -1,4 +1,4 @@
-// What the engine needs from native code for media in prompts. Implemented in ffi/llama.ts, faked in tests.
+// What the engine needs from native code for media in prompts. Implemented in ffi/llama/llama.ts, faked in tests.
 
 import type { DecodeOutcome, RenderedPrompt, SlotId } from "./backend.ts";
 

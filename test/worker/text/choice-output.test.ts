@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import type { RunEvent, RunRequest } from "../../../src/core/run.ts";
-import { PLAIN_FORMAT } from "../../../ffi/llama-prompt.ts";
+import { PLAIN_FORMAT } from "../../../ffi/llama/prompt.ts";
 import type { RenderedPrompt } from "../../../src/worker/text/backend.ts";
 import { TokenTexts } from "../../../src/worker/text/detokenize.ts";
 import { ChoiceOutput } from "../../../src/worker/text/run-state.ts";

@@ -1,0 +1,140 @@
+// ImageBackend over stable-diffusion.cpp. Owns its native handles.
+
+import { statSync } from "node:fs";
+import { assert } from "../../src/core/assert.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import type { ImageFiles, ImageOptions, MediaInfo } from "../../src/engine/protocol.ts";
+import type { ImageBackend, ImageGeneration, ImageSpec, Pixels } from "../../src/worker/image/backend.ts";
+import type { ImageNative } from "../library.ts";
+import { interleaveMemory } from "../linux/interleaving.ts";
+import { defaultThreads } from "../linux/usable-cores.ts";
+import { cText, type Handle, nativeText } from "../text.ts";
+
+/** Interval at which the progress of loading is polled, milliseconds. */
+const LOAD_POLL_MS = 20;
+const LOADED = 1001;
+
+const STATES = ["running", "done", "cancelled"] as const;
+const CHANNELS = 3;
+
+export class DiffusionBackend implements ImageBackend {
+  readonly info: MediaInfo;
+  readonly family: string;
+  private readonly native: ImageNative;
+  private readonly model: Handle;
+
+  private constructor(native: ImageNative, model: Handle, files: ImageFiles, threads: number) {
+    this.native = native;
+    this.model = model;
+    this.family = nativeText(native.svc_image_model_family(model));
+    this.info = {
+      kind: "image",
+      description: this.family,
+      architecture: this.family,
+      sizeBytes: bytesOf(files),
+      threads,
+    };
+  }
+
+  /** Loads the model. Throws ServiceError(model_unavailable) with the reason. */
+  static async load(
+    native: ImageNative,
+    { files, threads = defaultThreads() }: ImageOptions,
+    onProgress: (permille: number) => void,
+  ): Promise<DiffusionBackend> {
+    interleaveMemory();
+    const { model, diffusionModel, vae, clipL, clipG, t5xxl, llm } = files;
+    const paths = [model, diffusionModel, vae, clipL, clipG, t5xxl, llm].map((path) =>
+      path === undefined ? null : cText(path),
+    );
+    const [whole = null, diffusion = null, ...parts] = paths;
+    const [a = null, b = null, c = null, d = null, e = null] = parts;
+    const load = native.svc_image_load_begin(whole, diffusion, a, b, c, d, e, threads);
+    if (load === null) throw unloadable(native);
+    for (;;) {
+      const state = native.svc_image_load_state(load);
+      if (state < 0 || state === LOADED) break;
+      onProgress(Math.min(999, state));
+      await Bun.sleep(LOAD_POLL_MS);
+    }
+    const handle = native.svc_image_load_finish(load);
+    if (handle === null) throw unloadable(native);
+    return new DiffusionBackend(native, handle, files, threads);
+  }
+
+  get isBroken(): boolean {
+    return this.native.svc_image_is_broken() !== 0;
+  }
+
+  generate({ prompt, width, height, steps, guidance, seed }: ImageSpec): ImageGeneration {
+    const { native, model } = this;
+    const params = Int32Array.of(width, height, steps);
+    const handle = native.svc_image_job_begin(
+      model,
+      cText(prompt),
+      params,
+      params.length,
+      guidance,
+      BigInt(seed),
+    );
+    if (handle === null) throw new Error(nativeText(native.svc_image_last_error()));
+    return new NativeGeneration(native, handle);
+  }
+
+  free(): void {
+    this.native.svc_image_model_free(this.model);
+  }
+}
+
+class NativeGeneration implements ImageGeneration {
+  private readonly native: ImageNative;
+  private readonly handle: Handle;
+
+  constructor(native: ImageNative, handle: Handle) {
+    this.native = native;
+    this.handle = handle;
+  }
+
+  get state(): ImageGeneration["state"] {
+    return STATES[this.native.svc_image_job_state(this.handle)] ?? "failed";
+  }
+
+  get steps(): number {
+    return this.native.svc_image_job_progress(this.handle);
+  }
+
+  cancel(): void {
+    this.native.svc_image_job_cancel(this.handle);
+  }
+
+  pixels(): Pixels {
+    const [width = 0, height = 0, channels = 0] = [0, 1, 2].map((which) =>
+      this.native.svc_image_job_size(this.handle, which),
+    );
+    assert(channels === CHANNELS, "an image has three colour channels");
+    const data = new Uint8Array(width * height * channels);
+    const outcome = this.native.svc_image_job_pixels(this.handle, data, data.length);
+    assert(outcome === 0, nativeText(this.native.svc_image_last_error()));
+    return { width, height, data };
+  }
+
+  get failure(): string {
+    return nativeText(this.native.svc_image_job_error(this.handle));
+  }
+
+  free(): void {
+    this.native.svc_image_job_free(this.handle);
+  }
+}
+
+function unloadable(native: ImageNative): ServiceError {
+  return new ServiceError("model_unavailable", nativeText(native.svc_image_last_error()));
+}
+
+function bytesOf(files: ImageFiles): number {
+  const paths = new Set(Object.values(files).filter((path) => path !== undefined));
+  return Array.from(paths, (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0).reduce(
+    (sum, bytes) => sum + bytes,
+    0,
+  );
+}

@@ -1,0 +1,27 @@
+// Processor time that the program's control groups permit.
+
+import { join } from "node:path";
+import { groupFolders, readGroupFile } from "../../src/core/group-folders.ts";
+
+/** Processors' worth of time, such as 1.5; Infinity without a quota. `root` and `own` as for groupFolders. */
+export function cpuQuota(root?: string, own?: string): number {
+  const quotas = [
+    ...groupFolders(2, "cpu", root, own).map((folder) => {
+      const [quota, period] = readGroupFile(join(folder, "cpu.max")).split(" ");
+      return share(quota, period);
+    }),
+    ...groupFolders(1, "cpu", root, own).map((folder) =>
+      share(
+        readGroupFile(join(folder, "cpu.cfs_quota_us")),
+        readGroupFile(join(folder, "cpu.cfs_period_us")),
+      ),
+    ),
+  ];
+  return Math.min(...quotas);
+}
+
+/** Of two numbers in microseconds; no quota is written as "max" or -1. */
+function share(quota: string | undefined, period: string | undefined): number {
+  const processors = Number(quota) / Number(period);
+  return processors > 0 ? processors : Infinity;
+}

@@ -1,0 +1,94 @@
+// A natively rendered prompt, and the parser of the answer to it.
+
+import type {
+  AnswerPlan,
+  JsonSchemaConstraint,
+  OutputFormat,
+  ParsedMessage,
+  RenderedPrompt,
+} from "../../src/worker/text/backend.ts";
+import type { MediaChunk } from "../../src/worker/text/media-backend.ts";
+import type { AnswerPlanner } from "./answer-plan.ts";
+import type { Native } from "../library.ts";
+import { cText, type Handle, takeText } from "../text.ts";
+
+type NativeCall = {
+  readonly id?: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+};
+
+/** See RenderedPrompt.parse. */
+export function parseAnswer(native: Native, handle: Handle, text: string): ParsedMessage | undefined {
+  const bytes = cText(text);
+  // Not `partial`: with it, text outside the format would give some message instead of none.
+  const result = native.svc_render_parse(handle, bytes, bytes.length - 1, 0);
+  if (result === null) return undefined;
+  const message = JSON.parse(takeText(native, result));
+  return {
+    content: typeof message.content === "string" ? message.content : "",
+    reasoning: message.reasoning_content ?? "",
+    toolCalls: (message.tool_calls ?? []).map(({ id, function: { name, arguments: args } }: NativeCall) => {
+      return { id: id ?? "", name, arguments: args };
+    }),
+  };
+}
+
+/** A message of text only. */
+export const PLAIN_FORMAT: OutputFormat = {
+  thinks: false,
+  thinkingStart: "",
+  thinkingStartTokens: new Int32Array(),
+  thinkingEnds: [],
+  startsInReasoning: false,
+  toolMarkers: [],
+  toolMarkerTokens: new Int32Array(),
+  stops: [],
+  visibleTokens: new Set(),
+  markup: [],
+};
+
+/** The non-native part of a prompt. */
+export type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain"> & {
+  /** Text that the parser treats as the beginning of the model's output. */
+  readonly written?: string;
+};
+
+/** A prompt with its native handle. */
+export class LlamaPrompt implements RenderedPrompt {
+  readonly tokens: Int32Array;
+  readonly media: readonly MediaChunk[];
+  readonly format: OutputFormat;
+  readonly plain: boolean;
+  /** For native calls in this folder only. */
+  readonly handle: Handle;
+  private readonly native: Native;
+  private readonly written: string;
+  private readonly planner: AnswerPlanner | undefined;
+  private freed = false;
+
+  constructor(native: Native, handle: Handle, facts: PromptFacts, planner?: AnswerPlanner) {
+    const { tokens, media, format, plain, written = "" } = facts;
+    this.written = written;
+    this.native = native;
+    this.planner = planner;
+    this.handle = handle;
+    this.tokens = tokens;
+    this.media = media;
+    this.format = format;
+    this.plain = plain;
+  }
+
+  plan(content?: JsonSchemaConstraint): AnswerPlan | undefined {
+    return this.planner?.(content);
+  }
+
+  parse(text: string): ParsedMessage | undefined {
+    return parseAnswer(this.native, this.handle, this.written + text);
+  }
+
+  free(): void {
+    if (this.freed) return;
+    this.freed = true;
+    this.native.svc_render_free(this.handle);
+  }
+}
