@@ -5,6 +5,7 @@
 //   bun prebuilt/inputs.ts [--committed]
 //
 // --committed ignores local builds, also fails without a compiler, and for other platforms than this machine's.
+// Comments count, too: telling them apart would take parsers of C++ and Rust.
 
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";

@@ -1,5 +1,6 @@
 // Actions that wait for a user's approval. Owns their ids, timeouts and owners. An action is registered before its event is
 // sent, so a decision that arrives before the run starts to wait is kept.
+// In memory: a restart ends the runs that wait, too. A request that does not stream cannot ask, so its actions are denied with a reason.
 
 import { randomBytes } from "node:crypto";
 import type { AnswerApproval, Decision } from "../core/agent.ts";

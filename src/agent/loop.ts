@@ -1,5 +1,7 @@
 // Agent loop: passes of the model with rounds of server tools between them. Sits between dialects and the engine; without
 // server tools a conversation is a single run, passed through. Knows no kind of tool.
+// The client sees one answer: joined texts without a separator (an answer by a schema must stay JSON), one usage, one end. `max_tokens` and
+// `max_tool_rounds` count over all passes, a required call applies to the first. After the last round one pass without tools answers.
 
 import type {
   AnswerEvent,

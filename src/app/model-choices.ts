@@ -1,5 +1,6 @@
 // What people have chosen in the web interface for models: with what each is loaded, and files that are served. One JSON file in the
 // user's configuration folder, read again once it has changed.
+// Not in the TOML file, which would lose its comments and is often read-only; not in the State, which ends with the process by default.
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";

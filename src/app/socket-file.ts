@@ -1,4 +1,5 @@
 // The file of a UNIX socket before the server listens there: one that a killed server has left is removed, any other is kept.
+// Requests of a socket count as 127.0.0.1, as behind a proxy on loopback; Bun does not tell the peer's credentials.
 
 import { lstatSync, type Stats, unlinkSync } from "node:fs";
 import { connect } from "node:net";

@@ -1,5 +1,6 @@
 // Compatibility mode: handling of requests that the specification rejects although widely used clients send them.
 // `strict` rejects them, `clients` serves them as closely as possible. Spec: decisions, Second wave.
+// One mode for the server: not a switch for each value, nor by User-Agent, which would make a request's meaning depend on its sender.
 
 export const COMPAT_MODES = ["strict", "clients"] as const;
 export type CompatMode = (typeof COMPAT_MODES)[number];

@@ -1,6 +1,7 @@
 // Reads the headers of GGUF files, each file once: what was read, or why it cannot be, is remembered until size or time of the file
 // change. A server reads headers with `knowHeaders`, which pauses for its requests; the functions that return at once find them known
 // then, and read what is not.
+// Limits bound a read to a tenth of a second, less than the start of a process for it would take.
 
 import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { open } from "node:fs/promises";

@@ -9,6 +9,7 @@
 // Where the request asks for progress: load_progress before `accepted`, prompt_progress between it and the first text.
 // Exactly one terminal event (`finish` or `error`) ends every run. An `error` before `accepted` still has an
 // HTTP status to travel in; afterwards it travels in-band.
+// A body is the fold of the events that are streamed, so both cannot differ.
 
 import type { AdapterSelection } from "./adapter.ts";
 import type { Constraint } from "./constraint.ts";

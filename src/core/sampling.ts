@@ -1,5 +1,6 @@
 // How the next token is drawn. A numeric option is one row of SAMPLING_OPTIONS: requests, settings, recommendations of files, bodies
 // for other servers, the native sampler's columns and fields of the web interface follow from it. Pure; loaded by browsers, too.
+// Options that are no number (`logit_bias`, `dry_*`, `seed`) stay by hand: each has a form of its own.
 
 /** Servers of other makers that may stand behind svc. `other`: any with an OpenAI-compatible API. */
 export type ForeignServer = "vllm" | "sglang" | "llama-server" | "ollama" | "other";

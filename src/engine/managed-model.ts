@@ -1,6 +1,8 @@
 // Life cycle of a served model: loaded on demand, unloaded by command, when idle, or when its place is needed. Requests hold
 // leases: they wait while the model loads, and it is unloaded only after they have ended. A model has at most one engine
 // process, except while a replacement takes over.
+// All waiters get their lease before the next unload can start: otherwise two models with one place would evict each other endlessly. A
+// failed load fails all waiters and is not retried for 5 s.
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
 import { currentCaller } from "../core/caller.ts";

@@ -1,4 +1,6 @@
 // Weights that take more memory once they are packed for the processor than in their file: ffi/kernels/packed_layout_grids.h.
+// An engine packs IQ2 and IQ3 only if the model then takes at most four fifths of the free memory: people choose them to save memory. Last
+// bits of answers so depend on the free memory at the load, as they do on the processor.
 
 import { tensorGroups } from "../core/gguf-facts.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";

@@ -3,6 +3,8 @@
 // keywords can be enforced.
 //
 // Arguments follow the order of the schema: required ones always, optional ones maybe, unknown ones never.
+// An optional call is constrained from its marker on, so that text costs no masks. Formats without a fixed marker and required calls are
+// constrained from the first token on, bare JSON calls from the name of a tool on.
 
 import type { ToolSpec } from "../core/message.ts";
 import type { AnswerConstraint, AnswerPart, AnswerSource } from "../worker/text/constraint-backend.ts";

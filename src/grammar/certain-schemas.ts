@@ -1,5 +1,6 @@
 // Recognizes schemas whose grammars are known to compile and to enforce all that the schemas say, so that a request need not
 // wait for its grammar. When in doubt, a schema is not recognized. Knows what ffi/constraint enforces.
+// Other schemas wait: `accepted` says what is not enforced. llguidance cannot add tools to a running grammar.
 
 import type { AnswerConstraint } from "../worker/text/constraint-backend.ts";
 import { isObject, type Json } from "./schema-shapes.ts";

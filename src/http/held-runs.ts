@@ -1,5 +1,6 @@
 // Answers of the web interface while they run and shortly afterwards, so that a reload, a lost connection or a second tab can
 // join them. Owns their frames, readers and deadlines. Knows no dialect.
+// A client that joins gets all frames from the first: the page would else have to store text and position together. A restart loses them.
 
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";

@@ -1,5 +1,5 @@
 // The OpenAPI 3.1.0 document. Its paths come from the routes' own details, its components from the TypeBox schemas
-// those details name, so nothing is listed twice. The page that shows it is docs.ts. See docs/decisions.
+// those details name, so nothing is listed twice. The page that shows it is docs.ts.
 // @elysiajs/swagger walks the routes; its own page needs a CDN.
 
 import { swagger } from "@elysiajs/swagger";

@@ -1,6 +1,7 @@
 // The page in which the web interface previews HTML, SVG and Mermaid of answers: the only place where model output becomes markup.
 // It has an origin of its own, loads nothing but files of the interface, and runs its own script alone. Scripts of the content run in
 // `preview.html?scripts`, which a person must ask for: WebRTC, which no policy covers, lets them send what they hold.
+// A `srcdoc` or `blob:` frame would inherit the interface's policy. Mermaid is the file of @mermaid-js/tiny; the full package brings 70.
 
 import { createHash } from "node:crypto";
 

@@ -1,5 +1,6 @@
 // MCP servers that were added in the web interface, on a State: they belong to the caller who added them and are connected when
 // that caller first needs them. Knows neither HTTP nor which callers may add servers.
+// The server connects, not the browser: tools run in rounds, with approvals and held answers. Requests of programs have none of them.
 
 import { randomUUID } from "node:crypto";
 import type { McpSelection } from "../core/agent.ts";

@@ -1,6 +1,7 @@
 // SSRF-safe fetch of untrusted URLs: public addresses only. A host is resolved once, all its addresses must be public, and
 // the connection uses a checked address, which prevents DNS rebinding. Each redirect is checked again. node:http instead of
 // fetch because only it accepts a custom lookup.
+// No setting opens it. A proxy of the environment is not used: it would resolve names itself. NAT64 addresses are refused.
 
 import { itemAt } from "../core/assert.ts";
 import { lookup as lookUp } from "node:dns/promises";

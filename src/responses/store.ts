@@ -1,5 +1,6 @@
 // Store of responses: serves GET, conversations for previous_response_id, and items for item references. Knows neither
 // HTTP nor runs.
+// Each response holds its whole conversation: a chain goes on after earlier responses are gone, at the price of n² bytes for n turns.
 
 import type { InputMessage } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
@@ -20,7 +21,7 @@ interface StoredResponse {
   readonly resource: ResponseResource;
   /** Input items of its request. */
   readonly input: readonly StoredItem[];
-  /** The conversation without instructions, including the answer once it is final. See docs/decisions/025. */
+  /** The conversation without instructions, including the answer once it is final. */
   readonly messages: readonly InputMessage[];
   readonly sessionId?: string;
 }

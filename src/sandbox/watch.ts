@@ -1,5 +1,7 @@
 // Measures process trees and kills those above a cap, for machines where svc may not create control groups. Between two
 // measurements a tree may exceed its cap; the kernel's caps on each process limit by how much.
+// /proc is read five times a second, for at most a fiftieth of the time. Shared pages count once (PSS, read only where the resident sum
+// exceeds the cap). Memory of no process is refused or on disk: /tmp and /dev/shm are folders, memfd_create and System V IPC are blocked.
 
 import { ServiceError } from "../core/error.ts";
 import {

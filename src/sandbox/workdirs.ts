@@ -1,5 +1,6 @@
 // Working directories of sandboxed processes and, where the server is root, their users. The folder of a session belongs to a
 // dedicated user: the kernel isolates sessions, and the user's processes are the session's.
+// UIDs 60707 to 61183 are free in distributions, and exist in containers with 65,536 users. A folder of the settings is used under its owner.
 
 import {
   chownSync,

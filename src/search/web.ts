@@ -1,4 +1,6 @@
 // Web search pipeline: provider hits, page texts, ranked passages, cut to the token budget.
+// The provider is the operator's and can be anywhere; its redirects are not followed, since a key would go along. Pages come through
+// public-fetch.ts only. Filters hold for redirects and extracted pages, too. Template markup in page texts is escaped.
 
 import { reasonOf } from "../core/reason.ts";
 import { PAGES_MS, SEARCH_QUERY_CHARS_MAX, SEARCH_SITE_TERMS_MAX } from "./limits.ts";

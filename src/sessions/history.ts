@@ -1,4 +1,5 @@
 // History of the web interface on a State: one record for each conversation, its content as a body. Knows nothing of the content.
+// A page sends the version that it replaces; if another browser was faster it gets 409, merges and sends again. Merging is the page's.
 
 import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";

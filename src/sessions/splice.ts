@@ -1,4 +1,6 @@
 // Merges a client's messages with a stored conversation: tool turns hidden from the client are inserted again. Pure.
+// At the first difference the client's version counts. No message is marked as hidden, so exports of other servers can be read. Texts that
+// svc adds at the head (files, skills) are not stored. Without a session's name only a conversation that is continued whole is found.
 
 import type { InputMessage } from "../core/agent.ts";
 import { hasFile, hasMedia, inputText } from "../core/input-file.ts";

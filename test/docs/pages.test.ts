@@ -22,10 +22,11 @@ test("docs/README.md lists every page, and links of all pages lead to files and 
   const index = readFileSync(join(ROOT, "docs/README.md"), "utf8");
   const pages = PAGES.filter((page) => page.startsWith("docs/") && page !== "docs/README.md");
   expect(pages.filter((page) => !index.includes(`](${relative("docs", page)})`))).toEqual([]);
-  const links = ["AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", ...PAGES].flatMap((page) =>
-    [...readFileSync(join(ROOT, page), "utf8").matchAll(/\]\(([^)\s]+)\)/g)]
-      .map(([, target = ""]) => ({ page, target }))
-      .filter(({ target }) => !/^[a-z]+:/.test(target)),
+  const links = ["AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", ...PAGES].flatMap(
+    (page) =>
+      [...readFileSync(join(ROOT, page), "utf8").matchAll(/\]\(([^)\s]+)\)/g)]
+        .map(([, target = ""]) => ({ page, target }))
+        .filter(({ target }) => !/^[a-z]+:/.test(target)),
   );
   const broken = links.filter(({ page, target }) => {
     const [path = "", anchor] = target.split("#");

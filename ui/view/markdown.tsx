@@ -1,5 +1,6 @@
 // Renders Markdown. Parser tokens become only the elements below, never HTML strings, so nothing needs sanitizing. HTML in
 // the text is shown as text. Formulas are rendered alike: TeX → tree → elements.
+// An image becomes a link: loading it would reveal the reader to its host. Complete blocks of a growing answer are not parsed again.
 
 import { decodeHTML } from "entities/decode";
 import type { MarkedToken, Token, Tokens } from "marked";

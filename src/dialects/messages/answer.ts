@@ -1,4 +1,6 @@
 // Wire schemas of answers: the body, and the stream events that fold into it.
+// The three input counts add up to the prompt, which equals `count_tokens`. Tokens from the cache are counted apart only where the request
+// has a `cache_control`: clients without it add nothing up.
 
 import { progressEventProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";

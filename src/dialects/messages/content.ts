@@ -1,5 +1,7 @@
 // Converts content blocks to core messages. A tool result, on the wire a block of a user message, becomes a separate
 // message. Adjacent messages of one role are merged, because many chat templates require alternating roles.
+// A result with `is_error` begins with `Error: `, because no template has a field for it. The billing note of coding agents is dropped: it
+// differs in every request, so no prefix would be found in the cache.
 
 import type { FilePart, InputMessage, InputPart } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";

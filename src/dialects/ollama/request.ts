@@ -1,4 +1,5 @@
 // Converts chat and generate bodies to conversations and runs. Pure: knows neither HTTP nor the engine.
+// `num_ctx` loads no model again: other clients use it, too.
 
 import { argumentsText } from "../shared/call-arguments.ts";
 import { progressOf } from "../shared/progress.ts";

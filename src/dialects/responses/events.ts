@@ -1,4 +1,6 @@
 // Schemas of the stream events of this dialect. A stream also has the agent events common to all dialects.
+// No `[DONE]` ends a stream: its terminal event does. An error is sent as `error` and as `response.failed`. A cancelled response ends as
+// `response.incomplete`, because no event for it exists.
 
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { PromptProgress } from "../shared/progress.ts";

@@ -1,5 +1,6 @@
 // Maps functions in namespaces to flat, model-visible names and back. A flat name depends only on its function unless two
-// names collide, so names are stable over turns and prefixes stay cached. See docs/decisions/076.
+// names collide, so names are stable over turns and prefixes stay cached.
+// Names are not split at `__`, which functions contain, nor numbered, which would rename all after a new one.
 
 import type { InputMessage } from "../../core/agent.ts";
 import type { ToolCall } from "../../core/message.ts";

@@ -1,6 +1,7 @@
 // Lark grammars as regular expressions: the formats of custom tools. Names are replaced by what they stand for. A rule that begins or
 // ends with itself is a repetition; one that contains itself elsewhere is nested as deep as the expression may be long: all that
 // matches is of the grammar, but not all of the grammar matches.
+// A grammar of the escaped text would need every terminal rewritten for each format of calls.
 
 import { LARK_DEPTH_MAX, LARK_NESTED_CHARS_MAX, LARK_REGEX_CHARS_MAX, LARK_STEPS_MAX } from "./limits.ts";
 

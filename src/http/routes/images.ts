@@ -1,4 +1,5 @@
 // POST /v1/images/generations: body → images → body. GET /v1/images/files/{name}: a generated image in a file.
+// Addresses need no API key, since `<img>` and chat clients send none: a random UUID names the file, which is gone after an hour.
 
 import { Elysia } from "elysia";
 import { assert } from "../../core/assert.ts";

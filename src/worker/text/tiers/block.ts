@@ -1,5 +1,6 @@
 // Blocks: runs of tokens whose KV cells are kept outside the cache, and their keys. A key stands for all that cells depend
 // on: model, library, adapter, and every token up to the end of the block. States have keys derived from those of blocks.
+// Copies have the type of the cache: a type of their own would make an answer depend on whether its prompt was restored.
 
 import { createHash } from "node:crypto";
 
