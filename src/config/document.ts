@@ -71,16 +71,16 @@ function exampleLines(row: Row): readonly string[] {
 function settingsMarkdown(): string {
   const intro = `# Settings
 
-One table in \`src/config/settings.ts\` holds every setting; this page, \`svc.toml.example\` and \`--help\` are made from it
-by \`npm run generate\`.
+Made by \`npm run generate\` from the table in \`src/config/settings.ts\`, as are \`svc.toml.example\` and \`--help\`.
 
 A setting can be given as a flag, in the environment or in a TOML file; flags win over the environment, the environment
-over the file, the file over the default. \`svc config show\` prints what is in force and who said it, \`svc config check\`
-every problem at once. A name that is not known stops the start.
+over the file, the file over the default. \`svc config show\` prints what is in force and where it comes from, \`svc config
+check\` every problem at once. An unknown name stops the start.
 
-- **Environment.** \`SVC_\` and the flag in capitals; the spelling with \`SERVICE_\` is read where the first is not set.
-  An empty text counts as not set.
-- **Switches** have a \`--no-\` form: \`--no-cpu\`. In the environment: \`true\`, \`1\`, \`yes\`, \`on\` and their opposites.
+- **Flag.** The key with hyphens (\`max_seqs\`: \`--max-seqs\`), unless another one stands in parentheses. A key with * has none.
+- **Environment.** \`SVC_\` and the flag in capitals, \`SVC_MAX_SEQS\`; else the same with \`SERVICE_\`. An empty text counts as
+  not set.
+- **Switches** are off where no default is named, and have a \`--no-\` form: \`--no-cpu\`. In the environment: \`true\`, \`1\`, \`yes\`, \`on\` and their opposites.
 - **Models.** \`-m\` may be repeated. Models named by flags replace those of the environment and of the file. A flag
   about a model (\`--cpu\`, \`--max-seq-len\`) holds for all of them.
 - **Paths** in a file start at the folder of that file, others at the working directory.
@@ -97,23 +97,31 @@ every problem at once. A name that is not known stops the start.
 
 function table(rows: readonly Row[]): readonly string[] {
   const lines = rows.map((row) => {
-    const names = [row.key, ...row.aliases].map(code).join(", ");
-    const flags = [row.short, row.flag].flatMap((flag) => (flag === undefined ? [] : code(flag))).join(", ");
-    const env = row.env[0] === undefined ? "" : code(row.env[0]);
-    const fallback = row.defaultValue === undefined ? "" : code(tomlValue(row.defaultValue));
-    return `| ${names} | ${flags} | ${env} | ${fallback} | ${accepts(row)} | ${row.description} |`;
+    const isPlain = row.defaultValue === undefined || row.defaultValue === false;
+    const fallback = isPlain ? "" : code(String(row.defaultValue));
+    return `| ${names(row)} | ${fallback} | ${accepts(row)} | ${row.description} |`;
   });
-  return [
-    "| Key | Flag | Environment | Default | Accepts | Meaning |",
-    "|---|---|---|---|---|---|",
-    ...lines,
-  ];
+  return ["| Key | Default | Accepts | Meaning |", "|---|---|---|---|", ...lines];
+}
+
+/** The key, with its flag and environment name where they do not follow from it. */
+function names(row: Row): string {
+  const keys = [row.key, ...row.aliases].map(code).join(", ");
+  if (row.flag === undefined) return `${keys}*`;
+  const flags = row.flag === `--${row.key.replaceAll("_", "-")}` ? [] : [row.flag];
+  const usual = `SVC_${row.flag.slice(2).replaceAll("-", "_").toUpperCase()}`;
+  const env = row.env[0] === undefined || row.env[0] === usual ? [] : [row.env[0]];
+  const others = [...(row.short === undefined ? [] : [row.short]), ...flags, ...env].map(code);
+  return others.length === 0 ? keys : `${keys} (${others.join(", ")})`;
 }
 
 function accepts(row: Row): string {
-  if (row.isPath) return "a file";
-  if (row.isFolder) return "a folder";
-  return row.type === "choice" ? usableValues(row).map(code).join(", ") : expected(row);
+  if (row.isPath) return "file";
+  if (row.isFolder) return "folder";
+  if (row.type === "choice") return usableValues(row).map(code).join(", ");
+  return row.type === "boolean"
+    ? "switch"
+    : expected(row).replace(/^an? (?:integer (?:from |of )?|nonempty )?/, "");
 }
 
 function unavailable(): readonly string[] {

@@ -50,7 +50,7 @@ const ModelFormat = section("Files of the model.", {
   ),
   companions: choice(
     ["auto", "none"],
-    "Of a hub repository: whether the projector and the draft model in it are downloaded and used with the model. `mmproj` and `draft` name other ones.",
+    "Whether a hub repository's projector and draft model are used with the model. `mmproj` and `draft` name other ones.",
     { default: "auto" },
   ),
   draft: optional(
@@ -166,7 +166,7 @@ const ModelDevice = section("Where the model runs and how long its context is.",
   split_mode: optional(
     choice(
       ["none", "layer", "row"],
-      "How several devices share a model: `none` uses one of them (main_gpu), `layer` gives each some layers, `row` divides the matrices of each layer where the back end can (CUDA). Unset: `layer`, with main_gpu `none`.",
+      "How devices share a model: `none` uses one (main_gpu), `layer` gives each some layers, `row` divides the matrices where the back end can (CUDA). Unset: `layer`, with main_gpu `none`.",
       { example: "layer" },
     ),
   ),
@@ -275,7 +275,7 @@ const ModelDefaults = section(
     ...presetRows,
     generation_config: Type.Boolean({
       description:
-        "Take the sampling that the model's makers recommend: fields general.sampling.* of its file, generation_config.json of its repository.",
+        "Sample as the makers recommend: general.sampling.* of the file, generation_config.json of the repository.",
       default: true,
       facts: { flag: false },
     }),
@@ -285,7 +285,7 @@ const ModelDefaults = section(
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
-    `Path of a GGUF file or of a folder with one, a repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\`, a voice (${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}), or a folder with one. With \`svc run\` an alias as well.`,
+    `GGUF file, folder with a model or a voice, repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\` or a voice (${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}). With \`svc run\` an alias as well.`,
     { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
   ),
   alias: optional(
@@ -321,14 +321,14 @@ export const Models = entries("One entry for each model. Without any, the built-
   content_tokens: optional(
     list(
       Type.String({ minLength: 1 }),
-      "Control tokens that the text of messages may write, for models that are asked in them (grounding, OCR). All others are plain text there.",
+      "Control tokens that texts of messages may contain, for models that are asked in them (grounding, OCR).",
       { minItems: 1, example: ["<|box_start|>"] },
     ),
   ),
   thinking_default: optional(
     choice(
       ["on", "template"],
-      'Whether the model thinks when a request does not say: always, or as its chat template has it. Unset: `on`, with `compat = "clients"` `template`.',
+      'Thinking where a request does not set it: always, or as the template does. Unset: `on`, with `compat = "clients"` `template`.',
       { example: "template" },
     ),
   ),

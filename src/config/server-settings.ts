@@ -29,7 +29,7 @@ export const Server = section("Where the server listens and how it handles reque
   }),
   compat: choice(
     COMPAT_MODES,
-    "Handling of requests that the specification rejects but widely used clients send: `strict` rejects them, `clients` serves them as closely as possible. See docs/clients.md.",
+    "Requests that the specification rejects but widely used clients send: `strict` rejects them, `clients` serves them as closely as possible. See docs/clients.md.",
     { default: "strict", example: "clients" },
   ),
   queue_max: integer("Requests that may wait for a free sequence; more are rejected with 429.", {
@@ -46,7 +46,7 @@ export const Server = section("Where the server listens and how it handles reque
   trusted_proxies: optional(
     list(
       Type.String({ pattern: "^[0-9A-Fa-f.:]+(?:/\\d{1,3})?$" }),
-      "Addresses, or ranges like 10.0.0.0/8, of reverse proxies whose X-Forwarded-For says which client a request comes from; the request queue is fair between clients.",
+      "Addresses, or ranges like 10.0.0.0/8, of reverse proxies whose X-Forwarded-For names the client.",
       { minItems: 1, example: ["127.0.0.1"] },
     ),
   ),
@@ -58,7 +58,7 @@ export const Server = section("Where the server listens and how it handles reque
   no_ui: toggle("Do not serve the web interface at /ui."),
   ui_history: choice(
     ["browser", "server"],
-    "Where the web interface keeps conversations: in the browser alone, or also on the `server`, by API key, so that they follow a person to another device. `state` says whether they survive a restart.",
+    "Where the web interface keeps conversations: in the browser alone, or also on the `server`, by API key; `state` says whether they survive a restart.",
     { default: "browser", example: "server" },
   ),
   ui_mcp: toggle(
@@ -117,7 +117,7 @@ export const Server = section("Where the server listens and how it handles reque
   ),
   models_memory_mb: optional(
     integer(
-      "Main memory that loaded models may take altogether, in MiB; for another one the longest unused are unloaded. Unset: what is free.",
+      "MiB of main memory for all loaded models; the longest unused are unloaded for another one. Unset: what is free.",
       { minimum: 1, example: 16_384 },
     ),
   ),
@@ -129,7 +129,7 @@ export const Server = section("Where the server listens and how it handles reque
   ),
   models_dir: optional(
     text(
-      "Folder of GGUF files that are all served beside [[models]], those of its folders too. Files that are added or removed appear and disappear.",
+      "Folder of GGUF files that are served beside [[models]], its folders included; changes apply at once.",
       { isFolder: true, example: "models" },
     ),
   ),
@@ -161,7 +161,7 @@ export const Server = section("Where the server listens and how it handles reque
   allowed_hosts: optional(
     list(
       Type.String({ pattern: "^(?:\\*|(?:\\*\\.)?[A-Za-z0-9_.-]+)$" }),
-      "Host names under which a server without api_keys answers, besides addresses, names of this machine and of local networks; `*.example.org`: all below it, `*`: all.",
+      "Host names under which a server without api_keys answers, besides addresses and names of this machine and local networks; `*.example.org`: all below it, `*`: all.",
       { minItems: 1, example: ["svc.example.org"] },
     ),
   ),
@@ -175,7 +175,7 @@ export const Server = section("Where the server listens and how it handles reque
   api_keys: optional(
     list(
       Type.String({ minLength: 1 }),
-      "API keys, one of which clients must send: each as it is, env:NAME, or path:FILE with one a line; unset: no key is required.",
+      "API keys, one of which clients must send: plain, env:NAME, or path:FILE with one a line; unset: no key is required.",
       {
         isLive: true,
         secretAfter: "",

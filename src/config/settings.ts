@@ -33,7 +33,7 @@ const Runtime = section("How models are run.", {
   ),
   threads: optional(
     integer(
-      "Threads for decode; unset: one for each physical core of full performance that the process may use, within its CPU quota.",
+      "Threads for decode; unset: the physical performance cores that the process may use, within its CPU quota.",
       { minimum: 1, maximum: 1024, example: 8 },
     ),
   ),
@@ -65,12 +65,12 @@ const Runtime = section("How models are run.", {
     maximum: 256,
   }),
   checkpoint_mb: integer(
-    "Memory for checkpoints of recurrent and hybrid models and of windows that do not keep all tokens, in MiB, at most a quarter of the free memory; 0 saves none.",
+    "MiB for checkpoints of recurrent and hybrid models and of partial windows, at most a quarter of the free memory; 0 saves none.",
     { default: 1024, minimum: 0, maximum: 1_048_576 },
   ),
   cache_ram: optional(
     integer(
-      "Memory for copies of prefixes that are evicted from the KV cache, in MiB; 0: none. Unset: an eighth of the free memory.",
+      "MiB for copies of prefixes evicted from the KV cache; 0: none. Unset: an eighth of the free memory.",
       { minimum: 0, maximum: 16_777_216, example: 4096 },
     ),
   ),
@@ -92,37 +92,35 @@ const Runtime = section("How models are run.", {
   }),
   determinism: choice(
     ["off", "batch-invariant"],
-    "`batch-invariant`: an answer with a seed is the same, bit for bit in its log probabilities, whatever else the server computes, also after a restart; on the CPU, slower. A model for which that is not possible is refused.",
+    "`batch-invariant`: a seed's answer is the same bit for bit, whatever else the server computes; on the CPU, slower. Models for which that is impossible are refused.",
     { default: "off", example: "batch-invariant" },
   ),
   hang_timeout: integer(
-    "Seconds after which an engine process that neither answers nor uses the processor is killed and restarted; 0: never.",
+    "Seconds until an engine that neither answers nor uses the processor is killed and restarted; 0: never.",
     { default: 30, minimum: 0, maximum: 86_400 },
   ),
-  no_kv_cache: toggle(
-    "Compute the whole sequence again for every token, to compare with runs that use the KV cache; very slow.",
-  ),
+  no_kv_cache: toggle("Compute the whole sequence again for every token, for comparison; very slow."),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: choice(
     ["auto", "off", "ngram", "mtp"],
-    "Speculative decoding: `ngram` drafts tokens from the conversation, for answers that copy from it; `mtp` by `mtp_model`, or by the prediction head in the file of the model; `auto`: `mtp` where `mtp_model` is set.",
+    "Speculative decoding: `ngram` drafts from the conversation, for answers that copy; `mtp` by `mtp_model`, or the prediction head in the model's file; `auto`: `mtp` where `mtp_model` is set.",
     { default: "auto", example: "ngram" },
   ),
   mtp_model: optional(
     text(
-      "GGUF file of the draft model: a multi-token prediction head made for the model, or a small model with the same vocabulary.",
+      "Draft model (GGUF): a prediction head made for the model, or a small model with the same vocabulary.",
       { isPath: true, example: "draft.gguf" },
     ),
   ),
   mtp_n_predict: optional(
     integer(
-      "Most draft tokens of one `mtp` pass; measured costs and acceptance choose the length of each draft. Unset: 3, and 8 for a model that is on devices as a whole.",
+      "Most draft tokens of one `mtp` pass. Unset: 3, and 8 for a model that is on devices as a whole.",
       { minimum: 1, maximum: 16, example: 3 },
     ),
   ),
   mtp_draft_sampling: choice(
     ["auto", "greedy", "probabilistic"],
-    "How `mtp` chooses draft tokens: always the most likely token (`greedy`), or sampled like the answer, which is accepted more often at temperatures above 0 (`probabilistic`, which is what `auto` means).",
+    "Draft tokens of `mtp`: the most likely ones (`greedy`), or sampled like the answer, which is accepted more often above temperature 0 (`probabilistic`, `auto`).",
     { default: "auto" },
   ),
   mcp_config: optional(
@@ -205,7 +203,7 @@ const Runtime = section("How models are run.", {
   ),
   approval_scope: choice(
     ["session", "tool", "action"],
-    "Scope of an approval that is remembered for the session: all actions, the same tool, or the same tool with the same arguments.",
+    "What an approval remembered for the session covers: all actions, the same tool, or also the same arguments.",
     { default: "session" },
   ),
 });
@@ -322,7 +320,7 @@ export const Settings = Type.Object({
   aliases: optional(
     list(
       AliasEntry,
-      "Other names for models, as [[aliases]] with name and model, adapter and defaults (as in [models.defaults]) if wanted, or NAME=MODEL (also with --alias). A name may be a pattern (`claude-*`), which applies to text models only.",
+      "Other names for models: [[aliases]] with name, model and optionally adapter and defaults (as in [models.defaults]), or NAME=MODEL (also with --alias). Patterns (`claude-*`) apply to text models.",
       { isLive: true, example: ["claude-*=default"] },
     ),
   ),

@@ -6,7 +6,7 @@ import { choice, entries, integer, number, optional, section, text, toggle } fro
 export const ModelRouting = section("How requests for an upstream model are spread over its upstreams.", {
   policy: choice(
     ["prefix", "least_busy", "round_robin"],
-    "`prefix`: to the upstream that has computed the longest beginning of the conversation, within 1.25 times the mean load. `least_busy`: to the one with the fewest requests in flight by weight.",
+    "`prefix`: the upstream that has computed the longest beginning, within 1.25 times the mean load. `least_busy`: the one with the fewest requests by weight.",
     { default: "prefix", flag: false },
   ),
   first_token_timeout: number("Seconds until an upstream must have sent the first event of an answer.", {
