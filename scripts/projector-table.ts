@@ -1,22 +1,17 @@
-// The table of projector types in docs/models.md: what test/projectors builds of each, and why not of the others.
+// The list of projector types in docs/models.md: what test/projectors builds of each, and why not of the others.
 
 import { NOT_BUILT, PROJECTOR_TYPES } from "../test/projectors/types.ts";
 
 export function projectorTable(): string {
-  const rows = PROJECTOR_TYPES.map(({ type, medium, of, fails }) => {
-    const result = fails === undefined ? "answers; refuses other media" : `fails: ${fails}`;
-    return `| \`${type}\` | ${medium} | ${of} | ${result} |`;
+  const media = [...new Set(PROJECTOR_TYPES.map(({ medium }) => medium))];
+  const lists = media.map((medium) => {
+    const types = PROJECTOR_TYPES.filter((row) => row.medium === medium).map(({ type, of, fails }) =>
+      fails === undefined ? `\`${type}\` (${of})` : `\`${type}\` (${of}; fails: ${fails})`,
+    );
+    return `- ${medium}: ${types.join(" · ")}`;
   });
   const others = Object.entries(NOT_BUILT).map(
-    ([why, types]) => `- ${types.map((type) => `\`${type}\``).join(", ")}: ${why}.`,
+    ([why, types]) => `- not tested: ${types.map((type) => `\`${type}\``).join(", ")}: ${why}.`,
   );
-  return [
-    "| Projector | Input | Models | With random weights |",
-    "|---|---|---|---|",
-    ...rows,
-    "",
-    "Not tested:",
-    "",
-    ...others,
-  ].join("\n");
+  return [...lists, ...others].join("\n");
 }
