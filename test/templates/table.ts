@@ -33,14 +33,24 @@ export async function tableContext(
   return { bench, undecided, sources, suite, close };
 }
 
-/** The table and what its columns mean, as Markdown. */
+/** The table and what its columns mean, as Markdown. Templates of usual cells alone share a line. */
 function tableText(context: TableContext): string {
   const names = [...context.sources.keys()].toSorted((a, b) => a.localeCompare(b, "en"));
-  const rows = names.map((name) => [name, ...COLUMNS.map((column) => column.cell(context, name))]);
+  const cellsOf = (name: string): readonly string[] =>
+    COLUMNS.map((column) => {
+      const cell = column.cell(context, name);
+      return cell === column.usual ? "" : cell;
+    });
+  const rows = names.map((name) => ({ name, cells: cellsOf(name) }));
+  const isUsual = ({ cells }: { readonly cells: readonly string[] }): boolean =>
+    cells.every((cell) => cell === "");
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const titles = ["Template", ...COLUMNS.map(({ title }) => title)];
   const meanings = COLUMNS.map(({ title, meaning }) => `- **${title}**: ${meaning}`);
-  return [...meanings, "", line(titles), line(titles.map(() => "---")), ...rows.map(line)].join("\n");
+  const usual = rows.filter(isUsual).map(({ name }) => name);
+  const others = rows.filter((row) => !isUsual(row)).map(({ name, cells }) => line([name, ...cells]));
+  const list = `Everything usual: ${usual.join(", ")}.`;
+  return [...meanings, "", list, "", line(titles), line(titles.map(() => "---")), ...others].join("\n");
 }
 
 /** docs/templates.md as it is, and as it should be. */
