@@ -96,6 +96,15 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   { from: "src/worker/machine-speed.ts", may: [CORE, "ffi/"] },
   { from: "src/worker/rpc-devices.ts", may: ["ffi/"], types: [PROTOCOL] },
   {
+    from: "src/models/",
+    may: [
+      ...rooms("config", "convert", "core", "engine", "hub", "lora", "quantize", "sandbox"),
+      "ffi/embedded.ts",
+      "ffi/linux/usable-cores.ts",
+    ],
+    why: "no HTTP, no dialect: where models lie, what they need, what the server may load",
+  },
+  {
     from: "src/app/",
     may: [
       ...rooms(
@@ -116,6 +125,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       ...rooms(
         "measure",
         "metrics",
+        "models",
         "net",
         "quantize",
         "responses",
@@ -136,7 +146,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: "src/commands/",
     may: [
-      ...rooms("app", "cli", "config", "core", "hub", "quantize"),
+      ...rooms("app", "cli", "config", "core", "hub", "models", "quantize"),
       "src/worker/main.ts",
       "src/worker/machine-speed.ts",
       "src/worker/quantize.ts",

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import type { AdapterLoad } from "../core/adapter.ts";
 import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
-import { adapterPath, companionAdapters, type ModelOptions } from "./model-files.ts";
+import { adapterPath, companionAdapters, type ModelOptions } from "../models/model-files.ts";
 import { loraParts } from "../config/lora-entry.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";

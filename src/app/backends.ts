@@ -21,7 +21,7 @@ import { EngineClient } from "../engine/client.ts";
 import { spawnEngine } from "../engine/host.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { installRuntime } from "./backend-runtime.ts";
-import type { ModelOptions } from "./model-files.ts";
+import type { ModelOptions } from "../models/model-files.ts";
 import { PROBE_ENGINE } from "./system.ts";
 
 type TrialOptions = Pick<ModelOptions, "cacheDir" | "verbosity" | "log">;

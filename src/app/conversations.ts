@@ -15,7 +15,7 @@ import type { Web } from "../search/types.ts";
 import { createAgent, toolLine } from "./agent.ts";
 import { type Core, openCore } from "./core.ts";
 import { openMcp, openPageMcp } from "./mcp.ts";
-import type { ModelOptions } from "./model-files.ts";
+import type { ModelOptions } from "../models/model-files.ts";
 import type { ModelParts } from "./models.ts";
 import { openSearch } from "./search.ts";
 import { openStores, type Stores } from "./stores.ts";

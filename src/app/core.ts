@@ -3,7 +3,7 @@
 import type { Models } from "../engine/models.ts";
 import type { AdaptedModels } from "../lora/adapted-models.ts";
 import { createAdapters, residentAdapters } from "./adapters.ts";
-import type { ModelOptions } from "./model-files.ts";
+import type { ModelOptions } from "../models/model-files.ts";
 import { createModels, type ModelParts } from "./models.ts";
 
 /** The configured models; none is loaded before it is needed. */

@@ -28,9 +28,9 @@ import { planSource } from "../hub/url-plan.ts";
 import { type OpenContent, rangeHeaders } from "../hub/api.ts";
 import { FetchError, publicOpen } from "../net/public-fetch.ts";
 import { toErrorData } from "../http/errors.ts";
-import { type HubFitOptions, hubMachine, modelChoices } from "./hub-fit.ts";
-import { installedModels, removeModels } from "./installed-models.ts";
-import { serverHubPlace } from "./pulled-models.ts";
+import { type HubFitOptions, hubMachine, modelChoices } from "../models/hub-fit.ts";
+import { installedModels, removeModels } from "../models/installed-models.ts";
+import { serverHubPlace } from "../models/pulled-models.ts";
 
 export interface HubOptions extends HubFitOptions {
   readonly models: Models;

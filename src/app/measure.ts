@@ -24,7 +24,7 @@ import { limitOf } from "../measure/roofline.ts";
 import { tune } from "../measure/tune.ts";
 import { Tuning } from "../measure/tuning.ts";
 import { type Core, openCore } from "./core.ts";
-import { kindOf, type ModelOptions } from "./model-files.ts";
+import { kindOf, type ModelOptions } from "../models/model-files.ts";
 
 /** Cancellation and progress of a measurement. */
 export interface MeasureOptions {

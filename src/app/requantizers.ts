@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../core/error.ts";
-import { type ModelOptions, weightsFile } from "./model-files.ts";
+import { type ModelOptions, weightsFile } from "../models/model-files.ts";
 import { ownWeights } from "./models.ts";
 import { modelName } from "../config/model-name.ts";
 import type { Requantizing } from "../core/requantize.ts";

@@ -33,11 +33,11 @@ import {
   newEdge,
   watchConnections,
 } from "./edge.ts";
-import { cardsOf } from "./device-capacity.ts";
+import { cardsOf } from "../models/device-capacity.ts";
 import { openHub } from "./hub.ts";
 import { openImages } from "./images.ts";
-import { modelChanges } from "./model-changes.ts";
-import { ModelChoices } from "./model-choices.ts";
+import { modelChanges } from "../models/model-changes.ts";
+import { ModelChoices } from "../models/model-choices.ts";
 import { freeSocketFile } from "./socket-file.ts";
 import { drain, listenAll, portsOf } from "./listen.ts";
 import { type Applied, type Live, liveSettings } from "./live-settings.ts";

@@ -13,7 +13,7 @@ import { openShell } from "../exec/shell/sessions.ts";
 import type { PythonSessions, ShellSessions } from "../exec/types.ts";
 import { openSandbox } from "../sandbox/sandbox.ts";
 import type { EffectiveProtection, Sandbox, SandboxPolicy } from "../sandbox/types.ts";
-import { realPathOf } from "./stats-of.ts";
+import { realPathOf } from "../models/stats-of.ts";
 
 const ASK_DOES_NOT_HOLD =
   'agent_permission "ask" does not hold on this machine: an approved action can reach this server and approve the next ones.';

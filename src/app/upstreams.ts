@@ -2,7 +2,7 @@
 
 import { defined } from "../core/defined.ts";
 import { readSecret } from "../core/secret.ts";
-import { kindOf, type ModelOptions } from "./model-files.ts";
+import { kindOf, type ModelOptions } from "../models/model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";

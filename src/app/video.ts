@@ -6,12 +6,15 @@ import { processEnvironment } from "../config/sources.ts";
 import type { ReadVideo } from "../core/video.ts";
 import { ffmpegReader, type FfmpegPrograms } from "../video/ffmpeg.ts";
 import { VIDEO_CPU_SECS, VIDEO_MEMORY_MB, VIDEO_PROCS } from "../video/limits.ts";
-import { openConfined } from "./confined.ts";
+import { openConfined } from "../sandbox/confined.ts";
 
 /** Decodes videos of requests. The sandbox is opened for the first one. */
 export function videoReader(): ReadVideo {
   const limits = { memoryMb: VIDEO_MEMORY_MB, cpuSecs: VIDEO_CPU_SECS, procs: VIDEO_PROCS };
-  return ffmpegReader({ programs: ffmpegPrograms, openSandbox: () => openConfined("ffmpeg", limits) });
+  return ffmpegReader({
+    programs: ffmpegPrograms,
+    openSandbox: () => openConfined({ program: "ffmpeg", limits, environment: processEnvironment() }),
+  });
 }
 
 /** ffmpeg and ffprobe; undefined unless both are installed. */

@@ -2,8 +2,8 @@
 
 import { existsSync, rmSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { convertFolder, converterType, isConvertible } from "../app/convert.ts";
-import { safetensorsFolder } from "../app/model-files.ts";
+import { convertFolder, converterType, isConvertible } from "../models/convert.ts";
+import { safetensorsFolder } from "../models/model-files.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import type { Loaded } from "../config/resolve.ts";
 import type { Settings } from "../config/settings.ts";

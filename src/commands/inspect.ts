@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, realpathSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { fileFacts, modelParts } from "../app/file-facts.ts";
-import { modelOnDisk } from "../app/model-files.ts";
+import { fileFacts, modelParts } from "../models/file-facts.ts";
+import { modelOnDisk } from "../models/model-files.ts";
 import { fileText, type ShownFile } from "../cli/file-details.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import { serverCommand } from "../cli/server-commands.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
-import { modelFile, urlFile } from "../app/model-files.ts";
+import { modelFile, urlFile } from "../models/model-files.ts";
 import { cacheTable, deletedText } from "../cli/cache-table.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import { progressBar } from "../cli/progress-bar.ts";

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
-import { cardsOf, deviceCapacity } from "../../src/app/device-capacity.ts";
-import { fitOf } from "../../src/app/hub-fit.ts";
+import { cardsOf, deviceCapacity } from "../../src/models/device-capacity.ts";
+import { fitOf } from "../../src/models/hub-fit.ts";
 import type { EngineHost } from "../../src/core/system.ts";
 import { type Card, claimsOf } from "../../src/engine/claims.ts";
 import { ENGINE_PROCESS_BYTES } from "../../src/engine/limits.ts";

@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ffmpegPrograms } from "../../src/app/video.ts";
-import { openConfined } from "../../src/app/confined.ts";
+import { openConfined } from "../../src/sandbox/confined.ts";
 import { mediaFile } from "../../src/core/media-file.ts";
 import { frameTime } from "../../src/core/video.ts";
 import { ffmpegReader } from "../../src/video/ffmpeg.ts";
@@ -30,7 +30,7 @@ test("times of frames", () => {
 test("without ffmpeg, or without a sandbox, the error says what to do", async () => {
   const nowhere = ffmpegReader({
     programs: () => undefined,
-    openSandbox: () => openConfined("ffmpeg", LIMITS),
+    openSandbox: () => openConfined({ program: "ffmpeg", limits: LIMITS, environment: process.env }),
   });
   const missing = await refusal(() => nowhere(new Uint8Array(9), BOUNDS, NEVER));
   expect(missing).toMatchObject({ code: "unsupported_capability", param: "p" });
@@ -44,7 +44,10 @@ test("without ffmpeg, or without a sandbox, the error says what to do", async ()
 
 describeWith("ffmpeg")("ffmpeg", () => {
   const folder = tempDir();
-  const read = ffmpegReader({ programs: ffmpegPrograms, openSandbox: () => openConfined("ffmpeg", LIMITS) });
+  const read = ffmpegReader({
+    programs: ffmpegPrograms,
+    openSandbox: () => openConfined({ program: "ffmpeg", limits: LIMITS, environment: process.env }),
+  });
 
   /** A test picture with a clock, written by ffmpeg. */
   async function made(name: string, ...options: readonly string[]): Promise<Uint8Array<ArrayBuffer>> {

@@ -3,6 +3,7 @@
 import { readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
+import { processEnvironment } from "../config/sources.ts";
 import type { FileType } from "../core/quantization.ts";
 import { hasSafetensors } from "../core/model-files.ts";
 import { convertedBytes } from "../convert/estimate.ts";
@@ -14,7 +15,7 @@ import { closedFile, convert, CONVERTER_TYPES, type ConverterType } from "../con
 import { unpackConverter } from "../convert/scripts.ts";
 import { checkConvertedRoom } from "../hub/converted.ts";
 import type { ProgressMeter } from "../hub/progress.ts";
-import { openConfined } from "./confined.ts";
+import { openConfined } from "../sandbox/confined.ts";
 
 /** Python of Linux distributions, which has their python3-torch: another one may come first in PATH. */
 const SYSTEM_PYTHON = "/usr/bin/python3";
@@ -72,7 +73,12 @@ export async function convertFolder(
   const totalBytes = convertedBytes(source, type);
   const { checkRoom = (bytes) => checkConvertedRoom(bytes, dirname(output)) } = options;
   checkRoom(totalBytes + quantizedBytes(source, options.quantized));
-  const sandbox = await openConfined("the converter", LIMITS, { bytes: Infinity, entries: Infinity });
+  const sandbox = await openConfined({
+    program: "the converter",
+    limits: LIMITS,
+    environment: processEnvironment(),
+    disk: { bytes: Infinity, entries: Infinity },
+  });
   const scripts = unpackConverter(cacheDir);
   const { version } = scripts;
   const pythons = python === PYTHON_BY_DEFAULT ? ([python, SYSTEM_PYTHON] as const) : ([python] as const);

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { modelPreset } from "../../src/app/presets.ts";
+import { modelPreset } from "../../src/models/presets.ts";
 import { defaultModel } from "../../src/config/resolve.ts";
 import { type Field, FIELD } from "../../src/core/gguf.ts";
 import { BASE_ANSWER_TOKENS, presetOfLayers, sourcesOfLayers, SVC_PRESET } from "../../src/core/preset.ts";

@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ModelChoices, withLoad } from "../../src/app/model-choices.ts";
-import { isModel, modelsIn } from "../../src/app/model-folder.ts";
+import { ModelChoices, withLoad } from "../../src/models/model-choices.ts";
+import { isModel, modelsIn } from "../../src/models/model-folder.ts";
 import { defaultModel, loadSettings } from "../../src/config/resolve.ts";
 import { stringField, writeGguf } from "../../src/lora/gguf-write.ts";
 import { tempDir } from "../helpers/tmp.ts";

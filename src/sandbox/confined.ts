@@ -1,20 +1,26 @@
 // Sandbox of programs that read a file of other people: no network, system files alone.
 
-import { processEnvironment } from "../config/sources.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { NO_HOME, userHome } from "../core/user-home.ts";
-import { openSandbox, type SandboxOptions } from "../sandbox/sandbox.ts";
-import type { Limits, Sandbox } from "../sandbox/types.ts";
+import { openSandbox, type SandboxOptions } from "./sandbox.ts";
+import type { Limits, Sandbox } from "./types.ts";
 
-/** Throws a sentence where this machine has no such sandbox; `program` begins it. */
-export async function openConfined(
-  program: string,
-  limits: Limits,
-  disk?: SandboxOptions["disk"],
-): Promise<Sandbox> {
+export interface ConfinedOptions extends Pick<SandboxOptions, "environment" | "disk"> {
+  /** How messages call the program. */
+  readonly program: string;
+  readonly limits: Limits;
+}
+
+/** Throws a sentence where this machine has no such sandbox. */
+export async function openConfined({
+  program,
+  limits,
+  environment,
+  disk,
+}: ConfinedOptions): Promise<Sandbox> {
   const sandbox = await openSandbox({
     policy: { mode: "auto", profile: "restricted", network: "none", limits },
-    environment: processEnvironment(),
+    environment,
     home: userHome() ?? NO_HOME,
     ownCommand: ownCommand(),
     ...(disk === undefined ? {} : { disk }),
