@@ -5,7 +5,7 @@ import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { LoadProgress, RunEvent } from "../core/run.ts";
-import type { StreamEncoder } from "../dialects/shared/frame.ts";
+import type { FrameEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type LogLine, toErrorData } from "./errors.ts";
 import { observed } from "./observe.ts";
@@ -135,7 +135,7 @@ export function cancelled(): ServiceError {
  */
 export function framesOf<E extends AnswerEvent>(
   started: StartedRun<E>,
-  encoder: StreamEncoder<E>,
+  encoder: FrameEncoder<E>,
   log: LogLine,
 ): FrameSource {
   const { events, abort } = started;
@@ -157,7 +157,7 @@ export function framesOf<E extends AnswerEvent>(
         const event = await nextEvent();
         ended = event === undefined || event.type === "finish" || event.type === "error";
         if (event !== undefined) seen?.streamedEvent(event);
-        const frame = event === undefined ? "" : encoder.encode(event);
+        const frame = event === undefined ? "" : encoder.add(event);
         if (frame !== "") return frame;
       }
       return undefined;

@@ -5,7 +5,7 @@
 import type { AnswerEvent } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import type { LoadProgress } from "../core/run.ts";
-import type { StreamEncoder } from "../dialects/shared/frame.ts";
+import type { FrameEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { toErrorData } from "./errors.ts";
 import { KEEP_ALIVE_MS } from "./limits.ts";
@@ -17,7 +17,7 @@ export interface StreamedRun<E extends AnswerEvent> {
   /** Starts the run; see startRun. */
   readonly start: (options: StartOptions) => Promise<StartedRun<E>>;
   /** The encoder of its events. Made for a run that is not accepted yet where the stream has to begin before that. */
-  readonly encoderOf: (accepted: Accepted) => StreamEncoder<E>;
+  readonly encoderOf: (accepted: Accepted) => FrameEncoder<E>;
   /** As in SseOptions. */
   readonly idleFrame?: string;
   /** Sends the frames; absent: as server-sent events. */
@@ -34,7 +34,7 @@ export async function streamRun<E extends AnswerEvent>(
 ): Promise<Response> {
   const abort = new AbortController();
   const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;
-  const loading = new LoadFrames((event) => encoderOf(NOT_ACCEPTED).encode(event));
+  const loading = new LoadFrames((event) => encoderOf(NOT_ACCEPTED).add(event));
   const starting = start({ abort, onLoading: (event) => loading.push(event) });
   const settled = starting.then(
     () => true,
@@ -50,7 +50,7 @@ export async function streamRun<E extends AnswerEvent>(
     const error = toErrorData(thrown, deps.log);
     observed()?.streamFailed(error.code);
     const encoder = encoderOf(NOT_ACCEPTED);
-    return failure(encoder.encode(NOT_ACCEPTED) + encoder.encode({ type: "error", error }));
+    return failure(encoder.add(NOT_ACCEPTED) + encoder.add({ type: "error", error }));
   });
   const source: FrameSource = {
     next: async () => (await loading.next(settled)) ?? (await frames).next(),

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { supports, type Dialect, DIALECTS, framesOf, NO_CODE } from "../helpers/dialects.ts";
-import { FINISH, text } from "../helpers/run-events.ts";
+import { joinsOf, LONG, PIECES, serializedBy } from "../helpers/cost.ts";
+import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
 import { anyRun, type Script, type ScriptName, SCRIPTS } from "../helpers/scripts.ts";
 import { parseSse } from "../helpers/sse.ts";
 
@@ -33,6 +34,33 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
         expect(dialect.folded(dialect.stream(supported), supported)).toEqual(dialect.body(supported));
       }),
     );
+  });
+
+  test("serialized frames equal JSON of the plain object for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.boolean(), (piece, thinks) => {
+        const said = { type: thinks ? "reasoning" : "text", choice: 0, text: piece } as const;
+        const events = [ACCEPTED, said, said, end(), FINISH];
+        for (const { data } of framesOf(dialect, dialect.stream({ events })).filter(isJson))
+          expect(JSON.stringify(JSON.parse(data))).toBe(data);
+        const whole = dialect.answerOf(dialect.body({ events }));
+        const shown = thinks && dialect.showsReasoning ? (whole.reasoning ?? "") : whole.text;
+        expect(shown).toBe(piece + piece);
+      }),
+    );
+  });
+
+  test("cost is linear in the answer: each delta is serialized once, and joined once", () => {
+    let stream = "";
+    const serialized = serializedBy(() => {
+      stream = dialect.stream({ events: LONG });
+    });
+    const ends = dialect.name === "responses" ? 4 : 0; // text, part, item, response
+    expect(serialized).toBeLessThan(PIECES.length * ('"w0 "[]'.length + ends * "w0 ".length) + 20_000);
+    expect(framesOf(dialect, stream).length).toBeGreaterThan(PIECES.length);
+    let body: unknown;
+    expect(joinsOf(() => (body = dialect.body({ events: LONG })))).toBeLessThan(10);
+    expect(dialect.answerOf(body).text).toBe(PIECES.join(""));
   });
 
   test.each(scripts)("a stream has exactly one end, as its last frame: %s", (__, { events }) => {
@@ -98,6 +126,10 @@ describe.each(DIALECTS.map((dialect): [string, Dialect] => [dialect.name, dialec
     expect(answerOf("agent").text).toBe("It is 2.");
   });
 });
+
+function isJson({ data }: { readonly data: string }): boolean {
+  return data !== "[DONE]";
+}
 
 test("the suite covers several dialects with several runs each", () => {
   expect(DIALECTS.length).toBeGreaterThan(2);

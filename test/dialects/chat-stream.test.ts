@@ -1,14 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import type { RunEvent } from "../../src/core/run.ts";
-import { ChatFold } from "../../src/dialects/chat/response.ts";
-import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
-import { ChatStream } from "../../src/dialects/chat/stream.ts";
+import { chatAnswer, chatBody } from "../../src/dialects/chat/response.ts";
+import { chatStream } from "../../src/dialects/chat/stream.ts";
 import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
-import { joinsOf, LONG, PIECES, serializedBy } from "../helpers/cost.ts";
-import { foldChunks } from "../helpers/fold-chunks.ts";
+import { fed, framed } from "../helpers/dialects.ts";
 import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
-import { anyRun } from "../helpers/scripts.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 
 const META: AnswerMeta = {
@@ -44,8 +40,7 @@ interface Options {
 }
 
 function streamed(events: readonly RunEvent[], { choices = 1, includeUsage = false }: Options = {}): string {
-  const stream = new ChatStream(META, { choices, includeUsage });
-  return events.map((event) => stream.encode(event)).join("");
+  return framed(chatStream(META, { choices, includeUsage }), events);
 }
 
 function chunks(events: readonly RunEvent[], options?: Options): readonly unknown[] {
@@ -53,9 +48,7 @@ function chunks(events: readonly RunEvent[], options?: Options): readonly unknow
 }
 
 function body(events: readonly RunEvent[], choices = 1, withLogprobs = false) {
-  const fold = new ChatFold({ choices, withLogprobs });
-  for (const event of events) fold.add(event);
-  return fold.body(META);
+  return chatBody(fed(chatAnswer({ choices }), events), META, withLogprobs);
 }
 
 const choice = (delta: object, reason: string | null = null, index = 0) => ({
@@ -96,18 +89,6 @@ describe("chunks", () => {
       { ...BASE, choices: [choice({ content: "a" }, null, 0)] },
       { ...BASE, choices: [choice({}, "stop", 0)], usage: USAGE_BODY },
     ]);
-  });
-
-  test("serialized chunks equal JSON of the plain object for any text", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (piece) => {
-        const plain = { ...BASE, choices: [choice({ content: piece })] };
-        const stream = new ChatStream(META, { choices: 1, includeUsage: false });
-        const frame = stream.encode(text(piece));
-        expect(frame).toBe(`data: ${JSON.stringify(plain)}\n\n`);
-        expect(frame.trimEnd()).not.toContain("\n");
-      }),
-    );
   });
 });
 
@@ -152,43 +133,11 @@ describe("the end", () => {
   });
 });
 
-describe("fold of the stream equals the body", () => {
-  test("any run", () => {
-    fc.assert(
-      fc.property(anyRun(), fc.boolean(), ({ events, choices, withLogprobs }, includeUsage) => {
-        const streamedChunks = chunks(events, { choices, includeUsage }) as ChatCompletionChunkResponse[];
-        expect(foldChunks(streamedChunks, withLogprobs)).toEqual(body(events, choices, withLogprobs));
-      }),
-    );
-  });
-
-  test("content is null only if the answer consists of tool calls", () => {
-    expect(body(answer()).choices[0]?.message.content).toBe("");
-    expect(body(TOOL_RUN).choices[0]?.message).toMatchObject({
-      content: null,
-      reasoning_content: "Let me\nlook",
-    });
-  });
-});
-
-describe("cost is linear in the answer", () => {
-  test("a stream serializes only its deltas, each once", () => {
-    const stream = new ChatStream(META, { choices: 1, includeUsage: false });
-    let longest = 0;
-    const serialized = serializedBy(() => {
-      for (const event of LONG) longest = Math.max(longest, stream.encode(event).length);
-    });
-    expect(serialized).toBeLessThan(PIECES.length * '"w0 "'.length + 2_000);
-    expect(longest).toBeLessThan(1_000);
-  });
-
-  test("a body joins its deltas once", () => {
-    const fold = new ChatFold({ choices: 1, withLogprobs: false });
-    const joins = joinsOf(() => {
-      for (const event of LONG) fold.add(event);
-    });
-    expect(joins).toBe(0);
-    expect(fold.body(META).choices[0]?.message.content).toBe(PIECES.join(""));
+test("content is null only if the answer consists of tool calls", () => {
+  expect(body(answer()).choices[0]?.message.content).toBe("");
+  expect(body(TOOL_RUN).choices[0]?.message).toMatchObject({
+    content: null,
+    reasoning_content: "Let me\nlook",
   });
 });
 

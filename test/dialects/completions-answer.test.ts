@@ -5,11 +5,12 @@ import fc from "fast-check";
 import type { RunEvent, TokenLogprob } from "../../src/core/run.ts";
 import { LogprobsLayout } from "../../src/dialects/completions/logprobs.ts";
 import type { CompletionLayout } from "../../src/dialects/completions/request.ts";
-import { completionBody, CompletionFold } from "../../src/dialects/completions/response.ts";
+import { completionBody } from "../../src/dialects/completions/response.ts";
 import type { CompletionChunkResponse } from "../../src/dialects/completions/schema.ts";
-import { CompletionStream } from "../../src/dialects/completions/stream.ts";
+import { completionStream } from "../../src/dialects/completions/stream.ts";
 import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
-import { foldCompletionChunks } from "../helpers/fold-completions.ts";
+import { AnswerReducer } from "../../src/dialects/shared/answer-reducer.ts";
+import { fed, framed } from "../helpers/dialects.ts";
 import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 
@@ -25,22 +26,17 @@ const PLAIN: CompletionLayout = { n: 1, withLogprobs: false, echo: false };
 const RATED: CompletionLayout = { ...PLAIN, withLogprobs: true };
 
 function streamed(events: readonly RunEvent[], layout = PLAIN, includeUsage = false): string {
-  const stream = new CompletionStream(META, { layout, includeUsage });
-  return events.map((event) => stream.encode(event)).join("");
+  return framed(completionStream(META, { layout, choices: layout.n, includeUsage }), events);
 }
 
 function chunks(events: readonly RunEvent[], layout = PLAIN, includeUsage = false) {
   return parseDoneStream(streamed(events, layout, includeUsage)) as CompletionChunkResponse[];
 }
 
-function folded(events: readonly RunEvent[], layout = PLAIN, choices = layout.n): CompletionFold {
-  const fold = new CompletionFold(choices, layout);
-  for (const event of events) fold.add(event);
-  return fold;
-}
+const folded = (events: readonly RunEvent[], choices: number) => fed(new AnswerReducer({ choices }), events);
 
 const body = (events: readonly RunEvent[], layout = PLAIN, choices = layout.n) =>
-  completionBody(META, [folded(events, layout, choices)]);
+  completionBody([folded(events, choices)], META, layout);
 
 const choice = (said: string, reason: string | null = null, index = 0) => ({
   index,
@@ -84,16 +80,6 @@ describe("chunks", () => {
       { error: { code: "engine_failed", message: "it died", type: "server_error" } },
     ]);
   });
-
-  test("serialized chunks equal JSON of the plain object for any text", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (piece) => {
-        const stream = new CompletionStream(META, { layout: PLAIN, includeUsage: false });
-        const plain = { ...BASE, choices: [choice(piece)] };
-        expect(stream.encode(text(piece))).toBe(`data: ${JSON.stringify(plain)}\n\n`);
-      }),
-    );
-  });
 });
 
 describe("bodies", () => {
@@ -115,7 +101,7 @@ describe("bodies", () => {
     const layout = { ...PLAIN, n: 2 };
     const first = [ACCEPTED, text("a", 0), text("b", 1), end("stop", 0), end("length", 1), FINISH];
     const second = [ACCEPTED, text("c", 0), text("d", 1), end("stop", 1), end("stop", 0), quick];
-    const joined = completionBody(META, [folded(first, layout), folded(second, layout)]);
+    const joined = completionBody([folded(first, 2), folded(second, 2)], META, layout);
     expect(joined.choices.map((one) => [one.index, one.text, one.finish_reason])).toEqual([
       [0, "a", "stop"],
       [1, "b", "length"],
@@ -242,35 +228,6 @@ describe("lists of log probabilities", () => {
           before += tokens[index]?.bytes.length ?? 0;
         }
         expect([...offsets].sort((a, b) => a - b)).toEqual(offsets);
-      }),
-    );
-  });
-});
-
-describe("fold of the stream equals the body", () => {
-  test("any run", () => {
-    const piece = fc.record({ at: fc.nat(2), said: fc.string(), rated: fc.boolean() });
-    const ends = fc.array(fc.constantFrom("stop" as const, "length" as const), {
-      minLength: 1,
-      maxLength: 3,
-    });
-    const inputs = [
-      ends,
-      fc.array(piece, { maxLength: 40 }),
-      fc.boolean(),
-      fc.boolean(),
-      fc.boolean(),
-    ] as const;
-    fc.assert(
-      fc.property(...inputs, (reasons, pieces, withLogprobs, echo, includeUsage) => {
-        const n = reasons.length;
-        const middle = pieces.map(({ at, said, rated }) =>
-          rated ? drawn(said, -1, at % n) : text(said, at % n),
-        );
-        const events = [ACCEPTED, ...middle, ...reasons.map((reason, at) => end(reason, at)), FINISH];
-        const layout = { n, withLogprobs, echo };
-        const whole = foldCompletionChunks(chunks(events, layout, includeUsage), n, withLogprobs);
-        expect(whole).toEqual(body(events, layout));
       }),
     );
   });

@@ -4,12 +4,13 @@ import { describe, expect, test } from "bun:test";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import { type Compat, STRICT } from "../../src/core/compat.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
-import { ChatFold } from "../../src/dialects/chat/response.ts";
-import { ChatStream } from "../../src/dialects/chat/stream.ts";
+import { chatAnswer, chatBody as answerBody } from "../../src/dialects/chat/response.ts";
+import { chatStream } from "../../src/dialects/chat/stream.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
 import { ResponseStream } from "../../src/dialects/responses/stream.ts";
 import { CustomInput } from "../../src/dialects/shared/custom-tools.ts";
 import { larkRegex } from "../../src/dialects/shared/lark-regex.ts";
+import { fed, framed } from "../helpers/dialects.ts";
 import { chatBody, responsesBody } from "../helpers/app.ts";
 import { NOTHING_STORED } from "../helpers/response-head.ts";
 import { ACCEPTED, FINISH } from "../helpers/run-events.ts";
@@ -218,7 +219,7 @@ describe("a custom tool", () => {
     const call = parseResponsesRequest(responsesBody({ tools: [TOOL] }), NOTHING_STORED);
     const head = { id: `resp_${"0".repeat(24)}`, model: "m", created: 1, echo: call.echo };
     const stream = new ResponseStream({ head, names: call.names, clock: () => 2, choices: 1 });
-    const frames = EVENTS.map((event) => stream.encode(event)).join("");
+    const frames = framed(stream, EVENTS);
     const datas = frames.matchAll(/^data: (.*)$/gm).map(([, json = ""]) => JSON.parse(json));
     const events = [...datas].filter(({ type }) => String(type).startsWith("response.custom"));
     expect(events.map(({ type, delta, input }) => [type, delta ?? input])).toEqual([
@@ -242,14 +243,9 @@ describe("a custom tool", () => {
   test("is called with its text in chat, streamed and whole", () => {
     const meta = { id: "chatcmpl-1", created: 1, model: "m", fingerprint: "f" };
     const customTools = new Set(["sh"]);
-    const stream = new ChatStream(meta, { choices: 1, includeUsage: false, customTools });
-    const fold = new ChatFold({ choices: 1, withLogprobs: false, customTools });
-    let frames = "";
-    for (const event of EVENTS) {
-      frames += stream.encode(event);
-      fold.add(event);
-    }
-    expect(fold.body(meta).choices[0]?.message.tool_calls).toEqual([
+    const frames = framed(chatStream(meta, { choices: 1, includeUsage: false, customTools }), EVENTS);
+    const folded = fed(chatAnswer({ choices: 1, customTools }), EVENTS);
+    expect(answerBody(folded, meta, false).choices[0]?.message.tool_calls).toEqual([
       { id: "call_1", type: "custom", custom: { name: "sh", input: 'ls "-l' } },
     ]);
     expect(frames).toContain('"type":"custom","custom":{"name":"sh","input":""}');

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { RunEvent } from "../../src/core/run.ts";
 import { INFILL_ANSWER_TOKENS } from "../../src/dialects/shared/limits.ts";
 import { IndentCut } from "../../src/dialects/infill/indent.ts";
-import { parseInfillRequest } from "../../src/dialects/infill/request.ts";
-import { InfillFold } from "../../src/dialects/infill/response.ts";
-import { InfillStream } from "../../src/dialects/infill/stream.ts";
+import { type InfillLayout, parseInfillRequest } from "../../src/dialects/infill/request.ts";
+import { infillAnswer, infillBody } from "../../src/dialects/infill/response.ts";
+import { infillStream } from "../../src/dialects/infill/stream.ts";
+import { fed, framed } from "../helpers/dialects.ts";
 import { type Rule, testRules } from "../helpers/rules.ts";
 import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
 
@@ -79,11 +81,10 @@ const RULES: readonly Rule[] = [
 describe("refused", () => testRules(parseInfillRequest, RULES));
 
 describe("response", () => {
-  const filled = (layout: ConstructorParameters<typeof InfillFold>[0]) => {
-    const fold = new InfillFold(layout);
-    for (const event of [ACCEPTED, text("1\n"), text("  2"), end(), FINISH]) fold.add(event);
-    return fold.body("tiny");
-  };
+  const bodyOf = (layout: InfillLayout, events: readonly RunEvent[]) =>
+    infillBody(fed(infillAnswer(layout), events), "tiny", layout);
+  const filled = (layout: InfillLayout) =>
+    bodyOf(layout, [ACCEPTED, text("1\n"), text("  2"), end(), FINISH]);
 
   test("has the fields that plugins show", () => {
     expect(filled({ indent: 0 })).toEqual({
@@ -104,19 +105,14 @@ describe("response", () => {
   test("has only the requested fields, under their paths", () => {
     const fields = ["content", "timings/prompt_n", "truncated", "timings/none", "content/length"];
     expect(filled({ indent: 0, fields })).toEqual({ content: "1\n  2", "timings/prompt_n": 8 });
-    const stream = new InfillStream("tiny", { indent: 0, fields: ["stop"] });
-    expect([ACCEPTED, end(), FINISH].map((event) => stream.encode(event)).join("")).toBe(
-      'data: {"stop":true}\n\n',
-    );
+    const stream = infillStream("tiny", { indent: 0, fields: ["stop"] });
+    expect(framed(stream, [ACCEPTED, end(), FINISH])).toBe('data: {"stop":true}\n\n');
   });
 
   test("has the reason why the answer ended", () => {
     const endings = [end("length"), { ...end(), stop: ";" }] as const;
-    const told = endings.map((ending) => {
-      const fold = new InfillFold({ indent: 0, fields: ["stop_type", "stopping_word"] });
-      for (const event of [ACCEPTED, ending, FINISH]) fold.add(event);
-      return fold.body("tiny");
-    });
+    const layout = { indent: 0, fields: ["stop_type", "stopping_word"] };
+    const told = endings.map((ending) => bodyOf(layout, [ACCEPTED, ending, FINISH]));
     expect(told).toEqual([
       { stop_type: "limit", stopping_word: "" },
       { stop_type: "word", stopping_word: ";" },

@@ -4,12 +4,14 @@ import fc from "fast-check";
 import type { AnswerEvent, FileObject } from "../../src/core/agent.ts";
 import { MessagesResponse, MessagesStreamEvent } from "../../src/dialects/messages/answer.ts";
 import type { AnswerView } from "../../src/dialects/messages/request.ts";
-import { MessagesFold } from "../../src/dialects/messages/response.ts";
-import { MessagesStream } from "../../src/dialects/messages/stream.ts";
+import { messagesBody } from "../../src/dialects/messages/response.ts";
+import { messagesStream } from "../../src/dialects/messages/stream.ts";
 import type { AnswerMeta } from "../../src/dialects/shared/answer.ts";
-import { joinsOf, LONG, PIECES, serializedBy } from "../helpers/cost.ts";
+import { AnswerReducer } from "../../src/dialects/shared/answer-reducer.ts";
+import { fed, framed } from "../helpers/dialects.ts";
 import { foldMessages, messagesEvents } from "../helpers/fold-messages.ts";
 import { ACCEPTED, answer, end, FINISH, text } from "../helpers/run-events.ts";
+import { anyRun } from "../helpers/scripts.ts";
 
 const META: AnswerMeta = {
   id: "msg_1",
@@ -37,14 +39,11 @@ const args = (index: number, delta: string): AnswerEvent => ({
 });
 
 function streamed(events: readonly AnswerEvent[], view = PLAIN): string {
-  const stream = new MessagesStream(META, view);
-  return events.map((event) => stream.encode(event)).join("");
+  return framed(messagesStream(META, view), events);
 }
 
 function body(events: readonly AnswerEvent[], view = PLAIN): MessagesResponse {
-  const fold = new MessagesFold(view);
-  for (const event of events) fold.add(event);
-  return fold.body(META);
+  return messagesBody(fed(new AnswerReducer(), events), META, view);
 }
 
 const TOOL_RUN: readonly AnswerEvent[] = [
@@ -109,21 +108,6 @@ describe("events", () => {
     expect(body(events)).toMatchObject(expected);
     expect(messagesEvents(streamed(events)).at(-2)).toMatchObject({ delta: expected });
   });
-
-  test("serialized events equal JSON of the plain object for any text", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.boolean(), (piece, thinks) => {
-        const stream = new MessagesStream(META, PLAIN);
-        const said = (words: string) => (thinks ? reasoning(words) : text(words));
-        stream.encode(said("first"));
-        const delta = thinks
-          ? { type: "thinking_delta", thinking: piece }
-          : { type: "text_delta", text: piece };
-        const json = JSON.stringify({ type: "content_block_delta", index: 0, delta });
-        expect(stream.encode(said(piece))).toBe(`event: content_block_delta\ndata: ${json}\n\n`);
-      }),
-    );
-  });
 });
 
 describe("usage", () => {
@@ -152,8 +136,9 @@ describe("fold of the stream equals the body", () => {
 
   test("any run, and both match their schemas", () => {
     fc.assert(
-      fc.property(anyRun(), fc.boolean(), fc.boolean(), (events, countsCached, omitsThinking) => {
+      fc.property(anyRun(), fc.boolean(), fc.boolean(), (run, countsCached, omitsThinking) => {
         const view = { countsCached, omitsThinking };
+        const events = run.events.filter((event) => !("choice" in event) || event.choice === 0);
         const whole = streamed(events, view);
         expect(foldMessages(whole)).toEqual(body(events, view));
         expect(Value.Check(MessagesResponse, body(events, view))).toBe(true);
@@ -171,47 +156,5 @@ describe("fold of the stream equals the body", () => {
       session_id: "sess_1",
       files: [FILE],
     });
-  });
-});
-
-function anyRun(): fc.Arbitrary<readonly AnswerEvent[]> {
-  const piece = fc.record({
-    kind: fc.constantFrom("text", "reasoning", "call", "args", "agent"),
-    text: fc.string(),
-  });
-  return fc.tuple(fc.array(piece, { maxLength: 40 }), fc.boolean()).map(([pieces, cut]) => {
-    let calls = 0;
-    let inCall = false;
-    const middle = pieces.flatMap(({ kind, text: said }): AnswerEvent[] => {
-      if (kind === "args") return inCall ? [args(calls - 1, said)] : [];
-      inCall = kind === "call";
-      if (kind === "call") return [call(calls++, "f")];
-      if (kind === "agent") {
-        return [{ type: "tool_calling", ...SERVER_CALL, data: { tool_type: "custom", arguments: said } }];
-      }
-      return [kind === "text" ? text(said) : reasoning(said)];
-    });
-    return [ACCEPTED, ...middle, end(cut ? "length" : "stop"), FINISH];
-  });
-}
-
-describe("cost is linear in the answer", () => {
-  test("a stream serializes only its deltas, each once", () => {
-    const stream = new MessagesStream(META, PLAIN);
-    let longest = 0;
-    const serialized = serializedBy(() => {
-      for (const event of LONG) longest = Math.max(longest, stream.encode(event).length);
-    });
-    expect(serialized).toBeLessThan(PIECES.length * '"w0 "'.length + 2_000);
-    expect(longest).toBeLessThan(1_000);
-  });
-
-  test("a body joins its deltas once", () => {
-    const fold = new MessagesFold(PLAIN);
-    const joins = joinsOf(() => {
-      for (const event of LONG) fold.add(event);
-    });
-    expect(joins).toBe(0);
-    expect(fold.body(META).content).toEqual([{ type: "text", text: PIECES.join("") }]);
   });
 });

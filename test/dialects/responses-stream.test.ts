@@ -1,27 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import { ResponseBuilder } from "../../src/dialects/responses/builder.ts";
 import { ResponseFold } from "../../src/dialects/responses/response.ts";
 import { ResponseStream } from "../../src/dialects/responses/stream.ts";
-import { joinsOf, LONG, PIECES, serializedBy } from "../helpers/cost.ts";
+import { fed, framed } from "../helpers/dialects.ts";
 import { responseHead } from "../helpers/response-head.ts";
 import { ACCEPTED, answer, end, FINISH, logprob, text } from "../helpers/run-events.ts";
 import { parseSse } from "../helpers/sse.ts";
 
-const KEY = "000000000000000000000001";
 const newStream = (choices = 1) => new ResponseStream({ ...responseHead(), choices });
 
 function streamed(events: readonly AnswerEvent[], choices = 1) {
-  const stream = newStream(choices);
-  const frames = parseSse(events.map((event) => stream.encode(event)).join("")).events;
+  const frames = parseSse(framed(newStream(choices), events)).events;
   return frames.map(({ event, data }) => ({ event, data: JSON.parse(data) }));
 }
 
 function body(events: readonly AnswerEvent[], choices = 1) {
-  const fold = new ResponseFold({ ...responseHead(), choices });
-  for (const event of events) fold.add(event);
-  return fold.body();
+  return fed(new ResponseFold({ ...responseHead(), choices }), events).body();
 }
 
 const typesOf = (events: readonly AnswerEvent[]) => streamed(events).map(({ event }) => event);
@@ -46,20 +41,6 @@ test("the answer names the model that accepted the run", () => {
   const events: readonly AnswerEvent[] = [accepted, text("a"), end(), FINISH];
   expect(streamed(events).at(0)?.data.response.model).toBe("small");
   expect(body(events).model).toBe("small");
-});
-
-test("serialized deltas equal JSON of the plain object for any text", () => {
-  const place = { output_index: 0, item_id: `msg_${KEY}_0`, content_index: 0 };
-  const type = "response.output_text.delta";
-  fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (piece) => {
-      const stream = newStream();
-      stream.encode(ACCEPTED);
-      stream.encode(text("first"));
-      const plain = { type, ...place, sequence_number: 5, delta: piece, logprobs: [] };
-      expect(stream.encode(text(piece))).toBe(`event: ${type}\ndata: ${JSON.stringify(plain)}\n\n`);
-    }),
-  );
 });
 
 describe("log probabilities", () => {
@@ -138,7 +119,7 @@ describe("the ends", () => {
 
   test("cancelled: reported as incomplete, and nothing follows", () => {
     const stream = newStream();
-    stream.encode(ACCEPTED);
+    stream.add(ACCEPTED);
     stream.builder.cancel();
     const [frame] = stream.take();
     expect(frame?.text).toStartWith("event: response.incomplete\n");
@@ -146,14 +127,13 @@ describe("the ends", () => {
       status: "cancelled",
       incomplete_details: { reason: "interrupted" },
     });
-    expect(stream.encode(FINISH)).toBe("");
+    expect(stream.add(FINISH)).toBe("");
   });
 });
 
 test("the output has the items of all choices; the first choice continues the conversation", () => {
   const events = [ACCEPTED, text("b", 1), text("a"), text("B", 1), end("stop", 1), end("length"), FINISH];
-  const builder = new ResponseBuilder({ ...responseHead(), choices: 2 });
-  for (const event of events) builder.add(event);
+  const builder = fed(new ResponseBuilder({ ...responseHead(), choices: 2 }), events);
   expect(builder.resource()).toMatchObject({
     status: "incomplete",
     output: [
@@ -231,32 +211,12 @@ describe("agent events", () => {
   });
 });
 
-describe("cost is linear in the answer", () => {
-  test("a stream serializes each delta once, and the whole text a constant number of times", () => {
-    const stream = newStream();
-    const serialized = serializedBy(() => {
-      for (const event of LONG) stream.encode(event);
-    });
-    const ends = 4 * PIECES.length * "w0 ".length; // text, part, item, response
-    expect(serialized).toBeLessThan(PIECES.length * ('"w0 "'.length + "[]".length) + ends + 20_000);
-  });
-
-  test("a body joins its deltas once", () => {
-    const fold = new ResponseFold({ ...responseHead(), choices: 1 });
-    const joins = joinsOf(() => {
-      for (const event of LONG) fold.add(event);
-    });
-    expect(joins).toBe(1);
-    expect(fold.body().output).toMatchObject([{ content: [{ text: PIECES.join("") }] }]);
-  });
-});
-
 test("reasoning is its own summary where that is asked for", () => {
   const head = { ...responseHead().head, summarizes: true } as const;
   const stream = new ResponseStream({ ...responseHead(), head, choices: 1 });
   const reasoning = (said: string) => ({ type: "reasoning", choice: 0, text: said }) as const;
   const events = [ACCEPTED, reasoning("Hm"), reasoning("."), text("a"), end(), FINISH];
-  const frames = parseSse(events.map((event) => stream.encode(event)).join("")).events;
+  const frames = parseSse(framed(stream, events)).events;
   const told = frames.map(({ data }) => JSON.parse(data)).filter(({ type }) => type.includes("summary"));
   expect(told.map(({ type, delta, text: whole, part }) => [type, delta ?? whole ?? part.text])).toEqual([
     ["response.reasoning_summary_part.added", ""],

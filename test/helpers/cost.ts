@@ -4,7 +4,7 @@ import { spyOn } from "bun:test";
 import { answer } from "./run-events.ts";
 
 /** Pieces of a long answer, 3 characters each. */
-export const PIECES = Array.from({ length: 100_000 }, (_, index) => `w${index % 10} `);
+export const PIECES = Array.from({ length: 20_000 }, (_, index) => `w${index % 10} `);
 export const LONG = answer(...PIECES);
 
 /** Characters of JSON that an action makes. */

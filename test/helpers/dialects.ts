@@ -4,19 +4,18 @@ import type { Response, ResponseStreamEvent } from "openai/resources/responses/r
 import { accumulateResponse } from "openai/lib/responses/ResponseAccumulator";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import { defined } from "../../src/core/defined.ts";
-import type { RunEvent } from "../../src/core/run.ts";
-import { ChatFold } from "../../src/dialects/chat/response.ts";
+import { chatAnswer, chatBody } from "../../src/dialects/chat/response.ts";
 import type { ChatCompletionChunkResponse, ChatCompletionResponse } from "../../src/dialects/chat/schema.ts";
-import { ChatStream } from "../../src/dialects/chat/stream.ts";
-import { completionBody, CompletionFold } from "../../src/dialects/completions/response.ts";
+import { chatStream } from "../../src/dialects/chat/stream.ts";
+import { completionBody } from "../../src/dialects/completions/response.ts";
 import type { CompletionChunkResponse, CompletionResponse } from "../../src/dialects/completions/schema.ts";
-import { CompletionStream } from "../../src/dialects/completions/stream.ts";
-import { InfillFold } from "../../src/dialects/infill/response.ts";
+import { completionStream } from "../../src/dialects/completions/stream.ts";
+import { infillAnswer, infillBody } from "../../src/dialects/infill/response.ts";
 import type { InfillResponse } from "../../src/dialects/infill/schema.ts";
-import { InfillStream } from "../../src/dialects/infill/stream.ts";
+import { infillStream } from "../../src/dialects/infill/stream.ts";
 import type { MessagesResponse } from "../../src/dialects/messages/answer.ts";
-import { MessagesFold } from "../../src/dialects/messages/response.ts";
-import { MessagesStream } from "../../src/dialects/messages/stream.ts";
+import { messagesBody } from "../../src/dialects/messages/response.ts";
+import { messagesStream } from "../../src/dialects/messages/stream.ts";
 import type { ResponseResource } from "../../src/dialects/responses/resource.ts";
 import { ResponseFold } from "../../src/dialects/responses/response.ts";
 import type {
@@ -24,10 +23,11 @@ import type {
   OllamaGenerateResponse,
   OllamaShape,
 } from "../../src/dialects/ollama/answer.ts";
-import { OllamaFold } from "../../src/dialects/ollama/response.ts";
-import { OllamaStream } from "../../src/dialects/ollama/stream.ts";
+import { ollamaBody } from "../../src/dialects/ollama/response.ts";
+import { ollamaStream } from "../../src/dialects/ollama/stream.ts";
 import { ResponseStream } from "../../src/dialects/responses/stream.ts";
-import { isAgentEvent } from "../../src/dialects/shared/agent-events.ts";
+import { AnswerReducer } from "../../src/dialects/shared/answer-reducer.ts";
+import type { FrameEncoder } from "../../src/dialects/shared/frame.ts";
 import { foldChunks } from "./fold-chunks.ts";
 import { foldCompletionChunks } from "./fold-completions.ts";
 import { foldLines, parseLines } from "./fold-lines.ts";
@@ -88,8 +88,20 @@ export function framesOf({ framing }: Dialect, stream: string): readonly SseEven
 
 const META = { id: "chatcmpl-1", created: 1_700_000_000, model: 'a "model"', fingerprint: "svc-test" };
 
-function frames(encoder: { encode(event: AnswerEvent): string }, { events }: TestRun): string {
-  return events.map((event) => encoder.encode(event)).join("");
+/** The frames of events. */
+export function framed(encoder: FrameEncoder<AnswerEvent>, events: readonly AnswerEvent[]): string {
+  let frames = "";
+  for (const event of events) frames += encoder.add(event);
+  return frames;
+}
+
+/** What has reduced the events of a run. */
+export function fed<F extends { add(event: AnswerEvent): unknown }>(
+  fold: F,
+  events: readonly AnswerEvent[],
+): F {
+  for (const event of events) fold.add(event);
+  return fold;
 }
 
 const isDone = ({ data }: SseEvent) => data === "[DONE]";
@@ -110,12 +122,9 @@ const chat: Dialect = {
   framing: "sse",
   has: ["tools", "agent", "choices"],
   showsReasoning: true,
-  stream: (run) => frames(new ChatStream(META, { choices: run.choices ?? 1, includeUsage: false }), run),
-  body({ events, choices = 1, withLogprobs = false }) {
-    const fold = new ChatFold({ choices, withLogprobs });
-    for (const event of events) fold.add(event);
-    return fold.body(META);
-  },
+  stream: ({ events, choices = 1 }) => framed(chatStream(META, { choices, includeUsage: false }), events),
+  body: ({ events, choices = 1, withLogprobs = false }) =>
+    chatBody(fed(chatAnswer({ choices }), events), META, withLogprobs),
   folded(stream, { withLogprobs = false, events }) {
     const chunks = chunksOf(stream) as readonly ChatCompletionChunkResponse[];
     const files = parseSse(stream).events.flatMap(({ event, data }) =>
@@ -176,7 +185,6 @@ const layoutOf = ({ choices = 1, withLogprobs = false }: TestRun) => ({
   withLogprobs,
   echo: false,
 });
-const isRunEvent = (event: AnswerEvent): event is RunEvent => !isAgentEvent(event);
 
 const completions: Dialect = {
   name: "completions",
@@ -184,17 +192,15 @@ const completions: Dialect = {
   has: ["choices"],
   showsReasoning: false,
   stream(run) {
-    const stream = new CompletionStream(META, { layout: layoutOf(run), includeUsage: false });
-    return run.events
-      .filter(isRunEvent)
-      .map((event) => stream.encode(event))
-      .join("");
+    const options = { layout: layoutOf(run), choices: run.choices ?? 1, includeUsage: false };
+    return framed(completionStream(META, options), run.events);
   },
-  body(run) {
-    const fold = new CompletionFold(run.choices ?? 1, layoutOf(run));
-    for (const event of run.events.filter(isRunEvent)) fold.add(event);
-    return completionBody(META, [fold]);
-  },
+  body: (run) =>
+    completionBody(
+      [fed(new AnswerReducer(defined({ choices: run.choices })), run.events)],
+      META,
+      layoutOf(run),
+    ),
   folded(stream, { choices = 1, withLogprobs = false }) {
     return foldCompletionChunks(
       chunksOf(stream) as readonly CompletionChunkResponse[],
@@ -226,12 +232,8 @@ const responses: Dialect = {
   framing: "sse",
   has: ["tools", "agent", "choices"],
   showsReasoning: true,
-  stream: (run) => frames(new ResponseStream({ ...responseHead(), choices: run.choices ?? 1 }), run),
-  body({ events, choices = 1 }) {
-    const fold = new ResponseFold({ ...responseHead(), choices });
-    for (const event of events) fold.add(event);
-    return fold.body();
-  },
+  stream: ({ events, choices = 1 }) => framed(new ResponseStream({ ...responseHead(), choices }), events),
+  body: ({ events, choices = 1 }) => fed(new ResponseFold({ ...responseHead(), choices }), events).body(),
   /** The official client's fold of the deltas, inside the resource that ends the stream. */
   folded(stream) {
     const named = parseSse(stream).events.filter(({ event }) => event.startsWith("response."));
@@ -272,12 +274,8 @@ const messages: Dialect = {
   framing: "sse",
   has: ["tools", "agent"],
   showsReasoning: true,
-  stream: (run) => frames(new MessagesStream(META, VIEW), run),
-  body({ events }) {
-    const fold = new MessagesFold(VIEW);
-    for (const event of events) fold.add(event);
-    return fold.body(META);
-  },
+  stream: ({ events }) => framed(messagesStream(META, VIEW), events),
+  body: ({ events }) => messagesBody(fed(new AnswerReducer(), events), META, VIEW),
   folded: foldMessages,
   answerOf(body) {
     const { content, stop_reason, usage } = body as MessagesResponse;
@@ -307,18 +305,8 @@ const infill: Dialect = {
   framing: "sse",
   has: [],
   showsReasoning: false,
-  stream: (run) => {
-    const stream = new InfillStream(META.model, { indent: 0 });
-    return run.events
-      .filter(isRunEvent)
-      .map((event) => stream.encode(event))
-      .join("");
-  },
-  body(run) {
-    const fold = new InfillFold({ indent: 0 });
-    for (const event of run.events.filter(isRunEvent)) fold.add(event);
-    return fold.body(META.model);
-  },
+  stream: ({ events }) => framed(infillStream(META.model, { indent: 0 }), events),
+  body: ({ events }) => infillBody(fed(infillAnswer({ indent: 0 }), events), META.model, { indent: 0 }),
   folded(stream) {
     const chunks = chunksOf(stream) as readonly InfillResponse[];
     return { ...chunks.at(-1), content: chunks.map(({ content }) => content).join("") };
@@ -344,12 +332,8 @@ function ollama(shape: OllamaShape): Dialect {
     framing: "ndjson",
     has: shape === "chat" ? ["tools"] : [],
     showsReasoning: true,
-    stream: (run) => frames(new OllamaStream(OLLAMA_META, shape), run),
-    body({ events }) {
-      const fold = new OllamaFold(shape);
-      for (const event of events) fold.add(event);
-      return fold.body(OLLAMA_META);
-    },
+    stream: ({ events }) => framed(ollamaStream(OLLAMA_META, shape), events),
+    body: ({ events }) => ollamaBody(fed(new AnswerReducer(), events), OLLAMA_META, shape),
     folded: foldLines,
     answerOf(body) {
       const { message, response, thinking, done_reason, prompt_eval_count, eval_count } = body as Partial<

@@ -1,15 +1,19 @@
-// Encodes RunEvents as chat-completion chunks. Guarantees: every choice starts with the role and ends with its finish
+// Shows the changes of an answer as chat-completion chunks. Guarantees: every choice starts with the role and ends with its finish
 // reason, and the stream has exactly one end.
 
-import { progressBody } from "../shared/progress.ts";
-import { unreachable } from "../../core/assert.ts";
-import type { AnswerEvent } from "../../core/agent.ts";
-import type { TokenLogprob } from "../../core/run.ts";
-import { agentFrame, cutFilesBody, isAgentEvent } from "../shared/agent-events.ts";
+import type { AgentEvent } from "../../core/agent.ts";
+import type { ErrorData } from "../../core/error.ts";
+import type { RunEvent, TokenLogprob } from "../../core/run.ts";
+import { agentFrame, cutFilesBody } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
-import { CustomInput } from "../shared/custom-tools.ts";
+import {
+  type AnswerBlock,
+  type AnswerChanges,
+  AnswerReducer,
+  type Ending,
+} from "../shared/answer-reducer.ts";
 import { ChunkWriter } from "../shared/chunk-writer.ts";
-import type { StreamEncoder } from "../shared/frame.ts";
+import { type ProgressEvent, progressBody } from "../shared/progress.ts";
 import { usageBody } from "../shared/usage.ts";
 import { choiceLogprobs } from "./logprobs.ts";
 
@@ -24,91 +28,81 @@ export interface ChatStreamOptions {
 
 const OPENING = '"delta":{"role":"assistant","content":""}';
 
-/** The chunk encoder of one run. */
-export class ChatStream implements StreamEncoder<AnswerEvent> {
+/** The stream of one run. */
+export function chatStream(meta: AnswerMeta, options: ChatStreamOptions): AnswerReducer {
+  const { choices, customTools } = options;
+  const isCustom = (name: string) => customTools?.has(name) === true;
+  return new AnswerReducer({ choices, isCustom, changes: new ChatChunks(meta, options) });
+}
+
+class ChatChunks implements AnswerChanges {
   private readonly writer: ChunkWriter;
   private readonly choices: number;
   private readonly model: string;
-  private readonly customTools: ReadonlySet<string>;
-  /** Open calls of custom tools, by choice and position. */
-  private readonly inputs = new Map<string, CustomInput>();
-  private ended = false;
 
-  constructor(meta: AnswerMeta, { choices, includeUsage, customTools }: ChatStreamOptions) {
-    this.customTools = customTools ?? new Set();
-    this.writer = new ChunkWriter(meta, {
-      object: "chat.completion.chunk",
-      last: { delta: {} },
-      includeUsage,
-    });
+  constructor(meta: AnswerMeta, { choices, includeUsage }: ChatStreamOptions) {
+    const last = { delta: {} };
+    this.writer = new ChunkWriter(meta, { object: "chat.completion.chunk", last, includeUsage });
     this.choices = choices;
     this.model = meta.model;
   }
 
-  /** Frames of one event; "" if it has none and for all events after the end. */
-  encode(event: AnswerEvent): string {
-    if (this.ended) return "";
-    if (isAgentEvent(event)) {
-      if (event.type === "session") this.writer.addFields({ session_id: event.sessionId });
-      if (event.type === "input_cut") this.writer.addFields({ cut_files: cutFilesBody(event.files) });
-      return this.writer.flush() + agentFrame(event);
-    }
-    switch (event.type) {
-      case "load_progress":
-      case "prompt_progress":
-        return this.writer.note(progressBody(event, this.model));
-      case "accepted":
-        return this.opening();
+  progress(event: ProgressEvent): string {
+    return this.writer.note(progressBody(event, this.model));
+  }
+
+  accepted(): string {
+    let frames = "";
+    for (let choice = 0; choice < this.choices; choice++) frames += this.writer.delta(choice, OPENING);
+    return frames;
+  }
+
+  opened(block: AnswerBlock): string {
+    if (block.type !== "call") return "";
+    const { index, id, name } = block;
+    const called =
+      block.custom === undefined
+        ? { type: "function", function: { name, arguments: "" } }
+        : { type: "custom", custom: { name, input: "" } };
+    return this.call(block.choice, { index, id, ...called });
+  }
+
+  delta(block: AnswerBlock, text: string, tokens: readonly TokenLogprob[] | undefined): string {
+    const { choice } = block;
+    switch (block.type) {
       case "text": {
-        const delta = `"delta":{"content":${JSON.stringify(event.text)}}`;
-        return this.writer.delta(event.choice, delta + logprobsField(event.logprobs));
+        const logprobs = tokens === undefined ? "" : `,"logprobs":${JSON.stringify(choiceLogprobs(tokens))}`;
+        return this.writer.delta(choice, `"delta":{"content":${JSON.stringify(text)}}${logprobs}`);
       }
       case "reasoning": // its tokens are not part of `logprobs.content`
-        return this.writer.delta(event.choice, `"delta":{"reasoning_content":${JSON.stringify(event.text)}}`);
-      case "tool_call_start":
-        return this.callStart(event);
-      case "tool_call_args":
-        return this.callDelta(event);
-      case "choice_end":
-        return this.writer.end(event);
-      case "finish":
-        this.ended = true;
-        return this.writer.finish(usageBody(event.usage, event.timings));
-      case "error":
-        this.ended = true;
-        return this.writer.fail(event.error);
-      default:
-        return unreachable(event);
+        return this.writer.delta(choice, `"delta":{"reasoning_content":${JSON.stringify(text)}}`);
+      case "call": {
+        const { index, custom } = block;
+        const part = custom === undefined ? { function: { arguments: text } } : { custom: { input: text } };
+        return this.call(choice, { index, ...part });
+      }
     }
   }
 
-  private callStart({ choice, index, id, name }: Extract<AnswerEvent, { type: "tool_call_start" }>): string {
-    const isCustom = this.customTools.has(name);
-    if (isCustom) this.inputs.set(`${choice}.${index}`, new CustomInput());
-    const called = isCustom
-      ? { type: "custom", custom: { name, input: "" } }
-      : { type: "function", function: { name, arguments: "" } };
-    return this.call(choice, { index, id, ...called });
+  ended(event: Ending): string {
+    return this.writer.end(event);
   }
 
-  private callDelta({ choice, index, delta }: Extract<AnswerEvent, { type: "tool_call_args" }>): string {
-    const input = this.inputs.get(`${choice}.${index}`);
-    if (input === undefined) return this.call(choice, { index, function: { arguments: delta } });
-    const text = input.add(delta);
-    return text === "" ? "" : this.call(choice, { index, custom: { input: text } });
+  agent(event: AgentEvent): string {
+    if (event.type === "session") this.writer.addFields({ session_id: event.sessionId });
+    if (event.type === "input_cut") this.writer.addFields({ cut_files: cutFilesBody(event.files) });
+    return this.writer.flush() + agentFrame(event);
+  }
+
+  finished({ usage, timings }: Extract<RunEvent, { type: "finish" }>): string {
+    return this.writer.finish(usageBody(usage, timings));
+  }
+
+  failed(error: ErrorData): string {
+    return this.writer.fail(error);
   }
 
   private call(choice: number, call: object): string {
     return this.writer.delta(choice, `"delta":{"tool_calls":[${JSON.stringify(call)}]}`);
   }
-
-  private opening(): string {
-    let frames = "";
-    for (let choice = 0; choice < this.choices; choice++) frames += this.writer.delta(choice, OPENING);
-    return frames;
-  }
-}
-
-function logprobsField(tokens: readonly TokenLogprob[] | undefined): string {
-  return tokens === undefined ? "" : `,"logprobs":${JSON.stringify(choiceLogprobs(tokens))}`;
 }

@@ -4,69 +4,58 @@ import { assert } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { answerHead, type AnswerMeta } from "../shared/answer.ts";
-import { type AnswerChoice, AnswerFold, joined, textBlocks } from "../shared/answer-fold.ts";
+import { type AnswerChoice, type AnswerReducer, joined, textBlocks } from "../shared/answer-reducer.ts";
 import { mergeCosts, usageBody } from "../shared/usage.ts";
 import { LogprobsLayout } from "./logprobs.ts";
 import type { CompletionLayout } from "./request.ts";
 import type { CompletionResponse, CompletionResponseChoice } from "./schema.ts";
 
-/** The answer of one run, whose choices are ranked when it ends. */
-export class CompletionFold extends AnswerFold {
-  private readonly layout: CompletionLayout;
-
-  /** `choices`: those of the run; the layout may select fewer. */
-  constructor(choices: number, layout: CompletionLayout) {
-    super(choices);
-    this.layout = layout;
-  }
-
-  /** The choices of the answer, numbered from `firstIndex`. */
-  choices(firstIndex: number): readonly CompletionResponseChoice[] {
-    return this.best().map((answer, index) => this.choiceBody(answer, firstIndex + index));
-  }
-
-  /** The `n` choices with the highest mean log probability, best first; all choices if there are only `n`. */
-  private best(): readonly AnswerChoice[] {
-    const { n } = this.layout;
-    if (n === this.answers.length) return this.answers;
-    const rated = this.answers.map((answer) => ({ answer, rate: this.meanLogprob(answer) }));
-    rated.sort((a, b) => b.rate - a.rate);
-    return rated.slice(0, n).map(({ answer }) => answer);
-  }
-
-  /** Over generated tokens, without an echoed prompt. A choice without tokens ranks last. */
-  private meanLogprob(answer: AnswerChoice): number {
-    const tokens = tokensOf(answer);
-    const generated = this.layout.echo ? tokens.slice(this.promptTokens) : tokens;
-    if (generated.length === 0) return -Number.MAX_VALUE;
-    return generated.reduce((sum, { logprob }) => sum + logprob, 0) / generated.length;
-  }
-
-  private choiceBody(answer: AnswerChoice, index: number): CompletionResponseChoice {
-    const { reason, stop, fingerprint } = answer.ending ?? {};
-    assert(reason !== undefined && reason !== "tool_calls", `completion ended with ${reason}`);
-    return {
-      index,
-      text: joined(answer.blocks),
-      logprobs: this.layout.withLogprobs ? new LogprobsLayout(this.layout.echo).next(tokensOf(answer)) : null,
-      finish_reason: reason,
-      ...defined({ stop_reason: stop, fingerprint }),
-    };
-  }
-}
-
-function tokensOf(answer: AnswerChoice): readonly TokenLogprob[] {
-  return textBlocks(answer, "text", "reasoning").flatMap(({ tokens }) => tokens);
-}
-
-/** The body of a request whose runs have all finished. */
-export function completionBody(meta: AnswerMeta, folds: readonly CompletionFold[]): CompletionResponse {
-  const choices: CompletionResponseChoice[] = [];
-  for (const fold of folds) choices.push(...fold.choices(choices.length));
-  const { usage, timings } = mergeCosts(folds.map((fold) => fold.cost()));
+/** The body of a request whose runs have all finished. The choices of each run are ranked. */
+export function completionBody(
+  answers: readonly AnswerReducer[],
+  meta: AnswerMeta,
+  layout: CompletionLayout,
+): CompletionResponse {
+  const choices = answers.flatMap((answer) => best(answer, layout));
+  const { usage, timings } = mergeCosts(answers.map(({ cost }) => cost));
   return {
     ...answerHead(meta, "text_completion"),
-    choices,
+    choices: choices.map((choice, index) => choiceBody(choice, index, layout)),
     usage: usageBody(usage, timings),
   };
+}
+
+/** The `n` choices with the highest mean log probability, best first; all choices if there are only `n`. */
+function best({ choices, promptTokens }: AnswerReducer, { n, echo }: CompletionLayout) {
+  if (n === choices.length) return choices;
+  const rated = choices.map((choice) => ({ choice, rate: meanLogprob(choice, echo ? promptTokens : 0) }));
+  rated.sort((a, b) => b.rate - a.rate);
+  return rated.slice(0, n).map(({ choice }) => choice);
+}
+
+/** Over generated tokens, without an echoed prompt. A choice without tokens ranks last. */
+function meanLogprob(choice: AnswerChoice, echoed: number): number {
+  const generated = tokensOf(choice).slice(echoed);
+  if (generated.length === 0) return -Number.MAX_VALUE;
+  return generated.reduce((sum, { logprob }) => sum + logprob, 0) / generated.length;
+}
+
+function choiceBody(
+  choice: AnswerChoice,
+  index: number,
+  { withLogprobs, echo }: CompletionLayout,
+): CompletionResponseChoice {
+  const { reason, stop, fingerprint } = choice.ending ?? {};
+  assert(reason !== undefined && reason !== "tool_calls", `completion ended with ${reason}`);
+  return {
+    index,
+    text: joined(choice.blocks),
+    logprobs: withLogprobs ? new LogprobsLayout(echo).next(tokensOf(choice)) : null,
+    finish_reason: reason,
+    ...defined({ stop_reason: stop, fingerprint }),
+  };
+}
+
+function tokensOf(choice: AnswerChoice): readonly TokenLogprob[] {
+  return textBlocks(choice, "text", "reasoning").flatMap(({ tokens }) => tokens);
 }

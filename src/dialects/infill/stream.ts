@@ -1,30 +1,18 @@
-// Encodes RunEvents as infill chunks. Guarantees: exactly one end, which has `stop: true` or is an error.
+// Shows the changes of an answer as infill chunks. Guarantees: exactly one end, which has `stop: true` or is an error.
 
-import { ServiceError } from "../../core/error.ts";
-import type { RunEvent } from "../../core/run.ts";
-import { dataFrame, type StreamEncoder } from "../shared/frame.ts";
+import { type ErrorData, ServiceError } from "../../core/error.ts";
+import type { AnswerReducer } from "../shared/answer-reducer.ts";
+import { dataFrame } from "../shared/frame.ts";
 import type { InfillLayout } from "./request.ts";
-import { InfillFold } from "./response.ts";
+import { infillAnswer, infillBody } from "./response.ts";
 
-export class InfillStream implements StreamEncoder {
-  private readonly model: string;
-  private readonly fold: InfillFold;
-  private ended = false;
-
-  constructor(model: string, layout: InfillLayout) {
-    this.model = model;
-    this.fold = new InfillFold(layout);
-  }
-
-  /** Frames of one event; "" if it has none and for all events after the end. */
-  encode(event: RunEvent): string {
-    if (this.ended) return "";
-    this.ended = event.type === "finish" || event.type === "error";
-    if (event.type === "error") {
-      return dataFrame(JSON.stringify(ServiceError.fromData(event.error).toBody()));
-    }
-    const text = this.fold.add(event);
-    if (event.type === "finish") return dataFrame(JSON.stringify(this.fold.body(this.model, "")));
-    return text === "" ? "" : dataFrame(`{"index":0,"content":${JSON.stringify(text)},"stop":false}`);
-  }
+/** The stream of one run. Its last frame is the body without its text. */
+export function infillStream(model: string, layout: InfillLayout): AnswerReducer {
+  return infillAnswer(layout, {
+    keeps: () => true, // the last frame says whether there was a line break
+    delta: (_, text) =>
+      text === "" ? "" : `data: {"index":0,"content":${JSON.stringify(text)},"stop":false}\n\n`,
+    finished: (_, answer) => dataFrame(JSON.stringify(infillBody(answer, model, layout, ""))),
+    failed: (error: ErrorData) => dataFrame(JSON.stringify(ServiceError.fromData(error).toBody())),
+  });
 }

@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
 import { rfc3339 } from "../../core/time.ts";
-import type { FinishReason } from "../../core/run.ts";
+import type { Ending } from "../shared/answer-reducer.ts";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
 import { jsonObject } from "../shared/json-object.ts";
@@ -125,16 +125,10 @@ export function headOf({ model, created }: OllamaMeta): {
   return { model, created_at: rfc3339(created) };
 }
 
-/** How an answer ended. */
-export interface EndedChoice {
-  readonly reason: FinishReason;
-  readonly fingerprint?: string;
-}
-
 /** Final fields of an answer. Tool calls are reported as `stop`. */
 export function endingOf(
   { loadSecs }: OllamaMeta,
-  { reason, fingerprint }: EndedChoice,
+  { reason, fingerprint }: Pick<Ending, "reason" | "fingerprint"> = { reason: "stop" },
   { usage, timings }: RunCost,
 ) {
   return {

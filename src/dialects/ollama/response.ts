@@ -1,6 +1,6 @@
-// The body of a non-streaming answer.
+// The body of a non-streaming answer. This dialect has no agent fields.
 
-import { AnswerFold, callBlocks, joined, textBlocks } from "../shared/answer-fold.ts";
+import { type AnswerReducer, callBlocks, joined, textBlocks } from "../shared/answer-reducer.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import {
   endingOf,
@@ -12,31 +12,21 @@ import {
 } from "./answer.ts";
 import { callBody } from "./calls.ts";
 
-/** The answer of one run. This dialect has no agent fields. */
-export class OllamaFold extends AnswerFold {
-  private readonly shape: OllamaShape;
-
-  constructor(shape: OllamaShape) {
-    super();
-    this.shape = shape;
-  }
-
-  /** The body; requires that the run's `finish` was added. */
-  body(meta: OllamaMeta): OllamaChatResponse | OllamaGenerateResponse {
-    const { answer } = this;
-    const reasoning = textBlocks(answer, "reasoning");
-    const tokens = textBlocks(answer, "text").flatMap((block) => block.tokens);
-    const thinking = reasoning.length === 0 ? {} : { thinking: joined(reasoning) };
-    const logprobs = tokens.length === 0 ? {} : { logprobs: tokens.map(tokenLogprob) };
-    const ending = endingOf(meta, answer.ending ?? { reason: "stop" }, this.cost());
-    const text = joined(textBlocks(answer, "text"));
-    if (this.shape === "generate") {
-      return { ...headOf(meta), response: text, ...thinking, ...logprobs, ...ending };
-    }
-    const blocks = callBlocks(answer);
-    const calls =
-      blocks.length === 0 ? {} : { tool_calls: blocks.map((call) => callBody(call, joined([call]))) };
-    const message = { role: "assistant" as const, content: text, ...thinking, ...calls };
-    return { ...headOf(meta), message, ...logprobs, ...ending };
-  }
+/** The body; requires that the run's `finish` was added. */
+export function ollamaBody(
+  { answer, cost }: AnswerReducer,
+  meta: OllamaMeta,
+  shape: OllamaShape,
+): OllamaChatResponse | OllamaGenerateResponse {
+  const reasoning = textBlocks(answer, "reasoning");
+  const tokens = textBlocks(answer, "text").flatMap((block) => block.tokens);
+  const thinking = reasoning.length === 0 ? {} : { thinking: joined(reasoning) };
+  const logprobs = tokens.length === 0 ? {} : { logprobs: tokens.map(tokenLogprob) };
+  const ending = endingOf(meta, answer.ending, cost);
+  const text = joined(textBlocks(answer, "text"));
+  if (shape === "generate") return { ...headOf(meta), response: text, ...thinking, ...logprobs, ...ending };
+  const calls = callBlocks(answer);
+  const called = calls.length === 0 ? {} : { tool_calls: calls.map(callBody) };
+  const message = { role: "assistant" as const, content: text, ...thinking, ...called };
+  return { ...headOf(meta), message, ...logprobs, ...ending };
 }

@@ -1,89 +1,72 @@
-// Encodes AnswerEvents as JSON lines. Guarantees: exactly one end, which has `done: true` or is an error. Tool calls are
+// Shows the changes of an answer as JSON lines. Guarantees: exactly one end, which has `done: true` or is an error. Tool calls are
 // sent whole.
 //
 // Every token of every stream makes a line, so its constant text is built once and only the delta is serialized.
 
-import type { AnswerEvent } from "../../core/agent.ts";
-import { unreachable } from "../../core/assert.ts";
-import type { TokenLogprob } from "../../core/run.ts";
-import { isAgentEvent } from "../shared/agent-events.ts";
-import { progressBody } from "../shared/progress.ts";
-import type { StreamEncoder } from "../shared/frame.ts";
+import type { ErrorData } from "../../core/error.ts";
+import type { RunEvent, TokenLogprob } from "../../core/run.ts";
+import { type AnswerBlock, type AnswerChanges, AnswerReducer } from "../shared/answer-reducer.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
-import { type EndedChoice, endingOf, headOf, type OllamaMeta, type OllamaShape } from "./answer.ts";
-import { OpenCall } from "./calls.ts";
+import { type ProgressEvent, progressBody } from "../shared/progress.ts";
+import { endingOf, headOf, type OllamaMeta, type OllamaShape } from "./answer.ts";
+import { callBody } from "./calls.ts";
 
-export class OllamaStream implements StreamEncoder<AnswerEvent> {
+/** The stream of one run. */
+export function ollamaStream(meta: OllamaMeta, shape: OllamaShape): AnswerReducer {
+  return new AnswerReducer({ changes: new OllamaLines(meta, shape) });
+}
+
+class OllamaLines implements AnswerChanges {
   private readonly meta: OllamaMeta;
-  private readonly shape: OllamaShape;
   /** Text of a line before the delta. */
   private readonly head: string;
-  private call: OpenCall | undefined;
-  private end: EndedChoice = { reason: "stop" };
-  private ended = false;
+  /** Text after the fields that hold the delta. */
+  private readonly tail: string;
 
   constructor(meta: OllamaMeta, shape: OllamaShape) {
     this.meta = meta;
-    this.shape = shape;
-    this.head = JSON.stringify(headOf(meta)).slice(0, -1);
+    const isMessage = shape === "chat";
+    const field = isMessage ? '"message":{"role":"assistant","content":' : '"response":';
+    this.head = `${JSON.stringify(headOf(meta)).slice(0, -1)},${field}`;
+    this.tail = isMessage ? "}" : "";
   }
 
-  /** Lines of one event; "" if it has none and for all events after the end. */
-  encode(event: AnswerEvent): string {
-    if (this.ended || isAgentEvent(event)) return "";
-    switch (event.type) {
-      case "accepted":
-        return "";
-      case "load_progress":
-      case "prompt_progress": {
-        const field = JSON.stringify(progressBody(event, this.meta.model)).slice(1, -1);
-        return this.line(`${this.content("", "")},${field}`);
-      }
-      case "text":
-        return this.flush() + this.line(this.content(event.text, ""), event.logprobs);
-      case "reasoning":
-        return this.flush() + this.line(this.content("", `,"thinking":${JSON.stringify(event.text)}`));
-      case "tool_call_start": {
-        const before = this.flush();
-        this.call = new OpenCall(event);
-        return before;
-      }
-      case "tool_call_args":
-        this.call?.add(event);
-        return "";
-      case "choice_end":
-        this.end = event;
-        return this.flush();
-      case "finish": {
-        this.ended = true;
-        const ending = JSON.stringify(endingOf(this.meta, this.end, event)).slice(1);
-        return `${this.flush()}${this.head},${this.content("", "")},${ending}\n`;
-      }
-      case "error":
-        this.ended = true;
-        return `${this.flush()}${JSON.stringify({ error: event.error.message })}\n`;
-      default:
-        return unreachable(event);
-    }
+  keeps(type: AnswerBlock["type"]): boolean {
+    return type === "call";
   }
 
-  /** Line of the open call, if any; closes it. */
-  private flush(): string {
-    if (this.call === undefined) return "";
-    const calls = JSON.stringify([this.call.body()]);
-    this.call = undefined;
-    return this.line(this.content("", `,"tool_calls":${calls}`));
+  progress(event: ProgressEvent): string {
+    const field = JSON.stringify(progressBody(event, this.meta.model)).slice(1, -1);
+    return this.line("", "", `,${field}`);
   }
 
-  /** The text field, followed by other fields of the message. */
-  private content(text: string, otherFields: string): string {
-    const quoted = JSON.stringify(text);
-    if (this.shape === "generate") return `"response":${quoted}${otherFields}`;
-    return `"message":{"role":"assistant","content":${quoted}${otherFields}}`;
+  delta({ type }: AnswerBlock, text: string, tokens: readonly TokenLogprob[] | undefined): string {
+    if (type === "call") return "";
+    if (type === "reasoning") return this.line("", `,"thinking":${JSON.stringify(text)}`);
+    return this.line(
+      text,
+      "",
+      tokens === undefined ? "" : `,"logprobs":${JSON.stringify(tokens.map(tokenLogprob))}`,
+    );
   }
 
-  private line(content: string, tokens?: readonly TokenLogprob[]): string {
-    const logprobs = tokens === undefined ? "" : `,"logprobs":${JSON.stringify(tokens.map(tokenLogprob))}`;
-    return `${this.head},${content}${logprobs},"done":false}\n`;
+  closed(block: AnswerBlock): string {
+    if (block.type !== "call") return "";
+    return this.line("", `,"tool_calls":${JSON.stringify([callBody(block)])}`);
+  }
+
+  finished(cost: Extract<RunEvent, { type: "finish" }>, { answer }: AnswerReducer): string {
+    const ending = JSON.stringify(endingOf(this.meta, answer.ending, cost)).slice(1);
+    return `${this.head}""${this.tail},${ending}\n`;
+  }
+
+  failed(error: ErrorData, { answer: { open } }: AnswerReducer): string {
+    const call = open === undefined ? "" : this.closed(open);
+    return `${call}${JSON.stringify({ error: error.message })}\n`;
+  }
+
+  /** A line with further fields of the message, and of the line. */
+  private line(text: string, ofMessage: string, ofLine = ""): string {
+    return `${this.head}${JSON.stringify(text)}${ofMessage}${this.tail}${ofLine},"done":false}\n`;
   }
 }

@@ -1,9 +1,8 @@
-// Output items under construction. Text deltas are joined once, when an item is complete, so the work per token does not
-// grow with the answer.
+// Output items under construction; those that the model writes share the texts of a block of the answer, which are joined once,
+// when an item is complete.
 
 import { defined } from "../../core/defined.ts";
 import type { TokenLogprob } from "../../core/run.ts";
-import type { CustomInput } from "../shared/custom-tools.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import type {
   ContentPart,
@@ -31,7 +30,7 @@ interface TextDraft extends Draft {
 
 export interface MessageDraft extends TextDraft {
   readonly kind: "message";
-  readonly tokens: TokenLogprob[];
+  readonly tokens: readonly TokenLogprob[];
   readonly citations: FileCitation[];
 }
 
@@ -53,7 +52,6 @@ export interface CustomDraft extends TextDraft {
   readonly kind: "custom";
   readonly callId: string;
   readonly name: string;
-  readonly reader: CustomInput;
 }
 
 interface ShellDraft extends Draft {

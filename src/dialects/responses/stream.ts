@@ -7,7 +7,7 @@ import type { AgentEvent, AnswerEvent } from "../../core/agent.ts";
 import type { TokenLogprob } from "../../core/run.ts";
 import { agentFrame } from "../shared/agent-events.ts";
 import { progressBody } from "../shared/progress.ts";
-import { eventFrame, type StreamEncoder } from "../shared/frame.ts";
+import { eventFrame, type FrameEncoder } from "../shared/frame.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
 import { type BuilderOptions, ResponseBuilder } from "./builder.ts";
 import type { GeneratedDraft } from "./drafts.ts";
@@ -28,7 +28,7 @@ const DELTA_EVENTS = {
 } as const satisfies Record<GeneratedDraft["kind"], EventType>;
 
 /** The event encoder of one response. */
-export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListener {
+export class ResponseStream implements FrameEncoder<AnswerEvent>, ResponseListener {
   readonly builder: ResponseBuilder;
   private readonly model: string;
   private sequence = 0;
@@ -42,7 +42,7 @@ export class ResponseStream implements StreamEncoder<AnswerEvent>, ResponseListe
   }
 
   /** Frames of one event; "" if it has none and for all events after the end. */
-  encode(event: AnswerEvent): string {
+  add(event: AnswerEvent): string {
     // Clients expect response.created first, so what comes before it is a comment.
     if (event.type === "load_progress") return `: ${JSON.stringify(progressBody(event, this.model))}\n\n`;
     this.builder.add(event);

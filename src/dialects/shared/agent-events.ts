@@ -1,25 +1,10 @@
 // Wire form of agent events, the same in every dialect: named events in streams, fields in bodies.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { AgentEvent, AnswerEvent, CutFile, FileObject } from "../../core/agent.ts";
+import type { AgentEvent, CutFile, FileObject } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { FILES_IN_BODY_MAX } from "./limits.ts";
 import { eventFrame } from "./frame.ts";
-
-const AGENT_EVENTS = new Set<AnswerEvent["type"]>([
-  "session",
-  "input_cut",
-  "tool_calling",
-  "tool_progress",
-  "tool_complete",
-  "approval_required",
-  "file_produced",
-]);
-
-/** Whether an event reports an action of the server rather than model output. */
-export function isAgentEvent(event: AnswerEvent): event is AgentEvent {
-  return AGENT_EVENTS.has(event.type);
-}
 
 /** The frame of an agent event; "" for the session and cut files, which each dialect sends in its own fields. */
 export function agentFrame(event: AgentEvent): string {

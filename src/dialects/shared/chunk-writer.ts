@@ -48,7 +48,8 @@ export class ChunkWriter {
 
   /** A chunk of a choice that has not ended; `fields` is the JSON text of its properties, without braces. */
   delta(choice: number, fields: string): string {
-    return this.flush() + (this.heads[choice] ??= this.head(choice)) + fields + this.tail;
+    const frame = (this.heads[choice] ??= this.head(choice)) + fields + this.tail;
+    return this.pendingEnd === undefined ? frame : this.flush() + frame;
   }
 
   /** A chunk with an empty delta of the first choice, and further fields. */

@@ -3,9 +3,9 @@
 import type { AnswerEvent } from "../../core/agent.ts";
 import type { RunEvent } from "../../core/run.ts";
 
-/** Encodes the events of one run as frames. Returns "" for events without a frame and for all events after the end. */
-export interface StreamEncoder<E extends AnswerEvent = RunEvent> {
-  encode(event: E | RunEvent): string;
+/** Turns the events of one run into frames. Returns "" for events without a frame and for all events after the end. */
+export interface FrameEncoder<E extends AnswerEvent = RunEvent> {
+  add(event: E | RunEvent): string;
 }
 
 /** Ends a chat or completions stream; clients ignore everything after it. */

@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../../core/error.ts";
 import { parseChatRequest } from "../../dialects/chat/request.ts";
-import { ChatFold } from "../../dialects/chat/response.ts";
+import { chatAnswer, chatBody } from "../../dialects/chat/response.ts";
 import type { ChatCompletionResponseMessage } from "../../dialects/chat/schema.ts";
 import { withChatPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta } from "../answer.ts";
@@ -77,9 +77,9 @@ async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promi
     throw new ServiceError("unsupported_value", message, { param: "stream" });
   }
   const started = await startRun(deps.converse, { run, agent }, signal);
-  const fold = new ChatFold({ choices: run.choices, withLogprobs: false });
-  await foldRun(started, fold);
-  const { choices } = fold.body(answerMeta(deps, run.model, "chatcmpl-"));
+  const answer = chatAnswer(run);
+  await foldRun(started, answer);
+  const { choices } = chatBody(answer, answerMeta(deps, run.model, "chatcmpl-"), false);
   const text = choices.map(({ message }) => textOf(message)).join("\n");
   const isCut = text.trim() === "" && choices.some(({ finish_reason: reason }) => reason === "length");
   return isCut ? { text: ENDED_IN_REASONING, isError: true } : { text, isError: false };

@@ -3,7 +3,7 @@
 import { defined } from "../../core/defined.ts";
 import { Elysia } from "elysia";
 import { type ChatCall, parseChatRequest } from "../../dialects/chat/request.ts";
-import { ChatFold } from "../../dialects/chat/response.ts";
+import { chatAnswer, chatBody } from "../../dialects/chat/response.ts";
 import {
   ChatCompletionChunkResponse,
   ChatCompletionRequest,
@@ -11,7 +11,7 @@ import {
   ChatInputTokens,
 } from "../../dialects/chat/schema.ts";
 import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts";
-import { ChatStream } from "../../dialects/chat/stream.ts";
+import { chatStream } from "../../dialects/chat/stream.ts";
 import { withChatPreset } from "../../dialects/shared/preset.ts";
 import { acceptedMeta, answerMeta, fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -90,13 +90,13 @@ async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Pro
   const meta = answerMeta(deps, run.model, "chatcmpl-");
   if (stream) {
     const options = { choices: run.choices, includeUsage, ...custom };
-    const encoderOf = (accepted: Accepted) => new ChatStream(acceptedMeta(meta, accepted), options);
+    const encoderOf = (accepted: Accepted) => chatStream(acceptedMeta(meta, accepted), options);
     return streamRun(deps, { start, encoderOf });
   }
   const started = await start();
-  const fold = new ChatFold({ choices: run.choices, withLogprobs: run.logprobs !== undefined, ...custom });
-  await foldRun(started, fold);
-  const body = fold.body(acceptedMeta(meta, started.accepted));
+  const answer = chatAnswer({ choices: run.choices, ...custom });
+  await foldRun(started, answer);
+  const body = chatBody(answer, acceptedMeta(meta, started.accepted), run.logprobs !== undefined);
   return Response.json(body, { headers: fingerprintHeader(body.choices) });
 }
 
@@ -112,7 +112,7 @@ async function answerHeld(
   signal.addEventListener("abort", () => void reader.close(), { once: true });
   const { choices } = run;
   const failed = (thrown: unknown): string =>
-    new ChatStream(answerMeta(deps, run.model, "chatcmpl-"), { choices, includeUsage }).encode({
+    chatStream(answerMeta(deps, run.model, "chatcmpl-"), { choices, includeUsage }).add({
       type: "error",
       error: toErrorData(thrown, deps.log),
     });
@@ -122,7 +122,7 @@ async function answerHeld(
       startRun(deps.converse, { run, agent }, held.abort.signal),
     );
     const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
-    const encoder = new ChatStream(meta, { choices, includeUsage });
+    const encoder = chatStream(meta, { choices, includeUsage });
     void held.fill(framesOf(started, encoder, deps.log), failed);
   } catch (thrown) {
     held.fail(held.abort.signal.aborted ? STOPPED_FRAME : failed(thrown));

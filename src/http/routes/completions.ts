@@ -3,13 +3,14 @@
 import { Elysia } from "elysia";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { parseCompletionRequest } from "../../dialects/completions/request.ts";
-import { completionBody, CompletionFold } from "../../dialects/completions/response.ts";
+import { completionBody } from "../../dialects/completions/response.ts";
 import {
   CompletionChunkResponse,
   CompletionRequest,
   CompletionResponse,
 } from "../../dialects/completions/schema.ts";
-import { CompletionStream } from "../../dialects/completions/stream.ts";
+import { completionStream } from "../../dialects/completions/stream.ts";
+import { AnswerReducer } from "../../dialects/shared/answer-reducer.ts";
 import { withCompletionPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta, fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -45,13 +46,13 @@ async function answerCompletion(deps: HttpDeps, request: Request): Promise<Respo
   const started = await withErrorTerms(CHAT_TERMS, startRuns(deps.generate, runs, request.signal));
   const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);
   if (stream) {
-    const encoder = new CompletionStream(meta, { layout, includeUsage });
+    const encoder = completionStream(meta, { layout, choices: runs.length * layout.n, includeUsage });
     const merged = mergeRuns(started, layout.n);
     const keepAliveMs = deps.keepAliveMs ?? KEEP_ALIVE_MS;
     return sseResponse(framesOf(merged, encoder, deps.log), { abort: started.abort, keepAliveMs });
   }
-  const folds = runs.map(({ choices }) => new CompletionFold(choices, layout));
-  await foldRuns(started, folds);
-  const body = completionBody(meta, folds);
+  const answers = runs.map(({ choices }) => new AnswerReducer({ choices }));
+  await foldRuns(started, answers);
+  const body = completionBody(answers, meta, layout);
   return Response.json(body, { headers: fingerprintHeader(body.choices) });
 }

@@ -3,9 +3,9 @@
 import { Elysia } from "elysia";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { parseInfillRequest } from "../../dialects/infill/request.ts";
-import { InfillFold } from "../../dialects/infill/response.ts";
+import { infillAnswer, infillBody } from "../../dialects/infill/response.ts";
 import { InfillChunk, InfillRequest, InfillResponse } from "../../dialects/infill/schema.ts";
-import { InfillStream } from "../../dialects/infill/stream.ts";
+import { infillStream } from "../../dialects/infill/stream.ts";
 import { answeringModel } from "../answer.ts";
 import { readGeneration } from "../model-body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -35,10 +35,10 @@ async function answerInfill(deps: HttpDeps, request: Request): Promise<Response>
   const started = await startRun(deps.generate, run, request.signal);
   const model = answeringModel(deps, run.model);
   if (stream) {
-    const frames = framesOf(started, new InfillStream(model, layout), deps.log);
+    const frames = framesOf(started, infillStream(model, layout), deps.log);
     return sseResponse(frames, { abort: started.abort, keepAliveMs: deps.keepAliveMs ?? KEEP_ALIVE_MS });
   }
-  const fold = new InfillFold(layout);
-  await foldRun(started, fold);
-  return Response.json(fold.body(model));
+  const answer = infillAnswer(layout);
+  await foldRun(started, answer);
+  return Response.json(infillBody(answer, model, layout));
 }

@@ -9,10 +9,11 @@ import {
   MessagesStreamEvent,
 } from "../../dialects/messages/answer.ts";
 import { parseCountRequest, parseMessagesRequest } from "../../dialects/messages/request.ts";
-import { MessagesFold } from "../../dialects/messages/response.ts";
+import { messagesBody } from "../../dialects/messages/response.ts";
 import { MessagesRequest } from "../../dialects/messages/schema.ts";
+import { AnswerReducer } from "../../dialects/shared/answer-reducer.ts";
 import { withErrorTerms, MESSAGES_TERMS } from "../../dialects/shared/error-terms.ts";
-import { MessagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
+import { messagesStream, PING_FRAME } from "../../dialects/messages/stream.ts";
 import { withMessagesPreset } from "../../dialects/shared/preset.ts";
 import { acceptedMeta, answerMeta, fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -67,13 +68,13 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
   const meta = answerMeta(deps, run.model, "msg_");
   const metaOf = ({ answeredBy }: Accepted) => acceptedMeta(meta, defined({ answeredBy }));
   if (stream) {
-    const encoderOf = (accepted: Accepted) => new MessagesStream(metaOf(accepted), view);
+    const encoderOf = (accepted: Accepted) => messagesStream(metaOf(accepted), view);
     return streamRun(deps, { start, encoderOf, idleFrame: PING_FRAME });
   }
   const started = await start();
-  const fold = new MessagesFold(view);
-  await foldRun(started, fold);
-  const body = fold.body(metaOf(started.accepted));
+  const answer = new AnswerReducer();
+  await foldRun(started, answer);
+  const body = messagesBody(answer, metaOf(started.accepted), view);
   return Response.json(body, { headers: fingerprintHeader([body]) });
 }
 

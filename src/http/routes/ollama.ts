@@ -18,16 +18,17 @@ import {
   parseOllamaEmbeddings,
   truncatedVectors,
 } from "../../dialects/ollama/embed.ts";
+import { AnswerReducer } from "../../dialects/shared/answer-reducer.ts";
 import type { KeepAlive } from "../../dialects/shared/keep-alive.ts";
 import { type OllamaCall, parseOllamaChat, parseOllamaGenerate } from "../../dialects/ollama/request.ts";
-import { OllamaFold } from "../../dialects/ollama/response.ts";
+import { ollamaBody } from "../../dialects/ollama/response.ts";
 import {
   OllamaChatRequest,
   OllamaEmbeddingsRequest,
   OllamaEmbedRequest,
   OllamaGenerateRequest,
 } from "../../dialects/ollama/schema.ts";
-import { OllamaStream } from "../../dialects/ollama/stream.ts";
+import { ollamaStream } from "../../dialects/ollama/stream.ts";
 import type { EmbedResult } from "../../core/run.ts";
 import { fingerprintHeader } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
@@ -112,14 +113,15 @@ async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Pro
     return started;
   };
   const encoderOf = () =>
-    new OllamaStream(metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs)), shape);
+    ollamaStream(metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs)), shape);
   if (call.stream && tellsProgress(work))
     return streamRun<AnswerEvent>(deps, { start, encoderOf, respond: ndjsonResponse });
   const started = await start();
   if (call.stream) return ndjsonResponse(framesOf(started, encoderOf(), deps.log), started.abort);
-  const fold = new OllamaFold(shape);
-  await foldRun(started, fold);
-  const folded = fold.body(metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs)));
+  const answer = new AnswerReducer();
+  await foldRun(started, answer);
+  const meta = metaOf(call.model, status === "loaded" ? 0 : secsSince(startMs));
+  const folded = ollamaBody(answer, meta, shape);
   return Response.json(folded, { headers: fingerprintHeader([folded]) });
 }
 

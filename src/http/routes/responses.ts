@@ -15,7 +15,7 @@ import {
 import { ResponseFold } from "../../dialects/responses/response.ts";
 import { ResponsesCreateRequest } from "../../dialects/responses/schema.ts";
 import { withErrorTerms, RESPONSES_TERMS } from "../../dialects/shared/error-terms.ts";
-import type { StreamEncoder } from "../../dialects/shared/frame.ts";
+import type { FrameEncoder } from "../../dialects/shared/frame.ts";
 import { ResponseStream } from "../../dialects/responses/stream.ts";
 import { withResponsesPreset } from "../../dialects/shared/preset.ts";
 import { answerMeta, fingerprintHeader } from "../answer.ts";
@@ -184,10 +184,10 @@ function startBackground(deps: HttpDeps, call: ResponsesCall): Response {
 }
 
 /** Stores the response before its last frame is sent, so that a client can continue from it immediately. */
-function storing(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): StreamEncoder<AnswerEvent> {
+function storing(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): FrameEncoder<AnswerEvent> {
   return {
-    encode(event: AnswerEvent): string {
-      const frames = stream.encode(event);
+    add(event: AnswerEvent): string {
+      const frames = stream.add(event);
       if (call.store && frames !== "" && stream.builder.isFinal) keepOrLog(deps, call, stream);
       return frames;
     },
