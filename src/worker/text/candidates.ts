@@ -39,7 +39,7 @@ export function findCandidates(search: CandidateSearch): readonly Candidate<Engi
     if (kv.isHeld(sequence, running) || awaitsGrammar(sequence)) continue;
     const isOther = sequence.adapter !== adapter;
     if (isOther && sequence.media.length === 0) break;
-    const match = kv.hits.find(sequence, running, ahead);
+    const match = kv.find(sequence, running, ahead);
     const { shared, sharedPinned, wait, divergence } = match;
     divergence?.from.addBoundary(divergence.at);
     const encoded = wait || media.has(sequence, shared);
@@ -61,7 +61,7 @@ export function requestEncodings({ waiting, running, kv, media }: QueueView): vo
   for (const sequence of waiting) {
     if (sequence.media.length === 0) continue;
     if (considered++ >= CANDIDATES_MAX) return;
-    const { shared, wait } = kv.hits.find(sequence, running, []);
+    const { shared, wait } = kv.find(sequence, running);
     if (!wait) media.request(sequence, sequence.owner.run.prompt, shared);
   }
 }

@@ -141,7 +141,7 @@ export class Engine {
       new PlainDecode(this.context),
     ];
     this.mediaModes = [new MediaDecode(this.context)];
-    void this.kv.recalls?.read((scope) => this.partitions.of(BASE_MODEL, scope));
+    void this.kv.readRecalls((scope) => this.partitions.of(BASE_MODEL, scope));
   }
 
   /** Adds a run, which shares cells with others of its adapter and scope. Its events follow from the next step on. The adapter must stay loaded until the run has ended. */
@@ -188,7 +188,7 @@ export class Engine {
       this.takeEncodings(waitMs);
       return "rendering";
     }
-    if (runningSet.waiting.length === 0) this.kv.recalls?.next();
+    if (runningSet.waiting.length === 0) this.kv.recallNext();
     if (this.kv.restorePiece(runningSet.running)) return "worked";
     const isReading = runningSet.waiting.every((sequence) => this.kv.isReading(sequence));
     assert(isReading || this.kv.isRestoring, "a waiting sequence is admitted when none runs");

@@ -5,18 +5,23 @@
 import type { AdapterId } from "../../core/adapter.ts";
 import { assert } from "../../core/assert.ts";
 import type { Backend, SlotId } from "./backend.ts";
-import { type Checkpoint, type CheckpointCounts, NO_CHECKPOINTS } from "./checkpoints.ts";
-import type { CellBook } from "./cells.ts";
-import type { KeptPrefixes } from "./kept-prefixes.ts";
-import { type Match, PrefixHits } from "./prefix-hits.ts";
-import { Recalls } from "./recalls.ts";
+import { CellBook } from "./cells.ts";
+import type { Partition } from "./partition.ts";
+import {
+  type Checkpoint,
+  type Kept,
+  type Match,
+  PREFIX_TOKENS_MIN,
+  PrefixIndex,
+  startsWith,
+} from "./prefix-index.ts";
 import { Restoring, type RestoreState } from "./restoring.ts";
 import { cellsToAdmit } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 import { SlotPool } from "./slot-pool.ts";
+import { type CheckpointCounts, NO_CHECKPOINTS, StateSharing } from "./state-sharing.ts";
 import { BLOCK_TOKENS } from "./tiers/block.ts";
 import { type CacheTiers, NO_TIERS, type TierCounts } from "./tiers/tiers.ts";
-import { PREFIX_TOKENS_MIN, StateSharing } from "./state-sharing.ts";
 
 /** What is kept outside the cache. */
 export interface KvStores {
@@ -27,42 +32,36 @@ export interface KvStores {
 }
 
 export class KvCache {
-  readonly hits: PrefixHits;
-  /** Undefined without tiers. */
-  readonly recalls: Recalls | undefined;
   private readonly backend: Backend;
   private readonly book: CellBook;
-  private readonly keptMax: number;
+  private readonly index: PrefixIndex;
   private readonly pool: SlotPool;
-  private readonly kept: KeptPrefixes;
   private readonly sharing: StateSharing | undefined;
   private readonly tiers: CacheTiers | undefined;
   private readonly restoring: Restoring | undefined;
 
   /** `keptMax`: finished prefixes to keep; 0 disables sharing. */
   constructor(backend: Backend, keptMax: number, { checkpointBytes = 0, tiers }: KvStores = {}) {
-    this.backend = backend;
-    const { states } = backend;
+    const { states, reuse } = backend;
     const saves = states !== undefined && keptMax > 0 && checkpointBytes > 0;
+    this.backend = backend;
     this.tiers = saves || (keptMax > 0 && states === undefined) ? tiers : undefined;
-    const everyTokens = this.tiers === undefined ? 1 : BLOCK_TOKENS;
-    this.sharing = saves ? new StateSharing(states, { bytesMax: checkpointBytes, everyTokens }) : undefined;
-    this.pool = new SlotPool(backend, keptMax, this.tiers);
-    this.book = this.pool.book;
-    this.kept = this.pool.kept;
-    this.keptMax = this.pool.keptMax;
-    const sources = { pool: this.pool, sharing: this.sharing, tiers: this.tiers };
-    this.hits = new PrefixHits({ reuse: backend.reuse, ...sources });
-    const share = (source: SlotId, target: SlotId, sequence: Sequence, length: number): void => {
-      backend.shareSlot(source, target, sequence.positionOf(length));
-      this.book.share(source, target, length);
-    };
-    const restoreState = (slot: SlotId, checkpoint: Checkpoint, sequence: Sequence): boolean =>
-      this.sharing?.restore(slot, checkpoint, sequence.positionOf(checkpoint.tokens.length)) === true;
-    if (this.tiers !== undefined && backend.cellCopies !== undefined && this.keptMax > 0)
-      this.restoring = new Restoring({ pool: this.pool, tiers: this.tiers, share, restoreState });
-    const { kept, restoring, sharing } = this;
-    this.recalls = this.tiers && new Recalls({ tiers: this.tiers, kept, restoring, sharing });
+    this.book = new CellBook(backend.cells, backend.slots);
+    const everyTokens = this.tiers === undefined ? 1 : BLOCK_TOKENS; // a tier finds no other states
+    const savedStates = saves ? { alone: states.alone, everyTokens } : undefined;
+    const shared = { book: this.book, tiers: this.tiers };
+    const index = new PrefixIndex({
+      ...shared,
+      reuse,
+      keptMax: Math.min(keptMax, backend.slots),
+      states: savedStates,
+    });
+    this.index = index;
+    this.sharing = saves ? new StateSharing(states, index, checkpointBytes) : undefined;
+    this.pool = new SlotPool({ ...shared, backend, index });
+    const { pool, book, sharing } = this;
+    const hasCells = backend.cellCopies !== undefined;
+    this.restoring = this.tiers && new Restoring({ pool, book, index, tiers: this.tiers, sharing, hasCells });
   }
 
   /** Cells that running sequences do not hold. */
@@ -82,12 +81,12 @@ export class KvCache {
 
   /** Slots that hold a finished prefix. */
   get keptCount(): number {
-    return this.kept.count;
+    return this.index.kept.length;
   }
 
   /** Tokens of the finished prefixes that a sequence may share, least recently used first. */
   finishedBeside({ partition }: Sequence): readonly Int32Array[] {
-    return this.kept.within(partition).map(({ tokens }) => tokens);
+    return this.index.keptIn(partition).map(({ tokens }) => tokens);
   }
 
   /** Slots without a running sequence. */
@@ -97,7 +96,7 @@ export class KvCache {
 
   /** Checkpoints held, their bytes, and how many were restored. */
   checkpointed(): CheckpointCounts {
-    return this.sharing?.checkpoints.counted() ?? NO_CHECKPOINTS;
+    return this.sharing?.counted() ?? NO_CHECKPOINTS;
   }
 
   /** Bytes and use of the tiers. */
@@ -105,12 +104,30 @@ export class KvCache {
     return this.tiers?.counted() ?? NO_TIERS;
   }
 
+  /** Prefixes that an earlier engine used last are restored while no sequence waits. `partitionOf`: that of a scope. */
+  async readRecalls(partitionOf: (scope: string) => Partition): Promise<void> {
+    await this.restoring?.readRecalls(partitionOf);
+  }
+
+  /** No sequence waits. */
+  recallNext(): void {
+    this.restoring?.recallNext();
+  }
+
+  /**
+   * The longest prefix hit of a waiting sequence among finished and running sequences. `ahead`: candidates that will be
+   * admitted before it.
+   */
+  find(sequence: Sequence, running: readonly Sequence[], ahead: readonly Sequence[] = []): Match {
+    return this.index.find(sequence, running, ahead);
+  }
+
   /** A sequence has arrived: its blocks are read. */
   arrived(sequence: Sequence, running: readonly Sequence[]): void {
     const { tiers, sharing } = this;
     if (tiers === undefined) return;
-    const onState = sharing && ((at: number, state: Uint8Array) => sharing.found(sequence, at, state));
-    tiers.request(sequence, () => this.hits.find(sequence, running, []).shared, onState);
+    const onState = sharing && ((at: number, state: Uint8Array) => sharing.add(sequence, at, state));
+    tiers.request(sequence, () => this.find(sequence, running).shared, onState);
   }
 
   /** A sequence has ended, admitted or not. */
@@ -129,7 +146,7 @@ export class KvCache {
     if (!this.isReading(sequence)) return false;
     // The state that all blocks lead to decides how many are restored.
     if (this.sharing !== undefined || this.restoring?.has(sequence) !== false) return true;
-    const match = this.hits.find(sequence, running, []);
+    const match = this.find(sequence, running);
     if (!match.wait) this.restoreFirst(sequence, match, running);
     return true;
   }
@@ -137,7 +154,7 @@ export class KvCache {
   /** Restores the hit of a waiting sequence piece by piece before it is admitted, if it is long. */
   restoreFirst(sequence: Sequence, match: Match, running: readonly Sequence[]): RestoreState {
     if (this.restoring === undefined) return "now";
-    const hit = this.restoring.interrupt(sequence, match) ? this.hits.find(sequence, running, []) : match;
+    const hit = this.restoring.interrupt(sequence, match) ? this.find(sequence, running) : match;
     const cells = cellsToAdmit(sequence, hit.sharedPinned, running.length);
     return this.restoring.begin(sequence, hit, cells, running.length === 0);
   }
@@ -159,13 +176,12 @@ export class KvCache {
   writeBlock(): boolean {
     const { tiers } = this;
     if (tiers === undefined) return false;
-    const next = this.kept.count < this.keptMax ? undefined : this.kept.all[0];
+    const { kept, keptMax } = this.index;
+    const next = kept.length < keptMax ? undefined : kept[0];
     for (;;) {
-      const kept = this.kept.all.findLast(
-        (one) => one.run !== undefined && tiers.mayWrite(one.run, one === next),
-      );
-      if (kept?.run === undefined) return false;
-      if (tiers.save(kept.run, kept.slot)) return true; // otherwise all its blocks have copies
+      const latest = kept.findLast((one) => tiers.mayWrite(one, one === next));
+      if (latest === undefined) return false;
+      if (tiers.save(latest)) return true; // otherwise all its blocks have copies
     }
   }
 
@@ -179,7 +195,7 @@ export class KvCache {
    * because an admission just before may have used it up.
    */
   admit(sequence: Sequence, running: readonly Sequence[], sharedMax: number): void {
-    const match = this.hits.find(sequence, running, []);
+    const match = this.find(sequence, running);
     if (!isAgain(sequence, match.shared)) this.pool.trim(match.source);
     const planned = Math.min(match.shared, sharedMax);
     const slot = this.takeSlot(sequence, match, planned);
@@ -190,12 +206,12 @@ export class KvCache {
 
   /** Plans the boundaries of a sequence that will be admitted with `shared` tokens. */
   prepare(sequence: Sequence, shared: number, running: readonly Sequence[]): void {
-    this.sharing?.planBoundaries(sequence, shared, this.hits.holders(sequence, running));
+    this.sharing?.planBoundaries(sequence, shared, running);
   }
 
   /** A slot with the first `planned` tokens of a match. */
   private takeSlot(sequence: Sequence, match: Match, planned: number): SlotId {
-    const { source, shared, pooled = shared, checkpoint } = match;
+    const { source, shared, pooled, checkpoint } = match;
     if (checkpoint !== undefined)
       return planned < shared ? this.takeFreeSlot() : this.restore(sequence, checkpoint, match);
     const length = Math.min(pooled, planned);
@@ -208,41 +224,36 @@ export class KvCache {
   /** Restores a sequence's blocks into its slot, up to `to` tokens. */
   private restoreBlocks(sequence: Sequence, slot: SlotId, to: number): void {
     const from = this.book.length(slot);
-    this.makeRoom(to - from);
+    this.pool.makeRoom(to - from);
     const most = Math.min(to, from + this.book.free);
     const end = this.tiers?.restore(sequence, slot, from, most) ?? from;
     this.book.append(slot, end - from);
   }
 
   /** A slot with a restored state and the cells before it. */
-  private restore(sequence: Sequence, checkpoint: Checkpoint, { source, pooled = 0 }: Match): SlotId {
+  private restore(sequence: Sequence, checkpoint: Checkpoint, { source, pooled }: Match): SlotId {
     const { length } = checkpoint.tokens;
     const target = this.takeCells(sequence, source, pooled, length);
     const isWhole = this.book.length(target) === length;
-    if (!isWhole || this.sharing?.restore(target, checkpoint, sequence.positionOf(length)) !== true) {
-      this.backend.cutSlot(target, 0);
-      this.book.truncate(target, 0);
-    }
+    if (!isWhole || this.sharing?.restore(target, checkpoint, sequence.positionOf(length)) !== true)
+      this.pool.empty(target);
     return target;
   }
 
   /** A slot with the cells before a state of `length` tokens, or fewer: `pooled` of them from `source`, the others from a tier. */
   private takeCells(sequence: Sequence, source: SlotId | undefined, pooled: number, length: number): SlotId {
-    const kept = this.kept.find(source);
-    const isLast = kept !== undefined && this.pool.free === 0 && this.kept.count === 1;
+    const kept = this.index.inSlot(source);
+    const isLast = kept !== undefined && this.pool.isLast(kept);
     if (isLast && pooled === length && source !== undefined) {
-      this.kept.remove(kept);
+      this.index.remove(kept);
       this.book.truncate(source, length); // its cells are cut once it has the state
       return source;
     }
-    if (kept !== undefined && !isLast) this.kept.use(kept);
+    if (kept !== undefined && !isLast) this.index.keep(kept);
     const target = this.takeFreeSlot();
-    if (source !== undefined && !isLast) {
-      this.backend.shareSlot(source, target, sequence.positionOf(pooled));
-      this.book.share(source, target, pooled);
-    }
+    if (source !== undefined && !isLast) this.pool.share(source, target, sequence, pooled);
     if (this.backend.states?.alone === true) {
-      this.makeRoom(length);
+      this.pool.makeRoom(length);
       this.book.append(target, length);
     } else if (this.book.length(target) < length) this.restoreBlocks(sequence, target, length);
     return target;
@@ -292,20 +303,18 @@ export class KvCache {
     sequence.slot = undefined;
     sequence.computed = 0;
     this.book.setPinned(slot, false);
-    if (
-      keep &&
-      this.keptMax > 0 &&
-      tokens.length >= PREFIX_TOKENS_MIN &&
-      !this.kept.covers(tokens, partition)
-    ) {
-      for (const covered of this.kept.coveredBy(tokens, partition)) this.pool.drop(covered);
-      const own = tokens.slice();
-      const run = this.tiers?.runOf(own, partition);
-      if (run !== undefined) this.tiers?.remember(run);
-      this.pool.keep({ slot, partition, tokens: own, run });
-    } else {
-      this.pool.clear(slot);
-    }
+    const isWorth = keep && this.index.keptMax > 0 && tokens.length >= PREFIX_TOKENS_MIN;
+    if (isWorth && !this.index.covers(tokens, partition))
+      this.keep({ slot, partition, tokens: tokens.slice(), keys: undefined, saved: 0 });
+    else this.pool.clear(slot);
+  }
+
+  /** Keeps a finished prefix, in place of those that it begins with. */
+  private keep(kept: Kept): void {
+    for (const other of this.index.keptIn(kept.partition))
+      if (startsWith(kept.tokens, other.tokens)) this.pool.drop(other);
+    this.tiers?.remember(kept);
+    this.index.keep(kept);
   }
 
   /** Releases the slot of a sequence that will be admitted again. Where there are tiers, it is kept until its cells are needed. */
@@ -324,15 +333,16 @@ export class KvCache {
 
   /** Drops the kept prefixes and checkpoints of an adapter. */
   dropAdapter(adapter: AdapterId): void {
-    for (const kept of this.kept.ofAdapter(adapter)) this.pool.drop(kept);
-    this.sharing?.checkpoints.dropAdapter(adapter);
+    const { kept, checkpoints } = this.index.ofAdapter(adapter);
+    for (const one of kept) this.pool.drop(one);
+    this.sharing?.drop(checkpoints);
     this.tiers?.forgetAdapter(adapter);
   }
 
   /** Drops all kept prefixes and checkpoints. */
   dropAll(): void {
-    this.sharing?.checkpoints.dropAll();
-    for (const kept of this.kept.all) this.pool.drop(kept);
+    this.sharing?.drop(this.index.checkpoints);
+    for (const kept of this.index.kept) this.pool.drop(kept);
   }
 
   private takeFreeSlot(): SlotId {
@@ -348,24 +358,18 @@ export class KvCache {
    */
   private takePrefix(sequence: Sequence, source: SlotId, shared: number): SlotId {
     const positions = sequence.positionOf(shared);
-    const kept = this.kept.find(source);
-    const isWhole = kept !== undefined && kept.tokens.length === shared;
-    const isLast = this.pool.free === 0 && this.kept.count === 1;
-    const isSame = isAgain(sequence, shared);
-    if (kept !== undefined && (isWhole || isLast || isSame || this.backend.reuse !== "prefix")) {
-      this.kept.remove(kept);
-      if (isWhole || this.backend.cutSlot(source, positions)) {
-        this.book.truncate(source, shared);
-      } else {
-        this.backend.cutSlot(source, 0); // it cannot be truncated there: start over
-        this.book.truncate(source, 0);
-      }
+    const kept = this.index.inSlot(source);
+    const isWhole = kept?.tokens.length === shared;
+    const isAlone = isWhole || this.pool.isLast(kept) || isAgain(sequence, shared);
+    if (kept !== undefined && (isAlone || this.backend.reuse !== "prefix")) {
+      this.index.remove(kept);
+      if (isWhole || this.backend.cutSlot(source, positions)) this.book.truncate(source, shared);
+      else this.pool.empty(source); // it cannot be truncated there: start over
       return source;
     }
-    if (kept !== undefined) this.kept.use(kept);
+    if (kept !== undefined) this.index.keep(kept);
     const slot = this.takeFreeSlot();
-    this.backend.shareSlot(source, slot, positions);
-    this.book.share(source, slot, shared);
+    this.pool.share(source, slot, sequence, shared);
     return slot;
   }
 }

@@ -1,12 +1,11 @@
-// Prefix sharing for memory that cannot be truncated: where states are saved, which of them a sequence can restore, and
-// which sequence is worth waiting for. Assigns no slots: kv.ts does.
+// Prefix sharing for memory that cannot be truncated: where states are saved, and which of them are evicted. The index finds them, kv.ts
+// the cells that belong to them (docs/decisions/084).
 
+import { itemAt } from "../../core/assert.ts";
+import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { SlotId, StateBackend } from "./backend.ts";
-import { type Checkpoint, Checkpoints, lastBoundary } from "./checkpoints.ts";
+import { type Checkpoint, PREFIX_TOKENS_MIN, type PrefixIndex, startsWith } from "./prefix-index.ts";
 import type { Sequence, TokenPrefix } from "./sequence.ts";
-
-/** Minimum length of a prefix that is worth keeping or waiting for, tokens. */
-export const PREFIX_TOKENS_MIN = 16;
 
 /** Within a prompt, a state is saved at each multiple of this many tokens. */
 const CHECKPOINT_EVERY_TOKENS = 4096;
@@ -14,94 +13,60 @@ const CHECKPOINT_EVERY_TOKENS = 4096;
 /** Shorter answers are computed again rather than saved, tokens. */
 const ANSWER_TOKENS_MIN = 32;
 
-/** A slot and the tokens of its cells. */
-export interface Holder {
-  readonly slot: SlotId;
-  readonly tokens: Int32Array;
+/** Tokens at the end of a prompt that may open the answer: `<|im_start|>assistant\n<think>\n\n</think>\n\n` has nine. */
+const OPENING_TOKENS_MAX = 10;
+/** Without markup, the last tokens of a prompt are left out: continued text may be tokenized differently there. */
+const OPEN_TOKENS = 4;
+
+/** Checkpoints held and restored. */
+export interface CheckpointCounts {
+  readonly checkpoints: number;
+  readonly checkpointBytes: number;
+  readonly checkpointsRestored: number;
 }
 
-/** A sequence that computes the prefix of another one, and the position where the two diverge: its state is saved there. */
-export interface Divergence {
-  readonly from: Sequence;
-  readonly at: number;
-}
-
-/** A checkpoint and the cells before it: `pooled` of them lie in the slot `source`, the others in a tier. */
-export interface Restorable {
-  readonly checkpoint: Checkpoint;
-  readonly source: SlotId | undefined;
-  readonly pooled: number;
-}
-
-/** How states are saved. */
-export interface StateOptions {
-  /** Memory for saved states. */
-  readonly bytesMax: number;
-  /** States are saved at multiples of this many tokens: a tier finds no others. */
-  readonly everyTokens: number;
-}
+export const NO_CHECKPOINTS: CheckpointCounts = {
+  checkpoints: 0,
+  checkpointBytes: 0,
+  checkpointsRestored: 0,
+};
 
 export class StateSharing {
-  readonly checkpoints: Checkpoints;
   private readonly states: StateBackend;
-  private readonly everyTokens: number;
+  private readonly index: PrefixIndex;
+  private readonly bytesMax: number;
+  private bytes = 0;
+  private clock = 0; // ticks with each save or restore
+  private restored = 0;
 
-  constructor(states: StateBackend, { bytesMax, everyTokens }: StateOptions) {
+  /** `bytesMax`: memory for saved states. */
+  constructor(states: StateBackend, index: PrefixIndex, bytesMax: number) {
     this.states = states;
-    this.everyTokens = everyTokens;
-    this.checkpoints = new Checkpoints(bytesMax);
+    this.index = index;
+    this.bytesMax = bytesMax;
   }
 
-  /**
-   * The longest checkpoint that a sequence can restore. `tierEnd`: up to which token a tier has the cells that follow a number of
-   * tokens.
-   */
-  restorable(
-    sequence: Sequence,
-    holders: readonly Holder[],
-    tierEnd: (from: number) => number,
-  ): Restorable | undefined {
-    const max = sequence.known - 1;
-    if (this.states.alone) {
-      const checkpoint = this.checkpoints.find(sequence, max);
-      return checkpoint && { checkpoint, source: undefined, pooled: 0 };
-    }
-    const { slot, common } = longestCommon(sequence, holders);
-    const whole = common - (common % this.everyTokens);
-    const checkpoint = this.checkpoints.find(sequence, Math.min(max, Math.max(common, tierEnd(whole))));
-    if (checkpoint === undefined) return undefined;
-    const { length } = checkpoint.tokens;
-    const pooled = length > common ? whole : length;
-    return { checkpoint, source: pooled === 0 ? undefined : slot, pooled };
-  }
-
-  /** Among the sequences that compute another one's prefix, the one that shares most with it and has not passed that position. */
-  divergence(sequence: Sequence, others: readonly Sequence[]): Divergence | undefined {
-    let best: Divergence | undefined;
-    for (const from of others) {
-      if (from.partition !== sequence.partition) continue;
-      const prompt = from.firstTokens(from.promptTokens); // an answer is not worth following token by token
-      const common = Math.min(sequence.known - 1, sequence.commonPrefix(prompt));
-      const whole = this.savable(sequence, common);
-      const at = from.boundaryWithin(whole - PREFIX_TOKENS_MIN + 1, whole) ?? whole;
-      if (from.computed < at && at > (best?.at ?? 0)) best = { from, at };
-    }
-    return best;
+  counted(): CheckpointCounts {
+    return {
+      checkpoints: this.index.checkpoints.length,
+      checkpointBytes: this.bytes,
+      checkpointsRestored: this.restored,
+    };
   }
 
   /**
    * Plans where the state of a sequence with `shared` shared tokens is saved: before the answer, where it diverges from
    * what others have computed, and on the way through a long prompt.
    */
-  planBoundaries(sequence: Sequence, shared: number, holders: readonly Holder[]): void {
+  planBoundaries(sequence: Sequence, shared: number, running: readonly Sequence[]): void {
     const prompt = sequence.firstTokens(sequence.promptTokens);
     const boundary = lastBoundary(prompt, (token) => this.states.isMarkup(token));
-    const common = Math.max(longestCommon(sequence, holders).common, this.checkpoints.commonPrefix(sequence));
+    const common = this.index.commonOf(sequence, running);
     const positions = [Math.min(sequence.known - 1, common), boundary];
     for (let at = CHECKPOINT_EVERY_TOKENS; at < boundary; at += CHECKPOINT_EVERY_TOKENS) positions.push(at);
     let last = shared;
     const boundaries = positions
-      .map((at) => this.savable(sequence, at))
+      .map((at) => this.index.savable(sequence, at))
       .toSorted((a, b) => a - b)
       .filter((at) => {
         const isFar = at - last >= PREFIX_TOKENS_MIN;
@@ -115,10 +80,7 @@ export class StateSharing {
   passed(sequence: Sequence): Uint8Array | undefined {
     const { slot, computed } = sequence;
     if (slot === undefined || sequence.draft.length > 0 || !sequence.isAtBoundary) return undefined;
-    if (this.checkpoints.has(sequence, computed)) return undefined;
-    const state = this.states.save(slot);
-    if (state !== undefined) this.checkpoints.add(sequence, computed, state);
-    return state;
+    return this.lengthOf(sequence, computed) === computed ? undefined : this.save(sequence, slot);
   }
 
   /**
@@ -129,45 +91,82 @@ export class StateSharing {
     const { slot, computed } = sequence;
     if (slot === undefined || !this.states.alone || sequence.wholeChunks(computed) < computed)
       return undefined;
-    const last = this.checkpoints.find(sequence, computed)?.tokens.length ?? 0;
-    if (computed - last < ANSWER_TOKENS_MIN) return undefined;
-    const state = this.states.save(slot);
-    if (state !== undefined) this.checkpoints.add(sequence, computed, state);
-    return state;
+    const last = this.lengthOf(sequence, computed);
+    return computed - last < ANSWER_TOKENS_MIN ? undefined : this.save(sequence, slot);
   }
 
-  /** Adds the state after a sequence's first `length` tokens, which a tier has kept. */
-  found(sequence: TokenPrefix, length: number, state: Uint8Array): void {
-    if (!this.checkpoints.has(sequence, length)) this.checkpoints.add(sequence, length, state);
+  /** Adds the state after a sequence's first `length` tokens, unless it is there. Drops others where there is no room. */
+  add(sequence: TokenPrefix, length: number, state: Uint8Array): void {
+    if (this.lengthOf(sequence, length) === length) return;
+    const tokens = sequence.firstTokens(length).slice();
+    const checkpoint: Checkpoint = { partition: sequence.partition, tokens, state, usedAt: ++this.clock };
+    const size = sizeOf(checkpoint);
+    if (size > this.bytesMax) return;
+    while (this.bytes + size > this.bytesMax || this.index.checkpoints.length >= CHECKPOINTS_MAX)
+      this.dropLeast();
+    this.index.addCheckpoint(checkpoint);
+    this.bytes += size;
   }
 
   /** Restores a checkpoint into a slot that has the cells before it. False: the slot must be cleared. */
   restore(slot: SlotId, checkpoint: Checkpoint, position: number): boolean {
     const isRestored = this.states.restore(slot, checkpoint.state, position);
-    if (isRestored) this.checkpoints.used(checkpoint);
-    else this.checkpoints.drop(checkpoint);
+    if (!isRestored) this.drop([checkpoint]);
+    else {
+      this.restored++;
+      checkpoint.usedAt = ++this.clock;
+    }
     return isRestored;
   }
 
-  /** The last position of at most `at` tokens where a sequence's state can be saved. */
-  private savable(sequence: Sequence, at: number): number {
-    const whole = sequence.wholeChunks(at);
-    return sequence.wholeChunks(whole - (whole % this.everyTokens));
+  drop(checkpoints: readonly Checkpoint[]): void {
+    for (const checkpoint of checkpoints) {
+      this.index.removeCheckpoint(checkpoint);
+      this.bytes -= sizeOf(checkpoint);
+    }
+  }
+
+  private save(sequence: Sequence, slot: SlotId): Uint8Array | undefined {
+    const state = this.states.save(slot);
+    if (state !== undefined) this.add(sequence, sequence.computed, state);
+    return state;
+  }
+
+  /** Tokens of the longest checkpoint within a sequence's first `length`. */
+  private lengthOf(sequence: TokenPrefix, length: number): number {
+    return this.index.checkpointOf(sequence, length)?.tokens.length ?? 0;
+  }
+
+  /** Evicts the least valuable checkpoint: tokens to recompute without it, per byte and tick since its last use. */
+  private dropLeast(): void {
+    const value = (checkpoint: Checkpoint): number =>
+      this.gain(checkpoint) / (sizeOf(checkpoint) * (1 + this.clock - checkpoint.usedAt));
+    const valued = this.index.checkpoints.map((checkpoint) => ({ checkpoint, value: value(checkpoint) }));
+    const [first, ...others] = valued;
+    if (first === undefined) return;
+    this.drop([others.reduce((least, one) => (one.value < least.value ? one : least), first).checkpoint]);
+  }
+
+  /** Tokens that a checkpoint saves beyond the longest shorter one on the way to it. */
+  private gain({ partition, tokens }: Checkpoint): number {
+    const before = this.index.checkpoints
+      .filter((other) => other.partition === partition && other.tokens.length < tokens.length)
+      .filter((other) => startsWith(tokens, other.tokens));
+    return tokens.length - Math.max(0, ...before.map((other) => other.tokens.length));
   }
 }
 
-/** The holder with the longest common prefix. */
-function longestCommon(
-  sequence: Sequence,
-  holders: readonly Holder[],
-): { readonly slot: SlotId | undefined; readonly common: number } {
-  let slot: SlotId | undefined;
-  let common = 0;
-  for (const holder of holders) {
-    const length = sequence.commonPrefix(holder.tokens);
-    if (length <= common) continue;
-    slot = holder.slot;
-    common = length;
-  }
-  return { slot, common };
+/**
+ * How many tokens of a prompt the next turn most likely begins with: all before the markup that opens the answer, because
+ * templates render a past answer differently; nearly all in a prompt without markup.
+ */
+export function lastBoundary(prompt: Int32Array, isMarkup: (token: number) => boolean): number {
+  const end = prompt.length;
+  for (let at = Math.max(1, end - OPENING_TOKENS_MAX); at < end; at++)
+    if (isMarkup(itemAt(prompt, at))) return at;
+  return Math.max(1, end - OPEN_TOKENS);
+}
+
+function sizeOf({ tokens, state }: Checkpoint): number {
+  return tokens.byteLength + state.byteLength;
 }

@@ -2,9 +2,11 @@
 
 import { expect, test } from "bun:test";
 import type { SamplerHandle } from "../../../src/worker/text/backend.ts";
-import { Checkpoints, lastBoundary } from "../../../src/worker/text/checkpoints.ts";
+import { CellBook } from "../../../src/worker/text/cells.ts";
 import { Partitions } from "../../../src/worker/text/partition.ts";
+import { PrefixIndex } from "../../../src/worker/text/prefix-index.ts";
 import { Sequence } from "../../../src/worker/text/sequence.ts";
+import { lastBoundary, StateSharing } from "../../../src/worker/text/state-sharing.ts";
 
 const STATE_BYTES = 100_000;
 const PARTITIONS = new Partitions();
@@ -21,41 +23,64 @@ function words(count: number, seed: number): number[] {
   return Array.from({ length: count }, (_, i) => i * 7 + seed);
 }
 
+interface Checkpoints {
+  readonly index: PrefixIndex;
+  readonly sharing: StateSharing;
+}
+
+function checkpointsOf(bytesMax: number): Checkpoints {
+  const states = { alone: true, everyTokens: 1 };
+  const book = new CellBook(1, 1);
+  const index = new PrefixIndex({ reuse: "whole", book, tiers: undefined, keptMax: 1, states });
+  const backend = {
+    alone: true,
+    identity: () => "",
+    save: () => undefined,
+    restore: () => true,
+    isMarkup: () => false,
+  };
+  return { index, sharing: new StateSharing(backend, index, bytesMax) };
+}
+
 function saved(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): void {
-  checkpoints.add(sequence(tokens, adapter), tokens.length, new Uint8Array(STATE_BYTES));
+  checkpoints.sharing.add(sequence(tokens, adapter), tokens.length, new Uint8Array(STATE_BYTES));
 }
 
 function found(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): number | undefined {
-  return checkpoints.find(sequence(tokens, adapter), tokens.length)?.tokens.length;
+  return checkpoints.index.checkpointOf(sequence(tokens, adapter), tokens.length)?.tokens.length;
 }
 
 test("the longest beginning is found, of the same adapter alone", () => {
-  const checkpoints = new Checkpoints(10 * STATE_BYTES);
+  const checkpoints = checkpointsOf(10 * STATE_BYTES);
   const tokens = words(300, 1);
   for (const length of [100, 200]) saved(checkpoints, tokens.slice(0, length));
   saved(checkpoints, tokens.slice(0, 250), 7);
   expect(found(checkpoints, tokens)).toBe(200);
   expect(found(checkpoints, tokens.slice(0, 150))).toBe(100);
   expect(found(checkpoints, tokens, 7)).toBe(250);
-  checkpoints.dropAdapter(7);
+  checkpoints.sharing.drop(checkpoints.index.ofAdapter(7).checkpoints);
   expect(found(checkpoints, tokens, 7)).toBeUndefined();
 });
 
 test("what many prompts begin with outlives their ends, and the latest turn the ones before", () => {
-  const checkpoints = new Checkpoints(4.5 * STATE_BYTES);
+  const checkpoints = checkpointsOf(4.5 * STATE_BYTES);
   const system = words(1000, 1);
   saved(checkpoints, system);
   for (let user = 0; user < 12; user++) saved(checkpoints, [...system, ...words(40, 1000 + user)]);
-  expect(checkpoints.counted().checkpoints).toBe(4);
-  expect(checkpoints.counted().checkpointBytes).toBeLessThanOrEqual(4.5 * STATE_BYTES);
+  expect(checkpoints.sharing.counted().checkpoints).toBe(4);
+  expect(checkpoints.sharing.counted().checkpointBytes).toBeLessThanOrEqual(4.5 * STATE_BYTES);
   expect(found(checkpoints, [...system, ...words(50, 5000)])).toBe(1000);
   expect(found(checkpoints, [...system, ...words(60, 1011)])).toBe(1040);
 });
 
 test("a state larger than all the room is not kept", () => {
-  const checkpoints = new Checkpoints(STATE_BYTES);
+  const checkpoints = checkpointsOf(STATE_BYTES);
   saved(checkpoints, words(100, 1));
-  expect(checkpoints.counted()).toEqual({ checkpoints: 0, checkpointBytes: 0, checkpointsRestored: 0 });
+  expect(checkpoints.sharing.counted()).toEqual({
+    checkpoints: 0,
+    checkpointBytes: 0,
+    checkpointsRestored: 0,
+  });
 });
 
 test("the boundary lies before the markup that opens the answer", () => {

@@ -7,6 +7,7 @@
 import { type AdapterId, BASE_MODEL } from "../../../core/adapter.ts";
 import type { CellBackend, SlotId, StateBackend } from "../backend.ts";
 import { COMMON_PARTITION, type Partition } from "../partition.ts";
+import type { Kept } from "../prefix-index.ts";
 import type { Sequence, TokenPrefix } from "../sequence.ts";
 import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
 import { BLOCK_TOKENS, type BlockKey, blockKeys, recentKey, rootKey } from "./block.ts";
@@ -73,16 +74,6 @@ export const NO_TIERS: TierCounts = {
 };
 
 const NO_DISK: DiskCounts = { writtenBytes: 0, badBlocks: 0, failedWrites: 0 };
-
-/** The blocks of a finished prefix. */
-export interface BlockRun {
-  readonly tokens: Int32Array;
-  readonly partition: Partition;
-  /** Undefined until they are needed. */
-  keys: readonly BlockKey[] | undefined;
-  /** Blocks that need no copy any more. */
-  saved: number;
-}
 
 /** A waiting sequence. */
 interface Wanted {
@@ -226,27 +217,22 @@ export class CacheTiers {
   }
 
   /** A prefix is finished: the next engine restores it, if it is one of the last. */
-  remember({ tokens, partition: { adapter, scope } }: BlockRun): void {
+  remember({ tokens, partition: { adapter, scope } }: Kept): void {
     if (adapter === BASE_MODEL) this.recents?.add({ scope, tokens });
   }
 
-  /** The blocks of a finished prefix. */
-  runOf(tokens: Int32Array, partition: Partition): BlockRun {
-    return { tokens, partition, keys: undefined, saved: 0 };
-  }
-
   /** Whether a finished prefix has blocks to copy. `isNext`: it will be evicted next; others are only written through to disk. */
-  mayWrite(run: BlockRun, isNext: boolean): boolean {
+  mayWrite(kept: Kept, isNext: boolean): boolean {
     const { disk, cells } = this.deps;
     if (cells === undefined || (disk === undefined ? !isNext : disk.isBusy)) return false;
-    return run.saved < this.keysIn(run).length && this.mayCopy();
+    return kept.saved < this.keysIn(kept).length && this.mayCopy();
   }
 
-  /** Copies the blocks from token `from` on of a finished prefix that lies in a slot. */
-  saveFrom(run: BlockRun, slot: SlotId, from: number): void {
-    const keys = this.keysIn(run);
-    for (let depth = Math.max(run.saved, from / BLOCK_TOKENS); depth < keys.length; depth++)
-      if (!this.mayCopy() || !this.copy(keys[depth], depth, slot)) return;
+  /** Copies the blocks of a finished prefix from token `from` on. */
+  saveFrom(kept: Kept, from: number): void {
+    const keys = this.keysIn(kept);
+    for (let depth = Math.max(kept.saved, from / BLOCK_TOKENS); depth < keys.length; depth++)
+      if (!this.mayCopy() || !this.copy(keys[depth], depth, kept.slot)) return;
   }
 
   private mayCopy(): boolean {
@@ -254,16 +240,16 @@ export class CacheTiers {
     return this.prefillTokenMs > 0 && this.copying.isBelow(COPY_SHARE * this.prefillTokenMs);
   }
 
-  /** Copies the next block of a finished prefix that lies in a slot. False: all are copied. */
-  save(run: BlockRun, slot: SlotId): boolean {
+  /** Copies the next block of a finished prefix. False: all are copied. */
+  save(kept: Kept): boolean {
     const { memory } = this.deps;
-    const keys = this.keysIn(run);
-    while (run.saved < keys.length) {
-      const depth = run.saved++;
+    const keys = this.keysIn(kept);
+    while (kept.saved < keys.length) {
+      const depth = kept.saved++;
       const key = keys[depth];
       if (key === undefined || memory.has(key)) continue; // written when it came to memory
-      if (this.copy(key, depth, slot)) return true;
-      run.saved = keys.length;
+      if (this.copy(key, depth, kept.slot)) return true;
+      kept.saved = keys.length;
     }
     return false;
   }
@@ -343,8 +329,8 @@ export class CacheTiers {
     }
   }
 
-  private keysIn(run: BlockRun): readonly BlockKey[] {
-    return (run.keys ??= this.keysOf(run.tokens, run.partition));
+  private keysIn(kept: Kept): readonly BlockKey[] {
+    return (kept.keys ??= this.keysOf(kept.tokens, kept.partition));
   }
 
   private keysOf(tokens: Int32Array, partition: Partition): readonly BlockKey[] {
