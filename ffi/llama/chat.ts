@@ -1,6 +1,7 @@
 // Chat templates: renders conversations to token ids and provides the parser of the answers.
 // A native thread renders and tokenizes, one prompt at a time: in the step loop each arrival would delay all running rows by 4 to 12 ms.
 
+import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { modalitiesOf } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
@@ -10,6 +11,7 @@ import type {
   PendingPrompt,
   PlannedContent,
   RenderedPrompt,
+  ThinkingEnd,
 } from "../../src/worker/text/backend.ts";
 import { lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
 import { effortFields, Efforts } from "./efforts.ts";
@@ -20,6 +22,7 @@ import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlanAhead, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { Recent } from "./recent.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
+import { thinkingBudget, thinkingCloses } from "./thinking-closes.ts";
 import {
   mustCall,
   type NativePrompt,
@@ -101,6 +104,7 @@ export class LlamaTemplates {
   private typed = false; // the template requires a type in every schema
   private readonly answers: PlannedAnswers;
   private readonly efforts = new Efforts((word) => this.effortPrompt(word));
+  private readonly closes = new Map<string, readonly ThinkingEnd[]>(); // by end tag
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
 
   /** Throws ServiceError(template_failed) when it does not parse, or fails with every conversation. */
@@ -310,11 +314,14 @@ export class LlamaTemplates {
     const mute = this.muteTags(handle, prompt, info, startsInReasoning);
     const loud = info.preserved_tokens.filter((tag) => !mute.has(tag));
     const tags = [info.thinking_start, ...info.thinking_ends, ...loud, ...toolMarkers];
+    const thinkingEnds = info.thinking_ends.filter((end) => closesReasoning(info, end));
     return {
       thinks: info.thinks,
       thinkingStart: info.thinking_start,
       thinkingStartTokens: this.tokenize(info.thinking_start),
-      thinkingEnds: info.thinking_ends.filter((end) => closesReasoning(info, end)),
+      thinkingEnds,
+      thinkingCloses: this.thinkingCloses(thinkingEnds[0]?.trim() ?? ""),
+      ...defined({ thinkingBudget: thinkingBudget(prompt.thinking, this.efforts) }),
       startsInReasoning,
       toolMarkers,
       toolMarkerTokens: this.tokenize(toolMarkers[0] ?? ""),
@@ -347,6 +354,12 @@ export class LlamaTemplates {
     if (this.mute.size >= MUTE_KEYS_MAX) this.mute.clear();
     this.mute.set(key, found);
     return found;
+  }
+
+  private thinkingCloses(end: string): readonly ThinkingEnd[] {
+    const known = this.closes.get(end) ?? thinkingCloses(end, (text) => this.tokenize(text));
+    this.closes.set(end, known);
+    return known;
   }
 
   /** Tokens of a markup string, control tokens included. */

@@ -35,6 +35,12 @@ export class Efforts {
     this.render = render;
   }
 
+  /** Whether no effort changes what the template renders. */
+  get areIgnored(): boolean {
+    this.known ??= this.find();
+    return this.known.words.length === 0 && !this.known.others;
+  }
+
   /** The word for the template; undefined: no word, which leaves the effort to the template. */
   wordOf({ enabled, effort }: Thinking): string | undefined {
     if (enabled && effort === undefined) return undefined;

@@ -338,8 +338,9 @@ export class LlamaBackend implements Backend {
   }
 
   acceptForced(sampler: SamplerHandle, tokens: Int32Array): void {
-    this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1); // for tests: tokens that it did not sample
+    this.native.svc_sampler_accept(sampler, tokens.length, tokens, 1);
   }
+
   freeSampler(sampler: SamplerHandle): void {
     this.native.svc_sampler_free(sampler);
   }

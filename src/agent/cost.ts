@@ -14,12 +14,14 @@ export const NO_COST: Cost = {
 
 /** Sum of two costs, field by field. */
 export function addCosts(one: Cost, other: Cost): Cost {
+  const closed = (one.usage.closedThoughts ?? 0) + (other.usage.closedThoughts ?? 0);
   return {
     usage: {
       promptTokens: one.usage.promptTokens + other.usage.promptTokens,
       cachedTokens: one.usage.cachedTokens + other.usage.cachedTokens,
       completionTokens: one.usage.completionTokens + other.usage.completionTokens,
       reasoningTokens: one.usage.reasoningTokens + other.usage.reasoningTokens,
+      ...(closed === 0 ? {} : { closedThoughts: closed }),
     },
     timings: {
       promptSecs: one.timings.promptSecs + other.timings.promptSecs,

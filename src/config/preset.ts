@@ -26,6 +26,13 @@ export const presetRows = {
     }),
   ),
   thinking: optional(tristate("Whether the model reasons first.", { flag: false, example: false })),
+  thinking_budget: optional(
+    integer("Most reasoning tokens of an answer; then the reasoning is ended, and the answer follows.", {
+      flag: false,
+      minimum: 1,
+      example: 2048,
+    }),
+  ),
 } satisfies Record<keyof Preset, TSchema>;
 
 /** Without the keys that are undefined. */

@@ -24,7 +24,6 @@ export const COMPAT_KINDS = [
   "speech_model",
   "history_item",
   "template_value",
-  "thinking_budget",
   "custom_format",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
@@ -33,7 +32,6 @@ export type CompatKind = (typeof COMPAT_KINDS)[number];
 export const NOTED: ReadonlySet<CompatKind> = new Set([
   "history_item",
   "template_value",
-  "thinking_budget",
   "custom_format",
   "image_model",
   "speech_model",

@@ -46,6 +46,8 @@ export interface Thinking {
   /** The request does not say: a model may be set up to do as its chat template has it. */
   readonly unsaid?: true;
   readonly effort?: ReasoningEffort;
+  /** Reasoning tokens of an answer, at least 1; absent: as many as the effort or the answer's cap leaves. */
+  readonly budget?: number;
 }
 
 export interface ChatPrompt<M = Message> {
@@ -148,6 +150,8 @@ export interface Usage {
   readonly completionTokens: number;
   /** Part of `completionTokens`. */
   readonly reasoningTokens: number;
+  /** Choices whose reasoning was ended at its budget, or to leave room for the answer; absent: none. */
+  readonly closedThoughts?: number;
 }
 
 /** Wall-clock times of a run, seconds. */

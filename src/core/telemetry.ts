@@ -130,6 +130,8 @@ export interface EngineStats {
   readonly tierFailedWrites: number;
   /** Sequences that gave up their cells to others. */
   readonly preemptions: number;
+  /** Answers whose reasoning was ended before the model ended it. */
+  readonly closedThoughts: number;
   /** Draft tokens, and those of them that were accepted. */
   readonly draftTokens: number;
   readonly draftHits: number;

@@ -45,6 +45,11 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
   ["draftTokens", "svc_draft_tokens_total", "Draft tokens of speculative decoding."],
   ["draftHits", "svc_draft_hits_total", "Accepted draft tokens."],
   ["preemptions", "svc_preemptions_total", "Preempted sequences."],
+  [
+    "closedThoughts",
+    "svc_thinking_closed_total",
+    "Answers whose reasoning was ended at its budget, or to leave room for the answer.",
+  ],
 ];
 
 const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = [
@@ -241,6 +246,7 @@ function summed(all: readonly EngineStats[]): EngineStats {
     tierBadBlocks: add("tierBadBlocks"),
     tierFailedWrites: add("tierFailedWrites"),
     preemptions: add("preemptions"),
+    closedThoughts: add("closedThoughts"),
     draftTokens: add("draftTokens"),
     draftHits: add("draftHits"),
     rows: joinHistograms(

@@ -180,14 +180,18 @@ function toolChoiceOf(choice: ToolChoice, engine: EngineName): unknown {
 }
 
 function thinkingFields(thinking: Thinking, { engine }: ServerFacts): Body {
-  const { enabled, unsaid, effort } = thinking;
-  if (unsaid === true) return {};
+  const { enabled, unsaid, effort, budget } = thinking;
+  if (unsaid === true) return engine === "svc" ? defined({ thinking_budget: budget }) : {};
   switch (engine) {
     case "svc":
-      return effort === undefined ? { enable_thinking: enabled } : { reasoning_effort: effort };
+      return {
+        ...(effort === undefined ? { enable_thinking: enabled } : { reasoning_effort: effort }),
+        ...defined({ thinking_budget: budget }),
+      };
+    case "llama-server":
+      return { ...templateFields(thinking), ...defined({ thinking_budget_tokens: budget }) };
     case "vllm":
     case "sglang":
-    case "llama-server":
       return templateFields(thinking);
     case "ollama":
     case "other":

@@ -150,7 +150,8 @@ function thinkingFields(prompt: ChatPrompt, maxTokens: number, { engine }: Serve
 /** The API's budget is a part of max_tokens. Where that leaves too little, and beside a forced call, it does not think. */
 function thinkingOf({ thinking, toolChoice }: ChatPrompt, maxTokens: number): ThinkingField | undefined {
   if (!thinking.enabled) return { type: "disabled" };
-  const budget = Math.min(THINKING_TOKENS[thinking.effort ?? DEFAULT_EFFORT], Math.floor(maxTokens / 2));
+  const asked = thinking.budget ?? THINKING_TOKENS[thinking.effort ?? DEFAULT_EFFORT];
+  const budget = Math.min(asked, thinking.budget === undefined ? Math.floor(maxTokens / 2) : maxTokens - 1);
   if (budget < THINKING_TOKENS_MIN || isForced(toolChoice)) return undefined;
   return { type: "enabled", budget_tokens: budget };
 }

@@ -123,9 +123,10 @@ function toolFields({ tools, toolChoice, singleCall }: ChatPrompt, { engine }: S
 }
 
 function thinkingFields(thinking: Thinking, { engine }: ServerFacts): Body {
-  const { enabled, unsaid, effort } = thinking;
-  if (unsaid === true) return {};
+  const { enabled, unsaid, effort, budget } = thinking;
+  const limit = engine === "svc" ? defined({ thinking_budget: budget }) : {};
+  if (unsaid === true) return limit;
   if (engine === "llama-server") return templateFields(thinking);
   if (!enabled) return { reasoning: { effort: "none" } };
-  return { reasoning: { ...defined({ effort }), summary: "auto" } };
+  return { reasoning: { ...defined({ effort }), summary: "auto" }, ...limit };
 }

@@ -44,7 +44,7 @@ test("sampling and limits", () => {
 
 test("unused fields are ignored", () => {
   const without = { thinking: { type: "enabled" } };
-  const thinking = { type: "enabled", budget_tokens: 9000 };
+  const thinking = { type: "enabled" };
   const cited = [{ ...text("Hello"), citations: { enabled: true } }];
   const fields = { thinking, logprobs: true, top_logprobs: 3, metadata: { user_id: "u" } };
   expect(parse({ ...fields, messages: user(cited) })).toEqual(parse(without));
@@ -267,7 +267,7 @@ describe("thinking", () => {
   const thinking = (extra: Body) => run(extra).prompt.thinking;
 
   test.each<[Body, object]>([
-    [{ thinking: { type: "enabled", budget_tokens: 2048 } }, { enabled: true }],
+    [{ thinking: { type: "enabled", budget_tokens: 2048 } }, { enabled: true, budget: 2048 }],
     [{ thinking: { type: "adaptive" } }, { enabled: true }],
     [{ thinking: { type: "disabled" } }, { enabled: false }],
     [{ enable_thinking: false }, { enabled: false }],

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { type Compat, type CompatMode, STRICT } from "../../src/core/compat.ts";
-import type { ChatPrompt } from "../../src/core/run.ts";
+import type { ChatPrompt, Thinking } from "../../src/core/run.ts";
 import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { parseMessagesRequest } from "../../src/dialects/messages/request.ts";
 import { parseOllamaChat, parseOllamaGenerate } from "../../src/dialects/ollama/request.ts";
@@ -69,6 +69,22 @@ const UNSAID: readonly Body[] = [
   { reasoning: {} },
   { reasoning_budget: -1 },
 ];
+const BUDGETS: readonly (readonly [Body, Thinking])[] = [
+  [{ thinking_budget: 100 }, { enabled: true, unsaid: true, budget: 100 }],
+  [{ thinking_budget_tokens: 100 }, { enabled: true, unsaid: true, budget: 100 }],
+  [
+    { reasoning_budget: 100, think: true },
+    { enabled: true, budget: 100 },
+  ],
+  [{ thinking: { type: "enabled", budget_tokens: 2048 } }, { enabled: true, budget: 2048 }],
+  [{ reasoning: { max_tokens: 70, effort: "low" } }, { enabled: true, effort: "low", budget: 70 }],
+  [kwargs({ thinking_budget: 7 }), { enabled: true, unsaid: true, budget: 7 }],
+  [
+    { ...kwargs({ thinking_budget: 7 }), thinking_budget: 9 },
+    { enabled: true, unsaid: true, budget: 7 },
+  ],
+  [{ thinking_budget: 9, think: false }, { enabled: false }],
+];
 const CONTRADICTIONS: readonly (readonly [Body, string])[] = [
   [{ think: true, ...kwargs({ enable_thinking: false }) }, "think"],
   [{ thinking: { type: "enabled" }, reasoning: { enabled: false } }, "thinking.type"],
@@ -112,10 +128,29 @@ describe.each(DIALECTS)("%s", (_, prompt) => {
     });
     const many = Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`v${at}`, at]));
     expect(refusalOf(() => thinking(kwargs(many)), {})).toMatchObject({ param: "chat_template_kwargs" });
-    const noted: string[] = [];
-    prompt({ thinking_budget: 100 }, { ...STRICT, note: (kind) => void noted.push(kind) });
-    expect(noted).toEqual(["thinking_budget"]);
   });
+
+  test.each(BUDGETS)("a budget: %j", (body, expected) => expect(thinking(body)).toEqual(expected));
+});
+
+test("a model's budget counts where a body has none, and thinks", () => {
+  const thought = (body: Body) =>
+    [
+      parseChatRequest(withChatPreset(chatBody(body), { thinking_budget: 50 })).run.prompt,
+      parseResponsesRequest(withResponsesPreset(responsesBody(body), { thinking_budget: 50 }), NOTHING_STORED)
+        .run.prompt,
+    ].map(({ thinking }) => thinking);
+  const each = (thinking: Thinking) => [thinking, thinking];
+  expect(thought({})).toEqual(each({ enabled: true, unsaid: true, budget: 50 }));
+  expect(thought({ reasoning: { effort: "low" } })).toEqual(
+    each({ enabled: true, effort: "low", budget: 50 }),
+  );
+  expect(thought({ reasoning: { max_tokens: 9 } })).toEqual(each({ enabled: true, unsaid: true, budget: 9 }));
+  expect(thought({ reasoning: { max_tokens: -1 } })).toEqual(each({ enabled: true, unsaid: true }));
+  expect(thought({ thinking: { type: "enabled", budget_tokens: 70 } })).toEqual(
+    each({ enabled: true, budget: 70 }),
+  );
+  expect(thought({ think: false })).toEqual(each({ enabled: false }));
 });
 
 test("defaults of a model do not contradict what a body says", () => {

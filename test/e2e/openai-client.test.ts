@@ -35,6 +35,35 @@ test("completes, with reasoning and consistent usage", async () => {
   expect(completion_tokens).toBeGreaterThan(reasoningTokens + 5);
 });
 
+test("reasoning ends at its budget in every dialect, streamed or not", async () => {
+  const messages = question.messages;
+  const bodies: readonly (readonly [path: string, body: object])[] = [
+    ["chat/completions", { messages, thinking_budget: 4 }],
+    ["chat/completions", { messages, reasoning: { max_tokens: 4 }, stream: true }],
+    ["responses", { input: CAPITAL.content, reasoning: { max_tokens: 4 } }],
+    [
+      "messages",
+      { messages, max_tokens: 200, thinking: { type: "enabled", budget_tokens: 4 }, stream: true },
+    ],
+    ["messages", { messages, max_tokens: 10 }],
+  ];
+  for (const [path, body] of bodies) {
+    const answer = await fetch(`${server().url}/v1/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "default",
+        temperature: 0,
+        stream_options: { include_usage: true },
+        ...body,
+      }),
+    });
+    const text = (await answer.text()).replaceAll(/\s/g, "");
+    expect(text).toContain('"closed_thoughts":1');
+    expect(text).toContain("capital");
+  }
+});
+
 test("progress of the load and of the prompt does not disturb it", async () => {
   const unload = {
     method: "POST",

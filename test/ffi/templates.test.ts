@@ -18,6 +18,7 @@ import { compile, grammarEngine } from "../helpers/grammar.ts";
 import { comparable, type ParsedAnswer, parseInPieces } from "../helpers/parse-output.ts";
 import { inPieces, type ScriptedAnswer, scriptedAnswer } from "../helpers/scripted-answer.ts";
 import { chatTemplates } from "../helpers/templates.ts";
+import { budgeted } from "../helpers/budgeted-answer.ts";
 import { gptOss, type Turn } from "../helpers/written.ts";
 
 const templates = chatTemplates();
@@ -61,6 +62,14 @@ const NASTY = {
 function says(role: Message["role"], text: string, more: Partial<Message> = {}): Message {
   return { role, content: [{ type: "text", text }], ...more };
 }
+
+/** Markup with which answers begin after reasoning, by a part of the template's name. */
+const OPENINGS = [
+  ["gpt-oss", "<|start|>assistant<|channel|>final<|message|>"],
+  ["Cohere2MoE", "<|START_TEXT|>"],
+  ["CohereForAI", "<|START_RESPONSE|>"],
+  ["Solar-Open", "<|content|>"],
+] as const;
 
 const QUESTION = [says("user", "How is it outside?")];
 
@@ -378,6 +387,46 @@ if (templates.type === "missing") {
     expectNothingLost(turn, raw, parseAll({ lateIds: false }, prompt, raw));
     const required = render(name, { tools: TOOLS, toolChoice: { type: "required" } });
     expect(grammarTakes(required, "")).toBe(true);
+  });
+
+  const all = [...templates.sources.keys()];
+  test.each(all)(
+    "%s: reasoning ends at its budget, with a sentence before the tag, and the answer follows",
+    (name) => {
+      const prompt = render(name, { thinking: { enabled: true, budget: 6 } });
+      const { thinkingStart, startsInReasoning, thinkingEnds, thinkingCloses } = prompt.format;
+      if (!prompt.format.thinks || thinkingEnds.length === 0) return expect(thinkingCloses).toEqual([]);
+      const start = startsInReasoning ? "" : thinkingStart;
+      const [, opening = ""] = OPENINGS.find(([family]) => name.includes(family)) ?? [];
+      const answer = `${opening}Paris.`;
+      const { reasoning, text, reasoned } = budgeted(
+        prompt,
+        [start, ..."one two three four five six seven".split(/(?= )/)],
+        answer,
+      );
+      expect(reasoning).toContain("one two three four");
+      expect(reasoning.trim()).toEndWith("I answer now.");
+      expect(text.trim()).toBe("Paris.");
+      expect(reasoned).toBe(6 + (start === "" ? 0 : 1));
+    },
+  );
+
+  test("reasoning is not ended within a call that it quotes", () => {
+    const prompt = render("Qwen-Qwen3-0.6B", { tools: TOOLS, thinking: { enabled: true, budget: 3 } });
+    const call = [
+      "<tool_call>",
+      '\n{"name": "get_weather", ',
+      '"arguments": {"city": ',
+      '"Paris"}}',
+      "\n</tool_call>",
+    ];
+    const { reasoning, text } = budgeted(
+      prompt,
+      ["<think>", "I ", "say ", ...call, " so", " and more"],
+      "Paris.",
+    );
+    expect(reasoning).toMatch(/"Paris"\}\}\n<\/tool_call> so.*\n\nI have/);
+    expect(text.trim()).toBe("Paris.");
   });
 
   test("gpt-oss: headers of messages are held to their form without tools, too", () => {

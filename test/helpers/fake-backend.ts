@@ -438,6 +438,8 @@ export class FakeBackend implements Backend {
     return BigInt(this.openSamplers) as SamplerHandle;
   }
 
+  acceptForced(): void {}
+
   freeSampler(): void {
     this.openSamplers--;
   }

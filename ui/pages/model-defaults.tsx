@@ -35,6 +35,7 @@ function defaultsOf(
   const numbers = [
     ...SAMPLING_NAMES.map((name) => [name, t.settings.options[name]] as const),
     ["max_tokens", t.settings.maxTokens] as const,
+    ["thinking_budget", t.models.thinkingBudget] as const,
   ];
   return [
     ...(system ? [["system", t.settings.system] as const] : []),

@@ -511,6 +511,7 @@ export const de: Texts = {
     stops: (count: number) => many(count, "Stopptext", "Stopptexte"),
     reasons: "mit Nachdenken",
     reasonsNot: "ohne Nachdenken",
+    thinkingBudget: "Token zum Nachdenken",
     pin: "Anheften",
     pinNamed: (model: string) => `${model} anheften`,
     pinWhat:

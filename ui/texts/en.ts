@@ -507,6 +507,7 @@ export const en = {
     stops: (count: number) => many(count, "stop string"),
     reasons: "reasoning on",
     reasonsNot: "reasoning off",
+    thinkingBudget: "Reasoning tokens",
     pin: "Pin",
     pinNamed: (model: string) => `Pin ${model}`,
     pinWhat:

@@ -8,6 +8,7 @@ import type { FinishReason, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
+import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
 
 /**
  * Placeholder for Anthropic's signature of thinking blocks. Clients return blocks unchanged, and some drop blocks without
@@ -26,7 +27,10 @@ const MessagesUsage = Type.Object(
     ),
     output_tokens: count("Generated tokens."),
     output_tokens_details: Type.Object(
-      { thinking_tokens: count("Generated reasoning tokens.") },
+      {
+        thinking_tokens: count("Generated reasoning tokens."),
+        closed_thoughts: Type.Optional(closedThoughts),
+      },
       { description: "Parts of `output_tokens`." },
     ),
   },
@@ -42,7 +46,7 @@ export function usageBody(usage: Usage, countsCached: boolean): MessagesUsage {
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: cached,
     output_tokens: usage.completionTokens,
-    output_tokens_details: { thinking_tokens: usage.reasoningTokens },
+    output_tokens_details: { thinking_tokens: usage.reasoningTokens, ...closedThoughtsOf(usage) },
   };
 }
 

@@ -5,6 +5,7 @@ import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { Usage } from "../../core/run.ts";
 import { adapterAnswerProperties } from "../shared/adapter.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
+import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
 import { OutputItem } from "./output-items.ts";
 
 const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
@@ -57,7 +58,10 @@ const ResponseUsage = Type.Object(
     ),
     output_tokens: count("Generated tokens."),
     output_tokens_details: Type.Object(
-      { reasoning_tokens: count("Generated reasoning tokens.") },
+      {
+        reasoning_tokens: count("Generated reasoning tokens."),
+        closed_thoughts: Type.Optional(closedThoughts),
+      },
       { $id: "OutputTokensDetails", description: "Parts of `output_tokens`." },
     ),
     total_tokens: count("Input and output tokens."),
@@ -155,7 +159,7 @@ export function usageBody(usage: Usage): ResponseUsage {
     input_tokens: usage.promptTokens,
     input_tokens_details: { cached_tokens: usage.cachedTokens },
     output_tokens: usage.completionTokens,
-    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens, ...closedThoughtsOf(usage) },
     total_tokens: usage.promptTokens + usage.completionTokens,
   };
 }

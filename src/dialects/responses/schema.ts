@@ -19,7 +19,7 @@ import {
   stopProperties,
 } from "../shared/sampling.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
-import { thinkingProperties } from "../shared/thinking-fields.ts";
+import { thinkingBudget, thinkingProperties } from "../shared/thinking-fields.ts";
 import { toolChoiceProperties } from "../shared/tools.ts";
 import { ResponsesInput } from "./input-items.ts";
 import { toolsProperties } from "./tools.ts";
@@ -40,7 +40,7 @@ const ReasoningConfig = Type.Object(
       }),
     ),
     enabled: orNull(Type.Boolean({ description: "Thinking on or off." })),
-    max_tokens: orNull(Type.Integer({ description: "0 turns thinking off; otherwise without effect." })),
+    max_tokens: thinkingBudget,
     summary: orNull(
       Type.Union([Type.Literal("auto"), Type.Literal("concise"), Type.Literal("detailed")], {
         description:

@@ -3,7 +3,7 @@
 import type { Preset } from "../../core/preset.ts";
 import { llamaNameOf, SAMPLING_NAMES } from "../../core/sampling.ts";
 import { isPresent } from "./check.ts";
-import { saysThinking } from "./thinking-fields.ts";
+import { saysBudget, saysThinking } from "./thinking-fields.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -18,6 +18,8 @@ interface PresetForm {
   readonly isLlamaNamed?: true;
   /** Field for thinking, where nothing of the body says anything about it. */
   readonly thinking?: string;
+  /** Whether there is a budget of reasoning. */
+  readonly takesBudget?: true;
   /** Adds instructions to a body; absent: the dialect has none. */
   readonly withSystem?: (body: Body, system: string) => Body;
 }
@@ -42,11 +44,15 @@ function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
 
 function withTexts(
   body: Body,
-  { thinking, system }: Preset,
-  { thinking: field, withSystem }: PresetForm,
+  { thinking, thinking_budget: budget, system }: Preset,
+  { thinking: field, takesBudget, withSystem }: PresetForm,
 ): Body {
   const isSaid = thinking === undefined || field === undefined || saysThinking(body);
-  const thought = isSaid ? body : { ...body, [field]: thinking };
+  const limited =
+    budget === undefined || takesBudget !== true || saysBudget(body)
+      ? body
+      : { ...body, thinking_budget: budget };
+  const thought = isSaid ? limited : { ...limited, [field]: thinking };
   return system === undefined || withSystem === undefined ? thought : withSystem(thought, system);
 }
 
@@ -89,6 +95,7 @@ export function withChatPreset(body: Body, preset: Preset): Body {
     maxTokens: ["max_tokens", "max_completion_tokens"],
     stop: "stop",
     thinking: "enable_thinking",
+    takesBudget: true,
     withSystem: systemMessage,
   });
 }
@@ -102,6 +109,7 @@ export function withMessagesPreset(body: Body, preset: Preset): Body {
     maxTokens: ["max_tokens"],
     stop: "stop_sequences",
     thinking: "enable_thinking",
+    takesBudget: true,
     withSystem: systemField("system"),
   });
 }
@@ -110,8 +118,9 @@ export function withResponsesPreset(body: Body, preset: Preset): Body {
   const form = {
     maxTokens: ["max_output_tokens", "max_tokens", "max_completion_tokens"],
     stop: "stop",
+    takesBudget: true,
     withSystem: systemField("instructions"),
-  };
+  } as const;
   return withEffort(withPreset(body, preset, form), preset);
 }
 
@@ -124,6 +133,7 @@ export function withOllamaPreset(body: Body, preset: Preset): Body {
     stop: "stop",
     isLlamaNamed: true,
     thinking: "think",
+    takesBudget: true,
     ...(isRaw ? {} : { withSystem: isGenerate ? systemField("system") : systemMessage }),
   });
 }

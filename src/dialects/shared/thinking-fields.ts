@@ -3,6 +3,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ChatPrompt, Thinking } from "../../core/run.ts";
 import { describeValue, isPresent, isRecord, orNull } from "./check.ts";
@@ -12,12 +13,14 @@ import { type Effort, effortOf } from "./reasoning.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
-/** Tokens of thinking: 0 is off, below 0 no limit. A positive one has no effect and is reported. */
-const budget = orNull(
+/** Tokens of thinking: 0 is off, below 0 no limit. */
+export const thinkingBudget = orNull(
   Type.Integer({
-    description: "0 turns thinking off. A positive number has no effect; `max_tokens` caps the answer.",
+    description:
+      "Most reasoning tokens of an answer: the reasoning is then ended by a sentence, and the answer follows. 0 turns thinking off; below 0 there is no budget.",
   }),
 );
+const budget = thinkingBudget;
 
 const SWITCH_WORDS = ["enabled", "adaptive", "auto", "disabled"] as const;
 const ThinkingField = Type.Object(
@@ -68,6 +71,8 @@ export const thinkingProperties = {
   think: orNull(Think),
   reasoning_budget: budget,
   thinking_budget: budget,
+  thinking_budget_tokens: budget,
+  reasoning_budget_tokens: budget,
 };
 export const reasoningFieldProperties = { reasoning: orNull(ReasoningField) };
 
@@ -86,6 +91,8 @@ export interface Saying {
   /** Absent: it says only how much. */
   readonly enabled?: boolean | undefined;
   readonly effort?: Effort;
+  /** Most reasoning tokens, at least 1. */
+  readonly budget?: number;
 }
 
 /** What a field of the name says; nothing for another value than such a field has. */
@@ -106,11 +113,12 @@ const ofEffort: Reader = (value, param, compat) => {
 const ofEither: Reader = (value, param, compat) =>
   typeof value === "boolean" ? ofSwitch(value, param, compat) : ofEffort(value, param, compat);
 
-const ofBudget: Reader = (value, param, compat) => {
+const ofBudget: Reader = (value, param) => {
   if (!isPresent(value)) return [];
-  if (typeof value !== "number") throw wrongType(param, "a number of tokens", value);
-  if (value > 0) compat.note("thinking_budget");
-  return value === 0 ? [{ param, value, enabled: false }] : [];
+  if (typeof value !== "number" || !Number.isInteger(value))
+    throw wrongType(param, "a whole number of tokens", value);
+  if (value === 0) return [{ param, value, enabled: false }];
+  return value > 0 ? [{ param, value, budget: value }] : [];
 };
 
 const ofObject: Reader = (value, param, compat) => {
@@ -142,6 +150,8 @@ const READERS: Readonly<Record<string, Reader>> = {
   think: ofEither,
   reasoning_budget: ofBudget,
   thinking_budget: ofBudget,
+  thinking_budget_tokens: ofBudget,
+  reasoning_budget_tokens: ofBudget,
 };
 
 /** Names that some templates have for the same. */
@@ -167,8 +177,8 @@ export function sayingsOf(body: ThinkingFields, compat: Compat): readonly Saying
 }
 
 /**
- * What all sayings mean together. Throws `contradictory_fields` where two of them disagree, about thinking at all or about the
- * effort.
+ * What all sayings mean together; of several budgets, the smallest. Throws `contradictory_fields` where two of them disagree, about
+ * thinking at all or about the effort.
  */
 export function agreedThinking(sayings: readonly Saying[]): Thinking {
   const [first, ...others] = sayings.filter(({ enabled }) => enabled !== undefined);
@@ -179,8 +189,11 @@ export function agreedThinking(sayings: readonly Saying[]): Thinking {
   if (effort !== undefined && second !== undefined) throw contradiction(second, effort);
   const enabled = first?.enabled ?? true;
   const word = effort?.effort;
-  if (first === undefined && word === undefined) return { enabled: true, unsaid: true };
-  return !enabled || word === undefined || word === "off" ? { enabled } : { enabled, effort: word };
+  if (!enabled || word === "off") return { enabled: enabled && word !== "off" };
+  const budgets = sayings.flatMap((one) => one.budget ?? []);
+  const limit = budgets.length === 0 ? {} : { budget: Math.min(...budgets) };
+  if (first === undefined && word === undefined) return { enabled: true, unsaid: true, ...limit };
+  return { enabled, ...defined({ effort: word }), ...limit };
 }
 
 function contradiction(one: Saying, other: Saying): ServiceError {
@@ -196,6 +209,18 @@ export function saysThinking(body: Json): boolean {
     Object.keys(READERS).some(isSaid(body)) ||
     (isRecord(values) && Object.keys(TEMPLATE_READERS).some(isSaid(values)))
   );
+}
+
+/** Whether a body says anything about a budget of thinking. Fields of the wrong type say it: they are refused later. */
+export function saysBudget(body: Json): boolean {
+  const values = body["chat_template_kwargs"];
+  const inTables = [body["thinking"], body["reasoning"]].some(
+    (table) => isRecord(table) && (isPresent(table["budget_tokens"]) || isPresent(table["max_tokens"])),
+  );
+  const isSaid = (fields: Json) => (name: string) =>
+    TEMPLATE_READERS[name] === ofBudget && isPresent(fields[name]);
+  const names = Object.keys(TEMPLATE_READERS);
+  return inTables || names.some(isSaid(body)) || (isRecord(values) && names.some(isSaid(values)));
 }
 
 /** Variables that templates get from the conversation itself. */

@@ -6,6 +6,16 @@ import type { Timings, Usage } from "../../core/run.ts";
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const float = (description: string) => Type.Number({ description });
 
+/** Answers whose reasoning the server ended: at its budget, or to leave room for the answer. Absent: none. */
+export const closedThoughts = count(
+  "Answers whose reasoning was ended at its budget, or to leave room for the answer. Absent: none.",
+);
+
+/** `closedThoughts` of a run. */
+export function closedThoughtsOf({ closedThoughts: count }: Usage): { readonly closed_thoughts?: number } {
+  return count === undefined ? {} : { closed_thoughts: count };
+}
+
 export const CompletionUsageResponse = Type.Object(
   {
     prompt_tokens: count("Tokens of the prompt."),
@@ -20,6 +30,7 @@ export const CompletionUsageResponse = Type.Object(
     completion_tokens_details: Type.Object(
       {
         reasoning_tokens: count("Generated reasoning tokens."),
+        closed_thoughts: Type.Optional(closedThoughts),
       },
       { description: "Parts of `completion_tokens`." },
     ),
@@ -43,7 +54,7 @@ export function usageBody(usage: Usage, timings: Timings): CompletionUsageRespon
     completion_tokens: usage.completionTokens,
     total_tokens: totalTokens,
     prompt_tokens_details: { cached_tokens: usage.cachedTokens },
-    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens, ...closedThoughtsOf(usage) },
     avg_tok_per_sec: rate(totalTokens, totalSecs),
     avg_prompt_tok_per_sec: rate(usage.promptTokens, timings.promptSecs),
     avg_compl_tok_per_sec: rate(usage.completionTokens, timings.completionSecs),
@@ -71,9 +82,14 @@ export function mergeCosts(costs: readonly RunCost[]): RunCost {
       cachedTokens: sum((usage) => usage.cachedTokens),
       completionTokens: sum((usage) => usage.completionTokens),
       reasoningTokens: sum((usage) => usage.reasoningTokens),
+      ...counted(sum((usage) => usage.closedThoughts ?? 0)),
     },
     timings: { promptSecs, completionSecs: totalSecs - promptSecs },
   };
+}
+
+function counted(closed: number): Pick<Usage, "closedThoughts"> {
+  return closed === 0 ? {} : { closedThoughts: closed };
 }
 
 /** Tokens per second; 0 if no time passed, because JSON has no infinity. */

@@ -102,6 +102,16 @@ export class AnswerGuard {
     return mayEnd;
   }
 
+  /** Whether the grammar, where it applies, takes these tokens next. */
+  mayGoOnWith(tokens: Int32Array): boolean {
+    if (this.phase !== "matching") return true;
+    const ahead = this.matcher.clone();
+    let taken = false;
+    attempt(() => (taken = tokens.every((token) => ahead.accept(token) !== "rejected")));
+    ahead.free();
+    return taken;
+  }
+
   /** The grammar's error when no token could be sampled; undefined if the grammar is not the cause. */
   failure(): ErrorData | undefined {
     return attempt(() => void this.matcher.mayEnd());

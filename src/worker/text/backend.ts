@@ -72,6 +72,12 @@ export interface CallStarts {
   readonly framed: boolean;
 }
 
+/** Text that ends reasoning, and its tokens. */
+export interface ThinkingEnd {
+  readonly text: string;
+  readonly tokens: Int32Array;
+}
+
 /** The markup of the model's answer, as far as the template defines it. */
 export interface OutputFormat {
   /** Thinking is on, by the request or the template. */
@@ -80,6 +86,10 @@ export interface OutputFormat {
   readonly thinkingStart: string;
   readonly thinkingStartTokens: Int32Array;
   readonly thinkingEnds: readonly string[];
+  /** Ways to end reasoning before the model does, the fullest first: a sentence and a tag of `thinkingEnds`, or the tag alone. */
+  readonly thinkingCloses?: readonly ThinkingEnd[];
+  /** Reasoning tokens after which the reasoning is ended; absent: no budget. */
+  readonly thinkingBudget?: number;
   /** The template opens the reasoning itself: the answer's first token is part of it. */
   readonly startsInReasoning: boolean;
   /** Strings that begin a tool call; empty when no tools were offered or the format has no fixed one. */
@@ -257,6 +267,8 @@ export interface Backend extends MediaBackend {
   /** A sampler for one choice. Repetition penalties count `prompt` and the answer. */
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle;
   freeSampler(sampler: SamplerHandle): void;
+  /** Counts tokens of the answer that the sampler did not draw. */
+  acceptForced(sampler: SamplerHandle, tokens: Int32Array): void;
   /** Bytes of a token; with `visible`, of control tokens too. The array must not be changed. */
   tokenBytes(token: number, visible: boolean): Uint8Array;
   /** Texts of the control tokens; read when first asked for. */

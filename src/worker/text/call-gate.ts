@@ -66,6 +66,16 @@ export class CallGate {
     this.state = thinkingStart === "" ? "free" : "start";
   }
 
+  /** Whether the model is reasoning, from the opening tag on. */
+  get inReasoning(): boolean {
+    return this.reasoning && this.state !== "calls";
+  }
+
+  /** Whether no text is held back. */
+  get isSettled(): boolean {
+    return (this.state === "free" || this.state === "start") && this.held.trim() === "";
+  }
+
   /** The text with the letters that were replaced. */
   unmasked(text: string): string {
     const letter = (mask: string): string => this.letters[mask.charCodeAt(0) - MASK_FIRST] ?? mask;

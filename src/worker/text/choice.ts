@@ -10,6 +10,7 @@ import type { DraftLength } from "./decode/draft-length.ts";
 import type { Fingerprint } from "./fingerprint.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
 import type { Sequence } from "./sequence.ts";
+import type { ThinkingLimit } from "./thinking-limit.ts";
 
 /** The owner of a sequence. */
 export interface Choice {
@@ -21,6 +22,8 @@ export interface Choice {
   draftLength: DraftLength | undefined;
   /** The grammar of a tool call that may still begin. */
   calls: PendingCalls | undefined;
+  /** Ends its reasoning; undefined where that is not possible. */
+  readonly thinkingLimit: ThinkingLimit | undefined;
   /** Where asked for. */
   readonly fingerprint: Fingerprint | undefined;
 }

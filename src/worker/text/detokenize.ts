@@ -32,6 +32,11 @@ export class Detokenizer {
     this.texts = texts;
   }
 
+  /** Whether bytes of an unfinished character are held. */
+  get isOpen(): boolean {
+    return this.open;
+  }
+
   /** Text that a token completes; "" while a character is incomplete. */
   push(token: number, bytes: Uint8Array): string {
     if (!this.open) {

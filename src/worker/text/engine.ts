@@ -117,6 +117,7 @@ export class Engine {
       logprobs,
       echo,
       drafts,
+      meter: this.meter,
       emit,
       now,
       newSeed,

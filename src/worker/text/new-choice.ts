@@ -10,6 +10,7 @@ import type { MediaChunk } from "./media-backend.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
 import type { OutputTools, RunState } from "./run-state.ts";
 import { Sequence } from "./sequence.ts";
+import { ThinkingLimit } from "./thinking-limit.ts";
 
 export interface ChoiceStart {
   readonly run: RunState;
@@ -53,7 +54,9 @@ export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequenc
   const identity = request.fingerprint === true ? backend.identity(run.partition.adapter) : undefined;
   const fingerprint =
     identity === undefined ? undefined : new Fingerprint({ identity, request, seed, choice, tokens });
-  const owner = { run, output, guard, draftLength, calls, fingerprint };
+  const { format } = run.prompt;
+  const thinkingLimit = ThinkingLimit.of({ format, cap: run.tokenCap, stop: request.stop });
+  const owner = { run, output, guard, draftLength, calls, thinkingLimit, fingerprint };
   return new Sequence<Choice>(owner, tokens, sampler, {
     partition: run.partition,
     scoresPrompt: scores,

@@ -48,11 +48,14 @@ export class OutputParser {
     if (prompt.plain) this.plain = "text";
   }
 
-  /** Whether the model is reasoning, as far as parsed. */
-  get reasoning(): boolean {
-    if (this.plain !== undefined) return this.plain === "reasoning";
-    const over = this.reasoningClosed || this.markerAt >= 0 || this.toolCalls > 0;
-    return !over && this.contentSent === 0 && this.reasoningSent > 0;
+  /** Whether the model is reasoning, from the opening tag on. */
+  get inReasoning(): boolean {
+    return this.gate.inReasoning;
+  }
+
+  /** Whether no text is held back that may be markup, such as a call that may be a quotation. */
+  get isSettled(): boolean {
+    return this.gate.isSettled;
   }
 
   /** Whether the content of the answer has begun, after any reasoning. */

@@ -59,9 +59,14 @@ export class ChoiceOutput {
     this.emit = emit;
   }
 
-  /** Whether the model is reasoning. */
-  get reasoning(): boolean {
-    return this.parser.reasoning;
+  /** Whether the model is reasoning, from the opening tag on. */
+  get inReasoning(): boolean {
+    return this.parser.inReasoning;
+  }
+
+  /** Whether no text is held back that may become markup, or a letter. */
+  get isSettled(): boolean {
+    return this.stops.heldText === "" && !this.detokenizer.isOpen && this.parser.isSettled;
   }
 
   /** Whether the content of the answer has begun. */
@@ -151,6 +156,7 @@ export class RunState {
   /** Prefix hit of the first choice, tokens. */
   cachedTokens = 0;
   private reasoningTokens = 0;
+  private closedThoughts = 0;
   private readonly emit: Emit;
   /** When the run reached the engine, monotonic milliseconds. */
   readonly arrivedMs: number;
@@ -201,12 +207,21 @@ export class RunState {
     this.send({ type: "prompt_progress", total: this.promptTokens, cached: 0, processed: 0, ms: 0, ahead });
   }
 
-  /** Counts a sampled token. */
-  tokenDrawn(nowMs: number, reasoning: boolean): void {
+  /** Counts a token of an answer. */
+  tokenDrawn(nowMs: number): void {
     this.reportPrompt(this.promptTokens, nowMs);
     this.prefilledMs ??= nowMs;
     this.completionTokens++;
-    if (reasoning) this.reasoningTokens++;
+  }
+
+  /** Counts tokens of an answer, which are counted as drawn already, as reasoning. */
+  reasoned(tokens: number): void {
+    this.reasoningTokens += tokens;
+  }
+
+  /** The reasoning of a choice was ended at its limit. */
+  thoughtClosed(): void {
+    this.closedThoughts++;
   }
 
   /** Whether a choice has reached its token cap, or the end of a line after its deadline. `bytes`: of its last token. */
@@ -233,6 +248,7 @@ export class RunState {
         cachedTokens: this.cachedTokens,
         completionTokens: this.completionTokens,
         reasoningTokens: this.reasoningTokens,
+        ...(this.closedThoughts === 0 ? {} : { closedThoughts: this.closedThoughts }),
       },
       timings: {
         promptSecs: (prefilledMs - this.arrivedMs) / 1000,

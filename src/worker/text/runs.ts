@@ -15,6 +15,7 @@ import type { PromptEcho } from "./prompt-echo.ts";
 import { checkRequest, type Emit, type OutputTools, planLength, RunState } from "./run-state.ts";
 import type { RunningSet } from "./running-set.ts";
 import type { PlannedRows } from "./scheduler.ts";
+import type { StepMeter } from "./step-meter.ts";
 
 export interface RunsDeps extends OutputTools {
   readonly backend: Backend;
@@ -23,6 +24,7 @@ export interface RunsDeps extends OutputTools {
   readonly echo: PromptEcho;
   /** Whether sequences have drafts. */
   readonly drafts: boolean;
+  readonly meter: Pick<StepMeter, "thoughtClosed">;
   readonly emit: Emit;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -118,11 +120,12 @@ export class Runs {
   takeToken(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     if (sequence.slot === undefined) return; // another choice of its run failed in this step
     const { backend, logprobs } = this.deps;
-    const { run, output, guard } = sequence.owner;
+    const { run, output, guard, thinkingLimit } = sequence.owner;
     if (token < 0) return this.fail(run, guard?.failure() ?? ENGINE_FAILED);
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was wanted
     sequence.append(token);
-    run.tokenDrawn(nowMs, output.reasoning);
+    run.tokenDrawn(nowMs);
+    const wasReasoning = output.inReasoning;
     sequence.owner.fingerprint?.add(token, backend.logprobs(row, token, 0).logprob);
     const { logprobs: wanted, ignoreEnd = false } = run.request;
     const ends = backend.endsGeneration(token) && !ignoreEnd;
@@ -130,12 +133,34 @@ export class Runs {
     if (wanted !== undefined) output.noteLogprob(logprobs.at(row, token, wanted.top));
     const bytes = backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
     const stopped = output.push(token, bytes, guard);
+    if (wasReasoning || output.inReasoning) run.reasoned(1);
     if (stopped) return this.endChoice(sequence, "stop", true, nowMs);
     const guardError = guard?.accept(token, bytes, output.answering);
     if (guardError !== undefined) return this.fail(run, guardError);
     const callError = beginCalls(sequence);
     if (callError !== undefined) return this.fail(run, callError);
-    if (run.isSpent(sequence.generated, bytes, nowMs)) this.endChoice(sequence, "length", false, nowMs);
+    const end = thinkingLimit?.noted(output, sequence.generated, guard);
+    if (end !== undefined) this.giveTokens(sequence, end, nowMs);
+    else if (run.isSpent(sequence.generated, bytes, nowMs)) this.endChoice(sequence, "length", false, nowMs);
+  }
+
+  /** Appends the end of reasoning to a sequence. The next step computes it in one pass, as after a preemption. */
+  private giveTokens(sequence: EngineSequence, tokens: Int32Array, nowMs: number): void {
+    const { backend, meter } = this.deps;
+    const { run, output, guard, fingerprint } = sequence.owner;
+    backend.acceptForced(sequence.sampler, tokens);
+    run.thoughtClosed();
+    meter.thoughtClosed();
+    run.reasoned(tokens.length);
+    for (const token of tokens) {
+      sequence.append(token);
+      run.tokenDrawn(nowMs);
+      fingerprint?.add(token, 0); // certain
+      const bytes = backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
+      if (output.push(token, bytes, guard)) return this.endChoice(sequence, "stop", true, nowMs);
+      const error = guard?.accept(token, bytes, output.answering);
+      if (error !== undefined) return this.fail(run, error);
+    }
   }
 
   /** Ends a run without further events. */

@@ -18,6 +18,7 @@ export type Counted = Pick<
   | "prefixHits"
   | "prefixTokens"
   | "preemptions"
+  | "closedThoughts"
   | "draftTokens"
   | "draftHits"
   | "rows"
@@ -31,6 +32,7 @@ export class StepMeter {
   private prefixHits = 0;
   private prefixTokens = 0;
   private preemptions = 0;
+  private closedThoughts = 0;
   private draftTokens = 0;
   private draftHits = 0;
   private readonly rows = new Histogram(ROWS_BUCKETS);
@@ -62,6 +64,10 @@ export class StepMeter {
     this.preemptions += sequences;
   }
 
+  thoughtClosed(): void {
+    this.closedThoughts++;
+  }
+
   counted(): Counted {
     const {
       prefillTokens,
@@ -70,6 +76,7 @@ export class StepMeter {
       prefixHits,
       prefixTokens,
       preemptions,
+      closedThoughts,
       draftTokens,
       draftHits,
     } = this;
@@ -80,6 +87,7 @@ export class StepMeter {
       prefixHits,
       prefixTokens,
       preemptions,
+      closedThoughts,
       draftTokens,
       draftHits,
       rows: this.rows.data(),

@@ -104,9 +104,10 @@ export class SpeculativeDecode implements DecodeMode {
 
   /** Draft tokens wanted for a sequence. */
   private wanted(sequence: EngineSequence, costRatio: number): number {
-    const { draftLength, run } = sequence.owner;
+    const { draftLength, run, thinkingLimit } = sequence.owner;
     if (draftLength === undefined || sequence.generated === 0) return 0;
-    const left = run.tokenCap - sequence.generated - 1; // one more token is sampled after the draft
+    const due = thinkingLimit?.untilDue(sequence.generated) ?? Number.POSITIVE_INFINITY;
+    const left = Math.max(0, Math.min(run.tokenCap - sequence.generated, due) - 1); // one more token is sampled after the draft
     return Math.min(left, this.source.max, draftLength.wanted(sequence.known, costRatio));
   }
 

@@ -1,0 +1,31 @@
+// How reasoning is ended before the model ends it, and after how many tokens: a sentence in the words of the one who reasons, then the
+// tag of the template. Rejected: the tag alone where there is room, since small models go on reasoning in the answer.
+
+import type { ReasoningEffort, Thinking } from "../../src/core/run.ts";
+import type { ThinkingEnd } from "../../src/worker/text/backend.ts";
+import type { Efforts } from "./efforts.ts";
+
+const SENTENCE = "\n\nI have thought about this long enough. I answer now.\n";
+
+/** Reasoning tokens of an effort where the template knows none. `xhigh`: as many as the answer's cap leaves. */
+const EFFORT_TOKENS: Readonly<Record<ReasoningEffort, number | undefined>> = {
+  low: 1024,
+  medium: 8192,
+  high: 24_576,
+  xhigh: undefined,
+};
+
+/** The ways to end reasoning, the fullest first; none without a tag. */
+export function thinkingCloses(end: string, tokenize: (text: string) => Int32Array): readonly ThinkingEnd[] {
+  if (end === "") return [];
+  return [`${SENTENCE}${end}`, end].map((text) => ({ text, tokens: tokenize(text) }));
+}
+
+/** Reasoning tokens of an answer: what the request says, else what its effort means. */
+export function thinkingBudget(
+  { enabled, budget, effort }: Thinking,
+  efforts: Pick<Efforts, "areIgnored">,
+): number | undefined {
+  if (!enabled || budget !== undefined) return budget;
+  return effort !== undefined && efforts.areIgnored ? EFFORT_TOKENS[effort] : undefined;
+}
