@@ -5,7 +5,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { symbolTables } from "../ffi/generate.ts";
 import { documents } from "../src/config/document.ts";
-import { importTable, packageTable } from "./import-tables.ts";
 import { lintConfig } from "./lint-config.ts";
 import { withBlock } from "./marked-block.ts";
 import { projectorTable } from "./projector-table.ts";
@@ -23,11 +22,7 @@ function generated(): Readonly<Record<string, string>> {
     ...documents(),
     ...symbolTables(),
     ".oxlintrc.json": lintConfig(read(".oxlintrc.json")),
-    "ARCHITECTURE.md": withBlocks("ARCHITECTURE.md", {
-      imports: importTable(),
-      packages: packageTable(),
-      glossary: glossaryTable(),
-    }),
+    "ARCHITECTURE.md": withBlocks("ARCHITECTURE.md", { glossary: glossaryTable() }),
     "docs/models.md": withBlocks("docs/models.md", { projectors: projectorTable() }),
     "docs/fleet.md": withBlocks("docs/fleet.md", { sampling: samplingTable() }),
     "AGENTS.md": withBlocks("AGENTS.md", { style: styleRule() }),
