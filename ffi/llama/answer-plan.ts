@@ -1,7 +1,7 @@
 // Plans the constraint of a rendered prompt's answer, and where it starts. See answer-grammar.ts.
 
 import { ServiceError } from "../../src/core/error.ts";
-import { isSingleCall, type Prompt } from "../../src/core/run.ts";
+import { isSingleCall, mustCall, type Prompt } from "../../src/core/run.ts";
 import type { AnswerPlan, JsonSchemaConstraint } from "../../src/worker/text/backend.ts";
 import type { AnswerConstraint, AnswerSource } from "../../src/worker/text/constraint-backend.ts";
 import { answerGrammar, callGrammar } from "../../src/grammar/answer-grammar.ts";
@@ -9,7 +9,7 @@ import { isCertain } from "../../src/grammar/certain-schemas.ts";
 import type { Markup } from "../../src/grammar/lark.ts";
 import { framesContent, readPeg } from "../../src/grammar/peg.ts";
 import type { Recent } from "./recent.ts";
-import { mustCall, offeredTools, toolsText } from "./render-request.ts";
+import { offeredTools, toolsText } from "./render-request.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 

@@ -4,7 +4,7 @@
 import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { modalitiesOf } from "../../src/core/message.ts";
-import type { Prompt } from "../../src/core/run.ts";
+import { mustCall, type Prompt } from "../../src/core/run.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import type {
   OutputFormat,
@@ -24,7 +24,6 @@ import { Recent } from "./recent.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
 import { thinkingBudget, thinkingCloses } from "./thinking-closes.ts";
 import {
-  mustCall,
   type NativePrompt,
   offeredTools,
   type RenderOptions,

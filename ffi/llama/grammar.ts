@@ -6,10 +6,12 @@ import { ServiceError } from "../../src/core/error.ts";
 import type {
   Acceptance,
   AnswerConstraint,
+  Closing,
   ConstraintBackend,
   Matcher,
   PendingGrammar,
 } from "../../src/worker/text/constraint-backend.ts";
+import { Closer } from "../../src/grammar/closing.ts";
 import type { GrammarNative, Native } from "../library.ts";
 import { cText, type Handle, nativeText } from "../text.ts";
 
@@ -54,6 +56,15 @@ interface Shared {
   readonly words: number;
   /** Mask of all tokens except those that end an answer. */
   readonly open: Uint32Array;
+  readonly closer: Closer;
+}
+
+/** What a grammar's matchers share. */
+interface Source {
+  /** The request field, for errors. */
+  readonly param: string;
+  /** Tags that end free text. */
+  readonly tags: readonly string[];
 }
 
 class GrammarMatcher implements Matcher {
@@ -62,12 +73,12 @@ class GrammarMatcher implements Matcher {
   readonly handle: Handle;
   readonly openMaskAddress: bigint;
   private readonly shared: Shared;
-  private readonly param: string;
+  private readonly source: Source;
 
-  constructor(shared: Shared, handle: Handle, param: string) {
+  constructor(shared: Shared, handle: Handle, source: Source) {
     this.shared = shared;
     this.handle = handle;
-    this.param = param;
+    this.source = source;
     // With an explicit buffer: a small typed array may move when its buffer is first accessed.
     this.mask = new Uint32Array(new ArrayBuffer(shared.words * Uint32Array.BYTES_PER_ELEMENT));
     this.maskAddress = BigInt(ptr(this.mask));
@@ -76,7 +87,7 @@ class GrammarMatcher implements Matcher {
 
   get unenforced(): readonly string[] {
     const text = this.shared.native.svc_grammar_unenforced(this.handle);
-    if (text === null) throw failure(this.shared.native, this.param);
+    if (text === null) throw failure(this.shared.native, this.source.param);
     return JSON.parse(nativeText(text));
   }
 
@@ -84,31 +95,36 @@ class GrammarMatcher implements Matcher {
     const bytes = cText(text);
     const result = this.shared.native.svc_grammar_feed(this.handle, bytes, bytes.length - 1);
     const acceptance = ACCEPTANCE[result];
-    if (acceptance === undefined) throw failure(this.shared.native, this.param);
+    if (acceptance === undefined) throw failure(this.shared.native, this.source.param);
     return acceptance;
   }
 
   accept(token: number): Acceptance {
     const acceptance = ACCEPTANCE[this.shared.native.svc_grammar_accept(this.handle, token)];
-    if (acceptance === undefined) throw failure(this.shared.native, this.param);
+    if (acceptance === undefined) throw failure(this.shared.native, this.source.param);
     return acceptance;
   }
 
   mayEnd(): boolean {
     const state = this.shared.native.svc_grammar_state(this.handle);
-    if (state < 0) throw failure(this.shared.native, this.param);
+    if (state < 0) throw failure(this.shared.native, this.source.param);
     return state > 0;
   }
 
   computeMask(): void {
     const { native, words } = this.shared;
-    if (native.svc_grammar_mask(this.handle, this.mask, words) !== 0) throw failure(native, this.param);
+    if (native.svc_grammar_mask(this.handle, this.mask, words) !== 0)
+      throw failure(native, this.source.param);
+  }
+
+  closing(): Closing | undefined {
+    return this.shared.closer.find(this, this.source.tags);
   }
 
   clone(): Matcher {
     const copy = this.shared.native.svc_grammar_clone(this.handle);
-    if (copy === null) throw failure(this.shared.native, this.param);
-    return new GrammarMatcher(this.shared, copy, this.param);
+    if (copy === null) throw failure(this.shared.native, this.source.param);
+    return new GrammarMatcher(this.shared, copy, this.source);
   }
 
   free(): void {
@@ -168,11 +184,17 @@ export class GrammarEngine implements ConstraintBackend {
     this.native = native;
     this.engine = engine;
     const words = Math.ceil(vocabulary.size / 32);
-    this.shared = { native, words, open: openMask(words, flags) };
+    this.shared = {
+      native,
+      words,
+      open: openMask(words, flags),
+      closer: new Closer({ bytes, lengths, flags }),
+    };
   }
 
   compile(constraint: Constraint | AnswerConstraint, param = "response_format"): PendingGrammar {
     const { native, shared } = this;
+    const source = { param, tags: constraint.type === "answer" ? constraint.tags : [] };
     const pending = native.svc_grammar_compile_begin(this.engine, cText(constraintText(constraint)));
     if (pending === null) throw new Error(nativeText(native.svc_grammar_last_error()));
     return {
@@ -182,7 +204,7 @@ export class GrammarEngine implements ConstraintBackend {
         const error = state < 0 ? failure(native, param) : undefined;
         const handle = native.svc_grammar_compile_take(pending);
         if (handle === null) throw error ?? failure(native, param);
-        return new GrammarMatcher(shared, handle, param);
+        return new GrammarMatcher(shared, handle, source);
       },
       free: () => native.svc_grammar_compile_free(pending),
     };

@@ -2,7 +2,7 @@
 // meanwhile. See answer-plan.ts.
 
 import { ServiceError } from "../../src/core/error.ts";
-import type { Prompt } from "../../src/core/run.ts";
+import { mustCall, type Prompt } from "../../src/core/run.ts";
 import type { AnswerPlan, CallStarts, PlannedContent } from "../../src/worker/text/backend.ts";
 import {
   type AnswerPlanner,
@@ -21,7 +21,7 @@ import type { Markup } from "../../src/grammar/lark.ts";
 import { readMarkup } from "./markup.ts";
 import { readPeg } from "../../src/grammar/peg.ts";
 import { Recent } from "./recent.ts";
-import { mustCall, offeredTools } from "./render-request.ts";
+import { offeredTools } from "./render-request.ts";
 import { type Handle, takeText } from "../text.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { defined } from "../../src/core/defined.ts";
 import { isShapely } from "../../src/core/json-shape.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
-import { type GapPrompt, isSingleCall, type Prompt } from "../../src/core/run.ts";
+import { type GapPrompt, isSingleCall, mustCall, type Prompt } from "../../src/core/run.ts";
 import { effortFields, type Efforts } from "./efforts.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
@@ -89,11 +89,6 @@ function toTemplateMessage(message: Message, { shortIds, files }: RenderOptions)
     ...(message.toolCallId === undefined ? {} : { tool_call_id: toId(message.toolCallId) }),
     ...defined({ name: message.name }),
   };
-}
-
-/** Whether the answer must be a tool call. */
-export function mustCall({ toolChoice }: Pick<ChatPrompt, "toolChoice">): boolean {
-  return toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
 }
 
 /**

@@ -30,6 +30,11 @@ export type ToolChoice =
       readonly once?: true;
     };
 
+/** Whether an answer must be a call. */
+export function mustCall({ toolChoice }: Pick<ChatPrompt, "toolChoice">): boolean {
+  return toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required);
+}
+
 /** Whether an answer has one call at most. */
 export function isSingleCall({
   toolChoice,

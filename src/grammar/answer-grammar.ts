@@ -80,6 +80,7 @@ function written(builder: Builder, pieces: readonly Piece[], prefix: string): An
     sources: builder.sources,
     prefix,
     unenforced: [...builder.unenforced].sort(),
+    tags: [...builder.lark.tags],
   };
 }
 

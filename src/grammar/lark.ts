@@ -33,6 +33,8 @@ export class LarkWriter {
   private readonly rules: string[] = [];
   private readonly firsts: ReadonlyMap<string, readonly string[]>;
   private readonly written = new Set<string>();
+  /** Tags that end free text. */
+  readonly tags = new Set<string>();
   private count = 0;
 
   constructor(markup: Markup) {
@@ -134,6 +136,7 @@ export class LarkWriter {
 
   /** The part of `close` that a text before it must not contain; none if `close` begins with a control token. */
   tailOf(close: string): string {
+    if (close !== "") this.tags.add(close);
     const [first] = this.parts(close);
     return typeof first === "string" ? first : "";
   }

@@ -22,6 +22,7 @@ function constraintOf(schemas: readonly Schema[], text?: AnswerPart["text"]): An
     sources: schemas.map((schema, i) => ({ schema, strict: i % 2 === 0, at: `tools.t${i}` })),
     prefix: "",
     unenforced: [],
+    tags: text === undefined ? [] : [text.end],
   };
 }
 

@@ -316,3 +316,35 @@ describe("matchers", () => {
     expect(answers({ type: "regex", pattern: "end" }, 1)).toEqual(["end"]);
   });
 });
+
+test.each<[string, object, string, object]>([
+  [
+    "a text, and members that are missing",
+    { to: {}, n: { type: "integer" } },
+    '{"to": "hello',
+    { to: "hello", n: 0 },
+  ],
+  ["a text of some length", { to: { minLength: 4, pattern: "^[a-c]*$" } }, '{"to": "a', {}],
+  [
+    "a list",
+    { l: { type: "array", items: { type: "object", required: ["a"] }, minItems: 2 } },
+    '{"l": [{"a": [1',
+    {},
+  ],
+  ["an escape", { to: { type: "string" } }, '{"to": "a\\', {}],
+  ["words to choose from", { to: { enum: ["celsius", "kelvin"] }, ok: { type: "boolean" } }, '{"to": "k', {}],
+])("the way to the end of an answer: %s", (_, properties, begun, expected) => {
+  const typed = Object.fromEntries(
+    Object.entries(properties).map(([key, value]) => [key, { type: "string", ...value }]),
+  );
+  const schema = { type: "object", properties: typed, required: Object.keys(typed) };
+  const matcher = compile(engine, { type: "json_schema", schema });
+  expect(feedText(matcher, vocabulary, begun)).toBe("ok");
+  const way = matcher.closing() ?? [];
+  for (const { token } of way) expect(matcher.accept(token)).not.toBe("rejected");
+  matcher.free();
+  const ended = way.slice(0, -1).map(({ token }) => Buffer.from(vocabulary.bytes(token)).toString());
+  const answer: unknown = JSON.parse(begun + ended.join(""));
+  expect(validator("", schema)(answer)).toBe("");
+  expect(answer).toMatchObject(expected);
+});

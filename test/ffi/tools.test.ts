@@ -137,20 +137,19 @@ describe("tool calls", () => {
     expect([calls(false), calls(true)]).toEqual([2, 1]);
   });
 
-  test("arguments of complete answers are valid against the schema at any temperature", () => {
+  test("a call that must be made is complete within its tokens, and its arguments are valid, at any temperature", () => {
     for (let seed = 0; seed < 15; seed++) {
       const sampling = { ...DEFAULT_SAMPLING, temperature: 1.5, seed };
       const answer = run(
         backend,
-        withTools("What time is it in Rome?", { type: "required" }, false, { sampling, maxTokens: 200 }),
+        withTools("What time is it in Rome?", { type: "required" }, false, { sampling, maxTokens: 60 }),
       );
-      if (answer.reason === "length") continue;
+      expect([answer.reason, answer.calls.length > 0]).toEqual(["tool_calls", true]);
       for (const call of answer.calls) {
         const args = JSON.parse(call.args);
         expect(typeof args.city).toBe("string");
         if (call.name === "get_time") expect(Object.keys(args).sort()).toEqual(["city", "unit"]);
       }
-      expect(answer.calls.length).toBeGreaterThan(0);
     }
   }, 120_000);
 });

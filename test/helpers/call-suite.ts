@@ -4,14 +4,13 @@
 import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import { LlamaTemplates } from "../../ffi/llama/chat.ts";
 import type { LlamaBackend } from "../../ffi/llama/llama.ts";
-import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { ChatPrompt, Prompt } from "../../src/core/run.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
 import { validator } from "./ajv.ts";
-import { markupOf, walkAnswer } from "./answer-walk.ts";
+import { walkAnswer } from "./answer-walk.ts";
 import { compile, randomBelow, type TestVocabulary } from "./grammar.ts";
 import { native } from "./native.ts";
 import { parseInPieces } from "./parse-output.ts";
@@ -101,13 +100,11 @@ export class TemplateUnderTest {
     const plan = prompt.plan(row === "schema" || row === "format" ? content : undefined);
     // Content is all that follows the reasoning: the engine holds it to the schema from there on.
     if (plan === undefined) return row === "format" ? "" : "no plan";
-    const { handle } = prompt as RenderedPrompt & { readonly handle: bigint };
-    const peg = takeText(native(), native().svc_render_parser(handle));
     const matcher = compile(grammars, plan.constraint);
     const left = new Set(
       [...plan.constraint.unenforced, ...matcher.unenforced].map((at) => at.split("/")[0]),
     );
-    const walked = walkAnswer(matcher, vocabulary, markupOf(peg), randomBelow(seed));
+    const walked = walkAnswer(matcher, vocabulary, randomBelow(seed));
     if (walked === undefined) return "cut";
     const text = withoutStop(walked, prompt.format.stops);
     const [close = ""] = prompt.format.thinkingEnds;

@@ -38,7 +38,7 @@ export function scriptedAnswer(
   );
   const plan = prompt.plan();
   const matcher = plan === undefined ? undefined : compile(grammars, plan.constraint);
-  const owner = { output, ...new MatcherSet(undefined, plan, matcher).hold(prompt) };
+  const owner = { output, ...new MatcherSet(undefined, plan, matcher).hold(prompt, false) };
   const sequence = { owner } as unknown as EngineSequence; // all that beginCalls reads
   const ids = new Map<string, number>();
   for (const piece of pieces) {

@@ -204,7 +204,7 @@ for (const { name, path = "", isChat } of MODELS)
       });
     });
 
-    test.skipIf(!isChat)("the memory that is shown is what the engine takes, and at most that", async () => {
+    test("the memory that is shown is what the engine takes, and at most that", async () => {
       await withServer(path, [], async (server) => {
         await server.says("Ready.");
         const takes = async (age: string): Promise<Memory> => {

@@ -5,6 +5,7 @@ import { itemAt, unreachable } from "../../core/assert.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { OutputFormat } from "./backend.ts";
 import type { Matcher } from "./constraint-backend.ts";
+import type { CallCloser } from "./call-closer.ts";
 import { LoopBreaker } from "./loop-breaker.ts";
 
 /**
@@ -43,12 +44,14 @@ export class AnswerGuard {
   private readonly matcher: Matcher;
   private readonly escapes: Escapes;
   private readonly loop = new LoopBreaker();
+  private readonly closer: CallCloser | undefined;
   private phase: Phase;
   private reasoned = false;
 
-  /** `phase`: at the answer's first token. */
-  constructor(matcher: Matcher, escapes: Escapes, phase: Exclude<Phase, "off">) {
+  /** `phase`: at the answer's first token. `closer`: of an answer that must be a call. */
+  constructor(matcher: Matcher, escapes: Escapes, phase: Exclude<Phase, "off">, closer?: CallCloser) {
     this.matcher = matcher;
+    this.closer = closer;
     this.escapes = escapes;
     this.phase = phase;
   }
@@ -58,8 +61,11 @@ export class AnswerGuard {
     return this.phase === "opening" || this.phase === "matching" ? this.matcher : undefined;
   }
 
-  /** Address of the mask for the next token, 0 for a free one. The matcher's mask must have been computed. */
-  maskAddress(): bigint {
+  /**
+   * Address of the mask for the next token, 0 for a free one. The matcher's mask must have been computed. `left`: tokens up to the cap,
+   * once a call has begun.
+   */
+  maskAddress(left: number | undefined): bigint {
     if (this.phase === "reasoning") return this.matcher.openMaskAddress;
     if (this.active === undefined) return 0n;
     if (this.phase === "opening") {
@@ -67,8 +73,17 @@ export class AnswerGuard {
       if (reasoning !== undefined && !this.reasoned) allow(this.matcher.mask, reasoning);
       if (tools !== undefined) allow(this.matcher.mask, tools);
     }
-    if (this.phase === "matching") this.loop.forbid(this.matcher.mask);
+    if (this.phase === "matching") this.narrow(this.matcher.mask, left);
     return this.matcher.maskAddress;
+  }
+
+  private narrow(mask: Uint32Array, left: number | undefined): void {
+    this.loop.forbid(mask);
+    const { closer, matcher } = this;
+    if (closer === undefined || left === undefined) return;
+    let next: number | undefined;
+    const error = attempt(() => (next = closer.next(matcher, left)));
+    if (error === undefined && next !== undefined) allow(mask.fill(0), next);
   }
 
   /** Advances by the sampled token. `answering`: any reasoning has ended. Returns the error of a mismatch. */
@@ -119,6 +134,7 @@ export class AnswerGuard {
 
   private match(token: number, bytes: Uint8Array): ErrorData | undefined {
     this.loop.add(token, bytes);
+    this.closer?.take(token);
     let rejected = false;
     const error = attempt(() => (rejected = this.matcher.accept(token) === "rejected"));
     return error ?? (rejected ? OUTSIDE_GRAMMAR : undefined);

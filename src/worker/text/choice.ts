@@ -5,6 +5,7 @@ import { assert } from "../../core/assert.ts";
 import type { ErrorData } from "../../core/error.ts";
 import { AnswerGuard, attempt, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./answer-guard.ts";
 import type { AnswerPlan, RenderedPrompt } from "./backend.ts";
+import { CallCloser } from "./call-closer.ts";
 import type { Matcher, PendingGrammar } from "./constraint-backend.ts";
 import type { DraftLength } from "./decode/draft-length.ts";
 import type { Fingerprint } from "./fingerprint.ts";
@@ -120,11 +121,16 @@ export class MatcherSet {
     this.calls?.free();
   }
 
-  /** The guard from the first token on, and the grammar of calls that begin later. They own the matchers. */
-  hold(prompt: RenderedPrompt): Pick<Choice, "guard" | "calls"> {
+  /**
+   * The guard from the first token on, and the grammar of calls that begin later. They own the matchers. `closes`: a call is completed
+   * before its tokens run out.
+   */
+  hold(prompt: RenderedPrompt, closes: boolean): Pick<Choice, "guard" | "calls"> {
     const { content, plan, calls } = this;
-    if (plan?.from === "start" && calls !== undefined && "clone" in calls)
-      return { guard: new AnswerGuard(calls, NO_ESCAPES, "matching"), calls: undefined };
+    if (plan?.from === "start" && calls !== undefined && "clone" in calls) {
+      const closer = closes ? new CallCloser() : undefined;
+      return { guard: new AnswerGuard(calls, NO_ESCAPES, "matching", closer), calls: undefined };
+    }
     const pending = plan === undefined || calls === undefined ? undefined : pendingCalls(plan, calls);
     if (content === undefined) return { guard: undefined, calls: pending };
     const { format } = prompt;

@@ -21,6 +21,8 @@ export interface AnswerConstraint {
   readonly prefix: string;
   /** Schema locations that are not enforced, besides those that the library reports. */
   readonly unenforced: readonly string[];
+  /** Tags that end free text. */
+  readonly tags: readonly string[];
 }
 
 /** A schema of the request. */
@@ -45,6 +47,13 @@ export interface AnswerPart {
   readonly text?: { readonly avoid: readonly string[]; readonly end: string; readonly except: string };
 }
 
+/** A way to the end of an answer, which says as little as it can. The last token ends the answer. */
+export type Closing = readonly {
+  readonly token: number;
+  /** Free texts from here on that the model could write, the present one included. */
+  readonly texts: number;
+}[];
+
 /** A grammar and the state of one answer in it. Must not be used between masksBegin and masksWait. */
 export interface Matcher {
   /** [ceil(vocabulary / 32)] bit t % 32 of word t / 32 is set where token t may come next. Its memory never moves. */
@@ -63,6 +72,8 @@ export interface Matcher {
   mayEnd(): boolean;
   /** Computes `mask` synchronously. Throws like accept. */
   computeMask(): void;
+  /** A short way to the end; undefined if none was found. Some milliseconds; `mask` stays as it is. Throws like accept. */
+  closing(): Closing | undefined;
   /** An independent copy in the same state, with its own mask. */
   clone(): Matcher;
   free(): void;

@@ -6,6 +6,7 @@ import { newId } from "../../core/id.ts";
 import {
   type FinishReason,
   isSingleCall,
+  mustCall,
   type RunEvent,
   type RunRequest,
   type TokenLogprob,
@@ -72,6 +73,11 @@ export class ChoiceOutput {
   /** Whether the content of the answer has begun. */
   get answering(): boolean {
     return this.parser.answering;
+  }
+
+  /** Whether a call has begun, up to its name at least. */
+  get isCalling(): boolean {
+    return this.parser.toolCalls > 0;
   }
 
   /** The text from the marker of the first call on; undefined before it. */
@@ -306,8 +312,7 @@ export function checkRequest(
     throw new ServiceError("invalid_request", message, { param: "logit_bias" });
   }
   if (constraint === undefined || prompt.type !== "chat") return;
-  const { toolChoice } = prompt;
-  if (toolChoice.type === "required" || (toolChoice.type === "named" && toolChoice.required)) {
+  if (mustCall(prompt)) {
     const message = "A required tool call excludes response_format and grammar. Omit one of them.";
     throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
   }

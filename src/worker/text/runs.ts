@@ -2,7 +2,7 @@
 // fails them. Decides nothing about steps.
 
 import type { ErrorData } from "../../core/error.ts";
-import type { FinishReason } from "../../core/run.ts";
+import { type FinishReason, mustCall } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import type { Arrival } from "./arrivals.ts";
@@ -61,10 +61,11 @@ export class Runs {
     const tokens = prompt.tokens.subarray(cut);
     const media = chunksFrom(prompt.media, cut);
     const seed = request.sampling.seed ?? newSeed();
+    const closes = request.prompt.type === "chat" && mustCall(request.prompt) && request.ignoreEnd !== true;
     try {
       for (let choice = 0; choice < request.choices; choice++) {
         const own = choice === 0 ? matchers : matchers.clone();
-        this.addChoice({ run, choice, ...own.hold(prompt), tokens, media, seed });
+        this.addChoice({ run, choice, ...own.hold(prompt, closes), tokens, media, seed });
       }
     } catch (error) {
       this.fail(run, toErrorData(error));

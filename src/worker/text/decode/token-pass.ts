@@ -28,7 +28,10 @@ export function tokenPass(
   echo.score(rows);
   const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
   for (const { sequence, count } of rows) kv.extend(sequence, count);
-  drawn.forEach(({ owner }, i) => (masks[i] = owner.guard?.maskAddress() ?? 0n));
+  drawn.forEach(({ owner, generated }, i) => {
+    const left = owner.output.isCalling ? owner.run.tokenCap - generated : undefined;
+    masks[i] = owner.guard?.maskAddress(left) ?? 0n;
+  });
   if (drawn.length > 0) backend.sample(drawn.length, batchRows, samplers, masks, tokens);
   return { prefillTokens, continued };
 }
