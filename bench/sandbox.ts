@@ -77,7 +77,8 @@ async function cellTimes(sandbox: Sandbox, repeats: number): Promise<string> {
     return "no Python";
   }
   const { signal } = new AbortController();
-  const cell = () => python.run({ sessionId: "bench", code: "1 + 1", outputs: [], inputs: [] }, signal);
+  const cell = () =>
+    python.run({ sessionId: "bench", client: "bench", code: "1 + 1", outputs: [], inputs: [] }, signal);
   try {
     await cell(); // starts the interpreter
     return spread(await repeat(repeats, cell));

@@ -34,6 +34,11 @@ const WORDS: readonly Words[] = [
     isAllowed: (file) => ["src/main.ts", "src/entry.ts"].includes(file) || SCRIPTS.has(file),
   },
   {
+    pattern: /\bAsyncLocalStorage\b|\basync_hooks\b/,
+    what: "hidden arguments; pass the caller as a value (src/core/caller.ts)",
+    isAllowed: (file) => file.startsWith("src/http/"),
+  },
+  {
     pattern: /\b(?:process|Bun|import\.meta)\.(?:env|argv)\b/,
     what: "the environment or the command line",
     isAllowed: (file) =>

@@ -4,7 +4,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { AnswerApproval, Decision } from "../core/agent.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { withAbort } from "../core/with-abort.ts";
 import { APPROVAL_WAIT_MS } from "./limits.ts";
 
@@ -37,12 +37,12 @@ export class Approvals {
     this.waitMs = waitMs;
   }
 
-  /** Registers an action. The code that opens it must await its decision or forget it. */
-  open(): PendingApproval {
+  /** Registers an action of a caller's run. The code that opens it must await its decision or forget it. */
+  open({ owner }: Caller): PendingApproval {
     const id = `appr_${randomBytes(16).toString("hex")}`;
     const decided = Promise.withResolvers<Decision | undefined>();
     const timer = setTimeout(() => this.settle(id, undefined), this.waitMs);
-    const entry: Entry = { owner: currentCaller()?.owner, decided, timer, isAwaited: false };
+    const entry: Entry = { owner, decided, timer, isAwaited: false };
     this.pending.set(id, entry);
     if (this.isClosed) this.settle(id, STOPPING);
     const forget = (): void => void this.settle(id, undefined);
@@ -64,8 +64,8 @@ export class Approvals {
   }
 
   /** The first decision counts; later ones and those with another API key get "not_found". */
-  readonly answer: AnswerApproval = (id, decision) => {
-    if (this.pending.get(id)?.owner !== currentCaller()?.owner) return "not_found";
+  readonly answer: AnswerApproval = (id, decision, { owner }) => {
+    if (this.pending.get(id)?.owner !== owner) return "not_found";
     const entry = this.settle(id, decision);
     if (entry === undefined) return "not_found";
     return entry.isAwaited ? "resolved" : "queued";

@@ -153,6 +153,7 @@ export class ToolCaller {
     const { name } = spec;
     const context = {
       sessionId: permit.session.key,
+      client: permit.caller.client,
       isBrief: !permit.session.isNamed,
       ranBefore: this.ran.has(name),
       earlier: () => earlierFiles(this.deps.files, permit.session.key, folderOf),

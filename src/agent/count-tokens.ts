@@ -1,18 +1,24 @@
 // Counts a text's tokens with the model's tokenizer, by a count-only run that computes nothing.
 
+import type { Caller } from "../core/caller.ts";
 import type { Generate } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 
 /** Tokens of a text; an estimate if the model does not answer. Never rejects. */
-export type CountTokens = (model: string, text: string, signal: AbortSignal) => Promise<number>;
+export type CountTokens = (
+  model: string,
+  text: string,
+  signal: AbortSignal,
+  caller: Caller,
+) => Promise<number>;
 
 /** Bytes per token of the estimate; low, so that it overestimates. */
 const BYTES_PER_TOKEN = 3;
 
 export function tokenCounter(generate: Generate): CountTokens {
-  return async (model, text, signal) => {
+  return async (model, text, signal, caller) => {
     try {
-      for await (const event of generate(countRequest(model, text), signal)) {
+      for await (const event of generate(countRequest(model, text), signal, caller)) {
         if (event.type === "accepted") return event.promptTokens;
       }
     } catch {

@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { CutFile, FilePart } from "../core/agent.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
@@ -15,6 +15,8 @@ import { type ContentPart, type Message, messageText } from "../core/message.ts"
 import { decodeInline, type FetchFile, fetched, joined, unknownFile } from "./source-bytes.ts";
 
 export interface InputFilesDeps {
+  readonly caller: Caller;
+  /** The caller's. */
   readonly files: Files;
   readonly fetchFile: FetchFile;
   readonly readVideo: ReadVideo;
@@ -105,7 +107,7 @@ async function storeInputFile(
       ? decodeInline(source.data, bounds)
       : await fetched(deps.fetchFile, source.url, bounds, signal);
   const file: NewFile = {
-    id: repeatableId(sessionId, name, pieces),
+    id: repeatableId(sessionId ?? deps.caller, name, pieces),
     ...defined({ sessionId }),
     name,
     ...defined({ mimeType }),
@@ -123,8 +125,8 @@ function storedFile(files: Files, id: string, param: string, sessionId: string |
 }
 
 /** Content-derived id: clients resend a file with every turn; it is stored once, and the prompt that names it stays the same. */
-function repeatableId(sessionId: string | undefined, name: string, pieces: Pieces): string {
-  const whose = sessionId ?? { owner: currentCaller()?.owner };
+function repeatableId(of: string | Caller, name: string, pieces: Pieces): string {
+  const whose = typeof of === "string" ? of : { owner: of.owner };
   const hash = createHash("sha256").update(JSON.stringify([whose, name]));
   for (const piece of pieces) hash.update(piece);
   return `file-${hash.digest("hex").slice(0, 32)}`;

@@ -45,7 +45,8 @@ export async function resolveInput(
   signal: AbortSignal,
 ): Promise<Input> {
   // A text-only conversation does not wait for the model to load.
-  const rules = plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal)).media : NO_MEDIA;
+  const rules =
+    plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal, deps.caller)).media : NO_MEDIA;
   const mediaBudget = new MediaBudget(rules);
   const seen = await resolveMedia(deps, sent, { rules, mediaBudget }, signal);
   const { messages, files, whole } = await storeInputFiles(deps, seen, sessionId, signal);

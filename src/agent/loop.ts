@@ -13,8 +13,10 @@ import type {
   Permission,
   TargetedConversation,
 } from "../core/agent.ts";
+import type { Caller, ForCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
+import type { Files } from "../core/files.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
@@ -32,25 +34,32 @@ import { Repeats } from "./repeats.ts";
 import { shortenResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
-export interface LoopDeps extends PlanDeps, InputFilesDeps {
+export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "readVideo"> {
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
   readonly approvalScope?: ApprovalScope;
   readonly approvals: Approvals;
-  readonly sessions: Pick<Sessions, "open" | "keyOf">;
+  readonly files: ForCaller<Files>;
+  readonly sessions: ForCaller<Pick<Sessions, "open" | "keyOf">>;
   readonly log: (line: string) => void;
   /** Called when an answer in a session starts (1) and ends (-1). */
   readonly onAnswer?: (change: 1 | -1) => void;
+}
+
+/** The same for one caller. */
+interface CallersDeps extends Omit<LoopDeps, "files" | "sessions">, InputFilesDeps {
+  readonly sessions: Pick<Sessions, "open" | "keyOf">;
 }
 
 /**
  * Converse with server tools. Throws at once for an invalid request; errors of files and sessions reject the first `next`.
  */
 export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
-  return (conversation, signal) => {
+  return (conversation, signal, caller) => {
+    const own = { ...deps, caller, files: deps.files(caller), sessions: deps.sessions(caller) };
     const facts = conversation.target.facts();
-    const plan = planFor(deps, conversation, facts);
-    return converse(deps, conversation, { plan, isFitted: facts !== undefined }, signal);
+    const plan = planFor(own, conversation, facts);
+    return converse(own, conversation, { plan, isFitted: facts !== undefined }, signal);
   };
 }
 
@@ -61,8 +70,9 @@ interface Draft {
 }
 
 /** The model's facts change the tool descriptions, never whether a request is valid. */
-function planFor(deps: LoopDeps, conversation: Conversation, facts: ModelFacts | undefined): Plan {
+function planFor(deps: CallersDeps, conversation: Conversation, facts: ModelFacts | undefined): Plan {
   return planOf(deps, conversation, {
+    caller: deps.caller,
     hasInputs: hasInputs(deps, conversation),
     contextTokens: facts?.contextTokens,
     modalities: facts?.media.modalities ?? [],
@@ -71,17 +81,17 @@ function planFor(deps: LoopDeps, conversation: Conversation, facts: ModelFacts |
 
 /** The plan for the loaded model; only requests with server tools wait for the load. */
 async function fittedPlan(
-  deps: LoopDeps,
+  deps: CallersDeps,
   conversation: TargetedConversation,
   { plan, isFitted }: Draft,
   signal: AbortSignal,
 ): Promise<Plan> {
   if (plan.tools.size === 0 || isFitted) return plan;
-  return planFor(deps, conversation, await conversation.target.loadFacts(signal));
+  return planFor(deps, conversation, await conversation.target.loadFacts(signal, deps.caller));
 }
 
 async function* converse(
-  deps: LoopDeps,
+  deps: CallersDeps,
   conversation: TargetedConversation,
   draft: Draft,
   signal: AbortSignal,
@@ -104,7 +114,7 @@ async function* converse(
   const request = { ...run, prompt };
   if (input.cut.length > 0)
     deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
-  if (session === undefined) return yield* withCut(target.generate(request, signal), input.cut);
+  if (session === undefined) return yield* withCut(target.generate(request, signal, deps.caller), input.cut);
   deps.onAnswer?.(1);
   try {
     const answer = new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
@@ -133,7 +143,7 @@ async function* tellingCut(
 }
 
 /** Whether the request or its session has input files. */
-function hasInputs({ files, sessions }: LoopDeps, { run, agent }: Conversation): boolean {
+function hasInputs({ files, sessions }: CallersDeps, { run, agent }: Conversation): boolean {
   if (run.prompt.messages.some(({ content }) => content.some(isRead))) return true;
   if (agent.sessionId === undefined) return false;
   return files.list(sessions.keyOf(agent.sessionId)).some(({ purpose }) => purpose !== "agent_output");
@@ -163,17 +173,19 @@ class Loop {
   private readonly task: Task;
   private readonly signal: AbortSignal;
   private readonly toolCaller: ToolCaller;
+  private readonly caller: Caller;
   /** Messages of this answer: the model's and tool results. */
   private turn: Message[] = [];
   private cost: Cost = NO_COST;
   private readonly repeats = new Repeats();
   private readonly log: LoopDeps["log"];
 
-  constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
+  constructor(deps: CallersDeps, task: Task, signal: AbortSignal) {
     this.task = task;
     this.signal = signal;
     const { agent } = task.conversation;
-    const { approvals, files, log } = deps;
+    const { approvals, files, log, caller } = deps;
+    this.caller = caller;
     this.log = log;
     this.toolCaller = new ToolCaller({
       permit: {
@@ -182,6 +194,7 @@ class Loop {
         interactive: agent.interactive,
         approvals,
         session: task.session,
+        caller,
       },
       files,
       inputs: task.input.files,
@@ -270,6 +283,7 @@ class Loop {
     return conversation.target.generate(
       { ...request, prompt: { ...prompt, messages }, ...maxTokens },
       this.signal,
+      this.caller,
     );
   }
 

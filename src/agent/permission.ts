@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { AgentEvent, ApprovalScope, Permission } from "../core/agent.ts";
 import { unreachable } from "../core/assert.ts";
+import type { Caller } from "../core/caller.ts";
 import type { OpenSession } from "../core/sessions.ts";
 import type { Approvals } from "./approvals.ts";
 import type { ToolAction } from "./tool.ts";
@@ -31,6 +32,7 @@ export interface Permit {
   readonly interactive: boolean;
   readonly approvals: Approvals;
   readonly session: OpenSession;
+  readonly caller: Caller;
 }
 
 /** Key under which an approval is remembered for the session. */
@@ -52,7 +54,7 @@ function kindOf({ toolName, arguments: args }: WantedAction, scope: ApprovalScop
 /** Yields the approval event, if needed. Returns why the action is denied; undefined if it is permitted. */
 export async function* permit(
   wanted: WantedAction,
-  { permission, scope, interactive, approvals, session }: Permit,
+  { permission, scope, interactive, approvals, session, caller }: Permit,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, string | undefined> {
   const { action, round } = wanted;
@@ -63,7 +65,7 @@ export async function* permit(
   if (!interactive) {
     return `${action.label} was denied: it needs an approval, which requires a streamed answer.`;
   }
-  const pending = approvals.open();
+  const pending = approvals.open(caller);
   try {
     yield {
       type: "approval_required",

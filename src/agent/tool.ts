@@ -1,6 +1,7 @@
 // Interface of server tools. The loop knows only this file, so a new kind of tool needs no change there.
 
 import type { ActionReach, AgentRequest, RequestedFile, ToolProgress } from "../core/agent.ts";
+import type { Caller } from "../core/caller.ts";
 import type { MediaPart, Modality, ToolSpec } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 
@@ -16,6 +17,8 @@ export interface ToolAction {
 /** Session and files of a call. */
 export interface CallContext {
   readonly sessionId: string;
+  /** Who calls: a key, else an address. */
+  readonly client: string;
   /** No request has named the session. */
   readonly isBrief: boolean;
   /** Whether the conversation has called the tool before. */
@@ -74,6 +77,7 @@ export interface ToolRequest {
   readonly agent: AgentRequest;
   /** Name of the model. */
   readonly model: string;
+  readonly caller: Caller;
   /** Whether the request or its session has input files. */
   readonly hasInputs: boolean;
   /** Context of the model; undefined if unknown. Limits descriptions and results. */

@@ -15,12 +15,12 @@ import { afterFirstTry, afterOwnTry } from "../mcp/first-connect.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Converse, SkillReference, TargetedConversation } from "../core/agent.ts";
 import type { Generate } from "../core/run.ts";
-import type { Sessions } from "../core/sessions.ts";
 import type { Skills } from "../core/skills.ts";
 import { skillFolder } from "../exec/names.ts";
 import type { PageMcpServers } from "../mcp/page-servers.ts";
 import type { McpServers } from "../mcp/servers.ts";
 import type { Web } from "../search/types.ts";
+import type { SessionStore } from "../sessions/store.ts";
 import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
@@ -30,7 +30,7 @@ export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "re
   readonly tools: Tools;
   readonly mcp: McpServers | undefined;
   readonly pageMcp: PageMcpServers;
-  readonly sessions: Sessions;
+  readonly sessions: SessionStore;
   readonly approvals: Approvals;
   readonly skills: Skills;
   /** Absent where models may not search it. */
@@ -56,6 +56,7 @@ export function createAgent(options: AgentOptions): Agent {
   let active = 0;
   const answer = agentConverse({
     ...deps,
+    sessions: sessions.of,
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
     approvalScope: settings.runtime.approval_scope,
@@ -123,8 +124,8 @@ function toolsetsOf({ tools, pageMcp, files, skills, web, generate }: AgentOptio
     ...(canMakeFiles ? [] : [disabledToolset("files")]),
     fileToolset(files),
     mcpToolset(
-      (selection) => pageMcp.tools(selection),
-      (selection) => pageMcp.assets(selection),
+      (selection, caller) => pageMcp.tools(selection, caller),
+      (selection, caller) => pageMcp.assets(selection, caller),
     ),
   ];
 }

@@ -13,6 +13,7 @@ import { type BackendRow, backendTable, type TrialReport, trialText } from "../b
 import { discard, installedBackends, publish, stage, uninstall } from "../backends/store.ts";
 import { unreachable } from "../core/assert.ts";
 import { processEnvironment } from "../config/sources.ts";
+import { SERVER } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import { StartError } from "../core/start-error.ts";
@@ -165,7 +166,7 @@ async function answer(
     if (host === undefined) throw new StartError("the trial engine did not describe its devices");
     const started = performance.now();
     let text = "";
-    for await (const event of engine.generate(QUESTION, new AbortController().signal)) {
+    for await (const event of engine.generate(QUESTION, new AbortController().signal, SERVER)) {
       if (event.type === "text") text += event.text;
       if (event.type === "error" && event.error.code === "engine_failed")
         throw new StartError("the engine process ended when it used the back end; the lines above say why");

@@ -91,7 +91,7 @@ function withTools(
   const pageMcp = openPageMcp(mcp, stores.state, options);
   const approvals = new Approvals();
   const fetchPublic = publicFetch();
-  const embed: Embed = (request, signal) => models.embed(request, signal);
+  const embed: Embed = (request, signal, caller) => models.embed(request, signal, caller);
   const web = openSearch({ settings, embed, fetchPublic, log });
   const { files, sessions, skills } = stores;
   const surroundings = { settings, tools, mcp, pageMcp, files, sessions, skills, approvals, web, log };

@@ -16,7 +16,7 @@ export function openImages(
 ): { readonly draw: Draw; readonly imageFiles: ImageFolder } {
   return {
     draw: recordedDraw({
-      draw: (request, signal) => models.draw(request, signal),
+      draw: (request, signal, caller) => models.draw(request, signal, caller),
       idOf: (name) => models.able("draws", name).id,
       meter,
       log,

@@ -3,10 +3,9 @@
 import { join } from "node:path";
 import { configFolder } from "../config/cache-folder.ts";
 import type { Settings } from "../config/settings.ts";
-import { asServer } from "../core/caller.ts";
 import type { McpConfig, OAuthClient } from "../core/mcp-config.ts";
 import { defined } from "../core/defined.ts";
-import type { State } from "../core/state.ts";
+import type { OwnedState } from "../core/state.ts";
 import { type Environment, processEnvironment } from "../config/sources.ts";
 import type { Fetch } from "../mcp/bounded-fetch.ts";
 import { McpFailure } from "../mcp/failure.ts";
@@ -79,7 +78,7 @@ function remoteServer(config: McpConfig | undefined, name: string): RemoteServer
 /** Servers of the web interface beside those of the configuration; without `ui_mcp` none can be added. */
 export function openPageMcp(
   configured: McpServers | undefined,
-  state: State,
+  state: OwnedState,
   { settings: { server }, log }: { readonly settings: Settings; readonly log: (line: string) => void },
 ): PageMcpServers {
   const isOffered = server.ui_mcp && !server.no_ui;
@@ -90,7 +89,7 @@ export function openPageMcp(
     environment: {},
     ...defined({ fetch: fetchPublic, state: isOffered ? state : undefined }),
   };
-  return asServer(() => new PageMcpServers(options));
+  return new PageMcpServers(options);
 }
 
 /** Its failures as those of an MCP server, whose message people see. */

@@ -232,7 +232,7 @@ function measured(engine: EngineClient, info: TextInfo, stop: () => Promise<void
     contextTokens: info.contextTokens,
     cells: info.cells,
     hasHead: info.hasHead,
-    generate: (request, signal) => engine.generate(request, signal),
+    generate: (request, signal, caller) => engine.generate(request, signal, caller),
     setThreads: (threads, threadsBatch) => engine.setThreads(threads, threadsBatch),
     stop,
   };

@@ -6,11 +6,10 @@ import { modelName } from "../config/model-name.ts";
 import type { Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import type { Converse } from "../core/agent.ts";
-import { asServer } from "../core/caller.ts";
 import { HOSTED_TOOLS } from "../core/compat.ts";
 import { defined } from "../core/defined.ts";
 import type { LoadFailure } from "../core/model-info.ts";
-import type { State } from "../core/state.ts";
+import type { OwnedState } from "../core/state.ts";
 import { VERSION } from "../core/version.ts";
 import type { Models } from "../engine/models.ts";
 import type { CompatOptions, HttpDeps } from "../http/deps.ts";
@@ -20,8 +19,8 @@ import { Metrics } from "../metrics/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { Requantizer } from "../quantize/requantizer.ts";
 import { BackgroundResponses } from "../responses/background.ts";
-import { ResponseStore } from "../responses/store.ts";
-import { HistoryStore } from "../sessions/history.ts";
+import { responseStore } from "../responses/store.ts";
+import { historyStore } from "../sessions/history.ts";
 import { HISTORY_MEMORY_BYTES_MAX } from "../sessions/limits.ts";
 import { loadAdapters } from "./adapters.ts";
 import { type Conversations, type ConversationOptions, openConversations } from "./conversations.ts";
@@ -139,8 +138,8 @@ function compatSetting({ server, runtime }: Settings, { python, shell }: Tools):
 }
 
 /** Stored responses, and those that are answered without a client. */
-function openResponses(state: State, converse: Converse, log: (line: string) => void) {
-  const responses = asServer(() => new ResponseStore(state));
+function openResponses(state: OwnedState, converse: Converse, log: (line: string) => void) {
+  const responses = responseStore(state);
   const background = new BackgroundResponses({
     converse,
     store: responses,
@@ -171,7 +170,10 @@ function mayAddMcp({ server }: Settings): ClientCheck {
 }
 
 /** Conversations of the web interface, where the server keeps them. */
-function openHistory(state: State, { settings: { server }, log }: AppOptions): Pick<HttpDeps, "history"> {
+function openHistory(
+  state: OwnedState,
+  { settings: { server }, log }: AppOptions,
+): Pick<HttpDeps, "history"> {
   if (server.ui_history !== "server" || server.no_ui) return {};
   const isInMemory = server.state === "memory";
   if (isInMemory)
@@ -183,7 +185,7 @@ function openHistory(state: State, { settings: { server }, log }: AppOptions): P
       "warning: --ui-history server: without --api-keys, all who reach this server share the conversations",
     );
   const options = isInMemory ? { bytesMax: HISTORY_MEMORY_BYTES_MAX } : {};
-  return { history: asServer(() => new HistoryStore(state, options)) };
+  return { history: historyStore(state, options) };
 }
 
 interface Parts {
@@ -213,12 +215,12 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     responses,
     background,
     files: stores.files,
-    sessions: stores.sessions,
+    sessions: stores.sessions.of,
     skills: stores.skills,
     embed: core.embed,
-    rank: (request, signal) => models.rank(request, signal),
+    rank: (request, signal, caller) => models.rank(request, signal, caller),
     ...images,
-    speak: (request, signal) => models.speak(request, signal),
+    speak: (request, signal, caller) => models.speak(request, signal, caller),
     adapters,
     requantizing: requantizing(models, requantizers),
     models: () => adapters.cards(),

@@ -1,16 +1,17 @@
 // Stores of records that outlive a request, from settings.
 
 import type { Settings } from "../config/settings.ts";
-import { asServer } from "../core/caller.ts";
+import type { ForCaller } from "../core/caller.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import { reasonOf } from "../core/reason.ts";
 import { FILE_BODIES_BYTES_MAX } from "../files/limits.ts";
 import { FILE_BODIES_SHARE, STATE_SWEEP_MS } from "./limits.ts";
 import { ownedState } from "../state/owned.ts";
 import { StartError } from "../core/start-error.ts";
-import type { State } from "../core/state.ts";
+import type { OwnedState, State } from "../core/state.ts";
+import type { Files } from "../core/files.ts";
 import { userTemporary } from "../core/user-home.ts";
-import { FileStore, type FileStoreOptions } from "../files/store.ts";
+import { fileStore, type FileStoreOptions } from "../files/store.ts";
 import { SessionStore } from "../sessions/store.ts";
 import { refuseForeignFolder } from "../skills/load.ts";
 import { SkillStore } from "../skills/store.ts";
@@ -22,8 +23,8 @@ export interface StoreOptions {
 }
 
 export interface Stores {
-  readonly state: State;
-  readonly files: FileStore;
+  readonly state: OwnedState;
+  readonly files: ForCaller<Files>;
   readonly sessions: SessionStore;
   readonly skills: SkillStore;
   /** Closes all stores; they must not be used afterwards. */
@@ -36,10 +37,9 @@ export interface Stores {
  */
 export function openStores(options: StoreOptions, legacyOwner?: () => string): Stores {
   const skills = skillsOf(options);
-  const opened = stateOf(options);
-  const state = legacyOwner === undefined ? opened : ownedState(opened, legacyOwner);
-  const files = new FileStore(state, inMemory(options.settings));
-  const sessions = asServer(() => new SessionStore(state));
+  const state = ownedState(stateOf(options), legacyOwner);
+  const files = fileStore(state, inMemory(options.settings));
+  const sessions = new SessionStore(state);
   const sweeping = setInterval(() => {
     state.sweep();
     sessions.sweep();

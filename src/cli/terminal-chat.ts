@@ -5,6 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
 import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
+import { SERVER } from "../core/caller.ts";
 import { reasonOf } from "../core/reason.ts";
 import { CHAT_FILES_MAX } from "./chat/limits.ts";
 import type { Thinking } from "../core/run.ts";
@@ -148,7 +149,7 @@ class Chat {
     const request = this.state.request(question, tools, this.ask !== undefined);
     const startMs = performance.now();
     let firstSecs: number | undefined;
-    for await (const event of converse(request, signal)) {
+    for await (const event of converse(request, signal, SERVER)) {
       switch (event.type) {
         case "text":
         case "reasoning":
@@ -211,7 +212,7 @@ class Chat {
     const show = (text: string): void => void this.options.output.write(text);
     const decision =
       ask === undefined ? ({ approved: false } as const) : await askApproval(event, this.paint, ask, show);
-    this.options.answerApproval?.(event.approvalId, decision);
+    this.options.answerApproval?.(event.approvalId, decision, SERVER);
   }
 
   private keep(file: FileObject): void {

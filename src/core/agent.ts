@@ -2,6 +2,7 @@
 // dialect translates its body into a Conversation; its Converse yields the events of a run with agent events between
 // them. The engine knows nothing of this.
 
+import type { Caller } from "./caller.ts";
 import type { HostedTool } from "./compat.ts";
 import type { ContentPart, Message, Modality } from "./message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
@@ -257,7 +258,11 @@ export type Decision =
  * Answers an action that waits for approval. `queued` where the run has not begun to wait; `not_found` for an id that is
  * unknown, answered or expired.
  */
-export type AnswerApproval = (approvalId: string, decision: Decision) => "resolved" | "queued" | "not_found";
+export type AnswerApproval = (
+  approvalId: string,
+  decision: Decision,
+  caller: Caller,
+) => "resolved" | "queued" | "not_found";
 
 /** Events of an answer to a conversation, in the order of a run. */
 export type AnswerEvent = RunEvent | AgentEvent;
@@ -266,4 +271,5 @@ export type AnswerEvent = RunEvent | AgentEvent;
 export type Converse<C extends Conversation = Conversation> = (
   conversation: C,
   signal: AbortSignal,
+  caller: Caller,
 ) => AsyncIterable<AnswerEvent>;

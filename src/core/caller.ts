@@ -1,13 +1,11 @@
-// Caller of the current request, for code below the HTTP layer: the request queue shares places among clients,
-// stores show records to their owner. Knows neither HTTP nor keys.
+// Who a piece of work is done for. Travels as a value from the HTTP layer, which alone knows who asks, to queues, records, caches and
+// upstream servers. Knows neither HTTP nor keys.
 
-import { AsyncLocalStorage } from "node:async_hooks";
-
-/** Caller of a request. */
+/** Caller of a request: the one place that says what belongs to whom. */
 export interface Caller {
-  /** Shares the request queue with others as one: a key, else an address. */
+  /** Shares queues and places with others as one: a key, else an address. */
   readonly client: string;
-  /** Whose records it makes and sees. Absent without API keys: records are shared. */
+  /** Whose records it makes and sees, and whose cached prompts. Absent without API keys: all are shared. */
   readonly owner?: string;
   /** The place that the request took when it arrived. */
   readonly place?: Place;
@@ -31,28 +29,8 @@ export interface Place {
   release(): void;
 }
 
-const callers = new AsyncLocalStorage<Caller>();
+/** What a caller has of something that all callers share. */
+export type ForCaller<T> = (caller: Caller) => T;
 
-/** The caller of the request at hand; undefined outside of one. */
-export function currentCaller(): Caller | undefined {
-  return callers.getStore();
-}
-
-/** Does something on behalf of a caller; what it starts is on their behalf, too. */
-export function asCaller<T>(caller: Caller, work: () => T): T {
-  return callers.run(caller, work);
-}
-
-/** Does something on behalf of the server itself, which sees all records. */
-export function asServer<T>(work: () => T): T {
-  return callers.run({ client: "" }, work);
-}
-
-/**
- * Makes what later does things on behalf of the present caller, no matter which request runs it: the pull of a stream does not come
- * from the request's handler.
- */
-export function onBehalf(): <T>(work: () => T) => T {
-  const caller = currentCaller();
-  return caller === undefined ? (work) => work() : (work) => asCaller(caller, work);
-}
+/** The server itself, and the user of a terminal. It sees all records. */
+export const SERVER: Caller = { client: "" };

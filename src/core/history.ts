@@ -10,7 +10,7 @@ export interface HistoryItem {
   readonly isDeleted: boolean;
 }
 
-/** The current caller's conversations. */
+/** A caller's conversations. */
 export interface History {
   list(): readonly HistoryItem[];
   /** Throws `conversation_not_found`. */

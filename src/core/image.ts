@@ -1,5 +1,6 @@
 // Image generation: request and events, independent of the wire format.
 
+import type { Caller } from "./caller.ts";
 import type { ErrorData } from "./error.ts";
 
 /** Images to generate from one prompt. */
@@ -35,12 +36,12 @@ export type ImageEvent =
   | { readonly type: "error"; readonly error: ErrorData };
 
 /** Draws. Aborting the signal ends the work; the iterator then just ends. */
-export type Draw = (request: ImageRequest, signal: AbortSignal) => AsyncIterable<ImageEvent>;
+export type Draw = (request: ImageRequest, signal: AbortSignal, caller: Caller) => AsyncIterable<ImageEvent>;
 
 /** Image files that the server keeps for a limited time. */
 export interface ImageStore {
   /** Writes a PNG file; its name and where it lies. */
-  save(png: Uint8Array): Promise<{ readonly name: string; readonly path: string }>;
+  save(png: Uint8Array, caller: Caller): Promise<{ readonly name: string; readonly path: string }>;
   /** A file by its name; undefined when it is unknown or expired. */
   find(name: string): Blob | undefined;
 }

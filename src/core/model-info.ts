@@ -1,3 +1,4 @@
+import type { Caller } from "./caller.ts";
 import type { Modality } from "./message.ts";
 import type { Preset, PresetLayers } from "./preset.ts";
 import type { TuneProfile, TuneReport } from "./measure.ts";
@@ -147,7 +148,7 @@ export interface ModelControl {
   /** Pins it, or ends that. Neither loads nor unloads it. */
   pin(name: string, isPinned: boolean): ModelState;
   /** Resolves when it is loaded; waits as a request does. */
-  ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState>;
+  ensureLoaded(name: string, signal: AbortSignal, caller: Caller): Promise<ModelState>;
   /** Resolves when running requests have ended and the memory is free. */
   unload(name: string): Promise<ModelState>;
   /** Resolves when it is loaded again. */

@@ -2,6 +2,7 @@
 // knows nothing else of either.
 
 import type { AdapterId } from "./adapter.ts";
+import type { Caller } from "./caller.ts";
 import type { ImageEvent, ImageRequest } from "./image.ts";
 import type { ModelPlacement } from "./placement.ts";
 import type { Modality } from "./message.ts";
@@ -84,13 +85,18 @@ export interface ModelRuntime {
   /** Resident memory of its process now; undefined while it is not loaded. */
   readonly residentBytes?: number | undefined;
   /** Waits until the model is loaded; throws ServiceError. */
-  loadedInfo(signal: AbortSignal): Promise<RuntimeFacts>;
+  loadedInfo(signal: AbortSignal, caller: Caller): Promise<RuntimeFacts>;
   /** Events with one terminal event, or none after an abort. */
-  generate(request: RunRequest, signal: AbortSignal, adapter?: AdapterId): AsyncGenerator<RunEvent>;
-  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent>;
-  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent>;
+  generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    caller: Caller,
+    adapter?: AdapterId,
+  ): AsyncGenerator<RunEvent>;
+  draw(request: ImageRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<ImageEvent>;
+  speak(request: SpeakRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<SpeechEvent>;
   /** Embeds texts, or scores documents: their vectors have one element. */
-  embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult>;
+  embed(request: EmbedRequest | RankRequest, signal: AbortSignal, caller: Caller): Promise<EmbedResult>;
   /** Throws the reason why the model cannot be loaded. `isPreload`: others are not unloaded for it. */
   load(options?: { readonly isPreload?: boolean }): Promise<RuntimeFacts>;
   unload(): Promise<void>;

@@ -3,6 +3,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { McpSelection } from "./agent.ts";
+import type { Caller } from "./caller.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 
 const HEADER = { minLength: 1, maxLength: 4096 } as const;
@@ -51,18 +52,18 @@ export interface PageMcpServer {
   readonly faults?: readonly string[];
 }
 
-/** The servers whose tools the current caller's conversations can have. */
+/** The servers whose tools a caller's conversations can have. */
 export interface PageMcp {
-  /** Those of the configuration and, with `own`, those that the caller added. */
-  list(own: boolean): readonly PageMcpServer[];
+  /** Those of the configuration and those that `own`, if there is one, added. */
+  list(own: Caller | undefined): readonly PageMcpServer[];
   /** Prompts and resources of a conversation's servers, once all have been tried. `selection` absent: those of the configuration. */
-  offers(selection: McpSelection | undefined): Promise<McpOffers>;
+  offers(selection: McpSelection | undefined, caller: Caller): Promise<McpOffers>;
   /** What svc logged of one, and what its process wrote to stderr, oldest first. Throws `mcp_server_not_found`. */
-  log(id: string, own: boolean): readonly string[];
+  log(id: string, own: Caller | undefined): readonly string[];
   /** Adds one and starts to connect. Throws `invalid_request`, `state_full`, `capability_disabled`. */
-  add(server: PageMcpRequest): PageMcpServer;
+  add(server: PageMcpRequest, caller: Caller): PageMcpServer;
   /** Gives one another token, and connects again. Throws `mcp_server_not_found`. */
-  setToken(id: string, token: PageMcpToken): PageMcpServer;
+  setToken(id: string, token: PageMcpToken, caller: Caller): PageMcpServer;
   /** Throws `mcp_server_not_found`. */
-  remove(id: string): void;
+  remove(id: string, caller: Caller): void;
 }

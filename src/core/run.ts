@@ -12,6 +12,7 @@
 // A body is the fold of the events that are streamed, so both cannot differ.
 
 import type { AdapterSelection } from "./adapter.ts";
+import type { Caller } from "./caller.ts";
 import type { Constraint } from "./constraint.ts";
 import type { ErrorData } from "./error.ts";
 import type { Message, ToolSpec } from "./message.ts";
@@ -266,10 +267,10 @@ export interface RankResult {
 }
 
 /** Ranks; throws ServiceError. Aborting the signal drops the work and rejects. */
-export type Rank = (request: RankRequest, signal: AbortSignal) => Promise<RankResult>;
+export type Rank = (request: RankRequest, signal: AbortSignal, caller: Caller) => Promise<RankResult>;
 
 /** Embeds; throws ServiceError. Aborting the signal drops the work and rejects. */
-export type Embed = (request: EmbedRequest, signal: AbortSignal) => Promise<EmbedResult>;
+export type Embed = (request: EmbedRequest, signal: AbortSignal, caller: Caller) => Promise<EmbedResult>;
 
-/** Starts a run and yields its events. Aborting the signal ends the run; the iterator then just ends. */
-export type Generate = (request: RunRequest, signal: AbortSignal) => AsyncIterable<RunEvent>;
+/** Starts a run for a caller and yields its events. Aborting the signal ends the run; the iterator then just ends. */
+export type Generate = (request: RunRequest, signal: AbortSignal, caller: Caller) => AsyncIterable<RunEvent>;

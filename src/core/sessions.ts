@@ -20,6 +20,7 @@ export interface OpenSession {
   save(talk: readonly Message[], turn: readonly Message[]): void;
 }
 
+/** A caller's sessions. */
 export interface Sessions {
   /**
    * The session that a request continues, or a new one; nothing is stored yet. With a name, the messages may be the
@@ -34,6 +35,4 @@ export interface Sessions {
   delete(sessionId: string): boolean;
   /** Key of the caller's session of this id, unique among all API keys. */
   keyOf(sessionId: string): string;
-  /** Calls back with its key when a session has ended: deleted at once, dropped or idle soon after. */
-  onEnd(listener: (sessionKey: string) => void): void;
 }

@@ -1,5 +1,6 @@
 // Speech requests and their events, shared by the HTTP layer and the engines. Plain data that can cross a process.
 
+import type { Caller } from "./caller.ts";
 import type { ErrorData } from "./error.ts";
 
 /** A text to speak. */
@@ -29,4 +30,8 @@ export type SpeechEvent =
  * Speaks a text. Parts are made at most a few ahead of the reader, and not all of them are silent. Aborting the signal ends
  * the work; the iterator then just ends.
  */
-export type Speak = (request: SpeakRequest, signal: AbortSignal) => AsyncIterable<SpeechEvent>;
+export type Speak = (
+  request: SpeakRequest,
+  signal: AbortSignal,
+  caller: Caller,
+) => AsyncIterable<SpeechEvent>;

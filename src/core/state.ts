@@ -1,5 +1,7 @@
 // Interface of storage that outlives a request. Two implementations: memory, and SQLite, which survives a restart.
 
+import type { ForCaller } from "./caller.ts";
+
 /**
  * A bounded set of JSON records by id, each with a body of bytes if it needs one. Calls return when the record is as safe
  * as the implementation makes it. A value is never changed in place: what is to change is put again.
@@ -64,6 +66,11 @@ export interface State {
   sweep(): void;
   /** Nothing may be asked of it afterwards. */
   close(): void;
+}
+
+/** A State whose records belong to the callers that made them: each sees its own, the server all. */
+export interface OwnedState extends Omit<State, "records"> {
+  records<T>(name: string, options: RecordsOptions<T>): ForCaller<Records<T>>;
 }
 
 /** Unix time, milliseconds. Wall-clock time, because records may outlive the process. */

@@ -1,5 +1,6 @@
 // The model that a request resolved to. Runs on it need no further lookup of names.
 
+import type { Caller } from "./caller.ts";
 import type { MediaRules } from "./media.ts";
 import type { Generate } from "./run.ts";
 
@@ -19,5 +20,5 @@ export interface ModelTarget {
   /** undefined while the model is not loaded. */
   facts(): ModelFacts | undefined;
   /** Loads the model if necessary. Waits and rejects as a run would. */
-  loadFacts(signal: AbortSignal): Promise<ModelFacts>;
+  loadFacts(signal: AbortSignal, caller: Caller): Promise<ModelFacts>;
 }

@@ -3,7 +3,7 @@
 
 import { itemAt } from "../core/assert.ts";
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { Ability } from "../core/model-info.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
@@ -88,42 +88,48 @@ export class EngineClient {
   generate(
     request: RunRequest,
     signal: AbortSignal,
+    caller: Caller,
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
     const { options } = this.deps;
-    const scope =
-      options.kind === "text" && options.cacheScope === "all" ? undefined : currentCaller()?.owner;
+    const scope = options.kind === "text" && options.cacheScope === "all" ? undefined : caller.owner;
     const by = { ...(adapter === BASE_MODEL ? {} : { adapter }), ...defined({ scope }) };
     return this.run<RunEvent>(
       () => this.mustTake(request),
       (id) => ({ type: "run", id, request, ...by }),
       signal,
+      caller,
       request.countOnly !== true, // which needs no sequence
     );
   }
 
   /** Generates images; see `run`. */
-  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+  draw(request: ImageRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<ImageEvent> {
     return this.run<ImageEvent>(
       () => this.mustBeAble("draws"),
       (id) => ({ type: "draw", id, request }),
       signal,
+      caller,
     );
   }
 
   /** Speaks; see `run`. The engine is granted one more piece for each one that the reader has taken (backpressure). */
-  async *speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+  async *speak(request: SpeakRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<SpeechEvent> {
     let speech: RunId = 0;
     const begin = (id: RunId): ToEngine => ({ type: "speak", id: (speech = id), request });
-    for await (const event of this.run<SpeechEvent>(() => this.mustBeAble("speaks"), begin, signal)) {
+    for await (const event of this.run<SpeechEvent>(() => this.mustBeAble("speaks"), begin, signal, caller)) {
       yield event;
       if (event.type === "speech" && !event.isLast) this.command({ type: "speak_on", id: speech });
     }
   }
 
   /** Embeds texts, or scores documents (vectors of one element). Throws ServiceError; rejects with the signal's reason on abort. */
-  async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
-    const leave = await this.admit(signal);
+  async embed(
+    request: EmbedRequest | RankRequest,
+    signal: AbortSignal,
+    caller: Caller,
+  ): Promise<EmbedResult> {
+    const leave = await this.admit(signal, caller);
     const id = this.pending.newId();
     const answer = this.pending.embedding(id);
     const abort = (): void => {
@@ -175,11 +181,12 @@ export class EngineClient {
     check: () => void,
     messageOf: (id: RunId) => ToEngine,
     signal: AbortSignal,
+    caller: Caller,
     needsTurn = true,
   ): AsyncGenerator<E | Failed> {
     let leave: (() => void) | undefined;
     try {
-      leave = await this.admit(signal, needsTurn);
+      leave = await this.admit(signal, caller, needsTurn);
       check();
     } catch (error) {
       leave?.();
@@ -206,8 +213,8 @@ export class EngineClient {
   }
 
   /** Waits for a place in the queue and a ready engine; see RequestQueue.enter. */
-  private async admit(signal: AbortSignal, needsTurn = true): Promise<() => void> {
-    const leave = await this.queue.enter(signal, needsTurn);
+  private async admit(signal: AbortSignal, caller: Caller, needsTurn = true): Promise<() => void> {
+    const leave = await this.queue.enter(caller, signal, needsTurn);
     try {
       if (this.state !== "ready") await this.untilReady(signal);
       return leave;

@@ -5,7 +5,7 @@
 // failed load fails all waiters and is not retried for 5 s.
 
 import { type AdapterId, BASE_MODEL } from "../core/adapter.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -131,34 +131,35 @@ export class ManagedModel implements Holder, ModelRuntime {
   generate(
     request: RunRequest,
     signal: AbortSignal,
+    caller: Caller,
     adapter: AdapterId = BASE_MODEL,
   ): AsyncGenerator<RunEvent> {
     if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
-    const work = (engine: EngineClient) => engine.generate(request, signal, adapter);
-    if (request.progress !== true || this.state.type === "loaded") return this.run(work, signal);
-    const leasing = this.reports.during(this.acquire(signal), (unused) => this.release(unused));
-    return this.run(work, signal, leasing);
+    const work = (engine: EngineClient) => engine.generate(request, signal, caller, adapter);
+    if (request.progress !== true || this.state.type === "loaded") return this.run(work, signal, caller);
+    const leasing = this.reports.during(this.acquire(signal, caller), (unused) => this.release(unused));
+    return this.run(work, signal, caller, leasing);
   }
 
   /** Generates images; see EngineClient.draw. Loads the model if necessary. */
-  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
-    return this.run((engine) => engine.draw(request, signal), signal);
+  draw(request: ImageRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<ImageEvent> {
+    return this.run((engine) => engine.draw(request, signal, caller), signal, caller);
   }
 
   /** Speaks; see EngineClient.speak. Loads the model if necessary. */
-  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
-    return this.run((engine) => engine.speak(request, signal), signal);
+  speak(request: SpeakRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<SpeechEvent> {
+    return this.run((engine) => engine.speak(request, signal, caller), signal, caller);
   }
 
   /** Facts of the loaded model. Loads it if necessary; waits and throws like a request. */
-  loadedInfo(signal: AbortSignal): Promise<EngineInfo> {
-    return this.leased((engine) => engine.ready(), signal);
+  loadedInfo(signal: AbortSignal, caller: Caller): Promise<EngineInfo> {
+    return this.leased((engine) => engine.ready(), signal, caller);
   }
 
   /** Embeds; see EngineClient.embed. Loads the model if necessary. */
-  embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
+  embed(request: EmbedRequest | RankRequest, signal: AbortSignal, caller: Caller): Promise<EmbedResult> {
     if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
-    return this.leased((engine) => engine.embed(request, signal), signal);
+    return this.leased((engine) => engine.embed(request, signal, caller), signal, caller);
   }
 
   /** Loads it, or waits until it is loaded. Throws the reason of a failure; a preload NoRoom. */
@@ -255,8 +256,12 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   /** Does some work on the engine with a lease. Rejects where the model cannot be loaded. */
-  private async leased<T>(work: (engine: EngineClient) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const engine = await this.acquire(signal);
+  private async leased<T>(
+    work: (engine: EngineClient) => Promise<T>,
+    signal: AbortSignal,
+    caller: Caller,
+  ): Promise<T> {
+    const engine = await this.acquire(signal, caller);
     try {
       return await work(engine);
     } finally {
@@ -268,7 +273,8 @@ export class ManagedModel implements Holder, ModelRuntime {
   private async *run<E, R = never>(
     work: (engine: EngineClient) => AsyncIterable<E>,
     signal: AbortSignal,
-    acquiring: Promise<EngineClient> | AsyncGenerator<R, EngineClient> = this.acquire(signal),
+    caller: Caller,
+    acquiring: Promise<EngineClient> | AsyncGenerator<R, EngineClient> = this.acquire(signal, caller),
   ): AsyncGenerator<E | R | Failed> {
     let engine: EngineClient;
     try {
@@ -286,14 +292,13 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   /** Leases the engine; `release` ends the lease. */
-  private async acquire(signal: AbortSignal): Promise<EngineClient> {
+  private async acquire(signal: AbortSignal, { client }: Caller): Promise<EngineClient> {
     signal.throwIfAborted();
     if (this.state.type === "loaded" && this.files.areOverwritten) {
       this.deps.log("its file was written over; loading it again");
       void this.startUnloading(this.state.engine);
     }
     if (this.state.type === "loaded") return this.lease(this.state.engine);
-    const client = currentCaller()?.client ?? "";
     this.share.mustTake(client, "this model to be loaded");
     const waiter = this.enqueue({ isCommand: false });
     const abort = (): void => this.waiters.dismiss(waiter, signal.reason); // the run itself ends one that has its lease

@@ -1,6 +1,7 @@
 // The served models by name. The life cycle of each is in managed-model.ts.
 
 import type { AdapterId } from "../core/adapter.ts";
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
@@ -63,6 +64,7 @@ export interface TextModel extends Omit<ModelTarget, "generate"> {
   readonly generate: (
     request: RunRequest,
     signal: AbortSignal,
+    caller: Caller,
     adapter: AdapterId,
   ) => AsyncIterable<RunEvent>;
 }
@@ -258,9 +260,10 @@ export class Models implements ModelControl {
     };
     return {
       id,
-      generate: (request, signal, adapter) => model.generate(this.seeded(request), signal, adapter),
+      generate: (request, signal, caller, adapter) =>
+        model.generate(this.seeded(request), signal, caller, adapter),
       facts: () => model.info && factsOf(model.info),
-      loadFacts: async (signal) => factsOf(await model.loadedInfo(signal)),
+      loadFacts: async (signal, caller) => factsOf(await model.loadedInfo(signal, caller)),
     };
   }
 
@@ -270,26 +273,27 @@ export class Models implements ModelControl {
   }
 
   /** Embeds with the model that the request names; see ManagedModel.embed. */
-  async embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedResult> {
-    return this.able("embeds", request.model).model.embed(request, signal);
+  async embed(request: EmbedRequest, signal: AbortSignal, caller: Caller): Promise<EmbedResult> {
+    return this.able("embeds", request.model).model.embed(request, signal, caller);
   }
 
   /** Scores documents with the model that the request names; see ManagedModel.embed. */
-  async rank(request: RankRequest, signal: AbortSignal): Promise<RankResult> {
-    const { vectors, promptTokens } = await this.able("ranks", request.model).model.embed(request, signal);
+  async rank(request: RankRequest, signal: AbortSignal, caller: Caller): Promise<RankResult> {
+    const { model } = this.able("ranks", request.model);
+    const { vectors, promptTokens } = await model.embed(request, signal, caller);
     return { scores: vectors.map(([score = 0]) => score), promptTokens };
   }
 
   /** Generates images with the model that the request names; see ManagedModel.draw. */
-  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+  draw(request: ImageRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<ImageEvent> {
     const seed = request.seed ?? this.options.seed;
     const seeded = seed === undefined ? request : { ...request, seed };
-    return this.able("draws", request.model).model.draw(seeded, signal);
+    return this.able("draws", request.model).model.draw(seeded, signal, caller);
   }
 
   /** Speaks with the model that the request names; see ManagedModel.speak. */
-  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
-    return this.able("speaks", request.model).model.speak(request, signal);
+  speak(request: SpeakRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<SpeechEvent> {
+    return this.able("speaks", request.model).model.speak(request, signal, caller);
   }
 
   status(name: string): ModelState {
@@ -319,8 +323,8 @@ export class Models implements ModelControl {
     return this.status(name);
   }
 
-  async ensureLoaded(name: string, signal: AbortSignal): Promise<ModelState> {
-    await this.resolve(name).model.loadedInfo(signal);
+  async ensureLoaded(name: string, signal: AbortSignal, caller: Caller): Promise<ModelState> {
+    await this.resolve(name).model.loadedInfo(signal, caller);
     return this.status(name);
   }
 

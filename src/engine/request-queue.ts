@@ -2,7 +2,7 @@
 // when one ends, the next client's oldest request is sent (round-robin), so a light client waits for at most one round of a
 // heavy one. Knows nothing of what an engine does.
 
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { withAbort } from "../core/with-abort.ts";
 import { ENGINE_AHEAD, SPEECHES_MAX } from "./limits.ts";
@@ -46,14 +46,12 @@ export class RequestQueue {
   }
 
   /**
-   * Takes a place for a request of the current caller and waits for its turn, unless it needs none. The returned function
+   * Takes a place for a request of a caller and waits for its turn, unless it needs none. The returned function
    * releases both; only its first call counts. Rejects with `queue_full`, or with the signal's reason.
    */
-  async enter(signal: AbortSignal, needsTurn: boolean): Promise<() => void> {
-    const caller = currentCaller();
-    const client = caller?.client ?? "";
+  async enter({ client, place }: Caller, signal: AbortSignal, needsTurn: boolean): Promise<() => void> {
     this.places.mustTake(client);
-    caller?.place?.enteredQueue();
+    place?.enteredQueue();
     let hasTurn = false;
     let hasLeft = false;
     const leave = (): void => {
@@ -61,7 +59,7 @@ export class RequestQueue {
       hasLeft = true;
       this.places.release(client);
       if (hasTurn) this.next();
-      caller?.place?.release();
+      place?.release();
     };
     try {
       if (needsTurn) await this.turn(client, signal);

@@ -2,7 +2,6 @@
 // Sessions whose id no request has sent are evicted first, then the oldest of the client with the most: 66 one-shot requests of one key
 // would end the interpreters of all others.
 
-import { currentCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { leastWorth } from "../core/least-worth.ts";
 import { EXEC_BRIEF_IDLE_MS, EXEC_IDLE_MS, EXEC_SESSIONS_MAX, EXEC_SWEEP_MS } from "./limits.ts";
@@ -17,6 +16,8 @@ export interface Owned {
 
 /** The session of a call. */
 export interface SessionOf {
+  /** Who calls: a key, else an address. */
+  readonly client: string;
   readonly sessionId: string;
   /** No request has named the session: its resource goes before others, and sooner. */
   readonly isBrief?: boolean;
@@ -53,8 +54,8 @@ export class SessionMap<T extends Owned> {
   }
 
   /** Runs `work` after earlier calls of the session. Throws `queue_full` when all sessions are busy. */
-  async use<R>({ sessionId, isBrief }: SessionOf, work: (owned: T) => Promise<R>): Promise<R> {
-    const entry = this.entries.get(sessionId) ?? this.open(sessionId);
+  async use<R>({ sessionId, client, isBrief }: SessionOf, work: (owned: T) => Promise<R>): Promise<R> {
+    const entry = this.entries.get(sessionId) ?? this.open(sessionId, client);
     entry.isBrief = isBrief ?? entry.isBrief;
     const before = entry.tail;
     const done = Promise.withResolvers<void>();
@@ -92,13 +93,13 @@ export class SessionMap<T extends Owned> {
     await Promise.all(this.closing);
   }
 
-  private open(sessionId: string): Entry<T> {
+  private open(sessionId: string, client: string): Entry<T> {
     if (this.isClosed) throw new ServiceError("shutting_down", "the server is stopping");
     if (this.entries.size >= EXEC_SESSIONS_MAX) this.makeRoom();
     const owned = this.make(sessionId);
     const entry: Entry<T> = {
       owned,
-      client: currentCaller()?.client ?? "",
+      client,
       isBrief: false,
       tail: Promise.resolve(),
       calls: 0,

@@ -24,6 +24,8 @@ export interface MountedSkill {
 /** Common fields of calls. */
 interface Call {
   readonly sessionId: string;
+  /** Who calls: a key, else an address. */
+  readonly client: string;
   /** No request has named the session. */
   readonly isBrief?: boolean;
   /** Files that earlier calls of the session produced, for a folder that is new. */
@@ -135,7 +137,7 @@ export interface SurfaceResult {
 export interface PythonSessions {
   run(call: PythonCall, signal: AbortSignal): Promise<PythonResult>;
   /** Forgets variables and imports; the process and its files stay. */
-  reset(sessionId: string): Promise<void>;
+  reset(session: Pick<Call, "sessionId" | "client">): Promise<void>;
   /** Ends the interpreter and deletes its files. */
   dispose(sessionId: string): Promise<void>;
   close(): Promise<void>;

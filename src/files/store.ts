@@ -3,6 +3,7 @@
 
 import { extname } from "node:path";
 import type { FileObject } from "../core/agent.ts";
+import type { ForCaller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
 import { newId } from "../core/id.ts";
@@ -14,7 +15,7 @@ import {
   OUTPUT_PREVIEW_BYTES_MAX,
 } from "./limits.ts";
 import { FILE_INLINE_BYTES_MAX } from "../core/limits.ts";
-import type { Clock, Records, State } from "../core/state.ts";
+import type { Clock, OwnedState, Records } from "../core/state.ts";
 import { type Extent, sniff } from "./text.ts";
 
 /** Fallback MIME type. */
@@ -27,19 +28,25 @@ export interface FileStoreOptions {
   readonly bodyBytesMax?: number;
 }
 
-export class FileStore implements Files {
-  private readonly state: State;
+/** Each caller's files on a State. */
+export function fileStore(state: OwnedState, options: FileStoreOptions = {}): ForCaller<Files> {
+  const records = state.records<StoredFile>("files", {
+    capacity: options.capacity ?? FILES_MAX,
+    life: { type: "fixed", ms: FILE_LIFE_MS },
+    bodyBytesMax: options.bodyBytesMax ?? FILE_BODIES_BYTES_MAX,
+  });
+  return (caller) => new FilesOfCaller(state, records(caller), options.clock ?? Date.now);
+}
+
+class FilesOfCaller implements Files {
+  private readonly state: Pick<OwnedState, "stage">;
   private readonly records: Records<StoredFile>;
   private readonly clock: Clock;
 
-  constructor(state: State, options: FileStoreOptions = {}) {
+  constructor(state: Pick<OwnedState, "stage">, records: Records<StoredFile>, clock: Clock) {
     this.state = state;
-    this.clock = options.clock ?? Date.now;
-    this.records = state.records<StoredFile>("files", {
-      capacity: options.capacity ?? FILES_MAX,
-      life: { type: "fixed", ms: FILE_LIFE_MS },
-      bodyBytesMax: options.bodyBytesMax ?? FILE_BODIES_BYTES_MAX,
-    });
+    this.records = records;
+    this.clock = clock;
   }
 
   async add(file: NewFile, pieces: readonly Uint8Array<ArrayBuffer>[]): Promise<StoredFile> {

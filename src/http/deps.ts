@@ -2,6 +2,7 @@
 
 import type { Adapters } from "../core/adapter.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
+import type { ForCaller } from "../core/caller.ts";
 import type { Compat } from "../core/compat.ts";
 import type { Files } from "../core/files.ts";
 import type { Draw, ImageStore } from "../core/image.ts";
@@ -66,11 +67,11 @@ export interface HttpDeps {
   readonly speak: Speak;
   readonly adapters: Adapters;
   readonly requantizing: Requantizing;
-  readonly files: Files;
+  readonly files: ForCaller<Files>;
   readonly skills: Skills;
-  readonly sessions: Pick<Sessions, "get" | "put" | "delete" | "keyOf">;
+  readonly sessions: ForCaller<Pick<Sessions, "get" | "put" | "delete" | "keyOf">>;
   /** Responses that are kept. */
-  readonly responses: ResponseStore;
+  readonly responses: ForCaller<ResponseStore>;
   /** Responses that go on without their client. */
   readonly background: BackgroundResponses;
   /** Served models; the default model comes first. */
@@ -100,7 +101,7 @@ export interface HttpDeps {
   /** Absent: switched off. */
   readonly metrics?: HttpMetrics;
   /** Where the web interface keeps conversations; absent: in the browser. */
-  readonly history?: History;
+  readonly history?: ForCaller<History>;
   /** What the web interface shows of the time before it was opened. */
   readonly day?: Day;
   /** Takes each answered request. Absent: switched off. */
@@ -117,6 +118,6 @@ export interface HttpDeps {
   readonly compat?: CompatOptions;
   /** Keys of which a client must send one. Absent: no key is needed. */
   readonly apiKeys?: ApiKeys;
-  /** Decides which requests are let in. Absent: all. */
+  /** Decides which requests are let in, and on whose behalf. Absent: all are, as one client without a key. */
   readonly admission?: Admission;
 }

@@ -2,7 +2,7 @@
 // join them. Owns their frames, readers and deadlines. Knows no dialect.
 // A client that joins gets all frames from the first: the page would else have to store text and position together. A restart loses them.
 
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { FrameLog, type FrameReader } from "../core/frame-log.ts";
@@ -53,8 +53,8 @@ export class HeldRuns {
     this.places = new FairShare(() => this.options.runsMax);
   }
 
-  /** Holds a run of the current caller under an id that its page has chosen. Throws `invalid_request`, `run_exists`, `queue_full`. */
-  open(id: string): HeldRun {
+  /** Holds a caller's run under an id that its page has chosen. Throws `invalid_request`, `run_exists`, `queue_full`. */
+  open(id: string, { owner, client }: Caller): HeldRun {
     if (!ID.test(id)) {
       const message = "x-svc-run must have 16 to 64 letters, digits, - or _";
       throw new ServiceError("invalid_request", message, { param: "x-svc-run" });
@@ -62,7 +62,6 @@ export class HeldRuns {
     if (this.runs.has(id)) {
       throw new ServiceError("run_exists", "x-svc-run: a run has this id already; choose another one");
     }
-    const { owner, client = "" } = currentCaller() ?? {};
     if (!this.hasPlaceFor(client)) {
       throw new ServiceError("queue_full", "too many answers are running in the web interface; retry later");
     }
@@ -78,10 +77,10 @@ export class HeldRuns {
     return run;
   }
 
-  /** The current caller's run. Throws `run_not_found`. */
-  find(id: string): HeldRun {
+  /** A caller's run. Throws `run_not_found`. */
+  find(id: string, { owner }: Caller): HeldRun {
     const run = this.runs.get(id);
-    if (run !== undefined && run.owner === currentCaller()?.owner && run.isWhole) return run;
+    if (run !== undefined && run.owner === owner && run.isWhole) return run;
     const message =
       "no answer is held under this id: the server was restarted, the answer was fetched before, or it is too old";
     throw new ServiceError("run_not_found", message);

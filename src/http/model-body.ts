@@ -1,14 +1,23 @@
 // Bodies of requests that name a model, with aliases resolved and defaults filled in.
 
+import type { Caller } from "../core/caller.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import { type Preset, presetOfLayers } from "../core/preset.ts";
+import type { Sessions } from "../core/sessions.ts";
 import { readJsonObject } from "./body.ts";
 import { requestCompat } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
 import { cardOf, isServed, resolvedModel } from "./model-name.ts";
+import { callerOf } from "./observe.ts";
 
 type Body = Readonly<Record<string, unknown>>;
+
+/** Whose body it is, and what it is read with. */
+export interface AskedBy {
+  readonly deps: HttpDeps;
+  readonly caller: Caller;
+}
 
 /** Fills the fields of a dialect that a body leaves out. */
 type FillBody = (body: Body, preset: Preset) => Body;
@@ -18,17 +27,17 @@ type FillBody = (body: Body, preset: Preset) => Body;
  * model and its alias; absent where a dialect takes none.
  */
 export async function readGeneration(deps: HttpDeps, request: Request, fill?: FillBody): Promise<Body> {
-  return withModel(deps, await readJsonObject(request), true, fill);
+  return withModel({ deps, caller: callerOf(request) }, await readJsonObject(request), true, fill);
 }
 
 /** The same for all other requests to models; patterns mean nothing to them. */
 export async function readModelRequest(deps: HttpDeps, request: Request): Promise<Body> {
-  return withModel(deps, await readJsonObject(request), false);
+  return withModel({ deps, caller: callerOf(request) }, await readJsonObject(request), false);
 }
 
 /** The same for a body that did not come over HTTP. */
-export function generationBody(deps: HttpDeps, body: Body, fill: FillBody): Body {
-  return withModel(deps, body, true, fill);
+export function generationBody(asked: AskedBy, body: Body, fill: FillBody): Body {
+  return withModel(asked, body, true, fill);
 }
 
 /** The default model of a kind for those that OpenAI's clients name where they have no setting for another. */
@@ -48,24 +57,30 @@ export function withStandIn(deps: HttpDeps, body: Body, { names, kind, note }: S
   return { ...body, model: "default" };
 }
 
-function withModel(deps: HttpDeps, body: Body, withPatterns: boolean, fill?: FillBody): Body {
+function withModel(asked: AskedBy, body: Body, withPatterns: boolean, fill?: FillBody): Body {
   const { model } = body;
-  if (typeof model !== "string") return fill === undefined ? body : filled(deps, body, "default", {}, fill);
-  const { name, defaults = {} } = resolvedModel(deps, model, withPatterns);
+  if (typeof model !== "string") return fill === undefined ? body : filled(asked, body, "default", {}, fill);
+  const { name, defaults = {} } = resolvedModel(asked.deps, model, withPatterns);
   const named = name === model ? body : { ...body, model: name };
-  return fill === undefined ? named : filled(deps, named, name, defaults, fill);
+  return fill === undefined ? named : filled(asked, named, name, defaults, fill);
 }
 
 /** A body with the defaults of the model of a name, and those of an alias, which win. */
-export function filled(deps: HttpDeps, body: Body, name: string, alias: Preset, fill: FillBody): Body {
+export function filled(
+  { deps, caller }: AskedBy,
+  body: Body,
+  name: string,
+  alias: Preset,
+  fill: FillBody,
+): Body {
   const card = cardOf(deps.models(), name);
   const { system, ...preset } = presetOfLayers({ ...card?.presets?.(), alias });
-  const isOpen = system === undefined || hasSession(deps, body);
+  const isOpen = system === undefined || hasSession(deps.sessions(caller), body);
   return fill(body, isOpen ? preset : { ...preset, system });
 }
 
 /** Whether the body continues a stored conversation, which has its instructions. */
-function hasSession({ sessions }: HttpDeps, body: Body): boolean {
+function hasSession(sessions: Pick<Sessions, "get">, body: Body): boolean {
   const id = body["session_id"];
   return typeof id === "string" && sessions.get(id) !== undefined;
 }

@@ -5,7 +5,7 @@
 
 import { assert } from "../core/assert.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { asCaller, type Place, type Trace } from "../core/caller.ts";
+import { type Caller, type Place, SERVER, type Trace } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
@@ -103,6 +103,14 @@ export interface Connection {
 }
 
 const connections = new WeakMap<Request, Connection>();
+const callers = new WeakMap<Request, Caller>();
+
+/** On whose behalf a request is handled. */
+export function callerOf(request: Request): Caller {
+  const caller = callers.get(request);
+  assert(caller !== undefined, "a request is let in before it is handled");
+  return caller;
+}
 
 /** Notes the connection of a request that is about to be handled. */
 export function cameOn(request: Request, connection: Connection): void {
@@ -184,16 +192,15 @@ export class Observation implements ObservedRequest {
   /** Has the request handled, if it is let in, on behalf of its caller. */
   begin(handle: () => unknown): unknown {
     const { admission, refused } = this.options;
-    if (admission === undefined) return handle();
-    const { caller: admitted, refusal, turn } = admission.admit(this.arrived());
-    const caller = { ...admitted, trace: traceOf(this.id, this.request.headers) };
+    const admitted = admission?.admit(this.arrived()) ?? { caller: SERVER };
+    const { caller, refusal, turn } = admitted;
+    callers.set(this.request, { ...caller, trace: traceOf(this.id, this.request.headers) });
     if (refusal !== undefined) {
       this.error = refusal.code;
       return refused?.(refusal, this);
     }
     this.place = caller.place;
-    if (turn === undefined) return asCaller(caller, handle);
-    return turn.then(() => asCaller(caller, handle));
+    return turn === undefined ? handle() : turn.then(handle);
   }
 
   private arrived(): Arrived {

@@ -8,7 +8,7 @@ import type { HttpDeps } from "./deps.ts";
 import { withOllamaPreset } from "../dialects/shared/preset.ts";
 import { filled } from "./model-body.ts";
 import { cardOf, resolvedModel } from "./model-name.ts";
-import { observed } from "./observe.ts";
+import { callerOf, observed } from "./observe.ts";
 
 /**
  * The body of a request, with the name under which its model is served; patterns of aliases are for texts alone. As Ollama does, it takes any content type: the
@@ -20,11 +20,12 @@ export async function readOllama(
   withPatterns: boolean,
 ): Promise<Readonly<Record<string, unknown>>> {
   const body = await readObjectOfAnyType(request);
+  const asked = { deps, caller: callerOf(request) };
   const { model } = body;
-  if (typeof model !== "string") return filled(deps, body, "default", {}, withOllamaPreset);
+  if (typeof model !== "string") return filled(asked, body, "default", {}, withOllamaPreset);
   const { name, defaults = {} } = resolvedModel(deps, model, withPatterns);
   observed()?.named(name);
-  return filled(deps, { ...body, model: name }, name, defaults, withOllamaPreset);
+  return filled(asked, { ...body, model: name }, name, defaults, withOllamaPreset);
 }
 
 /** The card of the model that a name means. Throws ServiceError(model_not_found). */

@@ -4,11 +4,12 @@
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import type { AnswerEvent } from "../core/agent.ts";
+import type { Caller } from "../core/caller.ts";
 import type { LoadProgress, RunEvent } from "../core/run.ts";
 import type { FrameEncoder } from "../dialects/shared/frame.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type LogLine, toErrorData } from "./errors.ts";
-import { observed } from "./observe.ts";
+import { callerOf, observed } from "./observe.ts";
 import type { FrameSource } from "./sse.ts";
 
 /** Suggested pause before asking a stopping server's successor, seconds. */
@@ -31,6 +32,17 @@ export interface StartedRun<E extends AnswerEvent = RunEvent> {
   readonly abort: AbortController;
 }
 
+/** The other end of a request. */
+export interface Client {
+  readonly caller: Caller;
+  /** Aborted when it is gone. */
+  readonly signal: AbortSignal;
+}
+
+export function clientOf(request: Request): Client {
+  return { caller: callerOf(request), signal: request.signal };
+}
+
 /** How a start can be watched. */
 export interface StartOptions {
   /** Ends the run; a new one by default. */
@@ -44,14 +56,14 @@ export interface StartOptions {
  * The caller must drain `events` or abort.
  */
 export async function startRun<R, E extends AnswerEvent>(
-  generate: (request: R, signal: AbortSignal) => AsyncIterable<E>,
+  generate: (request: R, signal: AbortSignal, caller: Caller) => AsyncIterable<E>,
   run: R,
-  client: AbortSignal,
+  { caller, signal }: Client,
   { abort = new AbortController(), onLoading }: StartOptions = {},
 ): Promise<StartedRun<E>> {
-  if (client.aborted) abort.abort();
-  else client.addEventListener("abort", () => abort.abort(), { once: true });
-  const source = generate(run, abort.signal)[Symbol.asyncIterator]();
+  if (signal.aborted) abort.abort();
+  else signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const source = generate(run, abort.signal, caller)[Symbol.asyncIterator]();
   let first = await source.next();
   while (first.done !== true && first.value.type === "load_progress") {
     onLoading?.(first.value);
@@ -114,13 +126,13 @@ export async function countPrompt<E extends AnswerEvent>({ events, abort }: Star
 
 /** Waits for a single answer. A client that leaves ends the work, which is then no failure of it. */
 export async function untilClientLeaves<T>(
-  work: (signal: AbortSignal) => Promise<T>,
-  client: AbortSignal,
+  work: (signal: AbortSignal, caller: Caller) => Promise<T>,
+  { caller, signal }: Client,
 ): Promise<T> {
   try {
-    return await work(client);
+    return await work(signal, caller);
   } catch (thrown) {
-    throw client.aborted ? cancelled() : thrown;
+    throw signal.aborted ? cancelled() : thrown;
   }
 }
 

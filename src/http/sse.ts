@@ -2,7 +2,6 @@
 // reading and nothing else, and at most one frame waits here. Knows no dialect and no engine.
 // The framework's own streams end cleanly with status 200 when their generator throws, and call no error handler.
 
-import { onBehalf } from "../core/caller.ts";
 import { observed } from "./observe.ts";
 
 /** Source of frames. `next` returns complete frames, and undefined after the last; `close` ends it early. */
@@ -37,14 +36,13 @@ function streamResponse(source: FrameSource, options: SseOptions, contentType: s
   const encoder = new TextEncoder();
   const keepAlive = new KeepAlive(options.keepAliveMs);
   const seen = observed();
-  const onCallersBehalf = onBehalf();
   seen?.streamBegin();
   const keepAliveFrame = encoder.encode(KEEP_ALIVE_FRAME + (options.idleFrame ?? ""));
   let cancelled = false;
   const end = async () => {
     keepAlive.stop();
     seen?.streamEnd(cancelled);
-    await onCallersBehalf(() => source.close());
+    await source.close();
   };
   const counted = (bytes: Uint8Array): Uint8Array => {
     seen?.streamSent(bytes.byteLength);
@@ -59,7 +57,7 @@ function streamResponse(source: FrameSource, options: SseOptions, contentType: s
     },
     async pull(controller) {
       try {
-        const frame = await onCallersBehalf(() => source.next());
+        const frame = await source.next();
         if (cancelled) return; // the controller may not be used any more
         if (frame !== undefined) {
           keepAlive.touch();

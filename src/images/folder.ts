@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageStore } from "../core/image.ts";
 import { leastWorthBeyond } from "../core/least-worth.ts";
@@ -41,10 +41,10 @@ export class ImageFolder implements ImageStore {
     this.options = options;
   }
 
-  async save(png: Uint8Array): Promise<{ readonly name: string; readonly path: string }> {
+  async save(png: Uint8Array, { client }: Caller): Promise<{ readonly name: string; readonly path: string }> {
     const name = `image-${randomUUID()}.png`;
     const path = join(this.open(), name);
-    this.kept.set(name, { client: currentCaller()?.client ?? "", bytes: png.byteLength, madeMs: this.now() });
+    this.kept.set(name, { client, bytes: png.byteLength, madeMs: this.now() });
     await this.makeRoom();
     try {
       await writeFile(path, png, { mode: 0o600 });

@@ -13,12 +13,12 @@ export interface RecordedDrawDeps {
 
 /** A Draw that logs and meters each image. */
 export function recordedDraw({ draw, idOf, meter, log }: RecordedDrawDeps): Draw {
-  return async function* (request, signal): AsyncGenerator<ImageEvent> {
+  return async function* (request, signal, caller): AsyncGenerator<ImageEvent> {
     const id = idOf(request.model);
     let metered = 0; // steps of the present image
     meter?.began();
     try {
-      for await (const event of draw(request, signal)) {
+      for await (const event of draw(request, signal, caller)) {
         if (event.type === "step" || event.type === "image") {
           const done = event.type === "step" ? event.step : event.steps;
           meter?.stepped(done - metered);

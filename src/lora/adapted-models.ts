@@ -11,6 +11,7 @@ import {
   BASE_MODEL,
 } from "../core/adapter.ts";
 import type { AnswerEvent, Converse, TargetedConversation } from "../core/agent.ts";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
@@ -32,6 +33,7 @@ export interface BaseModel extends Omit<ModelTarget, "generate"> {
   readonly generate: (
     request: RunRequest,
     signal: AbortSignal,
+    caller: Caller,
     adapter: AdapterId,
   ) => AsyncIterable<RunEvent>;
 }
@@ -52,18 +54,18 @@ export class AdaptedModels implements Adapters {
   }
 
   /** Generates with the model and adapter of a request. Throws for a model that is not served. */
-  readonly generate: Generate = (request, signal) =>
-    this.onTarget(request, (target) => target.generate(request, signal));
+  readonly generate: Generate = (request, signal, caller) =>
+    this.onTarget(request, (target) => target.generate(request, signal, caller));
 
   /**
    * Resolves model and adapter once for all runs of an answer. The adapter's generation is leased until the answer ends, even
    * if its alias is replaced or unloaded meanwhile. Throws for a model that is not served.
    */
   withTarget(converse: Converse<TargetedConversation>): Converse {
-    return (conversation, signal) =>
+    return (conversation, signal, caller) =>
       this.onTarget(conversation.run, (target) => {
         const run = { ...conversation.run, model: target.id };
-        return converse({ ...conversation, run, target }, signal);
+        return converse({ ...conversation, run, target }, signal, caller);
       });
   }
 
@@ -185,7 +187,10 @@ export class AdaptedModels implements Adapters {
 }
 
 function targetOf(model: BaseModel, adapter: AdapterId): ModelTarget {
-  return { ...model, generate: (request, signal) => model.generate(request, signal, adapter) };
+  return {
+    ...model,
+    generate: (request, signal, caller) => model.generate(request, signal, caller, adapter),
+  };
 }
 
 /** Escapes an ASCII character that encodeURIComponent leaves unescaped. */

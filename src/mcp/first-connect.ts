@@ -30,16 +30,16 @@ export function afterFirstTry<C extends Conversation>(
   let isTried = false;
   let waiting = 0;
   const tried = mcp.tried().then(() => void (isTried = true));
-  const wait: Converse<C> = async function* (conversation, signal) {
+  const wait: Converse<C> = async function* (conversation, signal, caller) {
     if (waiting >= waitingMax) throw queueFull(waiting, "this server's tools");
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
     waiting++;
     if (!signal.aborted) await Promise.race([tried, left.promise]);
     waiting--;
-    if (!signal.aborted) yield* converse(conversation, signal);
+    if (!signal.aborted) yield* converse(conversation, signal, caller);
   };
-  return (conversation, signal) => (isTried ? converse(conversation, signal) : wait(conversation, signal));
+  return (conversation, signal, caller) => (isTried ? converse : wait)(conversation, signal, caller);
 }
 
 /** A Converse that delays a conversation until each server was tried once that its caller added. */
@@ -47,13 +47,14 @@ export function afterOwnTry<C extends Conversation>(
   mcp: Pick<PageMcpServers, "tried">,
   converse: Converse<C>,
 ): Converse<C> {
-  const wait: Converse<C> = async function* (conversation, signal) {
+  const wait: Converse<C> = async function* (conversation, signal, caller) {
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
     const { mcp: selection } = conversation.agent;
-    if (selection !== undefined && !signal.aborted) await Promise.race([mcp.tried(selection), left.promise]);
-    if (!signal.aborted) yield* converse(conversation, signal);
+    if (selection !== undefined && !signal.aborted)
+      await Promise.race([mcp.tried(selection, caller), left.promise]);
+    if (!signal.aborted) yield* converse(conversation, signal, caller);
   };
-  return (conversation, signal) =>
-    conversation.agent.mcp?.own === true ? wait(conversation, signal) : converse(conversation, signal);
+  return (conversation, signal, caller) =>
+    (conversation.agent.mcp?.own === true ? wait : converse)(conversation, signal, caller);
 }

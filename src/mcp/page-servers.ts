@@ -4,11 +4,12 @@
 
 import { randomUUID } from "node:crypto";
 import type { McpSelection } from "../core/agent.ts";
+import type { Caller, ForCaller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import type { McpOffers } from "../core/mcp-offers.ts";
 import type { PageMcp, PageMcpRequest, PageMcpServer, PageMcpToken } from "../core/page-mcp.ts";
-import type { Records, State } from "../core/state.ts";
+import type { OwnedState, Records } from "../core/state.ts";
 import { MCP_PAGE_CALLS_MAX, MCP_PAGE_SERVERS_MAX, MCP_PAGE_SERVERS_OF_CALLER_MAX } from "./limits.ts";
 import { offersOf } from "./offers.ts";
 import { type McpServerState, McpServers, type McpServersDeps } from "./servers.ts";
@@ -22,12 +23,12 @@ export interface PageMcpOptions extends McpServersDeps {
   /** Servers of the configuration; undefined without one. */
   readonly configured: McpServers | undefined;
   /** Where servers are kept; absent: none can be added. */
-  readonly state?: State;
+  readonly state?: OwnedState;
 }
 
 export class PageMcpServers implements PageMcp {
   private readonly options: PageMcpOptions;
-  private readonly records: Records<Kept> | undefined;
+  private readonly records: ForCaller<Records<Kept>> | undefined;
   private readonly open = new Map<string, McpServers>();
 
   constructor(options: PageMcpOptions) {
@@ -39,27 +40,27 @@ export class PageMcpServers implements PageMcp {
     });
   }
 
-  list(own: boolean): readonly PageMcpServer[] {
+  list(own: Caller | undefined): readonly PageMcpServer[] {
     const configured = this.options.configured?.states() ?? [];
     return [
       ...configured.map((state) => shown(state, "configuration")),
-      ...(own ? this.states() : []).map((state) => shown(state, "page")),
+      ...this.states(own).map((state) => shown(state, "page")),
     ];
   }
 
-  log(id: string, own: boolean): readonly string[] {
-    const states = [...(this.options.configured?.states() ?? []), ...(own ? this.states() : [])];
+  log(id: string, own: Caller | undefined): readonly string[] {
+    const states = [...(this.options.configured?.states() ?? []), ...this.states(own)];
     const found = states.find((state) => state.id === id);
     if (found === undefined) throw notFound();
     return found.log;
   }
 
-  add(request: PageMcpRequest): PageMcpServer {
-    const { records } = this;
+  add(request: PageMcpRequest, caller: Caller): PageMcpServer {
+    const records = this.records?.(caller);
     if (records === undefined)
       throw new ServiceError("capability_disabled", "MCP servers cannot be added: start svc with --ui-mcp");
     const kept = { ...request, id: randomUUID() };
-    if (this.list(true).some(({ name }) => name === kept.name)) {
+    if (this.list(caller).some(({ name }) => name === kept.name)) {
       const message = `name ${JSON.stringify(kept.name)} is taken by another MCP server; choose another one`;
       throw new ServiceError("invalid_request", message, { param: "name" });
     }
@@ -76,25 +77,26 @@ export class PageMcpServers implements PageMcp {
     return shown(this.stateOf(kept), "page");
   }
 
-  setToken(id: string, { bearer_token: token }: PageMcpToken): PageMcpServer {
-    const before = this.records?.get(id);
-    if (before === undefined) throw notFound();
+  setToken(id: string, { bearer_token: token }: PageMcpToken, caller: Caller): PageMcpServer {
+    const records = this.records?.(caller);
+    const before = records?.get(id);
+    if (records === undefined || before === undefined) throw notFound();
     const kept = { ...before, bearer_token: token };
-    this.records?.put(id, kept);
+    records.put(id, kept);
     this.disconnect(id);
     return shown(this.stateOf(kept), "page");
   }
 
-  remove(id: string): void {
-    if (this.records?.delete(id) !== true) throw notFound();
+  remove(id: string, caller: Caller): void {
+    if (this.records?.(caller).delete(id) !== true) throw notFound();
     this.disconnect(id);
   }
 
   /** Tools of a conversation; of two tools with one name the first is kept, those of the configuration come first. */
-  tools(selection: McpSelection | undefined): readonly McpTool[] {
+  tools(selection: McpSelection | undefined, caller: Caller): readonly McpTool[] {
     const configured = this.options.configured?.tools() ?? [];
     if (selection === undefined) return configured;
-    const own = selection.own ? this.states().flatMap(({ tools }) => tools) : [];
+    const own = selection.own ? this.states(caller).flatMap(({ tools }) => tools) : [];
     const named = new Map([...own.toReversed(), ...configured.toReversed()].map((tool) => [tool.name, tool]));
     return [...configured, ...own].filter(
       (tool) => named.get(tool.name) === tool && !selection.off.includes(tool.server),
@@ -102,24 +104,22 @@ export class PageMcpServers implements PageMcp {
   }
 
   /** Instructions and resources of a conversation's servers. */
-  assets(selection: McpSelection | undefined): readonly McpAssets[] {
+  assets(selection: McpSelection | undefined, caller: Caller): readonly McpAssets[] {
     const configured = this.options.configured?.assets() ?? [];
-    const own =
-      selection?.own === true
-        ? (this.records?.list() ?? []).flatMap((kept) => this.opened(kept).assets())
-        : [];
+    const kept = selection?.own === true ? this.keptOf(caller) : [];
+    const own = kept.flatMap((one) => this.opened(one).assets());
     return [...configured, ...own].filter(({ server }) => selection?.off.includes(server) !== true);
   }
 
-  async offers(selection: McpSelection | undefined): Promise<McpOffers> {
-    const own = selection === undefined ? undefined : this.tried(selection);
+  async offers(selection: McpSelection | undefined, caller: Caller): Promise<McpOffers> {
+    const own = selection === undefined ? undefined : this.tried(selection, caller);
     await Promise.all([this.options.configured?.tried(), own]);
-    return offersOf(this.assets(selection));
+    return offersOf(this.assets(selection, caller));
   }
 
   /** Settles after the first attempt to connect to each of the caller's servers. */
-  async tried({ off, own }: McpSelection): Promise<void> {
-    const kept = own ? (this.records?.list() ?? []) : [];
+  async tried({ off, own }: McpSelection, caller: Caller): Promise<void> {
+    const kept = own ? this.keptOf(caller) : [];
     await Promise.all(kept.filter(({ id }) => !off.includes(id)).map((one) => this.opened(one).tried()));
   }
 
@@ -132,8 +132,12 @@ export class PageMcpServers implements PageMcp {
     this.open.delete(id);
   }
 
-  private states(): readonly McpServerState[] {
-    return this.records?.list().map((kept) => this.stateOf(kept)) ?? [];
+  private keptOf(caller: Caller): readonly Kept[] {
+    return this.records?.(caller).list() ?? [];
+  }
+
+  private states(caller: Caller | undefined): readonly McpServerState[] {
+    return caller === undefined ? [] : this.keptOf(caller).map((kept) => this.stateOf(kept));
   }
 
   private stateOf(kept: Kept): McpServerState {

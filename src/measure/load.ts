@@ -1,6 +1,7 @@
 // Measures one load: a number of sequences that prefill or decode a number of tokens. Times are the engine's: sampling and
 // scheduling included, HTTP not.
 
+import { SERVER } from "../core/caller.ts";
 import type { MachineSpeed } from "../core/measure.ts";
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
@@ -146,7 +147,7 @@ function request(prompt: RunRequest["prompt"], maxTokens: number): RunRequest {
 }
 
 async function run(engine: MeasuredEngine, request: RunRequest, signal: AbortSignal): Promise<Finish> {
-  for await (const event of engine.generate(request, signal)) {
+  for await (const event of engine.generate(request, signal, SERVER)) {
     if (event.type === "error") throw new Error(event.error.message);
     if (event.type === "finish") return event;
   }

@@ -3,7 +3,7 @@
 
 import type { AnswerEvent, Converse } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller, ForCaller } from "../core/caller.ts";
 import { type ErrorData, ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { FrameLog, type FrameReader } from "../core/frame-log.ts";
@@ -17,7 +17,7 @@ import type { ResponseStore } from "./store.ts";
 
 export interface BackgroundOptions {
   readonly converse: Converse;
-  readonly store: ResponseStore;
+  readonly store: ForCaller<ResponseStore>;
   /** Converts a thrown value to the error for the client; logs bugs. */
   readonly failureOf: (thrown: unknown) => ErrorData;
   /** Current time, Unix seconds. */
@@ -27,8 +27,8 @@ export interface BackgroundOptions {
 /** A running background response. */
 interface Job {
   readonly call: ResponsesCall;
-  /** Who asked: shares the places with others as one. */
-  readonly client: string;
+  /** Who asked. */
+  readonly caller: Caller;
   readonly builder: ResponseBuilder;
   readonly abort: AbortController;
   /** Encoder and log of its frames, if the request has stream: true. */
@@ -43,23 +43,23 @@ export class BackgroundResponses {
   /** Read loops of all runs, cancelled ones included. */
   private readonly reading = new Set<Promise<void>>();
   /** Frame logs of running and of the latest finished responses, oldest first. */
-  private readonly logs = new Map<string, { readonly log: FrameLog; readonly client: string }>();
+  private readonly logs = new Map<string, { readonly log: FrameLog; readonly caller: Caller }>();
 
   constructor(options: BackgroundOptions) {
     this.options = options;
   }
 
   /** Starts a response and returns its resource with status `queued`. Throws if it is refused at once. */
-  start(call: ResponsesCall, head: ResponseHead): ResponseResource {
-    const client = currentCaller()?.client ?? "";
+  start(call: ResponsesCall, head: ResponseHead, caller: Caller): ResponseResource {
+    const { client } = caller;
     if (!this.places.take(client)) {
       throw new ServiceError("queue_full", "too many background responses are running; retry later");
     }
-    const job = this.newJob(call, head, client);
+    const job = this.newJob(call, head, caller);
     try {
-      const events = this.options.converse({ run: call.run, agent: call.agent }, job.abort.signal);
+      const events = this.options.converse({ run: call.run, agent: call.agent }, job.abort.signal, caller);
       job.builder.queue();
-      this.options.store.keep(call, job.builder);
+      this.options.store(caller).keep(call, job.builder);
       this.begin(head.id, job, events);
     } catch (refused) {
       this.places.release(client);
@@ -71,22 +71,22 @@ export class BackgroundResponses {
 
   private begin(id: string, job: Job, events: AsyncIterable<AnswerEvent>): void {
     this.jobs.set(id, job);
-    if (job.stream !== undefined) this.addLog(id, job.client, job.stream.log);
+    if (job.stream !== undefined) this.addLog(id, job.caller, job.stream.log);
     publish(job);
     const reading = this.read(id, job, events).finally(() => this.reading.delete(reading));
     this.reading.add(reading);
   }
 
-  /** Resource of an unfinished response; undefined for all others. */
-  running(id: string): ResponseResource | undefined {
-    return this.jobs.get(id)?.builder.resource();
+  /** Resource of a caller's unfinished response; undefined for all others. */
+  running(id: string, caller: Caller): ResponseResource | undefined {
+    return this.jobOf(id, caller)?.builder.resource();
   }
 
-  /** Cancels an unfinished response. Throws `response_not_found`, `response_not_cancellable`. */
-  cancel(id: string): ResponseResource {
-    const job = this.jobs.get(id);
+  /** Cancels a caller's unfinished response. Throws `response_not_found`, `response_not_cancellable`. */
+  cancel(id: string, caller: Caller): ResponseResource {
+    const job = this.jobOf(id, caller);
     if (job === undefined) {
-      const resource = this.options.store.resource(id);
+      const resource = this.options.store(caller).resource(id);
       const { status, background } = resource;
       if (status === "cancelled") return resource; // a client that did not get the first answer asks again
       const why = background ? `it is already ${status}` : "it was created without background: true";
@@ -98,12 +98,14 @@ export class BackgroundResponses {
   }
 
   /** Reader of the frames after a sequence number; undefined if the response did not stream or its log was evicted. */
-  frames(id: string, after: number): FrameReader | undefined {
-    return this.logs.get(id)?.log.reader(after);
+  frames(id: string, after: number, { owner }: Caller): FrameReader | undefined {
+    const found = this.logs.get(id);
+    return found?.caller.owner === owner ? found?.log.reader(after) : undefined;
   }
 
   /** Deletes the frames of a response, which ends their readers. */
-  forget(id: string): void {
+  forget(id: string, { owner }: Caller): void {
+    if (this.logs.get(id)?.caller.owner !== owner) return;
     this.logs.get(id)?.log.end();
     this.logs.delete(id);
   }
@@ -118,13 +120,18 @@ export class BackgroundResponses {
     await Promise.all(this.reading);
   }
 
-  private newJob(call: ResponsesCall, head: ResponseHead, client: string): Job {
+  private jobOf(id: string, { owner }: Caller): Job | undefined {
+    const job = this.jobs.get(id);
+    return job?.caller.owner === owner ? job : undefined;
+  }
+
+  private newJob(call: ResponsesCall, head: ResponseHead, caller: Caller): Job {
     const { names, run } = call;
     const options = { head, choices: run.choices, names, clock: this.options.clock };
     const abort = new AbortController();
-    if (!call.stream) return { call, client, builder: new ResponseBuilder(options), abort };
+    if (!call.stream) return { call, caller, builder: new ResponseBuilder(options), abort };
     const encoder = new ResponseStream(options);
-    return { call, client, builder: encoder.builder, abort, stream: { encoder, log: new FrameLog() } };
+    return { call, caller, builder: encoder.builder, abort, stream: { encoder, log: new FrameLog() } };
   }
 
   /** Reads a run to its end. Never rejects. */
@@ -146,10 +153,10 @@ export class BackgroundResponses {
   /** Stores a final response and aborts its run. Only the first call for a response has an effect. */
   private settle(id: string, job: Job): void {
     if (!this.jobs.delete(id)) return;
-    this.places.release(job.client);
+    this.places.release(job.caller.client);
     job.abort.abort();
     try {
-      this.options.store.keep(job.call, job.builder);
+      this.options.store(job.caller).keep(job.call, job.builder);
     } catch (thrown) {
       this.options.failureOf(thrown); // only logged: no client is waiting
     }
@@ -158,10 +165,10 @@ export class BackgroundResponses {
   }
 
   /** Adds a log and evicts logs of finished responses beyond FRAME_LOGS_MAX, of the client with the most first. */
-  private addLog(id: string, client: string, log: FrameLog): void {
-    this.logs.set(id, { log, client });
+  private addLog(id: string, caller: Caller, log: FrameLog): void {
+    this.logs.set(id, { log, caller });
     const finished = [...this.logs].filter(([key]) => !this.jobs.has(key));
-    const holders = finished.map(([key, one]) => ({ item: key, client: one.client }));
+    const holders = finished.map(([key, one]) => ({ item: key, client: one.caller.client }));
     for (const key of leastWorthBeyond(FRAME_LOGS_MAX, holders) ?? []) this.logs.delete(key);
   }
 }

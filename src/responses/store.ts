@@ -3,10 +3,11 @@
 // Each response holds its whole conversation: a chain goes on after earlier responses are gone, at the price of n² bytes for n turns.
 
 import type { InputMessage } from "../core/agent.ts";
+import { type ForCaller, SERVER } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { RESPONSE_LIFE_MS, RESPONSES_MAX } from "./limits.ts";
-import type { Records, State } from "../core/state.ts";
+import type { OwnedState, Records } from "../core/state.ts";
 import type { ResponseBuilder } from "../dialects/responses/builder.ts";
 import { inputItemId, responseOfItem } from "../dialects/responses/ids.ts";
 import type { InputItem } from "../dialects/responses/input-items.ts";
@@ -26,18 +27,23 @@ interface StoredResponse {
   readonly sessionId?: string;
 }
 
-/** The stored responses of a server. */
+/** Each caller's responses on a State. Marks those that an earlier process left unfinished as failed. */
+export function responseStore(state: OwnedState): ForCaller<ResponseStore> {
+  const records = state.records<StoredResponse>("responses", {
+    capacity: RESPONSES_MAX,
+    life: { type: "fixed", ms: RESPONSE_LIFE_MS },
+    mayGo: ({ resource }) => isFinal(resource.status),
+  });
+  for (const record of records(SERVER).list()) failUnfinished(records(SERVER), record);
+  return (caller) => new ResponseStore(records(caller));
+}
+
+/** The stored responses of a caller. */
 export class ResponseStore implements StoredResponses {
   private readonly records: Records<StoredResponse>;
 
-  /** Marks responses that an earlier process left unfinished as failed. */
-  constructor(state: State) {
-    this.records = state.records("responses", {
-      capacity: RESPONSES_MAX,
-      life: { type: "fixed", ms: RESPONSE_LIFE_MS },
-      mayGo: ({ resource }) => isFinal(resource.status),
-    });
-    for (const record of this.records.list()) this.failUnfinished(record);
+  constructor(records: Records<StoredResponse>) {
+    this.records = records;
   }
 
   /** Stores the current state of a response, replacing an earlier state. */
@@ -92,18 +98,15 @@ export class ResponseStore implements StoredResponses {
     if (record === undefined) throw notFound(id, param);
     return record;
   }
+}
 
-  private failUnfinished(record: StoredResponse): void {
-    if (isFinal(record.resource.status)) return;
-    const error = errorBody({
-      code: "shutting_down",
-      message: "the server stopped before this response was finished",
-    });
-    this.records.put(record.resource.id, {
-      ...record,
-      resource: { ...record.resource, status: "failed", error },
-    });
-  }
+function failUnfinished(records: Records<StoredResponse>, record: StoredResponse): void {
+  if (isFinal(record.resource.status)) return;
+  const error = errorBody({
+    code: "shutting_down",
+    message: "the server stopped before this response was finished",
+  });
+  records.put(record.resource.id, { ...record, resource: { ...record.resource, status: "failed", error } });
 }
 
 /** A message for later requests: errors about its files and media name previous_response_id, not a path of the old body. */

@@ -1,6 +1,7 @@
 // Reranks the best passages by the cosine similarity of their embeddings to the query's.
 
 import { itemAt } from "../core/assert.ts";
+import type { Caller } from "../core/caller.ts";
 import { PASSAGES_RERANKED_MAX } from "../core/limits.ts";
 import type { Embed } from "../core/run.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";
@@ -10,6 +11,7 @@ export type Rerank = (
   query: string,
   found: { readonly hits: readonly ReadHit[]; readonly passages: readonly Passage[] },
   signal: AbortSignal,
+  caller: Caller,
 ) => Promise<readonly Passage[]>;
 
 /** Prompt format of an embedding model. */
@@ -27,10 +29,11 @@ export const GEMMA_FORM: EmbedForm = {
 };
 
 export function embeddingRerank(embed: Embed, model: string, form: EmbedForm): Rerank {
-  return async (query, { hits, passages }, signal) => {
+  return async (query, { hits, passages }, signal, caller) => {
     const best = passages.slice(0, PASSAGES_RERANKED_MAX);
     const texts = best.map(({ hit, text }) => form.passage(itemAt(hits, hit).title, text));
-    const { vectors } = await embed({ model, inputs: [form.query(query), ...texts], truncate: true }, signal);
+    const inputs = [form.query(query), ...texts];
+    const { vectors } = await embed({ model, inputs, truncate: true }, signal, caller);
     const wanted = itemAt(vectors, 0);
     const scored = best.map((passage, index) => ({
       passage,

@@ -1,5 +1,7 @@
 // Interface of web search for the agent.
 
+import type { Caller } from "../core/caller.ts";
+
 /** Permitted and blocked hosts, each with its subdomains. */
 export interface DomainFilter {
   /** Empty: all. */
@@ -15,6 +17,8 @@ export interface TextBudget {
 }
 
 export interface WebRequest {
+  /** On whose behalf models of this server rank what is found. */
+  readonly caller: Caller;
   readonly filter: DomainFilter;
   readonly budget: TextBudget;
 }

@@ -69,7 +69,7 @@ async function allowedPage(
 async function search(
   deps: WebDeps,
   query: string,
-  { filter, budget }: WebRequest,
+  { filter, budget, caller }: WebRequest,
   signal: AbortSignal,
 ): Promise<readonly WebResult[]> {
   const asked = query.slice(0, SEARCH_QUERY_CHARS_MAX);
@@ -86,7 +86,7 @@ async function search(
   const passages = await deps.read("ranking", { query: asked, hits }, signal);
   const { rerank } = deps;
   if (rerank === undefined) return fitResults(hits, passages, budget);
-  const ranked = await rerank(asked, { hits, passages }, signal).catch((error: unknown) => {
+  const ranked = await rerank(asked, { hits, passages }, signal, caller).catch((error: unknown) => {
     signal.throwIfAborted();
     deps.log(`web search: results are not reranked: ${reasonOf(error)}`);
     return passages;

@@ -2,13 +2,13 @@
 
 import { createHash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
-import { asServer, currentCaller } from "../core/caller.ts";
+import { type Caller, type ForCaller, SERVER } from "../core/caller.ts";
 import { leastWorth, leastWorthBeyond } from "../core/least-worth.ts";
 import { newId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSION_TRUST_MAX, SESSIONS_CHARS_MAX, SESSIONS_MAX } from "./limits.ts";
 import type { Message } from "../core/message.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
-import type { Records, State } from "../core/state.ts";
+import type { OwnedState, Records } from "../core/state.ts";
 import { textOf } from "./compare.ts";
 import { continuedLength, splice, split } from "./splice.ts";
 
@@ -40,113 +40,59 @@ export interface SessionStoreOptions {
   readonly charactersMax?: number;
 }
 
-export class SessionStore implements Sessions {
-  private readonly records: Records<Session>;
+/** The sessions of all callers. */
+export class SessionStore {
+  /** Those of one caller. */
+  readonly of: ForCaller<Sessions> = (caller) =>
+    new SessionsOfCaller(this, { records: this.records(caller), index: this.index, caller });
+  private readonly records: ForCaller<Records<Session>>;
+  private readonly all: Records<Session>;
   /** Least recently saved first, in the order of the records. */
   private readonly index = new Map<string, Entry>();
   private readonly listeners: ((sessionKey: string) => void)[] = [];
   private readonly capacity: number;
   private readonly charactersMax: number;
 
-  constructor(state: State, options: SessionStoreOptions = {}) {
+  constructor(state: OwnedState, options: SessionStoreOptions = {}) {
     this.capacity = options.capacity ?? SESSIONS_MAX;
     this.charactersMax = options.charactersMax ?? SESSIONS_CHARS_MAX;
     this.records = state.records<Session>("sessions", {
       capacity: this.capacity,
       life: { type: "idle", ms: SESSION_IDLE_MS },
     });
-    for (const session of this.records.list()) this.index.set(session.key ?? session.id, entryOf(session));
+    this.all = this.records(SERVER);
+    for (const session of this.all.list()) this.index.set(session.key ?? session.id, entryOf(session));
   }
 
-  open(sessionId: string | undefined, sent: readonly InputMessage[]): OpenSession {
-    const id = sessionId ?? this.find(sent) ?? newId("sess_");
-    const key = this.keyOf(id);
-    const stored = this.get(id);
-    const messages = stored === undefined ? sent : splice(stored, sent);
-    const isNamed =
-      sessionId !== undefined || (stored !== undefined && this.index.get(key)?.isUnnamed !== true);
-    return {
-      id,
-      key,
-      messages,
-      isNamed,
-      isTrusted: (kind) => this.trustedIn(key).includes(kind),
-      trust: (kind) => {
-        const trusted = [...this.trustedIn(key), kind].slice(-SESSION_TRUST_MAX);
-        this.store({ id, key, messages: this.get(id) ?? [], trusted, ...unnamed(isNamed) });
-      },
-      save: (talk, turn) => {
-        const trusted = this.trustedIn(key);
-        this.store({ id, key, messages: [...talk, ...turn], trusted, ...unnamed(isNamed) });
-      },
-    };
-  }
-
-  keyOf(id: string): string {
-    const owner = currentCaller()?.owner;
-    if (owner === undefined) return id;
-    const key = `${owner}:${id}`;
-    return this.records.has(id) && !this.records.has(key) ? id : key; // stored before API keys were configured
-  }
-
-  get(id: string): readonly Message[] | undefined {
-    return this.records.get(this.keyOf(id))?.messages;
-  }
-
-  put(id: string, messages: readonly Message[]): void {
-    const key = this.keyOf(id);
-    this.store({ id, key, messages, trusted: this.trustedIn(key) });
-  }
-
-  delete(id: string): boolean {
-    const existed = this.records.delete(this.keyOf(id));
-    this.sweep();
-    return existed;
-  }
-
+  /** Calls back with its key when a session has ended: deleted at once, dropped or idle soon after. */
   onEnd(listener: (sessionKey: string) => void): void {
     this.listeners.push(listener);
   }
 
   /** Drops index entries of expired sessions. */
   sweep(): void {
-    asServer(() => {
-      for (const key of this.index.keys()) if (!this.records.has(key)) this.end(key);
-    });
-  }
-
-  private trustedIn(key: string): readonly string[] {
-    return this.records.get(key)?.trusted ?? [];
-  }
-
-  private store({ key, ...session }: Session & { readonly key: string }): void {
-    if (!this.index.has(key)) asServer(() => this.makePlace());
-    this.records.put(key, key === session.id ? session : { ...session, key });
-    this.index.delete(key); // re-added as the youngest
-    this.index.set(key, entryOf({ ...session, key }));
-    this.sweep(); // the save may have evicted sessions
-    asServer(() => this.makeRoom());
+    for (const key of this.index.keys()) if (!this.all.has(key)) this.end(key);
   }
 
   /** Evicts a session if all places are taken: the oldest without a name, else the oldest of the key with the most. */
-  private makePlace(): void {
+  makePlace(): void {
     if (this.index.size < this.capacity) return;
     const { index } = this;
     const victim = leastWorth(
       [...index].map(([key, { owner, isUnnamed }]) => ({ item: key, client: owner, isBrief: isUnnamed })),
     );
     if (victim === undefined) return;
-    this.records.delete(victim);
+    this.all.delete(victim);
     this.end(victim);
   }
 
   /** Evicts sessions until the size limit is met, of the key with the most first. */
-  private makeRoom(): void {
+  makeRoom(): void {
     const holders = [...this.index].map(([key, { owner, characters, isUnnamed }]) => {
       return { item: key, client: owner, size: characters, isBrief: isUnnamed };
     });
     for (const key of leastWorthBeyond(this.charactersMax, holders) ?? []) {
-      this.records.delete(key);
+      this.all.delete(key);
       this.end(key);
     }
   }
@@ -155,14 +101,91 @@ export class SessionStore implements Sessions {
     this.index.delete(key);
     for (const listener of this.listeners) listener(key);
   }
+}
+
+interface CallersPart {
+  readonly records: Records<Session>;
+  readonly index: Map<string, Entry>;
+  readonly caller: Caller;
+}
+
+class SessionsOfCaller implements Sessions {
+  private readonly store: SessionStore;
+  private readonly part: CallersPart;
+
+  constructor(store: SessionStore, part: CallersPart) {
+    this.store = store;
+    this.part = part;
+  }
+
+  open(sessionId: string | undefined, sent: readonly InputMessage[]): OpenSession {
+    const id = sessionId ?? this.find(sent) ?? newId("sess_");
+    const key = this.keyOf(id);
+    const stored = this.get(id);
+    const messages = stored === undefined ? sent : splice(stored, sent);
+    const isNamed =
+      sessionId !== undefined || (stored !== undefined && this.part.index.get(key)?.isUnnamed !== true);
+    return {
+      id,
+      key,
+      messages,
+      isNamed,
+      isTrusted: (kind) => this.trustedIn(key).includes(kind),
+      trust: (kind) => {
+        const trusted = [...this.trustedIn(key), kind].slice(-SESSION_TRUST_MAX);
+        this.keep({ id, key, messages: this.get(id) ?? [], trusted, ...unnamed(isNamed) });
+      },
+      save: (talk, turn) => {
+        const trusted = this.trustedIn(key);
+        this.keep({ id, key, messages: [...talk, ...turn], trusted, ...unnamed(isNamed) });
+      },
+    };
+  }
+
+  keyOf(id: string): string {
+    const { records, caller } = this.part;
+    if (caller.owner === undefined) return id;
+    const key = `${caller.owner}:${id}`;
+    return records.has(id) && !records.has(key) ? id : key; // stored before API keys were configured
+  }
+
+  get(id: string): readonly Message[] | undefined {
+    return this.part.records.get(this.keyOf(id))?.messages;
+  }
+
+  put(id: string, messages: readonly Message[]): void {
+    const key = this.keyOf(id);
+    this.keep({ id, key, messages, trusted: this.trustedIn(key) });
+  }
+
+  delete(id: string): boolean {
+    const existed = this.part.records.delete(this.keyOf(id));
+    this.store.sweep();
+    return existed;
+  }
+
+  private trustedIn(key: string): readonly string[] {
+    return this.part.records.get(key)?.trusted ?? [];
+  }
+
+  private keep({ key, ...session }: Session & { readonly key: string }): void {
+    const { records, index } = this.part;
+    if (!index.has(key)) this.store.makePlace();
+    records.put(key, key === session.id ? session : { ...session, key });
+    index.delete(key); // re-added as the youngest
+    index.set(key, entryOf({ ...session, key }));
+    this.store.sweep(); // the save may have evicted sessions
+    this.store.makeRoom();
+  }
 
   /** Id of the caller's session with the longest continued conversation. */
   private find(messages: readonly InputMessage[]): string | undefined {
+    const { records, index } = this.part;
     const opener = openerOf(messages);
     let best: string | undefined;
     let longest = 0;
-    for (const [key, entry] of this.index) {
-      const stored = entry.opener === opener ? this.records.get(key) : undefined;
+    for (const [key, entry] of index) {
+      const stored = entry.opener === opener ? records.get(key) : undefined;
       const length = stored === undefined ? 0 : continuedLength(stored.messages, messages);
       if (length <= longest) continue;
       longest = length;

@@ -1,31 +1,38 @@
 // Records owned by the API key that created them: invisible and immutable for other keys. Records from before keys were
-// configured belong to the first key. The owner comes from the current caller; without one, no record is visible.
+// configured belong to the first key.
 
 import { assert } from "../core/assert.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
-import type { Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
+import type { OwnedState, Records, RecordsOptions, StagedBody, State } from "../core/state.ts";
 
 /** A stored record. Without an owner it is from before keys were configured. */
 type Owned<T> = T & { readonly owner?: string };
 
-/** A State whose records are visible only to their owners. `legacyOwner` owns those without an owner. */
-export function ownedState(state: State, legacyOwner: () => string): State {
+/** A State whose records are visible only to their owners. `legacyOwner` owns those without an owner; absent: all share all records. */
+export function ownedState(state: State, legacyOwner?: () => string): OwnedState {
   return {
-    records: <T>(name: string, options: RecordsOptions<T>) =>
-      new OwnedRecords<T>(state.records<Owned<T>>(name, { ...options, legacyOwner }), legacyOwner),
-    stage: (pieces) => state.stage(pieces),
-    sweep: () => state.sweep(),
-    close: () => state.close(),
+    ...state,
+    records<T>(name: string, options: RecordsOptions<T>) {
+      if (legacyOwner === undefined) {
+        const shared = state.records(name, options);
+        return () => shared;
+      }
+      const records = state.records<Owned<T>>(name, { ...options, legacyOwner });
+      return (caller: Caller) => new OwnedRecords<T>(records, caller, legacyOwner);
+    },
   };
 }
 
+/** What one caller has of the records. */
 class OwnedRecords<T> implements Records<T> {
   private readonly inner: Records<Owned<T>>;
+  private readonly caller: Caller;
   private readonly legacyOwner: () => string;
 
-  constructor(inner: Records<Owned<T>>, legacyOwner: () => string) {
+  constructor(inner: Records<Owned<T>>, caller: Caller, legacyOwner: () => string) {
     this.inner = inner;
+    this.caller = caller;
     this.legacyOwner = legacyOwner;
   }
 
@@ -39,11 +46,9 @@ class OwnedRecords<T> implements Records<T> {
   }
 
   put(id: string, value: T, body?: StagedBody): void {
-    const caller = currentCaller();
-    assert(caller !== undefined, `${id} is put without a caller`);
     const stored = this.inner.get(id);
     assert(stored === undefined || this.isVisible(stored), `${id} belongs to another key`);
-    const owner = stored?.owner ?? caller.owner;
+    const owner = stored?.owner ?? this.caller.owner;
     this.inner.put(id, { ...value, ...defined({ owner }) }, body);
   }
 
@@ -65,7 +70,6 @@ class OwnedRecords<T> implements Records<T> {
 
   /** The server itself has access to all. */
   private isVisible({ owner = this.legacyOwner() }: Owned<T>): boolean {
-    const caller = currentCaller();
-    return caller !== undefined && (caller.owner === undefined || caller.owner === owner);
+    return this.caller.owner === undefined || this.caller.owner === owner;
   }
 }

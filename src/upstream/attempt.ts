@@ -1,6 +1,6 @@
 // One attempt of a run on one upstream. Yields the run's events, or returns why there are none.
 
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { Answer } from "./answer.ts";
 import { coalesced } from "./coalesce.ts";
@@ -25,6 +25,7 @@ import { END, type WireChunk } from "./wire.ts";
 
 export interface AttemptOptions {
   readonly request: RunRequest;
+  readonly caller: Caller;
   readonly firstTokenMs: number;
   readonly silenceMs: number;
   /** When the run arrived, milliseconds of performance.now. */
@@ -69,7 +70,7 @@ class Call {
     this.lease = lease;
     this.options = options;
     this.signal = signal;
-    this.exchange = exchangeOf(options.request, lease.server);
+    this.exchange = exchangeOf(options.request, lease.server, options.caller);
     signal.addEventListener("abort", this.onAbort, { once: true });
   }
 
@@ -113,15 +114,16 @@ class Call {
   /** The answer to the request, sent again in another form where the refusal asks for it; or the refusal. */
   private async send(): Promise<Response | Failure> {
     const { server } = this.lease;
+    const { caller } = this.options;
     const tried = new Set<Correction>();
     for (;;) {
       const { path, body } = this.exchange;
-      const response = await send(server.options, { path, body, signal: this.connection.signal });
+      const response = await send(server.options, { path, body, caller, signal: this.connection.signal });
       if (response.ok) return response;
       const said = await readError(response, ERROR_BYTES_MAX);
       const isForm = response.status === 400 || response.status === 422;
       if (isForm && server.learned.correct(said, body, tried)) {
-        this.exchange = exchangeOf(this.options.request, server);
+        this.exchange = exchangeOf(this.options.request, server, this.options.caller);
         continue;
       }
       this.isRead = true;
@@ -263,7 +265,7 @@ class Call {
 
   /** Remembers what the upstream wants back with its calls. */
   private carry(answer: Answer): void {
-    const client = currentCaller()?.client ?? "";
+    const { client } = this.options.caller;
     for (const { id, name, arguments: args, ...carried } of answer.calls)
       this.lease.server.carried.keep({ client, id, name, arguments: args }, carried);
   }

@@ -1,6 +1,7 @@
 // Tokens of a prompt, counted by the upstream where it has an endpoint for it.
 
 import { unreachable } from "../core/assert.ts";
+import type { Caller } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { chatBody, messagesOf, toolOf } from "./chat-body.ts";
 import { readJson, send } from "./http.ts";
@@ -15,10 +16,11 @@ export async function countedTokens(
   request: RunRequest,
   server: UpstreamServer,
   signal: AbortSignal,
+  caller: Caller,
 ): Promise<number | undefined> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
   const post = async (path: string, body: unknown, root = true): Promise<unknown> => {
-    const response = await send(server.options, { path, root, body, signal: within });
+    const response = await send(server.options, { path, root, body, caller, signal: within });
     return response.ok ? readJson(response) : undefined;
   };
   try {

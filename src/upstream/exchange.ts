@@ -2,7 +2,7 @@
 // the common form of events.
 
 import { unreachable } from "../core/assert.ts";
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { chatBody, type Past } from "./chat-body.ts";
 import type { Body } from "./common-body.ts";
@@ -43,7 +43,7 @@ const DONE = "[DONE]";
 type Asked = Pick<UpstreamServer, "options" | "facts" | "learned" | "carried">;
 
 /** The exchange of a run whose fields the server honours. */
-export function exchangeOf(request: RunRequest, server: Asked): Exchange {
+export function exchangeOf(request: RunRequest, server: Asked, caller: Caller): Exchange {
   const { options, facts, learned } = server;
   const { prompt } = request;
   const { model, dialect } = options;
@@ -71,7 +71,7 @@ export function exchangeOf(request: RunRequest, server: Asked): Exchange {
     case "chat":
       return {
         path,
-        body: chatBody(chat, model, facts, pastOf(server)),
+        body: chatBody(chat, model, facts, pastOf(server, caller)),
         read: completionReader(learned),
       };
     default:
@@ -80,8 +80,7 @@ export function exchangeOf(request: RunRequest, server: Asked): Exchange {
 }
 
 /** What the server's earlier answers to this client say. */
-function pastOf({ learned, carried }: Asked): Past {
-  const client = currentCaller()?.client ?? "";
+function pastOf({ learned, carried }: Asked, { client }: Caller): Past {
   const { corrections, reasoning } = learned;
   return { corrections, reasoning, carried: (call) => carried.find({ client, ...call }) };
 }

@@ -1,6 +1,6 @@
 // Requests to one upstream: addresses, headers, bodies within bounds. Knows neither models nor retries.
 
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { jsonIn } from "./forms.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
@@ -16,12 +16,14 @@ export interface HttpCall {
   readonly root?: boolean;
   /** JSON to post; absent: GET. */
   readonly body?: unknown;
+  /** On whose behalf; the server itself for probes. */
+  readonly caller: Caller;
   readonly signal: AbortSignal;
 }
 
 export function send(
   { url, key, dialect }: UpstreamOptions,
-  { path, root, body, signal }: HttpCall,
+  { path, root, body, caller, signal }: HttpCall,
 ): Promise<Response> {
   const base = root === true ? url.replace(/\/v\d+$/, "") : url;
   return fetch(base + path, {
@@ -29,7 +31,7 @@ export function send(
     headers: {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...keyHeaders(key, dialect),
-      ...traceHeaders(),
+      ...traceHeaders(caller),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     redirect: "manual", // the key is for this server alone
@@ -47,8 +49,7 @@ function keyHeaders(key: string | undefined, dialect: UpstreamDialect): Record<s
 }
 
 /** The client's request id and trace context. */
-function traceHeaders(): Record<string, string> {
-  const trace = currentCaller()?.trace;
+function traceHeaders({ trace }: Caller): Record<string, string> {
   if (trace === undefined) return {};
   const { requestId, traceparent, tracestate } = trace;
   return {

@@ -1,5 +1,6 @@
 // Image generation by an upstream.
 
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { Body } from "./common-body.ts";
@@ -17,10 +18,11 @@ export async function drawUpstream(
   request: ImageRequest,
   server: UpstreamServer,
   signal: AbortSignal,
+  caller: Caller,
 ): Promise<readonly ImageEvent[] | Failure> {
   const { count } = request;
   const startedMs = performance.now();
-  const call = { path: "/images/generations", body: bodyOf(request, server), isRepeatable: false };
+  const call = { path: "/images/generations", body: bodyOf(request, server), isRepeatable: false, caller };
   const answer = await askJson(server, call, signal, readImages);
   if (!("data" in answer)) return answer;
   if (answer.data.length !== count) return garbageFailure();

@@ -1,7 +1,7 @@
 // A model run by upstream servers: attempts, retries and fallbacks over a pool. For the model registry it is a model like any
 // other.
 
-import { currentCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { ModelStatus } from "../core/model-info.ts";
@@ -40,6 +40,7 @@ interface WholeWork<T> {
   readonly fields: ReadonlyMap<Field, string>;
   readonly path: string;
   readonly signal: AbortSignal;
+  readonly caller: Caller;
 }
 
 /** A request for an image or speech. */
@@ -109,53 +110,61 @@ export class UpstreamModel implements ModelRuntime {
     this.pool.stop();
   }
 
-  async *generate(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
-    const leave = this.enter();
+  async *generate(request: RunRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<RunEvent> {
+    const leave = this.enter(caller);
     try {
       await this.load();
       const refused =
         request.countOnly === true
-          ? yield* this.count(request, signal)
-          : yield* this.attempts(request, signal);
+          ? yield* this.count(request, signal, caller)
+          : yield* this.attempts(request, signal, caller);
       const ask = ({ id, model }: Fallback): AsyncGenerator<RunEvent> =>
-        model.generate({ ...request, model: id }, signal);
+        model.generate({ ...request, model: id }, signal, caller);
       if (refused !== undefined) yield* this.fallBack(refused, ask, signal);
     } finally {
       leave();
     }
   }
 
-  draw(request: ImageRequest, signal: AbortSignal): AsyncGenerator<ImageEvent> {
+  draw(request: ImageRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<ImageEvent> {
     return this.made<ImageEvent>({
       text: request.prompt,
       path: "/images/generations",
       signal,
-      work: ({ server }) => drawUpstream(request, server, signal),
-      fallBack: ({ id, model }) => model.draw({ ...request, model: id }, signal),
+      caller,
+      work: ({ server }) => drawUpstream(request, server, signal, caller),
+      fallBack: ({ id, model }) => model.draw({ ...request, model: id }, signal, caller),
     });
   }
 
-  speak(request: SpeakRequest, signal: AbortSignal): AsyncGenerator<SpeechEvent> {
+  speak(request: SpeakRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<SpeechEvent> {
     return this.made<SpeechEvent>({
       text: request.text,
       path: "/audio/speech",
       signal,
-      work: ({ server }) => speakUpstream(request, server, signal),
-      fallBack: ({ id, model }) => model.speak({ ...request, model: id }, signal),
+      caller,
+      work: ({ server }) => speakUpstream(request, server, signal, caller),
+      fallBack: ({ id, model }) => model.speak({ ...request, model: id }, signal, caller),
     });
   }
 
-  async embed(request: EmbedRequest | RankRequest, signal: AbortSignal): Promise<EmbedResult> {
+  async embed(
+    request: EmbedRequest | RankRequest,
+    signal: AbortSignal,
+    caller: Caller,
+  ): Promise<EmbedResult> {
     const work = ({ server }: Lease): Promise<EmbedResult | Failure> =>
-      "documents" in request ? rankUpstream(request, server, signal) : embedUpstream(request, server, signal);
+      "documents" in request
+        ? rankUpstream(request, server, signal, caller)
+        : embedUpstream(request, server, signal, caller);
     try {
       const path = "documents" in request ? "/rerank" : "/embeddings";
-      return await this.whole({ work, text: "", fields: vectorFieldsOf(request), path, signal });
+      return await this.whole({ work, text: "", fields: vectorFieldsOf(request), path, signal, caller });
     } catch (thrown) {
       if (!(thrown instanceof ServiceError) || !FALLS_BACK.has(thrown.code)) throw thrown;
       for (const { id, model } of this.options.fallbacks()) {
         try {
-          const result = await model.embed({ ...request, model: id }, signal);
+          const result = await model.embed({ ...request, model: id }, signal, caller);
           this.pool.counts.fallbacks++;
           return result;
         } catch {
@@ -168,7 +177,7 @@ export class UpstreamModel implements ModelRuntime {
 
   /** Events of an image or speech. Once an upstream may have begun with one, no other is asked for it. */
   private async *made<E extends ImageEvent | SpeechEvent>(call: MadeCall<E>): AsyncGenerator<E | ErrorEvent> {
-    const { text, path, signal, fallBack } = call;
+    const { text, path, signal, caller, fallBack } = call;
     let mayRepeat = true;
     const work = async (lease: Lease): Promise<readonly E[] | Failure> => {
       const done = await call.work(lease);
@@ -177,7 +186,7 @@ export class UpstreamModel implements ModelRuntime {
     };
     let refused: ErrorEvent | undefined;
     try {
-      yield* await this.whole({ work, text, fields: NO_FIELDS, path, signal });
+      yield* await this.whole({ work, text, fields: NO_FIELDS, path, signal, caller });
     } catch (thrown) {
       refused = refusalEvent(thrown, signal);
     }
@@ -187,8 +196,7 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   /** Counts a run. What is returned ends it, and gives the caller's place to others. */
-  private enter(): () => void {
-    const place = currentCaller()?.place;
+  private enter({ place }: Caller): () => void {
     place?.enteredQueue();
     this.runs++;
     return () => {
@@ -201,15 +209,17 @@ export class UpstreamModel implements ModelRuntime {
   private async *attempts(
     request: RunRequest,
     signal: AbortSignal,
+    caller: Caller,
   ): AsyncGenerator<RunEvent, ErrorEvent | undefined> {
     const startedMs = performance.now();
     const needs = needsOf(request);
     const refused = refusalBy(this.pool.servers, needs, this.options.name);
     if (refused !== undefined) return { type: "error", error: refused.toData() };
     const { firstTokenMs, silenceMs = SILENCE_MS } = this.options.routing;
-    const options = { request, firstTokenMs, silenceMs, startedMs };
+    const options = { request, caller, firstTokenMs, silenceMs, startedMs };
+    const sought = { ...this.wantedBy(request, needs), client: caller.client };
     try {
-      yield* this.tries(this.wantedBy(request, needs), signal, (lease) => attempt(lease, options, signal));
+      yield* this.tries(sought, signal, (lease) => attempt(lease, options, signal));
       return undefined;
     } catch (thrown) {
       return refusalEvent(thrown, signal);
@@ -288,30 +298,35 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   /** A request that is only counted. */
-  private async *count(request: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent, undefined> {
-    const promptTokens = await this.countOf(request, signal);
+  private async *count(
+    request: RunRequest,
+    signal: AbortSignal,
+    caller: Caller,
+  ): AsyncGenerator<RunEvent, undefined> {
+    const promptTokens = await this.countOf(request, signal, caller);
     if (signal.aborted) return;
     yield { type: "accepted", promptTokens };
     const usage = { promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
     yield { type: "finish", usage, timings: { promptSecs: 0, completionSecs: 0 } };
   }
 
-  private async countOf(request: RunRequest, signal: AbortSignal): Promise<number> {
+  private async countOf(request: RunRequest, signal: AbortSignal, caller: Caller): Promise<number> {
     const server = this.pool.servers.find(({ health, isKnown }) => isKnown && !health.isCooling);
-    const counted = server && (await countedTokens(request, server, signal));
+    const counted = server && (await countedTokens(request, server, signal, caller));
     return counted ?? estimatedTokens(request.prompt);
   }
 
   /** Requests with a single response: embeddings, scores, images, speech. Throws ServiceError. */
-  private async whole<T extends object>({ work, text, fields, path, signal }: WholeWork<T>): Promise<T> {
-    const leave = this.enter();
+  private async whole<T extends object>(whole: WholeWork<T>): Promise<T> {
+    const { work, text, fields, path, signal, caller } = whole;
+    const leave = this.enter(caller);
     try {
       await this.load();
       const needs: Needs = { fields, modalities: [], path };
       const refused = refusalBy(this.pool.servers, needs, this.options.name);
       if (refused !== undefined) throw refused;
       const accepts = (server: UpstreamServer): boolean => honours(server, needs);
-      const sought = { blocks: [], key: keyOf({ type: "text", text }), accepts };
+      const sought = { client: caller.client, blocks: [], key: keyOf({ type: "text", text }), accepts };
       const steps = this.tries<never, T>(sought, signal, (lease) => finished(lease, work, signal));
       return (await steps.next()).value;
     } finally {
@@ -319,7 +334,7 @@ export class UpstreamModel implements ModelRuntime {
     }
   }
 
-  private wantedBy({ prompt }: RunRequest, needs: Needs): Omit<Wanted, "tried"> {
+  private wantedBy({ prompt }: RunRequest, needs: Needs): Omit<Wanted, "tried" | "client"> {
     const blocks = this.options.routing.policy === "prefix" ? blocksOf(prompt) : [];
     return { blocks, key: blocks[0] ?? keyOf(prompt), accepts: (server) => honours(server, needs) };
   }

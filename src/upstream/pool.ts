@@ -1,6 +1,6 @@
 // The upstreams of one model: chooses one for each attempt, queues attempts while all are full, probes them.
 
-import { currentCaller } from "../core/caller.ts";
+import { SERVER } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import type { RunRequest } from "../core/run.ts";
@@ -17,6 +17,8 @@ import { type Outcome, UpstreamServer } from "./server.ts";
 
 /** Requirements of an attempt. */
 export interface Wanted {
+  /** Who asks: a key, else an address. */
+  readonly client: string;
   readonly blocks: readonly number[];
   readonly key: number;
   /** Whether the upstream can honour the request. */
@@ -125,7 +127,7 @@ export class Pool {
     const found = this.tryTake(wanted);
     if (found instanceof ServiceError) throw found;
     if (found !== undefined) return found;
-    const client = currentCaller()?.client ?? "";
+    const { client } = wanted;
     this.places.mustTake(client);
     const waiter: Waiter = { wanted, lease: Promise.withResolvers() };
     this.waiters.push(waiter);
@@ -231,6 +233,7 @@ export class Pool {
     const { firstTokenMs } = this.options.routing;
     const options = {
       request: ONE_TOKEN,
+      caller: SERVER,
       firstTokenMs,
       silenceMs: firstTokenMs,
       startedMs: performance.now(),

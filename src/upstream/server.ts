@@ -1,5 +1,6 @@
 // One upstream server: its facts, health, load and statistics.
 
+import { SERVER } from "../core/caller.ts";
 import { Histogram } from "../core/histogram.ts";
 import type { Modality } from "../core/message.ts";
 import type { SystemUpstream } from "../core/system.ts";
@@ -115,7 +116,7 @@ export class UpstreamServer {
   async probe(): Promise<Verdict> {
     try {
       const signal = AbortSignal.timeout(PROBE_MS);
-      const response = await send(this.options, { path: "/models", signal });
+      const response = await send(this.options, { path: "/models", caller: SERVER, signal });
       if (!response.ok) {
         const body = await readError(response, ERROR_BYTES_MAX);
         // A server without a model list may still answer requests.
@@ -171,7 +172,7 @@ export class UpstreamServer {
   private async stated(path: string): Promise<unknown> {
     try {
       const signal = AbortSignal.timeout(PROBE_MS);
-      const response = await send(this.options, { path, root: true, signal });
+      const response = await send(this.options, { path, root: true, caller: SERVER, signal });
       return response.ok ? await readJson(response) : undefined;
     } catch {
       return undefined;

@@ -1,5 +1,6 @@
 // Speech by an upstream: a WAV file, whose samples are passed on in parts.
 
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { Failure } from "./failure.ts";
@@ -17,6 +18,7 @@ export async function speakUpstream(
   { text, voice, speed, instructions }: SpeakRequest,
   server: UpstreamServer,
   signal: AbortSignal,
+  caller: Caller,
 ): Promise<readonly SpeechEvent[] | Failure> {
   const body = {
     model: server.options.model,
@@ -25,7 +27,7 @@ export async function speakUpstream(
     ...voiceOf(server),
     ...defined({ voice, speed, instructions }),
   };
-  const call = { path: "/audio/speech", body, isRepeatable: false };
+  const call = { path: "/audio/speech", body, isRepeatable: false, caller };
   const wav = await ask(server, call, signal, async (response) => samplesOf(await readBytes(response)));
   if (!("samples" in wav)) return wav;
   const { sampleRate, samples } = wav;

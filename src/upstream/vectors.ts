@@ -1,5 +1,6 @@
 // Embeddings and scores of documents by an upstream.
 
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { EmbedRequest, EmbedResult, RankRequest } from "../core/run.ts";
 import { truncation } from "./common-body.ts";
@@ -14,6 +15,7 @@ export async function embedUpstream(
   { inputs, truncate }: EmbedRequest,
   server: UpstreamServer,
   signal: AbortSignal,
+  caller: Caller,
 ): Promise<EmbedResult | Failure> {
   const body = {
     model: server.options.model,
@@ -23,7 +25,7 @@ export async function embedUpstream(
   };
   const answer = await askJson(
     server,
-    { path: "/embeddings", body, isRepeatable: true },
+    { path: "/embeddings", body, isRepeatable: true, caller },
     signal,
     readEmbeddings,
   );
@@ -41,6 +43,7 @@ export async function rankUpstream(
   { query, documents, truncate, documentTokens }: RankRequest,
   server: UpstreamServer,
   signal: AbortSignal,
+  caller: Caller,
 ): Promise<EmbedResult | Failure> {
   const body = {
     model: server.options.model,
@@ -50,7 +53,12 @@ export async function rankUpstream(
     ...(truncate ? truncation(server.facts.engine) : {}),
     ...defined({ max_tokens_per_doc: documentTokens }),
   };
-  const answer = await askJson(server, { path: "/rerank", body, isRepeatable: true }, signal, readRanking);
+  const answer = await askJson(
+    server,
+    { path: "/rerank", body, isRepeatable: true, caller },
+    signal,
+    readRanking,
+  );
   if (!("scores" in answer)) return answer;
   const { scores, usage } = answer;
   const vectors = documents.flatMap((_, index) => {

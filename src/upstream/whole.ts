@@ -1,5 +1,6 @@
 // Requests with a single, non-streamed response.
 
+import type { Caller } from "../core/caller.ts";
 import { connectionFailure, type Failure, garbageFailure, refusal, timeoutFailure } from "./failure.ts";
 import { readError, readJson, send, TooLarge } from "./http.ts";
 import { ERROR_BYTES_MAX, WHOLE_ANSWER_MS } from "./limits.ts";
@@ -10,18 +11,20 @@ export interface WholeCall {
   readonly body: unknown;
   /** Whether the work may be repeated once its request was written: images and speech are not. */
   readonly isRepeatable: boolean;
+  readonly caller: Caller;
 }
 
 /** What `read` makes of the answer, or the failure. `read` returns undefined for an answer of another form. */
 export async function ask<T>(
   server: UpstreamServer,
-  { path, body, isRepeatable }: WholeCall,
+  { path, body, isRepeatable, caller }: WholeCall,
   signal: AbortSignal,
   read: (response: Response) => Promise<T | undefined>,
 ): Promise<T | Failure> {
   const timeout = AbortSignal.timeout(WHOLE_ANSWER_MS);
   try {
-    const response = await send(server.options, { path, body, signal: AbortSignal.any([signal, timeout]) });
+    const within = AbortSignal.any([signal, timeout]);
+    const response = await send(server.options, { path, body, caller, signal: within });
     if (response.ok) return (await read(response)) ?? garbageFailure();
     const said = await readError(response, ERROR_BYTES_MAX);
     const failure = refusal(response.status, response.headers, said, server.options.key);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
 import type { AnswerEvent, ApprovalScope, Permission } from "../../src/core/agent.ts";
-import { asCaller, onBehalf } from "../../src/core/caller.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
 import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 
@@ -32,10 +32,10 @@ describe("the stricter of server and request counts", () => {
     const { generate } = scripted(calling(["svc_fake", {}]), saying("ok"));
     const loop = testLoop({ generate, tools: [tool], permission: server });
     let asked = false;
-    for await (const event of loop.converse(asking(defined({ permission: request })), signal)) {
+    for await (const event of loop.converse(asking(defined({ permission: request })), signal, SERVER)) {
       if (event.type !== "approval_required") continue;
       asked = true;
-      loop.approvals.answer(event.approvalId, { approved: true, remember: false });
+      loop.approvals.answer(event.approvalId, { approved: true, remember: false }, SERVER);
     }
     expect({ asked, ran: tool.made.length > 0 }).toEqual({
       asked: outcome === "asks",
@@ -99,7 +99,7 @@ describe("approval requests", () => {
 
   test("the event describes the action, after the call and before it runs", async () => {
     const { converse, approvals, tool } = start();
-    const events = converse(asking({ sessionId: "s" }), signal)[Symbol.asyncIterator]();
+    const events = converse(asking({ sessionId: "s" }), signal, SERVER)[Symbol.asyncIterator]();
     const asked = await question(events);
     expect(asked).toEqual({
       type: "approval_required",
@@ -115,40 +115,36 @@ describe("approval requests", () => {
       arguments: { a: 1 },
     });
     expect(tool.made).toEqual([]);
-    approvals.answer(asked.approvalId, { approved: true, remember: false });
+    approvals.answer(asked.approvalId, { approved: true, remember: false }, SERVER);
     await rest(events);
     expect(tool.made).toEqual([{ a: 1 }]);
   });
 
   test("a decision before the run waits is queued; during the wait it resolves", async () => {
     const { converse, approvals } = start({ rounds: 2 });
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
     const yes = { approved: true, remember: false } as const;
     const first = await question(events);
-    expect(approvals.answer(first.approvalId, yes)).toBe("queued"); // the run goes on when it is asked for more
+    expect(approvals.answer(first.approvalId, yes, SERVER)).toBe("queued"); // the run goes on when it is asked for more
     const second = await question(events);
     const waiting = rest(events);
-    expect(approvals.answer(second.approvalId, yes)).toBe("resolved");
+    expect(approvals.answer(second.approvalId, yes, SERVER)).toBe("resolved");
     await waiting;
   });
 
   test("only the API key of the request may decide; a missing key does not match", async () => {
-    const asCallerOf = (owner: string | undefined) => ({
+    const callerOf = (owner: string | undefined) => ({
       client: "c",
       ...defined({ owner }),
     });
     const { converse, approvals, tool } = start();
-    const events = asCaller(asCallerOf("mine"), () => {
-      const onCallersBehalf = onBehalf(); // as a stream has it
-      const source = converse(asking(), signal)[Symbol.asyncIterator]();
-      return { next: () => onCallersBehalf(() => source.next()) };
-    });
+    const events = converse(asking(), signal, callerOf("mine"))[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
     const yes = { approved: true, remember: false } as const;
     for (const owner of ["another", undefined]) {
-      expect(asCaller(asCallerOf(owner), () => approvals.answer(approvalId, yes))).toBe("not_found");
+      expect(approvals.answer(approvalId, yes, callerOf(owner))).toBe("not_found");
     }
-    expect(asCaller(asCallerOf("mine"), () => approvals.answer(approvalId, yes))).toBe("queued");
+    expect(approvals.answer(approvalId, yes, callerOf("mine"))).toBe("queued");
     await rest(events);
     expect(tool.made.length).toBe(1);
   });
@@ -163,10 +159,10 @@ describe("approval requests", () => {
     const { generate } = scripted(...passes, saying("ok"));
     const loop = testLoop({ generate, tools: [tool], permission: "ask", approvalScope });
     let asked = 0;
-    for await (const event of loop.converse(asking({ sessionId: "s" }), signal)) {
+    for await (const event of loop.converse(asking({ sessionId: "s" }), signal, SERVER)) {
       if (event.type !== "approval_required") continue;
       asked++;
-      loop.approvals.answer(event.approvalId, { approved: true, remember: true });
+      loop.approvals.answer(event.approvalId, { approved: true, remember: true }, SERVER);
     }
     expect({ asked, made: tool.made.length }).toEqual({ asked: asks, made: words.length });
   });
@@ -176,20 +172,20 @@ describe("approval requests", () => {
     const { generate } = scripted(calling(["svc_fake", {}]), calling(["svc_other", {}]), saying("ok"));
     const loop = testLoop({ generate, tools, permission: "ask", approvalScope: "tool" });
     let asked = 0;
-    for await (const event of loop.converse(asking({ sessionId: "s" }), signal)) {
+    for await (const event of loop.converse(asking({ sessionId: "s" }), signal, SERVER)) {
       if (event.type !== "approval_required") continue;
       asked++;
-      loop.approvals.answer(event.approvalId, { approved: true, remember: true });
+      loop.approvals.answer(event.approvalId, { approved: true, remember: true }, SERVER);
     }
     expect(asked).toBe(2);
   });
 
   test("the first decision counts; then the id is unknown", async () => {
     const { converse, approvals, tool } = start();
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
-    expect(approvals.answer(approvalId, { approved: false })).toBe("queued");
-    expect(approvals.answer(approvalId, { approved: true, remember: true })).toBe("not_found");
+    expect(approvals.answer(approvalId, { approved: false }, SERVER)).toBe("queued");
+    expect(approvals.answer(approvalId, { approved: true, remember: true }, SERVER)).toBe("not_found");
     await rest(events);
     expect(tool.made).toEqual([]);
   });
@@ -199,16 +195,16 @@ describe("approval requests", () => {
     [{ approved: false } as const, "Agent action was denied."],
   ])("%j is told to the model", async (decision, exception) => {
     const { converse, approvals, requests } = start();
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
-    approvals.answer((await question(events)).approvalId, decision);
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
+    approvals.answer((await question(events)).approvalId, decision, SERVER);
     await rest(events);
     expect(told(requests)).toEqual({ status: "denied", exception });
   });
 
   test("a remembered approval applies to the whole session", async () => {
     const { converse, approvals, tool, sessions } = start({ rounds: 2 });
-    const events = converse(asking({ sessionId: "s" }), signal)[Symbol.asyncIterator]();
-    approvals.answer((await question(events)).approvalId, { approved: true, remember: true });
+    const events = converse(asking({ sessionId: "s" }), signal, SERVER)[Symbol.asyncIterator]();
+    approvals.answer((await question(events)).approvalId, { approved: true, remember: true }, SERVER);
     const later = await rest(events);
     expect(later.map(({ type }) => type)).not.toContain("approval_required");
     expect(tool.made).toHaveLength(2);
@@ -217,42 +213,42 @@ describe("approval requests", () => {
 
   test("without remember, each action needs approval", async () => {
     const { converse, approvals } = start({ rounds: 2 });
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
     const yes = { approved: true, remember: false } as const;
     const first = await question(events);
-    approvals.answer(first.approvalId, yes);
+    approvals.answer(first.approvalId, yes, SERVER);
     const second = await question(events);
     expect(second.approvalId).not.toBe(first.approvalId);
     expect(second.round).toBe(2);
-    approvals.answer(second.approvalId, yes);
+    approvals.answer(second.approvalId, yes, SERVER);
     await rest(events);
   });
 
   test("after the timeout: denied, and the id is unknown", async () => {
     const { converse, approvals, requests } = start({ approvals: new Approvals(1) });
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
     await rest(events);
     expect(told(requests)).toEqual({ status: "denied", exception: "Approval timed out." });
-    expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
+    expect(approvals.answer(approvalId, { approved: true, remember: false }, SERVER)).toBe("not_found");
   });
 
   test("a disconnect during the wait ends the run, and the id is unknown", async () => {
     const client = new AbortController();
     const { converse, approvals, tool, requests } = start();
-    const events = converse(asking(), client.signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), client.signal, SERVER)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
     const last = rest(events);
     client.abort();
     expect(await last).toEqual([]);
-    expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
+    expect(approvals.answer(approvalId, { approved: true, remember: false }, SERVER)).toBe("not_found");
     expect(tool.made).toEqual([]);
     expect(requests).toHaveLength(1);
   });
 
   test("a stopping server denies pending and new actions", async () => {
     const { converse, approvals, requests, tool } = start({ rounds: 2 });
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
     await question(events);
     approvals.close();
     const later = await rest(events);
@@ -263,10 +259,10 @@ describe("approval requests", () => {
 
   test("an event that is not read leaves no pending approval", async () => {
     const { converse, approvals, tool } = start();
-    const events = converse(asking(), signal)[Symbol.asyncIterator]();
+    const events = converse(asking(), signal, SERVER)[Symbol.asyncIterator]();
     const { approvalId } = await question(events);
     await events.return?.(undefined);
-    expect(approvals.answer(approvalId, { approved: true, remember: false })).toBe("not_found");
+    expect(approvals.answer(approvalId, { approved: true, remember: false }, SERVER)).toBe("not_found");
     expect(tool.made).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { fileToolset } from "../../src/agent/tools/files.ts";
 import type { AnswerEvent, Conversation } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { type Compat, STRICT } from "../../src/core/compat.ts";
 import { defined } from "../../src/core/defined.ts";
 import { messageText } from "../../src/core/message.ts";
@@ -34,9 +35,9 @@ function setUp(events: readonly RunEvent[] = answer("Hi")) {
   const { converse } = testLoop({ generate, toolsets, ...stores, fetchFile });
   const ask = async (body: Body): Promise<readonly AnswerEvent[]> => {
     const { run, agent } = parseChatRequest(body);
-    return Array.fromAsync(converse({ run, agent }, never));
+    return Array.fromAsync(converse({ run, agent }, never, SERVER));
   };
-  const askFor = (conversation: Conversation) => Array.fromAsync(converse(conversation, never));
+  const askFor = (conversation: Conversation) => Array.fromAsync(converse(conversation, never, SERVER));
   const prompt = () => {
     const last = requests.at(-1)?.prompt;
     if (last?.type !== "chat") throw new Error("nothing was generated");
@@ -69,7 +70,7 @@ const asking = (...parts: readonly object[]): Body => ({
 describe("files in messages", () => {
   test("are listed in a system message, with a marker in their place", async () => {
     const { ask, prompt, files } = setUp();
-    const stored = await files.add(
+    const stored = await files(SERVER).add(
       { name: "b.bin", purpose: "user_data", source: { tool: "user_upload", round: 0, turn: 0 } },
       [Uint8Array.of(0xff)],
     );
@@ -78,7 +79,7 @@ describe("files in messages", () => {
     const [system, sent] = prompt();
     expect(sent).toEqual(["user", "Sum it up: [File: a.csv][File: b.bin]"]);
     expect(system?.[0]).toBe("system");
-    const [a, b] = files.list().toReversed();
+    const [a, b] = files(SERVER).list().toReversed();
     expect(system?.[1]).toContain("a.csv (text/csv, 7 bytes):\na,b\n1,2");
     expect(system?.[1]).toContain("b.bin (application/octet-stream, 1 bytes): not text");
     expect(b?.id).toBe(stored.id);
@@ -179,7 +180,7 @@ describe("files in messages", () => {
       param: "messages[0].content[1]",
     });
     expect(requests).toEqual([]);
-    expect(files.list()).toEqual([]);
+    expect(files(SERVER).list()).toEqual([]);
   });
 
   test("can be read by a tool, unless there are several choices", async () => {
@@ -219,7 +220,7 @@ describe("a session", () => {
       "finish",
     ]);
     expect(events[1]).toEqual({ type: "session", sessionId: "mine" });
-    expect(sessions.get("mine")).toEqual([user("Hi"), said("Hello")]);
+    expect(sessions(SERVER).get("mine")).toEqual([user("Hi"), said("Hello")]);
   });
 
   test("continues with the new turn only, and with the full history", async () => {
@@ -252,7 +253,7 @@ describe("a session", () => {
     ]);
     await ask({ ...hi, session_id: "mine" });
     const called = { ...calls("mine", '{"a":1}'), reasoning: "hm" };
-    expect(sessions.get("mine")).toEqual([user("Hi"), called]);
+    expect(sessions(SERVER).get("mine")).toEqual([user("Hi"), called]);
   });
 
   test("keeps whole files in its messages", async () => {
@@ -270,16 +271,16 @@ describe("a session", () => {
       messages: [...again, { role: "assistant", content: "Hi" }, { role: "user", content: "So?" }],
     });
     expect(prompt().filter((message) => message[1] === question[1])).toHaveLength(1);
-    expect(sessions.get("mine")).toHaveLength(6);
+    expect(sessions(SERVER).get("mine")).toHaveLength(6);
   });
 
   test("keeps its files: listed in later turns, and stored once if resent", async () => {
     const { ask, prompt, files, sessions } = setUp();
     const first = asking(inline(base64("hello"), "a.txt"));
     await ask({ ...first, session_id: "mine" });
-    const [file] = files.list("mine");
+    const [file] = files(SERVER).list("mine");
     expect(file?.name).toBe("a.txt");
-    expect(JSON.stringify(sessions.get("mine"))).not.toContain("attached"); // what we tell is not what was said
+    expect(JSON.stringify(sessions(SERVER).get("mine"))).not.toContain("attached"); // what we tell is not what was said
 
     await ask({ messages: [{ role: "user", content: "And?" }], session_id: "mine" });
     expect(prompt()[0]?.[1]).toContain("hello");
@@ -288,7 +289,7 @@ describe("a session", () => {
     const [question] = first["messages"] as readonly object[];
     const messages = [question, { role: "assistant", content: "Hi" }, { role: "user", content: "So?" }];
     await ask({ messages, session_id: "mine" });
-    expect(files.list("mine")).toHaveLength(1);
+    expect(files(SERVER).list("mine")).toHaveLength(1);
     expect(prompt().map(([role]) => role)).toEqual(["system", "user", "assistant", "user"]);
   });
 
@@ -300,7 +301,7 @@ describe("a session", () => {
     ]) {
       const { ask, sessions } = setUp(events);
       await ask({ ...hi, session_id: "mine" });
-      expect(sessions.get("mine")).toBeUndefined();
+      expect(sessions(SERVER).get("mine")).toBeUndefined();
     }
   });
 

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { DispatchOptions } from "../../src/agent/dispatch.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { asking, calling, fakeTool, lastText, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { end } from "../helpers/run-events.ts";
@@ -141,11 +142,11 @@ test("an approval names the tool with source external", async () => {
   const { generate } = scripted(calling(["weather", {}]), saying("ok"));
   const loop = testLoop({ generate, dispatch: DISPATCH, permission: "ask" });
   const signal = new AbortController().signal;
-  for await (const event of loop.converse(asking({}, { prompt: { tools: [WEATHER] } }), signal)) {
+  for await (const event of loop.converse(asking({}, { prompt: { tools: [WEATHER] } }), signal, SERVER)) {
     if (event.type !== "approval_required") continue;
     expect(event.tool).toMatchObject({ source: "external", kind: "external", label: "weather" });
     expect(event.tool.reach?.network).toContain("outside the sandbox");
-    loop.approvals.answer(event.approvalId, { approved: false });
+    loop.approvals.answer(event.approvalId, { approved: false }, SERVER);
   }
   expect(asked).toEqual([]);
 });

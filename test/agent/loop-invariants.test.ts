@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { asking, calls, fakeTool, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
@@ -95,7 +96,7 @@ test("a disconnect at any event ends the answer there", async () => {
     const client = new AbortController();
     const loop = testLoop({ ...scripted(...passes), tools: [fakeTool({ name: "svc_fine" })] });
     const seen: AnswerEvent[] = [];
-    for await (const event of loop.converse(asking(), client.signal)) {
+    for await (const event of loop.converse(asking(), client.signal, SERVER)) {
       seen.push(event);
       if (seen.length > left) {
         client.abort();

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { messageText } from "../../src/core/message.ts";
@@ -67,7 +68,7 @@ describe("a result that exceeds the context", () => {
     async function* generate(request: RunRequest): AsyncGenerator<RunEvent> {
       const chars = messagesOf(request).reduce((sum, message) => sum + messageText(message).length, 0);
       prompts.push(chars);
-      if (chars <= charsMax) yield* played.generate(request, new AbortController().signal);
+      if (chars <= charsMax) yield* played.generate(request, new AbortController().signal, SERVER);
       else yield { type: "error", error: { code: "context_length_exceeded", message: "too long" } };
     }
     return { generate, prompts, requests: played.requests };
@@ -312,6 +313,7 @@ describe("calls of the client's functions", () => {
     const events = loop.converse(
       asking({}, { prompt: { tools: [CLIENT_TOOL] } }),
       new AbortController().signal,
+      SERVER,
     );
     const reading = events[Symbol.asyncIterator]();
     const first = reading.next();

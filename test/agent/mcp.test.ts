@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
 import type { McpPart, McpResult, McpTool } from "../../src/mcp/types.ts";
 import { asking, calling, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
@@ -89,12 +90,12 @@ test("an approval names MCP as the source of the action", async () => {
     permission: "ask",
     toolsets: [mcpToolset(() => [tool])],
   });
-  for await (const event of loop.converse(asking(), new AbortController().signal)) {
+  for await (const event of loop.converse(asking(), new AbortController().signal, SERVER)) {
     if (event.type !== "approval_required") continue;
     expect(event.tool).toMatchObject({ source: "mcp", kind: "custom", label: "web_look" });
     expect(event.tool.reach?.files).toContain("outside the sandbox");
     expect(event.arguments).toEqual({ q: "x" });
-    loop.approvals.answer(event.approvalId, { approved: false, message: "not now" });
+    loop.approvals.answer(event.approvalId, { approved: false, message: "not now" }, SERVER);
   }
   expect(tool.made).toEqual([]);
 });
@@ -108,7 +109,13 @@ test("an approval of reading resources names all servers that a call can reach",
       resources,
       ...defined({ host }),
     }));
-    const request = { model: "m", hasInputs: false, contextTokens: undefined, modalities: [] };
+    const request = {
+      model: "m",
+      caller: SERVER,
+      hasInputs: false,
+      contextTokens: undefined,
+      modalities: [],
+    };
     const { tools } = mcpToolset(
       () => [],
       () => assets,
@@ -163,7 +170,12 @@ test("PNG images are in the answer, other binary content becomes files", async (
     ["a.dat", "dat", undefined, 1],
     ["web_look-6.bin", "bin", undefined, 1],
   ]);
-  expect(await loop.files.body(made[0]?.id ?? "")?.bytes()).toEqual(Uint8Array.of(1, 2));
+  expect(
+    await loop
+      .files(SERVER)
+      .body(made[0]?.id ?? "")
+      ?.bytes(),
+  ).toEqual(Uint8Array.of(1, 2));
   expect(told).toStartWith(
     "see\n[Image: image/png]\n[Image: image/jpeg]\n[Audio: audio/x-wav]\n[Resource: a.dat]",
   );

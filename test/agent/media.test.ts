@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
 import type { InputPart } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { MEDIA_BYTES_MAX } from "../../src/core/limits.ts";
@@ -199,7 +200,7 @@ describe("sessions", () => {
   async function continued(messages: readonly Message[], rules: MediaRules) {
     const { generate, requests } = scripted(saying("Hi"));
     const stores = testStores();
-    stores.sessions.put("s", messages);
+    stores.sessions(SERVER).put("s", messages);
     const loop = testLoop({ generate, ...stores, media: async () => rules });
     await loop.answer(asking({ sessionId: "s" }, { prompt: { messages: [user("And?")] } }));
     return messagesOf(requests[0]);
@@ -229,7 +230,7 @@ describe("sessions", () => {
     const { generate } = scripted(saying("A square."));
     const inline = { ...far, source: { type: "inline", data: png().toBase64() } } as const;
     await testLoop({ generate, ...stores, media }).answer(showing(inline, "s"));
-    const [asked] = stores.sessions.get("s") ?? [];
+    const [asked] = stores.sessions(SERVER).get("s") ?? [];
     expect(asked?.content).toEqual([image(png()), { type: "text", text: "What is it?" }]);
 
     const again = scripted(saying("Another."));

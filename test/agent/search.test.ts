@@ -5,6 +5,7 @@ import { tokenCounter } from "../../src/agent/count-tokens.ts";
 import type { ToolRequest } from "../../src/agent/tool.ts";
 import { searchToolset } from "../../src/agent/tools/search.ts";
 import type { AnswerEvent, WebSearch } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { SearchFailure } from "../../src/search/failure.ts";
 import type { Web, WebRequest, WebResult } from "../../src/search/types.ts";
@@ -52,7 +53,15 @@ const countTokens = async (_model: string, text: string) => text.length;
 
 const offered = (search: Partial<WebSearch> = {}, extra: Partial<ToolRequest> = {}) => {
   const agent = { python: false, files: [], interactive: true, webSearch: { ...SEARCH, ...search } };
-  const ask = { agent, model: "tiny", hasInputs: false, contextTokens: undefined, modalities: [], ...extra };
+  const ask = {
+    agent,
+    model: "tiny",
+    caller: SERVER,
+    hasInputs: false,
+    contextTokens: undefined,
+    modalities: [],
+    ...extra,
+  };
   return searchToolset({ web: notedWeb(), countTokens })(ask).tools.map(({ spec }) => spec);
 };
 
@@ -83,6 +92,7 @@ describe("the tools", () => {
     const none = {
       agent: asking().agent,
       model: "tiny",
+      caller: SERVER,
       hasInputs: false,
       contextTokens: undefined,
       modalities: [],
@@ -282,7 +292,7 @@ describe("tokens of a text", () => {
       requests.push(request);
       yield { type: "accepted", promptTokens: 42 };
     }
-    expect(await tokenCounter(generate)("tiny", "some text", never)).toBe(42);
+    expect(await tokenCounter(generate)("tiny", "some text", never, SERVER)).toBe(42);
     expect(requests).toMatchObject([
       { model: "tiny", countOnly: true, prompt: { type: "text", text: "some text" } },
     ]);
@@ -297,7 +307,7 @@ describe("tokens of a text", () => {
       throw new Error("gone");
     }
     for (const generate of [failed, broken]) {
-      expect(await tokenCounter(generate)("tiny", "äää", never)).toBe(2);
+      expect(await tokenCounter(generate)("tiny", "äää", never, SERVER)).toBe(2);
     }
   });
 });

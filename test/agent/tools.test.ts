@@ -7,9 +7,12 @@ import { fileToolset } from "../../src/agent/tools/files.ts";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
 import { shellToolset } from "../../src/agent/tools/shell.ts";
 import type { AgentRequest, AnswerEvent } from "../../src/core/agent.ts";
+import { type ForCaller, SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
-import { FileStore } from "../../src/files/store.ts";
+import type { Files } from "../../src/core/files.ts";
+import { fileStore } from "../../src/files/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import {
   asking,
   calling,
@@ -27,6 +30,7 @@ import { user } from "../helpers/talk.ts";
 const ask = (agent: Partial<AgentRequest> = {}, extra: Partial<ToolRequest> = {}): ToolRequest => ({
   agent: { python: false, files: [], interactive: true, ...agent },
   model: "tiny",
+  caller: SERVER,
   hasInputs: false,
   contextTokens: undefined,
   modalities: [],
@@ -51,7 +55,7 @@ async function once(
   options: Partial<TestLoopOptions> = {},
 ) {
   const { generate, requests } = scripted(calling([name, args]), saying("ok"));
-  const files = new FileStore(memoryState());
+  const files = fileStore(ownedState(memoryState()));
   const toolsets = [toolset, fileToolset(files)];
   const loop = testLoop({ generate, toolsets, files, ...options });
   const events = await loop.answer(asking({ sessionId: "s", ...agent }));
@@ -62,7 +66,7 @@ async function once(
 
 describe("which tools a request is offered", () => {
   const python = pythonToolset(fakePython(), CONFINED);
-  const files = fileToolset(new FileStore(memoryState()));
+  const files = fileToolset(fileStore(ownedState(memoryState())));
 
   test("Python with code execution", () => {
     expect(names(python, ask())).toEqual([]);
@@ -168,7 +172,7 @@ describe("tool descriptions", () => {
 
   test("in a small context: one line, one argument, no optional tools", () => {
     const request = ask({ ...PYTHON, ...SHELL }, { contextTokens: 4096 });
-    const files = fileToolset(new FileStore(memoryState()));
+    const files = fileToolset(fileStore(ownedState(memoryState())));
     const toolsets = [pythonToolset(fakePython(), CONFINED), shellTools(), files];
     const specs = toolsets.flatMap((toolset) => toolset(request).tools.map(({ spec }) => spec));
     expect(specs.map(({ name, parameters }) => [name, Object.keys(parameters["properties"] ?? {})])).toEqual([
@@ -425,8 +429,12 @@ describe("files that a call produces", () => {
       },
       { id: second ?? "", name: "plot.png", bytes: 0, code: "not_produced", message: "not produced" },
     ]);
-    expect(await files.body(first ?? "")?.text()).toBe("a,b\n1,2\n");
-    expect(files.get(first ?? "")?.sessions).toEqual(["s"]);
+    expect(
+      await files(SERVER)
+        .body(first ?? "")
+        ?.text(),
+    ).toBe("a,b\n1,2\n");
+    expect(files(SERVER).get(first ?? "")?.sessions).toEqual(["s"]);
     expect(told.slice(told.indexOf("Files:"))).toBe(
       `Files:\n- out.csv (csv, 8 bytes, ${first}): the whole text:\na,b\n1,2\n\n- plot.png: [not_produced] not produced`,
     );
@@ -479,14 +487,14 @@ describe("files that a call produces", () => {
 });
 
 describe("the file store", () => {
-  const add = async (files: FileStore, name: string, text: string, sessionId?: string) => {
+  const add = async (files: ForCaller<Files>, name: string, text: string, sessionId?: string) => {
     const source = { tool: "user_upload", round: 0, turn: 0 };
     const known = { name, purpose: "user_data", source, ...defined({ sessionId }) };
-    return (await files.add(known, [new TextEncoder().encode(text)])).id;
+    return (await files(SERVER).add(known, [new TextEncoder().encode(text)])).id;
   };
 
   /** One call of a file tool. */
-  async function look(files: FileStore, name: string, args: object) {
+  async function look(files: ForCaller<Files>, name: string, args: object) {
     const { generate, requests } = scripted(calling([name, args]), saying("ok"));
     const loop = testLoop({
       generate,
@@ -497,7 +505,7 @@ describe("the file store", () => {
   }
 
   test("a file is read by characters", async () => {
-    const files = new FileStore(memoryState());
+    const files = fileStore(ownedState(memoryState()));
     const id = await add(files, "a.txt", "a😀bcd", "s");
     const whole = { file_id: id, name: "a.txt", format: "txt", total_chars: 5, max_slice_chars: 65_536 };
     expect(await look(files, "svc_read_file", { file_id: id })).toEqual({
@@ -517,16 +525,16 @@ describe("the file store", () => {
   });
 
   test("a call returns at most 65536 characters", async () => {
-    const files = new FileStore(memoryState());
+    const files = fileStore(ownedState(memoryState()));
     const id = await add(files, "a.txt", "x".repeat(70_000));
     expect(await look(files, "svc_read_file", { file_id: id, start: 10 })).toMatchObject({ end: 65_546 });
   });
 
   test("errors of binary, missing and failed files; another session's file counts as missing", async () => {
-    const files = new FileStore(memoryState());
+    const files = fileStore(ownedState(memoryState()));
     const source = { tool: "svc_shell", round: 1, turn: 0 };
     const failed = { name: "b.txt", purpose: "agent_output", source, sessionId: "s" };
-    const { id } = files.addFailure(failed, { code: "not_produced", message: "it was not created" });
+    const { id } = files(SERVER).addFailure(failed, { code: "not_produced", message: "it was not created" });
     expect(await look(files, "svc_read_file", { file_id: id })).toMatchObject({
       code: "not_produced",
       error: "it was not created",
@@ -546,7 +554,7 @@ describe("the file store", () => {
   });
 
   test("the session's files are listed, oldest first", async () => {
-    const files = new FileStore(memoryState());
+    const files = fileStore(ownedState(memoryState()));
     await add(files, "other.txt", "x", "other");
     const first = await add(files, "b.txt", "xy", "s");
     const second = await add(files, "a.txt", "x", "s");

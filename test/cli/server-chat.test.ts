@@ -7,6 +7,7 @@ import { ChatState } from "../../src/cli/chat/conversation.ts";
 import { promptProgressText } from "../../src/cli/chat/stats.ts";
 import { loadSettings } from "../../src/config/resolve.ts";
 import type { AnswerEvent, Converse, Decision } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { testApp } from "../helpers/app.ts";
 import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
 
@@ -58,7 +59,9 @@ async function chatWith(events: readonly AnswerEvent[]) {
       choices,
     );
     const question = state.question("Hi");
-    return Array.fromAsync(chat.converse(state.request(question, {}, true), new AbortController().signal));
+    return Array.fromAsync(
+      chat.converse(state.request(question, {}, true), new AbortController().signal, SERVER),
+    );
   };
   return { ask, chat, seen, answers, bodies };
 }
@@ -100,7 +103,7 @@ describe("a chat at a running server", () => {
 
   test("sends decisions to the approval", async () => {
     const { chat, answers } = await chatWith([]);
-    chat.answerApproval("appr_1", { approved: true, remember: true });
+    chat.answerApproval("appr_1", { approved: true, remember: true }, SERVER);
     while (answers.length === 0) await Bun.sleep(1);
     expect(answers).toEqual([["appr_1", { approved: true, remember: true }]]);
   });

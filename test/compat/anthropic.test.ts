@@ -13,6 +13,7 @@ import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
 import { z } from "zod";
 import type { AnswerEvent } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { listen } from "../../src/http/server.ts";
 import { testApp } from "../helpers/app.ts";
@@ -34,7 +35,7 @@ async function* generate(request: RunRequest, signal: AbortSignal): AsyncGenerat
   } else if (request.model === "stops") {
     yield* [ACCEPTED, text("1, 2")];
     yield* [{ type: "choice_end", choice: 0, reason: "stop", stop: ", 3" }, FINISH];
-  } else yield* model.generate(request, signal);
+  } else yield* model.generate(request, signal, SERVER);
 }
 
 const server = fakeServer(generate);

@@ -3,6 +3,7 @@
 import { describe, expect, jest, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SERVER } from "../../src/core/caller.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/engine/limits.ts";
 import type { ModelKind } from "../../src/core/model-info.ts";
@@ -60,7 +61,7 @@ async function ask(
   signal = new AbortController().signal,
 ): Promise<RunEvent | "aborted"> {
   let last: RunEvent | "aborted" = "aborted";
-  for await (const event of model.generate(REQUEST, signal)) last = event;
+  for await (const event of model.generate(REQUEST, signal, SERVER)) last = event;
   return last;
 }
 

@@ -1,6 +1,7 @@
 // Which model is loaded, and which ones leave for it: by bytes of each device, by number, by recency.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { EngineClient } from "../../src/engine/client.ts";
@@ -330,7 +331,7 @@ describe("200 requests over five models that do not fit together", () => {
       for (let i = 0; i < 10; i++) {
         const { model } = models[(client * 7 + i * 3) % models.length] ?? { model: undefined };
         let last: string | undefined;
-        for await (const event of model?.generate(request, NEVER) ?? []) last = event.type;
+        for await (const event of model?.generate(request, NEVER, SERVER) ?? []) last = event.type;
         expect(last).toBe("finish");
         answered++;
       }

@@ -1,7 +1,6 @@
 // The order in which requests reach an engine.
 
 import { expect, test } from "bun:test";
-import { asCaller } from "../../src/core/caller.ts";
 import { RequestQueue } from "../../src/engine/request-queue.ts";
 import { turns } from "../helpers/turns.ts";
 
@@ -13,7 +12,7 @@ function setup(places: number, atOnce: number) {
   const began: string[] = [];
   const leaves: (() => void)[] = [];
   const ask = async (client: string, signal = never): Promise<void> => {
-    const leave = await asCaller({ client }, () => queue.enter(signal, true));
+    const leave = await queue.enter({ client }, signal, true);
     began.push(client);
     leaves.push(leave);
   };

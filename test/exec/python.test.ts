@@ -84,7 +84,7 @@ describe("state and values", () => {
   pythonTest("reset forgets variables and keeps files", async () => {
     const sessionId = "reset";
     await run("x = 1; open('kept', 'w').write('x')", { sessionId });
-    await python.reset(sessionId);
+    await python.reset({ sessionId, client: "" });
     const after = await run("import os; os.path.exists('kept'), 'x' in globals()", { sessionId });
     expect(after.result?.repr).toBe("(True, False)");
   });

@@ -1,7 +1,6 @@
 // Which session's interpreter and folder go when there are too many.
 
 import { expect, onTestFinished, test } from "bun:test";
-import { asCaller } from "../../src/core/caller.ts";
 import { EXEC_SESSIONS_MAX } from "../../src/exec/limits.ts";
 import { SessionMap } from "../../src/exec/session-map.ts";
 
@@ -10,7 +9,7 @@ function newMap() {
   const map = new SessionMap((id) => ({ stop: () => {}, close: async () => void closed.push(id) }));
   onTestFinished(() => map.close());
   const use = (client: string, sessionId: string, isBrief: boolean): Promise<void> =>
-    asCaller({ client }, () => map.use({ sessionId, isBrief }, async () => {}));
+    map.use({ client, sessionId, isBrief }, async () => {});
   return { map, closed, use };
 }
 

@@ -254,7 +254,7 @@ describe("skills and inputs", () => {
   test("surface reports files of earlier calls and missing ones", async () => {
     const sessionId = "surface";
     await run(["mkdir d; echo a > d/a.csv"], { sessionId });
-    const call = { sessionId, inputs: [], skills: [] };
+    const call = { sessionId, client: "", inputs: [], skills: [] };
     const found = await shell.surface({ ...call, outputs: [{ name: "d/a.csv" }] });
     expect(found).toMatchObject({
       status: "success",

@@ -4,6 +4,7 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { SERVER } from "../../src/core/caller.ts";
 import type { ObservedRequest } from "../../src/core/telemetry.ts";
 import { chatBody, testApp, testStores } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";
@@ -79,7 +80,7 @@ test("requests are answered and measured while the clock jumps", async () => {
 });
 
 test("what is kept for a while is gone after a jump ahead, and stays after one back", async () => {
-  const { files } = testStores();
+  const files = testStores().files(SERVER);
   const store = () =>
     files.add({ name: "a.txt", purpose: "user_data", source: { tool: "upload", round: 0, turn: 0 } }, [
       new Uint8Array([1]),

@@ -4,6 +4,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SERVER } from "../../src/core/caller.ts";
 import { ImageFolder } from "../../src/images/folder.ts";
 import { newFolder, runBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { postChat } from "../helpers/chat-client.ts";
@@ -203,12 +204,12 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     const disk = diskOrSay(MB);
     const images = new ImageFolder({ folder: disk });
     const png = noise(65_536);
-    const { name } = await images.save(png);
+    const { name } = await images.save(png, SERVER);
     const release = fillUp(disk, 32_768);
-    expect(images.save(png)).rejects.toMatchObject({ code: "storage_unavailable" });
+    expect(images.save(png, SERVER)).rejects.toMatchObject({ code: "storage_unavailable" });
     await Bun.sleep(0);
     expect(readdirSync(disk).filter((file) => file.startsWith("image-"))).toEqual([name]);
     release();
-    expect(images.find((await images.save(png)).name)?.size).toBe(65_536);
+    expect(images.find((await images.save(png, SERVER)).name)?.size).toBe(65_536);
   });
 });

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { SERVER } from "../../src/core/caller.ts";
 import type { NewFile } from "../../src/core/files.ts";
-import { FileStore } from "../../src/files/store.ts";
+import { fileStore } from "../../src/files/store.ts";
 import { cutText, sniff } from "../../src/files/text.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const source = { tool: "user_upload", round: 0, turn: 0 };
@@ -46,7 +48,7 @@ describe("a preview", () => {
   });
 
   test("of an input has 4096 characters, of an output 1024 bytes", async () => {
-    const files = new FileStore(memoryState());
+    const files = fileStore(ownedState(memoryState()))(SERVER);
     const text = encode("ä".repeat(5000));
     const asInput = await files.add(input("a.txt"), [text]);
     const asOutput = await files.add(input("a.txt", { purpose: "agent_output" }), [text]);
@@ -56,7 +58,7 @@ describe("a preview", () => {
 
 describe("a file object", () => {
   const objectOf = async (file: NewFile, bytes: Uint8Array<ArrayBuffer>) => {
-    const files = new FileStore(memoryState(), { clock: () => 5000 });
+    const files = fileStore(ownedState(memoryState()), { clock: () => 5000 })(SERVER);
     return files.object(await files.add(file, [bytes]));
   };
 
@@ -91,7 +93,7 @@ describe("a file object", () => {
   });
 
   test("of a file that was not produced has the reason", async () => {
-    const files = new FileStore(memoryState());
+    const files = fileStore(ownedState(memoryState()))(SERVER);
     const failure = { code: "not_produced", message: "no such file" };
     const object = await files.object(files.addFailure(input("a.txt"), failure));
     expect(object).toMatchObject({ bytes: 0, ...failure });
@@ -99,7 +101,7 @@ describe("a file object", () => {
 });
 
 test("files are found by session, also shared ones", async () => {
-  const files = new FileStore(memoryState());
+  const files = fileStore(ownedState(memoryState()))(SERVER);
   const a = await files.add(input("a.txt", { sessionId: "one" }), []);
   const b = await files.add(input("b.txt"), []);
   files.join(b.id, "one");

@@ -8,6 +8,8 @@ import type {
   InputMessage,
   TargetedConversation,
 } from "../../src/core/agent.ts";
+import { type ForCaller, SERVER } from "../../src/core/caller.ts";
+import type { Files } from "../../src/core/files.ts";
 import { type Message, messageText } from "../../src/core/message.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { OpenSession, Sessions } from "../../src/core/sessions.ts";
@@ -17,8 +19,9 @@ import type { ModelTarget } from "../../src/core/target.ts";
 import { Approvals } from "../../src/agent/approvals.ts";
 import { agentConverse, type LoopDeps } from "../../src/agent/loop.ts";
 import type { CallContext, ServerTool, ToolOutcome } from "../../src/agent/tool.ts";
-import { FileStore } from "../../src/files/store.ts";
+import { fileStore } from "../../src/files/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { ACCEPTED, end, FINISH, text } from "./run-events.ts";
 
 /** A call as a script has it. */
@@ -131,7 +134,7 @@ export class NotedSessions implements Pick<Sessions, "open" | "keyOf"> {
 export interface TestLoop {
   readonly sessions: NotedSessions;
   readonly approvals: Approvals;
-  readonly files: FileStore;
+  readonly files: ForCaller<Files>;
   readonly logged: string[];
   readonly converse: Converse;
   /** All events of a conversation. */
@@ -154,7 +157,7 @@ export function withTestTarget(
   converse: Converse<TargetedConversation>,
   { generate, contextTokens = async () => 131_072, media = async () => NO_MEDIA }: TargetOptions,
 ): Converse {
-  return (conversation, signal) => {
+  return (conversation, signal, caller) => {
     const id = conversation.run.model;
     const target: ModelTarget = {
       id,
@@ -165,7 +168,7 @@ export function withTestTarget(
         media: await media(id, loadSignal),
       }),
     };
-    return converse({ ...conversation, target }, signal);
+    return converse({ ...conversation, target }, signal, caller);
   };
 }
 
@@ -173,13 +176,13 @@ export function withTestTarget(
 export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop {
   const sessions = new NotedSessions();
   const approvals = new Approvals();
-  const files = new FileStore(memoryState());
+  const files = fileStore(ownedState(memoryState()));
   const logged: string[] = [];
   const loop = agentConverse({
     toolsets: [() => ({ tools })],
     permission: "auto",
     approvals,
-    sessions,
+    sessions: () => sessions,
     files,
     fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
     readVideo: () => Promise.reject(new Error("nothing is decoded here")),
@@ -188,7 +191,7 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
   });
   const converse = withTestTarget(loop, options);
   const answer = async (conversation: Conversation, signal = new AbortController().signal) =>
-    Array.fromAsync(converse(conversation, signal));
+    Array.fromAsync(converse(conversation, signal, SERVER));
   return { sessions, approvals, files, logged, converse, answer };
 }
 

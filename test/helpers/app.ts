@@ -15,8 +15,8 @@ import type { Embed, Generate, Rank } from "../../src/core/run.ts";
 import type { Speak } from "../../src/core/speech.ts";
 import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
 import type { ReadVideo } from "../../src/core/video.ts";
-import type { State } from "../../src/core/state.ts";
-import { FileStore } from "../../src/files/store.ts";
+import type { OwnedState } from "../../src/core/state.ts";
+import { fileStore } from "../../src/files/store.ts";
 import type { HttpDeps, System } from "../../src/http/deps.ts";
 import type { ModelChanges } from "../../src/core/load-settings.ts";
 import type { HubAccess } from "../../src/http/hub.ts";
@@ -25,9 +25,10 @@ import { createHttp } from "../../src/http/server.ts";
 import { PageMcpServers } from "../../src/mcp/page-servers.ts";
 import { publicFetch } from "../../src/net/public-fetch.ts";
 import { BackgroundResponses } from "../../src/responses/background.ts";
-import { ResponseStore } from "../../src/responses/store.ts";
+import { responseStore } from "../../src/responses/store.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { SkillStore } from "../../src/skills/store.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { withTestTarget } from "./agent.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { describeSystem } from "../../src/system/info.ts";
@@ -64,10 +65,8 @@ const silentSpeak: Speak = async function* speak() {
 };
 
 /** Files and sessions in memory. */
-export function testStores(state: State = memoryState()) {
-  const files = new FileStore(state);
-  const sessions = new SessionStore(state);
-  return { files, sessions };
+export function testStores(state: OwnedState = ownedState(memoryState())) {
+  return { files: fileStore(state), sessions: new SessionStore(state).of };
 }
 
 /** A machine on which nothing is wrong. */
@@ -190,7 +189,7 @@ type TestDeps = Partial<HttpDeps> &
     /** Decodes videos; none unless given. */
     readonly readVideo?: ReadVideo;
     /** Where things are kept; memory unless given. */
-    readonly state?: State;
+    readonly state?: OwnedState;
   };
 
 const decodeNothing: ReadVideo = () => Promise.reject(new Error("nothing is decoded here"));
@@ -198,7 +197,7 @@ const decodeNothing: ReadVideo = () => Promise.reject(new Error("nothing is deco
 /** What the HTTP layer needs, around a generate function. */
 export function testDeps(
   generate: Generate,
-  { media = NO_MEDIA, readVideo = decodeNothing, state = memoryState(), ...deps }: TestDeps,
+  { media = NO_MEDIA, readVideo = decodeNothing, state = ownedState(memoryState()), ...deps }: TestDeps,
 ): HttpDeps {
   const { log } = deps;
   const stores = testStores(state);
@@ -217,7 +216,7 @@ export function testDeps(
       }),
       { generate, media: async () => media },
     );
-  const responses = deps.responses ?? new ResponseStore(state);
+  const responses = deps.responses ?? responseStore(state);
   return {
     generate,
     adapters: noAdapters,

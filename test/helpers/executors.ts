@@ -61,7 +61,7 @@ export function fakePython(
       asked.push(call);
       return { ...PYTHON_RESULT, ...answer };
     },
-    reset: async (sessionId) => void resets.push(sessionId),
+    reset: async ({ sessionId }) => void resets.push(sessionId),
     dispose: async () => {},
     close: async () => {},
     facts: { version: "Python 3.12.1", timeoutSecs: 60, packages: ["numpy==2.1.0"], ...facts },

@@ -23,7 +23,7 @@ const sandbox = await openSandbox({
 });
 const shell = await openShell({ sandbox, shell: "/bin/sh", timeoutSecs: 60 });
 const result = await shell.run(
-  { sessionId: "s", commands: [commands], outputs: [], inputs: [], skills: [] },
+  { sessionId: "s", client: "", commands: [commands], outputs: [], inputs: [], skills: [] },
   new AbortController().signal,
 );
 await shell.close();

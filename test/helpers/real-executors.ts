@@ -71,11 +71,11 @@ export async function shellWith(options: Partial<ShellOptions> = {}): Promise<Sh
 }
 
 export function cell(code: string, call: Partial<PythonCall> = {}): PythonCall {
-  return { sessionId: "s", code, outputs: [], inputs: [], ...call };
+  return { sessionId: "s", client: "", code, outputs: [], inputs: [], ...call };
 }
 
 export function commands(lines: readonly string[], call: Partial<ShellCall> = {}): ShellCall {
-  return { sessionId: "s", commands: lines, outputs: [], inputs: [], skills: [], ...call };
+  return { sessionId: "s", client: "", commands: lines, outputs: [], inputs: [], skills: [], ...call };
 }
 
 /** `test`, or a skip that says so. */

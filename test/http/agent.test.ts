@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { pythonToolset } from "../../src/agent/tools/python.ts";
 import { shellToolset } from "../../src/agent/tools/shell.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import {
@@ -245,7 +246,7 @@ test("what was remembered ends with the session", async () => {
   await app.post(`/v1/agent/approvals/${String(id)}`, yes);
   await first.drain();
   expect(await asked()).toBe(false);
-  stores.sessions.delete("s");
+  stores.sessions(SERVER).delete("s");
   const again = reader(await app.post(CHAT, body));
   await again.next("agentic_tool_approval_required");
   await again.cancel();
@@ -270,5 +271,5 @@ test("a stream that is cancelled takes its approval along", async () => {
   const stream = reader(await app.post(CHAT, chatBody({ enable_shell: true, stream: true })));
   const { approval_id: id } = await stream.next("agentic_tool_approval_required");
   await stream.cancel();
-  expect(approvals.answer(String(id), { approved: true, remember: false })).toBe("not_found");
+  expect(approvals.answer(String(id), { approved: true, remember: false }, SERVER)).toBe("not_found");
 });

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { Approvals } from "../../src/agent/approvals.ts";
 import type { Decision } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
 import { testApp } from "../helpers/app.ts";
 
@@ -33,7 +34,7 @@ test.each<[object, Decision]>([
   ],
 ])("%j", async (body, decision) => {
   const { approvals, post } = setUp();
-  const pending = approvals.open();
+  const pending = approvals.open(SERVER);
   const decided = pending.decision(signal);
   const response = await post(pending.id, body);
   expect(response.status).toBe(200);
@@ -43,14 +44,14 @@ test.each<[object, Decision]>([
 
 test("an answer before the run waits is queued", async () => {
   const { approvals, post } = setUp();
-  const pending = approvals.open();
+  const pending = approvals.open(SERVER);
   expect(await (await post(pending.id, { decision: "approve" })).json()).toEqual({ status: "queued" });
   expect(await pending.decision(signal)).toEqual({ approved: true, remember: false });
 });
 
 test("an unknown and an answered id are not found, in both ways of saying so", async () => {
   const { approvals, post } = setUp();
-  const { id } = approvals.open();
+  const { id } = approvals.open(SERVER);
   await post(id, { decision: "deny" });
   for (const unknown of [id, "appr_0"]) {
     const response = await post(unknown, { decision: "approve" });
@@ -73,18 +74,18 @@ describe("a wrong body leaves the action waiting", () => {
     [{ decision: "deny", message: "x".repeat(1_100_000) }, 413, "payload_too_large", undefined],
   ])("%#", async (body, status, code, param) => {
     const { approvals, post } = setUp();
-    const pending = approvals.open();
+    const pending = approvals.open(SERVER);
     const response = await post(pending.id, body);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({
       error: { code, ...defined({ param }) },
     });
-    expect(approvals.answer(pending.id, { approved: false })).toBe("queued");
+    expect(approvals.answer(pending.id, { approved: false }, SERVER)).toBe("queued");
   });
 
   test("of another type", async () => {
     const { approvals, app } = setUp();
-    const { id, forget } = approvals.open();
+    const { id, forget } = approvals.open(SERVER);
     const init = { method: "POST", headers: { "content-type": "text/plain" }, body: "approve" };
     expect((await app.request(`/v1/agent/approvals/${id}`, init)).status).toBe(415);
     forget();

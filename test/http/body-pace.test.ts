@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
+import { SERVER } from "../../src/core/caller.ts";
 import { BODY_BYTES_PER_SEC_MIN, BODY_STALL_MS } from "../../src/http/limits.ts";
 import { createMcp } from "../../src/http/mcp/server.ts";
 import { type Handler, listen } from "../../src/http/server.ts";
@@ -84,7 +85,7 @@ describe("a body that stands still on a connection", () => {
     const { app: slow } = testApp(
       async function* () {
         await told.promise;
-        yield* generate({} as never, new AbortController().signal);
+        yield* generate({} as never, new AbortController().signal, SERVER);
       },
       { bodyPace: HURRIED },
     );

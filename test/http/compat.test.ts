@@ -2,6 +2,7 @@
 // right way and says so in a header, a counter and the log.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { HOSTED_TOOLS, type HostedTool } from "../../src/core/compat.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
@@ -130,7 +131,7 @@ function app(mode: "strict" | "clients", hosted: readonly HostedTool[] = HOSTED_
   const served = testApp(
     (request, signal) => {
       runs.push(request);
-      return generate(request, signal);
+      return generate(request, signal, SERVER);
     },
     { metrics, compat: { mode, hosted: new Set(hosted) } },
   );

@@ -1,9 +1,11 @@
 // /v1/files and its aliases, in process and on a port.
 
 import { describe, expect, test } from "bun:test";
-import { FileStore } from "../../src/files/store.ts";
+import { SERVER } from "../../src/core/caller.ts";
+import { fileStore } from "../../src/files/store.ts";
 import { listen } from "../../src/http/server.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { testApp } from "../helpers/app.ts";
 
 interface Metadata {
@@ -21,8 +23,8 @@ function formOf(parts: Readonly<Record<string, string | File>>): FormData {
 
 const csv = () => new File(["a,b\n1,2\n"], "table.csv", { type: "text/csv" });
 
-function storeApp(options: ConstructorParameters<typeof FileStore>[1] = {}, clock = Date.now) {
-  const files = new FileStore(memoryState(clock), { clock, ...options });
+function storeApp(options: Parameters<typeof fileStore>[1] = {}, clock = Date.now) {
+  const files = fileStore(ownedState(memoryState(clock)), { clock, ...options });
   const app = testApp(undefined, { files });
   const upload = (parts: Readonly<Record<string, string | File>>) =>
     app.request("/v1/files", { method: "POST", body: formOf(parts) });
@@ -112,7 +114,7 @@ describe("a file", () => {
   test("that was not made says why", async () => {
     const { request, files } = storeApp();
     const source = { tool: "svc_shell", round: 1, turn: 0 };
-    files.addFailure(
+    files(SERVER).addFailure(
       { id: "file_1", name: "plot.png", purpose: "agent_output", source },
       { code: "not_produced", message: "plot.png was not written" },
     );
@@ -151,7 +153,7 @@ describe("names in the header", () => {
     const form = `--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nuser_data\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="${name.replaceAll(/[\r\n]/g, "")}"\r\n\r\nhello\r\n--x--\r\n`;
     const headers = { "content-type": "multipart/form-data; boundary=x" };
     await request("/v1/files", { method: "POST", headers, body: form });
-    const [file] = files.list();
+    const [file] = files(SERVER).list();
     const content = await request(`/v1/files/${file?.id}/content`);
     expect(content.headers.get("content-disposition")).toBe(header);
   });
@@ -167,7 +169,7 @@ describe("what kind of file it is", () => {
   ])("%o", async (file, mimeType, isText) => {
     const { uploaded, files } = storeApp();
     expect(await uploaded(file)).toMatchObject({ mime_type: mimeType });
-    expect(files.list()[0]?.isText).toBe(isText);
+    expect(files(SERVER).list()[0]?.isText).toBe(isText);
   });
 });
 
@@ -189,7 +191,7 @@ describe("an upload is refused", () => {
   ])("%s", async (_, parts, param) => {
     const { upload, files } = storeApp();
     expect(await refusal(await upload(parts))).toEqual({ status: 400, code: "invalid_file_upload", param });
-    expect(files.list()).toEqual([]);
+    expect(files(SERVER).list()).toEqual([]);
   });
 
   test.each([
@@ -208,7 +210,7 @@ describe("an upload is refused", () => {
     const { request, files } = storeApp();
     const response = await request("/v1/files", { method: "POST", headers: { "content-type": type }, body });
     expect(await refusal(response)).toMatchObject({ status, code });
-    expect(files.list()).toEqual([]);
+    expect(files(SERVER).list()).toEqual([]);
   });
 
   test("with two files at once", async () => {
@@ -260,7 +262,7 @@ describe("on a port", () => {
     const headers = { "content-type": whole.headers.get("content-type") ?? "" };
     const chunked = await fetch(url, { method: "POST", body: whole.body, headers });
     expect(await refusal(chunked)).toMatchObject({ status: 413, code: "payload_too_large" });
-    expect(files.list()).toEqual([]);
+    expect(files(SERVER).list()).toEqual([]);
     await server.stop(true);
   });
 });

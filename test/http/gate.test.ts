@@ -15,7 +15,7 @@ const seen: ObservedRequest[] = [];
 const WHOLE = {
   adapters: { ...noAdapters, isMutable: true },
   hub: absentHub(),
-  history: { list: () => [], changes: () => [] } as unknown as History,
+  history: () => ({ list: () => [], changes: () => [] }) as unknown as History,
   metrics: new Metrics(),
   accessLog: (request: ObservedRequest) => void seen.push(request),
 };

@@ -2,7 +2,7 @@
 // the answers of other clients still end with theirs.
 
 import { describe, expect, test } from "bun:test";
-import { asCaller } from "../../src/core/caller.ts";
+import { type Caller, SERVER } from "../../src/core/caller.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import { type HeldRun, HeldRuns, STOPPED_FRAME } from "../../src/http/held-runs.ts";
@@ -58,11 +58,13 @@ const codeOf = (work: () => unknown): unknown => {
   }
 };
 
+const by = (owner: string): Caller => ({ client: owner, owner });
+
 describe("a held run", () => {
   test("gives each reader all frames, and goes on while one is left", async () => {
     const clock = deadlines();
     const runs = new HeldRuns(clock);
-    const run = runs.open(ID);
+    const run = runs.open(ID, SERVER);
     const [first, second] = [run.reader(), run.reader()];
     const { source, send, end: finish } = feed();
     const filled = run.fill(source, noFailure);
@@ -74,15 +76,15 @@ describe("a held run", () => {
     finish();
     await filled;
     expect(await framesOf(second)).toEqual(["a", "b"]);
-    expect(await framesOf(runs.find(ID).reader())).toEqual(["a", "b"]);
+    expect(await framesOf(runs.find(ID, SERVER).reader())).toEqual(["a", "b"]);
     clock.pass();
-    expect(codeOf(() => runs.find(ID))).toBe("run_not_found");
+    expect(codeOf(() => runs.find(ID, SERVER))).toBe("run_not_found");
   });
 
   test("is ended when nobody has read it for the grace period, and says so", async () => {
     const clock = deadlines();
     const runs = new HeldRuns(clock);
-    const run = runs.open(ID);
+    const run = runs.open(ID, SERVER);
     const { source, send, end: finish } = feed();
     const filled = run.fill(source, noFailure);
     send("a");
@@ -97,11 +99,11 @@ describe("a held run", () => {
     expect(run.abort.signal.aborted).toBe(true);
     finish();
     await filled;
-    expect(await framesOf(runs.find(ID).reader())).toEqual(["a", STOPPED_FRAME]);
+    expect(await framesOf(runs.find(ID, SERVER).reader())).toEqual(["a", STOPPED_FRAME]);
   });
 
   test("that breaks ends with the failure", async () => {
-    const run = new HeldRuns(deadlines()).open(ID);
+    const run = new HeldRuns(deadlines()).open(ID, SERVER);
     const broken = { next: () => Promise.reject(new Error("bug")), close: async () => undefined };
     const reader = run.reader();
     await run.fill(broken, noFailure);
@@ -111,23 +113,23 @@ describe("a held run", () => {
   test("needs an id that cannot be guessed or taken", () => {
     const runs = new HeldRuns(deadlines());
     for (const id of ["", "short", "x".repeat(65), "slash/es-and-sixteen"])
-      expect(codeOf(() => runs.open(id))).toBe("invalid_request");
-    runs.open(ID);
-    expect(codeOf(() => runs.open(ID))).toBe("run_exists");
+      expect(codeOf(() => runs.open(id, SERVER))).toBe("invalid_request");
+    runs.open(ID, SERVER);
+    expect(codeOf(() => runs.open(ID, SERVER))).toBe("run_exists");
   });
 
   test("belongs to its key", () => {
     const runs = new HeldRuns(deadlines());
-    asCaller({ client: "a", owner: "a" }, () => runs.open(ID));
-    expect(codeOf(() => asCaller({ client: "b", owner: "b" }, () => runs.find(ID)))).toBe("run_not_found");
-    expect(codeOf(() => asCaller({ client: "a", owner: "a" }, () => runs.find(ID)))).toBeUndefined();
+    runs.open(ID, by("a"));
+    expect(codeOf(() => runs.find(ID, by("b")))).toBe("run_not_found");
+    expect(codeOf(() => runs.find(ID, by("a")))).toBeUndefined();
   });
 });
 
 describe("held runs are bounded", () => {
   const finished = async (runs: HeldRuns, id: string, frame: string): Promise<void> => {
     const { source, send, end: finish } = feed();
-    const filled = runs.open(id).fill(source, noFailure);
+    const filled = runs.open(id, SERVER).fill(source, noFailure);
     send(frame);
     finish();
     await filled;
@@ -137,61 +139,60 @@ describe("held runs are bounded", () => {
     const runs = new HeldRuns({ ...deadlines(), runsMax: 3 });
     await finished(runs, `${ID}-1`, "a");
     await finished(runs, `${ID}-2`, "b");
-    await framesOf(runs.find(`${ID}-2`).reader());
-    runs.open(`${ID}-3`);
-    runs.open(`${ID}-4`);
-    expect(codeOf(() => runs.find(`${ID}-1`))).toBeUndefined();
-    expect(codeOf(() => runs.find(`${ID}-2`))).toBe("run_not_found");
-    runs.open(`${ID}-5`);
-    expect(codeOf(() => runs.open(`${ID}-6`))).toBe("queue_full");
+    await framesOf(runs.find(`${ID}-2`, SERVER).reader());
+    runs.open(`${ID}-3`, SERVER);
+    runs.open(`${ID}-4`, SERVER);
+    expect(codeOf(() => runs.find(`${ID}-1`, SERVER))).toBeUndefined();
+    expect(codeOf(() => runs.find(`${ID}-2`, SERVER))).toBe("run_not_found");
+    runs.open(`${ID}-5`, SERVER);
+    expect(codeOf(() => runs.open(`${ID}-6`, SERVER))).toBe("queue_full");
   });
 
   test("in bytes: finished ones go first, then one cannot be joined, and its reader misses nothing", async () => {
     const runs = new HeldRuns({ ...deadlines(), bytesMax: 10 });
     await finished(runs, `${ID}-1`, "12345");
-    const run = runs.open(ID);
+    const run = runs.open(ID, SERVER);
     const reader = run.reader();
     const { source, send, end: finish } = feed();
     const filled = run.fill(source, noFailure);
     send("123456");
     expect(await reader.next()).toBe("123456");
-    expect(codeOf(() => runs.find(`${ID}-1`))).toBe("run_not_found");
+    expect(codeOf(() => runs.find(`${ID}-1`, SERVER))).toBe("run_not_found");
     const next = reader.next();
     send("äääää");
     finish();
     await filled;
     expect(await next).toBe("äääää");
     expect(await reader.next()).toBeUndefined();
-    expect(codeOf(() => runs.find(ID))).toBe("run_not_found");
+    expect(codeOf(() => runs.find(ID, SERVER))).toBe("run_not_found");
   });
 });
 
 describe("held runs are shared fairly", () => {
-  const as = <T>(owner: string, work: () => T): T => asCaller({ client: owner, owner }, work);
   const id = (n: number): string => `answer-number-${String(n).padStart(4, "0")}`;
   const finished = (run: HeldRun): void => run.fail("the end");
 
   test("small runs of one key drop no unread answer of another, and lock no other out", () => {
     const runs = new HeldRuns({ ...deadlines(), runsMax: 8 });
-    as("b", () => finished(runs.open("the-answer-of-key-b")));
-    for (let n = 0; n < 100; n++) as("a", () => finished(runs.open(id(n))));
-    expect(as("b", () => runs.find("the-answer-of-key-b")).isEnded).toBe(true);
-    expect(codeOf(() => as("a", () => runs.find(id(0))))).toBe("run_not_found");
-    for (let n = 100; n < 107; n++) as("a", () => runs.open(id(n))); // these go on
-    expect(codeOf(() => as("a", () => runs.open(id(200))))).toBe("queue_full");
-    expect(codeOf(() => as("b", () => runs.open(id(300))))).toBeUndefined();
-    expect(codeOf(() => as("b", () => runs.find("the-answer-of-key-b")))).toBeUndefined();
+    finished(runs.open("the-answer-of-key-b", by("b")));
+    for (let n = 0; n < 100; n++) finished(runs.open(id(n), by("a")));
+    expect(runs.find("the-answer-of-key-b", by("b")).isEnded).toBe(true);
+    expect(codeOf(() => runs.find(id(0), by("a")))).toBe("run_not_found");
+    for (let n = 100; n < 107; n++) runs.open(id(n), by("a")); // these go on
+    expect(codeOf(() => runs.open(id(200), by("a")))).toBe("queue_full");
+    expect(codeOf(() => runs.open(id(300), by("b")))).toBeUndefined();
+    expect(codeOf(() => runs.find("the-answer-of-key-b", by("b")))).toBeUndefined();
   });
 
   test("frames of one key take no room from another's", () => {
     const runs = new HeldRuns({ ...deadlines(), bytesMax: 1000 });
-    as("b", () => runs.open("the-answer-of-key-b")).fail("b".repeat(100));
-    const endless = as("a", () => runs.open(id(1)));
-    for (let n = 2; n < 20; n++) as("a", () => runs.open(id(n))).fail("a".repeat(300));
+    runs.open("the-answer-of-key-b", by("b")).fail("b".repeat(100));
+    const endless = runs.open(id(1), by("a"));
+    for (let n = 2; n < 20; n++) runs.open(id(n), by("a")).fail("a".repeat(300));
     const { source, send } = feed();
     void endless.fill(source, noFailure);
     send("x".repeat(950));
-    expect(as("b", () => runs.find("the-answer-of-key-b")).isWhole).toBe(true);
+    expect(runs.find("the-answer-of-key-b", by("b")).isWhole).toBe(true);
   });
 });
 

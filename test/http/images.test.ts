@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import type { HostedTool } from "../../src/core/compat.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Draw, ImageRequest } from "../../src/core/image.ts";
@@ -18,7 +19,7 @@ test("every field has its default, and what is to be ignored is", async () => {
   const seen: ImageRequest[] = [];
   const app = drawWith((request, signal) => {
     seen.push(request);
-    return oneEach(request, signal);
+    return oneEach(request, signal, SERVER);
   });
   for (const extra of [{}, { model: null, n: null, width: null, height: null, response_format: null }]) {
     expect((await app.post(PATH, { prompt: "a cat", ...extra })).status).toBe(200);
@@ -61,7 +62,7 @@ describe("as OpenAI's clients have it, with compat = clients", () => {
     const seen: ImageRequest[] = [];
     const app = asClients((request, signal) => {
       seen.push(request);
-      return oneEach(request, signal);
+      return oneEach(request, signal, SERVER);
     });
     const inline = await app.post(PATH, { prompt: "a", size: "256x128", response_format: "b64_json" });
     expect(await inline.json()).toMatchObject({ data: [{ b64_json: PNG }] });
@@ -87,7 +88,7 @@ describe("as OpenAI's clients have it, with compat = clients", () => {
         ids.map((id) => ({ id, kind: "image", created: 0, ownedBy: "svc", status: "loaded" }) as const),
       draw: (request, signal) => {
         seen.push(request.model);
-        return oneEach(request, signal);
+        return oneEach(request, signal, SERVER);
       },
     });
     const answer = await app.post(PATH, {
@@ -155,7 +156,7 @@ test("a file that there is not is 404", async () => {
 test("an error of the engine is the answer, also after the first image", async () => {
   const broken = new ServiceError("engine_failed", "it broke").toData();
   const app = drawWith(async function* (request, signal) {
-    for await (const event of oneEach(request, signal)) if (event.type === "image") yield event;
+    for await (const event of oneEach(request, signal, SERVER)) if (event.type === "image") yield event;
     yield { type: "error", error: broken };
   });
   const response = await app.post(PATH, { prompt: "a" });

@@ -1,8 +1,10 @@
 // /v1/mcp: prompts and resources of MCP servers for clients.
 
 import { expect, onTestFinished, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { PageMcpServers } from "../../src/mcp/page-servers.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { testApp } from "../helpers/app.ts";
 import { httpDemo, testServers } from "../helpers/mcp.ts";
 import { PNG } from "../helpers/mcp-demo.ts";
@@ -13,7 +15,7 @@ async function offering() {
     { label: "files", prefix: "files", source: source(httpDemo({ offers: true }).url) },
     { label: "plain", source: source(httpDemo().url) },
   ]);
-  const options = { configured, state: memoryState(), environment: {}, log: () => undefined };
+  const options = { configured, state: ownedState(memoryState()), environment: {}, log: () => undefined };
   const servers = new PageMcpServers(options);
   onTestFinished(() => servers.close());
   const { request } = testApp(undefined, { mcp: { servers, isAllowed: () => true } });
@@ -95,7 +97,7 @@ test.each([
 test("servers of the page are offered to the page alone, and one that fails is named", async () => {
   const { send, servers } = await offering();
   const demo = httpDemo({ offers: true });
-  const { id } = servers.add({ name: "own", url: demo.url });
+  const { id } = servers.add({ name: "own", url: demo.url }, SERVER);
   const page = (off: readonly string[]) => ({ "x-svc-mcp-off": encodeURIComponent(JSON.stringify(off)) });
   const of = ({ body }: { body: { data: readonly { server: string }[] } }) =>
     new Set(body.data.map(({ server }) => server));

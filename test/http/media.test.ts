@@ -5,8 +5,9 @@ import { describe, expect, test } from "bun:test";
 import { MEDIA_BYTES_MAX } from "../../src/core/limits.ts";
 import { ANY_MEDIA, type MediaRules } from "../../src/core/media.ts";
 import type { MediaPart } from "../../src/core/message.ts";
-import { ResponseStore } from "../../src/responses/store.ts";
+import { responseStore } from "../../src/responses/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { messagesOf } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp, type TestApp } from "../helpers/app.ts";
 import { fakeModel } from "../helpers/fake-model.ts";
@@ -198,8 +199,8 @@ test("a chain of responses keeps its images", async () => {
 
 test("a chain that goes on with another model says what stands in the way", async () => {
   const { generate } = fakeModel();
-  const state = memoryState();
-  const responses = new ResponseStore(state);
+  const state = ownedState(memoryState());
+  const responses = responseStore(state);
   const { body, image, path } = DIALECTS["responses"] as Row;
   const sees = testApp(generate, { media: ANY_MEDIA, responses });
   const first = await (await sees.post(path, body([image(png())]))).json();

@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { asServer } from "../../src/core/caller.ts";
 import { ownedState } from "../../src/state/owned.ts";
 import type { State } from "../../src/core/state.ts";
 import { Admission } from "../../src/http/admission.ts";
@@ -26,7 +25,7 @@ function keyed(state: State = memoryState(), keys = new ApiKeys(["first", "secon
     isCrowded: () => false,
   });
   const owned = ownedState(state, () => keys.legacyOwner);
-  const { request } = asServer(() => testApp(played.generate, { apiKeys: keys, admission, state: owned }));
+  const { request } = testApp(played.generate, { apiKeys: keys, admission, state: owned });
   const as =
     (key: string): Ask =>
     async (path, body, method = body === undefined ? "GET" : "POST") => {
@@ -118,7 +117,7 @@ describe("another key", () => {
 test("records from before there were keys belong to the first key; they outlive a restart as they are", async () => {
   const setting = `sqlite:${join(tempDir(), "state.db")}`;
   const before = openState(setting, () => {});
-  const open = testApp(playing(answer("Hi")).generate, { state: before });
+  const open = testApp(playing(answer("Hi")).generate, { state: ownedState(before) });
   const ask = async (path: string, init: RequestInit) => ({
     body: await (await open.request(path, init)).text(),
   });

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
+import { SERVER } from "../../src/core/caller.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { fakeServer } from "../helpers/listening.ts";
 import { answer } from "../helpers/run-events.ts";
@@ -111,14 +112,14 @@ test.each(["chat", "messages", "responses"] as const)(
   "a server in front of another one passes it on: %s",
   async (dialect) => {
     const { model: front } = modelOn([{ url: server.baseUrl() }], { each: { model: "tiny", dialect } });
-    const told = await all(front.generate(chat({ progress: true }), NEVER));
+    const told = await all(front.generate(chat({ progress: true }), NEVER, SERVER));
     expect(told.slice(0, 3)).toMatchObject([
       { type: "load_progress", permille: 420 },
       { type: "accepted" },
       { ...PROMPT, ms: 12 },
     ]);
     expect(told.at(-1)?.type).toBe("finish");
-    const quiet = await all(front.generate(chat(), NEVER));
+    const quiet = await all(front.generate(chat(), NEVER, SERVER));
     expect(quiet.map(({ type }) => type)).not.toContain("prompt_progress");
   },
 );

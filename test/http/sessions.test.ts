@@ -1,6 +1,7 @@
 // Sessions over HTTP: from a chat, out, in, and gone.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { chatBody, testApp, testStores } from "../helpers/app.ts";
 import { parseDoneStream } from "../helpers/sse.ts";
 import { said, user } from "../helpers/talk.ts";
@@ -52,23 +53,28 @@ describe("an answer names its session", () => {
 
 test("a session goes out and into another server with its files", async () => {
   const here = sessionApp();
-  here.sessions.put("mine", [user("Hi"), said("Hello")]);
-  const csv = await here.files.add({ name: "a.csv", purpose: "user_data", source, sessionId: "mine" }, [
-    encode("a,b"),
-  ]);
-  await here.files.add({ name: "b.bin", purpose: "user_data", source, sessionId: "mine" }, [
-    Uint8Array.of(0xff),
-  ]);
-  await here.files.add({ name: "other.txt", purpose: "user_data", source }, [encode("not of it")]);
+  here.sessions(SERVER).put("mine", [user("Hi"), said("Hello")]);
+  const csv = await here
+    .files(SERVER)
+    .add({ name: "a.csv", purpose: "user_data", source, sessionId: "mine" }, [encode("a,b")]);
+  await here
+    .files(SERVER)
+    .add({ name: "b.bin", purpose: "user_data", source, sessionId: "mine" }, [Uint8Array.of(0xff)]);
+  await here.files(SERVER).add({ name: "other.txt", purpose: "user_data", source }, [encode("not of it")]);
   const exported = (await (await here.request("/v1/sessions/mine")).json()) as { files: object[] };
   expect(exported.files).toHaveLength(2);
 
   const there = sessionApp();
   const imported = await there.put("other%20name", exported);
   expect([imported.status, await imported.json()]).toEqual([200, { id: "other name", object: "session" }]);
-  expect(there.sessions.get("other name")).toEqual([user("Hi"), said("Hello")]);
-  expect(there.files.list("other name").map(({ name }) => name)).toEqual(["a.csv", "b.bin"]);
-  expect(await there.files.body(csv.id)?.text()).toBe("a,b");
+  expect(there.sessions(SERVER).get("other name")).toEqual([user("Hi"), said("Hello")]);
+  expect(
+    there
+      .files(SERVER)
+      .list("other name")
+      .map(({ name }) => name),
+  ).toEqual(["a.csv", "b.bin"]);
+  expect(await there.files(SERVER).body(csv.id)?.text()).toBe("a,b");
   const again = (await (await there.request("/v1/sessions/other%20name")).json()) as { files: object[] };
   const withoutTime = (files: readonly object[]) => files.map((file) => ({ ...file, created_at: 0 }));
   expect(withoutTime(again.files)).toEqual(withoutTime(exported.files));
@@ -76,16 +82,16 @@ test("a session goes out and into another server with its files", async () => {
 
 test("an import replaces what was there", async () => {
   const { put, sessions } = sessionApp();
-  sessions.put("mine", [user("Hi"), said("Hello")]);
+  sessions(SERVER).put("mine", [user("Hi"), said("Hello")]);
   await put("mine", { messages: [] });
-  expect(sessions.get("mine")).toEqual([]);
+  expect(sessions(SERVER).get("mine")).toEqual([]);
 });
 
 test("a session too large for one body leaves out the oldest bodies", async () => {
   const { request, files, sessions } = sessionApp();
-  sessions.put("mine", [user("Hi")]);
+  sessions(SERVER).put("mine", [user("Hi")]);
   for (let i = 0; i < 5; i++) {
-    await files.add({ name: `${i}.txt`, purpose: "user_data", source, sessionId: "mine" }, [
+    await files(SERVER).add({ name: `${i}.txt`, purpose: "user_data", source, sessionId: "mine" }, [
       new Uint8Array(7 * 1024 * 1024).fill(65),
     ]);
   }
@@ -96,7 +102,7 @@ test("a session too large for one body leaves out the oldest bodies", async () =
 
 test("a deleted session is gone, and deleting it again changes nothing", async () => {
   const { request, sessions } = sessionApp();
-  sessions.put("mine", [user("Hi")]);
+  sessions(SERVER).put("mine", [user("Hi")]);
   for (let i = 0; i < 2; i++) {
     const response = await request("/v1/sessions/mine", { method: "DELETE" });
     const body = { id: "mine", object: "session.deleted", deleted: true };
@@ -123,7 +129,7 @@ describe("an import is refused", () => {
       body,
     });
     expect([response.status, await response.json()]).toMatchObject([status, { error: { code } }]);
-    expect(sessions.get("mine")).toBeUndefined();
+    expect(sessions(SERVER).get("mine")).toBeUndefined();
   });
 
   test("under an endless name", async () => {
@@ -140,7 +146,7 @@ describe("an import is refused", () => {
       files: [good, { ...good, data_base64: "%", text: null }],
     });
     expect(response.status).toBe(400);
-    expect([files.list(), sessions.get("mine")]).toEqual([[], undefined]);
+    expect([files(SERVER).list(), sessions(SERVER).get("mine")]).toEqual([[], undefined]);
   });
 });
 
@@ -153,7 +159,7 @@ describe("a fork", () => {
     });
     for (const turn of [0, 1]) {
       const file = { id: `file-${turn}`, name: `t${turn}.txt`, purpose: "agent_output", sessionId: "s" };
-      await app.files.add({ ...file, source: { tool: "svc_shell", round: 1, turn } }, [encode("x")]);
+      await app.files(SERVER).add({ ...file, source: { tool: "svc_shell", round: 1, turn } }, [encode("x")]);
     }
     const fork = (body: object) => app.post("/v1/sessions/s/fork", body);
     return { ...app, fork };
@@ -171,7 +177,12 @@ describe("a fork", () => {
     const { id, turn } = await (await app.fork({})).json();
     expect(id).toMatch(/^sess_/);
     expect(turn).toBe(1);
-    expect(app.files.list(id).map((file) => file.id)).toEqual(["file-0", "file-1"]);
+    expect(
+      app
+        .files(SERVER)
+        .list(id)
+        .map((file) => file.id),
+    ).toEqual(["file-0", "file-1"]);
     await app.request("/v1/sessions/s", { method: "DELETE" });
     expect((await app.request("/v1/sessions/other")).status).toBe(200);
   });

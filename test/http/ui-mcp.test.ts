@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from "bun:test";
 import type { AgentRequest } from "../../src/core/agent.ts";
 import { PageMcpServers } from "../../src/mcp/page-servers.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { testApp } from "../helpers/app.ts";
 import { httpDemo } from "../helpers/mcp.ts";
 import { answer } from "../helpers/run-events.ts";
@@ -12,7 +13,7 @@ import { until } from "../helpers/until.ts";
 function mcpApp(isAllowed: boolean) {
   const servers = new PageMcpServers({
     configured: undefined,
-    state: memoryState(),
+    state: ownedState(memoryState()),
     environment: {},
     log: () => undefined,
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Converse, TargetedConversation } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { type ErrorCode, ServiceError } from "../../src/core/error.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { AdaptedModels } from "../../src/lora/adapted-models.ts";
@@ -35,7 +36,7 @@ function world(ids: readonly [string, string, string] = ["one", "two", "plain"])
       if (!ids.includes(id)) throw new ServiceError("model_not_found", "no such model", { param: "model" });
       return {
         id,
-        generate: async function* (_request, _signal, adapter) {
+        generate: async function* (_request, _signal, _caller, adapter) {
           ran.push([id, adapter]);
           yield ACCEPTED;
           yield FINISH;
@@ -54,7 +55,7 @@ function world(ids: readonly [string, string, string] = ["one", "two", "plain"])
     models.load(model, { alias, source, inPlace: false });
   const run = async (fields: Partial<RunRequest>): Promise<RunEvent[]> => {
     const request = { ...chatRequest("Hi"), ...fields };
-    return Array.fromAsync(models.generate(request, new AbortController().signal));
+    return Array.fromAsync(models.generate(request, new AbortController().signal, SERVER));
   };
   const refusal = async (fields: Partial<RunRequest>): Promise<ErrorCode> => {
     try {
@@ -103,7 +104,11 @@ describe("names in requests", () => {
   test("a lease ends with its run, even if the run is not read to its end", async () => {
     const { models, first, load } = world();
     await load("one", "red");
-    const events = models.generate({ ...chatRequest("Hi"), model: "red" }, new AbortController().signal);
+    const events = models.generate(
+      { ...chatRequest("Hi"), model: "red" },
+      new AbortController().signal,
+      SERVER,
+    );
     for await (const event of events) {
       expect(event.type).toBe("accepted");
       expect(first.records()[0]?.activeLeases).toBe(1);
@@ -122,11 +127,11 @@ describe("an answer of several runs", () => {
     await load("one", "red", "g1");
     const twice: Converse<TargetedConversation> = async function* ({ target }, signal) {
       for (let pass = 0; pass < 2; pass++) {
-        yield* target.generate(chatRequest("Hi"), signal);
+        yield* target.generate(chatRequest("Hi"), signal, SERVER);
         await models.load("one", { alias: "red", source: `g${pass + 2}`, inPlace: true });
       }
     };
-    const [accepted] = await Array.fromAsync(models.withTarget(twice)(asked("red"), signal));
+    const [accepted] = await Array.fromAsync(models.withTarget(twice)(asked("red"), signal, SERVER));
     expect(accepted).toMatchObject({ type: "accepted", adapterGeneration: "g1" });
     expect(new Set(ran.map(([, adapter]) => adapter)).size).toBe(1);
     expect(ran).toHaveLength(2);
@@ -140,9 +145,9 @@ describe("an answer of several runs", () => {
       told.push(run.model);
       yield FINISH;
     };
-    await Array.fromAsync(models.withTarget(noting)(asked(), signal));
+    await Array.fromAsync(models.withTarget(noting)(asked(), signal, SERVER));
     expect(told).toEqual(["one"]);
-    expect(() => models.withTarget(noting)(asked("green"), signal)).toThrow("no such model");
+    expect(() => models.withTarget(noting)(asked("green"), signal, SERVER)).toThrow("no such model");
   });
 });
 

@@ -1,6 +1,7 @@
 // When conversations begin on a server that is still connecting to MCP servers, and what its cards tell.
 
 import { expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { afterFirstTry, toolCountsOf } from "../../src/mcp/first-connect.ts";
 import type { Converse } from "../../src/core/agent.ts";
 import { asking } from "../helpers/agent.ts";
@@ -28,7 +29,7 @@ function waiting(waitingMax = 10) {
 
 test("a conversation begins once all servers were tried", async () => {
   const { tried, begun, converse } = waiting();
-  const events = Array.fromAsync(converse(asking(), never));
+  const events = Array.fromAsync(converse(asking(), never, SERVER));
   await Promise.resolve();
   expect(begun()).toBe(0);
   tried.resolve();
@@ -38,21 +39,21 @@ test("a conversation begins once all servers were tried", async () => {
 test("a conversation of a disconnected client ends without starting", async () => {
   const { begun, converse } = waiting();
   const leaving = new AbortController();
-  const events = Array.fromAsync(converse(asking(), leaving.signal));
+  const events = Array.fromAsync(converse(asking(), leaving.signal, SERVER));
   leaving.abort();
   expect(await events).toEqual([]);
-  expect(await Array.fromAsync(converse(asking(), leaving.signal))).toEqual([]);
+  expect(await Array.fromAsync(converse(asking(), leaving.signal, SERVER))).toEqual([]);
   expect(begun()).toBe(0);
 });
 
 test("the number of waiting conversations is bounded; a disconnected one frees its place", async () => {
   const { tried, converse } = waiting(1);
   const leaving = new AbortController();
-  const first = Array.fromAsync(converse(asking(), leaving.signal));
-  expect(await failure(Array.fromAsync(converse(asking(), never)))).toContain("already waiting");
+  const first = Array.fromAsync(converse(asking(), leaving.signal, SERVER));
+  expect(await failure(Array.fromAsync(converse(asking(), never, SERVER)))).toContain("already waiting");
   leaving.abort();
   await first;
-  const next = Array.fromAsync(converse(asking(), never));
+  const next = Array.fromAsync(converse(asking(), never, SERVER));
   tried.resolve();
   expect(await next).toEqual([ACCEPTED, FINISH]);
 });
@@ -62,7 +63,7 @@ test("later conversations do not wait; unmet requests fail immediately", async (
   tried.resolve();
   await tried.promise;
   await Promise.resolve();
-  converse(asking(), never);
+  converse(asking(), never, SERVER);
   expect(begun()).toBe(1);
 });
 

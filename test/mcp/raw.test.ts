@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { SERVER } from "../../src/core/caller.ts";
 import type { McpServerConfig } from "../../src/core/mcp-config.ts";
 import { lastWords } from "../../src/mcp/last-words.ts";
 import { mcpToolset } from "../../src/agent/tools/mcp.ts";
@@ -100,11 +101,19 @@ test("instructions and resources reach models: listed, read, and through one too
   const offer = mcpToolset(
     () => servers.tools(),
     () => servers.assets(),
-  )({ agent: asking().agent, model: "m", hasInputs: false, contextTokens: undefined, modalities: [] });
+  )({
+    agent: asking().agent,
+    model: "m",
+    caller: SERVER,
+    hasInputs: false,
+    contextTokens: undefined,
+    modalities: [],
+  });
   expect(offer.systemText).toBe("Tools of r: Call text first.");
   const tool = offer.tools.find(({ spec }) => spec.name === "svc_read_resource");
   const context = {
     sessionId: "s",
+    client: "",
     isBrief: false,
     ranBefore: false,
     earlier: () => [],

@@ -1,6 +1,7 @@
 // Measuring and tuning with a pretended engine whose speed is known.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { bench, benchNeed } from "../../src/measure/bench.ts";
 import type { MeasuredEngine } from "../../src/measure/engine.ts";
 import { measureAnswer, measurePrompt } from "../../src/measure/load.ts";
@@ -162,7 +163,7 @@ describe("a busy machine", () => {
     const { engine } = disturbed([1, 5, 1, 1, 1]);
     const busy: MeasuredEngine = {
       ...engine,
-      generate: (request, signal) => (events.push("run"), engine.generate(request, signal)),
+      generate: (request, signal) => (events.push("run"), engine.generate(request, signal, SERVER)),
     };
     const machine = async () => {
       events.push("look");

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent, Converse } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import {
   BACKGROUND_RUNS_MAX,
   FRAME_LOGS_MAX,
@@ -12,13 +13,15 @@ import type { Records, State } from "../../src/core/state.ts";
 import { ResponseBuilder } from "../../src/dialects/responses/builder.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
 import { BackgroundResponses } from "../../src/responses/background.ts";
-import { ResponseStore } from "../../src/responses/store.ts";
+import { responseStore } from "../../src/responses/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { responsesBody } from "../helpers/app.ts";
 import { responseHead } from "../helpers/response-head.ts";
 import { ACCEPTED, answer, text } from "../helpers/run-events.ts";
 
-const call = (extra: Record<string, unknown> = {}, store = new ResponseStore(memoryState())) =>
+const storeOn = (state: State = memoryState()) => responseStore(ownedState(state))(SERVER);
+const call = (extra: Record<string, unknown> = {}, store = storeOn()) =>
   parseResponsesRequest(responsesBody(extra), store);
 const headOf = (id: string, extra: Record<string, unknown> = {}) => ({ ...responseHead(extra).head, id });
 const idOf = (index: number) => `resp_${String(index).padStart(24, "0")}`;
@@ -37,7 +40,7 @@ function queued(id: string): ResponseBuilder {
 
 describe("the store", () => {
   test("evicts the oldest finished response when full, never a running one", () => {
-    const store = new ResponseStore(memoryState());
+    const store = storeOn();
     store.keep(call(), queued(idOf(0)));
     for (let index = 1; index <= RESPONSES_MAX; index++) store.keep(call(), finished(idOf(index)));
     expect(store.resource(idOf(0)).status).toBe("queued");
@@ -47,7 +50,7 @@ describe("the store", () => {
 
   test("a response expires after a fixed time, even if it is fetched", () => {
     let nowMs = 0;
-    const store = new ResponseStore(memoryState(() => nowMs));
+    const store = storeOn(memoryState(() => nowMs));
     store.keep(call(), finished(idOf(1)));
     nowMs = RESPONSE_LIFE_MS - 1;
     expect(store.resource(idOf(1)).id).toBe(idOf(1));
@@ -57,16 +60,16 @@ describe("the store", () => {
 
   test("unfinished responses of an earlier process are failed", () => {
     const state = reopened();
-    const before = new ResponseStore(state);
+    const before = storeOn(state);
     before.keep(call(), queued(idOf(1)));
     before.keep(call(), finished(idOf(2)));
-    const after = new ResponseStore(state);
+    const after = storeOn(state);
     expect(after.resource(idOf(1))).toMatchObject({ status: "failed", error: { code: "shutting_down" } });
     expect(after.resource(idOf(2)).status).toBe("completed");
   });
 
   test("a chain survives the deletion of earlier responses", () => {
-    const store = new ResponseStore(memoryState());
+    const store = storeOn();
     store.keep(call({ input: "one" }, store), finished(idOf(1)));
     store.keep(call({ input: "two", previous_response_id: idOf(1) }, store), finished(idOf(2)));
     store.delete(idOf(1));
@@ -77,7 +80,7 @@ describe("the store", () => {
   });
 
   test("an error about a file of an earlier response names previous_response_id", () => {
-    const store = new ResponseStore(memoryState());
+    const store = storeOn();
     const file = { type: "input_file", file_id: "file-1" };
     store.keep(call({ input: [{ role: "user", content: [file] }] }, store), finished(idOf(1)));
     expect(store.conversation(idOf(1)).messages[0]?.content).toEqual([
@@ -86,7 +89,7 @@ describe("the store", () => {
   });
 
   test("an incomplete call is not part of the chain", () => {
-    const store = new ResponseStore(memoryState());
+    const store = storeOn();
     const builder = new ResponseBuilder({ ...responseHead(), head: headOf(idOf(1)), choices: 1 });
     builder.add(ACCEPTED);
     builder.add({ type: "tool_call_start", choice: 0, index: 0, id: "c", name: "find" });
@@ -111,8 +114,8 @@ function reopened(): State {
 }
 
 /** Background responses whose runs emit one word and then wait for their abort. */
-function hanging() {
-  const store = new ResponseStore(memoryState());
+function hanging(stores = responseStore(ownedState(memoryState()))) {
+  const store = stores(SERVER);
   const converse: Converse = async function* (_, signal): AsyncGenerator<AnswerEvent> {
     yield ACCEPTED;
     yield text("He");
@@ -126,16 +129,16 @@ function hanging() {
   return {
     store,
     thrown,
-    background: new BackgroundResponses({ converse, store, failureOf, clock: () => 1 }),
+    background: new BackgroundResponses({ converse, store: stores, failureOf, clock: () => 1 }),
   };
 }
 
 describe("background responses", () => {
   test("are failed and stored before the server has stopped", async () => {
     const { store, background, thrown } = hanging();
-    background.start(call({ background: true }), headOf(idOf(1)));
+    background.start(call({ background: true }), headOf(idOf(1)), SERVER);
     await background.close();
-    expect(background.running(idOf(1))).toBeUndefined();
+    expect(background.running(idOf(1), SERVER)).toBeUndefined();
     expect(store.resource(idOf(1))).toMatchObject({ status: "failed", error: { code: "shutting_down" } });
     expect(thrown).toEqual([]);
   });
@@ -143,9 +146,26 @@ describe("background responses", () => {
   test("are bounded", async () => {
     const { background } = hanging();
     for (let index = 0; index < BACKGROUND_RUNS_MAX; index++) {
-      background.start(call({ background: true }), headOf(idOf(index)));
+      background.start(call({ background: true }), headOf(idOf(index)), SERVER);
     }
-    expect(() => background.start(call({ background: true }), headOf(idOf(9999)))).toThrow("too many");
+    expect(() => background.start(call({ background: true }), headOf(idOf(9999)), SERVER)).toThrow(
+      "too many",
+    );
+    await background.close();
+  });
+
+  test("belong to the key that started them, also while they run", async () => {
+    const { background } = hanging(responseStore(ownedState(memoryState(), () => "mine")));
+    const extra = { background: true, stream: true };
+    const mine = { client: "mine", owner: "mine" };
+    const theirs = { client: "theirs", owner: "theirs" };
+    background.start(call(extra), headOf(idOf(1), extra), mine);
+    expect(background.running(idOf(1), theirs)).toBeUndefined();
+    expect(background.frames(idOf(1), -1, theirs)).toBeUndefined();
+    background.forget(idOf(1), theirs);
+    expect(background.frames(idOf(1), -1, mine)).toBeDefined();
+    expect(() => background.cancel(idOf(1), theirs)).toThrow("not found");
+    expect(background.cancel(idOf(1), mine).id).toBe(idOf(1));
     await background.close();
   });
 
@@ -153,11 +173,11 @@ describe("background responses", () => {
     const { background } = hanging();
     const extra = { background: true, stream: true };
     for (let index = 0; index <= FRAME_LOGS_MAX + 1; index++) {
-      background.start(call(extra), headOf(idOf(index), extra));
-      background.cancel(idOf(index));
+      background.start(call(extra), headOf(idOf(index), extra), SERVER);
+      background.cancel(idOf(index), SERVER);
     }
-    expect(background.frames(idOf(0), -1)).toBeUndefined();
-    const reader = background.frames(idOf(FRAME_LOGS_MAX + 1), -1);
+    expect(background.frames(idOf(0), -1, SERVER)).toBeUndefined();
+    const reader = background.frames(idOf(FRAME_LOGS_MAX + 1), -1, SERVER);
     const frames: string[] = [];
     for (let frame = await reader?.next(); frame !== undefined; frame = await reader?.next())
       frames.push(frame);

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { SERVER } from "../../src/core/caller.ts";
 import { PASSAGES_RERANKED_MAX } from "../../src/core/limits.ts";
 import type { EmbedRequest } from "../../src/core/run.ts";
 import type { Passage, ReadHit } from "../../src/reader/protocol.ts";
@@ -174,7 +175,7 @@ describe("embedding rerank", () => {
       passage(0, index, text),
     );
     const rerank = embeddingRerank(embed, "vectors", PLAIN_FORM);
-    const ranked = await rerank("3", { hits: [hit("a")], passages }, never);
+    const ranked = await rerank("3", { hits: [hit("a")], passages }, never, SERVER);
     expect(ranked.slice(0, 3).map(({ text }) => text)).toEqual(["3", "2", "1"]);
     expect(ranked).toHaveLength(passages.length);
     expect(ranked.slice(PASSAGES_RERANKED_MAX)).toEqual(passages.slice(PASSAGES_RERANKED_MAX));
@@ -185,7 +186,7 @@ describe("embedding rerank", () => {
   test("uses EmbeddingGemma's prompt format", async () => {
     const rerank = embeddingRerank(embed, "embedding-gemma", GEMMA_FORM);
     const hits = [hit("a"), { ...hit("b"), title: "" }];
-    await rerank("q", { hits, passages: [passage(0, 0, "x"), passage(1, 0, "y")] }, never);
+    await rerank("q", { hits, passages: [passage(0, 0, "x"), passage(1, 0, "y")] }, never, SERVER);
     expect(asked.at(-1)?.inputs).toEqual([
       "task: search result | query: q",
       "title: Title a | text: x",

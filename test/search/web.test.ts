@@ -1,6 +1,7 @@
 // Web search from query to results against local servers.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { SearchFailure } from "../../src/search/failure.ts";
 import type { DomainFilter, WebRequest } from "../../src/search/types.ts";
 import { budgetOf, found, page, searcher, testWeb } from "../helpers/web.ts";
@@ -25,6 +26,7 @@ const url = web.at;
 const never = new AbortController().signal;
 
 const ask = (filter: Partial<DomainFilter> = {}, tokensMax = 4000): WebRequest => ({
+  caller: SERVER,
   filter: { allowed: [], blocked: [], ...filter },
   budget: budgetOf(tokensMax),
 });

@@ -1,10 +1,11 @@
 // Conversations of the web interface on the server: versions, deletions, owners and bounds, and their routes.
 
 import { describe, expect, test } from "bun:test";
-import { asCaller } from "../../src/core/caller.ts";
+import { type ForCaller, SERVER } from "../../src/core/caller.ts";
+import type { History } from "../../src/core/history.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
-import { HistoryStore } from "../../src/sessions/history.ts";
+import { historyStore } from "../../src/sessions/history.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { openState } from "../../src/state/open.ts";
 import { ownedState } from "../../src/state/owned.ts";
@@ -17,7 +18,7 @@ const mismatch = { code: "version_mismatch" };
 
 describe("the history", () => {
   test("replaces the version that it has, and no other", async () => {
-    const history = new HistoryStore(memoryState());
+    const history = historyStore(ownedState(memoryState()))(SERVER);
     expect(await history.put("a", 0, bytes("one"))).toEqual({ id: "a", version: 1, isDeleted: false });
     expect(history.put("a", 0, bytes("two"))).rejects.toMatchObject(mismatch);
     expect(history.put("b", 1, bytes("two"))).rejects.toMatchObject(mismatch);
@@ -29,7 +30,7 @@ describe("the history", () => {
   });
 
   test("lists what was deleted, without its content, and takes it again", async () => {
-    const history = new HistoryStore(memoryState());
+    const history = historyStore(ownedState(memoryState()))(SERVER);
     await history.put("a", 0, bytes("one"));
     expect(history.delete("a")).toEqual({ id: "a", version: 2, isDeleted: true });
     expect(history.list()).toEqual([{ id: "a", version: 2, isDeleted: true }]);
@@ -40,32 +41,32 @@ describe("the history", () => {
   });
 
   test("is each key's own, also under the same id", async () => {
-    const history = new HistoryStore(ownedState(memoryState(), () => "first"));
-    const as = <T>(owner: string, work: () => T): T => asCaller({ client: owner, owner }, work);
-    await as("first", () => history.put("a", 0, bytes("mine")));
-    await as("second", () => history.put("a", 0, bytes("theirs")));
-    expect(await as("first", () => history.get("a").content.text())).toBe("mine");
-    as("second", () => history.delete("a"));
-    expect(as("first", () => history.list())).toEqual([{ id: "a", version: 1, isDeleted: false }]);
+    const history = historyStore(ownedState(memoryState(), () => "first"));
+    const of = (owner: string): History => history({ client: owner, owner });
+    await of("first").put("a", 0, bytes("mine"));
+    await of("second").put("a", 0, bytes("theirs"));
+    expect(await of("first").get("a").content.text()).toBe("mine");
+    of("second").delete("a");
+    expect(of("first").list()).toEqual([{ id: "a", version: 1, isDeleted: false }]);
   });
 
   test("drops the oldest content beyond its bytes, and survives a restart in a file", async () => {
     const file = `${tempDir()}/state.db`;
     const state = openState(`sqlite:${file}`, () => undefined);
-    const history = new HistoryStore(state, { bytesMax: 10 });
+    const history = historyStore(ownedState(state), { bytesMax: 10 })(SERVER);
     await history.put("a", 0, bytes("123456"));
     await history.put("b", 0, bytes("123456"));
     expect(() => history.get("a")).toThrow("keeps no conversation");
     expect(history.put("c", 0, bytes("12345678901"))).rejects.toMatchObject({ code: "payload_too_large" });
     state.close();
     const again = openState(`sqlite:${file}`, () => undefined);
-    expect(await new HistoryStore(again).get("b").content.text()).toBe("123456");
+    expect(await historyStore(ownedState(again))(SERVER).get("b").content.text()).toBe("123456");
     again.close();
   });
 });
 
 describe("its routes", () => {
-  const app = (history?: HistoryStore) => testApp(undefined, history === undefined ? {} : { history });
+  const app = (history?: ForCaller<History>) => testApp(undefined, history === undefined ? {} : { history });
   const put = (content: unknown): RequestInit => ({
     method: "PUT",
     headers: { "content-type": "application/json" },
@@ -73,7 +74,7 @@ describe("its routes", () => {
   });
 
   test("store, list, fetch and delete", async () => {
-    const { request } = app(new HistoryStore(memoryState()));
+    const { request } = app(historyStore(ownedState(memoryState())));
     expect(await (await request("/ui/history/a?version=0", put({ title: "A" }))).json()).toMatchObject({
       version: 1,
     });
@@ -95,13 +96,13 @@ describe("its routes", () => {
     ["/ui/history/a.b?version=0", "the id"],
     [`/ui/history/${"a".repeat(65)}?version=0`, "the id"],
   ])("refuse PUT %s", async (path, named) => {
-    const response = await app(new HistoryStore(memoryState())).request(path, put({}));
+    const response = await app(historyStore(ownedState(memoryState()))).request(path, put({}));
     expect(response.status).toBe(400);
     expect((await response.json()).error.message).toContain(named);
   });
 
   test("refuse what is no object", async () => {
-    const { request } = app(new HistoryStore(memoryState()));
+    const { request } = app(historyStore(ownedState(memoryState())));
     expect((await request("/ui/history/a?version=0", put([]))).status).toBe(400);
   });
 
@@ -114,7 +115,7 @@ describe("its routes", () => {
       placesOf: () => 100,
       isCrowded: () => false,
     });
-    const history = new HistoryStore(memoryState());
+    const history = historyStore(ownedState(memoryState()));
     const { request } = testApp(playing(answer("Hi")).generate, { apiKeys: keys, admission, history });
     expect((await request("/ui/history")).status).toBe(401);
     expect((await request("/ui/history", { headers: { authorization: "Bearer first" } })).status).toBe(200);

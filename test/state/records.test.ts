@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { asCaller } from "../../src/core/caller.ts";
+import type { Caller } from "../../src/core/caller.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Clock, Life, State } from "../../src/core/state.ts";
 import { memoryState } from "../../src/state/memory.ts";
@@ -51,7 +51,7 @@ describe.each(KINDS)("%s", (_, open) => {
   const idle: Life = { type: "idle", ms: 1000 };
 
   describe("with keys, a full set is shared", () => {
-    const as = <T>(owner: string, work: () => T): T => asCaller({ client: owner, owner }, work);
+    const by = (owner: string): Caller => ({ client: owner, owner });
     const shared = () => {
       const state = ownedState(
         open(() => nowMs),
@@ -65,28 +65,32 @@ describe.each(KINDS)("%s", (_, open) => {
 
     test("records of one key drop none of another that has fewer", () => {
       const { records } = shared();
-      as("b", () => records.put("b", note("of b")));
-      for (let n = 0; n < 10; n++) as("a", () => records.put(`a${n}`, note("of a")));
-      expect(as("b", () => records.get("b"))).toMatchObject(note("of b"));
-      as("b", () => records.put("b2", note("another")));
-      expect(as("b", () => records.get("b2"))).toMatchObject(note("another"));
-      expect(as("a", () => records.list()).map(({ text }) => text)).toEqual(["of a", "of a"]);
+      records(by("b")).put("b", note("of b"));
+      for (let n = 0; n < 10; n++) records(by("a")).put(`a${n}`, note("of a"));
+      expect(records(by("b")).get("b")).toMatchObject(note("of b"));
+      records(by("b")).put("b2", note("another"));
+      expect(records(by("b")).get("b2")).toMatchObject(note("another"));
+      expect(
+        records(by("a"))
+          .list()
+          .map(({ text }) => text),
+      ).toEqual(["of a", "of a"]);
     });
 
     test("bodies of one key drop none of another that has less, and are refused beyond that", async () => {
       const { state, records } = shared();
       const put = async (owner: string, id: string, size: number) => {
         const staged = await state.stage([bytes(size)]);
-        return codeOf(() => as(owner, () => records.put(id, note(id), staged)));
+        return codeOf(() => records(by(owner)).put(id, note(id), staged));
       };
       expect(await put("b", "b", 20)).toBe("accepted");
       expect(await put("a", "a1", 40)).toBe("accepted");
       expect(await put("a", "a2", 70)).toBe("accepted");
-      expect(as("a", () => records.hasBody("a1"))).toBe(false);
-      expect(as("b", () => records.hasBody("b"))).toBe(true);
+      expect(records(by("a")).hasBody("a1")).toBe(false);
+      expect(records(by("b")).hasBody("b")).toBe(true);
       expect(await put("a", "a3", 90)).toBe("state_full");
-      expect(as("b", () => records.hasBody("b"))).toBe(true);
-      expect(as("a", () => records.has("a3"))).toBe(false);
+      expect(records(by("b")).hasBody("b")).toBe(true);
+      expect(records(by("a")).has("a3")).toBe(false);
     });
   });
 

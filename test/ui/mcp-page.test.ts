@@ -3,8 +3,10 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { McpSelection } from "../../src/core/agent.ts";
+import { SERVER } from "../../src/core/caller.ts";
 import { PageMcpServers } from "../../src/mcp/page-servers.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { describeInBrowser, overLan, say, violations, visit } from "../helpers/browser.ts";
 import { httpDemo } from "../helpers/mcp.ts";
 import { answer } from "../helpers/run-events.ts";
@@ -23,7 +25,7 @@ const polled = (page: Page, text: string): Promise<boolean> =>
 describeInBrowser("MCP servers", () => {
   const servers = new PageMcpServers({
     configured: undefined,
-    state: memoryState(),
+    state: ownedState(memoryState()),
     environment: {},
     log: () => undefined,
   });
@@ -71,11 +73,11 @@ describeInBrowser("MCP servers", () => {
       expect(asked).toEqual({ off: [], own: true });
       await page.getByRole("switch", { name: "wiki" }).click();
       await say(page, "Without it");
-      const [added] = servers.list(true);
+      const [added] = servers.list(SERVER);
       expect(asked).toEqual({ off: [added?.id ?? ""], own: true });
       await page.getByRole("button", { name: "Remove the MCP server wiki" }).click();
       await page.getByRole("switch", { name: "wiki" }).waitFor({ state: "detached" });
-      expect(servers.list(true)).toEqual([]);
+      expect(servers.list(SERVER)).toEqual([]);
       expect(troubles.filter((text) => !text.includes("Content Security Policy"))).toEqual([]);
     },
     SLOW_MS,
@@ -86,7 +88,7 @@ describeInBrowser("MCP servers", () => {
     async () => {
       const demo = httpDemo({ only: ["echo"] });
       demo.status = 401;
-      const { id } = servers.add({ name: "locked", url: demo.url });
+      const { id } = servers.add({ name: "locked", url: demo.url }, SERVER);
       const { page } = await visit(ui.url());
       await page.clock.install();
       await page.getByLabel("Conversation settings").first().click();
@@ -99,7 +101,7 @@ describeInBrowser("MCP servers", () => {
       await polled(page, "1 tool");
       expect(await form.count()).toBe(0);
       expect(demo.seen.at(-1)?.get("authorization")).toBe("Bearer t");
-      servers.remove(id);
+      servers.remove(id, SERVER);
     },
     SLOW_MS,
   );
@@ -107,7 +109,7 @@ describeInBrowser("MCP servers", () => {
   test(
     "that cannot be reached say so",
     async () => {
-      servers.add({ name: "away", url: "http://127.0.0.1:1/mcp" });
+      servers.add({ name: "away", url: "http://127.0.0.1:1/mcp" }, SERVER);
       const { page } = await visit(ui.url());
       await page.getByLabel("Conversation settings").first().click();
       await page.getByText("Not connected: it could not be reached").waitFor();

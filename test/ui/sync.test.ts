@@ -2,8 +2,10 @@
 
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { HistoryStore } from "../../src/sessions/history.ts";
+import { SERVER } from "../../src/core/caller.ts";
+import { historyStore } from "../../src/sessions/history.ts";
 import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { describeInBrowser, say, visit } from "../helpers/browser.ts";
 import { answer } from "../helpers/run-events.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
@@ -12,8 +14,9 @@ import { until } from "../helpers/until.ts";
 const SLOW_MS = 90_000;
 
 describeInBrowser("conversations on the server", () => {
-  const history = new HistoryStore(memoryState());
-  const ui = scriptedUi({ history });
+  const histories = historyStore(ownedState(memoryState()));
+  const history = histories(SERVER);
+  const ui = scriptedUi({ history: histories });
   const said = (page: Page): Promise<readonly string[]> => page.locator(".bubble").allInnerTexts();
   const kept = async (text: string): Promise<boolean> => {
     for (const { id, isDeleted } of history.list())

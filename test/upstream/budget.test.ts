@@ -1,6 +1,7 @@
 // Upstreams that do not stop: every answer has a bound, ends in one error, and the connection ends with it.
 
 import { describe, expect, onTestFinished, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { chunk } from "../helpers/fake-upstream.ts";
 import { until } from "../helpers/until.ts";
 import { all, chat, errorOf, modelOn, NEVER, textOf } from "../helpers/upstream-model.ts";
@@ -67,7 +68,7 @@ describe("an answer without an end", () => {
   ])("%s ends in one error", async (_, next, words) => {
     const server = endless(next);
     const { model } = modelOn([server]);
-    const events = await all(model.generate(chat({ maxTokens: 100 }), NEVER));
+    const events = await all(model.generate(chat({ maxTokens: 100 }), NEVER, SERVER));
     expect(errorOf(events)).toMatchObject({
       code: "upstream_failed",
       message: expect.stringContaining(words),
@@ -79,7 +80,7 @@ describe("an answer without an end", () => {
   test("has a bound without max_tokens, too", async () => {
     const server = endless(() => chunk({ content: "x".repeat(1 << 20) }));
     const { model } = modelOn([server]);
-    const events = await all(model.generate(chat(), NEVER));
+    const events = await all(model.generate(chat(), NEVER, SERVER));
     expect(errorOf(events)?.message).toContain("more than an answer of 33554432 characters can hold");
     expect(textOf(events).length).toBeLessThanOrEqual(2 ** 25);
   });
@@ -89,7 +90,7 @@ describe("an answer without an end", () => {
       number === 0 ? chunk({ content: "Hello." }, "stop") : chunk({ content: LONG }),
     );
     const { model } = modelOn([server]);
-    const events = await all(model.generate(chat({ maxTokens: 100 }), NEVER));
+    const events = await all(model.generate(chat({ maxTokens: 100 }), NEVER, SERVER));
     expect(events.at(-1)?.type).toBe("finish");
     await until("its connection is closed", () => server.state.left === 1);
   });
@@ -104,7 +105,7 @@ test("long answers within their limit are whole: long tokens, much reasoning, ma
   ];
   const server = endless((number) => pieces[number] ?? { choices: [] });
   const { model } = modelOn([server]);
-  const events = await all(model.generate(chat({ maxTokens: 100 }), NEVER));
+  const events = await all(model.generate(chat({ maxTokens: 100 }), NEVER, SERVER));
   expect(events.at(-1)?.type).toBe("finish");
   expect(textOf(events)).toHaveLength(6400);
   expect(events.filter(({ type }) => type === "tool_call_start")).toHaveLength(64);

@@ -1,6 +1,7 @@
 // Upstreams that are asked through the Messages and the Responses API: bodies, events, refusals.
 
 import { describe, expect, onTestFinished, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
@@ -78,7 +79,7 @@ function chat(prompt: Partial<ChatPrompt> = {}, extra: Partial<RunRequest> = {})
 async function ask(dialect: UpstreamDialect, request: RunRequest, chunks: readonly object[], owner = "acme") {
   const fake = fakeUpstream({ type: "answer", chunks });
   fake.cards = [{ id: "m", owned_by: owner }];
-  const events = await Array.fromAsync(modelOn(fake, dialect).generate(request, NEVER));
+  const events = await Array.fromAsync(modelOn(fake, dialect).generate(request, NEVER, SERVER));
   return { events, seen: fake.seen[0] };
 }
 
@@ -253,7 +254,7 @@ describe("the Messages API", () => {
     const fake = fakeUpstream({ type: "answer", chunks: MESSAGE });
     fake.cards = [{ id: "m", owned_by: "vllm", max_model_len: 4096 }];
     const messages = [said("user", "word ".repeat(400))]; // 500 estimated tokens
-    await Array.fromAsync(modelOn(fake, "messages").generate(chat({ messages }), NEVER));
+    await Array.fromAsync(modelOn(fake, "messages").generate(chat({ messages }), NEVER, SERVER));
     const asked = Number(fake.seen[0]?.body["max_tokens"]);
     expect(asked).toBeGreaterThan(3000);
     expect(asked).toBeLessThan(3596);
@@ -294,7 +295,7 @@ describe("the Messages API", () => {
     const model = modelOn(fake, "messages");
     expect(await model.load()).toMatchObject({ embeds: false, ranks: false, modalities: ["image"] });
     const audio: Message = { role: "user", content: [{ type: "audio", data: "UklGRg==" }] };
-    const events = await Array.fromAsync(model.generate(chat({ messages: [audio] }), NEVER));
+    const events = await Array.fromAsync(model.generate(chat({ messages: [audio] }), NEVER, SERVER));
     expect(events).toMatchObject([{ type: "error", error: { code: "unsupported_capability" } }]);
     expect(fake.seen).toEqual([]);
   });
@@ -469,7 +470,7 @@ test.each([
   const fake = fakeUpstream();
   fake.cards = [{ id: "m", owned_by: owner }];
   const request = chat({}, { constraintParam: "response_format", ...(extra as Partial<RunRequest>) });
-  const events = await Array.fromAsync(modelOn(fake, dialect).generate(request, NEVER));
+  const events = await Array.fromAsync(modelOn(fake, dialect).generate(request, NEVER, SERVER));
   expect(events).toMatchObject([{ type: "error", error: { code: "unsupported_capability", param: field } }]);
   expect(fake.seen).toEqual([]);
 });

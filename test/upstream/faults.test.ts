@@ -2,6 +2,7 @@
 
 import { describe, expect, onTestFinished, test } from "bun:test";
 import { join } from "node:path";
+import { SERVER } from "../../src/core/caller.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { coalesced } from "../../src/upstream/coalesce.ts";
@@ -19,7 +20,8 @@ describe("one of two upstreams", () => {
     const { model, log } = modelOn([dead, well]);
     await model.load();
     dead.stop();
-    for (let i = 0; i < 4; i++) expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    for (let i = 0; i < 4; i++)
+      expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     expect(well.seen).toHaveLength(4);
     expect(log).toEqual([expect.stringContaining("no connection (ECONNREFUSED); no requests for 60 s")]);
     expect(model.upstreams.map(({ status }) => status)).toEqual(["cooling", "healthy"]);
@@ -28,7 +30,7 @@ describe("one of two upstreams", () => {
   test.each([429, 503, 500, 502])("answers %i: the request goes to the other", async (status) => {
     const [ill, well] = [fakeUpstream({ type: "status", status }), fakeUpstream()];
     const { model } = modelOn([ill, well]);
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     expect([ill.seen.length, well.seen.length]).toEqual([1, 1]);
     expect(model.pool.counts.retries).toBe(1);
   });
@@ -37,7 +39,7 @@ describe("one of two upstreams", () => {
     const [wrong, well] = [fakeUpstream(), fakeUpstream()];
     wrong.cards = [{ id: "another", owned_by: "vllm" }];
     const { model } = modelOn([wrong, well]);
-    for (let i = 0; i < 3; i++) await all(model.generate(chat(), NEVER));
+    for (let i = 0; i < 3; i++) await all(model.generate(chat(), NEVER, SERVER));
     expect(wrong.seen).toHaveLength(0);
     expect(model.upstreams[0]?.problem).toBe('it does not serve "m", but another');
   });
@@ -51,14 +53,14 @@ describe("one of two upstreams", () => {
     const { model } = modelOn([ill, well]);
     await model.load();
     expect(model.upstreams[0]).toMatchObject({ problem, last_error: problem, status: "cooling" });
-    for (let i = 0; i < 3; i++) await all(model.generate(chat(), NEVER));
+    for (let i = 0; i < 3; i++) await all(model.generate(chat(), NEVER, SERVER));
     expect(ill.seen).toHaveLength(0);
   });
 
   test("hangs: after first_token_timeout its connection is closed, and the other answers", async () => {
     const [hanging, well] = [fakeUpstream({ type: "hang" }), fakeUpstream()];
     const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 500 } });
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     await until("the connection is closed", () => hanging.left === 1);
   });
 
@@ -69,14 +71,15 @@ describe("one of two upstreams", () => {
   ])("sends %s and no event: as if it hung", async (_, after) => {
     const [hanging, well] = [fakeUpstream({ type: "hang", after }), fakeUpstream()];
     const { model } = modelOn([hanging, well], { routing: { firstTokenMs: 500 } });
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     await until("the connection is closed", () => hanging.left === 1);
   });
 
   test("fails three times in a row: a cooldown begins", async () => {
     const [ill, well] = [fakeUpstream({ type: "status", status: 500 }), fakeUpstream()];
     const { model, log } = modelOn([ill, well]);
-    for (let i = 0; i < 9; i++) expect(errorOf(await all(model.generate(chat(), NEVER)))).toBeUndefined();
+    for (let i = 0; i < 9; i++)
+      expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))).toBeUndefined();
     expect([ill.seen.length, well.seen.length]).toEqual([3, 9]);
     expect(log).toEqual([expect.stringContaining("status 500; no requests for 60 s")]);
   });
@@ -84,14 +87,14 @@ describe("one of two upstreams", () => {
   test("breaks after the head: repeated, as this server runs no tools", async () => {
     const [ill, well] = [fakeUpstream({ type: "close", after: "head" }), fakeUpstream()];
     const { model } = modelOn([ill, well]);
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
   });
 
   test("speaks no TLS although its address says so", async () => {
     const well = fakeUpstream();
     const other = fakeUpstream();
     const { model, log } = modelOn([{ url: other.url.replace("http:", "https:") }, well]);
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     expect(log[0]).toContain("no connection (EPROTO)");
   });
 });
@@ -125,7 +128,7 @@ describeWith("openssl")("an upstream whose certificate nobody signed", () => {
     onTestFinished(() => void secure.stop(true));
     const well = fakeUpstream();
     const { model, log } = modelOn([{ url: `https://127.0.0.1:${secure.port}/v1` }, well]);
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     expect(log[0]).toMatch(/no connection \(.*CERT.*\); no requests for 60 s/);
     expect(asked).toBe(0);
   });
@@ -154,7 +157,7 @@ describe("after the first byte nothing is repeated", () => {
   ] as const)("%s: one error in band", async (_, behaviour, what) => {
     const [ill, well] = [fakeUpstream(behaviour), fakeUpstream()];
     const { model } = modelOn([ill, well]);
-    const events = await all(model.generate(chat(), NEVER));
+    const events = await all(model.generate(chat(), NEVER, SERVER));
     expect(types(events)).toEqual(["accepted", "text", "error"]);
     expect(errorOf(events)).toMatchObject({
       code: "upstream_failed",
@@ -168,7 +171,7 @@ describe("after the first byte nothing is repeated", () => {
     const event = `data: ${JSON.stringify(chunk({ content: "Hello" }))}\n\n`;
     const [ill, well] = [fakeUpstream({ type: "hang", after: [event] }), fakeUpstream()];
     const { model } = modelOn([ill, well], { routing: { silenceMs: 60 } });
-    const events = await all(model.generate(chat(), NEVER));
+    const events = await all(model.generate(chat(), NEVER, SERVER));
     expect(types(events)).toEqual(["accepted", "text", "error"]);
     expect(errorOf(events)?.message).toBe("The upstream server sent nothing for 0.06 seconds.");
     expect(well.seen).toHaveLength(0);
@@ -180,7 +183,7 @@ describe("after the first byte nothing is repeated", () => {
       const [ill, well] = [fakeUpstream(behaviour), fakeUpstream()];
       for (const one of [ill, well]) one.cards = [{ id: "m", owned_by: "somebody" }];
       const { model } = modelOn([ill, well], { routing: { firstTokenMs: 500 } });
-      const error = errorOf(await all(model.generate(chat(), NEVER)));
+      const error = errorOf(await all(model.generate(chat(), NEVER, SERVER)));
       expect(error?.code).toBe("upstream_failed");
       expect(well.seen).toHaveLength(0);
     }
@@ -191,7 +194,7 @@ describe("after the first byte nothing is repeated", () => {
       const ill = fakeUpstream(data === undefined ? { type: "garbage" } : { type: "garbage", data });
       ill.cards = [{ id: "m", owned_by: "somebody" }];
       const { model } = modelOn([ill]);
-      const events = await all(model.generate(chat(), NEVER));
+      const events = await all(model.generate(chat(), NEVER, SERVER));
       expect(types(events)).toEqual(["error"]);
       expect(errorOf(events)?.code).toBe("upstream_failed");
       expect(ill.seen).toHaveLength(1);
@@ -201,7 +204,7 @@ describe("after the first byte nothing is repeated", () => {
   test("slow drips are answers", async () => {
     const slow = fakeUpstream({ type: "answer", pauseMs: 10 });
     const { model } = modelOn([slow], { routing: { firstTokenMs: 1000 } });
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
   });
 });
 
@@ -209,7 +212,7 @@ describe("refusals of upstreams become ours", () => {
   const refused = async (status: number, body: unknown) => {
     const upstream = fakeUpstream({ type: "status", status, body });
     const { model } = modelOn([upstream], { each: { key: "secret-key" } });
-    const error = errorOf(await all(model.generate(chat(), NEVER)));
+    const error = errorOf(await all(model.generate(chat(), NEVER, SERVER)));
     expect(JSON.stringify(error)).not.toContain("secret-key");
     return { ...error, asked: upstream.seen.length };
   };
@@ -252,7 +255,7 @@ describe("refusals of upstreams become ours", () => {
   test("429 of all upstreams: 429 with a time to wait", async () => {
     const upstream = fakeUpstream({ type: "status", status: 429, headers: { "retry-after": "7" } });
     const { model } = modelOn([upstream], { routing: { retries: 0 } });
-    const error = errorOf(await all(model.generate(chat(), NEVER)));
+    const error = errorOf(await all(model.generate(chat(), NEVER, SERVER)));
     expect(error).toMatchObject({ code: "queue_full", retryAfterSecs: 7 });
   });
 });
@@ -262,7 +265,7 @@ describe("queue and cancellation", () => {
     const upstream = fakeUpstream({ type: "answer", pauseMs: 5 });
     const { model } = modelOn([upstream], { routing: { queueMax: 3 }, each: { maxInFlight: 2 } });
     await model.load();
-    const runs = Array.from({ length: 6 }, () => all(model.generate(chat(), NEVER)));
+    const runs = Array.from({ length: 6 }, () => all(model.generate(chat(), NEVER, SERVER)));
     const ended = await Promise.all(runs);
     const errors = ended.map((events) => errorOf(events)?.code);
     expect(errors).toEqual([undefined, undefined, undefined, undefined, undefined, "queue_full"]);
@@ -273,12 +276,12 @@ describe("queue and cancellation", () => {
     const upstream = fakeUpstream({ type: "answer", pauseMs: 20 });
     const { model } = modelOn([upstream]);
     const leaving = new AbortController();
-    for await (const event of model.generate(chat(), leaving.signal))
+    for await (const event of model.generate(chat(), leaving.signal, SERVER))
       if (event.type === "text") leaving.abort();
     await until("the upstream sees it", () => upstream.left === 1);
     upstream.behaviour = { type: "hang" };
     const early = new AbortController();
-    const run = all(model.generate(chat(), early.signal));
+    const run = all(model.generate(chat(), early.signal, SERVER));
     await until("it is asked", () => upstream.open === 1);
     early.abort();
     expect(await run).toEqual([]);
@@ -292,7 +295,7 @@ describe("queue and cancellation", () => {
     await model.load();
     expect(model.upstreams.map(({ status }) => status)).toEqual(["cooling", "healthy"]);
     expect(well.seen.map(({ body }) => body["max_tokens"])).toEqual([1]);
-    expect(textOf(await all(model.generate(chat(), NEVER)))).toBe("Hello there.");
+    expect(textOf(await all(model.generate(chat(), NEVER, SERVER)))).toBe("Hello there.");
     expect([ill.seen.length, well.seen.length, model.pool.inFlight]).toEqual([1, 2, 0]);
   });
 
@@ -301,11 +304,14 @@ describe("queue and cancellation", () => {
     const { model, log } = modelOn([upstream], { routing: { cooldownMs: 50, retries: 0 } });
     await model.load();
     upstream.stop();
-    expect(errorOf(await all(model.generate(chat(), NEVER)))?.code).toBe("upstream_failed");
-    const refused = errorOf(await all(model.generate(chat(), NEVER)));
+    expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))?.code).toBe("upstream_failed");
+    const refused = errorOf(await all(model.generate(chat(), NEVER, SERVER)));
     expect(refused).toMatchObject({ code: "model_unavailable", retryAfterSecs: 1 });
     upstream.start();
-    await until("it answers again", async () => textOf(await all(model.generate(chat(), NEVER))) !== "");
+    await until(
+      "it answers again",
+      async () => textOf(await all(model.generate(chat(), NEVER, SERVER))) !== "",
+    );
     expect(log.at(-1)).toContain("it answers again");
   });
 
@@ -322,7 +328,7 @@ describe("queue and cancellation", () => {
       begun += goes?.open ?? 0;
       goes?.stop();
       runs.push(
-        all(model.generate(chat(), NEVER)).then((events) => {
+        all(model.generate(chat(), NEVER, SERVER)).then((events) => {
           const code = errorOf(events)?.code;
           codes.push(code);
           if (code === undefined) whole.push(textOf(events));
@@ -345,7 +351,7 @@ describe("fallbacks", () => {
     down.stop();
     const { model: second } = modelOn([up]);
     const { model } = modelOn([down], { fallbacks: () => [{ id: "small", model: second }] });
-    const events = await all(model.generate(chat(), NEVER));
+    const events = await all(model.generate(chat(), NEVER, SERVER));
     expect(events[0]).toMatchObject({ type: "accepted", answeredBy: "small" });
     expect(textOf(events)).toBe("Hello there.");
     expect(model.pool.counts.fallbacks).toBe(1);
@@ -353,7 +359,7 @@ describe("fallbacks", () => {
 
     const bad = fakeUpstream({ type: "status", status: 400, body: { error: { message: "bad" } } });
     const { model: refusing } = modelOn([bad], { fallbacks: () => [{ id: "small", model: second }] });
-    expect(errorOf(await all(refusing.generate(chat(), NEVER)))?.code).toBe("invalid_request");
+    expect(errorOf(await all(refusing.generate(chat(), NEVER, SERVER)))?.code).toBe("invalid_request");
     expect(up.seen).toHaveLength(1);
   });
 
@@ -364,7 +370,7 @@ describe("fallbacks", () => {
     const { model: second } = modelOn([up]);
     const { model } = modelOn([down], { fallbacks: () => [{ id: "small", model: second }] });
     const request = chat({ sampling: { ...DEFAULT_SAMPLING, logitBias: [{ token: 1, bias: 1 }] } });
-    expect(errorOf(await all(model.generate(request, NEVER)))?.code).toBe("model_unavailable");
+    expect(errorOf(await all(model.generate(request, NEVER, SERVER)))?.code).toBe("model_unavailable");
     expect(up.seen).toHaveLength(0);
   });
 });
@@ -373,7 +379,9 @@ test("a field that no upstream honours is refused by its name, before anything i
   const upstream = fakeUpstream();
   upstream.cards = [{ id: "m", owned_by: "library" }];
   const { model } = modelOn([upstream]);
-  const events = await all(model.generate(chat({ sampling: { ...DEFAULT_SAMPLING, minP: 0.1 } }), NEVER));
+  const events = await all(
+    model.generate(chat({ sampling: { ...DEFAULT_SAMPLING, minP: 0.1 } }), NEVER, SERVER),
+  );
   expect(errorOf(events)).toEqual({
     code: "unsupported_capability",
     message:
@@ -394,7 +402,7 @@ test("501 names what an upstream does not do; another one may", async () => {
   const behaviour = { type: "status", status: 501, body: { error: { message: "no embeddings" } } } as const;
   const { model } = modelOn([fakeUpstream(behaviour)]);
   const refused: unknown = await model
-    .embed({ model: "big", inputs: ["a"], truncate: false }, NEVER)
+    .embed({ model: "big", inputs: ["a"], truncate: false }, NEVER, SERVER)
     .catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: "unsupported_capability", message: "no embeddings" });
   expect(model.upstreams[0]).toMatchObject({ status: "healthy" });
@@ -405,7 +413,7 @@ test("of two kinds of servers the request goes to the one that honours it", asyn
   ollama.cards = [{ id: "m", owned_by: "library" }];
   const { model } = modelOn([ollama, vllm]);
   const request = chat({ sampling: { ...DEFAULT_SAMPLING, minP: 0.1 } });
-  for (let i = 0; i < 3; i++) await all(model.generate(request, NEVER));
+  for (let i = 0; i < 3; i++) await all(model.generate(request, NEVER, SERVER));
   expect([ollama.seen.length, vllm.seen.length]).toEqual([0, 3]);
   expect(vllm.seen[0]?.body["min_p"]).toBe(0.1);
 });
@@ -427,7 +435,7 @@ test("reasoning in either spelling, tools numbered alike, and counts", async () 
     ],
   });
   const { model } = modelOn([upstream]);
-  const events = await all(model.generate(chat(), NEVER));
+  const events = await all(model.generate(chat(), NEVER, SERVER));
   // They may arrive in one read or in several.
   expect(coalesced(events.slice(1, -1))).toEqual([
     { type: "reasoning", choice: 0, text: "Hm. So." },

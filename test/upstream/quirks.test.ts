@@ -1,6 +1,7 @@
 // Servers that deviate from the API, one row each: what they send, what clients get; what they refuse, what they are sent then.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { defined } from "../../src/core/defined.ts";
 import type { Message } from "../../src/core/message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "../../src/core/run.ts";
@@ -189,7 +190,7 @@ describe("what servers send", () => {
     ],
   ])("%s", async (_, chunks, expected) => {
     const { model } = modelOn([fakeUpstream({ type: "answer", chunks })]);
-    const got = short(await all(model.generate(withTools(), NEVER)));
+    const got = short(await all(model.generate(withTools(), NEVER, SERVER)));
     const { tokens, ...rest } = expected as { tokens: string };
     expect(got).toMatchObject(rest);
     // Estimates of the prompt are no part of the row.
@@ -202,13 +203,13 @@ describe("what servers send", () => {
     const message = { role: "assistant", content: "Hello", ...call(0, "c", "find", "{}") };
     const body = { choices: [{ index: 0, message, finish_reason: "tool_calls" }], usage: USAGE.usage };
     const { model } = modelOn([fakeUpstream(whole(body))]);
-    const got = short(await all(model.generate(withTools(), NEVER)));
+    const got = short(await all(model.generate(withTools(), NEVER, SERVER)));
     expect(got).toEqual({ text: "Hello", calls: ["find {}"], reason: "tool_calls", tokens: "7+3" });
   });
 
   test("an error with status 200 keeps its words, and a fallback is asked", async () => {
     const { model } = modelOn([fakeUpstream(whole({ error: { message: "Rate limited", code: 429 } }))]);
-    expect(errorOf(await all(model.generate(chat(), NEVER)))).toMatchObject({
+    expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
       code: "upstream_failed",
       message: "The upstream server ended the answer with an error: Rate limited.",
     });
@@ -219,7 +220,10 @@ describe("what servers send", () => {
       (one) => `data: ${JSON.stringify(one)}`,
     );
     const { model } = modelOn([fakeUpstream({ type: "garbage", data: events.join("\n\n") })]);
-    expect(short(await all(model.generate(chat(), NEVER)))).toMatchObject({ text: "Hello", reason: "stop" });
+    expect(short(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
+      text: "Hello",
+      reason: "stop",
+    });
   });
 
   test("garbage after the end does not take the answer away", async () => {
@@ -227,7 +231,10 @@ describe("what servers send", () => {
       (one) => `data: ${JSON.stringify(one)}\n\n`,
     );
     const { model } = modelOn([fakeUpstream({ type: "garbage", data: `${events.join("")}data: oops\n\n` })]);
-    expect(short(await all(model.generate(chat(), NEVER)))).toMatchObject({ text: "Hello", reason: "stop" });
+    expect(short(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
+      text: "Hello",
+      reason: "stop",
+    });
   });
 });
 
@@ -264,7 +271,7 @@ describe("what servers refuse or demand", () => {
     const { prompt, ...request } = withTools(history);
     const asked = { ...request, prompt: { ...(prompt as ChatPrompt), singleCall: true }, maxTokens: 9 };
     for (let i = 0; i < 2; i++)
-      expect(short(await all(model.generate(asked, NEVER)))).toMatchObject({ text: "Hello there." });
+      expect(short(await all(model.generate(asked, NEVER, SERVER)))).toMatchObject({ text: "Hello there." });
     expect(upstream.seen.map(({ body }) => isRefused(body))).toEqual([true, false, false]);
   });
 
@@ -276,14 +283,14 @@ describe("what servers refuse or demand", () => {
     });
     upstream.cards = [{ id: "m", owned_by: "openai" }];
     const { model } = modelOn([upstream]);
-    for (const maxTokens of [10, 9]) await all(model.generate({ ...chat(), maxTokens }, NEVER));
+    for (const maxTokens of [10, 9]) await all(model.generate({ ...chat(), maxTokens }, NEVER, SERVER));
     expect(upstream.seen.map(({ body }) => body["max_completion_tokens"])).toEqual([10, 9]);
   });
 
   test("requests that were refused at the same time are all sent again", async () => {
     const upstream = refusing("stream_options is not supported", (body) => "stream_options" in body);
     const { model } = modelOn([upstream]);
-    const answers = await Promise.all([1, 2, 3].map(() => all(model.generate(chat(), NEVER))));
+    const answers = await Promise.all([1, 2, 3].map(() => all(model.generate(chat(), NEVER, SERVER))));
     for (const answer of answers) expect(short(answer)).toMatchObject({ text: "Hello there." });
   });
 
@@ -293,7 +300,7 @@ describe("what servers refuse or demand", () => {
       (body) => "reasoning_content" in assistant(body),
     );
     const { model } = modelOn([upstream]);
-    expect(short(await all(model.generate(withTools(history), NEVER)))).toMatchObject({
+    expect(short(await all(model.generate(withTools(history), NEVER, SERVER)))).toMatchObject({
       text: "Hello there.",
     });
     expect(upstream.seen).toHaveLength(2);
@@ -302,7 +309,7 @@ describe("what servers refuse or demand", () => {
   test("another refusal is the client's, and is sent once", async () => {
     const upstream = refusing("messages: too many", () => true);
     const { model } = modelOn([upstream]);
-    expect(errorOf(await all(model.generate(withTools(history), NEVER)))).toMatchObject({
+    expect(errorOf(await all(model.generate(withTools(history), NEVER, SERVER)))).toMatchObject({
       code: "invalid_request",
     });
     expect(upstream.seen).toHaveLength(1);
@@ -330,13 +337,13 @@ describe("what servers refuse or demand", () => {
     );
     upstream.cards = [{ id: "m", owned_by: "somebody" }];
     const { model } = modelOn([upstream]);
-    await all(model.generate(withTools(), NEVER));
+    await all(model.generate(withTools(), NEVER, SERVER));
     const again = history.map(({ role, content, toolCalls, toolCallId }) => ({
       role,
       content,
       ...defined({ toolCalls, toolCallId }),
     }));
-    await all(model.generate(withTools(again), NEVER));
+    await all(model.generate(withTools(again), NEVER, SERVER));
     expect(assistant(upstream.seen[1]?.body ?? {})).toEqual({
       role: "assistant",
       content: null,
@@ -359,7 +366,7 @@ describe("what servers refuse or demand", () => {
     });
     upstream.cards = [{ id: "m", owned_by: "somebody" }];
     const { model } = modelOn([upstream]);
-    for (let i = 0; i < 2; i++) await all(model.generate(withTools(history), NEVER));
+    for (let i = 0; i < 2; i++) await all(model.generate(withTools(history), NEVER, SERVER));
     expect(upstream.seen.map(({ body }) => assistant(body)["reasoning"])).toEqual([undefined, "Hm"]);
   });
 });
@@ -371,14 +378,16 @@ describe("refusals by status", () => {
     const headers = { location: "https://elsewhere.example/v1/chat?key=secret" };
     const [ill, well] = [fakeUpstream({ type: "status", status, headers }), fakeUpstream()];
     const { model } = modelOn([ill, well]);
-    expect(short(await all(model.generate(chat(), NEVER)))).toMatchObject({ text: "Hello there." });
+    expect(short(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({ text: "Hello there." });
     expect([ill.seen.length, well.seen.length]).toEqual([1, 1]);
   });
 
   test.each([402, 308] as const)("%i of all is 503", async (status) => {
     const headers = { location: "https://elsewhere.example/v1/chat?key=secret" };
     const { model, log } = modelOn([fakeUpstream({ type: "status", status, headers })]);
-    expect(errorOf(await all(model.generate(chat(), NEVER)))).toMatchObject({ code: "upstream_failed" });
+    expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
+      code: "upstream_failed",
+    });
     if (status === 308)
       expect(log[0]).toContain("redirects (status 308) to https://elsewhere.example/v1/chat; set that url");
   });
@@ -386,7 +395,7 @@ describe("refusals by status", () => {
   test("529 tells how long to wait", async () => {
     const busy = fakeUpstream({ type: "status", status: 529, headers: { "retry-after": "7" } });
     const { model } = modelOn([busy], { routing: { retries: 0 } });
-    expect(errorOf(await all(model.generate(chat(), NEVER)))).toMatchObject({
+    expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
       code: "model_unavailable",
       retryAfterSecs: 7,
     });
@@ -401,10 +410,10 @@ describe("refusals by status", () => {
     const { model, log } = modelOn([upstream]);
     const text = chat({ prompt: { type: "text", text: "Once" } });
     for (let i = 0; i < 2; i++)
-      expect(errorOf(await all(model.generate(text, NEVER)))).toMatchObject({
+      expect(errorOf(await all(model.generate(text, NEVER, SERVER)))).toMatchObject({
         code: "unsupported_capability",
       });
-    expect(short(await all(model.generate(chat(), NEVER)))).toMatchObject({ text: "Hello there." });
+    expect(short(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({ text: "Hello there." });
     expect(upstream.seen.map(({ path }) => path)).toEqual(["/v1/completions", "/v1/chat/completions"]);
     expect(log).toEqual([expect.stringContaining("it has no route /completions")]);
   });
@@ -412,7 +421,9 @@ describe("refusals by status", () => {
   test("a missing model is a fault of the set-up", async () => {
     const body = { error: { message: "The model `m` does not exist.", code: 404 } };
     const { model } = modelOn([fakeUpstream({ type: "status", status: 404, body })]);
-    expect(errorOf(await all(model.generate(chat(), NEVER)))).toMatchObject({ code: "upstream_failed" });
+    expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
+      code: "upstream_failed",
+    });
     expect(model.upstreams[0]?.status).toBe("cooling");
   });
 });
@@ -441,7 +452,7 @@ test.each<[string, object]>([
 ])("scores in the form of %s", async (_, body) => {
   const { model } = modelOn([fakeUpstream({ type: "status", status: 200, body })]);
   const request = { model: "big", query: "q", documents: ["a", "b"], truncate: false };
-  expect((await model.embed(request, NEVER)).vectors).toEqual([[0.9], [0.2]]);
+  expect((await model.embed(request, NEVER, SERVER)).vectors).toEqual([[0.9], [0.2]]);
 });
 
 test.each([

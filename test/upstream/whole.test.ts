@@ -1,6 +1,7 @@
 // Vectors, scores, images and speech by upstreams: passed on, refused, never made twice.
 
 import { describe, expect, test } from "bun:test";
+import { SERVER } from "../../src/core/caller.ts";
 import { fakeUpstream } from "../helpers/fake-upstream.ts";
 import { modelOn, NEVER } from "../helpers/upstream-model.ts";
 
@@ -17,7 +18,7 @@ describe("answers as a whole", () => {
     });
     const { model } = modelOn([vectors]);
     const texts = { model: "big", inputs: ["a", "b"], truncate: false };
-    expect(await model.embed(texts, NEVER)).toEqual({
+    expect(await model.embed(texts, NEVER, SERVER)).toEqual({
       vectors: [
         [0.6, 0.8],
         [0, 1],
@@ -35,9 +36,9 @@ describe("answers as a whole", () => {
       },
     };
     const ranked = { model: "big", query: "q", documents: ["a", "b"], truncate: false };
-    expect((await model.embed(ranked, NEVER)).vectors).toEqual([[0.1], [0.9]]);
+    expect((await model.embed(ranked, NEVER, SERVER)).vectors).toEqual([[0.1], [0.9]]);
     vectors.behaviour = { type: "status", status: 200, body: { data: [] } };
-    const refused: unknown = await model.embed(texts, NEVER).catch((error: unknown) => error);
+    const refused: unknown = await model.embed(texts, NEVER, SERVER).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "upstream_failed" });
   });
 
@@ -49,9 +50,9 @@ describe("answers as a whole", () => {
     sglang.cards = [{ id: "m", owned_by: "sglang" }];
     const { model } = modelOn([sglang]);
     const ranked = { model: "big", query: "q", documents: ["a", "b"], truncate: false };
-    expect((await model.embed(ranked, NEVER)).vectors).toEqual([[0.1], [0.9]]);
+    expect((await model.embed(ranked, NEVER, SERVER)).vectors).toEqual([[0.1], [0.9]]);
     const refused = async (request: object): Promise<unknown> =>
-      model.embed({ ...ranked, ...request }, NEVER).catch((error: unknown) => error);
+      model.embed({ ...ranked, ...request }, NEVER, SERVER).catch((error: unknown) => error);
     expect(await refused({ truncate: true })).toMatchObject({
       code: "unsupported_capability",
       param: "truncate_sequence",
@@ -66,7 +67,7 @@ describe("answers as a whole", () => {
     for (const data of ["AAAA", "data:image/png;base64,AAAA"]) {
       const images = whole({ data: [{ b64_json: data }] });
       const { model } = modelOn([images], { kind: "image" });
-      const events = await Array.fromAsync(model.draw(PICTURE, NEVER));
+      const events = await Array.fromAsync(model.draw(PICTURE, NEVER, SERVER));
       expect(events).toMatchObject([{ type: "image", png: "AAAA" }, { type: "finish" }]);
       expect(images.seen[0]).toMatchObject({
         path: "/v1/images/generations",
@@ -76,7 +77,7 @@ describe("answers as a whole", () => {
     const openAi = whole({ data: [{ b64_json: "AAAA" }] });
     openAi.cards = [{ id: "gpt-image-1", owned_by: "system" }];
     const { model } = modelOn([openAi], { kind: "image", each: { model: "gpt-image-1" } });
-    await Array.fromAsync(model.draw(PICTURE, NEVER));
+    await Array.fromAsync(model.draw(PICTURE, NEVER, SERVER));
     expect(openAi.seen[0]?.body).toEqual({ model: "gpt-image-1", prompt: "a cat", n: 1, size: "64x32" });
   });
 
@@ -92,7 +93,7 @@ describe("answers as a whole", () => {
     const drawn = (...names: readonly string[]) => {
       const images = whole({ data: names.map((name) => ({ url: `${store.url.href}${name}` })) });
       const { model } = modelOn([images], { kind: "image", each: { key: "secret" } });
-      return Array.fromAsync(model.draw(PICTURE, NEVER));
+      return Array.fromAsync(model.draw(PICTURE, NEVER, SERVER));
     };
     const png = Buffer.from("cat").toString("base64");
     expect(await drawn("cat")).toMatchObject([{ type: "image", png }, { type: "finish" }]);
@@ -111,7 +112,7 @@ describe("answers as a whole", () => {
     const { model: other } = modelOn([whole({ data: [{ b64_json: "BBBB" }] })], { kind: "image" });
     const fallbacks = () => [{ id: "other", model: other }];
     const { model } = modelOn([ill, well], { kind: "image", fallbacks });
-    expect(await Array.fromAsync(model.draw(PICTURE, NEVER))).toMatchObject([{ type: "error" }]);
+    expect(await Array.fromAsync(model.draw(PICTURE, NEVER, SERVER))).toMatchObject([{ type: "error" }]);
     expect([ill.seen.length, well.seen.length]).toEqual([1, 0]);
   });
 
@@ -120,7 +121,7 @@ describe("answers as a whole", () => {
     const { model: other } = modelOn([whole({ data: [{ b64_json: "BBBB" }] })], { kind: "image" });
     const { model } = modelOn([down], { kind: "image", fallbacks: () => [{ id: "other", model: other }] });
     down.stop();
-    const events = await Array.fromAsync(model.draw(PICTURE, NEVER));
+    const events = await Array.fromAsync(model.draw(PICTURE, NEVER, SERVER));
     expect(events).toMatchObject([{ type: "image", png: "BBBB" }, { type: "finish" }]);
     expect(model.pool.counts.fallbacks).toBe(1);
   });
@@ -129,7 +130,7 @@ describe("answers as a whole", () => {
     const voice = whole({});
     const { model } = modelOn([voice], { kind: "speech" });
     const said = { model: "big", text: "Hi.", voice: "af_sky", speed: 1.5 };
-    expect(await Array.fromAsync(model.speak(said, NEVER))).toMatchObject([
+    expect(await Array.fromAsync(model.speak(said, NEVER, SERVER))).toMatchObject([
       { type: "error", error: { code: "upstream_failed" } },
     ]);
     expect(voice.seen[0]?.body).toEqual({

@@ -97,8 +97,8 @@ export function requiredFiles({ agent }: ToolRequest): string {
 }
 
 /** Session and files of a call, for the executors. */
-export function placeOf({ sessionId, isBrief, earlier, inputs }: CallContext) {
-  return { sessionId, isBrief, earlier, inputs };
+export function placeOf({ sessionId, client, isBrief, earlier, inputs }: CallContext) {
+  return { sessionId, client, isBrief, earlier, inputs };
 }
 
 /** One sentence for a model that counts on what earlier calls left; undefined where nothing was lost. */

@@ -1,6 +1,7 @@
 // Tools that list and read stored files: attachments and files that tools produced.
 
 import { Type } from "@sinclair/typebox";
+import type { ForCaller } from "../../core/caller.ts";
 import { defined } from "../../core/defined.ts";
 import type { Files, StoredFile } from "../../core/files.ts";
 import type { ServerTool, ToolRequest, ToolOutcome, Toolset } from "../tool.ts";
@@ -10,9 +11,10 @@ import { builtIn, isBrief, NO_ARGUMENTS, textCharsMax } from "./built-in.ts";
  * Tools for requests that can have files, attached or produced by a tool, and that ask for the server to act: a plain chat with a
  * document gets no tools beside its own.
  */
-export function fileToolset(files: Files): Toolset {
+export function fileToolset(filesOf: ForCaller<Files>): Toolset {
   return (request) => {
-    const { agent, hasInputs } = request;
+    const { agent, hasInputs, caller } = request;
+    const files = filesOf(caller);
     const asks = agent.sessionId !== undefined || (agent.maxToolRounds ?? 0) > 0;
     const makes = agent.python || agent.shell !== undefined;
     // A model with a small context gets previews only: tool descriptions would take too much of it.

@@ -2,6 +2,7 @@
 
 import type { ActionReach, McpSelection, ToolProgress } from "../../core/agent.ts";
 import { Type } from "@sinclair/typebox";
+import type { Caller } from "../../core/caller.ts";
 import { defined } from "../../core/defined.ts";
 import { MCP_BRIEF_CHARS, MCP_INSTRUCTIONS_CHARS } from "../limits.ts";
 import type { MediaPart } from "../../core/message.ts";
@@ -16,15 +17,19 @@ import { builtIn, isBrief, textCharsMax } from "./built-in.ts";
  * a small context do without.
  */
 export function mcpToolset(
-  tools: (selection: McpSelection | undefined) => readonly McpTool[],
-  assets: (selection: McpSelection | undefined) => readonly McpAssets[] = () => [],
+  tools: (selection: McpSelection | undefined, caller: Caller) => readonly McpTool[],
+  assets: (selection: McpSelection | undefined, caller: Caller) => readonly McpAssets[] = () => [],
 ): Toolset {
   return (request) => {
-    const { mcp } = request.agent;
-    const servers = isBrief(request) ? [] : assets(mcp);
+    const { agent, caller } = request;
+    const { mcp } = agent;
+    const servers = isBrief(request) ? [] : assets(mcp, caller);
     const systemText = instructionsOf(servers);
     return {
-      tools: [...tools(mcp).map((tool) => serverTool(tool, request)), ...resourceTools(servers, request)],
+      tools: [
+        ...tools(mcp, caller).map((tool) => serverTool(tool, request)),
+        ...resourceTools(servers, request),
+      ],
       ...defined({ systemText }),
     };
   };

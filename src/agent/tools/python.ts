@@ -74,8 +74,8 @@ function resetTool(python: PythonSessions): ServerTool {
     parameters: NO_ARGUMENTS,
     action: { ...ACTION, reach: { files: "none", network: "none" } },
     calling: () => ({ tool_type: "code_execution" }),
-    run: async (_args, { sessionId }) => {
-      await python.reset(sessionId);
+    run: async (_args, { sessionId, client }) => {
+      await python.reset({ sessionId, client });
       return { text, data: { tool_type: "code_execution" } };
     },
   });

@@ -101,11 +101,12 @@ function extractTool(kit: Kit): ServerTool {
 
 function webAsk({ request, webSearch, countTokens }: Kit, signal: AbortSignal): WebRequest {
   const wanted = SEARCH_BUDGET_TOKENS[webSearch.unlimitedBudget ? "high" : webSearch.contextSize];
-  const { contextTokens = Infinity, model } = request;
+  const { contextTokens = Infinity, model, caller } = request;
   const tokensMax = Math.min(wanted, Math.floor(contextTokens * SEARCH_CONTEXT_SHARE)) - SEARCH_FRAME_TOKENS;
   return {
     filter: { allowed: webSearch.allowedDomains, blocked: webSearch.blockedDomains },
-    budget: { tokensMax, count: (text) => countTokens(model, quoted(text), signal) },
+    budget: { tokensMax, count: (text) => countTokens(model, quoted(text), signal, caller) },
+    caller,
   };
 }
 

@@ -42,7 +42,7 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
   );
   return {
     run: (call, signal) => sessions.use(call, (session) => session.run(call, signal)),
-    reset: (sessionId) => sessions.use({ sessionId }, (session) => session.reset()),
+    reset: (of) => sessions.use(of, (session) => session.reset()),
     dispose: (sessionId) => sessions.dispose(sessionId),
     close: async () => void (await Promise.all([sessions.close(), fonts.close()])),
     facts,

@@ -13,6 +13,7 @@ import { preflightAnswer } from "../hooks/cors.ts";
 import type { OriginPolicy } from "../hooks/origins.ts";
 import { type Observation, observed, observing } from "../observe.ts";
 import { routeTable } from "../route-table.ts";
+import { type Client, clientOf } from "../run.ts";
 import type { Handler } from "../server.ts";
 import { errorBody, idOf, requestOf, resultBody, RPC_ERROR, RpcError, type RpcRequest } from "./rpc.ts";
 import { OFFERED_TOOLS } from "./tools.ts";
@@ -102,7 +103,7 @@ async function answerPost(deps: McpDeps, request: Request): Promise<Response> {
     const rpc = requestOf(json);
     if (rpc === undefined || isNotification(rpc)) return new Response(null, { status: 202 });
     const version = versionOf(request.headers, rpc);
-    const result = await resultOf(deps, rpc, { version, signal: request.signal });
+    const result = await resultOf(deps, rpc, { version, client: clientOf(request) });
     return Response.json(resultBody(idOf(rpc), inVersion(result, version)));
   } catch (thrown) {
     const error =
@@ -117,7 +118,7 @@ async function answerPost(deps: McpDeps, request: Request): Promise<Response> {
 interface Asked {
   /** Version of the protocol that the request names. */
   readonly version: string | undefined;
-  readonly signal: AbortSignal;
+  readonly client: Client;
 }
 
 function isNotification({ id, method }: RpcRequest): boolean {
@@ -155,7 +156,7 @@ async function resultOf(deps: McpDeps, { method, params }: RpcRequest, asked: As
 async function callTool(
   deps: McpDeps,
   { name, arguments: args = {} }: Readonly<Record<string, unknown>>,
-  { version, signal }: Asked,
+  { version, client }: Asked,
 ): Promise<object> {
   if (typeof name !== "string")
     throw new RpcError("invalidParams", "params.name must be the name of a tool.");
@@ -165,7 +166,7 @@ async function callTool(
     return failedCall("arguments must be an object", version);
   }
   try {
-    const { text, isError } = await tool.run(deps, args as Readonly<Record<string, unknown>>, signal);
+    const { text, isError } = await tool.run(deps, args as Readonly<Record<string, unknown>>, client);
     return { content: [{ type: "text", text }], ...(isError && { isError }) };
   } catch (thrown) {
     return failedCall(toServiceError(thrown, deps.log).message, version);

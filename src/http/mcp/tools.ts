@@ -9,7 +9,7 @@ import { answerMeta } from "../answer.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { generationBody } from "../model-body.ts";
-import { foldRun, refuseWhileDraining, startRun } from "../run.ts";
+import { type Client, foldRun, refuseWhileDraining, startRun } from "../run.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,7 @@ export interface OfferedTool {
   /** The schema for clients; the tool validates its arguments itself. */
   readonly inputSchema: Arguments;
   /** The text of the answer; `isError` with the reason if it is missing. Throws ServiceError. */
-  run(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<ToolAnswer>;
+  run(deps: HttpDeps, args: Arguments, client: Client): Promise<ToolAnswer>;
 }
 
 interface ToolAnswer {
@@ -66,17 +66,17 @@ const CHAT: OfferedTool = {
 export const OFFERED_TOOLS: readonly OfferedTool[] = [CHAT];
 
 /** No client reads events here, so an action that needs an approval is denied. */
-async function chat(deps: HttpDeps, args: Arguments, signal: AbortSignal): Promise<ToolAnswer> {
+async function chat(deps: HttpDeps, args: Arguments, client: Client): Promise<ToolAnswer> {
   refuseWhileDraining(deps);
   const { run, agent, stream } = parseChatRequest(
-    generationBody(deps, args, withChatPreset),
+    generationBody({ deps, caller: client.caller }, args, withChatPreset),
     requestCompat(deps),
   );
   if (stream) {
     const message = "stream must be false or absent: MCP tools do not stream";
     throw new ServiceError("unsupported_value", message, { param: "stream" });
   }
-  const started = await startRun(deps.converse, { run, agent }, signal);
+  const started = await startRun(deps.converse, { run, agent }, client);
   const answer = chatAnswer(run);
   await foldRun(started, answer);
   const { choices } = chatBody(answer, answerMeta(deps, run.model, "chatcmpl-"), false);

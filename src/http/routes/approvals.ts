@@ -7,6 +7,7 @@ import { APPROVAL_BODY_BYTES_MAX, APPROVAL_MESSAGE_CHARS_MAX } from "../limits.t
 import { checker, orNull } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 
 const ApprovalDecision = Type.Union([Type.Literal("approve"), Type.Literal("deny")], {
@@ -69,7 +70,7 @@ export function approvalRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerApproval(deps: HttpDeps, id: string, request: Request): Promise<Response> {
   const body = checkBody(await readJsonObject(request, APPROVAL_BODY_BYTES_MAX));
-  const status = deps.answerApproval(id, decisionOf(body));
+  const status = deps.answerApproval(id, decisionOf(body), callerOf(request));
   if (status !== "not_found") return Response.json({ status });
   const message =
     "no action waits for this approval id: it was already decided, or it expired after five minutes";

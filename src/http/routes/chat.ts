@@ -19,15 +19,17 @@ import type { HttpDeps } from "../deps.ts";
 import { toErrorData } from "../errors.ts";
 import { type HeldRun, type HeldRuns, STOPPED_FRAME } from "../held-runs.ts";
 import { readGeneration } from "../model-body.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 import {
   type Accepted,
+  clientOf,
   countPrompt,
   foldRun,
   framesOf,
   refuseWhileDraining,
-  startRun,
   type StartOptions,
+  startRun,
 } from "../run.ts";
 import { streamRun } from "../stream-run.ts";
 import { withMcp } from "./ui-mcp.ts";
@@ -69,7 +71,7 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
     requestCompat(deps),
   );
   const counted = { run: { ...run, countOnly: true }, agent };
-  const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, counted, request.signal));
+  const started = await withErrorTerms(CHAT_TERMS, startRun(deps.converse, counted, clientOf(request)));
   const body: ChatInputTokens = {
     object: "chat.completion.input_tokens",
     input_tokens: await countPrompt(started),
@@ -84,9 +86,9 @@ async function answerChat(deps: HttpDeps, request: Request, runs: HeldRuns): Pro
   const custom = defined({ customTools: call.customTools });
   const heldAs = request.headers.get(RUN_HEADER);
   if (deps.ui !== false && stream && heldAs !== null)
-    return answerHeld(deps, request, withMcp(deps, request, call), runs.open(heldAs));
+    return answerHeld(deps, request, withMcp(deps, request, call), runs.open(heldAs, callerOf(request)));
   const start = (options?: StartOptions) =>
-    withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, request.signal, options));
+    withErrorTerms(CHAT_TERMS, startRun(deps.converse, { run, agent }, clientOf(request), options));
   const meta = answerMeta(deps, run.model, "chatcmpl-");
   if (stream) {
     const options = { choices: run.choices, includeUsage, ...custom };
@@ -119,7 +121,7 @@ async function answerHeld(
   try {
     const started = await withErrorTerms(
       CHAT_TERMS,
-      startRun(deps.converse, { run, agent }, held.abort.signal),
+      startRun(deps.converse, { run, agent }, { caller: callerOf(request), signal: held.abort.signal }),
     );
     const meta = answerMeta(deps, run.model, "chatcmpl-", started.accepted);
     const encoder = chatStream(meta, { choices, includeUsage });

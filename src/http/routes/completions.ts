@@ -19,7 +19,7 @@ import { CHAT_TERMS, withErrorTerms } from "../../dialects/shared/error-terms.ts
 import { foldRuns, mergeRuns, startRuns } from "../merge.ts";
 import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { framesOf, refuseWhileDraining } from "../run.ts";
+import { clientOf, framesOf, refuseWhileDraining } from "../run.ts";
 import { sseResponse } from "../sse.ts";
 
 /** Completion routes. */
@@ -43,7 +43,7 @@ async function answerCompletion(deps: HttpDeps, request: Request): Promise<Respo
     await readGeneration(deps, request, withCompletionPreset),
     requestCompat(deps),
   );
-  const started = await withErrorTerms(CHAT_TERMS, startRuns(deps.generate, runs, request.signal));
+  const started = await withErrorTerms(CHAT_TERMS, startRuns(deps.generate, runs, clientOf(request)));
   const meta = answerMeta(deps, runs[0]?.model ?? "default", "cmpl-", started.runs[0]?.accepted);
   if (stream) {
     const encoder = completionStream(meta, { layout, choices: runs.length * layout.n, includeUsage });

@@ -10,7 +10,7 @@ import { answeringModel } from "../answer.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readModelRequest } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { refuseWhileDraining, untilClientLeaves } from "../run.ts";
+import { clientOf, refuseWhileDraining, untilClientLeaves } from "../run.ts";
 
 /** Embedding routes. */
 export function embeddingRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -30,7 +30,10 @@ export function embeddingRoutes(deps: HttpDeps, components: ApiComponents) {
 async function answerEmbedding(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseEmbeddingRequest(await readModelRequest(deps, request));
-  const work = untilClientLeaves((signal) => deps.embed(call.request, signal), request.signal);
+  const work = untilClientLeaves(
+    (signal, caller) => deps.embed(call.request, signal, caller),
+    clientOf(request),
+  );
   const result = await withErrorTerms(EMBEDDING_TERMS, work);
   assert(result.vectors.length === call.request.inputs.length, "there is one vector per input");
   const model = answeringModel(deps, call.request.model, "embeds");

@@ -10,6 +10,7 @@ import { fileContent } from "../file-content.ts";
 import { uploadedFile } from "../file-upload.ts";
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
@@ -68,6 +69,7 @@ const tags = ["Files"];
 
 /** File routes. */
 export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
+  const filesOf = filesFor(deps);
   return new Elysia()
     .post("/v1/files", ({ request }) => upload(deps, request), {
       parse: "none", // multipart.ts reads it
@@ -82,11 +84,13 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
     })
     .get(
       "/v1/files",
-      () =>
-        listOf(
+      ({ request }) => {
+        const files = filesOf(request);
+        return listOf(
           deps,
-          deps.files.list().map((file) => metadata(deps.files, file)),
-        ),
+          files.list().map((file) => metadata(files, file)),
+        );
+      },
       {
         detail: {
           operationId: "list_files",
@@ -97,7 +101,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
         },
       },
     )
-    .get("/v1/files/:id", ({ params }) => Response.json(metadata(deps.files, known(deps.files, params.id))), {
+    .get("/v1/files/:id", ({ request, params }) => one(filesOf(request), params.id), {
       detail: {
         operationId: "get_file",
         description: "Name, size, type and origin.",
@@ -106,7 +110,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The file.", FileMetadata),
       },
     })
-    .delete("/v1/files/:id", ({ params }) => remove(deps.files, params.id), {
+    .delete("/v1/files/:id", ({ request, params }) => remove(filesOf(request), params.id), {
       detail: {
         operationId: "delete_file",
         description: "Its content is removed at once.",
@@ -115,7 +119,7 @@ export function fileRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The file was deleted.", DeletedFile),
       },
     })
-    .get("/v1/files/:id/content", ({ params }) => fileContent(deps.files, known(deps.files, params.id)), {
+    .get("/v1/files/:id/content", ({ request, params }) => content(filesOf(request), params.id), {
       detail: {
         operationId: "get_file_content",
         description: "The bytes, as a download.",
@@ -139,15 +143,17 @@ function listOf(deps: HttpDeps, data: readonly { readonly id: string }[]): Respo
 
 /** The same files under any container id. */
 export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
-  const { files } = deps;
+  const filesOf = filesFor(deps);
   const base = "/v1/containers/:container_id/files";
   return new Elysia()
     .get(
       base,
-      ({ params }) =>
+      ({ request, params }) =>
         listOf(
           deps,
-          files.list().map((file) => containerFile(file, params.container_id)),
+          filesOf(request)
+            .list()
+            .map((file) => containerFile(file, params.container_id)),
         ),
       {
         detail: {
@@ -161,7 +167,8 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
     )
     .get(
       `${base}/:file_id`,
-      ({ params }) => Response.json(containerFile(known(files, params.file_id), params.container_id)),
+      ({ request, params }) =>
+        Response.json(containerFile(known(filesOf(request), params.file_id), params.container_id)),
       {
         detail: {
           operationId: "get_container_file",
@@ -172,7 +179,7 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
         },
       },
     )
-    .get(`${base}/:file_id/content`, ({ params }) => fileContent(files, known(files, params.file_id)), {
+    .get(`${base}/:file_id/content`, ({ request, params }) => content(filesOf(request), params.file_id), {
       detail: {
         operationId: "get_container_file_content",
         description: "The bytes, as a download.",
@@ -188,7 +195,21 @@ export function containerRoutes(deps: HttpDeps, components: ApiComponents) {
 async function upload(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { file, pieces } = await uploadedFile(request);
-  return Response.json(metadata(deps.files, await deps.files.add(file, pieces)));
+  const files = filesFor(deps)(request);
+  return Response.json(metadata(files, await files.add(file, pieces)));
+}
+
+/** The files of a request's caller. */
+function filesFor(deps: HttpDeps): (request: Request) => Files {
+  return (request) => deps.files(callerOf(request));
+}
+
+function one(files: Files, id: string): Response {
+  return Response.json(metadata(files, known(files, id)));
+}
+
+function content(files: Files, id: string): Promise<Response> {
+  return fileContent(files, known(files, id));
 }
 
 function remove(files: Files, id: string): Response {

@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { SERVER } from "../../core/caller.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse } from "../errors.ts";
@@ -78,7 +79,7 @@ function unavailable(message: string): ServiceError {
 
 function checkState({ sessions }: HttpDeps): void {
   try {
-    sessions.get(PROBE_SESSION);
+    sessions(SERVER).get(PROBE_SESSION);
   } catch (cause) {
     if (cause instanceof ServiceError && cause.code !== "storage_unavailable") return; // it answered
     throw new ServiceError("storage_unavailable", "the server's state cannot be read", { cause });

@@ -3,6 +3,7 @@
 
 import { Elysia } from "elysia";
 import { assert } from "../../core/assert.ts";
+import type { Caller } from "../../core/caller.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ImageRequest } from "../../core/image.ts";
 import { parseImageRequest } from "../../dialects/images/request.ts";
@@ -11,8 +12,9 @@ import { ImageGenerationRequest, ImageGenerationResponse } from "../../dialects/
 import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readModelRequest, type StandIn, withStandIn } from "../model-body.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { cancelled, refuseWhileDraining } from "../run.ts";
+import { cancelled, type Client, clientOf, refuseWhileDraining } from "../run.ts";
 
 const FILES = "/v1/images/files";
 const STAND_IN: StandIn = {
@@ -59,8 +61,8 @@ async function answerImages(deps: HttpDeps, request: Request): Promise<Response>
   const form = compat.mode === "clients" ? formOf(sent) : {};
   const call = parseImageRequest({ ...withStandIn(deps, sent, STAND_IN), ...form }, compat);
   const images: SentImage[] = [];
-  for await (const png of drawn(deps, call.request, request.signal)) {
-    images.push(call.asFiles ? await asFile(deps, png) : { type: "inline", png });
+  for await (const png of drawn(deps, call.request, clientOf(request))) {
+    images.push(call.asFiles ? await asFile(deps, png, callerOf(request)) : { type: "inline", png });
   }
   const created = Math.floor(Date.now() / 1000);
   return Response.json(
@@ -81,22 +83,26 @@ function originOf({ headers }: Request): string {
 }
 
 /** The images as they are ready, PNG in base64. Throws when fewer than requested are generated. */
-async function* drawn(deps: HttpDeps, request: ImageRequest, client: AbortSignal): AsyncGenerator<string> {
+async function* drawn(
+  deps: HttpDeps,
+  request: ImageRequest,
+  { caller, signal }: Client,
+): AsyncGenerator<string> {
   let count = 0;
   let isFinished = false;
-  for await (const event of deps.draw(request, client)) {
+  for await (const event of deps.draw(request, signal, caller)) {
     if (event.type === "error") throw ServiceError.fromData(event.error);
     isFinished = event.type === "finish";
     if (event.type !== "image") continue;
     count++;
     yield event.png;
   }
-  if (client.aborted) throw cancelled();
+  if (signal.aborted) throw cancelled();
   assert(isFinished && count === request.count, "every image was generated");
 }
 
-async function asFile(deps: HttpDeps, png: string): Promise<SentImage> {
-  const { name, path } = await deps.imageFiles.save(Buffer.from(png, "base64"));
+async function asFile(deps: HttpDeps, png: string, caller: Caller): Promise<SentImage> {
+  const { name, path } = await deps.imageFiles.save(Buffer.from(png, "base64"), caller);
   return { type: "file", file: path, path: `${FILES}/${name}` };
 }
 

@@ -10,7 +10,7 @@ import { answeringModel } from "../answer.ts";
 import { readGeneration } from "../model-body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
+import { clientOf, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
 
 /** Infill routes. */
@@ -32,7 +32,7 @@ export function infillRoutes(deps: HttpDeps, components: ApiComponents) {
 async function answerInfill(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const { run, layout, stream } = parseInfillRequest(await readGeneration(deps, request));
-  const started = await startRun(deps.generate, run, request.signal);
+  const started = await startRun(deps.generate, run, clientOf(request));
   const model = answeringModel(deps, run.model);
   if (stream) {
     const frames = framesOf(started, infillStream(model, layout), deps.log);

@@ -7,6 +7,7 @@ import { Message, UserPart } from "../../dialects/chat/schema.ts";
 import { checker } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { selectionOf } from "./ui-mcp.ts";
 
@@ -115,7 +116,7 @@ const checkResource = checker(McpResourceRequest);
 /** Routes of prompts and resources. */
 export function mcpOfferRoutes(deps: HttpDeps, components: ApiComponents) {
   const offers = (request: Request): Promise<McpOffers> =>
-    deps.mcp.servers.offers(selectionOf(deps, request));
+    deps.mcp.servers.offers(selectionOf(deps, request), callerOf(request));
   const detailOf = (operationId: string, summary: string, details: object) => ({
     parse: "none" as const, // body.ts reads it
     detail: { operationId, tags: ["MCP"], summary, ...details },

@@ -22,11 +22,12 @@ import { readGeneration } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
 import {
   type Accepted,
+  clientOf,
   countPrompt,
   foldRun,
   refuseWhileDraining,
-  startRun,
   type StartOptions,
+  startRun,
 } from "../run.ts";
 import { streamRun } from "../stream-run.ts";
 
@@ -64,7 +65,7 @@ async function answerMessages(deps: HttpDeps, request: Request): Promise<Respons
     requestCompat(deps),
   );
   const start = (options?: StartOptions) =>
-    withErrorTerms(MESSAGES_TERMS, startRun(deps.converse, { run, agent }, request.signal, options));
+    withErrorTerms(MESSAGES_TERMS, startRun(deps.converse, { run, agent }, clientOf(request), options));
   const meta = answerMeta(deps, run.model, "msg_");
   const metaOf = ({ answeredBy }: Accepted) => acceptedMeta(meta, defined({ answeredBy }));
   if (stream) {
@@ -84,7 +85,10 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
     await readGeneration(deps, request, withMessagesPreset),
     requestCompat(deps),
   );
-  const started = await withErrorTerms(MESSAGES_TERMS, startRun(deps.converse, conversation, request.signal));
+  const started = await withErrorTerms(
+    MESSAGES_TERMS,
+    startRun(deps.converse, conversation, clientOf(request)),
+  );
   const body: CountTokensResponse = { input_tokens: await countPrompt(started) };
   return Response.json(body);
 }

@@ -36,6 +36,8 @@ import type { HttpDeps } from "../deps.ts";
 import { baseOf, readOllama } from "../ollama-model.ts";
 import type { ApiComponents } from "../openapi.ts";
 import {
+  type Client,
+  clientOf,
   foldRun,
   framesOf,
   refuseWhileDraining,
@@ -103,12 +105,12 @@ async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Pro
   const body = await readOllama(deps, request, true);
   const compat = requestCompat(deps);
   const call = shape === "chat" ? parseOllamaChat(body, compat) : parseOllamaGenerate(body, compat);
-  if (call.work.type === "load") return loadOrUnload(deps, call, shape, request.signal);
+  if (call.work.type === "load") return loadOrUnload(deps, call, shape, clientOf(request));
   const { id, status } = baseOf(deps, call.model);
   const startMs = performance.now();
   const work = call.work;
   const start = async (options?: StartOptions) => {
-    const started = await startWork(deps, work, request.signal, options);
+    const started = await startWork(deps, work, clientOf(request), options);
     deps.control.keep(id, call.keepAlive); // now that it is held, it cannot leave before the answer
     return started;
   };
@@ -131,7 +133,7 @@ function tellsProgress(work: Work): boolean {
   return (work.type === "converse" ? work.conversation.run : work.run).progress === true;
 }
 
-function startWork(deps: HttpDeps, work: Work, client: AbortSignal, options?: StartOptions) {
+function startWork(deps: HttpDeps, work: Work, client: Client, options?: StartOptions) {
   if (work.type === "converse") return startRun(deps.converse, work.conversation, client, options);
   return startRun(deps.generate, work.run, client, options);
 }
@@ -140,7 +142,7 @@ async function loadOrUnload(
   deps: HttpDeps,
   { model, keepAlive, stream }: OllamaCall,
   shape: OllamaShape,
-  client: AbortSignal,
+  client: Client,
 ): Promise<Response> {
   const { id } = baseOf(deps, model);
   const leaves = keepAlive === 0;
@@ -151,8 +153,8 @@ async function loadOrUnload(
   return new Response(`${body}\n`, { headers: { "content-type": "application/x-ndjson" } });
 }
 
-async function load(deps: HttpDeps, id: string, keepAlive: KeepAlive, client: AbortSignal): Promise<void> {
-  await untilClientLeaves((signal) => deps.control.ensureLoaded(id, signal), client);
+async function load(deps: HttpDeps, id: string, keepAlive: KeepAlive, client: Client): Promise<void> {
+  await untilClientLeaves((signal, caller) => deps.control.ensureLoaded(id, signal, caller), client);
   deps.control.keep(id, keepAlive);
 }
 
@@ -170,15 +172,17 @@ interface Embedded {
   readonly loadSecs: number;
 }
 
-async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: AbortSignal): Promise<Embedded> {
+async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: Client): Promise<Embedded> {
   const { request, keepAlive } = call;
   const { id } = baseOf(deps, request.model);
   const startMs = performance.now();
-  await untilClientLeaves((signal) => deps.control.ensureLoaded(id, signal), client);
+  await untilClientLeaves((signal, caller) => deps.control.ensureLoaded(id, signal, caller), client);
   const loadSecs = secsSince(startMs);
   const none: EmbedResult = { vectors: [], promptTokens: 0 };
   const isEmpty = request.inputs.length === 0;
-  const result = isEmpty ? none : await untilClientLeaves((signal) => deps.embed(request, signal), client);
+  const result = isEmpty
+    ? none
+    : await untilClientLeaves((signal, caller) => deps.embed(request, signal, caller), client);
   deps.control.keep(id, keepAlive);
   return { result, loadSecs, totalSecs: secsSince(startMs) };
 }
@@ -186,13 +190,13 @@ async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: AbortSign
 async function embed(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseOllamaEmbed(await readOllama(deps, request, false));
-  const { result, ...secs } = await embedded(deps, call, request.signal);
+  const { result, ...secs } = await embedded(deps, call, clientOf(request));
   return Response.json(embedBody(result, call, secs));
 }
 
 async function embedOne(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseOllamaEmbeddings(await readOllama(deps, request, false));
-  const { result } = await embedded(deps, call, request.signal);
+  const { result } = await embedded(deps, call, clientOf(request));
   return Response.json({ embedding: truncatedVectors(result, undefined)[0] ?? [] });
 }

@@ -10,7 +10,7 @@ import { answeringModel } from "../answer.ts";
 import { readModelRequest } from "../model-body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { refuseWhileDraining, untilClientLeaves } from "../run.ts";
+import { clientOf, refuseWhileDraining, untilClientLeaves } from "../run.ts";
 
 /** Rerank routes. */
 export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -36,7 +36,10 @@ export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
 async function answerRerank(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseRerankRequest(await readModelRequest(deps, request));
-  const result = await untilClientLeaves((signal) => deps.rank(call.request, signal), request.signal);
+  const result = await untilClientLeaves(
+    (signal, caller) => deps.rank(call.request, signal, caller),
+    clientOf(request),
+  );
   assert(result.scores.length === call.request.documents.length, "there is one score per document");
   const model = answeringModel(deps, call.request.model, "ranks");
   return Response.json(rerankBody(result, call, { id: newId("rerank-"), model }));

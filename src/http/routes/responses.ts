@@ -2,7 +2,9 @@
 
 import { Elysia, NotFoundError } from "elysia";
 import type { AnswerEvent } from "../../core/agent.ts";
+import type { Caller } from "../../core/caller.ts";
 import { ServiceError } from "../../core/error.ts";
+import type { ResponseStore } from "../../responses/store.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
 import { parseResponsesRequest, type ResponsesCall } from "../../dialects/responses/request.ts";
@@ -24,8 +26,17 @@ import type { HttpDeps } from "../deps.ts";
 import { toErrorData } from "../errors.ts";
 import { InputItemList, listInputItems } from "../input-items.ts";
 import { readGeneration } from "../model-body.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { countPrompt, foldRun, refuseWhileDraining, startRun, type StartOptions } from "../run.ts";
+import {
+  type Client,
+  clientOf,
+  countPrompt,
+  foldRun,
+  refuseWhileDraining,
+  type StartOptions,
+  startRun,
+} from "../run.ts";
 import { sseResponse } from "../sse.ts";
 import { streamRun } from "../stream-run.ts";
 
@@ -81,7 +92,7 @@ function storedRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.generationAnswers(ResponseResource, ResponsesStreamEvent),
       },
     })
-    .delete(ONE, ({ params }) => deleteResponse(deps, idOf(params)), {
+    .delete(ONE, ({ request, params }) => deleteResponse(deps, idOf(params), callerOf(request)), {
       detail: {
         operationId: "delete_response",
         description: "It cannot be fetched or continued any more.",
@@ -90,7 +101,7 @@ function storedRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The response was deleted.", DeletedResponse),
       },
     })
-    .post(`${ONE}/cancel`, ({ params }) => Response.json(deps.background.cancel(params.response_id)), {
+    .post(`${ONE}/cancel`, ({ request, params }) => cancelled(deps, params.response_id, callerOf(request)), {
       parse: "none", // there is nothing to read
       detail: {
         operationId: "cancel_response",
@@ -124,12 +135,14 @@ function idOf({ response_id: id }: { readonly response_id: string }): string {
 
 async function createResponse(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
+  const client = clientOf(request);
+  const responses = deps.responses(client.caller);
   const call = parseResponsesRequest(
     await readGeneration(deps, request, withResponsesPreset),
-    deps.responses,
+    responses,
     requestCompat(deps),
   );
-  if (call.background) return startBackground(deps, call);
+  if (call.background) return startBackground(deps, call, client.caller);
   const { names } = call;
   const options = {
     head: headOf(deps, call),
@@ -138,24 +151,19 @@ async function createResponse(deps: HttpDeps, request: Request): Promise<Respons
     clock: unixSeconds,
   };
   if (call.stream) {
-    const encoder = storing(deps, call, new ResponseStream(options));
-    const start = (watch: StartOptions) => accepted(deps, call, request.signal, watch);
+    const encoder = storing(deps, responses, call, new ResponseStream(options));
+    const start = (watch: StartOptions) => accepted(deps, call, client, watch);
     return streamRun(deps, { start, encoderOf: () => encoder });
   }
-  const started = await accepted(deps, call, request.signal);
+  const started = await accepted(deps, call, client);
   const fold = new ResponseFold(options);
   await foldRun(started, fold);
-  if (call.store) deps.responses.keep(call, fold.builder);
+  if (call.store) responses.keep(call, fold.builder);
   const body = fold.body();
   return Response.json(body, { headers: fingerprintHeader([body]) });
 }
 
-async function accepted(
-  deps: HttpDeps,
-  { run, agent }: ResponsesCall,
-  client: AbortSignal,
-  watch?: StartOptions,
-) {
+async function accepted(deps: HttpDeps, { run, agent }: ResponsesCall, client: Client, watch?: StartOptions) {
   return withErrorTerms(RESPONSES_TERMS, startRun(deps.converse, { run, agent }, client, watch));
 }
 
@@ -163,9 +171,10 @@ async function accepted(
 async function countTokens(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const body = await readGeneration(deps, request, withResponsesPreset);
-  const call = parseResponsesRequest(body, deps.responses, requestCompat(deps));
+  const client = clientOf(request);
+  const call = parseResponsesRequest(body, deps.responses(client.caller), requestCompat(deps));
   const counted = { ...call, run: { ...call.run, countOnly: true } };
-  const tokens = await countPrompt(await accepted(deps, counted, request.signal));
+  const tokens = await countPrompt(await accepted(deps, counted, client));
   return Response.json({ object: "response.input_tokens", input_tokens: tokens });
 }
 
@@ -178,29 +187,33 @@ function unixSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-function startBackground(deps: HttpDeps, call: ResponsesCall): Response {
-  const resource = deps.background.start(call, headOf(deps, call));
-  return call.stream ? followed(deps, resource.id, -1) : Response.json(resource);
+function startBackground(deps: HttpDeps, call: ResponsesCall, caller: Caller): Response {
+  const resource = deps.background.start(call, headOf(deps, call), caller);
+  return call.stream ? followed(deps, resource.id, -1, caller) : Response.json(resource);
 }
 
 /** Stores the response before its last frame is sent, so that a client can continue from it immediately. */
-function storing(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): FrameEncoder<AnswerEvent> {
+function storing(
+  deps: HttpDeps,
+  responses: ResponseStore,
+  call: ResponsesCall,
+  stream: ResponseStream,
+): FrameEncoder<AnswerEvent> {
+  /** The answer is complete, so a failure to store it does not fail the request. */
+  const keep = (): void => {
+    try {
+      responses.keep(call, stream.builder);
+    } catch (thrown) {
+      deps.log(`a response could not be stored: ${toErrorData(thrown, deps.log).message}`);
+    }
+  };
   return {
     add(event: AnswerEvent): string {
       const frames = stream.add(event);
-      if (call.store && frames !== "" && stream.builder.isFinal) keepOrLog(deps, call, stream);
+      if (call.store && frames !== "" && stream.builder.isFinal) keep();
       return frames;
     },
   };
-}
-
-/** The answer is complete, so a failure to store it does not fail the request. */
-function keepOrLog(deps: HttpDeps, call: ResponsesCall, stream: ResponseStream): void {
-  try {
-    deps.responses.keep(call, stream.builder);
-  } catch (thrown) {
-    deps.log(`a response could not be stored: ${toErrorData(thrown, deps.log).message}`);
-  }
 }
 
 function keepAliveMs(deps: HttpDeps): number {
@@ -208,10 +221,11 @@ function keepAliveMs(deps: HttpDeps): number {
 }
 
 function fetchResponse(deps: HttpDeps, id: string, request: Request): Response {
-  const resource = deps.background.running(id) ?? deps.responses.resource(id);
+  const caller = callerOf(request);
+  const resource = deps.background.running(id, caller) ?? deps.responses(caller).resource(id);
   const { searchParams } = new URL(request.url);
   if (!isSet(searchParams, "stream")) return Response.json(resource);
-  return followed(deps, id, startingAfter(searchParams.get("starting_after")));
+  return followed(deps, id, startingAfter(searchParams.get("starting_after")), caller);
 }
 
 function isSet(query: URLSearchParams, param: string): boolean {
@@ -230,8 +244,8 @@ function startingAfter(text: string | null): number {
 }
 
 /** The stream of a background response. A disconnect ends the stream but not the response. */
-function followed(deps: HttpDeps, id: string, after: number): Response {
-  const frames = deps.background.frames(id, after);
+function followed(deps: HttpDeps, id: string, after: number, caller: Caller): Response {
+  const frames = deps.background.frames(id, after, caller);
   if (frames !== undefined) {
     return sseResponse(frames, { abort: new AbortController(), keepAliveMs: keepAliveMs(deps) });
   }
@@ -241,13 +255,19 @@ function followed(deps: HttpDeps, id: string, after: number): Response {
   throw new ServiceError("invalid_request", message, { param: "stream" });
 }
 
-function deleteResponse(deps: HttpDeps, id: string): Response {
-  if (deps.background.running(id) !== undefined) deps.background.cancel(id);
-  deps.background.forget(id);
-  deps.responses.delete(id);
+function cancelled({ background }: HttpDeps, id: string, caller: Caller): Response {
+  return Response.json(background.cancel(id, caller));
+}
+
+function deleteResponse({ background, responses }: HttpDeps, id: string, caller: Caller): Response {
+  if (background.running(id, caller) !== undefined) background.cancel(id, caller);
+  background.forget(id, caller);
+  responses(caller).delete(id);
   return Response.json({ id, object: "response", deleted: true });
 }
 
 function inputItems(deps: HttpDeps, id: string, request: Request): Response {
-  return Response.json(listInputItems(deps.responses.input(id), new URL(request.url).searchParams));
+  return Response.json(
+    listInputItems(deps.responses(callerOf(request)).input(id), new URL(request.url).searchParams),
+  );
 }

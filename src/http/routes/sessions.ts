@@ -15,6 +15,7 @@ import { parseSession, sessionBody } from "../../dialects/sessions/codec.ts";
 import { SerializedSession } from "../../dialects/sessions/schema.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
@@ -75,7 +76,7 @@ const path = "/v1/sessions/:session_id";
 /** Session routes. */
 export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
   return new Elysia()
-    .get(path, ({ params }) => exported(deps, params.session_id), {
+    .get(path, ({ request, params }) => exported(ownOf(deps, request), params.session_id), {
       detail: {
         operationId: "export_session",
         description: "Messages and hidden turns, in the form that an import takes.",
@@ -106,7 +107,7 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The new session.", ForkedSession),
       },
     })
-    .delete(path, ({ params }) => removed(deps, params.session_id), {
+    .delete(path, ({ request, params }) => removed(ownOf(deps, request).sessions, params.session_id), {
       detail: {
         operationId: "delete_session",
         description: "Ends its interpreter and removes its folder too.",
@@ -117,13 +118,24 @@ export function sessionRoutes(deps: HttpDeps, components: ApiComponents) {
     });
 }
 
-async function exported({ sessions, files }: HttpDeps, id: string): Promise<Response> {
+/** The sessions and files of a request's caller. */
+interface Own {
+  readonly sessions: ReturnType<HttpDeps["sessions"]>;
+  readonly files: Files;
+}
+
+function ownOf(deps: HttpDeps, request: Request): Own {
+  const caller = callerOf(request);
+  return { sessions: deps.sessions(caller), files: deps.files(caller) };
+}
+
+async function exported({ sessions, files }: Own, id: string): Promise<Response> {
   const messages = messagesOf(sessions, id);
   return Response.json(sessionBody(messages, await filesOf(files, sessions.keyOf(id))));
 }
 
 /** Throws `session_not_found`. */
-function messagesOf(sessions: HttpDeps["sessions"], id: string): readonly Message[] {
+function messagesOf(sessions: Own["sessions"], id: string): readonly Message[] {
   const messages = sessions.get(id);
   if (messages !== undefined) return messages;
   const shown = JSON.stringify(id.slice(0, 64));
@@ -153,12 +165,13 @@ async function imported(deps: HttpDeps, id: string, request: Request): Promise<R
     throw new ServiceError("invalid_request", message, { param: "session_id" });
   }
   const { messages, files } = parseSession(await readJsonObject(request)); // all of it is read before any is kept
+  const own = ownOf(deps, request);
   for (const { file, content } of files) {
-    const ofSession = { ...file, sessionId: deps.sessions.keyOf(id) };
-    if ("bytes" in content) await deps.files.add(ofSession, [content.bytes]);
-    else deps.files.addFailure(ofSession, content.failure);
+    const ofSession = { ...file, sessionId: own.sessions.keyOf(id) };
+    if ("bytes" in content) await own.files.add(ofSession, [content.bytes]);
+    else own.files.addFailure(ofSession, content.failure);
   }
-  deps.sessions.put(id, messages);
+  own.sessions.put(id, messages);
   const body: Static<typeof SessionObject> = { id, object: "session" };
   return Response.json(body);
 }
@@ -166,7 +179,7 @@ async function imported(deps: HttpDeps, id: string, request: Request): Promise<R
 /** Copies the messages of the turns; their files belong to both sessions, and are put into the new one's folder at its first call. */
 async function forked(deps: HttpDeps, id: string, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { sessions, files } = deps;
+  const { sessions, files } = ownOf(deps, request);
   const body = checkFork(await readJsonObject(request));
   const messages = messagesOf(sessions, id);
   const starts = messages.flatMap(({ role }, index) => (role === "user" ? [index] : []));
@@ -188,7 +201,7 @@ async function forked(deps: HttpDeps, id: string, request: Request): Promise<Res
   return Response.json(answer);
 }
 
-function removed({ sessions }: HttpDeps, id: string): Response {
+function removed(sessions: Own["sessions"], id: string): Response {
   sessions.delete(id);
   const body: Static<typeof DeletedSession> = { id, object: "session.deleted", deleted: true };
   return Response.json(body);

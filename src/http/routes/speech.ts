@@ -6,6 +6,7 @@ import { SpeechGenerationRequest, VoiceList, voicesBody } from "../../dialects/s
 import { audioResponse } from "../audio.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readModelRequest, type StandIn, withStandIn } from "../model-body.ts";
+import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
@@ -55,6 +56,6 @@ async function answerSpeech(deps: HttpDeps, request: Request): Promise<Response>
   const abort = new AbortController();
   if (request.signal.aborted) abort.abort();
   else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
-  const events = deps.speak(speech, abort.signal)[Symbol.asyncIterator]();
+  const events = deps.speak(speech, abort.signal, callerOf(request))[Symbol.asyncIterator]();
   return audioResponse(events, { format, abort, log: deps.log });
 }

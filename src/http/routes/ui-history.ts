@@ -1,30 +1,37 @@
 // /ui/history: conversations of the web interface that follow a person to another browser. Hidden from the API's document.
 
 import { Elysia } from "elysia";
+import type { ForCaller } from "../../core/caller.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { History } from "../../core/history.ts";
 import { readJsonObject } from "../body.ts";
+import { callerOf } from "../observe.ts";
 
 const ID = /^[\w-]{1,64}$/;
 const HIDDEN = { detail: { hide: true } };
 const RAW = { ...HIDDEN, parse: "none" } as const; // body.ts reads it
 
 /** Routes of the history. */
-export function uiHistoryRoutes(history: History) {
+export function uiHistoryRoutes(historyFor: ForCaller<History>) {
+  const historyOf = (request: Request): History => historyFor(callerOf(request));
   return new Elysia()
-    .get("/ui/history", () => Response.json({ conversations: history.list() }), HIDDEN)
+    .get("/ui/history", ({ request }) => Response.json({ conversations: historyOf(request).list() }), HIDDEN)
     .get(
       "/ui/history/:id",
-      ({ params }) => {
-        const { item, content } = history.get(params.id);
+      ({ request, params }) => {
+        const { item, content } = historyOf(request).get(params.id);
         return new Response(content, {
           headers: { "content-type": "application/json", "x-svc-version": String(item.version) },
         });
       },
       HIDDEN,
     )
-    .put("/ui/history/:id", ({ request, params }) => put(history, request, params.id), RAW)
-    .delete("/ui/history/:id", ({ params }) => Response.json(history.delete(params.id)), HIDDEN);
+    .put("/ui/history/:id", ({ request, params }) => put(historyOf(request), request, params.id), RAW)
+    .delete(
+      "/ui/history/:id",
+      ({ request, params }) => Response.json(historyOf(request).delete(params.id)),
+      HIDDEN,
+    );
 }
 
 async function put(history: History, request: Request, id: string): Promise<Response> {

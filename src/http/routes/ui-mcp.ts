@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { Caller } from "../../core/caller.ts";
 import type { ChatCall } from "../../dialects/chat/request.ts";
 import type { McpSelection } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -9,7 +10,7 @@ import { PageMcpRequest, PageMcpToken } from "../../core/page-mcp.ts";
 import { checker } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
-import { connectionOf } from "../observe.ts";
+import { callerOf, connectionOf } from "../observe.ts";
 
 /** Header with the ids of the servers that a conversation does without: a JSON array, percent-encoded. */
 const OFF_HEADER = "x-svc-mcp-off";
@@ -33,7 +34,7 @@ export function uiMcpRoutes(deps: HttpDeps) {
       ({ request }) => {
         const canAdd = isAllowed(deps, request);
         const tools = [...(deps.compat?.hosted ?? [])];
-        return Response.json({ can_add: canAdd, servers: servers.list(canAdd), tools });
+        return Response.json({ can_add: canAdd, servers: servers.list(ownOf(deps, request)), tools });
       },
       HIDDEN,
     )
@@ -45,7 +46,7 @@ export function uiMcpRoutes(deps: HttpDeps) {
           const message = "logs of MCP servers can be read from this machine, or with an API key";
           throw new ServiceError("capability_disabled", message);
         }
-        return Response.json({ lines: servers.log(params.id, isAllowed(deps, request)) });
+        return Response.json({ lines: servers.log(params.id, ownOf(deps, request)) });
       },
       HIDDEN,
     )
@@ -53,7 +54,8 @@ export function uiMcpRoutes(deps: HttpDeps) {
       "/ui/mcp",
       async ({ request }) => {
         refuseOthers(deps, request);
-        return Response.json(servers.add(checkServer(await readJsonObject(request))), { status: 201 });
+        const server = checkServer(await readJsonObject(request));
+        return Response.json(servers.add(server, callerOf(request)), { status: 201 });
       },
       RAW,
     )
@@ -61,7 +63,8 @@ export function uiMcpRoutes(deps: HttpDeps) {
       "/ui/mcp/:id/token",
       async ({ request, params }) => {
         refuseOthers(deps, request);
-        return Response.json(servers.setToken(params.id, checkToken(await readJsonObject(request))));
+        const token = checkToken(await readJsonObject(request));
+        return Response.json(servers.setToken(params.id, token, callerOf(request)));
       },
       RAW,
     )
@@ -69,7 +72,7 @@ export function uiMcpRoutes(deps: HttpDeps) {
       "/ui/mcp/:id",
       ({ request, params }) => {
         refuseOthers(deps, request);
-        servers.remove(params.id);
+        servers.remove(params.id, callerOf(request));
         return new Response(null, { status: 204 });
       },
       HIDDEN,
@@ -100,6 +103,11 @@ function offOf(header: string): readonly string[] {
 
 function isAllowed(deps: HttpDeps, request: Request): boolean {
   return deps.mcp.isAllowed(connectionOf(request)?.peer(), request.headers);
+}
+
+/** Whose servers are shown beside those of the configuration. */
+function ownOf(deps: HttpDeps, request: Request): Caller | undefined {
+  return isAllowed(deps, request) ? callerOf(request) : undefined;
 }
 
 function refuseOthers(deps: HttpDeps, request: Request): void {

@@ -5,6 +5,7 @@ import { Elysia } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import type { HeldRuns } from "../held-runs.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
+import { callerOf } from "../observe.ts";
 import { type FrameSource, sseResponse } from "../sse.ts";
 
 /** Header by which the page names the run of a streamed chat completion. */
@@ -17,13 +18,13 @@ export function uiRunRoutes(deps: HttpDeps, runs: HeldRuns) {
   return new Elysia()
     .get(
       "/ui/runs/:id",
-      ({ request, params }) => joinRun(deps, request, runs.find(params.id).reader()),
+      ({ request, params }) => joinRun(deps, request, runs.find(params.id, callerOf(request)).reader()),
       HIDDEN,
     )
     .delete(
       "/ui/runs/:id",
-      ({ params }) => {
-        runs.find(params.id).abort.abort();
+      ({ request, params }) => {
+        runs.find(params.id, callerOf(request)).abort.abort();
         return new Response(null, { status: 204 });
       },
       HIDDEN,
