@@ -28,7 +28,7 @@ export function normalize(row: Row, value: unknown): unknown {
 }
 
 /** Accepted values of the row, to be read after "is not": `an integer from 1 to 256`. */
-export function expected(row: Row): string {
+function expected(row: Row): string {
   switch (row.type) {
     case "integer":
       return `an integer${range(row)}`;

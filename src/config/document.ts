@@ -1,6 +1,5 @@
 // svc.toml.example and docs/settings.md, generated from the settings table by `npm run generate`.
 
-import { expected } from "./check.ts";
 import { header, ROWS, sectionAt, SECTIONS, usableValues, type Row, type Section } from "./table.ts";
 import { tomlValue } from "./show.ts";
 
@@ -99,9 +98,9 @@ function table(rows: readonly Row[]): readonly string[] {
   const lines = rows.map((row) => {
     const isPlain = row.defaultValue === undefined || row.defaultValue === false;
     const fallback = isPlain ? "" : code(String(row.defaultValue));
-    return `| ${names(row)} | ${fallback} | ${accepts(row)} | ${row.description} |`;
+    return `| ${names(row)} | ${fallback} | ${meaning(row)} |`;
   });
-  return ["| Key | Default | Accepts | Meaning |", "|---|---|---|---|", ...lines];
+  return ["| Key | Default | Meaning |", "|---|---|---|", ...lines];
 }
 
 /** The key, with its flag and environment name where they do not follow from it. */
@@ -115,13 +114,11 @@ function names(row: Row): string {
   return others.length === 0 ? keys : `${keys} (${others.join(", ")})`;
 }
 
-function accepts(row: Row): string {
-  if (row.isPath) return "file";
-  if (row.isFolder) return "folder";
-  if (row.type === "choice") return usableValues(row).map(code).join(", ");
-  return row.type === "boolean"
-    ? "switch"
-    : expected(row).replace(/^an? (?:integer (?:from |of )?|nonempty )?/, "");
+/** The words of a choice stand before a description that leaves some out. `svc config check` knows forms and ranges. */
+function meaning(row: Row): string {
+  const words = row.type === "choice" ? usableValues(row).map(code) : [];
+  const isSaid = words.every((word) => row.description.includes(word));
+  return isSaid ? row.description : `${words.join(", ")}. ${row.description}`;
 }
 
 function unavailable(): readonly string[] {

@@ -337,7 +337,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   }),
   keep_alive: optional(
     text(
-      "Time without a request after which the model is unloaded; unset: idle_timeout. Negative: no limit.",
+      'Time without a request after which the model is unloaded: seconds, or "10m"; unset: idle_timeout. Negative: no limit.',
       {
         flag: false,
         form: {
