@@ -1,4 +1,6 @@
 // Symbol tables of the native libraries, generated from their C headers by `npm run generate`.
+// The interfaces are flat C (integers, pointers, handles, no callbacks): bun:ffi passes no structs by value, and an exception that reaches it
+// aborts the process. Each entry point catches all.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,6 @@
 // ImageBackend over stable-diffusion.cpp. Owns its native handles.
+// It has a ggml of its own, another version than llama.cpp's: one for both would make updates wait for each other. A failed assertion on
+// its thread becomes an exception, after which the process is replaced.
 
 import { statSync } from "node:fs";
 import { assert } from "../../src/core/assert.ts";

@@ -1,4 +1,5 @@
 // The built-in English voices, by flite. The library has one state for all voices; see ffi/speech.
+// flite, because neural engines need models of tens of megabytes and GPL code; it takes 5 MB. kal16 is deterministic to the bit, for tests.
 
 import { ServiceError } from "../../src/core/error.ts";
 import type { SpeechBackend } from "../../src/worker/speech/backend.ts";

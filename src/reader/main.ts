@@ -1,5 +1,7 @@
 // Entry point of a reader process: parses one untrusted page or document and exits. A crafted page can take minutes and gigabytes; the
-// process is then killed without effect on the server (docs/decisions/046).
+// process is then killed without effect on the server.
+// Packages: Readability, linkedom for its document (jsdom has network and cookies; 0.18.12, since later releases need a package that was not
+// available), html-to-text (`textContent` joins paragraphs), minisearch (BM25 without dependencies). Not a thread: it cannot be killed as surely.
 
 import { unreachable } from "../core/assert.ts";
 import { articleOf } from "./article.ts";

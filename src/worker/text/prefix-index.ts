@@ -3,7 +3,7 @@
 // copy and read.
 //
 // Prefixes are found by comparing tokens. There are a few dozen slots and a comparison ends at the first difference, so a search
-// takes microseconds and needs no tree (docs/decisions/013).
+// takes microseconds and needs no tree.
 
 import type { AdapterId } from "../../core/adapter.ts";
 import type { Backend, SlotId } from "./backend.ts";
