@@ -53,7 +53,7 @@ async function main(): Promise<void> {
     const before = process.cpuUsage();
     const start = performance.now();
     const asked = prompt(tools, `Message ${request}`);
-    const rendered: RenderedPrompt = taken(backend.render(asked, { content: undefined }));
+    const rendered: RenderedPrompt = taken(backend.render(asked));
     const plan = rendered.plan();
     if (plan === undefined) throw new Error("the template has no tool calls");
     const pending = engine.compile(plan.constraint, "tools");

@@ -71,19 +71,10 @@ function checked(constraint: AnswerConstraint): AnswerConstraint {
   throw new ServiceError("invalid_request", message, { param: "tools" });
 }
 
-/** The grammar of calls for a parser that a prompt is expected to have. */
-export interface ExpectedCalls {
-  readonly peg: string;
-  readonly constraint: AnswerConstraint;
-  readonly certain: boolean;
-}
-
 /** What planners read of a model and a rendered prompt. */
 export interface PlanSource {
   /** llama.cpp's parser of the answer, as JSON. */
   peg(): string;
-  /** Used if the parser is the expected one. */
-  readonly expected?: ExpectedCalls | undefined;
   markup(): Markup;
   /** Plans of recent prompts of the template, by all that they are made from: with 1,000 tools one takes 100 ms, its key 3 ms. */
   readonly plans: Recent<AnswerPlan>;
@@ -109,18 +100,6 @@ function planned(from: AnswerPlan["from"], constraint: AnswerConstraint): Answer
   return { from, constraint, certain: isCertain(constraint) };
 }
 
-/** The grammar of optional calls in a format of which only the parser is known; undefined if this prompt's plan needs another one. */
-export function expectedCalls(
-  prompt: ChatPrompt,
-  content: JsonSchemaConstraint | undefined,
-  { peg, markup }: Pick<PlanSource, "peg" | "markup">,
-): ExpectedCalls | undefined {
-  if (mustCall(prompt) || content !== undefined) return undefined;
-  const format = { peg: peg(), markup: markup() };
-  const constraint = callGrammar(format, { tools: offeredTools(prompt), single: isSingleCall(prompt) });
-  return { peg: format.peg, constraint, certain: isCertain(constraint) };
-}
-
 function reasonsFirst({ thinks, thinking_start: start, generation_prompt: written }: RenderInfo): boolean {
   return thinks || (start !== "" && written.includes(start.trim()));
 }
@@ -143,9 +122,7 @@ export function answerPlanner(
       const held = content === undefined ? {} : { content: contentSource(content) };
       return planned("start", checked(answerGrammar(format, { ...rules, required, ...held })));
     }
-    const { expected } = source;
-    if (expected?.peg !== format.peg) return planned("call", checked(callGrammar(format, rules)));
-    return { from: "call", constraint: checked(expected.constraint), certain: expected.certain };
+    return planned("call", checked(callGrammar(format, rules)));
   };
   return (content) => {
     const { tools, ...others } = rules;

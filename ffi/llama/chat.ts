@@ -9,7 +9,6 @@ import type { TextOptions } from "../../src/engine/protocol.ts";
 import type {
   OutputFormat,
   PendingPrompt,
-  PlannedContent,
   RenderedPrompt,
   ThinkingEnd,
 } from "../../src/worker/text/backend.ts";
@@ -19,7 +18,7 @@ import type { Native } from "../library.ts";
 import type { LlamaMedia } from "./media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prompt.ts";
 import { MediaFiles } from "./media-files.ts";
-import { closesReasoning, PlanAhead, PlannedAnswers, renderInfo } from "./planned-answers.ts";
+import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { Recent } from "./recent.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
 import { thinkingBudget, thinkingCloses } from "./thinking-closes.ts";
@@ -163,10 +162,7 @@ export class LlamaTemplates {
   }
 
   /** Starts to render and tokenize. Throws ServiceError(invalid_request) for tokens outside the vocabulary. */
-  render(
-    prompt: Extract<Prompt, { type: "tokens" }> | NativePrompt,
-    planned?: PlannedContent,
-  ): PendingPrompt {
+  render(prompt: Extract<Prompt, { type: "tokens" }> | NativePrompt): PendingPrompt {
     if (prompt.type === "tokens") {
       const unknown = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
       if (unknown !== undefined) {
@@ -191,20 +187,15 @@ export class LlamaTemplates {
     const rendering = this.begin(asked(), limits);
     let { handle } = rendering;
     let refused: string | undefined; // the first reason
-    const ahead = (): PlanAhead | undefined =>
-      rendering.long && planned !== undefined ? this.planAhead(asked(), planned) : undefined;
-    let plan = ahead();
     /** Renders again, with the features that the template lacks. */
     const retry = (change: Partial<TemplateLimits>): undefined => {
       this.native.svc_render_free(handle);
       limits = { ...limits, ...change };
       ({ handle } = this.begin(asked(), limits));
-      plan = ahead();
       return undefined;
     };
     const take = (waitMs: number): RenderedPrompt | undefined => {
       const state = this.native.svc_render_wait(handle, waitMs);
-      if (state >= 0) plan?.advance(handle, state > 0);
       if (state === 0) return undefined;
       if (state > 0) {
         this.typed ||= limits.typed;
@@ -228,12 +219,6 @@ export class LlamaTemplates {
       throw refusal(prompt, refused, this.name);
     };
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
-  }
-
-  private planAhead(prompt: NativePrompt, planned: PlannedContent): PlanAhead | undefined {
-    if (prompt.type !== "chat") return undefined;
-    const formatted = (handle: Handle, info: RenderInfo): void => void this.format(handle, prompt, info); // keeps what it finds out
-    return new PlanAhead(this.answers, this.native, { prompt, planned, formatted });
   }
 
   private begin(prompt: NativePrompt, limits: TemplateLimits): Rendering {

@@ -11,7 +11,6 @@ import type {
   BatchColumns,
   DecodeOutcome,
   PendingPrompt,
-  PlannedContent,
   RenderedPrompt,
   ReuseMode,
   RowLogprobs,
@@ -227,8 +226,8 @@ export class LlamaBackend implements Backend {
     return LlamaMedia.open(this.native, this.model, mmprojPath, options);
   }
 
-  render(prompt: Prompt, planned?: PlannedContent): PendingPrompt {
-    return this.templates.render(prompt, planned);
+  render(prompt: Prompt): PendingPrompt {
+    return this.templates.render(prompt);
   }
 
   decode(columns: BatchColumns, n: number): DecodeOutcome {

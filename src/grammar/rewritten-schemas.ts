@@ -1,17 +1,7 @@
 // Schemas written from others: what llama.cpp's parsers read of one, and with a type in every part for templates.
 
 import { compiledHolder } from "../core/schema-keywords.ts";
-import {
-  below,
-  DEPTH_MAX,
-  isAlone,
-  isObject,
-  type Json,
-  type JsonType,
-  Schema,
-  TYPES,
-  typesOf,
-} from "./schema-shapes.ts";
+import { below, DEPTH_MAX, isObject, type Json, type JsonType, Schema, TYPES } from "./schema-shapes.ts";
 
 /**
  * The schema reduced to what llama.cpp's parsers read: names of members and types. `nested`: also those within members, for a
@@ -23,9 +13,6 @@ export function parserSchema(
   pointers: readonly string[] = [""],
   depth = 0,
 ): Json {
-  const [pointer = "", ...others] = pointers;
-  const node = pointers.length > 0 && others.length === 0 ? schema.at(pointer) : undefined;
-  if (isAlone(node)) return reduced({ schema, nested, node, pointer, depth });
   const types = schema.types(pointers);
   const type = [...types];
   const shapes =
@@ -44,43 +31,6 @@ export function parserSchema(
   if (nested && type.length === 1 && type[0] === "array") {
     const items = schema.items(pointers);
     return { type: "array", items: items.length === 0 ? {} : parserSchema(schema, nested, items, depth + 1) };
-  }
-  return ofTypes(types);
-}
-
-/** A schema to which no other adds, at a pointer of a whole one. */
-interface Alone {
-  readonly schema: Schema;
-  readonly nested: boolean;
-  readonly node: Json;
-  readonly pointer: string;
-  readonly depth: number;
-}
-
-/** As parserSchema, without shapes: a list of 1,000 tools has thousands of such parts. */
-function reduced({ schema, nested, node, pointer, depth }: Alone): Json {
-  const part = (value: unknown, ...words: readonly string[]): Json => {
-    const at = below(pointer, ...words);
-    return isAlone(value)
-      ? reduced({ schema, nested, node: value, pointer: at, depth: depth + 1 })
-      : parserSchema(schema, nested, [at], depth + 1);
-  };
-  const found = typesOf(node);
-  const types = found.size < 2 ? found : new Set(TYPES.filter((type) => found.has(type)));
-  const listed = Array.isArray(node["required"]) ? node["required"] : [];
-  const required = [...new Set(listed.filter((name) => typeof name === "string"))];
-  const properties: [string, Json][] = [];
-  if (types.has("object") && (depth === 0 || nested) && depth < DEPTH_MAX) {
-    const declared = isObject(node["properties"]) ? node["properties"] : {};
-    for (const [name, one] of Object.entries(declared))
-      if (one !== false) properties.push([name, part(one, "properties", name)]);
-    for (const name of required) if (!Object.hasOwn(declared, name)) properties.push([name, {}]);
-  }
-  if (depth === 0 || (types.size === 1 && properties.length > 0))
-    return { type: "object", properties: Object.fromEntries(properties), required };
-  if (nested && types.size === 1 && types.has("array")) {
-    const { items } = node;
-    return { type: "array", items: isObject(items) ? part(items, "items") : {} };
   }
   return ofTypes(types);
 }

@@ -40,11 +40,6 @@ function isPlain(node: unknown): boolean {
   return !isObject(node) || !("$ref" in node || "allOf" in node || "anyOf" in node || "oneOf" in node);
 }
 
-/** Whether what a schema says of its members is all in itself, as in most: no other schema applies as well. */
-export function isAlone(node: unknown): node is Json {
-  return isObject(node) && isPlain(node) && !("dependentRequired" in node);
-}
-
 function unescape(word: string): string {
   if (!word.includes("~")) return word; // as most
   return word.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -2,15 +2,12 @@
 // must be what it would get from a model that has seen no other.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { answerPlanner, expectedCalls, type RenderInfo } from "../../ffi/llama/answer-plan.ts";
 import { LlamaPrompt } from "../../ffi/llama/prompt.ts";
 import type { LlamaBackend } from "../../ffi/llama/llama.ts";
-import { Recent } from "../../ffi/llama/recent.ts";
 import { takeText } from "../../ffi/text.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { Prompt } from "../../src/core/run.ts";
-import type { AnswerPlan, PlannedContent, RenderedPrompt } from "../../src/worker/text/backend.ts";
-import type { AnswerConstraint } from "../../src/worker/text/constraint-backend.ts";
+import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
 import { native, tinyBackend } from "../helpers/native.ts";
 
@@ -28,18 +25,6 @@ function tool(name: string, argument: string): ToolSpec {
 
 const CITY = tool("look_up", "city");
 const FISH = tool("look_up", "fish");
-
-type ChatPrompt = Extract<Prompt, { type: "chat" }>;
-
-function chat(tools: readonly ToolSpec[]): ChatPrompt {
-  return {
-    type: "chat",
-    messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
-    tools,
-    toolChoice: { type: "auto" },
-    thinking: { enabled: false },
-  };
-}
 
 /** Requests that differ in one thing each from the one before. */
 const PROMPTS: readonly Prompt[] = [
@@ -61,10 +46,10 @@ const PROMPTS: readonly Prompt[] = [
   thinking: { enabled: thinking },
 }));
 
-function render(backend: LlamaBackend, prompt: Prompt, planned?: PlannedContent): RenderedPrompt {
-  const pending = backend.render(prompt, planned);
+function render(backend: LlamaBackend, prompt: Prompt): RenderedPrompt {
+  const pending = backend.render(prompt);
   for (;;) {
-    const rendered = pending.take(planned === undefined ? 1000 : 0);
+    const rendered = pending.take(1000);
     if (rendered !== undefined) return rendered;
   }
 }
@@ -98,48 +83,6 @@ test("rendering and parsing of a request do not depend on earlier requests", asy
     expect(inTurn[index]).toEqual(alone);
     expect(inTurn[order.length - 1 - index]).toEqual(alone);
   }
-});
-
-test("a long list of tools is planned before the prompt has its tokens as afterwards", async () => {
-  const tools = Array.from({ length: 500 }, (_, i) => tool(`look_up_${i}`, `argument_${i}`));
-  const lists = [tools, tools, tools.toReversed(), [...tools.slice(1), tool("look_up_0", "fish")]];
-  const answer = `<tool_call>\n{"name": "look_up_0", "arguments": {"fish": "x"}}\n</tool_call>`;
-  for (const list of lists) {
-    const prompt = { ...PROMPTS[1], tools: list } as Prompt;
-    const fresh = await tinyBackend();
-    const [ahead, afterwards] = [render(used, prompt, { content: undefined }), render(fresh, prompt)];
-    expect(ahead.plan()).toEqual(afterwards.plan());
-    expect(ahead.plan()?.constraint.sources).toHaveLength(500);
-    expect(ahead.tokens).toEqual(afterwards.tokens);
-    expect(ahead.parse(answer)?.toolCalls.map(withoutId)).toEqual(
-      afterwards.parse(answer)?.toolCalls.map(withoutId),
-    );
-    for (const one of [ahead, afterwards]) one.free();
-    fresh.close();
-  }
-});
-
-test("the calls of a long list are planned for the parser that is made before the prompt, if that is the prompt's", async () => {
-  const tools = Array.from({ length: 20 }, (_, i) => tool(`find_${i}`, `argument_${i}`));
-  const prompt: ChatPrompt = { ...chat(tools), singleCall: true };
-  const rendered = render(used, prompt) as LlamaPrompt;
-  const text = (pointer: Parameters<typeof takeText>[1]): string => takeText(native(), pointer);
-  const peg = text(native().svc_render_parser(rendered.handle));
-  expect(text(native().svc_render_expected_parser(rendered.handle))).toBe(peg);
-  expect(native().svc_render_expected_parser(rendered.handle)).toBeNull();
-
-  const info: RenderInfo = JSON.parse(text(native().svc_render_info(rendered.handle)));
-  const source = { peg: () => peg, markup: () => ({ controls: new Map(), endings: new Set<number>() }) };
-  const expected = expectedCalls(prompt, undefined, source);
-  const planned = (more: object): AnswerPlan | undefined =>
-    answerPlanner(prompt, info, ["<tool_call>"], { ...source, plans: new Recent(1), ...more })(undefined);
-  expect(planned({ expected })?.constraint).toBe(expected?.constraint as AnswerConstraint);
-  const others = planned({ expected: { ...expected, peg: "{}" } });
-  expect(others).toEqual(planned({}));
-  expect(others).toEqual(planned({ expected }));
-  expect(others?.constraint).not.toBe(expected?.constraint as AnswerConstraint);
-  expect(expectedCalls({ ...prompt, toolChoice: { type: "required" } }, undefined, source)).toBeUndefined();
-  rendered.free();
 });
 
 test("the call grammar belongs to the request's own tools", () => {

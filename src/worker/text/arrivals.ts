@@ -4,7 +4,7 @@
 import { modalitiesOf } from "../../core/message.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
-import type { AnswerPlan, Backend, PendingPrompt, PlannedContent, RenderedPrompt } from "./backend.ts";
+import type { AnswerPlan, Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import { MatcherSet } from "./choice.ts";
 import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
@@ -73,7 +73,7 @@ export class Arrivals {
         constraint === undefined || needsPrompt(request)
           ? undefined
           : this.constraints().compile(constraint, constraintParam);
-      const pending = this.backend.render(request.prompt, plannedContent(request));
+      const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
       const arrival = { id, request, partition, arrivedMs };
       const text = pending.long ? this.longTexts : this.texts;
@@ -188,12 +188,6 @@ function advance(
   return isReady ? incoming.prompt : undefined;
 }
 
-/** What the plan of a request's answer is made for; undefined: it has none. */
-function plannedContent({ countOnly, constraint }: RunRequest): PlannedContent | undefined {
-  if (countOnly === true) return undefined;
-  return { content: constraint?.type === "json_schema" ? constraint : undefined };
-}
-
 /** Whether a grammar of the request's own holds for the whole answer. */
 function hasOther({ constraint, prompt }: RunRequest): boolean {
   const offersTools = prompt.type === "chat" && prompt.tools.length > 0;
@@ -203,10 +197,9 @@ function hasOther({ constraint, prompt }: RunRequest): boolean {
 /** Starts to compile the grammar of a rendered prompt's answer. */
 function planAnswer(incoming: Incoming, prompt: RenderedPrompt, constraints: () => ConstraintBackend): void {
   const { request } = incoming;
-  const planned = plannedContent(request);
-  if (planned === undefined) return;
-  const { content } = planned;
-  const { constraintParam } = request;
+  const { constraint, constraintParam, countOnly } = request;
+  if (countOnly === true) return;
+  const content = constraint?.type === "json_schema" ? constraint : undefined;
   const plan = hasOther(request) ? undefined : prompt.plan(content);
   if (plan !== undefined) {
     const pending = constraints().compile(plan.constraint, content === undefined ? "tools" : constraintParam);

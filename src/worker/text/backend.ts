@@ -127,11 +127,6 @@ export interface AnswerPlan {
   readonly certain: boolean;
 }
 
-/** The argument of a call of `plan`. */
-export interface PlannedContent {
-  readonly content: JsonSchemaConstraint | undefined;
-}
-
 /** A rendered prompt. `free` it when the run has ended. */
 export interface RenderedPrompt {
   readonly tokens: Int32Array; // [prompt] below 0 where media stand
@@ -225,11 +220,8 @@ export interface Backend extends MediaBackend {
   readonly isInvariant?: boolean | undefined;
   /** With a draft model, the cache can always drop rejected draft tokens, whatever `reuse` is. */
   readonly draftModel?: DraftModel | undefined;
-  /**
-   * Starts to render and tokenize. Prompts are rendered in order; very long ones and those with media have queues of their own.
-   * `planned`: the plan that will be asked for, which may be made in advance.
-   */
-  render(prompt: Prompt, planned?: PlannedContent): PendingPrompt;
+  /** Starts to render and tokenize. Prompts are rendered in order; very long ones and those with media have queues of their own. */
+  render(prompt: Prompt): PendingPrompt;
   /** Model, adapter, kernels and library: what logits depend on besides tokens. Reads files. */
   identity(adapter: AdapterId): string;
   /** Selects the adapter of all later passes. */

@@ -3,7 +3,7 @@
 // copy and read.
 //
 // Prefixes are found by comparing tokens. There are a few dozen slots and a comparison ends at the first difference, so a search
-// takes microseconds and needs no tree.
+// takes microseconds. A tree with a node a block would change at each append, cut, preemption and abort, and slots end between blocks.
 
 import type { AdapterId } from "../../core/adapter.ts";
 import type { Backend, SlotId } from "./backend.ts";
