@@ -61,28 +61,6 @@ test("ends at a cap and at a stop sequence, which it names", async () => {
 });
 
 describe("tools", () => {
-  const question = "What is the weather in Paris?";
-
-  test("are called, and their results read", async () => {
-    const first = await client().messages.create(ask(question, { tools: [WEATHER] }));
-    expect(first.stop_reason).toBe("tool_use");
-    const call = first.content.find((block) => block.type === "tool_use");
-    expect(call).toMatchObject({ name: "get_weather", input: { city: "Paris" } });
-    const second = await client().messages.create({
-      ...ask(question, { tools: [WEATHER] }),
-      messages: [
-        { role: "user", content: question },
-        { role: "assistant", content: first.content },
-        {
-          role: "user",
-          content: [{ type: "tool_result", tool_use_id: call?.id ?? "", content: "sunny" }],
-        },
-      ],
-    });
-    expect(second.stop_reason).toBe("end_turn");
-    expect(second.content.at(-1)).toMatchObject({ type: "text", text: expect.stringContaining("sunny") });
-  });
-
   test("one at a time where that was asked for", async () => {
     const both = "What is the weather in Paris and also what time is it in Rome?";
     const calls = async (disable_parallel_tool_use: boolean) => {

@@ -2,7 +2,7 @@
 // What all can do is in official-clients.test.ts.
 
 import { expect, test } from "bun:test";
-import { NotFoundError, type OpenAI } from "openai";
+import { NotFoundError } from "openai";
 import { fileServer } from "../helpers/binary.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
 import { openAi } from "../helpers/official/openai.ts";
@@ -88,32 +88,6 @@ test("progress of the load and of the prompt does not disturb it", async () => {
   const { total, processed } = prompts.at(-1) ?? { total: 0, processed: -1 };
   expect(total).toBeGreaterThan(5);
   expect(processed).toBe(total);
-});
-
-test("streams what the body says", async () => {
-  const whole = await client().chat.completions.create(question);
-  const stream = await client().chat.completions.create({
-    ...question,
-    stream: true,
-    stream_options: { include_usage: true },
-  });
-  let content = "";
-  let reasoning = "";
-  let reason: string | null = null;
-  let usage: OpenAI.CompletionUsage | null | undefined;
-  for await (const chunk of stream) {
-    content += chunk.choices[0]?.delta.content ?? "";
-    reasoning += reasoningOf(chunk.choices[0]?.delta);
-    reason = chunk.choices[0]?.finish_reason ?? reason;
-    usage = chunk.usage ?? usage;
-  }
-  expect({ content, reasoning, reason }).toEqual({
-    content: CAPITAL.answer,
-    reasoning: reasoningOf(whole.choices[0]?.message),
-    reason: "stop",
-  });
-  const { prompt_tokens, completion_tokens, completion_tokens_details } = whole.usage ?? {};
-  expect(usage).toMatchObject({ prompt_tokens, completion_tokens, completion_tokens_details });
 });
 
 test("stops at max_tokens and at a stop string", async () => {

@@ -1,9 +1,20 @@
-// The AI SDK with its provider for compatible servers.
+// The AI SDK with its providers for compatible servers, the messages dialect and Responses.
 
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { embedMany, generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import {
+  embedMany,
+  generateText,
+  jsonSchema,
+  type LanguageModel,
+  Output,
+  stepCountIs,
+  streamText,
+  tool,
+} from "ai";
 import { defined } from "../../../src/core/defined.ts";
-import { type Asking, type OfficialClient, type Said, WEATHER } from "./client.ts";
+import { type Asking, type ChatClient, type OfficialClient, type Said, WEATHER } from "./client.ts";
 
 globalThis.AI_SDK_LOG_WARNINGS = false; // a completion model has no tool choice, says the SDK
 
@@ -41,10 +52,39 @@ async function said(
   };
 }
 
+/** With the provider of the messages dialect. */
+export function aiSdkMessagesClient(baseURL: string): ChatClient {
+  const model = createAnthropic({ baseURL, apiKey: "any" })("default");
+  return faceOf(model, { anthropic: { structuredOutputMode: "outputFormat" } });
+}
+
+/** With the provider that speaks Responses. */
+export function aiSdkResponsesClient(baseURL: string): ChatClient {
+  return faceOf(createOpenAI({ baseURL, apiKey: "any" }).responses("default"));
+}
+
 /** The AI SDK behind the common face. */
 export function aiSdkClient(baseUrl: string): OfficialClient {
   const provider = aiSdk(baseUrl);
-  const common = { model: provider("default"), temperature: 0, maxRetries: 0 };
+  return {
+    ...faceOf(provider("default")),
+    complete: async (prompt, maxOutputTokens, stream) => {
+      const model = provider.completionModel("default");
+      const request = { model, temperature: 0, maxRetries: 0, prompt, maxOutputTokens };
+      return stream ? await streamText(request).text : (await generateText(request)).text;
+    },
+    embed: async (values) => {
+      const model = provider.embeddingModel("default");
+      return (await embedMany({ model, values: [...values], maxRetries: 0 })).embeddings;
+    },
+  };
+}
+
+function faceOf(
+  model: LanguageModel,
+  providerOptions: NonNullable<Parameters<typeof generateText>[0]["providerOptions"]> = {},
+): ChatClient {
+  const common = { model, temperature: 0, maxRetries: 0, providerOptions };
   return {
     ask: async (prompt: string, { stream, tools, maxTokens }: Asking) => {
       const request = {
@@ -62,14 +102,6 @@ export function aiSdkClient(baseUrl: string): OfficialClient {
     structured: async (prompt, schema, stream) => {
       const request = { ...common, prompt, output: Output.object({ schema: jsonSchema(schema) }) };
       return stream ? await streamText(request).output : (await generateText(request)).output;
-    },
-    complete: async (prompt, maxOutputTokens, stream) => {
-      const request = { ...common, model: provider.completionModel("default"), prompt, maxOutputTokens };
-      return stream ? await streamText(request).text : (await generateText(request)).text;
-    },
-    embed: async (values) => {
-      const model = provider.embeddingModel("default");
-      return (await embedMany({ model, values: [...values], maxRetries: 0 })).embeddings;
     },
   };
 }

@@ -4,7 +4,7 @@
 export interface Said {
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly args: unknown }[];
-  /** The wire's word for why the answer ended. */
+  /** Why the answer ended, in the words of chat completions. */
   readonly reason: string;
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
@@ -32,6 +32,9 @@ export interface OfficialClient {
   complete(prompt: string, maxTokens: number, stream: boolean): Promise<string>;
   embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
 }
+
+/** What there is in dialects of conversations only. */
+export type ChatClient = Omit<OfficialClient, "complete" | "embed">;
 
 /** The tool that is offered. */
 export const WEATHER = {
