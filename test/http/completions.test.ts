@@ -166,9 +166,3 @@ test("many prompts are fine", async () => {
   expect(body.choices).toHaveLength(256);
   expect(body.choices[255]).toMatchObject({ index: 255, text: "p255#0" });
 });
-
-test("a draining server refuses", async () => {
-  const response = await testApp(echoing, { draining: () => true }).post(PATH, textBody());
-  expect(response.status).toBe(503);
-  expect(await response.json()).toMatchObject({ error: { code: "shutting_down" } });
-});

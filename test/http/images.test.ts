@@ -163,36 +163,3 @@ test("an error of the engine is the answer, also after the first image", async (
   expect(response.status).toBe(500);
   expect(await response.json()).toMatchObject({ error: { code: "engine_failed", message: "it broke" } });
 });
-
-test("fewer images than were asked for are a bug, not an answer", async () => {
-  const app = drawWith(async function* () {
-    yield { type: "finish" };
-  });
-  expect((await app.post(PATH, { prompt: "a" })).status).toBe(500);
-  expect(app.logged).toHaveLength(1);
-});
-
-test("a client that leaves ends the work and logs nothing", async () => {
-  const client = new AbortController();
-  const started = Promise.withResolvers<AbortSignal>();
-  const app = drawWith(async function* (_, signal) {
-    started.resolve(signal);
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    if (!signal.aborted) yield { type: "finish" };
-  });
-  const pending = app.request(PATH, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ prompt: "a" }),
-    signal: client.signal,
-  });
-  await started.promise;
-  client.abort();
-  await pending;
-  expect(app.logged).toEqual([]);
-});
-
-test("a stopping server takes no new images", async () => {
-  const app = testApp(undefined, { draw: oneEach, draining: () => true });
-  expect((await app.post(PATH, { prompt: "a" })).status).toBe(503);
-});

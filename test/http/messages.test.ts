@@ -36,23 +36,6 @@ test("the request reaches generate and the answer comes back whole", async () =>
   expect(requests).toMatchObject([{ model: "default", maxTokens: 64, sampling: { temperature: 0 } }]);
 });
 
-test("the stream of a request folds to its body", async () => {
-  const events: readonly RunEvent[] = [
-    ACCEPTED,
-    { type: "reasoning", choice: 0, text: "hm" },
-    text("Hé"),
-    text("llo 🌍"),
-    end("length"),
-    FINISH,
-  ];
-  const app = testApp(playing(events).generate);
-  const body = await (await app.post(MESSAGES, messagesBody())).json();
-  const response = await app.post(MESSAGES, STREAM);
-  expect(response.headers.get("content-type")).toStartWith("text/event-stream");
-  const id: unknown = expect.any(String);
-  expect<object>({ ...foldMessages(await response.text()), id }).toEqual({ ...body, id });
-});
-
 test("headers of clients of this dialect are accepted, whatever they say", async () => {
   const headers = {
     "content-type": "application/json",
@@ -68,24 +51,6 @@ test("headers of clients of this dialect are accepted, whatever they say", async
 });
 
 describe("errors", () => {
-  test.each([
-    ["model_not_found", 404, "not_found_error"],
-    ["context_length_exceeded", 400, "invalid_request_error"],
-    ["queue_full", 429, "rate_limit_error"],
-    ["engine_failed", 500, "server_error"],
-  ] as const)("before accepted have a status: %s", async (code, status, type) => {
-    const { generate } = playing([{ type: "error", error: { code, message: "why" } }]);
-    for (const [path, body] of [
-      [MESSAGES, messagesBody()],
-      [MESSAGES, STREAM],
-      [COUNT, messagesBody()],
-    ] as const) {
-      const response = await testApp(generate).post(path, body);
-      expect(response.status).toBe(status);
-      expect(await response.json()).toMatchObject({ type: "error", error: { code, type } });
-    }
-  });
-
   test("a prompt that is too long is told so that agents compact it, without fields of others", async () => {
     const message = "The prompt is too long: 9000 tokens > 4096, which the model's context holds.";
     const error: RunEvent = { type: "error", error: { code: "context_length_exceeded", message } };
@@ -108,11 +73,6 @@ describe("errors", () => {
       error: { type: "server_error", message: "it died", code: "engine_failed" },
     });
     expect((await app.post(MESSAGES, messagesBody())).status).toBe(500);
-  });
-
-  test("a draining server refuses both", async () => {
-    const app = testApp(playing([]).generate, { draining: () => true });
-    for (const path of [MESSAGES, COUNT]) expect((await app.post(path, messagesBody())).status).toBe(503);
   });
 });
 

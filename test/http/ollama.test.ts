@@ -218,8 +218,3 @@ describe("embeddings", () => {
     expect([response.status, await response.json()]).toEqual([400, { error: "no embeddings" }]);
   });
 });
-
-test("a server that stops takes none", async () => {
-  const response = await testApp(undefined, { draining: () => true }).post("/api/chat", CHAT);
-  expect([response.status, await response.json()]).toEqual([503, { error: expect.any(String) }]);
-});

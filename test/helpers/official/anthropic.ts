@@ -4,7 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { type Asking, type ChatClient, type Said, WEATHER } from "./client.ts";
 
 /** The client itself, for what it alone can do. `baseUrl` ends in /v1, which the client adds. */
-export function anthropic(baseUrl: string): Anthropic {
+function anthropic(baseUrl: string): Anthropic {
   return new Anthropic({ apiKey: "any", baseURL: baseUrl.replace(/\/v1$/, ""), maxRetries: 0 });
 }
 
