@@ -1,5 +1,5 @@
 // `npm run test:zoo`: small models of many architectures with random weights, through our engine and through llama.cpp's
-// unpatched libraries of the same release. Each runs in processes of its own. Prints a table; --write puts it into docs.
+// unpatched libraries of the same release. Each runs in processes of its own. Prints a table; --write puts it into results.txt.
 // --devices CACHE: ours with all layers on the devices of the back ends that are installed in svc's folder there.
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,11 +17,11 @@ import {
   type SubjectReport,
 } from "./report.ts";
 import { preloadLibrary } from "../vulkan/preload.ts";
-import { holds, type Row, rowText, tablePage } from "./table.ts";
+import { holds, type Row, rowText, resultsText } from "./table.ts";
 
 /** No architecture takes a tenth of it on an idle machine. */
 const PROCESS_MS_MAX = 240_000;
-const PAGE = join(import.meta.dir, "../../docs/architectures.md");
+const RESULTS = join(import.meta.dir, "results.txt");
 
 interface Outcome<T> {
   readonly value?: T;
@@ -122,7 +122,7 @@ async function main(names: readonly string[], write: boolean): Promise<boolean> 
   const failed = rows.filter((row) => !holds(row));
   console.log(`\n${rows.length - failed.length} of ${rows.length} architectures pass.`);
   for (const { name, failure } of failed) console.log(`FAILED ${name} ${failure}`);
-  if (write) await Bun.write(PAGE, tablePage(rows, reference.release));
+  if (write) await Bun.write(RESULTS, resultsText(rows, reference.release));
   return failed.length === 0;
 }
 
