@@ -6,7 +6,7 @@ export function projectorTable(): string {
   const media = [...new Set(PROJECTOR_TYPES.map(({ medium }) => medium))];
   const lists = media.map((medium) => {
     const types = PROJECTOR_TYPES.filter((row) => row.medium === medium).map(({ type, of, fails }) =>
-      fails === undefined ? `\`${type}\` (${of})` : `\`${type}\` (${of}; fails: ${fails})`,
+      fails === undefined ? of : `${of} (\`${type}\` fails: ${fails})`,
     );
     return `- ${medium}: ${types.join(" · ")}`;
   });
