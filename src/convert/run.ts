@@ -1,5 +1,5 @@
 // Converts a folder with safetensors to a GGUF file with llama.cpp's converter, confined like a tool: it parses
-// untrusted files.
+// untrusted files. Not an own converter, which would know every architecture again; not scripts of another release than the engine's.
 
 import { lchownSync, lstatSync, readdirSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

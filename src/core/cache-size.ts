@@ -1,5 +1,7 @@
 // Size of a model's KV cache. The engine applies it once the model is loaded; the memory check before loading uses the same
 // function.
+// At most a quarter of the memory that is free once the model is loaded: trained contexts of 128k tokens would take tens of gigabytes that
+// few conversations use.
 
 import { DEVICE_PROFILES } from "./device-profile.ts";
 

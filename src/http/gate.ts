@@ -1,5 +1,6 @@
 // The one decision whether a request may be answered: its Host, the process that sent it, the name it was sent to, the page it comes
 // from, its key. What each route asks for is in route-rules.ts; the route is the one of the path that the router sees.
+// The Host check alone would not do: programs in containers and behind proxies use names that svc cannot know.
 
 import { ServiceError } from "../core/error.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -1,5 +1,7 @@
 // Downloads one content of the hub into a file: resumes an earlier attempt, verifies the hash, and renames the file when it
 // is complete. @huggingface/hub's own download starts over each time and verifies nothing.
+// One connection a file, no chunk protocol. A lock expires 15 s after its process was killed. A cached file is used without network; only
+// `svc pull` looks for a newer one.
 
 import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";

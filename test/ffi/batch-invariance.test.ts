@@ -76,7 +76,7 @@ if (process.env.SVC_BATCH_INVARIANT === "1") {
     const below = (n: number): number => Math.floor(chance() * n);
     const asks = randomAsks(ASKS, below, { promptMax: 120, answerMax: 60 });
     const speculative = { type: "mtp", mtpNPredict: 3, ...drafting } as const;
-    // Draft tokens that are sampled have noise of their own kind (docs/decisions/074); the likeliest leave the answer as it is.
+    // Draft tokens that are sampled have noise of their own kind (docs/decisions/144); the likeliest leave the answer as it is.
     const other =
       drafting.mtpDraftSampling === "greedy" ? {} : { speculative: { ...speculative, mtpNPredict: 1 } };
     const one = await tinyBackend({ batchInvariant: true, maxSeqs: 1, threads: 1, ...other }, path);

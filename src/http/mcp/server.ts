@@ -1,6 +1,7 @@
 // The server's own MCP endpoint, POST /mcp on a port of its own. Spec: MCP, inbound server. Every request stands for
 // itself: there are no sessions and no streams. The SDK's server is stricter than the interface (it wants Accept and
 // version headers, and answers wrong JSON with HTTP errors), so the little that is needed is written out here.
+// `notifications/cancelled` has no effect: ids of different clients can be equal, so a client closes its connection.
 
 import { assert } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
