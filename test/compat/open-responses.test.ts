@@ -1,4 +1,4 @@
-// Own checks of the Open Responses specification over HTTP, with a fake model. One test a row of docs/responses.md.
+// Own checks of the Open Responses specification over HTTP, with a fake model. The passing requirements in docs/responses.md.
 
 import { describe, expect, test } from "bun:test";
 import Ajv, { type SchemaObject } from "ajv";

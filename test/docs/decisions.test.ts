@@ -14,7 +14,7 @@ const STATUS = /^Status: (?:accepted|(?:superseded|amended) by (\d{3}(?:, \d{3})
 /** Paths below the folders of the root; source files in backticks count as paths, so that they are named in full. */
 const PATH =
   /(?<![\w./@-])(?:bench|demo-model|docs|ffi|prebuilt|scripts|src|test|ui)\/[\w./-]*\w|(?<=`)[\w./-]+\.(?:ts|tsx|cpp|h|rs|patch)(?=`)/g;
-/** `decision 012`, `docs/decisions/012`, and a link to its file. */
+/** `decision 001`, `docs/decisions/001`, and a link to its file. */
 const REFERENCE = /\b[Dd]ecisions?(?: |\/)\[?(\d{3})(?!\d)/g;
 const LINK = /\]\((?!http)([^)#]+)/g;
 
