@@ -98,9 +98,9 @@ function table(rows: readonly Row[]): readonly string[] {
   const lines = rows.map((row) => {
     const isPlain = row.defaultValue === undefined || row.defaultValue === false;
     const fallback = isPlain ? "" : code(String(row.defaultValue));
-    return `| ${names(row)} | ${fallback} | ${meaning(row)} |`;
+    return `|${names(row)}|${fallback}|${meaning(row)}|`;
   });
-  return ["| Key | Default | Meaning |", "|---|---|---|", ...lines];
+  return ["|Key|Default|Meaning|", "|---|---|---|", ...lines];
 }
 
 /** The key, with its flag and environment name where they do not follow from it. */

@@ -44,7 +44,7 @@ function tableText(context: TableContext): string {
   const rows = names.map((name) => ({ name, cells: cellsOf(name) }));
   const isUsual = ({ cells }: { readonly cells: readonly string[] }): boolean =>
     cells.every((cell) => cell === "");
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  const line = (cells: readonly string[]): string => `|${cells.join("|")}|`;
   const titles = ["Template", ...COLUMNS.map(({ title }) => title)];
   const meanings = COLUMNS.map(({ title, meaning }) => `- **${title}**: ${meaning}`);
   const usual = rows.filter(isUsual).map(({ name }) => name);
