@@ -9,14 +9,14 @@ import type { Closing, Matcher } from "./constraint-backend.ts";
 const TEXT_TOKENS = 8;
 /** Tokens that one token of the answer may lengthen the way by. */
 const SPARE = 8;
-/** From so many tokens before the way on, it is followed with each token. */
+/** Tokens before the way from which on it is followed with each token. */
 const WATCHED = 32;
 
 /** The end of one answer. */
 export class CallCloser {
   private way: Closing | undefined;
   private isOld = false; // the answer has not gone along the way
-  private from = Infinity; // the next look is due with so many tokens left
+  private from = Infinity; // tokens left at the next look
 
   /** The token that must come next; undefined: any. `left`: tokens up to the cap, the last one included. Throws like `accept`. */
   next(matcher: Matcher, left: number): number | undefined {
