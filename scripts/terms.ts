@@ -35,7 +35,7 @@ interface RetiredWord {
   readonly say: string;
 }
 
-/** Terms of the field are not explained here: KV cache, prefill, decode, logits, TTFT. */
+/** Terms of the field are not explained here: KV cache, prefill, decode, micro-batch, eviction, backpressure, drain, readiness, TTFT. */
 const GLOSSARY: readonly Term[] = [
   { term: "run", meaning: "one request's work in the engine" },
   { term: "choice", meaning: "one of the continuations of a run (`n`)" },
@@ -50,7 +50,6 @@ const GLOSSARY: readonly Term[] = [
   { term: "KV cell", meaning: "room for one token in the KV cache; `cell` for short" },
   { term: "step", meaning: "one iteration of the engine's loop: schedule, decode, sample, flush" },
   { term: "row", meaning: "one token in a batch" },
-  { term: "micro-batch", meaning: "rows that llama.cpp computes in one graph" },
   { term: "prefill chunk", meaning: "prompt tokens that are computed in one step beside the decode rows" },
   { term: "multi-step decode", meaning: "several steps in one native call, without JavaScript between them" },
   {
@@ -79,9 +78,6 @@ const GLOSSARY: readonly Term[] = [
     term: "guard sequence",
     meaning: "a native sequence that protects cells outside a sliding window from eviction",
   },
-  { term: "eviction", meaning: "cached data is dropped to make room" },
-  { term: "coalescing", meaning: "several small events or deltas are sent as one" },
-  { term: "backpressure", meaning: "a producer waits because its consumer is slow" },
   {
     term: "lease",
     meaning: "the right to use a model or an adapter generation; unload waits for its release",
@@ -93,7 +89,6 @@ const GLOSSARY: readonly Term[] = [
   { term: "adapter scheduling", meaning: "which adapter the next step is for; a pass uses one" },
   { term: "media chunk", meaning: "an image or audio clip, or a part of it, as placeholder tokens" },
   { term: "encoding", meaning: "the embeddings that the projector computed for a media chunk" },
-  { term: "image, audio, video", meaning: "kinds of media, in a request or generated" },
   { term: "marker, markup", meaning: "strings by which a model separates text, reasoning and tool calls" },
   { term: "dialect", meaning: "a wire format: chat completions, Responses, Messages, …" },
   {
@@ -108,8 +103,6 @@ const GLOSSARY: readonly Term[] = [
   { term: "round", meaning: "the tool calls of a pass that the server executes" },
   { term: "session", meaning: "a stored conversation with its files, interpreters and network" },
   { term: "confinement", meaning: "the mechanism that holds a tool's process: launcher or bubblewrap" },
-  { term: "drain", meaning: "a stopping server finishes open requests and accepts no more" },
-  { term: "readiness", meaning: "the server takes work (`/ready`), as opposed to being alive (`/health`)" },
 ];
 
 const RETIRED: readonly RetiredWord[] = [
@@ -181,11 +174,9 @@ function check(): void {
 
 /** The glossary as Markdown. */
 export function glossaryTable(): string {
-  return [
-    "| Term | Meaning |",
-    "|---|---|",
-    ...GLOSSARY.map(({ term, meaning }) => `| ${term} | ${meaning} |`),
-  ].join("\n");
+  return ["|Term|Meaning|", "|---|---|", ...GLOSSARY.map(({ term, meaning }) => `|${term}|${meaning}|`)].join(
+    "\n",
+  );
 }
 
 if (import.meta.main) check();
