@@ -49,7 +49,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   })),
   {
     from: "src/agent/",
-    may: [CORE, "src/exec/names.ts", "src/search/domains.ts", "src/search/failure.ts"],
+    may: [CORE, "src/exec/names.ts", "src/reader/ranking.ts", "src/search/domains.ts", "src/search/failure.ts"],
     types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts", "src/search/types.ts"],
     why: "neither HTTP nor a dialect",
   },
@@ -251,6 +251,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "@mozilla/readability": ["src/reader/"],
   "html-to-text": ["src/reader/"],
   minisearch: ["src/reader/"],
+  re2js: ["src/agent/"],
   "html-encoding-sniffer": ["src/search/"],
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],

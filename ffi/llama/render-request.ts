@@ -130,11 +130,14 @@ function toolFields(prompt: ChatPrompt, { generic, typed: isTyped, toolTexts }: 
     tool_choice: mustCall(prompt) ? "required" : "auto",
     parallel_tool_calls: !isSingleCall(prompt),
   };
-  const known = (): object[] =>
-    offered.map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));
-  if (generic) return { generic_tools: known(), ...options };
+  const known = (isKnown: (tool: ToolSpec) => boolean = () => true): object[] =>
+    offered.filter(isKnown).map((tool) => wireTool(tool, parserSchema(new Schema(tool.parameters), true)));
+  // The generic format lists in the prompt what can be called, so tools must have been found before.
+  if (generic) return { generic_tools: known(({ deferred }) => deferred !== true), ...options };
   const shown = (): object[] =>
-    offered.map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
+    offered
+      .filter(({ deferred }) => deferred === undefined)
+      .map((tool) => wireTool(tool, isTyped ? typed(tool.parameters) : tool.parameters));
   const both = toolTexts.get(`${isTyped}${toolsText(offered)}`, () => ({
     tools: JSON.stringify(known()),
     template_tools: JSON.stringify(shown()),

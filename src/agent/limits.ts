@@ -32,3 +32,14 @@ export const EQUAL_ROUNDS_MAX = 16;
 export const FILE_LIST_CHARS_MAX = 32_768;
 /** Characters of an MCP server's instructions in the prompt. */
 export const MCP_INSTRUCTIONS_CHARS = 2_000;
+/** Share of a context above which definitions of tools are left out of the prompt, and characters of a token of them. */
+export const TOOLS_CONTEXT_SHARE = 0.25;
+export const TOOL_CHARS_PER_TOKEN = 3.5;
+/** Characters of definitions for which a request waits until the model's context is known. */
+export const TOOLS_CHARS_SMALL = 7_000;
+/** Tools that a search returns. Source: Anthropic's tool search returns 3 to 5. */
+export const TOOLS_FOUND_MAX = 5;
+/** Characters of a pattern. Source: Anthropic's tool search. */
+export const TOOL_SEARCH_PATTERN_CHARS = 200;
+/** Beginnings of names in the description of the search. */
+export const TOOL_GROUPS_MAX = 60;

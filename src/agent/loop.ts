@@ -4,6 +4,7 @@
 // `max_tool_rounds` count over all passes, a required call applies to the first. After the last round one pass without tools answers.
 
 import type {
+  AgentEvent,
   AnswerEvent,
   ApprovalScope,
   Conversation,
@@ -21,10 +22,12 @@ import type { Message, ToolSpec } from "../core/message.ts";
 import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { ModelFacts } from "../core/target.ts";
+import type { AgentMeter } from "../core/telemetry.ts";
 import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { FILE_LIST_CHARS_MAX } from "./limits.ts";
+import { definitionChars, withDefinitions } from "./deferral.ts";
+import { FILE_LIST_CHARS_MAX, TOOL_CHARS_PER_TOKEN, TOOLS_CHARS_SMALL } from "./limits.ts";
 import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { type ModelCall, Pass, type PassResult } from "./pass.ts";
@@ -42,6 +45,7 @@ export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "
   readonly files: ForCaller<Files>;
   readonly sessions: ForCaller<Pick<Sessions, "open" | "keyOf">>;
   readonly log: (line: string) => void;
+  readonly meter?: AgentMeter;
   /** Called when an answer in a session starts (1) and ends (-1). */
   readonly onAnswer?: (change: 1 | -1) => void;
 }
@@ -79,15 +83,25 @@ function planFor(deps: CallersDeps, conversation: Conversation, facts: ModelFact
   });
 }
 
-/** The plan for the loaded model; only requests with server tools wait for the load. */
+/** The plan for the loaded model; only requests with server tools or many of the client's wait for the load. */
 async function fittedPlan(
   deps: CallersDeps,
   conversation: TargetedConversation,
   { plan, isFitted }: Draft,
   signal: AbortSignal,
 ): Promise<Plan> {
-  if (plan.tools.size === 0 || isFitted) return plan;
+  const isSmall = plan.tools.size === 0 && sizeOf(plan.specs) <= TOOLS_CHARS_SMALL;
+  if (isSmall || isFitted) return plan;
   return planFor(deps, conversation, await conversation.target.loadFacts(signal, deps.caller));
+}
+
+function sizeOf(specs: readonly ToolSpec[]): number {
+  return specs.reduce((sum, spec) => sum + definitionChars(spec), 0);
+}
+
+/** Estimate for metrics. */
+function tokensOf(specs: readonly ToolSpec[]): { readonly tools: number; readonly tokens: number } {
+  return { tools: specs.length, tokens: Math.round(sizeOf(specs) / TOOL_CHARS_PER_TOKEN) };
 }
 
 async function* converse(
@@ -110,7 +124,10 @@ async function* converse(
     if (signal.aborted) return;
     throw refusal;
   }
-  const prompt = { ...run.prompt, messages: input.messages, tools: plan.specs, toolChoice: plan.choice };
+  if (plan.deferral !== undefined) deps.meter?.deferred(tokensOf([...plan.deferral.hidden.values()]));
+  const messages =
+    plan.deferral === undefined ? input.messages : withDefinitions(input.messages, plan.deferral);
+  const prompt = { ...run.prompt, messages, tools: plan.specs, toolChoice: plan.choice };
   const request = { ...run, prompt };
   if (input.cut.length > 0)
     deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
@@ -179,6 +196,7 @@ class Loop {
   private cost: Cost = NO_COST;
   private readonly repeats = new Repeats();
   private readonly log: LoopDeps["log"];
+  private readonly meter: LoopDeps["meter"];
 
   constructor(deps: CallersDeps, task: Task, signal: AbortSignal) {
     this.task = task;
@@ -187,6 +205,7 @@ class Loop {
     const { approvals, files, log, caller } = deps;
     this.caller = caller;
     this.log = log;
+    this.meter = deps.meter;
     this.toolCaller = new ToolCaller({
       permit: {
         permission: strictest(deps.permission, agent.permission),
@@ -223,7 +242,7 @@ class Loop {
       const clients = made.calls.filter(({ isClients }) => isClients);
       this.turn.push(assistantMessage(this.withAnswerPrefix(made, round), own.length > 0 ? own : clients));
       const toolOf = (name: string): ServerTool | undefined => this.toolOf(name);
-      const results = yield* this.toolCaller.callAll(own, toolOf, round, this.signal);
+      const results = yield* this.counted(this.toolCaller.callAll(own, toolOf, round, this.signal));
       if (results === undefined) return;
       this.turn.push(...this.repeats.noted(own, results));
       const isContinued = own.length > 0 && clients.length === 0;
@@ -234,6 +253,22 @@ class Loop {
       if (this.isLast(round) && made.text.trim() === "" && clients.length === 0) yield this.cutNote(round);
       yield* this.end(made, isContinued);
       return;
+    }
+  }
+
+  /** Counts the searches for tools among the events. */
+  private async *counted<T>(events: AsyncGenerator<AgentEvent, T>): AsyncGenerator<AgentEvent, T> {
+    let next = await events.next();
+    try {
+      for (; next.done !== true; next = await events.next()) {
+        const { value } = next;
+        const isSearch = value.type === "tool_complete" && value.data.tool_type === "custom";
+        if (isSearch && value.data.tools !== undefined) this.meter?.searched(value.data.tools.length);
+        yield value;
+      }
+      return next.value;
+    } finally {
+      if (next.done !== true) await events[Symbol.asyncDispose]();
     }
   }
 
@@ -299,10 +334,19 @@ class Loop {
     return acts && (round > roundsMax || this.repeats.isStuck);
   }
 
-  /** A required tool call applies to the first pass only; otherwise the model could never answer. */
+  /** A required tool call applies to the first pass that does not search for tools; otherwise the model could never answer. */
   private toolsOf(round: number): { readonly tools?: readonly ToolSpec[]; readonly toolChoice?: ToolChoice } {
     if (this.isLast(round)) return { tools: [], toolChoice: { type: "none" } };
-    return round === 1 ? {} : { toolChoice: { type: "auto" } };
+    return round === 1 || this.hasOnlySearched() ? {} : { toolChoice: { type: "auto" } };
+  }
+
+  /** A search for tools does not do what a required call is for. */
+  private hasOnlySearched(): boolean {
+    const search = this.task.plan.deferral?.search?.spec.name;
+    return (
+      search !== undefined &&
+      this.turn.every(({ toolCalls = [] }) => toolCalls.every(({ name }) => name === search))
+    );
   }
 
   /** Calls of a pass that the server executes; none if the pass was cut. */

@@ -59,7 +59,7 @@ export async function* permit(
 ): AsyncGenerator<AgentEvent, string | undefined> {
   const { action, round } = wanted;
   const kind = kindOf(wanted, scope);
-  if (permission === "auto") return undefined;
+  if (permission === "auto" || action.isHarmless === true) return undefined;
   if (permission === "deny") return `${action.label} was denied by policy.`;
   if (session.isTrusted(kind)) return undefined;
   if (!interactive) {

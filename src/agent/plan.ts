@@ -6,12 +6,15 @@ import { ServiceError } from "../core/error.ts";
 import { TOOL_ROUNDS_MAX } from "./limits.ts";
 import type { ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";
+import { type Deferral, deferralOf, markedSpecs } from "./deferral.ts";
 import { type DispatchOptions, dispatchedTool } from "./dispatch.ts";
 import type { ServerTool, ToolRequest, Toolset } from "./tool.ts";
 
 export interface PlanDeps {
   readonly toolsets: readonly Toolset[];
   readonly dispatch?: DispatchOptions;
+  /** Tokens of definitions in a prompt; absent: a share of the model's context. */
+  readonly toolsInPrompt?: number;
   /** Rounds if a request sets none. */
   readonly maxToolRounds?: number;
 }
@@ -25,6 +28,8 @@ export interface Plan {
   readonly specs: readonly ToolSpec[];
   /** Tool choice of the first pass. */
   readonly choice: ToolChoice;
+  /** Tools that the prompt does not show. */
+  readonly deferral: Deferral | undefined;
   /** Tools that the server runs, by name. */
   readonly tools: ReadonlyMap<string, ServerTool>;
   /** Tool for calls of any other name. */
@@ -46,19 +51,33 @@ export function planOf(
   const offers = deps.toolsets.map((offer) => offer({ agent, model: run.model, ...surroundings }));
   const roundsMax = agent.maxToolRounds ?? deps.maxToolRounds ?? TOOL_ROUNDS_MAX;
   const isOff = roundsMax === 0 || toolChoice.type === "none";
-  const own = isOff
+  const executed = isOff
     ? []
     : withoutHelpers(
         offers.flatMap(({ tools }) => tools),
         run.choices,
       );
   const client = allowed(run.prompt.tools, toolChoice);
+  const deferral =
+    isOff || run.choices > 1
+      ? undefined
+      : deferralOf({
+          own: executed,
+          client,
+          choice: toolChoice,
+          messages: run.prompt.messages,
+          search: agent.toolSearch,
+          contextTokens: surroundings.contextTokens,
+          tokensMax: deps.toolsInPrompt,
+        });
+  const own = deferral?.search === undefined ? executed : [...executed, deferral.search];
   refuseClashes(own, client);
   refuseFilesWithoutMaker(agent, own);
   const dispatch = isOff ? undefined : deps.dispatch;
   const isDispatched = dispatch !== undefined && client.length > 0;
   const acts = own.length > 0 || isDispatched;
-  const specs = acts ? [...own.map(({ spec }) => spec), ...client] : run.prompt.tools;
+  const all = acts ? [...own.map(({ spec }) => spec), ...client] : run.prompt.tools;
+  const specs = deferral === undefined ? all.map(shownSpec) : markedSpecs(all, deferral, run.prompt.messages);
   const asksToAct = !isOff && agent.maxToolRounds !== undefined;
   refuseChoices(run.choices, acts, agent);
   return {
@@ -66,6 +85,7 @@ export function planOf(
     acts,
     specs,
     choice: choiceOf(toolChoice, specs, acts),
+    deferral,
     tools: new Map(own.map((tool) => [tool.spec.name, tool])),
     fallback: dispatch === undefined ? undefined : (name) => dispatchedTool(specOf(name, client), dispatch),
     clientNames: new Set(isDispatched ? [] : client.map(({ name }) => name)),
@@ -77,6 +97,13 @@ export function planOf(
           systemText !== "" && tools.some((tool) => own.includes(tool)) ? [systemText] : [],
         ),
   };
+}
+
+/** The prompt shows a tool although it could be left out. */
+function shownSpec(spec: ToolSpec): ToolSpec {
+  if (spec.deferred === undefined) return spec;
+  const { deferred: _, ...shown } = spec;
+  return shown;
 }
 
 /** Several choices and tools exclude each other; tools that the request did not ask for are dropped. */

@@ -12,6 +12,8 @@ export interface ToolAction {
   /** For the user. */
   readonly label: string;
   readonly reach: ActionReach;
+  /** It reads nothing and changes nothing, so that it needs no permission. */
+  readonly isHarmless?: true;
 }
 
 /** Session and files of a call. */

@@ -24,7 +24,7 @@ import type { SessionStore } from "../sessions/store.ts";
 import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
-export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "readVideo" | "log"> {
+export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "readVideo" | "log" | "meter"> {
   readonly generate: Generate;
   readonly settings: Settings;
   readonly tools: Tools;
@@ -50,6 +50,7 @@ export function createAgent(options: AgentOptions): Agent {
   const { sessions, log } = deps;
   const {
     max_tool_rounds: maxToolRounds,
+    tools_in_prompt: toolsInPrompt,
     tool_dispatch_url: url,
     tool_dispatch_timeout: secs,
   } = settings.server;
@@ -60,7 +61,7 @@ export function createAgent(options: AgentOptions): Agent {
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
     approvalScope: settings.runtime.approval_scope,
-    ...defined({ maxToolRounds }),
+    ...defined({ maxToolRounds, toolsInPrompt }),
     ...(url === undefined ? {} : { dispatch: { url, timeoutMs: secs * 1000 } }),
     onAnswer: (change) => void (active += change),
   });

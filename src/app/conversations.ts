@@ -11,6 +11,8 @@ import { StartError } from "../core/start-error.ts";
 import type { PageMcpServers } from "../mcp/page-servers.ts";
 import type { McpServers } from "../mcp/servers.ts";
 import { publicFetch } from "../net/public-fetch.ts";
+import { defined } from "../core/defined.ts";
+import type { AgentMeter } from "../core/telemetry.ts";
 import type { Web } from "../search/types.ts";
 import { createAgent, toolLine } from "./agent.ts";
 import { type Core, openCore } from "./core.ts";
@@ -29,6 +31,8 @@ export interface ConversationOptions extends ModelOptions {
 
 /** Parts that the server has and the terminal chat lacks. */
 export interface ConversationParts {
+  /** Counts what the agent loop does. */
+  readonly meter?: AgentMeter;
   readonly models?: Omit<ModelParts, "resident">;
   /** Owner of records from before there were keys; absent where no key is needed. */
   readonly legacyOwner?: (() => string) | undefined;
@@ -82,7 +86,7 @@ function withTools(
   tools: Tools,
   mcp: McpServers | undefined,
   options: ConversationOptions,
-  { models: modelParts, legacyOwner, isInMemory = false }: ConversationParts,
+  { models: modelParts, legacyOwner, isInMemory = false, meter }: ConversationParts,
 ): Conversations {
   const { settings, log } = options;
   const core = openCore(options, modelParts);
@@ -100,6 +104,7 @@ function withTools(
     generate: adapters.generate,
     fetchFile: fetchPublic,
     readVideo: videoReader(),
+    ...defined({ meter }),
   });
   return {
     ...core,

@@ -101,6 +101,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const pools: Pool[] = [];
   const choices = choicesOf(options);
   const core = await openConversations(options, {
+    ...defined({ meter: metrics?.agent }),
     legacyOwner: edge.legacyOwner,
     models: {
       weightsOf: (model) => requantizers.get(modelName(model))?.weights ?? {},

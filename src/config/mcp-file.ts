@@ -208,14 +208,14 @@ function allServers({ servers = [], mcpServers = {} }: McpFile): readonly Placed
 /** The server of a desktop client's entry. Its name, sanitized, is the prefix of its tools. */
 function ofDesktop(name: string, desktop: DesktopServer): McpServer {
   const prefix = name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 64);
-  const { disabled, enabled, startup_timeout_secs, tool_timeout_secs, timeout } = desktop;
+  const { disabled, enabled, defer_loading, startup_timeout_secs, tool_timeout_secs, timeout } = desktop;
   const toolTimeout = tool_timeout_secs ?? (timeout === undefined ? undefined : secondsOf(timeout));
   return {
     id: name,
     enabled: disabled !== true && enabled !== false,
     tool_prefix: prefix,
     source: sourceOf(desktop),
-    ...defined({ startup_timeout_secs, tool_timeout_secs: toolTimeout }),
+    ...defined({ defer_loading, startup_timeout_secs, tool_timeout_secs: toolTimeout }),
     ...("url" in desktop ? defined({ oauth: desktop.oauth, bearer_token: desktop.bearer_token }) : {}),
   };
 }
@@ -314,6 +314,7 @@ function completeServer(server: McpServer, at: string, folder: string): McpServe
     ...(prefix === null ? {} : { prefix: prefix ?? `mcp_${hash32(id)}` }),
     ...(typeof token === "string" ? { bearerToken: token } : {}),
     ...defined({ oauth: server.oauth }),
+    ...(server.defer_loading === true ? { isDeferred: true } : {}),
     ...(startup === undefined ? {} : { startupMs: startup * 1000 }),
     ...(timeout === undefined ? {} : { toolTimeoutMs: timeout * 1000 }),
     source:

@@ -92,6 +92,12 @@ export const Server = section("Where the server listens and how it handles reque
       example: 16,
     }),
   ),
+  tools_in_prompt: optional(
+    integer(
+      "Tokens of tool definitions in a prompt: the model finds other tools with a search. Unset: a quarter of the context.",
+      { minimum: 0, example: 8000 },
+    ),
+  ),
   tool_dispatch_url: optional(
     text("URL to which calls of tools that the server does not run are posted; unset: clients get them.", {
       form: { pattern: "^https?://.", words: "an http or https URL" },

@@ -4,7 +4,7 @@
 
 import type { Caller } from "./caller.ts";
 import type { HostedTool } from "./compat.ts";
-import type { ContentPart, Message, Modality } from "./message.ts";
+import type { ContentPart, Message, Modality, ToolSpec } from "./message.ts";
 import type { ChatPrompt, RunEvent, RunRequest } from "./run.ts";
 import type { ModelTarget } from "./target.ts";
 
@@ -101,6 +101,16 @@ export interface McpSelection {
   readonly own: boolean;
 }
 
+/** How a request's model finds tools that its prompt does not show. */
+export interface ToolSearch {
+  /** Name of the search. */
+  readonly name: string;
+  /** The model writes words, or a regular expression. */
+  readonly form: "words" | "regex";
+  /** The client executes it. */
+  readonly isClients?: true;
+}
+
 /** Server-side actions that a request permits. */
 export interface AgentRequest {
   /** Continues or begins the session of this name. */
@@ -111,6 +121,7 @@ export interface AgentRequest {
   readonly maxToolRounds?: number;
   /** Path of the request's server tools, for errors: `tools[2]`. */
   readonly fields?: Readonly<Partial<Record<HostedTool, string>>>;
+  readonly toolSearch?: ToolSearch;
   readonly python: boolean;
   readonly shell?: { readonly skills: readonly SkillReference[] };
   readonly webSearch?: WebSearch;
@@ -199,7 +210,16 @@ export type ToolProgress =
       /** Why nothing was found. */
       readonly error?: string;
     }
-  | { readonly tool_type: "custom"; readonly arguments?: string; readonly content?: string };
+  | {
+      readonly tool_type: "custom";
+      readonly arguments?: string;
+      readonly content?: string;
+      /** Tools that a search has found. */
+      readonly tools?: readonly FoundTool[];
+    };
+
+/** A tool that a search has found. */
+export type FoundTool = Pick<ToolSpec, "name" | "description" | "parameters">;
 
 interface ToolCallAt {
   /** From 1. */

@@ -113,6 +113,7 @@ const McpServer = Type.Object(
       }),
     ),
     oauth: Type.Optional(OAuthClient),
+    defer_loading: Type.Optional(OnOff),
     startup_timeout_secs: Type.Optional(
       Seconds(
         "Write whole seconds, 1 to 86400; the default is 30. A cold npx, uvx or docker needs 60 or more.",
@@ -129,6 +130,7 @@ export type McpServer = Static<typeof McpServer>;
 const COMMON = {
   disabled: Type.Optional(OnOff),
   enabled: Type.Optional(OnOff),
+  defer_loading: Type.Optional(OnOff),
   startup_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400; the default is 30.")),
   tool_timeout_secs: Type.Optional(Seconds("Write whole seconds, 1 to 86400.")),
   timeout: Type.Optional(
@@ -204,6 +206,8 @@ export interface McpServerConfig {
   readonly startupMs?: number;
   /** Time of a call, milliseconds; absent: that of the whole configuration. */
   readonly toolTimeoutMs?: number;
+  /** Models find its tools with a search. */
+  readonly isDeferred?: true;
 }
 
 /** The servers that are enabled, and how they are used. */

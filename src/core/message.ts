@@ -37,6 +37,8 @@ export interface Message<Part = ContentPart> {
   readonly toolCalls?: readonly ToolCall[];
   /** Tool only: which call this answers. */
   readonly toolCallId?: string;
+  /** Tool only: names of left-out tools that the result has found. */
+  readonly foundTools?: readonly string[];
   /** Author name (user) or tool name (tool). */
   readonly name?: string;
 }
@@ -48,6 +50,8 @@ export interface ToolSpec {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Constrain generated arguments to `parameters`. */
   readonly strict: boolean;
+  /** The prompt does not show it, but the model may call it; `found`: the conversation has its definition. */
+  readonly deferred?: true | "found";
 }
 
 /** All text of a message, parts joined without a separator, without images and audio. */

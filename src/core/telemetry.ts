@@ -54,6 +54,14 @@ export interface HttpMetrics {
   readonly contentType: string;
 }
 
+/** Receiver of the metrics of the agent loop. */
+export interface AgentMeter {
+  /** A request leaves tools out of its prompt, whose definitions have about so many tokens. */
+  deferred(left: { readonly tools: number; readonly tokens: number }): void;
+  /** A search has found so many tools. */
+  searched(found: number): void;
+}
+
 /** Samples of metrics by name, for the web interface; null where a sample lacks one. */
 export interface MetricsColumns {
   /** Unix time of each sample, seconds. */

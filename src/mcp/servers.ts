@@ -192,6 +192,7 @@ export class McpServers {
       name,
       description: tool.description ?? "",
       ...parametersOf(tool.inputSchema),
+      ...defined({ isDeferred: server.config.isDeferred }),
       call: (args, signal, onProgress) => {
         const timeoutMs = server.config.toolTimeoutMs ?? this.config.toolTimeoutMs;
         const options = { timeoutMs, signal, ...defined({ onProgress }) };

@@ -56,6 +56,8 @@ export interface McpTool {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Whether `parameters` is equivalent to the server's schema. */
   readonly strict: boolean;
+  /** The configuration leaves it out of prompts. */
+  readonly isDeferred?: true;
   /**
    * Calls the tool. Failures of the connection are error results too, with a message for the model that contains no URL.
    * Rejects soon after the signal is aborted, and the server gets a cancellation. `onProgress` receives what the server says

@@ -3,6 +3,7 @@
 import { Registry } from "prom-client";
 import type { ModelInfo } from "../core/model-info.ts";
 import type { EngineMeter, HttpMetrics, ObservedRequest, PoolStats } from "../core/telemetry.ts";
+import { AgentMetrics } from "./agent.ts";
 import { EngineMetrics } from "./engines.ts";
 import { ImageMetrics } from "./images.ts";
 import { RequestMetrics } from "./http.ts";
@@ -13,6 +14,8 @@ export class Metrics implements HttpMetrics {
   private readonly registry = new Registry();
   private readonly requests = new RequestMetrics(this.registry);
   private readonly engines = new EngineMetrics(this.registry);
+  /** Meter of the agent loop. */
+  readonly agent = new AgentMetrics(this.registry);
   /** Meter of image generation. */
   readonly images = new ImageMetrics(this.registry);
 

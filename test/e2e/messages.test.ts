@@ -191,6 +191,40 @@ const AGENT_REQUEST = {
   service_tier: "auto",
 };
 
+test.each(["bm25", "regex"])("tools on demand are searched by the server: %s", async (kind) => {
+  const type = `tool_search_tool_${kind}_20251119`;
+  const search = { type, name: `tool_search_tool_${kind}` };
+  const deferred = [WEATHER, TIME].map((tool) => ({ ...tool, defer_loading: true }));
+  const body: object = ask(CAPITAL.content, { ...OFF, tool_choice: { type: "any" }, max_tokens: 120 });
+  const params = { ...body, tools: [search, ...deferred] } as Params;
+  const streamed = await client().messages.stream(params).finalMessage();
+  const { content } = await client().messages.create(params);
+  const types = content.map((block) => block.type as string);
+  expect(streamed.content.map((block) => block.type as string)).toEqual(types);
+  expect(types.slice(0, 2)).toEqual(["server_tool_use", "tool_search_tool_result"]);
+  const [use, result] = content as unknown as readonly Record<string, unknown>[];
+  expect(result?.["tool_use_id"]).toBe(use?.["id"]);
+  const results = content.flatMap((block) =>
+    block.type === "tool_use"
+      ? [{ type: "tool_result" as const, tool_use_id: block.id, content: "Sunny" }]
+      : [],
+  );
+  const next = [...params.messages, { role: "assistant" as const, content }];
+  const told = {
+    role: "user" as const,
+    content: [
+      ...results,
+      { type: "text" as const, text: "So?", cache_control: { type: "ephemeral" as const } },
+    ],
+  };
+  const after = await client().messages.create({
+    ...params,
+    tool_choice: { type: "auto" },
+    messages: [...next, told],
+  });
+  expect(after.usage.cache_read_input_tokens).toBeGreaterThan(100);
+});
+
 test("a coding agent is understood", async () => {
   const headers = {
     "content-type": "application/json",

@@ -11,6 +11,18 @@ const client = () => new OpenAI({ apiKey: "any", baseURL: `${server().url}/v1`, 
 
 const basics = { model: "default", temperature: 0 } as const;
 const question = { ...basics, input: CAPITAL.content };
+const weather = {
+  type: "function" as const,
+  name: "get_weather",
+  description: "Get the weather of a city.",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"],
+    additionalProperties: false,
+  },
+  strict: true,
+};
 
 test("creates, with reasoning and consistent usage; retrieves; deletes", async () => {
   const made = await client().responses.create(question);
@@ -26,6 +38,49 @@ test("creates, with reasoning and consistent usage; retrieves; deletes", async (
     .responses.retrieve(made.id)
     .catch((error: unknown) => error);
   expect(gone).toBeInstanceOf(NotFoundError);
+});
+
+test("tools on demand: searched by the server, or by the client, which sends what it found", async () => {
+  const tools = [
+    { type: "tool_search" },
+    { ...weather, defer_loading: true },
+  ] as unknown as (typeof weather)[];
+  const ask = {
+    ...question,
+    reasoning: { effort: "none" as const },
+    tool_choice: "required" as const,
+    max_output_tokens: 120,
+  };
+  const { output } = await client().responses.create({ ...ask, tools });
+  const streamed = await client()
+    .responses.stream({ ...ask, tools })
+    .finalResponse();
+  const types = output.map(({ type }) => type as string);
+  expect(types.slice(0, 2)).toEqual(["tool_search_call", "tool_search_output"]);
+  expect(streamed.output.map(({ type }) => type as string)).toEqual(types);
+
+  const search = { type: "tool_search", execution: "client", description: "Finds tools." };
+  const [call] = (await client().responses.create({ ...ask, tools: [search] as never }))
+    .output as unknown as {
+    type: string;
+    call_id: string;
+    arguments: object;
+  }[];
+  expect(call).toMatchObject({
+    type: "tool_search_call",
+    execution: "client",
+    arguments: expect.any(Object),
+  });
+  const found = { type: "tool_search_output", call_id: call?.call_id, tools: [weather] };
+  const input = [{ role: "user", content: CAPITAL.content }, call, found] as never;
+  const choice = { type: "function" as const, name: weather.name };
+  const after = await client().responses.create({
+    ...ask,
+    input,
+    tools: [search] as never,
+    tool_choice: choice,
+  });
+  expect(after.output[0]).toMatchObject({ type: "function_call", name: weather.name });
 });
 
 test("remembers what was said before, by previous_response_id", async () => {

@@ -369,6 +369,17 @@ function describeFamily(family: Family): void {
         expect(grammarTakes(prompt, alien)).toBe(blind);
       }
     });
+
+    test(titled("a deferred tool is not in the prompt, and can be called", grammarLimit), () => {
+      if (isGeneric(withTools().text)) return;
+      const prompt = withTools({ tools: [WEATHER, { ...NOTES, deferred: true }] });
+      expect(prompt.text).not.toContain("search_notes");
+      const raw = written(prompt, { calls: [NASTY] });
+      if (limits.call === undefined) {
+        expect(grammarTakes(prompt, raw)).toBe(true);
+        expect(comparable(parseAll(family, prompt, raw))).toMatchObject({ calls: [NASTY] });
+      }
+    });
   });
 }
 

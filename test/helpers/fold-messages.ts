@@ -92,6 +92,8 @@ class Fold {
     const { open } = this;
     if (open?.index !== index) throw new Error("a delta of a block that is not open");
     if (delta.type === "signature_delta") open.signature = delta.signature;
+    else if (open.block.type === "server_tool_use" || open.block.type === "tool_search_tool_result")
+      throw new Error("a delta of a block that comes whole");
     else if (delta.type !== KINDS[open.block.type]) throw new Error(`${delta.type} in ${open.block.type}`);
     else if (delta.type === "text_delta") open.text += delta.text;
     else if (delta.type === "thinking_delta") open.text += delta.thinking;
@@ -114,6 +116,9 @@ function whole({ block, text, signature }: OpenBlock): Draft {
       return { type: "thinking", thinking: block.thinking + text, signature };
     case "tool_use":
       return { ...block, input: text === "" ? block.input : parsed(text) };
+    case "server_tool_use":
+    case "tool_search_tool_result":
+      return block;
   }
 }
 

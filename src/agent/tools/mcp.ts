@@ -89,10 +89,16 @@ function reachOf(servers: readonly Pick<McpTool, "host">[]): ActionReach {
 }
 
 function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
-  const { name, description, parameters, strict } = tool;
+  const { name, description, parameters, strict, isDeferred } = tool;
   const shown = isBrief(request) ? brief(description) : description;
   return {
-    spec: { name, ...(shown === "" ? {} : { description: shown }), parameters, strict },
+    spec: {
+      name,
+      ...(shown === "" ? {} : { description: shown }),
+      parameters,
+      strict,
+      ...(isDeferred === true ? { deferred: true } : {}),
+    },
     isHelper: true, // not requested, so it is dropped if the request excludes tools
     action: { source: "mcp", kind: "custom", label: name, reach: reachOf([tool]) },
     calling: (args): ToolProgress => ({

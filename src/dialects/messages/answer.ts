@@ -7,6 +7,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { FinishReason, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
+import { argumentsObject } from "../shared/call-arguments.ts";
+import type { SearchComplete } from "../shared/tool-search.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
 import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
 
@@ -64,10 +66,49 @@ const ResponseContentBlock = Type.Union(
       name: Type.String({ description: "Name of the tool." }),
       input: jsonObject("The arguments; empty if the answer was truncated within them."),
     }),
+    Type.Object({
+      type: Type.Literal("server_tool_use"),
+      id: Type.String({ description: "Id that the result names." }),
+      name: Type.String({ description: "Name of the search for tools." }),
+      input: jsonObject("What was searched for."),
+    }),
+    Type.Object({
+      type: Type.Literal("tool_search_tool_result"),
+      tool_use_id: Type.String({ description: "Id of the search." }),
+      content: Type.Object(
+        {
+          type: Type.Literal("tool_search_tool_search_result"),
+          tool_references: Type.Array(
+            Type.Object({
+              type: Type.Literal("tool_reference"),
+              tool_name: Type.String({ description: "Name of a tool that was found." }),
+            }),
+          ),
+        },
+        { description: "The tools that were found." },
+      ),
+    }),
   ],
   { $id: "MessagesResponseContentBlock", description: "A part of the answer." },
 );
 export type ResponseContentBlock = Static<typeof ResponseContentBlock>;
+
+/** The blocks of a search for tools that the server has executed. */
+export function searchBlocks(event: SearchComplete): readonly [ResponseContentBlock, ResponseContentBlock] {
+  const id = event.callId.replace(/^call_/, "srvtoolu_");
+  const references = event.data.tools.map(({ name }) => ({
+    type: "tool_reference" as const,
+    tool_name: name,
+  }));
+  return [
+    { type: "server_tool_use", id, name: event.toolName, input: argumentsObject(event.arguments) },
+    {
+      type: "tool_search_tool_result",
+      tool_use_id: id,
+      content: { type: "tool_search_tool_search_result", tool_references: references },
+    },
+  ];
+}
 
 const StopReason = Type.Union(
   [

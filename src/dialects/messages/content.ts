@@ -9,7 +9,7 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { argumentsText } from "../shared/call-arguments.ts";
-import { isPresent, describeValue } from "../shared/check.ts";
+import { isPresent, isRecord, describeValue } from "../shared/check.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
@@ -145,6 +145,7 @@ function toolMessage(
     content: block.is_error === true ? [{ type: "text", text: "Error: " }, ...parts] : parts,
     toolCallId: block.tool_use_id,
     ...defined({ name }),
+    ...foundTools(blocksOf(block.content ?? "")),
   };
 }
 
@@ -289,7 +290,19 @@ function isHostedResult(block: ContentBlock): block is HostedResultBlock {
 function hostedResult(block: HostedResultBlock, names: ReadonlyMap<string, string>): InputMessage {
   const name = names.get(block.tool_use_id);
   const content = [{ type: "text", text: foreignText(block.content) }] as const;
-  return { role: "tool", content, toolCallId: block.tool_use_id, ...defined({ name }) };
+  const references = isRecord(block.content) ? block.content["tool_references"] : undefined;
+  const found = foundTools(Array.isArray(references) ? references : []);
+  return { role: "tool", content, toolCallId: block.tool_use_id, ...defined({ name }), ...found };
+}
+
+/** The tools that a result refers to. */
+function foundTools(blocks: readonly unknown[]): Pick<InputMessage, "foundTools"> {
+  const names = blocks.flatMap((block) => {
+    if (!isRecord(block) || block["type"] !== "tool_reference") return [];
+    const name = block["tool_name"];
+    return typeof name === "string" ? [name] : [];
+  });
+  return names.length === 0 ? {} : { foundTools: names };
 }
 
 /** The text of a block whose fields are its own. */

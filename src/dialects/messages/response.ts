@@ -8,6 +8,7 @@ import { argumentsObject } from "../shared/call-arguments.ts";
 import {
   type MessagesResponse,
   type ResponseContentBlock,
+  searchBlocks,
   SIGNATURE,
   stopBody,
   usageBody,
@@ -16,19 +17,24 @@ import type { AnswerView } from "./request.ts";
 
 /** The body; requires that the run's `finish` was added. */
 export function messagesBody(
-  { cost, answer, agent }: AnswerReducer,
+  { cost, answer, agent, searches }: AnswerReducer,
   meta: AnswerMeta,
   view: AnswerView,
 ): MessagesResponse {
   const { blocks, ending } = answer;
   assert(ending !== undefined, "run finished before its choice ended");
   const files = agent.files();
+  const searched = (at: number): readonly ResponseContentBlock[] =>
+    searches.flatMap(({ after, event }) => (after === at ? searchBlocks(event) : []));
   return {
     id: meta.id,
     type: "message",
     role: "assistant",
     model: meta.model,
-    content: blocks.map((block) => contentOf(block, view)),
+    content: [
+      ...blocks.flatMap((block, at) => [...searched(at), contentOf(block, view)]),
+      ...searched(blocks.length),
+    ],
     ...stopBody(ending.reason, ending.stop),
     usage: usageBody(cost.usage, view.countsCached),
     ...defined({ session_id: agent.session(), fingerprint: ending.fingerprint }),

@@ -18,6 +18,7 @@ import {
   stopStrings,
   truncateProperties,
 } from "../shared/sampling.ts";
+import { deferProperties } from "../shared/tools.ts";
 import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
 import { cacheProperties, Message, System } from "./blocks.ts";
 import { messagesThinkingProperties } from "./thinking.ts";
@@ -34,7 +35,7 @@ const Tool = Type.Object(
     type: orNull(
       Type.String({
         description:
-          "`custom` or absent: a client-executed tool. `web_search_…`, `code_execution_…`: a server-executed tool.",
+          "`custom` or absent: a client-executed tool. `web_search_…`, `code_execution_…`, `tool_search_tool_bm25_…`, `tool_search_tool_regex_…`: a server-executed tool.",
       }),
     ),
     name: orNull(
@@ -45,6 +46,7 @@ const Tool = Type.Object(
       jsonObject("JSON Schema of the arguments, of type `object`. Absent means no arguments."),
     ),
     strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `input_schema`." })),
+    ...deferProperties,
     ...domainProperties,
     max_uses: orNull(Type.Integer({ minimum: 0, description: "Cap on web searches per answer." })),
     user_location: orNull(UserLocation),

@@ -13,10 +13,12 @@ import { agentFrame } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { type AnswerBlock, type AnswerChanges, AnswerReducer } from "../shared/answer-reducer.ts";
 import { eventFrame } from "../shared/frame.ts";
+import { isSearchComplete, type SearchComplete } from "../shared/tool-search.ts";
 import { type ProgressEvent, progressBody } from "../shared/progress.ts";
 import {
   type MessagesStreamEvent,
   type ResponseContentBlock,
+  searchBlocks,
   SIGNATURE,
   stopBody,
   usageBody,
@@ -45,6 +47,9 @@ class MessagesEvents implements AnswerChanges {
   private readonly view: AnswerView;
   /** Text of the open block's delta events before the delta itself. */
   private head = "";
+  /** Blocks of the model, and those of the server's own before the next of them. */
+  private blocks = 0;
+  private inserted = 0;
 
   constructor(meta: AnswerMeta, view: AnswerView) {
     this.meta = meta;
@@ -73,7 +78,7 @@ class MessagesEvents implements AnswerChanges {
   }
 
   opened(block: AnswerBlock): string {
-    const index = block.position;
+    const index = this.indexOf(block);
     const [name, field] = DELTAS[block.type];
     // Serialized by JSON.stringify and cut before the text.
     const empty = JSON.stringify({ type: "content_block_delta", index, delta: { type: name, [field]: "" } });
@@ -86,7 +91,9 @@ class MessagesEvents implements AnswerChanges {
     return this.head + JSON.stringify(text) + DELTA_TAIL;
   }
 
-  closed({ type, position: index }: AnswerBlock): string {
+  closed(block: AnswerBlock): string {
+    const { type } = block;
+    const index = this.indexOf(block);
     const stop = frame({ type: "content_block_stop", index });
     if (type !== "reasoning") return stop;
     const delta = { type: "signature_delta", signature: SIGNATURE } as const;
@@ -94,7 +101,26 @@ class MessagesEvents implements AnswerChanges {
   }
 
   agent(event: AgentEvent): string {
-    return agentFrame(event);
+    return isSearchComplete(event) ? this.searched(event) : agentFrame(event);
+  }
+
+  private indexOf({ position }: AnswerBlock): number {
+    if (position >= this.blocks) this.blocks = position + 1;
+    return position + this.inserted;
+  }
+
+  /** Blocks of the server's own, after those of the model so far. All of these are closed. */
+  private searched(event: SearchComplete): string {
+    const blocks = searchBlocks(event);
+    const first = this.blocks + this.inserted;
+    this.inserted += blocks.length;
+    return blocks
+      .map(
+        (block, at) =>
+          frame({ type: "content_block_start", index: first + at, content_block: block }) +
+          frame({ type: "content_block_stop", index: first + at }),
+      )
+      .join("");
   }
 
   finished({ usage }: Extract<RunEvent, { type: "finish" }>, { answer, agent }: AnswerReducer): string {

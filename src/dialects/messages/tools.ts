@@ -1,6 +1,6 @@
 // Tools and tool choice of a body: client-executed (custom) and server-executed (hosted) tools.
 
-import type { AgentRequest, SkillReference as CoreSkill, WebSearch } from "../../core/agent.ts";
+import type { AgentRequest, SkillReference as CoreSkill, ToolSearch, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
@@ -10,7 +10,7 @@ import type { ToolChoice } from "../../core/run.ts";
 import { agentOf } from "../shared/agent.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
 import { isOmitted, serveOrRefuse } from "../shared/compat.ts";
-import { objectSchema } from "../shared/tools.ts";
+import { deferredOf, objectSchema } from "../shared/tools.ts";
 import { placeOf, webSearchOf, webSearchOptionsOf } from "../shared/web-search.ts";
 import type { MessagesRequest, SkillReference, Tool } from "./schema.ts";
 
@@ -44,19 +44,22 @@ export function toolUseOf(body: MessagesRequest, interactive: boolean, compat: C
   return { tools: [], choice, agent: { ...agentOf(body, interactive), maxToolRounds: 0 } };
 }
 
-type Kind = "custom" | "web_search" | "code_execution";
+type Kind = "custom" | "web_search" | "code_execution" | "tool_search_tool";
 
 /** The tool and its kind; undefined for a tool that `--compat clients` omits. */
 function classified(tool: Tool, path: string, compat: Compat): SentTool | undefined {
   const kind = kindOf(tool);
   if (kind === undefined) {
     const param = `${path}.type`;
-    const message = `${param} must be "custom", "web_search_…" or "code_execution_…"; got ${describeValue(tool.type)}`;
+    const message = `${param} must be "custom", "web_search_…", "code_execution_…", "tool_search_tool_bm25_…" or "tool_search_tool_regex_…"; got ${describeValue(tool.type)}`;
     serveOrRefuse(compat, "hosted_tool", new ServiceError("unsupported_value", message, { param }));
     return undefined;
   }
-  return kind !== "custom" && isOmitted(compat, kind) ? undefined : { tool, path, kind };
+  const isHosted = kind === "web_search" || kind === "code_execution";
+  return isHosted && isOmitted(compat, kind) ? undefined : { tool, path, kind };
 }
+
+const TOOL_SEARCH = /^tool_search_tool_(?:bm25|regex)(?:_|$)/;
 
 /** The kind of a tool; undefined for an unknown type. The date in the type of hosted tools is ignored. */
 function kindOf({ type, name, input_schema }: Tool): Kind | undefined {
@@ -64,11 +67,12 @@ function kindOf({ type, name, input_schema }: Tool): Kind | undefined {
     return name === "code_execution" && !isPresent(input_schema) ? "code_execution" : "custom";
   }
   if (type === "custom") return "custom";
+  if (TOOL_SEARCH.test(type)) return "tool_search_tool";
   return (["web_search", "code_execution"] as const).find((kind) => type.startsWith(`${kind}_`));
 }
 
 function toolSpec({ tool, path }: SentTool): ToolSpec {
-  const { name, description, input_schema, strict } = tool;
+  const { name, description, input_schema, strict, defer_loading: deferred } = tool;
   if (!isPresent(name)) {
     throw new ServiceError("missing_field", `${path}.name is required`, { param: `${path}.name` });
   }
@@ -77,6 +81,7 @@ function toolSpec({ tool, path }: SentTool): ToolSpec {
     ...(isPresent(description) ? { description } : {}),
     parameters: objectSchema(input_schema ?? {}, `${path}.input_schema`),
     strict: strict ?? false,
+    ...deferredOf(deferred),
   };
 }
 
@@ -95,7 +100,7 @@ function hostedOf(
   body: MessagesRequest,
   sent: readonly SentTool[],
   compat: Compat,
-): Pick<AgentRequest, "python" | "webSearch" | "shell" | "fields"> {
+): Pick<AgentRequest, "python" | "webSearch" | "shell" | "fields" | "toolSearch"> {
   const webSearch = searchOf(body, sent, compat);
   refuseContainer(body);
   const skills = body.container?.skills ?? [];
@@ -108,9 +113,18 @@ function hostedOf(
   return {
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
     python: python !== undefined || body.enable_code_execution === true,
-    ...defined({ webSearch }),
+    ...defined({ webSearch, toolSearch: toolSearchOf(sent) }),
     ...(skills.length === 0 ? {} : { shell: { skills: skills.map(skillOf) } }),
   };
+}
+
+/** The first search for tools; a second one would find the same. */
+function toolSearchOf(sent: readonly SentTool[]): ToolSearch | undefined {
+  const search = sent.find(({ kind }) => kind === "tool_search_tool")?.tool;
+  if (search === undefined) return undefined;
+  const isRegex = search.type?.startsWith("tool_search_tool_regex") === true;
+  const form = isRegex ? "regex" : "words";
+  return { name: search.name ?? `tool_search_tool_${isRegex ? "regex" : "bm25"}`, form };
 }
 
 /** Refuses container ids, which exist only in Anthropic's cloud; svc's containers belong to sessions. */

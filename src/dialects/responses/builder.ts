@@ -3,7 +3,7 @@
 // choices, in order of their start.
 
 import { promptProgress } from "../shared/progress.ts";
-import type { AgentEvent, AnswerEvent, FileObject } from "../../core/agent.ts";
+import type { AgentEvent, AnswerEvent, FileObject, FoundTool } from "../../core/agent.ts";
 import { assert } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import type { ErrorData } from "../../core/error.ts";
@@ -13,6 +13,7 @@ import {
   type AnswerChanges,
   type AnswerChoice,
   AnswerReducer,
+  type CallBlock,
   type Ending,
 } from "../shared/answer-reducer.ts";
 import type { ProgressEvent } from "../shared/progress.ts";
@@ -29,17 +30,21 @@ import {
 } from "./resource.ts";
 import { isShellCalling, isShellComplete, shellCallItem, shellOutputItem } from "./shell.ts";
 import { type ResponseListener, ResponseEmitter } from "./emitter.ts";
+import { isSearchComplete, type SearchComplete } from "../shared/tool-search.ts";
+import { searchCallItem, searchOutputItem, TOOL_SEARCH_NAME } from "./tool-search.ts";
 import type { ToolNames } from "./tool-names.ts";
 
 export interface BuilderOptions {
   readonly head: ResponseHead;
   readonly choices: number;
   /** Maps model-visible names back to functions. Absent: names are unchanged. */
-  readonly names?: Pick<ToolNames, "qualified" | "isCustom">;
+  readonly names?: Pick<ToolNames, "qualified" | "isCustom" | "isSearch">;
   /** Current time, Unix seconds. */
   readonly clock: () => number;
   readonly listener?: ResponseListener;
 }
+
+type HostedOutputItem = Extract<ItemDraft, { kind: "shell" }>["item"];
 
 /** Reasons that leave a response incomplete, in the dialect's words. */
 const CUTS: ReadonlyMap<FinishReason, "max_output_tokens" | "content_filter"> = new Map([
@@ -153,13 +158,16 @@ export class ResponseBuilder implements AnswerChanges {
   }
 
   opened(block: AnswerBlock): string {
+    if (this.isSearch(block)) return "";
     const draft = this.draftOf(block);
     this.open[block.choice] = draft;
     this.append(draft);
     return "";
   }
 
-  delta({ type, choice }: AnswerBlock, text: string, tokens: readonly TokenLogprob[] | undefined): string {
+  delta(block: AnswerBlock, text: string, tokens: readonly TokenLogprob[] | undefined): string {
+    const { type, choice } = block;
+    if (this.isSearch(block)) return "";
     const draft = this.open[choice];
     assert(draft !== undefined, "a delta of an item that is not open");
     if (type === "call" && text === "") return "";
@@ -167,7 +175,13 @@ export class ResponseBuilder implements AnswerChanges {
     return "";
   }
 
-  closed({ choice }: AnswerBlock, reason?: FinishReason): string {
+  closed(block: AnswerBlock, reason?: FinishReason): string {
+    const { choice } = block;
+    if (this.isSearch(block)) {
+      const call = { callId: block.id, args: block.pieces.join(""), execution: "client" as const };
+      this.addWhole(searchCallItem(this.nextId("tsc"), call));
+      return "";
+    }
     const draft = this.open[choice];
     assert(draft !== undefined, "an item is closed that is not open");
     const text = textOf(draft);
@@ -195,8 +209,10 @@ export class ResponseBuilder implements AnswerChanges {
     if (event.type === "file_produced") this.addFile(event.file);
     if (isShellCalling(event)) this.startShell(event.callId, shellCallItem(this.nextId("sc"), event));
     if (isShellComplete(event)) this.endShell(event.callId);
-    this.emitter.agent(event);
-    if (isShellComplete(event)) this.addShellOutput(shellOutputItem(this.nextId("sco"), event));
+    // The official client throws for events that it does not know; a search has items of its own.
+    if (!("toolName" in event) || event.toolName !== TOOL_SEARCH_NAME) this.emitter.agent(event);
+    if (isShellComplete(event)) this.addWhole(shellOutputItem(this.nextId("sco"), event));
+    if (isSearchComplete(event)) this.addSearch(event);
     return "";
   }
 
@@ -233,6 +249,11 @@ export class ResponseBuilder implements AnswerChanges {
         return { id: this.nextId("fc"), ...common, kind: "call", callId, ...called };
       }
     }
+  }
+
+  /** A search for tools that the client executes is no function call. */
+  private isSearch(block: AnswerBlock): block is CallBlock {
+    return block.type === "call" && this.options.names?.isSearch(block.name) === true;
   }
 
   private append(draft: ItemDraft): void {
@@ -282,13 +303,25 @@ export class ResponseBuilder implements AnswerChanges {
     this.finish(draft, "completed");
   }
 
-  private addShellOutput(item: ReturnType<typeof shellOutputItem>): void {
+  /** A search that the server has executed, as its call and the functions that it has found. */
+  private addSearch(event: SearchComplete): void {
+    const { callId, arguments: args } = event;
+    this.addWhole(searchCallItem(this.nextId("tsc"), { callId, args, execution: "server" }));
+    const functionOf = ({ name, ...tool }: FoundTool) => {
+      const { name: own, namespace } = this.options.names?.qualified(name) ?? { name, namespace: undefined };
+      const found = { type: "function", name: own, ...tool, defer_loading: true };
+      return namespace === undefined ? found : { type: "namespace", name: namespace, tools: [found] };
+    };
+    this.addWhole(searchOutputItem(this.nextId("tso"), event, functionOf));
+  }
+
+  private addWhole(item: HostedOutputItem): void {
     const draft = this.shellDraft(item);
     this.append(draft);
     this.finish(draft, "completed");
   }
 
-  private shellDraft(item: ReturnType<typeof shellCallItem | typeof shellOutputItem>): ItemDraft {
+  private shellDraft(item: HostedOutputItem): ItemDraft {
     const { id, status } = item;
     return { id, index: this.items.length, choice: undefined, status, kind: "shell", item };
   }

@@ -14,6 +14,7 @@ import type {
   ShellCallItem,
   ShellOutputItem,
 } from "./output-items.ts";
+import type { ToolSearchCallItem, ToolSearchOutputItem } from "./tool-search.ts";
 
 interface Draft {
   readonly id: string;
@@ -54,9 +55,10 @@ export interface CustomDraft extends TextDraft {
   readonly name: string;
 }
 
+/** An item of a tool that the server or the client executes, which is complete when it is shown. */
 interface ShellDraft extends Draft {
   readonly kind: "shell";
-  readonly item: ShellCallItem | ShellOutputItem;
+  readonly item: ShellCallItem | ShellOutputItem | ToolSearchCallItem | ToolSearchOutputItem;
 }
 
 /** An item that the model generates, in deltas. */

@@ -6,12 +6,18 @@ import type { ToolCall } from "../../core/message.ts";
 import { isRecord } from "../shared/check.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
+import { readableName } from "./tool-names.ts";
 import { HOSTED_ITEM_TYPES, type HostedItem, type InputItem } from "./input-items.ts";
 
 /** A call, its result, or both. */
 export interface HostedWork {
   readonly call?: ToolCall;
-  readonly result?: { readonly callId: string; readonly content: readonly InputPart[] };
+  readonly result?: {
+    readonly callId: string;
+    readonly content: readonly InputPart[];
+    /** Tools that a search has found. */
+    readonly foundTools?: readonly string[];
+  };
 }
 
 /** Fields of a call that are its arguments, under the name of its tool. */
@@ -43,6 +49,7 @@ const RESULTS: Readonly<Partial<Record<HostedItem["type"], readonly string[]>>> 
   tool_search_output: ["tools"],
 };
 
+type Result = NonNullable<HostedWork["result"]>;
 type Fields = Readonly<Record<string, unknown>>;
 
 const TYPES: ReadonlySet<string> = new Set(HOSTED_ITEM_TYPES);
@@ -58,7 +65,9 @@ export function hostedWork(item: HostedItem, path: string): HostedWork {
   const results = RESULTS[item.type];
   if (results !== undefined) {
     const answered = item.call_id ?? fields["approval_request_id"] ?? item.id;
-    return { result: resultOf(idOf(answered, path), fields, results, path) };
+    const callId = idOf(answered, path);
+    const result = resultOf(callId, fields, results, path);
+    return { result: item.type === "tool_search_output" ? withFoundTools(result, fields["tools"]) : result };
   }
   const id = idOf(item.call_id ?? item.id, path);
   if (item.type === "mcp_call") return mcpWork(id, fields, path);
@@ -81,11 +90,29 @@ function mcpWork(id: string, fields: Fields, path: string): HostedWork {
   return { call, result: resultOf(id, fields, [failed ? "error" : "output"], path) };
 }
 
+/** The functions that a search has found. Their definitions enter the prompt later, as those of other tools on demand. */
+function withFoundTools(result: Result, tools: unknown): Result {
+  const names = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown): readonly string[] => {
+    if (!isRecord(tool) || typeof tool["name"] !== "string") return [];
+    const { type, name, tools: children } = tool;
+    if (type === "function") return [name];
+    if (type !== "namespace" || !Array.isArray(children)) return [];
+    return children.flatMap((child: unknown) =>
+      isRecord(child) && typeof child["name"] === "string"
+        ? [readableName({ namespace: name, name: child["name"] })]
+        : [],
+    );
+  });
+  if (names.length === 0) return result;
+  const text = "Found these tools; you can call them now:";
+  return { ...result, content: [{ type: "text", text }], foundTools: names };
+}
+
 function idOf(id: unknown, path: string): string {
   return typeof id === "string" && id !== "" ? id : path;
 }
 
-function resultOf(callId: string, fields: Fields, names: readonly string[], path: string) {
+function resultOf(callId: string, fields: Fields, names: readonly string[], path: string): Result {
   const content = names.flatMap((name) => partsOf(fields[name], `${path}.${name}`));
   const isSaid = content.some((part) => part.type !== "text" || part.text !== "");
   return { callId, content: isSaid ? content : [{ type: "text", text: "[done]" } as const] };

@@ -77,7 +77,7 @@ class ItemReader {
   private addHosted(item: HostedItem, path: string): void {
     const { call, result } = hostedWork(item, path);
     if (call !== undefined) this.addCall(call);
-    if (result !== undefined) this.addResult(result.callId, result.content);
+    if (result !== undefined) this.addResult(result.callId, result.content, result.foundTools);
   }
 
   private addMessage(item: MessageItem, path: string): void {
@@ -97,13 +97,13 @@ class ItemReader {
     }
   }
 
-  private addResult(callId: string, content: readonly InputPart[]): void {
+  private addResult(callId: string, content: readonly InputPart[], foundTools?: readonly string[]): void {
     const name = this.names.get(callId);
     this.push({
       role: "tool",
       content,
       toolCallId: callId,
-      ...defined({ name }),
+      ...defined({ name, foundTools }),
     });
   }
 

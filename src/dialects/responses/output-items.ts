@@ -1,6 +1,7 @@
 // Wire schemas of output items: messages, reasoning, function calls, and server-executed shell calls. Items may be sent
 // back as input.
 
+import { ToolSearchCallItem, ToolSearchOutputItem } from "./tool-search.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
 
@@ -154,7 +155,16 @@ const ShellOutputItem = Type.Object(
 export type ShellOutputItem = Static<typeof ShellOutputItem>;
 
 export const OutputItem = Type.Union(
-  [MessageItem, ReasoningItem, FunctionCallItem, CustomCallItem, ShellCallItem, ShellOutputItem],
+  [
+    MessageItem,
+    ReasoningItem,
+    FunctionCallItem,
+    CustomCallItem,
+    ShellCallItem,
+    ShellOutputItem,
+    ToolSearchCallItem,
+    ToolSearchOutputItem,
+  ],
   { $id: "OutputItem", description: "A part of the answer; its fields depend on `type`." },
 );
 export type OutputItem = Static<typeof OutputItem>;

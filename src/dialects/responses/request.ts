@@ -40,6 +40,7 @@ import {
   hostedToolsOf,
   refuseForeignShells,
   refuseHostedChoice,
+  withFoundTools,
   withoutForeignTools,
 } from "./tools.ts";
 import { refuseUnsupported } from "./unsupported.ts";
@@ -99,7 +100,8 @@ export function parseResponsesRequest(
   const messages = withWholeFiles([...(earlier?.messages ?? []), ...messagesOf(input)], compat);
   const declared = [...functions.map(({ qualified }) => qualified), ...calledFunctions(messages)];
   const custom = (body.tools ?? []).flatMap((tool) => (tool.type === "custom" ? [tool.name] : []));
-  const names = new ToolNames(declared, new Set(custom));
+  const search = hosted.toolSearch?.isClients === true ? hosted.toolSearch.name : undefined;
+  const names = new ToolNames(declared, new Set(custom), search);
   const run = runOf(body, functions, names, compat);
   const agent: AgentRequest = {
     ...hosted,
@@ -132,7 +134,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   refuseHostedChoice(json["tool_choice"]);
   const input = knownItems(json["input"], compat);
   const choice = usualChoice(json["tool_choice"]);
-  const tools = withoutForeignTools(withToolTypes(json["tools"]), compat);
+  const tools = withoutForeignTools(withFoundTools(withToolTypes(json["tools"]), json["input"]), compat);
   return checkBody({ ...json, input, tools, tool_choice: choice });
 }
 

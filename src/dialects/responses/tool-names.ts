@@ -22,9 +22,15 @@ export class ToolNames {
   private readonly grouped = new Map<string, Grouped>();
   private readonly custom: ReadonlySet<string>;
 
-  /** `functions`: those declared by the request and those called in its history; `custom`: names of its custom tools. */
-  constructor(functions: readonly QualifiedName[], custom: ReadonlySet<string> = new Set()) {
+  private readonly search: string | undefined;
+
+  /**
+   * `functions`: those declared by the request and those called in its history; `custom`: names of its custom tools; `search`: of the
+   * search for tools that the client executes.
+   */
+  constructor(functions: readonly QualifiedName[], custom: ReadonlySet<string> = new Set(), search?: string) {
     this.custom = custom;
+    this.search = search;
     const taken = new Set(functions.flatMap((one) => (isGrouped(one) ? [] : [one.name])));
     const distinct = new Map(functions.filter(isGrouped).map((one) => [keyOf(one), one]));
     const wanted = Map.groupBy(distinct.values(), readableName);
@@ -43,6 +49,11 @@ export class ToolNames {
   /** The function with a model-visible name; names without namespace are unchanged. */
   qualified(flat: string): { readonly name: string; readonly namespace?: string } {
     return this.grouped.get(flat) ?? { name: flat };
+  }
+
+  /** Whether calls of this name are searches for tools, for the client. */
+  isSearch(flat: string): boolean {
+    return flat === this.search;
   }
 
   /** Whether calls of this name are those of a custom tool. */
@@ -91,7 +102,7 @@ function keyOf({ namespace, name }: Grouped): string {
 }
 
 /** `crm__find_customer`, shortened with a hash suffix if it is too long. */
-function readableName(one: Grouped): string {
+export function readableName(one: Grouped): string {
   const name = wholeName(one);
   return name.length > FLAT_CHARS_MAX ? hashedName(one) : name;
 }

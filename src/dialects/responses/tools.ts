@@ -1,16 +1,18 @@
 // Tools of this dialect: functions, namespaces of functions, and hosted (server-executed) tools.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { AgentRequest, SkillReference, WebSearch } from "../../core/agent.ts";
+import type { AgentRequest, SkillReference, ToolSearch, WebSearch } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import type { Compat, HostedTool as HostedToolName } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
+import { TOOL_SEARCH_NAME } from "./tool-search.ts";
 import { isPresent, isRecord, orNull, describeValue } from "../shared/check.ts";
 import { customFunction, CustomTool } from "../shared/custom-tools.ts";
 import { isOmitted, serveOrRefuse } from "../shared/compat.ts";
+import { jsonObject } from "../shared/json-object.ts";
 import {
   FlatTool,
   FUNCTION_TOOLS,
@@ -81,8 +83,34 @@ const NamespaceTool = Type.Object(
   },
 );
 
+const ToolSearchTool = Type.Object(
+  {
+    type: Type.Literal("tool_search"),
+    execution: orNull(
+      Type.Union([Type.Literal("server"), Type.Literal("client")], {
+        description: "`client`: the client searches, and answers with a `tool_search_output`.",
+      }),
+    ),
+    description: orNull(Type.String({ description: "With `client`: what can be searched." })),
+    parameters: orNull(jsonObject("With `client`: JSON Schema of the arguments of a search.")),
+  },
+  {
+    $id: "HostedToolSearchTool",
+    description: "Lets the model search for tools with `defer_loading`.",
+    ...OPEN,
+  },
+);
+
 const HostedTool = Type.Union(
-  [...FUNCTION_TOOLS, CustomTool, NamespaceTool, WebSearchTool, CodeInterpreterTool, ShellTool],
+  [
+    ...FUNCTION_TOOLS,
+    CustomTool,
+    NamespaceTool,
+    WebSearchTool,
+    CodeInterpreterTool,
+    ShellTool,
+    ToolSearchTool,
+  ],
   { $id: "HostedTool", description: "A function that the model may call, or a server-executed tool." },
 );
 export type HostedTool = Static<typeof HostedTool>;
@@ -111,6 +139,10 @@ function functionsOf(
   path: string,
 ): readonly DeclaredFunction[] {
   if (isFunction(tool)) return [{ tool, path, qualified: { name: functionOf(tool).name } }];
+  if (tool.type === "tool_search")
+    return tool.execution === "client"
+      ? [{ tool: clientSearch(tool), path, qualified: { name: TOOL_SEARCH_NAME } }]
+      : [];
   if (tool.type !== "namespace") return [];
   const { name: namespace, description } = tool;
   return (tool.tools ?? []).map((child, index) => ({
@@ -129,7 +161,7 @@ function described(tool: Static<typeof FlatTool>, text: string): Static<typeof F
 export function hostedToolsOf(
   tools: readonly HostedTool[],
   compat: Compat,
-): Pick<AgentRequest, "python" | "shell" | "webSearch" | "fields"> {
+): Pick<AgentRequest, "python" | "shell" | "webSearch" | "fields" | "toolSearch"> {
   const fields: Partial<Record<HostedToolName, string>> = {};
   const searches: (WebSearch | undefined)[] = [];
   const shells: (readonly SkillReference[])[] = [];
@@ -150,9 +182,33 @@ export function hostedToolsOf(
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
     python: fields.code_execution !== undefined,
     ...(shells.length === 0 ? {} : { shell: { skills: shells.flat() } }),
-    ...defined({ webSearch }),
+    ...defined({ webSearch, toolSearch: toolSearchOf(tools) }),
   };
 }
+
+function toolSearchOf(tools: readonly HostedTool[]): ToolSearch | undefined {
+  const search = tools.find((tool) => tool.type === "tool_search");
+  if (search === undefined) return undefined;
+  const client = search.execution === "client" ? { isClients: true as const } : {};
+  return { name: TOOL_SEARCH_NAME, form: "words", ...client };
+}
+
+/** A search that the client executes, as a function for the model. */
+function clientSearch(tool: Static<typeof ToolSearchTool>): WireTool {
+  const { description, parameters } = tool;
+  return {
+    type: "function",
+    name: TOOL_SEARCH_NAME,
+    description: description ?? "Searches for tools that are not listed here.",
+    parameters: parameters ?? SEARCH_PARAMETERS,
+  };
+}
+
+const SEARCH_PARAMETERS = {
+  type: "object",
+  properties: { query: { type: "string" } },
+  required: ["query"],
+};
 
 function hostedName(tool: HostedTool): HostedToolName | undefined {
   switch (tool.type) {
@@ -160,6 +216,7 @@ function hostedName(tool: HostedTool): HostedToolName | undefined {
     case "function":
     case "custom":
     case "namespace":
+    case "tool_search":
       return undefined;
     case "code_interpreter":
       return "code_execution";
@@ -183,7 +240,6 @@ const FOREIGN_TYPES = new Set<unknown>([
   "local_shell",
   "mcp",
   "programmatic_tool_calling",
-  "tool_search",
   "web_search_2025_08_26",
   "web_search_preview_2025_03_11",
 ]);
@@ -201,6 +257,32 @@ export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
     const children: readonly unknown[] = tool["tools"];
     return { ...tool, tools: children.filter((child) => isRecord(child) && child["type"] === "function") };
   });
+}
+
+/** The tools of a body, and those that a search in its history has found and that it does not declare. */
+export function withFoundTools(tools: unknown, input: unknown): unknown {
+  if (!Array.isArray(input) || (isPresent(tools) && !Array.isArray(tools))) return tools;
+  const declared: readonly unknown[] = Array.isArray(tools) ? tools : [];
+  const seen = new Set(declared.map(nameOf));
+  const found = input.flatMap((item): readonly unknown[] =>
+    isRecord(item) && item["type"] === "tool_search_output" && Array.isArray(item["tools"])
+      ? item["tools"]
+      : [],
+  );
+  const added = found.flatMap((tool) => {
+    const isTool = isRecord(tool) && (tool["type"] === "function" || tool["type"] === "namespace");
+    if (!isTool || seen.has(nameOf(tool))) return [];
+    seen.add(nameOf(tool));
+    return [{ ...tool, defer_loading: true }];
+  });
+  return added.length === 0 ? tools : [...declared, ...added];
+}
+
+function nameOf(tool: unknown): string {
+  if (!isRecord(tool)) return "";
+  const { type, name, function: nested } = tool;
+  const own = isRecord(nested) ? nested["name"] : name;
+  return JSON.stringify([type === "namespace", own]);
 }
 
 const LEFT_OUT = { type: "namespace", name: "left_out" };

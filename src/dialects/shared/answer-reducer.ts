@@ -11,6 +11,7 @@ import type { FinishReason, RunEvent, TokenLogprob } from "../../core/run.ts";
 import { AgentFold } from "./agent-events.ts";
 import { CustomInput } from "./custom-tools.ts";
 import type { ProgressEvent } from "./progress.ts";
+import { isSearchComplete, type SearchComplete } from "./tool-search.ts";
 import type { RunCost } from "./usage.ts";
 
 /** Assertion message; the engine sends the arguments of a call before it opens another block. */
@@ -92,6 +93,8 @@ export class AnswerReducer {
   /** What the server did. With changes, which show the rest: session and cut files. */
   readonly agent = new AgentFold();
   promptTokens = 0;
+  /** Searches for tools, each with the number of blocks of the first choice before it. */
+  readonly searches: { readonly after: number; readonly event: SearchComplete }[] = [];
   private readonly options: AnswerOptions;
   private readonly changes: AnswerChanges | undefined;
   private readonly filter: AnswerOptions["filter"];
@@ -222,6 +225,7 @@ export class AnswerReducer {
     // The model's output of this round is complete before the server acts.
     if (!isSilent && !leavesOpen) for (const draft of this.drafts) shown += this.close(draft);
     if (isSilent || changes === undefined) this.agent.add(event);
+    if (isSearchComplete(event)) this.searches.push({ after: this.draft(0).blocks.length, event });
     return shown + (changes?.agent?.(event) ?? "");
   }
 

@@ -14,6 +14,15 @@ import { checkToolSize } from "./tool-size.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
+/** Property of tools that the model finds on demand. */
+export const deferProperties = {
+  defer_loading: orNull(
+    Type.Boolean({
+      description: "Leave the tool out of the prompt: the model finds it with a search of the server.",
+    }),
+  ),
+};
+
 const functionProperties = {
   name: Type.String({ description: "Name of the function.", minLength: 1, maxLength: TOOL_NAME_CHARS_MAX }),
   description: orNull(Type.String({ description: "What the function does and when to call it." })),
@@ -21,6 +30,7 @@ const functionProperties = {
     jsonObject("JSON Schema of the arguments, of type `object`. Absent means no arguments."),
   ),
   strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `parameters`." })),
+  ...deferProperties,
 };
 const FunctionTool = Type.Object(functionProperties, {
   $id: "Function",
@@ -35,7 +45,7 @@ const TOOL_TYPE = Type.Optional(FUNCTION);
 const NOT_NESTED = Type.Optional(Type.Null({ description: "Absent in this form." }));
 
 const Tool = Type.Object(
-  { type: TOOL_TYPE, function: FunctionTool },
+  { type: TOOL_TYPE, function: FunctionTool, ...deferProperties },
   { $id: "Tool", description: "A function that the model may call.", ...OPEN },
 );
 export const FlatTool = Type.Object(
@@ -197,13 +207,19 @@ export function toolUseOf(
 }
 
 function toolSpec(sent: SentTool): ToolSpec {
-  const { description, parameters, strict } = functionOf(sent.tool);
+  const { description, parameters, strict, defer_loading: deferred } = functionOf(sent.tool);
   return {
     name: sent.name,
     ...(isPresent(description) ? { description } : {}),
     parameters: objectSchema(parameters ?? {}, `${functionPath(sent)}.parameters`),
     strict: strict ?? false,
+    ...deferredOf(deferred ?? sent.tool.defer_loading),
   };
+}
+
+/** The field of a tool that is left out of the prompt. */
+export function deferredOf(isDeferred: boolean | null | undefined): Pick<ToolSpec, "deferred"> {
+  return isDeferred === true ? { deferred: true } : {};
 }
 
 /** Path of a function's properties in the body. */

@@ -1,0 +1,141 @@
+// Tools on demand: which tools are left out of the prompt until a search has found them. The parser and the grammar of calls know all, so
+// a call of one that was not found is accepted. Definitions enter the conversation as text of results, at its end: what comes before
+// stays in the prefix cache.
+
+import type { InputMessage, ToolSearch } from "../core/agent.ts";
+import type { Message, ToolSpec } from "../core/message.ts";
+import type { ToolChoice } from "../core/run.ts";
+import { TOOL_CHARS_PER_TOKEN, TOOLS_CONTEXT_SHARE } from "./limits.ts";
+import type { ServerTool } from "./tool.ts";
+import { definitionText, searchTool, type ToolSearchTool } from "./tools/tool-search.ts";
+
+/** Name of the server's search where the request names none. */
+const SEARCH_NAME = "tool_search";
+/** A function of the client that searches itself. */
+const OWN_SEARCH = /tool_?search/i;
+
+/** Tools of a request that its prompt could show. */
+export interface Offered {
+  readonly own: readonly ServerTool[];
+  readonly client: readonly ToolSpec[];
+  readonly choice: ToolChoice;
+  readonly messages: readonly InputMessage[];
+  readonly search: ToolSearch | undefined;
+  /** Context of the model; undefined if unknown. */
+  readonly contextTokens: number | undefined;
+  /** Tokens of definitions in the prompt; undefined: a share of the context. */
+  readonly tokensMax: number | undefined;
+}
+
+/** Tools that are left out of the prompt, by name, and the server's search for them: absent where the client searches. */
+export interface Deferral {
+  readonly hidden: ReadonlyMap<string, ToolSpec>;
+  readonly search: ToolSearchTool | undefined;
+}
+
+/** Undefined where the prompt has all tools. */
+export function deferralOf(offered: Offered): Deferral | undefined {
+  const { own, client, search } = offered;
+  const specs = [...client, ...own.map(({ spec }) => spec)];
+  const chosen = offered.choice.type === "named" ? new Set(offered.choice.names) : new Set<string>();
+  const asked = specs.filter(({ deferred, name }) => deferred === true && !chosen.has(name));
+  const left = asked.length > 0 ? asked : surplus(offered);
+  if (left.length === 0) return undefined;
+  const hidden = new Map(left.map((spec) => [spec.name, spec]));
+  const isShown = ({ name }: ToolSpec): boolean => !hidden.has(name);
+  const clientSearches =
+    search?.isClients === true ||
+    (search === undefined && client.some((spec) => isShown(spec) && OWN_SEARCH.test(spec.name)));
+  if (clientSearches) return asked.length > 0 ? { hidden, search: undefined } : undefined;
+  const { name = SEARCH_NAME, form = "words" } = search ?? {};
+  return { hidden, search: searchTool({ name, form, tools: left }) };
+}
+
+/** Characters of a tool's definition. */
+export function definitionChars({ name, description = "", parameters }: ToolSpec): number {
+  return name.length + description.length + JSON.stringify(parameters).length;
+}
+
+/** Tools that exceed the bound: the client's come first, then those of MCP servers; the server's own are always there. */
+function surplus({ own, client, choice, contextTokens, tokensMax }: Offered): readonly ToolSpec[] {
+  const tokens = tokensMax ?? (contextTokens === undefined ? undefined : contextTokens * TOOLS_CONTEXT_SHARE);
+  if (tokens === undefined || choice.type === "named") return [];
+  const foreign = own.filter(({ action }) => action.source === "mcp").map(({ spec }) => spec);
+  let room = tokens * TOOL_CHARS_PER_TOKEN;
+  return [...client, ...foreign].filter((spec) => {
+    if (room > 0) room -= definitionChars(spec);
+    return room <= 0;
+  });
+}
+
+/** The specs of a prompt: those left out are marked, and those that the conversation has found already apart from the others. */
+export function markedSpecs(
+  specs: readonly ToolSpec[],
+  { hidden }: Deferral,
+  messages: readonly InputMessage[],
+): readonly ToolSpec[] {
+  const found = foundIn(messages, hidden);
+  return specs.map((spec) => {
+    const { deferred: _, ...shown } = spec;
+    return hidden.has(spec.name) ? { ...shown, deferred: found.has(spec.name) ? "found" : true } : shown;
+  });
+}
+
+/** Names of left-out tools whose definitions the conversation has, or which it has called. */
+function foundIn(messages: readonly InputMessage[], hidden: Deferral["hidden"]): ReadonlySet<string> {
+  const names = messages.flatMap((message) => [
+    ...(message.foundTools ?? []),
+    ...(message.toolCalls ?? []).map(({ name }) => name),
+    ...definedIn(message),
+  ]);
+  return new Set(names.filter((name) => hidden.has(name)));
+}
+
+const DEFINED = /^\{"name":"([^"\\]+)"/gm;
+
+/** Names of tools whose definitions a result has. */
+function definedIn({ role, content }: InputMessage): readonly string[] {
+  if (role !== "tool") return [];
+  return content.flatMap((part) =>
+    part.type === "text" ? [...part.text.matchAll(DEFINED)].flatMap(([, name]) => name ?? []) : [],
+  );
+}
+
+/**
+ * A conversation with the definitions of the left-out tools that it has found, in the results that have found them. A call of one that no
+ * result has found is preceded by a search for it: the client may not have seen that, or left it out.
+ */
+export function withDefinitions(
+  messages: readonly Message[],
+  { hidden, search }: Deferral,
+): readonly Message[] {
+  const seen = new Set<string>();
+  const isNew = (name: string): boolean => hidden.has(name) && !seen.has(name);
+  const textOf = (names: readonly string[]): string => {
+    for (const name of names) seen.add(name);
+    return names
+      .flatMap((name) => hidden.get(name) ?? [])
+      .map(definitionText)
+      .join("\n");
+  };
+  return messages.flatMap((message): readonly Message[] => {
+    for (const name of definedIn(message)) seen.add(name);
+    const found = [...new Set(message.foundTools ?? [])].filter(isNew);
+    if (found.length > 0) {
+      const text = `\n${textOf(found)}`;
+      return [{ ...message, content: [...message.content, { type: "text", text }] }];
+    }
+    const [first] = message.toolCalls ?? [];
+    const called = [...new Set((message.toolCalls ?? []).map(({ name }) => name))].filter(isNew);
+    if (first === undefined || called.length === 0 || search === undefined) return [message];
+    const { name } = search.spec;
+    const id = `search_${first.id}`;
+    const call = { id, name, arguments: JSON.stringify(search.argumentsFor(called)) };
+    const content = [{ type: "text" as const, text: textOf(called) }];
+    return [
+      { role: "assistant", content: [], toolCalls: [call] },
+      { role: "tool", toolCallId: id, name, content },
+      message,
+    ];
+  });
+}
