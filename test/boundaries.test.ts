@@ -29,6 +29,12 @@ const WORDS: readonly Words[] = [
     isAllowed: (file) => file === "ffi/linux/usable-cores.ts" || INDEPENDENT_THREADS.has(file),
   },
   {
+    pattern:
+      /(?:new ServiceError\(\s*[\w".]+,|\bconst message =)\s*["'`](?:[A-Z][a-z]+ |(?:[^"'`]*[a-z)])?\. [A-Z][a-z]+ |[^"'`]*[a-z)]\.["'`])/,
+    what: "an error text with a capital or a full stop (CONTRIBUTING.md, Words)",
+    isAllowed: (file) => !file.startsWith("src/") && !file.startsWith("ffi/"),
+  },
+  {
     pattern: /\bprocess\.exit\b/,
     what: "process.exit",
     isAllowed: (file) => ["src/main.ts", "src/entry.ts"].includes(file) || SCRIPTS.has(file),
@@ -224,6 +230,9 @@ describe("a violation is found", () => {
     ["src/http/x.ts", 'import { App } from "../../ui/view/app.tsx";'],
     ["src/app/x.ts", 'import { availableParallelism } from "node:os";'],
     ["src/unknown/x.ts", 'import { a } from "../core/id.ts";'],
+    ["src/engine/x.ts", 'throw new ServiceError("engine_failed", "The engine died");'],
+    ["src/engine/x.ts", "const message = `${name} is full. Try again later`;"],
+    ["src/engine/x.ts", 'throw new ServiceError(code, "it is empty; send text.", { param });'],
   ])("%s: %s", (file, source) => {
     expect(violations(new Map([[file, source]]))).toHaveLength(1);
   });

@@ -166,7 +166,7 @@ export class LlamaTemplates {
     if (prompt.type === "tokens") {
       const unknown = prompt.tokens.find((token) => token < 0 || token >= this.vocabulary);
       if (unknown !== undefined) {
-        const message = `Token ${unknown} is not in the model's vocabulary of ${this.vocabulary} tokens.`;
+        const message = `token ${unknown} is not in the model's vocabulary of ${this.vocabulary} tokens`;
         throw new ServiceError("invalid_request", message, { param: "prompt" });
       }
       const tokens = Int32Array.from(prompt.tokens);
@@ -238,7 +238,7 @@ export class LlamaTemplates {
   private beginMedia(request: Uint8Array, files: MediaFiles): Handle | null {
     if (this.media === undefined) {
       const message =
-        "This model takes text only, because it has no projector file (mmproj). Remove images and audio, or name another model.";
+        "this model takes text only, because it has no projector file (mmproj); remove images and audio, or name another model";
       throw new ServiceError("unsupported_capability", message, { param: "messages" });
     }
     const { data, size } = files.columns();

@@ -174,13 +174,13 @@ export class LlamaEmbedder implements EmbedBackend {
 }
 
 function noScores(): ServiceError {
-  return new ServiceError("unsupported_capability", "This model gives no scores.", { param: "model" });
+  return new ServiceError("unsupported_capability", "this model gives no scores", { param: "model" });
 }
 
 function noEmbeddings(): ServiceError {
   return new ServiceError(
     "unsupported_capability",
-    "This model gives no embeddings. Name an embedding model.",
+    "this model gives no embeddings; name an embedding model",
     { param: "model" },
   );
 }

@@ -9,7 +9,7 @@ import { type Handle, takeText } from "../text.ts";
 export function requireInvariance(native: Native, context: Handle, hasMedia: boolean): void {
   const variance = hasMedia ? "images and audio" : varianceOf(native, context);
   if (variance === "") return;
-  const message = `determinism = "batch-invariant" is not possible for this model on this machine: its answers would depend on other requests because of ${variance}. Use another model, or determinism = "off".`;
+  const message = `determinism = "batch-invariant" is not possible for this model on this machine: its answers would depend on other requests because of ${variance}; use another model, or determinism = "off"`;
   throw new ServiceError("model_unavailable", message);
 }
 
@@ -18,7 +18,7 @@ export function requireInvariantVectors(native: Native, context: Handle): void {
   const variance = varianceOf(native, context);
   if (variance === "") return;
   native.svc_context_free(context);
-  const message = `On this server, with determinism = "batch-invariant", this model computes no vectors or scores: they would depend on other requests because of ${variance}. Use another model, or a server with determinism = "off".`;
+  const message = `on this server, with determinism = "batch-invariant", this model computes no vectors or scores: they would depend on other requests because of ${variance}; use another model, or a server with determinism = "off"`;
   throw new ServiceError("unsupported_capability", message, { param: "model" });
 }
 

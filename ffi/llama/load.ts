@@ -120,7 +120,7 @@ async function planDevices(native: Native, asked: TextOptions, load: DeviceLoad)
   freePlan(native, planned.layers);
   throw new ServiceError(
     "model_unavailable",
-    `${placementText(planned.layers)}. The part on the CPU needs about ${sizeText(needed)} of memory, but only ${sizeText(free)} are free. Use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers.`,
+    `${placementText(planned.layers)}; the part on the CPU needs about ${sizeText(needed)} of memory, but only ${sizeText(free)} are free; use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers`,
   );
 }
 

@@ -14,8 +14,8 @@ const CHUNK_NUMBERS = 6;
 /** llama.h: LLAMA_TOKEN_NULL. No placeholder has this number. */
 const NO_TOKEN = -1;
 const FOREIGN =
-  "This model cannot take images or audio: its vocabulary lacks tokens that its projector (mmproj) needs around them, so the " +
-  "projector is probably that of another model. Send text only, or start the server with the projector that came with the model.";
+  "this model cannot take images or audio: its vocabulary lacks tokens that its projector (mmproj) needs around them, so the " +
+  "projector is probably that of another model; send text only, or start the server with the projector that came with the model";
 
 export interface MediaOptions {
   readonly threads: number;

@@ -147,7 +147,7 @@ function refuseBroken(path: string, name: string): void {
   if (problem === undefined) return;
   throw new ServiceError(
     "model_unavailable",
-    `${name} could not be loaded: its file is damaged: ${problem}. Copy or download it again.`,
+    `${name} could not be loaded: its file is damaged: ${problem}; copy or download it again`,
   );
 }
 

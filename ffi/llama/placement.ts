@@ -228,7 +228,7 @@ function unplaced(native: Native): ServiceError {
   const reason = nativeText(native.svc_last_error());
   return new ServiceError(
     "model_unavailable",
-    `the model could not be placed: ${reason}. Check main_gpu, tensor_split and split_mode; svc doctor lists the devices.`,
+    `the model could not be placed: ${reason}; check main_gpu, tensor_split and split_mode; svc doctor lists the devices`,
   );
 }
 

@@ -11,14 +11,14 @@ export function templateFault(template: string, reason: string): ServiceError {
   const said = /(?:Template fault|Jinja Exception): ([^]*)/.exec(reason)?.[1] ?? reason;
   return new ServiceError(
     "template_failed",
-    `The chat template of ${template} failed: ${said.trim()}. Fix the template, or set chat_template to replace it.`,
+    `the chat template of ${template} failed: ${said.trim()}; fix the template, or set chat_template to replace it`,
   );
 }
 
 /** The error of a prompt; `reason`: the shim's. */
 export function refusal(prompt: NativePrompt, reason: string, template: string): ServiceError {
   if (prompt.type !== "chat") {
-    const message = `The model cannot take this prompt: ${reason}`;
+    const message = `the model cannot take this prompt: ${reason}`;
     const param = prompt.type === "gap" ? "input_suffix" : "suffix";
     return new ServiceError("unsupported_capability", message, { param });
   }
@@ -26,12 +26,12 @@ export function refusal(prompt: NativePrompt, reason: string, template: string):
   if (file !== null) {
     const [, audio, number, what] = file;
     const kind = audio === undefined ? "image" : "audio clip";
-    const message = `The ${kind} number ${number} of messages cannot be used: ${what}.`;
+    const message = `the ${kind} number ${number} of messages cannot be used: ${what}`;
     return new ServiceError("invalid_request", message, { param: "messages" });
   }
   if (reason.includes("Template fault: ")) return templateFault(template, reason);
   // The template's own message, without the words around it.
   const said = /Jinja Exception: ([^]*)/.exec(reason)?.[1] ?? reason;
-  const message = `The model's chat template rejects this conversation: ${said.trim()}`;
+  const message = `the model's chat template rejects this conversation: ${said.trim()}`;
   return new ServiceError("invalid_request", message, { param: "messages" });
 }

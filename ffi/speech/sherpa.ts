@@ -77,7 +77,7 @@ export class SherpaVoice implements SpeechBackend {
     const { native } = this;
     const audio = native.SherpaOnnxOfflineTtsGenerate(this.voice, cText(text), 0, 1);
     if (audio === null)
-      throw new ServiceError("engine_failed", "The voice could not speak this text. Send other words.");
+      throw new ServiceError("engine_failed", "the voice could not speak this text; send other words");
     try {
       const count = read.i32(audio, AUDIO.count);
       const samples = read.ptr(audio, AUDIO.samples) as Pointer;

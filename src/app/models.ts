@@ -71,7 +71,7 @@ async function textEngine(
 function templateText(path: string): string {
   const text = readFileSync(path, "utf8");
   if (text.trim() !== "") return text;
-  const message = `The chat template's file ${basename(path)} is empty. Write a template into it, or leave out --chat-template.`;
+  const message = `the chat template's file ${basename(path)} is empty; write a template into it, or leave out --chat-template`;
   throw new ServiceError("template_failed", message);
 }
 

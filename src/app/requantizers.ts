@@ -56,7 +56,7 @@ export function requantizing(models: Models, requantizers: ReadonlyMap<string, R
     const { id } = models.able("generates", name, "model_id");
     const found = requantizers.get(id);
     if (found === undefined) {
-      const message = `The model "${id}" runs on upstream servers, so svc cannot change its weights. Name a model that runs here.`;
+      const message = `the model "${id}" runs on upstream servers, so svc cannot change its weights; name a model that runs here`;
       throw new ServiceError("unsupported_capability", message, { param: "model_id" });
     }
     return [id, found];

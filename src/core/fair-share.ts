@@ -53,6 +53,6 @@ export class FairShare {
 }
 
 export function queueFull(waiting: number, what: string): ServiceError {
-  const message = `${waiting} requests are already waiting for ${what}. Try again soon.`;
+  const message = `${waiting} requests are already waiting for ${what}; try again soon`;
   return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
 }

@@ -15,11 +15,11 @@ const ROUTES: Readonly<Record<Exclude<ModelKind, "text">, string>> = {
 
 const INABILITIES: Readonly<Record<Ability, string>> = {
   generates:
-    "only embeds or reranks texts. Name a model that generates text, or use /v1/embeddings or /v1/rerank.",
-  embeds: "gives no embeddings. Name an embedding model.",
-  ranks: "does not rank documents. Name a reranking model (a GGUF file with pooling type `rank`).",
-  draws: "generates no images. Name an image model.",
-  speaks: "is not a speech model. Name a speech model.",
+    "only embeds or reranks texts; name a model that generates text, or use /v1/embeddings or /v1/rerank",
+  embeds: "gives no embeddings; name an embedding model",
+  ranks: "does not rank documents; name a reranking model (a GGUF file with pooling type `rank`)",
+  draws: "generates no images; name an image model",
+  speaks: "is not a speech model; name a speech model",
 };
 
 /** Throws ServiceError(unsupported_capability) for a model of the wrong kind. */
@@ -43,8 +43,8 @@ export function mustPerceive(name: string, info: RuntimeFacts, { prompt }: RunRe
   const missing = modalitiesOf(prompt.messages).find((modality) => !able.includes(modality));
   if (missing === undefined) return;
   const message =
-    `The model "${name}" does not accept ${missing} input. ` +
-    `Remove it, name a model that accepts ${missing}, or configure a projector file (mmproj) for this one.`;
+    `the model "${name}" does not accept ${missing} input; ` +
+    `remove it, name a model that accepts ${missing}, or configure a projector file (mmproj) for this one`;
   throw new ServiceError("unsupported_capability", message, { param: "messages" });
 }
 
@@ -56,11 +56,11 @@ export function textInfo<T extends RuntimeFacts>(info: T): Extract<T, TextFacts>
 
 /** `default` names a kind that has no served model. */
 export function noneOfKind(kind: ModelKind, param: string): ServiceError {
-  const message = `No ${kind} model is served, but this request needs one. GET /v1/models lists the served models.`;
+  const message = `no ${kind} model is served, but this request needs one; GET /v1/models lists the served models`;
   return new ServiceError("unsupported_capability", message, { param });
 }
 
 function unable(name: string, kind: ModelKind, ability: Ability, param = "model"): ServiceError {
-  const why = kind === "text" ? INABILITIES[ability] : `${ROUTES[kind]}, or name another model.`;
-  return new ServiceError("unsupported_capability", `The model "${name}" ${why}`, { param });
+  const why = kind === "text" ? INABILITIES[ability] : `${ROUTES[kind]}, or name another model`;
+  return new ServiceError("unsupported_capability", `the model "${name}" ${why}`, { param });
 }

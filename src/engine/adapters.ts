@@ -8,7 +8,7 @@ type AdapterAnswer = Extract<FromEngine, { readonly adapter: AdapterId }>;
 
 const ENGINE_DIED: ErrorData = {
   code: "adapter_load_failed",
-  message: "The model's engine process ended while it loaded the adapter. Load it again.",
+  message: "the model's engine process ended while it loaded the adapter; load it again",
 };
 
 export class ResidentAdapters {

@@ -7,30 +7,30 @@ import type { EngineEvent } from "./protocol.ts";
 export const ENGINE_DIED: ErrorData = {
   code: "engine_failed",
   message:
-    "The model's engine process ended unexpectedly during this request. It is being restarted; send the request again.",
+    "the model's engine process ended unexpectedly during this request; it is being restarted; send the request again",
 };
 
 export const ENGINE_HUNG: ErrorData = {
   code: "engine_failed",
   message:
-    "The model's engine process hung during this request. It is being restarted; send the request again.",
+    "the model's engine process hung during this request; it is being restarted; send the request again",
 };
 
 export const HUNG_LOADING: ErrorData = {
   code: "model_unavailable",
   message:
-    "The engine process hung while it loaded the model. Check the model's file, or increase --hang-timeout.",
+    "the engine process hung while it loaded the model; check the model's file, or increase --hang-timeout",
 };
 
 export const TEMPLATE_LOOPS: ErrorData = {
   code: "model_unavailable",
   message:
-    "The chat template did not finish when it was tried: it probably loops. Fix it, or set --chat-template to replace it.",
+    "the chat template did not finish when it was tried: it probably loops; fix it, or set --chat-template to replace it",
 };
 
 export const STOPPED: ErrorData = {
   code: "shutting_down",
-  message: "The server was stopped before this request was finished.",
+  message: "the server was stopped before this request was finished",
 };
 
 /** A load that has failed. The reason is for the operator's log only, since it may name files of the server, but for that of a template. */
@@ -38,7 +38,7 @@ export function failed(reason: unknown): ServiceError {
   const retryAfterSecs = FAILED_LOAD_MS / 1000;
   if (reason instanceof ServiceError && reason.code === "template_failed")
     return new ServiceError("template_failed", reason.message, { retryAfterSecs });
-  const message = "The model could not be loaded. The server's log says why; it is tried again.";
+  const message = "the model could not be loaded; the server's log says why; it is tried again";
   return new ServiceError("model_unavailable", message, { retryAfterSecs });
 }
 
@@ -52,13 +52,13 @@ export function failedRun(error: unknown): Failed {
 
 /** The likely cause when the process sent none. `description`: how it ended, from host.ts. */
 export function deathWhileLoading(description: string): ErrorData {
-  const message = `The engine process ended while loading (${description}).${likely(description)}`;
+  const message = `the engine process ended while loading (${description})${likely(description)}`;
   return { code: "model_unavailable", message };
 }
 
 function likely(description: string): string {
   if (!description.startsWith("signal ")) return "";
   return description === "signal SIGKILL"
-    ? " It was killed, probably for lack of memory. Use a smaller model or cache."
-    : " The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.";
+    ? "; it was killed, probably for lack of memory; use a smaller model or cache"
+    : "; the model's file is probably damaged or not supported; copy or download it again; earlier log lines may have details";
 }

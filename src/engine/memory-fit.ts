@@ -134,7 +134,7 @@ function checkImageMemory(options: ImageOptions, freeBytes: number): void {
   if (weights <= freeBytes) return;
   throw new ServiceError(
     "model_unavailable",
-    `the weights of the image model need ${sizeText(weights)} of memory, but only ${sizeText(freeBytes)} are free. Use smaller quantizations, or fewer pinned models (pin).`,
+    `the weights of the image model need ${sizeText(weights)} of memory, but only ${sizeText(freeBytes)} are free; use smaller quantizations, or fewer pinned models (pin)`,
   );
 }
 

@@ -226,7 +226,7 @@ export class Models implements ModelControl {
     const ids = this.models.map(({ id }) => id).join(", ");
     throw new ServiceError(
       "model_not_found",
-      `No model is named "${name.slice(0, 200)}". Served models: ${ids}.`,
+      `no model is named "${name.slice(0, 200)}"; served models: ${ids}`,
       { param },
     );
   }

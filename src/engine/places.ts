@@ -234,6 +234,6 @@ export class Places {
 }
 
 function allPinned(max: number): ServiceError {
-  const message = `All ${max} loaded models are pinned (pin), and --max-loaded-models allows no further one. Unload one of them, or raise --max-loaded-models.`;
+  const message = `all ${max} loaded models are pinned (pin), and --max-loaded-models allows no further one; unload one of them, or raise --max-loaded-models`;
   return new ServiceError("model_unavailable", message);
 }

@@ -149,11 +149,11 @@ class Taken implements Place {
 }
 
 function full(taken: number): ServiceError {
-  const message = `${taken} requests are already running or waiting. Try again soon.`;
+  const message = `${taken} requests are already running or waiting; try again soon`;
   return new ServiceError("queue_full", message, { retryAfterSecs: 1 });
 }
 
 function crowded(): ServiceError {
-  const message = "too many connections are open (--max-connections). Try again soon.";
+  const message = "too many connections are open (--max-connections); try again soon";
   return new ServiceError("too_many_connections", message, { retryAfterSecs: 1 });
 }

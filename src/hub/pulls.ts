@@ -101,7 +101,7 @@ export class Pulls {
     if (this.pulls.length < PULLS_MAX) return;
     const index = this.pulls.findIndex((pull) => !pull.isActive);
     if (index < 0)
-      throw new ServiceError("queue_full", `${PULLS_MAX} downloads are waiting already. Try again later.`, {
+      throw new ServiceError("queue_full", `${PULLS_MAX} downloads are waiting already; try again later`, {
         retryAfterSecs: 60,
       });
     this.pulls.splice(index, 1);

@@ -41,16 +41,16 @@ export class Tuning {
     if (cause instanceof ServiceError) return cause;
     if (client.aborted) return new ServiceError("model_unavailable", "the request was cancelled", { cause });
     if (this.deps.stopping.aborted)
-      return new ServiceError("shutting_down", "The server is shutting down.", { cause });
+      return new ServiceError("shutting_down", "the server is shutting down", { cause });
     // The reason concerns the operator; it may name files of the server.
     this.deps.log(`${id}: tuning failed: ${reasonOf(cause)}`);
-    const message = "The model could not be measured. The server's log says why.";
+    const message = "the model could not be measured; the server's log says why";
     return new ServiceError("model_unavailable", message, { retryAfterSecs: 5, cause });
   }
 }
 
 function conflict(why: string): ServiceError {
-  return new ServiceError("tuning_conflict", `The model cannot be tuned now: ${why}. Try again later.`, {
+  return new ServiceError("tuning_conflict", `the model cannot be tuned now: ${why}; try again later`, {
     retryAfterSecs: 5,
   });
 }

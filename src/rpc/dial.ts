@@ -162,7 +162,7 @@ export async function openRelay(worker: WorkerAddress): Promise<Relay> {
           if (first === remote)
             loss = new ServiceError(
               "rpc_worker_lost",
-              `RPC worker ${nameOf(worker)}: the connection to it was lost.`,
+              `RPC worker ${nameOf(worker)}: the connection to it was lost`,
             );
         });
       },

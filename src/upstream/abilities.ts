@@ -55,8 +55,8 @@ export function refusalBy(
   const param = field === undefined ? "messages" : (needs.fields.get(field) ?? field);
   const message =
     field === undefined
-      ? `No upstream server of the model "${name}" takes media of these kinds. Leave them out, or name another model.`
-      : `No upstream server of the model "${name}" (${engines}) supports ${param}. Leave it out, or name another model.`;
+      ? `no upstream server of the model "${name}" takes media of these kinds; leave them out, or name another model`
+      : `no upstream server of the model "${name}" (${engines}) supports ${param}; leave it out, or name another model`;
   return new ServiceError("unsupported_capability", message, { param });
 }
 
@@ -82,7 +82,7 @@ export function textFactsOf(servers: readonly UpstreamServer[], stated: number |
 
 /** A chat is what a model is for: without its route the servers are set up wrongly, and a fallback may answer. */
 function missingRoute(name: string, path: string, { path: whole, isText }: Needs): ServiceError {
-  const message = `No upstream server of the model "${name}" has the route ${path}. Name another model.`;
+  const message = `no upstream server of the model "${name}" has the route ${path}; name another model`;
   const isChat = whole === undefined && isText !== true;
   return new ServiceError(isChat ? "upstream_failed" : "unsupported_capability", message);
 }

@@ -43,7 +43,7 @@ export function connectionFailure(thrown: unknown, runsNoTools: boolean): Failur
 
 /** No event within first_token_timeout. The connection has been closed. */
 export function timeoutFailure(secs: number, runsNoTools: boolean): Failure {
-  const message = `The upstream server sent nothing within ${secs} seconds (routing.first_token_timeout). Try again later.`;
+  const message = `the upstream server sent nothing within ${secs} seconds (routing.first_token_timeout); try again later`;
   return {
     error: new ServiceError("upstream_failed", message),
     mayRetry: runsNoTools,
@@ -66,7 +66,7 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
   if (status === 429 || BUSY.has(status)) {
     const ms = retryAfterMs(headers);
     const code = status === 429 ? "queue_full" : "model_unavailable";
-    const message = "All upstream servers are busy. Try again soon.";
+    const message = "all upstream servers are busy; try again soon";
     const error = new ServiceError(code, message, {
       retryAfterSecs: Math.max(1, Math.ceil((ms ?? 1000) / 1000)),
     });
@@ -77,7 +77,7 @@ export function refusal(status: number, headers: Headers, body: string, secret?:
     return { error, mayRetry: true, verdict };
   }
   if (status === 501) {
-    const message = said.message === "" ? "The upstream server does not do this." : said.message;
+    const message = said.message === "" ? "the upstream server does not do this" : said.message;
     return { error: new ServiceError("unsupported_capability", message), mayRetry: true, verdict: WELL };
   }
   if (status >= 500 || status === 408 || status === 425) {
@@ -123,7 +123,7 @@ export function withoutChat(isProbe: boolean): Failure {
 }
 
 function missingRoute(): Failure {
-  const message = "The upstream server does not have this route.";
+  const message = "the upstream server does not have this route";
   const error = new ServiceError("unsupported_capability", message);
   return { error, mayRetry: true, verdict: WELL, isRouteMissing: true };
 }
@@ -145,7 +145,7 @@ export function brokenAnswer(what: string): ServiceError {
 }
 
 function upstreamFailed(what: string): ServiceError {
-  return new ServiceError("upstream_failed", `The upstream server ${what}.`);
+  return new ServiceError("upstream_failed", `the upstream server ${what}`);
 }
 
 /** Needs a fix by the operator; another upstream may work. */
@@ -187,7 +187,7 @@ function isContextError({ code, message }: Said): boolean {
 }
 
 function contextError({ message }: Said): ServiceError {
-  const text = message === "" ? "The prompt exceeds the context of the model." : message;
+  const text = message === "" ? "the prompt exceeds the context of the model" : message;
   return new ServiceError("context_length_exceeded", text, { param: "messages" });
 }
 
@@ -208,7 +208,7 @@ function requestError(status: number, said: Said): ServiceError {
   if (isContextError(said)) return contextError(said);
   if (own !== undefined && ERROR_TABLE[own][0] < 500 && !NOT_THE_CLIENTS.has(own) && message !== "")
     return new ServiceError(own, message, options);
-  const text = message === "" ? `The upstream server refused the request with status ${status}.` : message;
+  const text = message === "" ? `the upstream server refused the request with status ${status}` : message;
   return new ServiceError(status === 413 ? "payload_too_large" : "invalid_request", text, options);
 }
 

@@ -102,7 +102,7 @@ export class UpstreamModel implements ModelRuntime {
   }
 
   async unload(): Promise<void> {
-    const message = `The model "${this.options.name}" runs on upstream servers, so svc cannot unload it. Name a model that runs here.`;
+    const message = `the model "${this.options.name}" runs on upstream servers, so svc cannot unload it; name a model that runs here`;
     throw new ServiceError("unsupported_capability", message, { param: "model_id" });
   }
 

@@ -117,7 +117,7 @@ export class Pool {
     clearTimeout(this.wakeTimer);
     for (const { lease } of this.waiters.splice(0))
       lease.reject(
-        new ServiceError("shutting_down", "The server was stopped before this request was finished."),
+        new ServiceError("shutting_down", "the server was stopped before this request was finished"),
       );
   }
 
@@ -269,6 +269,6 @@ function isUp({ health }: UpstreamServer): boolean {
 function noneLeft(able: readonly UpstreamServer[]): ServiceError {
   const waitMs = Math.min(...able.map(({ health }) => health.waitMs));
   const retryAfterSecs = Math.max(1, Math.ceil(Number.isFinite(waitMs) ? waitMs / 1000 : 1));
-  const message = "None of the model's upstream servers can be used at present. Try again later.";
+  const message = "none of the model's upstream servers can be used at present; try again later";
   return new ServiceError("model_unavailable", message, { retryAfterSecs });
 }

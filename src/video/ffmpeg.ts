@@ -57,7 +57,7 @@ export function ffmpegReader({ programs, openSandbox }: FfmpegDeps): ReadVideo {
 }
 
 function noDecoder(param: string, why: string): ServiceError {
-  const message = `${param} is a video, which this server cannot decode: ${why}. Send single frames as images, or data:video/jpeg;base64,FRAME,FRAME,…`;
+  const message = `${param} is a video, which this server cannot decode: ${why}; send single frames as images, or data:video/jpeg;base64,FRAME,FRAME,…`;
   return new ServiceError("unsupported_capability", message, { param });
 }
 

@@ -223,7 +223,7 @@ describe("a model whose file is gone", () => {
     expect(text).not.toContain(cwd);
     expect((await command(server, "status", "a")).body).toMatchObject({
       status: "unloaded",
-      error: "The model could not be loaded. The server's log says why; it is tried again.",
+      error: "the model could not be loaded; the server's log says why; it is tried again",
     });
     expect((await command(server, "reload", "a")).status).toBe(503);
     expect(server.stderr()).toContain("a: could not be loaded: ");

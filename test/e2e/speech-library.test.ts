@@ -91,7 +91,7 @@ describe.skipIf(LIBRARY === undefined)("with the library", () => {
       503,
       { error: { code: "model_unavailable" } },
     ]);
-    await server.says("voice: could not be loaded: The engine process ended while loading (signal SIGABRT)");
+    await server.says("voice: could not be loaded: the engine process ended while loading (signal SIGABRT)");
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
     writeTinyVoice(join(cwd, "voice"));
     expect((await command(server.url, "reload")).status).toBe(200);
@@ -101,7 +101,7 @@ describe.skipIf(LIBRARY === undefined)("with the library", () => {
   test("one that is damaged from the start is unavailable; the others are served", async () => {
     const cwd = newVoice();
     writeFileSync(join(cwd, "voice/model.onnx"), "no model at all");
-    await servesWithoutVoice(cwd, "The engine process ended while loading");
+    await servesWithoutVoice(cwd, "the engine process ended while loading");
   });
 });
 

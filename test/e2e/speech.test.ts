@@ -287,7 +287,7 @@ describe("models of the wrong kind", () => {
       const { exit, err } = await runBinary(words.split(" "));
       expect([exit, err]).toEqual([
         1,
-        expect.stringMatching(/cannot be measured|is a speech model|No text model is served/),
+        expect.stringMatching(/cannot be measured|is a speech model|no text model is served/),
       ]);
     }
     const { out } = await runBinary(["doctor", "-m", "flite:slt"]);

@@ -414,12 +414,12 @@ test("an engine that crashes is restarted: the model is reloading, and requests 
 
 describe("an engine that crashes while loading", () => {
   const broken =
-    "The engine process ended while loading (signal SIGABRT). The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.";
+    "the engine process ended while loading (signal SIGABRT); the model's file is probably damaged or not supported; copy or download it again; earlier log lines may have details";
 
   test("is reported to a command with its probable cause", async () => {
     for (const [signal, message] of [
       ["SIGABRT", broken],
-      ["SIGKILL", "(signal SIGKILL). It was killed, probably for lack of memory"],
+      ["SIGKILL", "(signal SIGKILL); it was killed, probably for lack of memory"],
     ] as const) {
       const { model, engines } = setup();
       const loading = failure(model.load());
@@ -584,7 +584,7 @@ describe("models by name", () => {
       "b",
       "a",
     ]);
-    expect(() => models.resolve("c")).toThrow('No model is named "c". Served models: b, a.');
+    expect(() => models.resolve("c")).toThrow('no model is named "c"; served models: b, a');
   });
 
   test("a model that cannot be loaded does not stop the start of the others; alone it does", async () => {
@@ -612,10 +612,10 @@ describe("models by name", () => {
     models.pin("a", false);
     expect(await models.unload("a")).toEqual({ id: "a", status: "unloaded", isPinned });
     const message = await failure(models.reload("default"));
-    expect(message).toBe("The model could not be loaded. The server's log says why; it is tried again.");
+    expect(message).toBe("the model could not be loaded; the server's log says why; it is tried again");
     expect(models.status("acme/b")).toEqual({ id: "b", status: "unloaded", error: message, isPinned });
     expect(log).toEqual(["b: could not be loaded: /secret is gone"]);
-    expect(await failure(models.unload("zzz"))).toContain('No model is named "zzz"');
+    expect(await failure(models.unload("zzz"))).toContain('no model is named "zzz"');
   });
 });
 
@@ -669,8 +669,8 @@ describe("models of several kinds", () => {
 
   test("an ability of no served model is an error", () => {
     const models = modelsOf(served(["text"]));
-    expect(() => models.able("draws", "default")).toThrow("No image model is served");
-    expect(() => models.able("speaks", "nobody")).toThrow("No model is named");
+    expect(() => models.able("draws", "default")).toThrow("no image model is served");
+    expect(() => models.able("speaks", "nobody")).toThrow("no model is named");
   });
 
   test("an engine that exits while working fails its requests once and is replaced", async () => {

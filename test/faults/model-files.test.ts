@@ -27,7 +27,7 @@ test.each<[string, Field, string]>([
   [
     "weights that lie askew",
     u32Field("general.alignment", 8),
-    "The engine process ended while loading (signal SIGABRT). The model's file is probably damaged or not supported. Copy or download it again; earlier log lines may have details.",
+    "the engine process ended while loading (signal SIGABRT); the model's file is probably damaged or not supported; copy or download it again; earlier log lines may have details",
   ],
 ])(
   "%s",

@@ -68,7 +68,7 @@ describe("invalid model files are rejected with a reason", () => {
 
   test("a chat template with a syntax error", async () => {
     const error = await refusal(() => tinyBackend({ chatTemplate: "{% for %}" }));
-    expect(error.message).toContain("The chat template of tiny.gguf failed: line 1: expected a name");
+    expect(error.message).toContain("the chat template of tiny.gguf failed: line 1: expected a name");
   });
 });
 

@@ -160,7 +160,7 @@ test("a template that fails with some conversations is the server's fault, one t
   withTemplate(when("{{ raise_exception('Too many turns') }}"), (template) => {
     const failure = failureOf(() => promptOf(template, { messages: many }));
     expect([failure.code, failure.status]).toEqual(["invalid_request", 400]);
-    expect(failure.message).toBe("The model's chat template rejects this conversation: Too many turns");
+    expect(failure.message).toBe("the model's chat template rejects this conversation: Too many turns");
   });
 });
 

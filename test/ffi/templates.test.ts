@@ -471,7 +471,7 @@ if (templates.type === "missing") {
       while (pending.take(5000) === undefined);
     };
     expect(take).toThrow(
-      /^The model's chat template rejects this conversation: [^\n]*single questions[^\n]*$/,
+      /^the model's chat template rejects this conversation: [^\n]*single questions[^\n]*$/,
     );
     template.close();
   });

@@ -57,7 +57,7 @@ describe("errors", () => {
     const { generate } = playing([error]);
     const told = async (path: string, body: unknown) =>
       (await (await testApp(generate).post(path, body)).json()).error.message;
-    expect(await told(MESSAGES, messagesBody())).toMatch(/prompt is too long: 9000 tokens > 4096.*Compact/);
+    expect(await told(MESSAGES, messagesBody())).toMatch(/prompt is too long: 9000 tokens > 4096.*; compact/);
     expect(await told(MESSAGES, messagesBody())).not.toContain("truncat");
     expect(await told("/v1/chat/completions", chatBody())).toContain("truncate_sequence: true");
     expect(await told("/v1/responses", responsesBody())).toContain('truncation: "auto"');

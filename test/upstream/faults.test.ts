@@ -161,7 +161,7 @@ describe("after the first byte nothing is repeated", () => {
     expect(types(events)).toEqual(["accepted", "text", "error"]);
     expect(errorOf(events)).toMatchObject({
       code: "upstream_failed",
-      message: `The upstream server ${what}.`,
+      message: `the upstream server ${what}`,
     });
     expect(well.seen).toHaveLength(0);
     expect(model.pool.inFlight).toBe(0);
@@ -173,7 +173,7 @@ describe("after the first byte nothing is repeated", () => {
     const { model } = modelOn([ill, well], { routing: { silenceMs: 60 } });
     const events = await all(model.generate(chat(), NEVER, SERVER));
     expect(types(events)).toEqual(["accepted", "text", "error"]);
-    expect(errorOf(events)?.message).toBe("The upstream server sent nothing for 0.06 seconds.");
+    expect(errorOf(events)?.message).toBe("the upstream server sent nothing for 0.06 seconds");
     expect(well.seen).toHaveLength(0);
     await until("the connection is closed", () => ill.left === 1);
   });
@@ -385,7 +385,7 @@ test("a field that no upstream honours is refused by its name, before anything i
   expect(errorOf(events)).toEqual({
     code: "unsupported_capability",
     message:
-      'No upstream server of the model "big" (ollama) supports min_p. Leave it out, or name another model.',
+      'no upstream server of the model "big" (ollama) supports min_p; leave it out, or name another model',
     param: "min_p",
   });
   expect(upstream.seen).toHaveLength(0);

@@ -103,7 +103,7 @@ describe("what servers send", () => {
       [chunk({ content: "Hel" }), chunk({}, "error")],
       {
         text: "Hel",
-        reason: "The upstream server ended the answer with an error: finish_reason error.",
+        reason: "the upstream server ended the answer with an error: finish_reason error",
         tokens: "",
       },
     ],
@@ -211,7 +211,7 @@ describe("what servers send", () => {
     const { model } = modelOn([fakeUpstream(whole({ error: { message: "Rate limited", code: 429 } }))]);
     expect(errorOf(await all(model.generate(chat(), NEVER, SERVER)))).toMatchObject({
       code: "upstream_failed",
-      message: "The upstream server ended the answer with an error: Rate limited.",
+      message: "the upstream server ended the answer with an error: Rate limited",
     });
   });
 

@@ -14,12 +14,12 @@ export interface ErrorTerms {
 
 export const CHAT_TERMS: ErrorTerms = {
   names: {},
-  tooLong: "Shorten it, or send truncate_sequence: true to drop its beginning.",
+  tooLong: "shorten it, or send truncate_sequence: true to drop its beginning",
 };
 
 export const RESPONSES_TERMS: ErrorTerms = {
   names: { messages: "input" },
-  tooLong: 'Shorten it, or send truncation: "auto" to drop its beginning.',
+  tooLong: 'shorten it, or send truncation: "auto" to drop its beginning',
 };
 
 export const EMBEDDING_TERMS: ErrorTerms = {
@@ -30,7 +30,7 @@ export const EMBEDDING_TERMS: ErrorTerms = {
 export const MESSAGES_TERMS: ErrorTerms = {
   names: {},
   tooLong:
-    "Compact the conversation or start a new one, send fewer tools, or start the server with a larger --max-seq-len.",
+    "compact the conversation or start a new one, send fewer tools, or start the server with a larger --max-seq-len",
 };
 
 /** Passes a promise on, with its error translated into a dialect's terms. */
@@ -53,9 +53,13 @@ function translated({ names, tooLong }: ErrorTerms, error: ServiceError): Servic
       ? dialectField + error.message.slice(param.length)
       : error.message;
   const field = dialectField ?? param;
-  return new ServiceError(error.code, isTooLong && tooLong !== undefined ? `${named} ${tooLong}` : named, {
-    ...defined({ param: field }),
-    cause: error,
-    ...defined({ retryAfterSecs }),
-  });
+  return new ServiceError(
+    error.code,
+    isTooLong && tooLong !== undefined ? `${named.replace(/\.$/, "")}; ${tooLong}` : named,
+    {
+      ...defined({ param: field }),
+      cause: error,
+      ...defined({ retryAfterSecs }),
+    },
+  );
 }

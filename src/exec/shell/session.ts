@@ -122,7 +122,7 @@ function scriptWords(shell: string, script: string): readonly string[] {
   const bytes = Buffer.byteLength(script);
   if (bytes <= SHELL_WORD_BYTES_MAX) return [shell, "-c", script];
   if (bytes > SHELL_SCRIPT_BYTES_MAX) {
-    const message = `commands has ${bytes} bytes; at most ${SHELL_SCRIPT_BYTES_MAX} are accepted. Write large files in parts, or with Python.`;
+    const message = `commands has ${bytes} bytes; at most ${SHELL_SCRIPT_BYTES_MAX} are accepted; write large files in parts, or with Python`;
     throw new ServiceError("invalid_request", message, { param: "commands" });
   }
   const pieces: string[] = [];

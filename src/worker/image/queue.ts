@@ -33,7 +33,7 @@ interface Job {
 /** The client's error; the operator's log has the reason. */
 const FAILED = new ServiceError(
   "engine_failed",
-  "The image could not be generated. The server's log says why.",
+  "the image could not be generated; the server's log says why",
 ).toData();
 
 export class ImageQueue {

@@ -6,5 +6,5 @@ import { type ErrorData, ServiceError } from "../../core/error.ts";
 export function toErrorData(error: unknown): ErrorData {
   if (error instanceof ServiceError) return error.toData();
   console.error("engine:", error);
-  return { code: "internal_error", message: "The engine could not take this request." };
+  return { code: "internal_error", message: "the engine could not take this request" };
 }

@@ -70,7 +70,7 @@ export function readableEnglish(text: string): string {
     .replace(LONG_WORD, "$& "); // flite's time is quadratic in a word's length
   if (isAudibleEnglish(plain)) return plain;
   const reason = /\p{L}/u.test(text)
-    ? "is in a script that this English voice cannot read. Write it in Latin letters, or name a model that speaks its language"
-    : "has no letter, digit or symbol that this voice could speak. Send words";
-  throw new ServiceError("unsupported_value", `input ${reason}.`, { param: "input" });
+    ? "is in a script that this English voice cannot read; write it in Latin letters, or name a model that speaks its language"
+    : "has no letter, digit or symbol that this voice could speak; send words";
+  throw new ServiceError("unsupported_value", `input ${reason}`, { param: "input" });
 }

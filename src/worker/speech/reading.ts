@@ -26,7 +26,7 @@ export const VERBATIM: Reading = {
       return text.replace(/\p{Cc}/gu, (control) => (control === "\n" ? "\n" : " "));
     throw new ServiceError(
       "unsupported_value",
-      "input has no letter or digit that could be spoken. Send words.",
+      "input has no letter or digit that could be spoken; send words",
       {
         param: "input",
       },

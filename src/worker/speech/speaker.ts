@@ -78,7 +78,7 @@ export class Speaker {
       const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString("base64");
       this.emit(job.id, { type: "speech", sampleRate: this.voice.sampleRate, audio, isLast });
     } else if (isLast) {
-      throw new ServiceError("unsupported_value", "The voice makes no sound for input. Send other words.", {
+      throw new ServiceError("unsupported_value", "the voice makes no sound for input; send other words", {
         param: "input",
       });
     }

@@ -37,7 +37,7 @@ export const NO_ESCAPES: Escapes = { reasoning: undefined, tools: undefined };
 /** The answer has left its grammar. */
 export const OUTSIDE_GRAMMAR: ErrorData = {
   code: "engine_failed",
-  message: "The answer does not match its grammar. Send the request again.",
+  message: "the answer does not match its grammar; send the request again",
 };
 
 export class AnswerGuard {

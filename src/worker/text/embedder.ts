@@ -121,13 +121,13 @@ export class Embedder {
     const { contextTokens } = this.backend();
     const param = fieldOf(request, inputs.length);
     if (tokens.length === 0)
-      throw new ServiceError("invalid_request", "The input is empty. Send text or tokens.", { param });
+      throw new ServiceError("invalid_request", "the input is empty; send text or tokens", { param });
     if (tokens.length <= contextTokens) return tokens;
     if (request.truncate) return tokens.subarray(0, contextTokens);
     throw new ServiceError(
       "context_length_exceeded",
-      `The input has ${tokens.length} tokens, but the model reads at most ${contextTokens}. ` +
-        "Shorten it, or set truncate_sequence to true to drop its end.",
+      `the input has ${tokens.length} tokens, but the model reads at most ${contextTokens}; ` +
+        "shorten it, or set truncate_sequence to true to drop its end",
       { param },
     );
   }
@@ -137,7 +137,7 @@ export class Embedder {
     const { pieces, rows } = this.fill(backend, columns);
     try {
       if (!backend.decode(columns, rows)) {
-        throw new ServiceError("engine_failed", "The model's engine could not compute this input.");
+        throw new ServiceError("engine_failed", "the model's engine could not compute this input");
       }
       for (const piece of pieces) pool(piece, backend);
     } catch (error) {
@@ -264,5 +264,5 @@ function normalize(vector: Float32Array): void {
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   console.error("engine:", error);
-  return new ServiceError("internal_error", "The engine could not take this request.");
+  return new ServiceError("internal_error", "the engine could not take this request");
 }

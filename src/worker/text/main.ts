@@ -228,7 +228,7 @@ export class TextWork implements EngineWork {
 
   private add({ id, request, adapter = BASE_MODEL, scope }: Extract<ToEngine, { type: "run" }>): void {
     if (this.backend?.hasAdapter(adapter) === true) return this.engine?.add(id, request, adapter, scope);
-    const message = "The adapter is not loaded in this model's engine. Load it again.";
+    const message = "the adapter is not loaded in this model's engine; load it again";
     send({
       type: "events",
       runs: [id],

@@ -303,17 +303,17 @@ export function checkRequest(
 ): void {
   if (batchInvariant === true && isInvariant !== true) {
     const message =
-      'determinism "batch-invariant" needs a server with determinism = "batch-invariant" in [runtime], since weights and cached prompts are computed for one mode. Omit the field, or send the request to such a server.';
+      'determinism "batch-invariant" needs a server with determinism = "batch-invariant" in [runtime], since weights and cached prompts are computed for one mode; omit the field, or send the request to such a server';
     throw new ServiceError("invalid_request", message, { param: "determinism" });
   }
   const unknown = sampling.logitBias.find(({ token }) => token >= vocabulary);
   if (unknown !== undefined) {
-    const message = `logit_bias names token ${unknown.token}, but the model's vocabulary has ${vocabulary} tokens. Use ids below that.`;
+    const message = `logit_bias names token ${unknown.token}, but the model's vocabulary has ${vocabulary} tokens; use ids below that`;
     throw new ServiceError("invalid_request", message, { param: "logit_bias" });
   }
   if (constraint === undefined || prompt.type !== "chat") return;
   if (mustCall(prompt)) {
-    const message = "A required tool call excludes response_format and grammar. Omit one of them.";
+    const message = "a required tool call excludes response_format and grammar; omit one of them";
     throw new ServiceError("contradictory_fields", message, { param: "tool_choice" });
   }
 }
@@ -329,7 +329,7 @@ export function planLength(
 ): LengthPlan {
   const param = prompt.type === "chat" ? "messages" : "prompt";
   if (promptTokens === 0) {
-    throw new ServiceError("invalid_request", "The prompt is empty. Send at least one token.", {
+    throw new ServiceError("invalid_request", "the prompt is empty; send at least one token", {
       param,
     });
   }
@@ -347,7 +347,7 @@ function tooLong(tokens: number, contextTokens: number, param: string): ServiceE
   return new ServiceError(
     "context_length_exceeded",
     // Coding agents match these words to start compaction.
-    `The prompt is too long: ${tokens} tokens > ${contextTokens}, the model's context for prompt and answer.`,
+    `the prompt is too long: ${tokens} tokens > ${contextTokens}, the model's context for prompt and answer`,
     { param },
   );
 }

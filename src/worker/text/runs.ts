@@ -33,7 +33,7 @@ export interface RunsDeps extends OutputTools {
 
 const ENGINE_FAILED: ErrorData = {
   code: "engine_failed",
-  message: "The model's engine could not compute this request. It has been reset; send the request again.",
+  message: "the model's engine could not compute this request; it has been reset; send the request again",
 };
 
 export class Runs {
