@@ -1,6 +1,8 @@
 // Compute back ends that svc can add to llama.cpp: which package each comes in, and its pinned content.
 //
 // A back end must be of the very llama.cpp release that svc embeds: ggml has no stable binary interface between releases.
+// They come from the npm package by Bun's own package manager: a registry client would have to read mirrors, proxies and credentials of
+// .npmrc. Inside the executable they would be 200 MB for everybody.
 
 /** The package release that the embedded llama.cpp comes from; test/backends compares it with prebuilt/source. */
 export const RELEASE = "3.22.1";

@@ -1,5 +1,6 @@
 // Queue of model loads: decides which model is loaded next, and which ones are unloaded for it, by number (`max_loaded_models`),
 // bytes of each device, and recency. Loads one model at a time per device. Knows neither engines nor files.
+// Main memory is what is free plus the private memory of the engines. Two large models that alternate are loaded in turn.
 
 import { ServiceError } from "../core/error.ts";
 import { processMemory } from "./process-memory.ts";

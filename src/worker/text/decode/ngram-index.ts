@@ -1,5 +1,6 @@
 // N-gram index of a text of tokens, for prompt-lookup decoding (Saxena 2023): drafts the tokens that followed the last n-gram
 // where it occurred before, in a sequence itself or in another text. Drafts of answers that copy are accepted often.
+// Not llama.cpp's, which works on one context and one sequence at a time. Of other texts only those of the same partition are searched.
 
 import { itemAt } from "../../../core/assert.ts";
 
