@@ -56,9 +56,9 @@ export interface HttpMetrics {
 
 /** Receiver of the metrics of the agent loop. */
 export interface AgentMeter {
-  /** A request leaves tools out of its prompt, whose definitions have about so many tokens. */
+  /** A request leaves tools out of its prompt, whose definitions have about that number of tokens. */
   deferred(left: { readonly tools: number; readonly tokens: number }): void;
-  /** A search has found so many tools. */
+  /** A search has found tools. */
   searched(found: number): void;
 }
 
