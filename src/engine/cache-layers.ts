@@ -147,7 +147,7 @@ export function cacheLayers(metadata: Metadata): CacheLayers {
 }
 
 /** The encoders have no cache. */
-function isEncoder(metadata: Metadata): boolean {
+export function isEncoder(metadata: Metadata): boolean {
   return [...metadata].some(([key, { raw }]) => key.endsWith(".attention.causal") && raw[0] === 0);
 }
 

@@ -29,9 +29,9 @@ export function claimsOf(options: EngineOptions, freeBytes: number): ClaimOf {
   const need = memoryNeed(path, options, freeBytes);
   return (cards, info) => {
     if (info?.kind !== "text") return wantedClaim(options, need, cards);
-    if (info.placement !== undefined) return placedClaim(info.placement);
+    if (info.placement !== undefined) return placedClaim(info.placement, need?.process);
     const loaded = memoryNeed(path, options, freeBytes, info.cells);
-    return onHost(loaded === undefined ? 0 : totalBytes(loaded));
+    return onHost(loaded === undefined ? 0 : totalBytes(loaded), loaded?.process);
   };
 }
 
@@ -48,7 +48,7 @@ function wantedClaim(
 ): Claim {
   if (need === undefined || (options.rpcEndpoints ?? []).length > 0) return onHost(0);
   const total = totalBytes(need);
-  if ((options.backends ?? []).length === 0) return onHost(total);
+  if ((options.backends ?? []).length === 0) return onHost(total, need.process);
   if (cards === undefined) return onHost(0); // its engine finds the cards, and places it by their free memory
   const used = usedCards(options, cards);
   const model = (total - need.companions) * layerShare(options, need);
@@ -59,7 +59,7 @@ function wantedClaim(
     claim.set(name, Math.ceil(Math.min(wanted, bytes, options.placement?.memoryBytes ?? Infinity)));
   }
   const onCards = [...claim.values()].reduce((sum, bytes) => sum + bytes, 0);
-  return new Map([...onHost(total - onCards), ...claim]);
+  return new Map([...onHost(total - onCards, need.process), ...claim]);
 }
 
 /** The cards that its layers are divided between. */
@@ -81,13 +81,13 @@ function sharesOf({ placement }: TextOptions, cards: readonly Card[]): readonly 
 }
 
 /** What a loaded model has taken of each device. Memory of RPC workers is claimed with the whole worker. */
-function placedClaim({ devices }: ModelPlacement): Claim {
+function placedClaim({ devices }: ModelPlacement, process?: number): Claim {
   const bytes = devices.map(
     ({ weights_bytes, cache_bytes, compute_bytes }) => weights_bytes + cache_bytes + compute_bytes,
   );
   const cards = devices.slice(0, -1); // the CPU comes last
   const own = cards.map(({ device }, index) => [device, bytes[index] ?? 0] as const);
-  return new Map([...onHost(bytes.at(-1) ?? 0), ...own.filter(([device]) => !isRemote(device))]);
+  return new Map([...onHost(bytes.at(-1) ?? 0, process), ...own.filter(([device]) => !isRemote(device))]);
 }
 
 /** Whether a device belongs to an RPC worker, by its name in llama.cpp. */
@@ -96,6 +96,6 @@ export function isRemote(device: string): boolean {
 }
 
 /** A claim of main memory, with that of the engine's process. */
-function onHost(bytes: number): Claim {
-  return new Map([[HOST, ENGINE_PROCESS_BYTES + bytes]]);
+function onHost(bytes: number, process = ENGINE_PROCESS_BYTES): Claim {
+  return new Map([[HOST, process + bytes]]);
 }

@@ -62,6 +62,7 @@ export class EngineClient {
   private restarting = false; // the process was ready and is ending; requests wait for the next one
   private readonly restarts = new Restarts(() => this.reopen());
   private readonly faults: DeviceFaults;
+  private copied = 0; // bytes, as the process reported last
   private hung = false; // the present process was killed because it did not answer
 
   constructor(deps: EngineClientDeps) {
@@ -69,6 +70,11 @@ export class EngineClient {
     this.faults = new DeviceFaults(deps.options, deps.log);
     this.queue = new RequestQueue(queueBounds(deps.options, deps.queueMax));
     this.open();
+  }
+
+  /** Copies of evicted prefixes in its memory, bytes. */
+  get copiedBytes(): number {
+    return this.copied;
   }
 
   /** Process id of the engine; undefined without a process. */
@@ -342,6 +348,7 @@ export class EngineClient {
         this.pending.answer(message);
         break;
       case "stats":
+        this.copied = message.stats.tierBytes;
         this.deps.meter?.report({ ...message.stats, waiting: message.stats.waiting + this.queue.waiting });
         break;
       case "events":
@@ -362,6 +369,7 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
+    this.copied = 0;
     clearTimeout(this.trial);
     this.watch?.stop();
     this.deps.adapters?.detach(this.command);

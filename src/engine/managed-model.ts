@@ -117,9 +117,10 @@ export class ManagedModel implements Holder, ModelRuntime {
     return pid === undefined ? 0 : (processMemory(pid)?.private ?? 0);
   }
 
-  /** Bytes that it takes of all devices; undefined while it is not loaded. */
+  /** The most that it takes of all devices, copies of evicted prefixes as they are now, bytes; undefined while it is not loaded. */
   get memoryBytes(): number | undefined {
-    return this.deps.places.bytesOf(this);
+    const bytes = this.deps.places.bytesOf(this);
+    return bytes === undefined ? undefined : bytes + (this.engine?.copiedBytes ?? 0);
   }
 
   /** Open and waiting requests. */

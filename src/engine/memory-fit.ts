@@ -9,8 +9,8 @@ import { ServiceError } from "../core/error.ts";
 import { arrayLength, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { modelBytes } from "../core/model-bytes.ts";
-import { cacheBytes, type CacheLayers, cacheLayers, type Metadata } from "./cache-layers.ts";
-import { ENGINE_PROCESS_BYTES } from "./limits.ts";
+import { cacheBytes, type CacheLayers, cacheLayers, isEncoder, type Metadata } from "./cache-layers.ts";
+import { ENCODER_PROCESS_BYTES, ENGINE_PROCESS_BYTES } from "./limits.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 import { sizeText } from "../core/size-text.ts";
 
@@ -26,6 +26,8 @@ export interface MemoryNeed {
   readonly companions: number;
   /** Layers of the model. */
   readonly layers: number;
+  /** Of the engine besides, in main memory: code, libraries, heap. */
+  readonly process: number;
 }
 
 /** Cache of a model in estimates for people, where no size is configured, tokens. */
@@ -65,7 +67,7 @@ export function memoryAtMost(
   const layers = cacheLayers(metadata);
   const cells = chosenCells(options, shapeOf(metadata, layers), Math.max(0, freeBytes - weightBytes));
   const own = cacheBytes(layers, { ...options, cells }) + computeBytes(metadata, options, cells);
-  return Math.ceil(ENGINE_PROCESS_BYTES + weightBytes + own);
+  return Math.ceil(processBytes(metadata) + weightBytes + own);
 }
 
 function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions): boolean {
@@ -106,6 +108,7 @@ export function memoryNeed(
     layers: forArchitecture(metadata)("block_count") ?? 0,
     cache: cacheBytes(layers, sizes) + draftCache,
     compute: computeBytes(metadata, options, cells) + draftCompute,
+    process: processBytes(metadata),
     companions: projector + (draft?.weights ?? 0) + draftCache + draftCompute,
   };
 }
@@ -190,17 +193,20 @@ function chosenCells(options: TextOptions, shape: CacheShape, freeBytes: number)
   return shape.elements > 0 ? cells : Math.min(cells, shape.trainedContext * options.maxSeqs);
 }
 
+function processBytes(metadata: Metadata): number {
+  return isEncoder(metadata) ? ENCODER_PROCESS_BYTES : ENGINE_PROCESS_BYTES;
+}
+
 /** Bytes of a mask's entry for one row and one cell. */
 const MASK_BYTES = 2;
 
 function computeBytes(metadata: Metadata, { ubatch }: TextOptions, cells: number): number {
   const of = forArchitecture(metadata);
   const tokens = metadata.get("tokenizer.ggml.tokens");
-  // An encoder has no logits, and attends within the micro-batch.
-  const isEncoder = metadata.get(`${architecture(metadata)}.attention.causal`)?.raw[0] === 0;
-  const vocabulary = tokens?.type === FIELD.array && !isEncoder ? arrayLength(tokens) : 0;
+  const encodes = isEncoder(metadata); // it has no logits, and attends within the micro-batch
+  const vocabulary = tokens?.type === FIELD.array && !encodes ? arrayLength(tokens) : 0;
   const width = vocabulary + (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
-  return ubatch * (width * F32_BYTES + (isEncoder ? ubatch : cells) * MASK_BYTES);
+  return ubatch * (width * F32_BYTES + (encodes ? ubatch : cells) * MASK_BYTES);
 }
 
 function forArchitecture(metadata: Metadata): (key: string) => number | undefined {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { boolField, stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
+import { ENCODER_PROCESS_BYTES, ENGINE_PROCESS_BYTES } from "../../src/engine/limits.ts";
 import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
 import { TEXT_OPTIONS as OPTIONS } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -50,13 +51,14 @@ describe("memory of a model", () => {
       cache: 1024 * 10 * 2 * 128 * 2,
       compute: 512 * ((1000 + 512 + 1024) * 4 + 1024 * 2),
       companions: 0,
+      process: ENGINE_PROCESS_BYTES,
     });
   });
 
   test("an encoder has no logits, and attends within a micro-batch", () => {
     const file = model(boolField("toy.attention.causal", false));
-    const { compute } = memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9) ?? {};
-    expect(compute).toBe(512 * ((512 + 1024) * 4 + 512 * 2));
+    const { compute, process } = memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9) ?? {};
+    expect([compute, process]).toEqual([512 * ((512 + 1024) * 4 + 512 * 2), ENCODER_PROCESS_BYTES]);
   });
 
   test("an unconfigured cache counts with its minimum", () => {

@@ -3,6 +3,7 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { launchServer, type Server } from "../helpers/binary.ts";
+import { until } from "../helpers/until.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of the server, which other rings check
@@ -67,11 +68,19 @@ export interface Memory {
   readonly most: number;
 }
 
-/** Reads and prints it. */
+function residentOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+}
+
+/** Reads and prints it, once the process has come to rest. */
 export async function memoryOf(server: RealServer, what: string): Promise<Memory> {
-  const { resident_bytes: shown, memory_bytes: most } = await server.card();
-  const status = readFileSync(`/proc/${server.enginePid()}/status`, "utf8");
-  const taken = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) * 1024;
+  const { shown, most, taken } = await until("memory is at rest", async () => {
+    const before = residentOf(server.enginePid());
+    const card = await server.card();
+    const after = residentOf(server.enginePid());
+    const isAtRest = Math.abs(after / before - 1) < 0.02;
+    return isAtRest ? { shown: card.resident_bytes, most: card.memory_bytes, taken: after } : undefined;
+  });
   const [now, real, bound] = [shown, taken, most].map((bytes) => Math.round(bytes / 1e6));
   console.log(`${what}: shown ${now} MB, taken ${real} MB; at most ${bound} MB`);
   return { shown, taken, most };
