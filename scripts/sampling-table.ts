@@ -1,4 +1,4 @@
-// The table of sampling options in docs/fleet.md: which servers honour each, by the API that they are asked through.
+// The table of sampling options in docs/fleet.md: which servers honour each.
 
 import { type ForeignServer, llamaNameOf, SAMPLING_NAMES, samplingOption } from "../src/core/sampling.ts";
 
@@ -9,22 +9,14 @@ const SERVERS: Readonly<Record<ForeignServer, string>> = {
   ollama: "Ollama",
   other: "others",
 };
-const ALL = Object.keys(SERVERS).length;
 
 export function samplingTable(): string {
-  const cell = (honouring: readonly ForeignServer[]): string => {
-    if (honouring.length === ALL) return "all";
-    return ["svc", ...honouring.map((server) => SERVERS[server])].join(", ");
-  };
   const rows = SAMPLING_NAMES.map((name) => {
     const { servers } = samplingOption(name);
     const other = llamaNameOf(name);
     const option = other === name ? `\`${name}\`` : `\`${name}\` (llama-server: \`${other}\`)`;
-    const cells =
-      servers === "all"
-        ? ["all", "all", "all"]
-        : [servers.chat, servers.messages, servers.responses].map(cell);
-    return `| ${[option, ...cells].join(" | ")} |`;
+    const honouring = servers === "all" ? "all" : ["svc", ...servers.map((one) => SERVERS[one])].join(", ");
+    return `| ${option} | ${honouring} |`;
   });
-  return ["| Option | Chat completions | Messages | Responses |", "|---|---|---|---|", ...rows].join("\n");
+  return ["| Sampling option | Servers |", "|---|---|", ...rows].join("\n");
 }

@@ -97,12 +97,11 @@ function upstreamOptions(
   upstream: ModelSettings["upstreams"][number],
   model: ModelSettings,
 ): UpstreamOptions {
-  const { url, dialect, probe, weight, max_inflight: maxInFlight } = upstream;
+  const { url, probe, weight, max_inflight: maxInFlight } = upstream;
   const key = upstream.key === undefined ? undefined : readKey(upstream.key, modelName(model));
   return {
     url: url.replace(/\/+$/, ""),
     model: upstream.model ?? model.model_id,
-    dialect: dialect === "auto" ? "chat" : dialect,
     probe,
     weight,
     ...defined({ key, maxInFlight }),

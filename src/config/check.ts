@@ -69,6 +69,17 @@ function checkValue({ path, value, origin }: RawValue): Problem | undefined {
   );
 }
 
+/** Keys that were settings once. */
+const REMOVED: ReadonlyMap<string, Pick<Problem, "what" | "fix">> = new Map([
+  [
+    "models[].upstreams[].dialect",
+    {
+      what: "svc asks upstreams by chat completions alone",
+      fix: "Remove it. In front of a service that has only Messages or Responses, put a gateway that translates, such as LiteLLM.",
+    },
+  ],
+]);
+
 /** For a path that is not a setting: undefined where it is a section and holds one. */
 function checkSection(path: string, value: unknown): Pick<Problem, "what" | "fix"> | undefined {
   if (path === "models") {
@@ -76,7 +87,8 @@ function checkSection(path: string, value: unknown): Pick<Problem, "what" | "fix
     return { what: Array.isArray(value) ? "the list of models is empty" : "this is a list of models", fix };
   }
   const section = sectionAt(path);
-  if (section === undefined) return { what: "unknown key", fix: suggest(path) };
+  if (section === undefined)
+    return REMOVED.get(path.replaceAll(/\[\d+\]/g, "[]")) ?? { what: "unknown key", fix: suggest(path) };
   if (isTable(value)) return undefined;
   return { what: "this is a section, not a value", fix: `Write ${header(section)} on a line of its own.` };
 }

@@ -73,12 +73,4 @@ export const Upstreams = entries('Servers that run the model. Only with kind = "
     "Ask for one token at the start and when the upstream comes back, which may cost money. Only for text models.",
     { flag: false },
   ),
-  dialect: choice(
-    ["auto", "chat", "responses", "messages"],
-    "API that the upstream is asked through; auto: chat.",
-    {
-      default: "auto",
-      flag: false,
-    },
-  ),
 });

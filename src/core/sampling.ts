@@ -35,11 +35,9 @@ export interface SamplingOption {
   readonly llamaName?: string;
   /** Its field below `general.sampling.` of a GGUF file, where makers recommend it (llama.cpp: gguf-py/gguf/constants.py). */
   readonly fileKey?: string;
-  /** Servers that honour it, by the API that they are asked through; svc always does. Source: references of the servers. */
-  readonly servers: "all" | Readonly<Record<"chat" | "messages" | "responses", readonly ForeignServer[]>>;
+  /** Servers that honour it in chat completions; svc always does. Source: references of the servers. */
+  readonly servers: "all" | readonly ForeignServer[];
 }
-
-const EVERY: readonly ForeignServer[] = ["vllm", "sglang", "llama-server", "ollama", "other"];
 
 /** Names are those of requests and settings. The order is that of documents and of the web interface. */
 export const SAMPLING_OPTIONS = {
@@ -82,11 +80,7 @@ export const SAMPLING_OPTIONS = {
     requestText: "Cap on candidate tokens; 0 and -1 mean no cap.",
     column: 3,
     fileKey: "top_k",
-    servers: {
-      chat: ["vllm", "sglang", "llama-server"],
-      messages: EVERY,
-      responses: ["vllm", "sglang", "llama-server"],
-    },
+    servers: ["vllm", "sglang", "llama-server"],
   },
   min_p: {
     range: { minimum: 0, maximum: 1 },
@@ -98,11 +92,7 @@ export const SAMPLING_OPTIONS = {
     requestText: "Drops tokens less likely than this fraction of the most likely token; 0 means none.",
     column: 2,
     fileKey: "min_p",
-    servers: {
-      chat: ["vllm", "sglang", "llama-server"],
-      messages: [],
-      responses: ["sglang", "llama-server"],
-    },
+    servers: ["vllm", "sglang", "llama-server"],
   },
   presence_penalty: {
     range: { minimum: -2, maximum: 2 },
@@ -111,7 +101,7 @@ export const SAMPLING_OPTIONS = {
     step: 0.1,
     text: "Penalizes tokens that already occur in the answer.",
     column: 6,
-    servers: { chat: EVERY, messages: [], responses: ["sglang", "llama-server"] },
+    servers: "all",
   },
   frequency_penalty: {
     range: { minimum: -2, maximum: 2 },
@@ -120,7 +110,7 @@ export const SAMPLING_OPTIONS = {
     step: 0.1,
     text: "Penalizes tokens for each occurrence in the answer.",
     column: 5,
-    servers: { chat: EVERY, messages: [], responses: ["sglang", "llama-server"] },
+    servers: "all",
   },
   /** Negative logits are multiplied. */
   repetition_penalty: {
@@ -134,11 +124,7 @@ export const SAMPLING_OPTIONS = {
     countsPrompt: true,
     llamaName: "repeat_penalty",
     fileKey: "penalty_repeat",
-    servers: {
-      chat: ["vllm", "sglang", "llama-server"],
-      messages: [],
-      responses: ["vllm", "sglang", "llama-server"],
-    },
+    servers: ["vllm", "sglang", "llama-server"],
   },
 } as const satisfies Readonly<Record<string, SamplingOption>>;
 

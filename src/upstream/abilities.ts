@@ -6,7 +6,7 @@ import { type Modality, modalitiesOf } from "../core/message.ts";
 import type { TextFacts } from "../core/model-runtime.ts";
 import type { RunRequest } from "../core/run.ts";
 import { type Field, fieldsOf, unsupportedBy } from "./engines.ts";
-import { CHAT_PATHS, TEXT_PATH } from "./exchange.ts";
+import { CHAT_PATH, TEXT_PATH } from "./exchange.ts";
 import type { UpstreamServer } from "./server.ts";
 
 /** What a request needs of an upstream. */
@@ -14,7 +14,7 @@ export interface Needs {
   /** Fields with the names that the client knows them by. */
   readonly fields: ReadonlyMap<Field, string>;
   readonly modalities: readonly Modality[];
-  /** Path of a request for vectors, scores, an image or speech, which the Messages API does not have; undefined for a run. */
+  /** Path of a request for vectors, scores, an image or speech; undefined for a run. */
   readonly path: string | undefined;
   /** The run is a completion of text. */
   readonly isText?: boolean;
@@ -27,14 +27,13 @@ export function needsOf(request: RunRequest): Needs {
   return { fields: fieldsOf(request), modalities, path: undefined, isText: prompt.type !== "chat" };
 }
 
-function pathFor({ options }: UpstreamServer, { path, isText }: Needs): string {
-  return path ?? (isText === true ? TEXT_PATH : CHAT_PATHS[options.dialect]);
+function pathFor({ path, isText }: Needs): string {
+  return path ?? (isText === true ? TEXT_PATH : CHAT_PATH);
 }
 
 /** Whether an upstream can honour a request. */
 export function honours(server: UpstreamServer, needs: Needs): boolean {
-  if (needs.path !== undefined && server.options.dialect === "messages") return false;
-  if (server.learned.isLacking(pathFor(server, needs))) return false;
+  if (server.learned.isLacking(pathFor(needs))) return false;
   return lackOf(server, needs) === undefined && !lacksMedia(server, needs);
 }
 
@@ -49,9 +48,9 @@ export function refusalBy(
   const [first] = servers;
   if (first === undefined || servers.some((server) => honours(server, needs))) return undefined;
   const field = lackOf(first, needs);
-  if (field === undefined && servers.every((server) => server.learned.isLacking(pathFor(server, needs))))
-    return missingRoute(name, pathFor(first, needs), needs);
-  const engines = [...new Set(servers.map(({ apiName }) => apiName))].join(", ");
+  if (field === undefined && servers.every((server) => server.learned.isLacking(pathFor(needs))))
+    return missingRoute(name, pathFor(needs), needs);
+  const engines = [...new Set(servers.map(({ facts }) => facts.engine))].join(", ");
   const param = field === undefined ? "messages" : (needs.fields.get(field) ?? field);
   const message =
     field === undefined
@@ -66,14 +65,13 @@ export function textFactsOf(servers: readonly UpstreamServer[], stated: number |
   const contexts = known.flatMap(({ facts }) => facts.contextTokens ?? []);
   const contextTokens = stated ?? (contexts.length === 0 ? undefined : Math.min(...contexts));
   const takes = (modality: Modality): boolean =>
-    known.length === 0 || known.some((server) => server.modalities?.includes(modality) ?? true);
-  const whole = servers.filter(({ options }) => options.dialect !== "messages");
+    known.length === 0 || known.some((server) => server.facts.modalities?.includes(modality) ?? true);
   return {
     kind: "text",
     ...defined({ contextTokens }),
     generates: true,
-    embeds: whole.some(({ isKnown, facts }) => !isKnown || (facts.embeds ?? true)),
-    ranks: whole.length > 0,
+    embeds: servers.some(({ isKnown, facts }) => !isKnown || (facts.embeds ?? true)),
+    ranks: servers.length > 0,
     fillsGaps: false,
     thinks: known.some(({ facts }) => facts.thinks ?? true),
     modalities: (["image", "audio"] as const).filter(takes),
@@ -87,11 +85,11 @@ function missingRoute(name: string, path: string, { path: whole, isText }: Needs
   return new ServiceError(isChat ? "upstream_failed" : "unsupported_capability", message);
 }
 
-/** The first field that an upstream lacks. Vectors and scores do not depend on the API that generates. */
-function lackOf({ facts, options }: UpstreamServer, { fields, path }: Needs): Field | undefined {
-  return unsupportedBy(facts.engine, path === undefined ? options.dialect : "chat", fields);
+/** The first field that an upstream lacks. */
+function lackOf({ facts }: UpstreamServer, { fields }: Needs): Field | undefined {
+  return unsupportedBy(facts.engine, fields);
 }
 
-function lacksMedia({ modalities }: UpstreamServer, needs: Needs): boolean {
+function lacksMedia({ facts: { modalities } }: UpstreamServer, needs: Needs): boolean {
   return modalities !== undefined && needs.modalities.some((modality) => !modalities.includes(modality));
 }

@@ -12,7 +12,6 @@ import type { EngineName } from "./engines.ts";
 import type { ServerFacts } from "./facts.ts";
 import type { Correction } from "./learned.ts";
 import { audioFormat, imageUrl } from "./media.ts";
-import { allowedTools, forcedTool, takesToolNames } from "./tool-choice.ts";
 
 export type ChatRequest = RunRequest<ChatPrompt>;
 
@@ -144,7 +143,9 @@ function mediaPart(part: MediaPart): Body {
 
 function toolFields({ tools, toolChoice }: ChatPrompt, { engine }: ServerFacts): Body {
   if (tools.length === 0) return {};
-  const listed = engine === "svc" ? tools : allowedTools(tools, toolChoice);
+  // Only svc supports a choice among several tools: other servers get only these tools.
+  const isCut = engine !== "svc" && toolChoice.type === "named";
+  const listed = isCut ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
   const choice = toolChoiceOf(toolChoice, engine);
   return {
     tools: listed.map(toolOf),
@@ -168,9 +169,11 @@ function toolChoiceOf(choice: ToolChoice, engine: EngineName): unknown {
     case "required":
       return choice.type;
     case "named": {
-      const only = takesToolNames(engine) ? forcedTool(choice) : undefined;
-      if (only !== undefined) return { type: "function", function: { name: only } };
       const mode = choice.required ? "required" : "auto";
+      const [only, ...others] = choice.names;
+      // llama-server takes a mode alone; it reads a named tool as "auto".
+      if (choice.required && only !== undefined && others.length === 0 && engine !== "llama-server")
+        return { type: "function", function: { name: only } };
       if (engine !== "svc") return mode;
       return { type: "allowed_tools", mode, tools: choice.names.map((name) => ({ type: "function", name })) };
     }

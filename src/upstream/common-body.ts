@@ -25,7 +25,7 @@ export function commonFields(request: Request, engine: EngineName): Body {
  * Sampling options and stop strings, where they change something: models that reason refuse neutral ones, too, and some refuse two of
  * them together; the same bits in every batch, and a fingerprint of them.
  */
-export function samplingFields(
+function samplingFields(
   { sampling, stop, batchInvariant, fingerprint }: Request,
   engine: EngineName,
 ): Body {
@@ -104,8 +104,8 @@ function grammarOf(constraint: Constraint): Body {
   }
 }
 
-/** Asks for progress where the server tells it: llama-server in chat completions; others refuse or ignore the field. */
-export function progressFields({ progress }: Request, engine: EngineName, isChat = true): Body {
-  const tells = engine === "svc" || (engine === "llama-server" && isChat);
+/** Asks for progress where the server tells it; others refuse or ignore the field. */
+export function progressFields({ progress }: Request, engine: EngineName): Body {
+  const tells = engine === "svc" || engine === "llama-server";
   return progress === true && tells ? { return_progress: true } : {};
 }

@@ -1,13 +1,11 @@
 // Tokens of a prompt, counted by the upstream where it has an endpoint for it.
 
-import { unreachable } from "../core/assert.ts";
 import type { Caller } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { chatBody, messagesOf, toolOf } from "./chat-body.ts";
+import { CHAT_PATH } from "./exchange.ts";
 import { readJson, send } from "./http.ts";
 import { PROBE_MS } from "./limits.ts";
-import { promptFields } from "./messages-body.ts";
-import { inputFields } from "./responses-body.ts";
 import type { UpstreamServer } from "./server.ts";
 import { readCounted, readTemplate, readTokenized } from "./wire.ts";
 
@@ -41,27 +39,15 @@ export async function countedTokens(
   }
 }
 
-/** The request for a count in the API that the server is asked through. Chat completions have it in svc alone. */
+/** svc has a route for counts of chats. */
 function ownCount(
   request: RunRequest,
   { options, facts }: UpstreamServer,
 ): { readonly path: string; readonly body: unknown } | undefined {
   const { prompt } = request;
-  const { model, dialect } = options;
-  if (prompt.type !== "chat") return undefined;
-  switch (dialect) {
-    case "messages":
-      return { path: "/messages/count_tokens", body: { model, ...promptFields(prompt, facts) } };
-    case "responses":
-      return { path: "/responses/input_tokens", body: { model, ...inputFields(prompt, facts) } };
-    case "chat": {
-      if (facts.engine !== "svc") return undefined;
-      const body = { ...chatBody({ ...request, prompt }, model, facts), stream: false };
-      return { path: "/chat/completions/input_tokens", body };
-    }
-    default:
-      return unreachable(dialect);
-  }
+  if (prompt.type !== "chat" || facts.engine !== "svc") return undefined;
+  const body = { ...chatBody({ ...request, prompt }, options.model, facts), stream: false };
+  return { path: `${CHAT_PATH}/input_tokens`, body };
 }
 
 interface CountCall {

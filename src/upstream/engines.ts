@@ -1,5 +1,5 @@
-// Kinds of upstream servers, and the request fields that each supports in each API. Sources: the servers' references and
-// request schemas (vLLM, SGLang, llama-server, Ollama), OpenAI's and Anthropic's references, and src/dialects for svc.
+// Kinds of upstream servers, and the request fields that each supports. Sources: the servers' references and request schemas
+// (vLLM, SGLang, llama-server, Ollama), OpenAI's reference, and src/dialects for svc.
 
 import type { EmbedRequest, RankRequest, RunRequest } from "../core/run.ts";
 import {
@@ -9,7 +9,6 @@ import {
   samplingOption,
   usedOptions,
 } from "../core/sampling.ts";
-import type { UpstreamDialect } from "./options.ts";
 
 export type EngineName = "svc" | ForeignServer;
 
@@ -66,88 +65,33 @@ const VLLM_AND_SGLANG: readonly Field[] = [
   "regex",
 ];
 
-/** svc's sampling fields, constraints and fingerprints, which all of its APIs have. */
-const OF_SVC: readonly Field[] = [
-  "determinism",
-  "dry_multiplier",
-  "fingerprint",
-  "grammar",
-  "logit_bias",
-  "regex",
-  "response_format",
-  "seed",
-  "stop",
-  "tool_choice",
-  "truncate_sequence",
-];
-
-/** llama-server's sampling fields, in its chat completions and its Responses API, which copies what it does not convert. */
-const OF_LLAMA_SERVER: readonly Field[] = [
-  "dry_multiplier",
-  "logit_bias",
-  "response_format",
-  "seed",
-  "stop",
-  "tool_choice",
-];
-
-type Honoured = Readonly<Record<EngineName, ReadonlySet<Field>>>;
-
-const CHAT: Honoured = {
+const HONOURED: Readonly<Record<EngineName, ReadonlySet<Field>>> = {
   svc: new Set([
     ...COMMON,
-    ...OF_SVC,
     "continue_final_message",
+    "determinism",
+    "dry_multiplier",
     "echo",
+    "fingerprint",
+    "grammar",
+    "logit_bias",
     "logprobs",
     "max_tokens_per_doc",
     "n",
     "prompt",
+    "regex",
     "suffix",
+    "tool_choice",
+    "truncate_sequence",
   ]),
   vllm: new Set([...VLLM_AND_SGLANG, "truncate_sequence"]),
   sglang: new Set(VLLM_AND_SGLANG),
-  "llama-server": new Set([
-    ...COMMON,
-    ...OF_LLAMA_SERVER,
-    "continue_final_message",
-    "logprobs",
-    "n",
-    "prompt",
-  ]),
+  "llama-server": new Set([...COMMON, ...OPENAI, "continue_final_message", "dry_multiplier", "n", "prompt"]),
   ollama: new Set([...COMMON, "suffix"]),
   other: new Set([...COMMON, ...OPENAI, "echo", "n", "suffix"]),
 };
 
-const MESSAGES_API: readonly Field[] = ["continue_final_message", "stop", "tool_choice"];
-
-const MESSAGES: Honoured = {
-  svc: new Set([...MESSAGES_API, ...OF_SVC]),
-  vllm: new Set([...MESSAGES_API, "response_format"]),
-  sglang: new Set(MESSAGES_API),
-  "llama-server": new Set(MESSAGES_API),
-  ollama: new Set(["stop"]),
-  other: new Set([...MESSAGES_API, "response_format"]),
-};
-
-const RESPONSES_API: readonly Field[] = ["logprobs", "response_format", "tool_choice", "truncate_sequence"];
-
-const RESPONSES: Honoured = {
-  svc: new Set([...RESPONSES_API, ...OF_SVC]),
-  vllm: new Set([...RESPONSES_API, "logit_bias", "regex", "seed", "stop"]),
-  sglang: new Set([...RESPONSES_API, "stop"]),
-  "llama-server": new Set(OF_LLAMA_SERVER),
-  ollama: new Set(["response_format"]),
-  other: new Set(RESPONSES_API),
-};
-
-const HONOURED: Readonly<Record<UpstreamDialect, Honoured>> = {
-  chat: CHAT,
-  messages: MESSAGES,
-  responses: RESPONSES,
-};
-
-/** Fields of a request for vectors or scores. Neither depends on the API that generates. */
+/** Fields of a request for vectors or scores. */
 export function vectorFieldsOf(request: EmbedRequest | RankRequest): ReadonlyMap<Field, string> {
   const fields = new Map<Field, string>();
   if (request.truncate) fields.set("truncate_sequence", "truncate_sequence");
@@ -194,24 +138,20 @@ export function fieldsOf(request: RunRequest): ReadonlyMap<Field, string> {
   return fields;
 }
 
-/** Whether every API of every server has the option. */
+/** Whether every server has the option. */
 export function isHonouredByAll(name: SamplingName): boolean {
   return samplingOption(name).servers === "all";
 }
 
-/** The first of the fields that a server does not honour in its API. */
-export function unsupportedBy(
-  engine: EngineName,
-  dialect: UpstreamDialect,
-  fields: ReadonlyMap<Field, string>,
-): Field | undefined {
-  return fields.keys().find((field) => !honours(engine, dialect, field));
+/** The first of the fields that a server does not honour. */
+export function unsupportedBy(engine: EngineName, fields: ReadonlyMap<Field, string>): Field | undefined {
+  return fields.keys().find((field) => !honours(engine, field));
 }
 
-function honours(engine: EngineName, dialect: UpstreamDialect, field: Field): boolean {
-  if (!isSamplingName(field)) return HONOURED[dialect][engine].has(field);
+function honours(engine: EngineName, field: Field): boolean {
+  if (!isSamplingName(field)) return HONOURED[engine].has(field);
   const { servers } = samplingOption(field);
-  return engine === "svc" || servers === "all" || servers[dialect].includes(engine);
+  return engine === "svc" || servers === "all" || servers.includes(engine);
 }
 
 function isSamplingName(field: Field): field is SamplingName {

@@ -1,7 +1,5 @@
-// How an upstream is asked for an answer in each API: path, body, and what its events mean. The chunks of a chat completion are
-// the common form of events.
+// How an upstream is asked for an answer: path, body, and what the chunks of its stream mean.
 
-import { unreachable } from "../core/assert.ts";
 import type { Caller } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { chatBody, type Past } from "./chat-body.ts";
@@ -9,12 +7,7 @@ import type { Body } from "./common-body.ts";
 import { completionBody } from "./completion-body.ts";
 import { jsonIn, meaningOf } from "./forms.ts";
 import type { Learned } from "./learned.ts";
-import { messagesBody } from "./messages-body.ts";
-import { MessagesEvents } from "./messages-events.ts";
-import type { UpstreamDialect } from "./options.ts";
 import { RepeatedChunks } from "./repeated.ts";
-import { responsesBody } from "./responses-body.ts";
-import { ResponsesEvents } from "./responses-events.ts";
 import type { UpstreamServer } from "./server.ts";
 import { StreamError } from "./sse.ts";
 import { END, type EventReading, readChunk, type WireChunk } from "./wire.ts";
@@ -27,12 +20,8 @@ export interface Exchange {
   readonly read: (data: string) => EventReading;
 }
 
-/** Path of a chat in each API. */
-export const CHAT_PATHS: Readonly<Record<UpstreamDialect, string>> = {
-  chat: "/chat/completions",
-  messages: "/messages",
-  responses: "/responses",
-};
+/** Path of a chat. */
+export const CHAT_PATH = "/chat/completions";
 /** Path of a completion of text. */
 export const TEXT_PATH = "/completions";
 
@@ -46,48 +35,17 @@ type Asked = Pick<UpstreamServer, "options" | "facts" | "learned" | "carried">;
 export function exchangeOf(request: RunRequest, server: Asked, caller: Caller): Exchange {
   const { options, facts, learned } = server;
   const { prompt } = request;
-  const { model, dialect } = options;
-  if (prompt.type !== "chat")
-    return {
-      path: TEXT_PATH,
-      body: completionBody({ ...request, prompt }, model, facts),
-      read: completionReader(learned),
-    };
-  const chat = { ...request, prompt };
-  const path = CHAT_PATHS[dialect];
-  switch (dialect) {
-    case "messages":
-      return {
-        path,
-        body: messagesBody(chat, model, facts),
-        read: readerOf(new MessagesEvents()),
-      };
-    case "responses":
-      return {
-        path,
-        body: responsesBody(chat, model, facts),
-        read: readerOf(new ResponsesEvents()),
-      };
-    case "chat":
-      return {
-        path,
-        body: chatBody(chat, model, facts, pastOf(server, caller)),
-        read: completionReader(learned),
-      };
-    default:
-      return unreachable(dialect);
-  }
+  const { model } = options;
+  const read = completionReader(learned);
+  return prompt.type === "chat"
+    ? { path: CHAT_PATH, body: chatBody({ ...request, prompt }, model, facts, pastOf(server, caller)), read }
+    : { path: TEXT_PATH, body: completionBody({ ...request, prompt }, model, facts), read };
 }
 
 /** What the server's earlier answers to this client say. */
 function pastOf({ learned, carried }: Asked, { client }: Caller): Past {
   const { corrections, reasoning } = learned;
   return { corrections, reasoning, carried: (call) => carried.find({ client, ...call }) };
-}
-
-/** Meaning of events in one API. Throws StreamError. */
-interface Events {
-  read(json: unknown): EventReading;
 }
 
 /** Reads chunks of completions and chat completions. */
@@ -110,10 +68,6 @@ function withError(chunk: WireChunk): WireChunk {
   const failed = chunk.choices?.find(({ finish_reason: reason }) => meaningOf(reason) === "error");
   if (failed === undefined || (chunk.error ?? undefined) !== undefined) return chunk;
   return { ...chunk, error: { message: `finish_reason ${failed.finish_reason}` } };
-}
-
-function readerOf(events: Events): Exchange["read"] {
-  return (data) => (data === DONE ? END : events.read(jsonOf(data))); // some servers end every stream so
 }
 
 function jsonOf(data: string): unknown {

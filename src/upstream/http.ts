@@ -4,7 +4,7 @@ import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { jsonIn } from "./forms.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
-import type { UpstreamDialect, UpstreamOptions } from "./options.ts";
+import type { UpstreamOptions } from "./options.ts";
 
 /** An answer is larger than it may be. */
 export class TooLarge extends Error {}
@@ -22,7 +22,7 @@ export interface HttpCall {
 }
 
 export function send(
-  { url, key, dialect }: UpstreamOptions,
+  { url, key }: UpstreamOptions,
   { path, root, body, caller, signal }: HttpCall,
 ): Promise<Response> {
   const base = root === true ? url.replace(/\/v\d+$/, "") : url;
@@ -30,22 +30,13 @@ export function send(
     method: body === undefined ? "GET" : "POST",
     headers: {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...keyHeaders(key, dialect),
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       ...traceHeaders(caller),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     redirect: "manual", // the key is for this server alone
     signal,
   });
-}
-
-/** Version of the Messages API that is spoken. */
-const MESSAGES_VERSION = "2023-06-01";
-
-/** Servers of the Messages API have a header of their own for keys. */
-function keyHeaders(key: string | undefined, dialect: UpstreamDialect): Record<string, string> {
-  if (dialect !== "messages") return key === undefined ? {} : { authorization: `Bearer ${key}` };
-  return { "anthropic-version": MESSAGES_VERSION, ...(key === undefined ? {} : { "x-api-key": key }) };
 }
 
 /** The client's request id and trace context. */

@@ -55,15 +55,6 @@ export const CONNECTIONS_BY_DEFAULT = 256;
 export const CONNECTIONS_RESERVED = 16;
 /** Bytes of a token, for estimates of prompts that an upstream does not count. */
 export const BYTES_PER_TOKEN = 4;
-/** `max_tokens` of the Messages API, which requires it, where the client states none: what its oldest models allow. */
-export const MESSAGES_TOKENS = 8192;
-/** Tokens that the Messages API may spend on reasoning, by effort, and the fewest that it takes. */
-export const THINKING_TOKENS = { low: 2048, medium: 8192, high: 16_384, xhigh: 32_768 } as const;
-export const THINKING_TOKENS_MIN = 1024;
-/** The smallest `max_output_tokens` that OpenAI's Responses API takes. */
-export const RESPONSES_TOKENS_MIN = 16;
-/** Times an estimated prompt that the context is thought to hold, where an answer must fit beside it. */
-export const PROMPT_MARGIN = 1.5;
 /** Tokens that a message's markup is estimated at. */
 export const TOKENS_PER_MESSAGE = 4;
 /** Bytes of the fields remembered for one call, and for all calls of a pool: signatures have some kilobytes. */

@@ -12,14 +12,9 @@ const SIGNATURES: readonly (readonly [string, string])[] = [
   ["SUQz", "mp3"],
 ];
 
-/** MIME type of an image. */
-export function imageType({ data }: MediaPart): string {
-  return `image/${formatOf(data) ?? "png"}`;
-}
-
 /** An image as a data URL. */
-export function imageUrl(part: MediaPart): string {
-  return `data:${imageType(part)};base64,${part.data}`;
+export function imageUrl({ data }: MediaPart): string {
+  return `data:image/${formatOf(data) ?? "png"};base64,${data}`;
 }
 
 /** Format of audio, by the names of chat completions. */

@@ -6,9 +6,6 @@ import type { Connections } from "./connections.ts";
 
 export type Policy = "prefix" | "least_busy" | "round_robin";
 
-/** API that an upstream is asked through. */
-export type UpstreamDialect = "chat" | "responses" | "messages";
-
 /** One upstream server. */
 export interface UpstreamOptions {
   /** Base address with the API's version, without a slash at its end. */
@@ -17,7 +14,6 @@ export interface UpstreamOptions {
   readonly model: string;
   /** API key; never part of a log line, an error or a description. */
   readonly key?: string;
-  readonly dialect: UpstreamDialect;
   /** Ask for one token at the start and when it comes back. */
   readonly probe?: boolean;
   readonly weight: number;

@@ -2,7 +2,6 @@
 
 import { SERVER } from "../core/caller.ts";
 import { Histogram } from "../core/histogram.ts";
-import type { Modality } from "../core/message.ts";
 import type { SystemUpstream } from "../core/system.ts";
 import { UPSTREAM_BUCKETS, type UpstreamStats } from "../core/telemetry.ts";
 import { Affinity } from "./affinity.ts";
@@ -59,21 +58,6 @@ export class UpstreamServer {
   forget(): void {
     this.affinity.clear();
     this.learned.restarted();
-  }
-
-  /** What it takes besides text; undefined where nothing states it. */
-  get modalities(): readonly Modality[] | undefined {
-    const { dialect } = this.options;
-    const { engine, modalities } = this.facts;
-    // Neither other API has audio, but svc's Responses API does.
-    if (dialect === "chat" || (dialect === "responses" && engine === "svc")) return modalities;
-    return (modalities ?? ["image"]).filter((one) => one === "image");
-  }
-
-  /** Engine and, where it is another than chat completions, API, for messages. */
-  get apiName(): string {
-    const { dialect } = this.options;
-    return dialect === "chat" ? this.facts.engine : `${this.facts.engine}, by its ${dialect} API`;
   }
 
   get hasRoom(): boolean {

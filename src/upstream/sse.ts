@@ -1,11 +1,8 @@
-// Reads server-sent events: the `data` of each event as it arrives. Other fields are not read; chat completions have none. Of comments only
-// those are in which svc reports the load of a model before a response begins.
+// Reads server-sent events: the `data` of each event as it arrives. Other fields are not read; chat completions have none.
 
 import { EVENT_CHARS_MAX } from "./limits.ts";
 
 const NEWLINE = 10;
-/** Begins a report on the load as a comment: dialects/responses/stream.ts. */
-const LOAD_COMMENT = ': {"load_progress":';
 
 /** An upstream broke the format or a bound. */
 export class StreamError extends Error {}
@@ -71,8 +68,6 @@ export class EventReader {
       const data = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
       this.data.push(data);
       this.size += data.length;
-    } else if (line.startsWith(LOAD_COMMENT)) {
-      events.push(line.slice(2));
     }
   }
 }

@@ -106,123 +106,11 @@ const Chunk = Type.Object(
 );
 export type WireChunk = Static<typeof Chunk>;
 
-/** The chunk of an event that tells progress; undefined for another one. */
-export function progressChunk({
-  prompt_progress,
-  load_progress,
-}: Pick<WireChunk, "prompt_progress" | "load_progress">): WireChunk | undefined {
-  const told = { ...(prompt_progress && { prompt_progress }), ...(load_progress && { load_progress }) };
-  return Object.keys(told).length === 0 ? undefined : told;
-}
-
-/** The chunk of a delta, if there is one. */
-export function deltaChunk(delta: WireDelta | undefined): WireChunk | undefined {
-  return delta === undefined ? undefined : { choices: [{ delta }] };
-}
-
-/** A piece of a tool call. */
-export function callDelta(
-  index: number | null,
-  args: string | null,
-  { id = null, name = null }: Pick<WireToolCall, "id"> & { readonly name?: string | null } = {},
-): WireDelta {
-  return { tool_calls: [{ index, id, function: { name, arguments: args } }] };
-}
-
 /** The last event of an answer. */
 export const END = Symbol("end of the answer");
 
 /** What an event is: a chunk, the end, or nothing of interest. */
 export type EventReading = WireChunk | typeof END | undefined;
-
-const MessagesUsage = Type.Object(
-  {
-    input_tokens: maybe(Count),
-    output_tokens: maybe(Count),
-    cache_read_input_tokens: maybe(Count),
-    cache_creation_input_tokens: maybe(Count),
-  },
-  OPEN,
-);
-
-/** An event of the Messages API. */
-const MessagesEvent = Type.Object(
-  {
-    type: Type.String(),
-    ...progress,
-    index: maybe(Count),
-    message: maybe(Type.Object({ usage: maybe(MessagesUsage) }, OPEN)),
-    content_block: maybe(
-      Type.Object(
-        {
-          type: Type.String(),
-          id: maybe(Type.String()),
-          name: maybe(Type.String()),
-          text: maybe(Type.String()),
-        },
-        OPEN,
-      ),
-    ),
-    delta: maybe(
-      Type.Object(
-        {
-          type: maybe(Type.String()),
-          text: maybe(Type.String()),
-          thinking: maybe(Type.String()),
-          partial_json: maybe(Type.String()),
-          stop_reason: maybe(Type.String()),
-          stop_sequence: maybe(Type.String()),
-          /** svc. */
-          fingerprint: maybe(Type.String()),
-        },
-        OPEN,
-      ),
-    ),
-    usage: maybe(MessagesUsage),
-    error: maybe(Type.Unknown()),
-  },
-  OPEN,
-);
-export type MessagesEvent = Static<typeof MessagesEvent>;
-
-/** An event of the Responses API. */
-const ResponsesEvent = Type.Object(
-  {
-    type: Type.String(),
-    ...progress,
-    output_index: maybe(Count),
-    delta: maybe(Type.String()),
-    logprobs: maybe(Type.Array(TokenLogprob)),
-    item: maybe(
-      Type.Object(
-        {
-          type: Type.String(),
-          call_id: maybe(Type.String()),
-          name: maybe(Type.String()),
-          arguments: maybe(Type.String()),
-        },
-        OPEN,
-      ),
-    ),
-    response: maybe(
-      Type.Object(
-        {
-          error: maybe(Type.Unknown()),
-          /** svc. */
-          fingerprint: maybe(Type.String()),
-          incomplete_details: maybe(Type.Object({ reason: maybe(Type.String()) }, OPEN)),
-          usage: Type.Optional(Type.Unknown()),
-        },
-        OPEN,
-      ),
-    ),
-    error: maybe(Type.Unknown()),
-    code: maybe(Type.String()),
-    message: maybe(Type.String()),
-  },
-  OPEN,
-);
-export type ResponsesEvent = Static<typeof ResponsesEvent>;
 
 const ChatLogprobs = Type.Object({ content: maybe(Type.Array(TokenLogprob)) }, OPEN);
 
@@ -282,8 +170,6 @@ function reader<T extends TSchema>(schema: T): (value: unknown) => Static<T> | u
 }
 
 export const readChunk = reader(Chunk);
-export const readMessagesEvent = reader(MessagesEvent);
-export const readResponsesEvent = reader(ResponsesEvent);
 export const readChatLogprobs = reader(ChatLogprobs);
 export const readTextLogprobs = reader(TextLogprobs);
 export const readModelList = reader(ModelList);

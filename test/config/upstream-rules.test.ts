@@ -20,8 +20,7 @@ const model = (id: string, more = "", upstream = 'url = "http://gpu1:8000/v1"\n'
 
 test("a pool with fallbacks, routing, keys and a probe is accepted", () => {
   const routing = '[models.routing]\npolicy = "least_busy"\nretries = 0\n';
-  const upstream =
-    'url = "https://gpu1/v1"\nkey = "env:KEY"\nweight = 2\nprobe = true\ndialect = "responses"\n';
+  const upstream = 'url = "https://gpu1/v1"\nkey = "env:KEY"\nweight = 2\nprobe = true\n';
   const big = model("big", `fallback = ["small", "svc-tiny"]\n${routing}`, upstream);
   expect(problemsOf(`${big}${model("small")}[[models]]\nmodel_id = "svc-tiny"\n`)).toEqual([]);
 });
@@ -60,6 +59,11 @@ test.each([
     "a fallback of an engine",
     '[[models]]\nmodel_id = "svc-tiny"\nfallback = ["x"]\n',
     'needs kind = "upstream"',
+  ],
+  [
+    "an API other than chat completions",
+    model("a", "", 'url = "http://gpu1/v1"\ndialect = "messages"\n'),
+    "models[0].upstreams[0].dialect: svc asks upstreams by chat completions alone. Remove it.",
   ],
   [
     "a probe of images",

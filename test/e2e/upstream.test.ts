@@ -107,69 +107,6 @@ async function respond(
   return answer;
 }
 
-test("asks an upstream through the Messages and the Responses API", async () => {
-  const back = await startServer([]);
-  const file = join(newFolder(), "front.toml");
-  const entry = (dialect: string) => `[[models]]
-model_id = "${dialect}"
-kind = "upstream"
-[[models.upstreams]]
-url = "${back.url}/v1"
-model = "svc-tiny"
-dialect = "${dialect}"
-`;
-  await Bun.write(file, ["chat", "messages", "responses"].map(entry).join(""));
-  const front = await startServer([file]);
-  const post = async (path: string, body: object): Promise<unknown> => {
-    const answer = await fetch(front.url + path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    return answer.json();
-  };
-  const tool = {
-    name: "find",
-    parameters: { type: "object", properties: { n: { enum: [7] } }, required: ["n"] },
-  };
-  const call = {
-    messages: [{ role: "user", content: "Hi" }],
-    tools: [{ type: "function", function: tool }],
-    tool_choice: "required",
-    // A sampled answer may hold a second call.
-    temperature: 0,
-  };
-  for (const model of ["chat", "messages", "responses"]) {
-    const answer = await complete(front.url, { ...ask(CAPITAL), model });
-    expect([model, answer]).toMatchObject([
-      model,
-      { model, choices: [{ message: { content: CAPITAL.answer }, finish_reason: "stop" }] },
-    ]);
-    const called = await post("/v1/chat/completions", { ...call, model });
-    expect([model, called]).toMatchObject([
-      model,
-      {
-        choices: [{ finish_reason: "tool_calls", message: { tool_calls: [{ function: { name: "find" } }] } }],
-      },
-    ]);
-    const counted = await post("/v1/chat/completions/input_tokens", { ...call, model });
-    const here = await post("/v1/chat/completions/input_tokens", { ...call, model: "chat" });
-    expect([model, counted]).toEqual([model, here]);
-  }
-  // svc takes all sampling fields in each API.
-  const drawn = { messages: call.messages, temperature: 1.5, seed: 7, presence_penalty: 0.5, max_tokens: 12 };
-  for (const model of ["messages", "responses"]) {
-    const body = { ...drawn, model, stop: ["\u0000"] };
-    const [first, second] = await Promise.all([1, 2].map(() => complete(front.url, body)));
-    expect([model, first?.choices[0]?.message.content]).toEqual([
-      model,
-      second?.choices[0]?.message.content ?? "",
-    ]);
-  }
-  const several = await post("/v1/chat/completions", { ...ask(CAPITAL), model: "messages", n: 2 });
-  expect(several).toMatchObject({ error: { code: "unsupported_capability", param: "n" } });
-}, 60_000);
-
 test("passes images, speech, vectors and scores on", async () => {
   const { diffusion, llm, vae } = tinyImageModel();
   const folder = newFolder();

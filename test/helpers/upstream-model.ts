@@ -23,7 +23,7 @@ export function modelOn(upstreams: readonly Pick<FakeUpstream, "url">[], overrid
   const model = new UpstreamModel({
     name: "big",
     kind: "text",
-    upstreams: upstreams.map(({ url }) => ({ url, model: "m", dialect: "chat", weight: 1, ...each })),
+    upstreams: upstreams.map(({ url }) => ({ url, model: "m", weight: 1, ...each })),
     routing: {
       policy: "round_robin",
       firstTokenMs: 5000,

@@ -108,18 +108,15 @@ test.each([
   },
 );
 
-test.each(["chat", "messages", "responses"] as const)(
-  "a server in front of another one passes it on: %s",
-  async (dialect) => {
-    const { model: front } = modelOn([{ url: server.baseUrl() }], { each: { model: "tiny", dialect } });
-    const told = await all(front.generate(chat({ progress: true }), NEVER, SERVER));
-    expect(told.slice(0, 3)).toMatchObject([
-      { type: "load_progress", permille: 420 },
-      { type: "accepted" },
-      { ...PROMPT, ms: 12 },
-    ]);
-    expect(told.at(-1)?.type).toBe("finish");
-    const quiet = await all(front.generate(chat(), NEVER, SERVER));
-    expect(quiet.map(({ type }) => type)).not.toContain("prompt_progress");
-  },
-);
+test("a server in front of another one passes it on", async () => {
+  const { model: front } = modelOn([{ url: server.baseUrl() }], { each: { model: "tiny" } });
+  const told = await all(front.generate(chat({ progress: true }), NEVER, SERVER));
+  expect(told.slice(0, 3)).toMatchObject([
+    { type: "load_progress", permille: 420 },
+    { type: "accepted" },
+    { ...PROMPT, ms: 12 },
+  ]);
+  expect(told.at(-1)?.type).toBe("finish");
+  const quiet = await all(front.generate(chat(), NEVER, SERVER));
+  expect(quiet.map(({ type }) => type)).not.toContain("prompt_progress");
+});

@@ -174,7 +174,7 @@ test("servers are known by their model list", () => {
 
 test("a request names the field that a server does not honour", () => {
   const needs = (extra: Partial<RunRequest>, engine: EngineName) =>
-    unsupportedBy(engine, "chat", fieldsOf({ ...REQUEST, ...extra }));
+    unsupportedBy(engine, fieldsOf({ ...REQUEST, ...extra }));
   expect(needs({}, "ollama")).toBeUndefined();
   expect(needs({ choices: 2 }, "ollama")).toBe("n");
   expect(needs({ truncate: true }, "sglang")).toBe("truncate_sequence");

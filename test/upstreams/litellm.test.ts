@@ -15,7 +15,6 @@ import {
 } from "./programs.ts";
 import * as suite from "./suite.ts";
 
-const DIALECTS = ["chat", "messages", "responses"] as const;
 const KEY = "sk-litellm-test";
 
 describeWithPrograms(LITELLM)("LiteLLM's proxy", () => {
@@ -44,19 +43,17 @@ describeWithPrograms(LITELLM)("LiteLLM's proxy", () => {
     });
     const upstream = { url: `${proxy.url}/v1`, model: "tiny", key: `literal:${KEY}` };
     front = await startFront([
-      ...DIALECTS.map((dialect) => entry(dialect, [{ ...upstream, dialect }])),
+      entry("chat", [upstream]),
       entry("locked", [{ ...upstream, key: "literal:sk-another" }]),
     ]);
   }, 180_000);
 
-  describe.each(DIALECTS)("by %s", (dialect) =>
+  describe("by chat", () => {
     suite.dialectTests(
-      dialect,
+      "chat",
       () => front,
       () => metricOf(back.url, "svc_running_sequences"),
-    ),
-  );
-  describe("by chat", () => {
+    );
     suite.schemaTests("chat", () => front);
     suite.completionTests("chat", () => front);
     suite.embeddingTests("chat", () => front);
