@@ -36,24 +36,6 @@ describe("request", () => {
     });
   });
 
-  test("null equals absent for every optional field", () => {
-    const nulls = Object.fromEntries(
-      [
-        ..."model max_tokens max_completion_tokens temperature top_p top_k min_p seed stop stream".split(" "),
-        ..."stream_options reasoning_effort enable_thinking truncate_sequence agent_permission".split(" "),
-        ..."code_execution_permission max_tool_rounds user metadata service_tier parallel_tool_calls".split(
-          " ",
-        ),
-        ..."store n logprobs top_logprobs logit_bias presence_penalty frequency_penalty grammar tools".split(
-          " ",
-        ),
-        ..."tool_choice response_format adapter web_search_options session_id files functions".split(" "),
-        ..."repetition_penalty dry_multiplier modalities function_call".split(" "),
-      ].map((field) => [field, null]),
-    );
-    expect(parseChatRequest(chatBody(nulls))).toEqual(parseChatRequest(chatBody()));
-  });
-
   test("max_completion_tokens is a synonym of max_tokens", () => {
     expect(run({ max_completion_tokens: 9 }).maxTokens).toBe(9);
     expect(run({ max_completion_tokens: 9, max_tokens: 9 }).maxTokens).toBe(9);

@@ -110,13 +110,6 @@ describe("request", () => {
     };
     expect(call(others)).toEqual(call({}));
   });
-
-  test("null equals absent for every optional field", () => {
-    const fields =
-      "model suffix max_tokens echo logprobs n best_of stop stream stream_options truncate_sequence adapter grammar user";
-    const nulls = Object.fromEntries(fields.split(" ").map((field) => [field, null]));
-    expect(call(nulls)).toEqual(call({}));
-  });
 });
 
 const RULES: readonly Rule[] = [

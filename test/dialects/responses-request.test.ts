@@ -422,6 +422,11 @@ describe("refused", () => {
       "tools[0].filters.blocked_domains",
     ],
     [
+      tool({ type: "web_search", filters: { allowed_domains: hosts } }),
+      "invalid_request",
+      "tools[0].filters.allowed_domains",
+    ],
+    [
       tool({ type: "web_search_preview", filters: {} }),
       "unsupported_value",
       "tools[0].filters",

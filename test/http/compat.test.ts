@@ -16,112 +16,100 @@ const RESPONSES = "/v1/responses";
 const JSON_OBJECT = { type: "json_object" };
 const ANY_OBJECT = { type: "json_schema", schema: { type: "object" } };
 
-interface Case {
-  readonly path: string;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly kind: string;
-  readonly param: string;
-  /** What the engine is asked for under `clients`. */
-  readonly run: Readonly<Record<string, unknown>>;
-}
+type Body = Readonly<Record<string, unknown>>;
 
-const CASES: readonly Case[] = [
-  {
-    path: CHAT,
-    body: chatBody({ response_format: JSON_OBJECT }),
-    kind: "json_object",
-    param: "response_format.type",
-    run: { constraint: ANY_OBJECT, constraintParam: "response_format" },
-  },
-  {
-    path: MESSAGES,
-    body: messagesBody({ response_format: JSON_OBJECT }),
-    kind: "json_object",
-    param: "response_format.type",
-    run: { constraint: ANY_OBJECT },
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ response_format: JSON_OBJECT }),
-    kind: "json_object",
-    param: "response_format.type",
-    run: { constraint: ANY_OBJECT },
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ text: { format: JSON_OBJECT } }),
-    kind: "json_object",
-    param: "text.format.type",
-    run: { constraint: ANY_OBJECT, constraintParam: "text.format" },
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ parallel_tool_calls: false }),
-    kind: "parallel_tool_calls",
-    param: "parallel_tool_calls",
-    run: { prompt: { singleCall: true } },
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ max_tool_calls: 3 }),
-    kind: "max_tool_calls",
-    param: "max_tool_calls",
-    run: {},
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ tools: [{ type: "web_search", external_web_access: false }] }),
-    kind: "external_web_access",
-    param: "tools[0].external_web_access",
-    run: { prompt: { tools: [] } },
-  },
-  {
-    path: CHAT,
-    body: chatBody({ web_search_options: { external_web_access: false } }),
-    kind: "external_web_access",
-    param: "web_search_options.external_web_access",
-    run: { prompt: { tools: [] } },
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ tools: [{ type: "image_generation" }, { type: "function", name: "f" }] }),
-    kind: "hosted_tool",
-    param: "tools[0].type",
-    run: { prompt: { tools: [{ name: "f" }] } },
-  },
-  {
-    path: MESSAGES,
-    body: messagesBody({
+/** Route, kind, field, body, and what the engine is asked for under `clients`. */
+const CASES: readonly (readonly [string, string, string, Body, Body])[] = [
+  [
+    CHAT,
+    "json_object",
+    "response_format.type",
+    chatBody({ response_format: JSON_OBJECT }),
+    { constraint: ANY_OBJECT, constraintParam: "response_format" },
+  ],
+  [
+    MESSAGES,
+    "json_object",
+    "response_format.type",
+    messagesBody({ response_format: JSON_OBJECT }),
+    { constraint: ANY_OBJECT },
+  ],
+  [
+    RESPONSES,
+    "json_object",
+    "response_format.type",
+    responsesBody({ response_format: JSON_OBJECT }),
+    { constraint: ANY_OBJECT },
+  ],
+  [
+    RESPONSES,
+    "json_object",
+    "text.format.type",
+    responsesBody({ text: { format: JSON_OBJECT } }),
+    { constraint: ANY_OBJECT, constraintParam: "text.format" },
+  ],
+  [
+    RESPONSES,
+    "parallel_tool_calls",
+    "parallel_tool_calls",
+    responsesBody({ parallel_tool_calls: false }),
+    { prompt: { singleCall: true } },
+  ],
+  [RESPONSES, "max_tool_calls", "max_tool_calls", responsesBody({ max_tool_calls: 3 }), {}],
+  [
+    RESPONSES,
+    "external_web_access",
+    "tools[0].external_web_access",
+    responsesBody({ tools: [{ type: "web_search", external_web_access: false }] }),
+    { prompt: { tools: [] } },
+  ],
+  [
+    CHAT,
+    "external_web_access",
+    "web_search_options.external_web_access",
+    chatBody({ web_search_options: { external_web_access: false } }),
+    { prompt: { tools: [] } },
+  ],
+  [
+    RESPONSES,
+    "hosted_tool",
+    "tools[0].type",
+    responsesBody({ tools: [{ type: "image_generation" }, { type: "function", name: "f" }] }),
+    { prompt: { tools: [{ name: "f" }] } },
+  ],
+  [
+    MESSAGES,
+    "hosted_tool",
+    "tools[0].type",
+    messagesBody({
       tools: [
         { type: "bash_20250124", name: "bash" },
         { name: "f", input_schema: {} },
       ],
     }),
-    kind: "hosted_tool",
-    param: "tools[0].type",
-    run: { prompt: { tools: [{ name: "f" }] } },
-  },
-  {
-    path: CHAT,
-    body: chatBody({ reasoning_effort: "minimal" }),
-    kind: "reasoning_effort",
-    param: "reasoning_effort",
-    run: { prompt: { thinking: { enabled: true, effort: "low" } } },
-  },
-  {
-    path: RESPONSES,
-    body: responsesBody({ reasoning: { effort: "Max" } }),
-    kind: "reasoning_effort",
-    param: "reasoning.effort",
-    run: { prompt: { thinking: { enabled: true, effort: "xhigh" } } },
-  },
-  {
-    path: MESSAGES,
-    body: messagesBody({ reasoning_effort: "max" }),
-    kind: "reasoning_effort",
-    param: "reasoning_effort",
-    run: { prompt: { thinking: { enabled: true, effort: "xhigh" } } },
-  },
+    { prompt: { tools: [{ name: "f" }] } },
+  ],
+  [
+    CHAT,
+    "reasoning_effort",
+    "reasoning_effort",
+    chatBody({ reasoning_effort: "minimal" }),
+    { prompt: { thinking: { enabled: true, effort: "low" } } },
+  ],
+  [
+    RESPONSES,
+    "reasoning_effort",
+    "reasoning.effort",
+    responsesBody({ reasoning: { effort: "Max" } }),
+    { prompt: { thinking: { enabled: true, effort: "xhigh" } } },
+  ],
+  [
+    MESSAGES,
+    "reasoning_effort",
+    "reasoning_effort",
+    messagesBody({ reasoning_effort: "max" }),
+    { prompt: { thinking: { enabled: true, effort: "xhigh" } } },
+  ],
 ];
 
 function app(mode: "strict" | "clients", hosted: readonly HostedTool[] = HOSTED_TOOLS) {
@@ -138,7 +126,7 @@ function app(mode: "strict" | "clients", hosted: readonly HostedTool[] = HOSTED_
   return { ...served, metrics, runs };
 }
 
-describe.each(CASES)("$path: $kind in $param", ({ path, body, kind, param, run }) => {
+describe.each(CASES)("%s: %s in %s", (path, kind, param, body, run) => {
   test("strict refuses and names the setting", async () => {
     const { post, runs } = app("strict");
     const response = await post(path, body);
@@ -200,7 +188,7 @@ test("a response repeats what it was asked for", async () => {
 });
 
 /** Tools of the server as clients list them, whether the server has them or not. */
-const LISTED: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+const LISTED: readonly (readonly [string, Body])[] = [
   [CHAT, chatBody({ tools: [{ type: "code_interpreter", container: { type: "auto" } }] })],
   [MESSAGES, messagesBody({ tools: [{ type: "web_search_20250305", name: "web_search" }] })],
   [MESSAGES, messagesBody({ tools: [{ type: "code_execution_20250522", name: "code_execution" }] })],
