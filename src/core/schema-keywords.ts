@@ -1,4 +1,4 @@
-// Keywords of JSON Schema, one row each: what a value holds and who heeds it. Code that walks schemas reads this table; a new keyword
+// Keywords of JSON Schema, one row each: what a value holds and who heeds it; and the walk over the schemas that they hold. A new keyword
 // is a row here. What the grammar compiler enforces of a schema is ffi/constraint's own.
 
 /** What the value of a keyword is. The first five hold schemas. */
@@ -108,17 +108,47 @@ export function keywordsWhere(holds: (row: SchemaKeyword) => boolean): readonly 
   return [...BY_NAME].filter(([, row]) => holds(row)).map(([name]) => name);
 }
 
-/** What a keyword that the compiler reads holds schemas as; undefined for all others. */
-export function compiledHolder(name: string): Held | undefined {
+/** An object of JSON. */
+export type Json = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether values of a keyword hold schemas. */
+export function holdsSchemas(name: string): boolean {
   const row = BY_NAME.get(name);
-  return row?.isCompiled === true && HOLDERS.has(row.holds) ? row.holds : undefined;
+  return row !== undefined && HOLDERS.has(row.holds);
+}
+
+/**
+ * The value of a keyword with each schema in it changed; `words` lead from the value to the schema: the name of a member, or an index.
+ * Values of a wrong kind, and those that hold no schemas, stay as they are.
+ */
+export function mapSchemas(
+  name: string,
+  value: unknown,
+  change: (schema: unknown, ...words: readonly string[]) => unknown,
+): unknown {
+  const holds = BY_NAME.get(name)?.holds;
+  const isFlag = holds === "schema or flag" && typeof value === "boolean";
+  if (holds === undefined || !HOLDERS.has(holds) || isFlag || value === undefined) return value;
+  if (holds === "map") return isObject(value) ? mapped(value, change) : value;
+  if (Array.isArray(value))
+    return holds === "list" || holds === "schema or list"
+      ? value.map((one, index) => change(one, String(index)))
+      : value;
+  return holds === "list" ? value : change(value);
+}
+
+/** The members of an object, changed. */
+function mapped(object: Json, change: (value: unknown, name: string) => unknown): Json {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value, name)]));
 }
 
 /** The schemas that the value of a keyword holds. */
 export function schemasIn(name: string, value: unknown): readonly unknown[] {
-  const holds = BY_NAME.get(name)?.holds;
-  if (typeof value !== "object" || value === null || holds === undefined) return [];
-  if (holds === "map") return Object.values(value);
-  if (Array.isArray(value)) return holds === "list" || holds === "schema or list" ? value : [];
-  return holds === "list" || !HOLDERS.has(holds) ? [] : [value];
+  const found: unknown[] = [];
+  mapSchemas(name, value, (schema) => found.push(schema));
+  return found;
 }

@@ -2,8 +2,8 @@
 // wait for its grammar. When in doubt, a schema is not recognized. Knows what ffi/constraint enforces.
 // Other schemas wait: `accepted` says what is not enforced. llguidance cannot add tools to a running grammar.
 
+import { isObject, type Json, schemaKeyword } from "../core/schema-keywords.ts";
 import type { AnswerConstraint } from "../worker/text/constraint-backend.ts";
-import { isObject, type Json } from "./schema-shapes.ts";
 
 /** Symbols of a grammar. llguidance takes 65,500. */
 const SYMBOLS_MAX = 60_000;
@@ -18,9 +18,6 @@ const BOUND_MAX = 1_000_000_000;
 
 const SCALARS = ["null", "boolean", "integer", "number", "string"] as const;
 const TYPES: ReadonlySet<unknown> = new Set([...SCALARS, "array", "object"]);
-
-/** Say nothing about validity. */
-const ANNOTATIONS: ReadonlySet<string> = new Set(["title", "description", "default", "examples"]);
 
 const NAME = /^[\w.-]{1,64}$/;
 const WORD = /^[^\p{C}]{1,200}$/u;
@@ -45,7 +42,7 @@ class Counted {
   knows(schema: unknown, depth: number): boolean {
     this.symbols += depth === 0 ? SYMBOLS.call : SYMBOLS.part;
     if (depth > DEPTH_MAX || !isObject(schema) || !this.hasRoom()) return false;
-    const keywords = Object.keys(schema).filter((key) => !ANNOTATIONS.has(key));
+    const keywords = Object.keys(schema).filter((key) => !isNote(key));
     if ("enum" in schema) return this.isChoice(schema, keywords);
     const { type, anyOf } = schema;
     if (keywords.length === 1 && Array.isArray(anyOf))
@@ -96,6 +93,12 @@ class Counted {
       values.every((value) => typeof value === "string" && WORD.test(value))
     );
   }
+}
+
+/** Whether a keyword reaches the compiler and says nothing about validity. */
+function isNote(key: string): boolean {
+  const row = schemaKeyword(key);
+  return row?.isNote === true && row.isCompiled === true;
 }
 
 /** Whether values of a schema contain others of any kind. */

@@ -1,7 +1,7 @@
 // Schemas written from others: what llama.cpp's parsers read of one, and with a type in every part for templates.
 
-import { compiledHolder } from "../core/schema-keywords.ts";
-import { below, DEPTH_MAX, isObject, type Json, type JsonType, Schema, TYPES } from "./schema-shapes.ts";
+import { isObject, type Json, mapSchemas, schemaKeyword } from "../core/schema-keywords.ts";
+import { below, DEPTH_MAX, type JsonType, Schema, TYPES } from "./schema-shapes.ts";
 
 /**
  * The schema reduced to what llama.cpp's parsers read: names of members and types. `nested`: also those within members, for a
@@ -60,29 +60,19 @@ function ofTypes(types: ReadonlySet<JsonType>): Json {
 /** The schema with a type in every part, which some templates require. */
 export function typed(schema: Json): Json {
   const whole = new Schema(schema);
-  const write = (value: unknown, pointer: string, isSchema: boolean): unknown => {
-    if (isSchema && typeof value === "boolean") return {};
-    if (Array.isArray(value)) return value.map((one, i) => write(one, below(pointer, i), isSchema));
-    if (!isObject(value)) return value;
-    const parts = Object.entries(value).map(([key, part]) => {
-      const held = isSchema ? compiledHolder(key) : undefined;
-      const keeps = held === "schema or flag" && typeof part === "boolean";
-      const at = below(pointer, key);
-      const inner = held === "map" ? members(part, at) : write(part, at, held !== undefined);
-      return [key, keeps ? part : inner] as const;
-    });
+  const write = (node: unknown, pointer: string): unknown => {
+    if (typeof node === "boolean") return {};
+    if (!isObject(node)) return node;
+    const parts = Object.entries(node).map(([key, value]) => [
+      key,
+      schemaKeyword(key)?.isCompiled === true
+        ? mapSchemas(key, value, (one, ...words) => write(one, below(pointer, key, ...words)))
+        : value,
+    ]);
     const out: Record<string, unknown> = Object.fromEntries(parts);
-    const [first = "string"] = isSchema && out["type"] === undefined ? whole.types([pointer]) : [];
-    if (isSchema && out["type"] === undefined) out["type"] = first === "null" ? "string" : first;
-    if (isSchema && Array.isArray(out["type"]))
-      out["type"] = out["type"].find((one) => one !== "null") ?? "string";
+    const types = out["type"] ?? [...whole.types([pointer])].slice(0, 1);
+    if (Array.isArray(types)) out["type"] = types.find((one) => one !== "null") ?? "string";
     return out;
   };
-  const members = (value: unknown, pointer: string): unknown =>
-    isObject(value)
-      ? Object.fromEntries(
-          Object.entries(value).map(([name, one]) => [name, write(one, below(pointer, name), true)]),
-        )
-      : value;
-  return write(schema, "", true) as Json;
+  return write(schema, "") as Json;
 }

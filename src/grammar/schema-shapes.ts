@@ -1,10 +1,7 @@
 // Shapes of objects under a JSON schema: members, required members, and the locations of their schemas. For formats with
 // separate arguments, and for the schemas that are written from others (rewritten-schemas.ts).
 
-import { keywordsWhere } from "../core/schema-keywords.ts";
-
-/** An object of JSON. */
-export type Json = Readonly<Record<string, unknown>>;
+import { isObject, type Json, keywordsWhere } from "../core/schema-keywords.ts";
 
 /** JSON types; an integer is a number. */
 export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";
@@ -18,11 +15,6 @@ export interface Shape {
   readonly required: ReadonlySet<string>;
 }
 
-const ONE_TYPE: ReadonlyMap<unknown, ReadonlySet<JsonType>> = new Map([
-  ...TYPES.map((type) => [type, new Set([type])] as const),
-  ["integer", new Set(["number"] as const)] as const,
-]);
-
 /** Maximum ways; with more, the alternatives are ignored. */
 const SHAPES_MAX = 16;
 /** Maximum nesting of references and alternatives. */
@@ -31,22 +23,11 @@ export const DEPTH_MAX = 12;
 /** Keywords about whole objects that shapes cannot express. */
 const WHOLE = keywordsWhere(({ judgesObjects }) => judgesObjects === true);
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Whether a schema refers to no others that apply as well, as most do. */
-function isPlain(node: unknown): boolean {
-  return !isObject(node) || !("$ref" in node || "allOf" in node || "anyOf" in node || "oneOf" in node);
-}
-
 function unescape(word: string): string {
-  if (!word.includes("~")) return word; // as most
   return word.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 function escape(word: string): string {
-  if (!/[~/]/.test(word)) return word; // as most
   return word.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
@@ -86,8 +67,6 @@ export class Schema {
 
   /** Ways to satisfy all of some parts. */
   private ways(pointers: readonly string[], depth = 0): readonly (readonly string[])[] {
-    const [only = "", ...others] = pointers;
-    if (pointers.length > 0 && others.length === 0 && isPlain(this.at(only))) return [pointers];
     let all: (readonly string[])[] = [[]];
     for (const pointer of pointers) {
       const ways = this.waysOf(pointer, depth);
@@ -99,7 +78,7 @@ export class Schema {
 
   private waysOf(pointer: string, depth: number): readonly (readonly string[])[] {
     const node = this.at(pointer);
-    if (!isObject(node) || depth > DEPTH_MAX || isPlain(node)) return [[pointer]];
+    if (!isObject(node) || depth > DEPTH_MAX) return [[pointer]];
     const target = this.target(node);
     const both = [
       ...(target === undefined ? [] : [target]),
@@ -273,9 +252,6 @@ function typeOf(value: unknown): JsonType {
 export function typesOf(node: unknown): ReadonlySet<JsonType> {
   if (node === false) return new Set();
   if (!isObject(node)) return new Set(TYPES);
-  const one = ONE_TYPE.get(node["type"]);
-  const isOnly = one !== undefined && !("enum" in node || "const" in node || "nullable" in node);
-  if (isOnly) return one; // as most
   let types = new Set<JsonType>(TYPES);
   if (node["type"] !== undefined) {
     const named = Array.isArray(node["type"]) ? node["type"] : [node["type"]];

@@ -2,13 +2,18 @@
 // one unsupported schema (a reference to another document, `true` as a schema) would make all requests fail. Unsupported
 // parts are dropped: the model may then write invalid arguments, which the MCP server rejects.
 
-import { compiledHolder, type Held, schemaKeyword } from "../core/schema-keywords.ts";
+import {
+  type Held,
+  holdsSchemas,
+  isObject,
+  type Json,
+  mapSchemas,
+  schemaKeyword,
+} from "../core/schema-keywords.ts";
 import { MCP_SCHEMA_DEPTH_MAX } from "./limits.ts";
 
-type Schema = Readonly<Record<string, unknown>>;
-
 export interface Parameters {
-  readonly parameters: Schema;
+  readonly parameters: Json;
   /** Whether nothing was dropped. */
   readonly strict: boolean;
 }
@@ -18,7 +23,7 @@ const TYPES = new Set<unknown>(["string", "number", "integer", "boolean", "array
 const LENGTH_MAX = 2 ** 31 - 1;
 
 /** The parameters of a function whose arguments the schema describes. */
-export function parametersOf(schema: Schema): Parameters {
+export function parametersOf(schema: Json): Parameters {
   const walk = new Walk();
   const whole = walk.schema({ ...schema, type: "object" }, 0);
   const parameters = { ...whole, properties: whole["properties"] ?? {} };
@@ -29,7 +34,7 @@ class Walk {
   isWhole = true;
 
   /** The supported part of a schema; {} if there is no such part. */
-  schema(node: unknown, depth: number): Schema {
+  schema(node: unknown, depth: number): Json {
     if (node === true) return {};
     if (!isObject(node) || depth > MCP_SCHEMA_DEPTH_MAX) {
       this.isWhole = false;
@@ -45,51 +50,39 @@ class Walk {
   }
 
   /** Drops references that do not resolve to a schema. */
-  resolved(node: Schema, root: Schema): Schema {
+  resolved(node: Json, root: Json): Json {
     const kept: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(node)) {
       if (key === "$ref" && !isResolvable(value, root)) this.isWhole = false;
-      else if (compiledHolder(key) === "map" && isObject(value))
-        kept[key] = mapped(value, (one) => this.resolvedPart(one, root));
-      else if (compiledHolder(key) !== undefined) kept[key] = this.resolvedPart(value, root);
-      else kept[key] = value;
+      else kept[key] = mapSchemas(key, value, (one) => (isObject(one) ? this.resolved(one, root) : one));
     }
     return kept;
-  }
-
-  private resolvedPart(part: unknown, root: Schema): unknown {
-    if (Array.isArray(part)) return part.map((one) => this.resolvedPart(one, root));
-    return isObject(part) ? this.resolved(part, root) : part;
   }
 
   /** The supported part of a keyword's value; undefined if there is no such part. */
   private keyword(key: string, value: unknown, depth: number): unknown {
     const row = schemaKeyword(key);
-    if (row?.isCompiled !== true) return undefined;
-    const { holds } = row;
-    if (holds === "map")
-      return isObject(value) ? mapped(value, (one) => this.schema(one, depth + 1)) : undefined;
-    if (holds === "list") return isList(value) ? this.list(value, depth) : undefined;
-    if (holds === "schema or list" && Array.isArray(value)) return this.list(value, depth);
-    if (holds === "schema or flag" && typeof value === "boolean") return value;
-    if (compiledHolder(key) !== undefined) return this.schema(value, depth + 1);
-    return isFit(holds, value) ? value : undefined;
-  }
-
-  private list(nodes: readonly unknown[], depth: number): readonly Schema[] {
-    return nodes.map((node) => this.schema(node, depth + 1));
+    if (row?.isCompiled !== true || !isFit(row.holds, value)) return undefined;
+    return mapSchemas(key, value, (one) => this.schema(one, depth + 1));
   }
 }
 
-/** Whether the compiler takes a value that is no schema. References are resolved later, when all definitions are known. */
+/** Whether the compiler takes a value. References are resolved later, when all definitions are known. */
 function isFit(holds: Held, value: unknown): boolean {
-  const check = CHECKS[holds];
-  return check === undefined ? typeof value === "string" : check(value);
+  return (CHECKS[holds] ?? isText)(value);
 }
 
-/** What values must be; of other kinds, texts. */
+const isAny = (): boolean => true;
+const isText = (value: unknown): boolean => typeof value === "string";
+
+/** What values must be; of other kinds, texts. A part that is no schema becomes one that says nothing. */
 const CHECKS: Readonly<Partial<Record<Held, (value: unknown) => boolean>>> = {
-  any: () => true,
+  any: isAny,
+  schema: isAny,
+  "schema or list": isAny,
+  "schema or flag": (value) => !Array.isArray(value),
+  list: isList,
+  map: isObject,
   type: isType,
   values: isList,
   names: (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
@@ -105,7 +98,7 @@ function isDroppedNote(key: string): boolean {
 }
 
 /** Whether a reference within the document resolves to a schema, without a cycle. */
-function isResolvable(reference: unknown, root: Schema): boolean {
+function isResolvable(reference: unknown, root: Json): boolean {
   let next = reference;
   for (let step = 0; step < MCP_SCHEMA_DEPTH_MAX; step++) {
     if (typeof next !== "string" || !/^#\/[^~%]+$/.test(next)) return false;
@@ -118,24 +111,16 @@ function isResolvable(reference: unknown, root: Schema): boolean {
 }
 
 /** The schema at the end of a path that alternates between keywords and names. */
-function schemaAt(root: Schema, path: readonly string[]): Schema | undefined {
+function schemaAt(root: Json, path: readonly string[]): Json | undefined {
   let here: unknown = root;
   let isMap = false; // a map of names to schemas
   for (const step of path) {
     if (!isObject(here) || !Object.hasOwn(here, step)) return undefined;
-    if (!isMap && compiledHolder(step) === undefined) return undefined;
+    if (!isMap && !holdsSchemas(step)) return undefined;
     here = here[step];
-    isMap = !isMap && compiledHolder(step) === "map";
+    isMap = !isMap && schemaKeyword(step)?.holds === "map";
   }
   return isObject(here) && !isMap ? here : undefined;
-}
-
-function mapped(map: Schema, change: (value: unknown) => unknown): Schema {
-  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, change(value)]));
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isList(value: unknown): value is readonly unknown[] {

@@ -40,7 +40,16 @@ function numbers(seed: number): (max: number) => number {
 function randomSchema(next: (max: number) => number, depth: number): Schema {
   const inner = (): Schema => randomSchema(next, depth + 1);
   const notes =
-    next(2) === 0 ? {} : { title: "A title", description: "What it is", default: [1], examples: [null] };
+    next(2) === 0
+      ? {}
+      : {
+          title: "A title",
+          description: "What it is",
+          default: [1],
+          examples: [null],
+          $comment: "not for models",
+          deprecated: true,
+        };
   const low = next(2000) - 1000;
   const kinds: readonly (() => Schema)[] = [
     () => ({ type: "string" }),

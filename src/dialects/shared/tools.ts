@@ -9,8 +9,7 @@ import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
 import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
-import { checkReferences } from "./tool-references.ts";
-import { checkToolSize } from "./tool-size.ts";
+import { checkToolSchema } from "./tool-schemas.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -236,8 +235,7 @@ export function objectSchema(
   schema: Readonly<Record<string, unknown>>,
   path: string,
 ): Readonly<Record<string, unknown>> {
-  checkToolSize(schema, path);
-  checkReferences(schema, path);
+  checkToolSchema(schema, path);
   if (Object.keys(schema).length === 0) return { type: "object", properties: {} };
   const type = schema["type"] ?? "object";
   if (type === "object") return { ...schema, type };
