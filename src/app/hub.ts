@@ -13,14 +13,12 @@ import type {
   WatchedPull,
 } from "../core/hub.ts";
 import { type HubId, parseHubId } from "../core/hub-id.ts";
-import { fileRoles } from "../core/model-files.ts";
 import type { Models } from "../engine/models.ts";
 import { HubError } from "../hub/error.ts";
 import { accessOf, type FetchOptions, type FetchPlan, fetchPlanned } from "../hub/fetch-model.ts";
 import type { HubPlace } from "../hub/place.ts";
 import { filesOf } from "../hub/plan.ts";
 import { Pulls, type PullWork } from "../hub/pulls.ts";
-import { listRepository } from "../hub/repository.ts";
 import { blobOf, discardPartial, heldBytes } from "../hub/room.ts";
 import { searchHub } from "../hub/search.ts";
 import { readToken } from "../hub/token.ts";
@@ -28,7 +26,7 @@ import { planSource } from "../hub/url-plan.ts";
 import { type OpenContent, rangeHeaders } from "../hub/api.ts";
 import { FetchError, publicOpen } from "../net/public-fetch.ts";
 import { toErrorData } from "../http/errors.ts";
-import { type HubFitOptions, hubMachine, modelChoices } from "../models/hub-fit.ts";
+import { type HubFitOptions, hubMachine, modelChooser, repositoryDetails } from "../models/hub-fit.ts";
 import { installedModels, removeModels } from "../models/installed-models.ts";
 import { serverHubPlace } from "../models/pulled-models.ts";
 
@@ -59,7 +57,7 @@ export function openHub(options: HubOptions): RunningHub {
     installed: (): HubInstalledResponse => ({
       object: "list",
       data: [...installedModels(server)],
-      machine: hubMachine(options, place),
+      machine: hubMachine(options.settings, place),
     }),
     remove: (name): Promise<HubDeletedModel> => explained(removeModels(name, server)),
     pull: (request, signal) => explained(startPull(request, server, signal)),
@@ -99,22 +97,7 @@ async function repository(name: string, server: Server, signal: AbortSignal): Pr
   refuseOffline(place);
   const id = { repo, ...defined({ revision }) };
   const access = accessOf({ place, signal }, tokenOf(settings, place));
-  const listing = await listRepository(id, access);
-  const models = await modelChoices(id, listing, access, server);
-  const roles = fileRoles(listing.files.map(({ path }) => path));
-  return {
-    ...listing.repository,
-    downloaded: models.some(({ downloaded }) => downloaded),
-    revision: revision ?? "main",
-    commit: listing.commit,
-    models: [...models],
-    files: listing.files.map(({ path, bytes }) => ({
-      path,
-      size_bytes: bytes,
-      role: roles.get(path) ?? "other",
-    })),
-    machine: hubMachine(server, place),
-  };
+  return repositoryDetails(id, access, server);
 }
 
 async function startPull(request: HubPullRequest, server: Server, signal: AbortSignal): Promise<WatchedPull> {
@@ -139,8 +122,10 @@ function openPublic(url: string): OpenContent {
     });
 }
 
-function fetchOptions({ settings, place, log }: Server): FetchOptions {
+function fetchOptions(server: Server): FetchOptions {
+  const { settings, place, log } = server;
   return {
+    choose: modelChooser(server),
     place,
     token: () => tokenOf(settings, place),
     onProgress: () => undefined,

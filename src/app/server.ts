@@ -34,6 +34,7 @@ import {
 } from "./edge.ts";
 import { cardsOf } from "../models/device-capacity.ts";
 import { openHub } from "./hub.ts";
+import { machineFacts } from "./machine.ts";
 import { openImages } from "./images.ts";
 import { modelChanges } from "../models/model-changes.ts";
 import { ModelChoices } from "../models/model-choices.ts";
@@ -154,7 +155,9 @@ function openResponses(state: OwnedState, converse: Converse, log: (line: string
 function hubAccess(models: Models, choices: ModelChoices | undefined, options: AppOptions) {
   const { server } = options.settings;
   if (choices === undefined) return { access: {}, stop: async () => undefined };
-  const hub = openHub({ ...options, models, cards: () => cardsOf(models.hosts()) });
+  const machine = options.machine ?? machineFacts(options);
+  const cards = async () => cardsOf(models.hosts()) ?? (await machine.cards());
+  const hub = openHub({ ...options, models, machine: { ...machine, cards } });
   const changes = modelChanges(models, choices);
   return { access: { hub: { hub, changes, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
 }

@@ -66,11 +66,11 @@ export function runDoctor(options: ModelOptions): Promise<DoctorReport> {
 }
 
 /** Facts of the machine, from an engine with the built-in model that is started for this. */
-async function probeHost({
+export async function probeHost({
   cacheDir,
   verbosity,
   log,
-}: ModelOptions): Promise<EngineHost | { readonly failure: string }> {
+}: Pick<ModelOptions, "cacheDir" | "verbosity" | "log">): Promise<EngineHost | { readonly failure: string }> {
   const engine = new EngineClient({
     name: BUILTIN_MODEL_ID,
     options: { ...PROBE_ENGINE, cacheDir, verbosity, backends: installedBackends(cacheDir) },

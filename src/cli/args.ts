@@ -15,7 +15,7 @@ import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { type ChoiceFlags, choicesOf, THINK_LEVELS } from "./chat/choices.ts";
 import { hintFor } from "./hints.ts";
-import { addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
+import { addEstimateCommand, addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
 import {
@@ -196,6 +196,7 @@ interface JsonOption {
 function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
   addSearchCommand(program, choose);
+  addEstimateCommand(program, choose);
   addPullCommand(program, idText, PULL_FLAGS, choose);
 
   const cache = program

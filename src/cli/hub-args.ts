@@ -8,6 +8,14 @@ import type { Choose, Invocation } from "./invocation.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { flagsOf, MODEL_ID, withSettings } from "./setting-flags.ts";
 
+/** What changes the memory of a model, and how the hub is reached. */
+const ESTIMATE_FLAGS = [
+  "models[].device.hf_cache",
+  "global.token_source",
+  "paged_attn.cache_type",
+  "runtime.max_seqs",
+  "runtime.ubatch",
+];
 const SEARCH_LIMIT = { usual: 20, max: 100 };
 
 interface SearchOptions extends Pick<HubQuery, "sort" | "limit"> {
@@ -31,6 +39,35 @@ export function addSearchCommand(program: Command, choose: Choose): void {
         json,
         flags: flagsOf(search),
       }),
+  );
+}
+
+interface EstimateOptions {
+  readonly json: boolean;
+  readonly toml: boolean;
+}
+
+/** Adds `estimate`. */
+export function addEstimateCommand(program: Command, choose: Choose): void {
+  const estimate = program
+    .command("estimate")
+    .description(
+      "Say what the models of a repository take of this machine, and which one to use; downloads none.",
+    )
+    .argument("<model>", "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision")
+    .option("--json", "print JSON", false)
+    .option("--toml", "print a [[models]] entry for a configuration", false);
+  withSettings(estimate, ESTIMATE_FLAGS).action((model: string, { json, toml }: EstimateOptions) =>
+    choose(
+      json && toml
+        ? { command: "usage-error", text: "svc: estimate: --json and --toml are two outputs. Leave out one." }
+        : {
+            command: "estimate",
+            model,
+            output: json ? "json" : toml ? "toml" : "table",
+            flags: flagsOf(estimate),
+          },
+    ),
   );
 }
 

@@ -74,6 +74,11 @@ export type Invocation =
       readonly url?: string;
     } & SettingsArgs)
   | ({ readonly command: "search"; readonly query: HubQuery; readonly json: boolean } & SettingsArgs)
+  | ({
+      readonly command: "estimate";
+      readonly model: string;
+      readonly output: "table" | "json" | "toml";
+    } & SettingsArgs)
   | ({ readonly command: "verify"; readonly model: string } & SettingsArgs)
   | ({ readonly command: "cache-list" } & SettingsArgs)
   | ({ readonly command: "cache-purge" } & SettingsArgs)

@@ -1,6 +1,7 @@
 // Runs one command of the command line.
 
 import { runBackend } from "../app/backends.ts";
+import { machineFacts } from "../app/machine.ts";
 import { runRpcWorker } from "../app/rpc.ts";
 import type { AppOptions } from "../app/server.ts";
 import { EXIT, type Invocation, type SettingsArgs } from "../cli/invocation.ts";
@@ -21,6 +22,7 @@ import { rpcDevicesMain } from "../worker/rpc-devices.ts";
 import { chat, namedByServer } from "./chat.ts";
 import { convertModel } from "./convert.ts";
 import { doctor } from "./doctor.ts";
+import { estimate } from "./estimate.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { mcpSignIn } from "./mcp.ts";
@@ -65,6 +67,10 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
       );
     case "pull":
       return withSettings(invocation, { host }, (loaded) => pull(loaded, invocation, hostOf(loaded, host)));
+    case "estimate":
+      return withSettings(invocation, { host }, (loaded) =>
+        estimate(loaded, invocation, hostOf(loaded, host)),
+      );
     case "search":
     case "cache-list":
     case "cache-purge":
@@ -229,6 +235,7 @@ function appOptions({ settings, mcp, origins }: Loaded, host: Host): AppOptions 
     settings,
     isToyUnasked: origins.get("models[0].model_id")?.type === "default",
     ...helperOptions(host),
+    machine: machineFacts(helperOptions(host)),
     ...defined({ mcp, keepAliveMs: keepAliveInterval(host) }),
     // A terminal shows bars, a log gets lines.
     ...(process.stderr.isTTY ? { progress: progressBar, loading: loadBar } : {}),

@@ -30,7 +30,7 @@ const known = new Map<string, Known>();
  */
 export function readGgufHeader(path: string): GgufHeader {
   const stat = statSync(path);
-  const read = () => outcomeOf(() => compact(readWholeHeader(path)));
+  const read = () => outcomeOf(() => compactHeader(readWholeHeader(path)));
   const outcome = recall(path, stat) ?? remember(path, stat, read());
   if ("error" in outcome) throw outcome.error;
   return outcome.header;
@@ -54,7 +54,7 @@ export async function knowHeaders(paths: readonly string[]): Promise<void> {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (stat === undefined || recall(path, stat) !== undefined) continue;
     const outcome = await readSlowly(path, stat).then(
-      (header) => ({ header: compact(header) }),
+      (header) => ({ header: compactHeader(header) }),
       (error: unknown) => ({ error }),
     );
     remember(path, stat, outcome);
@@ -78,7 +78,8 @@ function regular(stat: Stats): Stats {
   return stat;
 }
 
-async function withPauses<T>(steps: Generator<undefined, T>): Promise<T> {
+/** Runs a reader, with pauses for other work of the process. */
+export async function withPauses<T>(steps: Generator<undefined, T>): Promise<T> {
   for (let since = performance.now(); ;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -105,7 +106,8 @@ function checked(header: GgufHeader): GgufHeader {
   return header;
 }
 
-function compact({ fields, tensors }: GgufHeader): GgufHeader {
+/** The header without the items of long arrays: what may be kept while the file's bytes are released. */
+export function compactHeader({ fields, tensors }: GgufHeader): GgufHeader {
   return { fields: new Map([...fields].map(([key, field]) => [key, compactField(field)])), tensors };
 }
 

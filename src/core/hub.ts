@@ -55,6 +55,10 @@ export type HubSearchResponse = Static<typeof HubSearchResponse>;
 const FITS = ["fits", "tight", "too_large", "unknown"] as const;
 export type HubFit = (typeof FITS)[number];
 
+/** What the weights keep of the model as it was trained, by the bits of their type. */
+export const QUALITIES = ["full", "high", "good", "reduced", "poor", "unknown"] as const;
+export type HubQuality = (typeof QUALITIES)[number];
+
 const HubFile = Type.Object(
   {
     path: Type.String({ description: "Path within the repository." }),
@@ -85,7 +89,37 @@ const HubModelChoice = Type.Object(
       description:
         "`fits`: into the memory that is free now. `tight`: into the memory of the machine, once other models and programs leave it. `too_large`: not into this machine.",
     }),
-    is_default: Type.Boolean({ description: "What `owner/name` alone means." }),
+    quality: words(QUALITIES, {
+      description:
+        "By the bits of the weights: `full` 16 or more, `high` 6 or 8 (hard to tell from full), `good` 4 or 5, `reduced` 3, `poor` fewer.",
+    }),
+    memory: Type.Array(
+      Type.Object({
+        context_tokens: Type.Integer({ minimum: 1, description: "Tokens of the cache." }),
+        memory_bytes: bytes("Memory with it, weights and process included"),
+      }),
+      {
+        description:
+          "Estimated memory at 4,096, 8,192, 32,768 and the most tokens; empty where the file does not tell.",
+      },
+    ),
+    context_fits: orNull(
+      Type.Integer({ minimum: 0 }),
+      "Longest context that fits the memory that is free now and the cards, tokens; 0: not even the weights; null where the file does not tell.",
+    ),
+    layers: orNull(Type.Integer({ minimum: 0 }), "Layers of the model; the output layer is one."),
+    device_layers: orNull(Type.Integer({ minimum: 0 }), "Those that fit the cards, at 8,192 tokens."),
+    tokens_per_second: orNull(
+      Type.Object({
+        expected: Type.Number({ description: "What is most likely." }),
+        low: Type.Number({ description: "Least that is likely." }),
+        high: Type.Number({ description: "Most that is likely." }),
+      }),
+      "Expected speed of one answer, from the measured speed of this machine's memory; null where that is unknown, and for layers on a card.",
+    ),
+    is_default: Type.Boolean({
+      description: "What `owner/name` alone means: the recommended model, or the one that is downloaded.",
+    }),
     downloaded: Type.Boolean({ description: "All its files are on this machine." }),
   },
   { $id: "HubModelChoice", description: "A model of a repository: a file, or the parts of a split one." },
@@ -105,6 +139,31 @@ const HubMachine = Type.Object(
 );
 export type HubMachine = Static<typeof HubMachine>;
 
+const HubEstimate = Type.Object(
+  {
+    recommended: orNull(
+      Type.String(),
+      "`id` of the model to use on this machine; null where none can be named.",
+    ),
+    reason: Type.String({ description: "Why, for people." }),
+    memory_bytes_per_second: orNull(
+      Type.Number(),
+      "Measured speed of main memory, bytes; null where it could not be measured.",
+    ),
+    devices: Type.Array(
+      Type.Object({
+        name: Type.String({ description: "As engines call it." }),
+        memory_bytes: bytes("What models may take of it"),
+      }),
+      {
+        description: "Accelerators of this machine.",
+      },
+    ),
+  },
+  { $id: "HubEstimate", description: "What fits this machine, and what it was computed from." },
+);
+export type HubEstimate = Static<typeof HubEstimate>;
+
 export const HubRepositoryDetails = Type.Object(
   {
     ...repositoryProperties,
@@ -113,6 +172,7 @@ export const HubRepositoryDetails = Type.Object(
     models: Type.Array(HubModelChoice, { description: "The smallest first." }),
     files: Type.Array(HubFile, { description: "All files, by path." }),
     machine: HubMachine,
+    estimate: HubEstimate,
   },
   {
     $id: "HubRepositoryDetails",

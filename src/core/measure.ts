@@ -1,6 +1,7 @@
 // Results of `svc bench` and `svc tune`.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { HubRepositoryDetails } from "./hub.ts";
 import type { ModelWork } from "./model-work.ts";
 
 /** Goal if settings conflict. */
@@ -108,20 +109,27 @@ const RecommendedSettings = Type.Object(
   { description: "Settings that measured best." },
 );
 export type RecommendedSettings = Readonly<Static<typeof RecommendedSettings>>;
+export const RECOMMENDED = Object.keys(
+  RecommendedSettings.properties,
+) as readonly (keyof RecommendedSettings)[];
 
 export const TuneModelResponse = Type.Object(
   {
     model_id: Type.String({ description: "Model that was measured." }),
     profile: TuneProfileRequest,
     measurements: Type.Array(TuneMeasurement),
-    recommended: RecommendedSettings,
-    toml: Type.String({ description: "The recommended settings as TOML, without undecided ones." }),
+    recommended: Type.Partial(RecommendedSettings),
+    toml: Type.String({
+      description:
+        "The recommended settings as TOML, without undecided ones; with `estimate`, the `[[models]]` entry of the recommended model.",
+    }),
     undecided: Type.Array(Type.KeyOf(RecommendedSettings), {
       description:
         "Settings without a recommendation because their runs varied too much, as on a busy machine; current values are kept.",
     }),
     complete: Type.Boolean({ description: "False if the time limit ended the measurements early." }),
     disturbed: Type.Boolean({ description: "True if other requests ran during the measurements." }),
+    estimate: Type.Optional(HubRepositoryDetails),
   },
   { $id: "TuneModelResponse", description: "Measured settings and those to use." },
 );

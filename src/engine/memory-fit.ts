@@ -34,8 +34,8 @@ export interface MemoryNeed {
 const ESTIMATED_TOKENS = 8192;
 
 /**
- * Memory of a loaded model for people who choose one, bytes: weights, compute buffers, and a cache of the configured size, else of
- * 8,192 tokens.
+ * Memory of a loaded model for people who choose one, bytes: its process, weights, compute buffers, and a cache of the configured size,
+ * else of 8,192 tokens.
  */
 export function memoryEstimate(
   metadata: Metadata,
@@ -43,15 +43,53 @@ export function memoryEstimate(
   options: TextOptions,
   freeBytes: number,
 ): number {
-  const layers = cacheLayers(metadata);
-  const shape = shapeOf(metadata, layers);
+  const shape = shapeOf(metadata, cacheLayers(metadata));
   const usual = Math.min(options.maxSeqLen ?? ESTIMATED_TOKENS, shape.trainedContext, ESTIMATED_TOKENS);
   const cells = isCacheChosen(options)
     ? chosenCells(options, shape, Math.max(0, freeBytes - weightBytes))
     : usual;
-  return Math.ceil(
-    weightBytes + cacheBytes(layers, { ...options, cells }) + computeBytes(metadata, options, cells),
-  );
+  return memoryWith({ metadata, weightBytes, options }, cells);
+}
+
+/** A file that is estimated. */
+export interface EstimatedFile {
+  readonly metadata: Metadata;
+  /** Of all its files, projector and draft model included. */
+  readonly weightBytes: number;
+  readonly options: TextOptions;
+}
+
+/** Memory of a loaded model whose cache has that many cells, its process included, bytes. */
+export function memoryWith({ metadata, weightBytes, options }: EstimatedFile, cells: number): number {
+  const own = cacheBytes(cacheLayers(metadata), { ...options, cells });
+  return Math.ceil(processBytes(metadata) + weightBytes + own + computeBytes(metadata, options, cells));
+}
+
+/** Longest context that the model was trained for, tokens; 0 where the file does not say it. */
+export function trainedContext(metadata: Metadata): number {
+  return forArchitecture(metadata)("context_length") ?? 0;
+}
+
+/** Cells by which a context that fits is looked for. */
+const CONTEXT_STEP = 256;
+
+/** The longest context, at most the trained one, with which a model fits into this memory, tokens; 0: none does. */
+export function contextThatFits(file: EstimatedFile, bytes: number): number {
+  const most = trainedContext(file.metadata);
+  if (memoryWith(file, most) <= bytes) return most;
+  let [fits, tooLong] = [0, Math.ceil(most / CONTEXT_STEP)]; // in steps
+  while (tooLong - fits > 1) {
+    const middle = Math.floor((fits + tooLong) / 2);
+    if (memoryWith(file, middle * CONTEXT_STEP) <= bytes) fits = middle;
+    else tooLong = middle;
+  }
+  return fits * CONTEXT_STEP;
+}
+
+/** Layers of a model, the output layer among them; undefined where the file does not say it. */
+export function layerCount(metadata: Metadata): number | undefined {
+  const blocks = forArchitecture(metadata)("block_count");
+  return blocks === undefined ? undefined : blocks + 1;
 }
 
 /**
@@ -64,10 +102,9 @@ export function memoryAtMost(
   options: TextOptions,
   freeBytes: number,
 ): number {
-  const layers = cacheLayers(metadata);
-  const cells = chosenCells(options, shapeOf(metadata, layers), Math.max(0, freeBytes - weightBytes));
-  const own = cacheBytes(layers, { ...options, cells }) + computeBytes(metadata, options, cells);
-  return Math.ceil(processBytes(metadata) + weightBytes + own);
+  const shape = shapeOf(metadata, cacheLayers(metadata));
+  const cells = chosenCells(options, shape, Math.max(0, freeBytes - weightBytes));
+  return memoryWith({ metadata, weightBytes, options }, cells);
 }
 
 function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions): boolean {
@@ -183,7 +220,7 @@ function draftFile({
 function shapeOf(metadata: Metadata, { full, windowed }: CacheLayers): CacheShape {
   return {
     elements: full + windowed,
-    trainedContext: forArchitecture(metadata)("context_length") ?? 0,
+    trainedContext: trainedContext(metadata),
   };
 }
 

@@ -171,35 +171,6 @@ export function withinBytes(response: Response, budget: ByteBudget, subject: str
   return new Response(body.pipeThrough(limit), { status, statusText, headers });
 }
 
-/** The first bytes of a file of a repository; undefined where they cannot be had. */
-export async function firstBytes(
-  url: string,
-  bytes: number,
-  access: HubAccess,
-): Promise<Uint8Array | undefined> {
-  const limit = AbortSignal.timeout(HUB_ANSWER_MS);
-  const signal = access.signal === undefined ? limit : AbortSignal.any([access.signal, limit]);
-  try {
-    const response = await getContent(url, {
-      token: access.token,
-      part: { range: `bytes=0-${bytes - 1}` },
-      signal,
-    });
-    if (!response.ok) return undefined;
-    const pieces: Uint8Array[] = [];
-    let size = 0;
-    for await (const piece of response.body ?? []) {
-      pieces.push(piece);
-      size += piece.byteLength;
-      if (size >= bytes) break; // a server without ranges sends the whole file
-    }
-    return Buffer.concat(pieces).subarray(0, bytes);
-  } catch {
-    access.signal?.throwIfAborted();
-    return undefined;
-  }
-}
-
 interface Refused extends Pick<HubAccess, "endpoint" | "token"> {
   readonly retryAfterSecs?: number | undefined;
 }

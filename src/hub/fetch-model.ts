@@ -54,7 +54,16 @@ export interface FetchOptions {
   readonly companions?: Companions;
   /** Whether servers shall serve it from now on; absent: no. */
   readonly isServed?: boolean;
+  /** Chooses among the models of a repository where a name means none of them; absent: the usual quantization. */
+  readonly choose?: ChooseModel;
 }
+
+/** The file that is meant, and a note that says why; undefined where there is no choice to make. */
+export type ChooseModel = (
+  id: HubId,
+  listing: RepoListing,
+  access: HubAccess,
+) => Promise<{ readonly file: string; readonly note: string } | undefined>;
 
 /** A model of the hub whose files are known. */
 export interface FetchPlan extends ModelPlan {
@@ -84,9 +93,13 @@ export async function planFetch(
   const { place } = options;
   if (place.offline) throw notCached(id, place);
   const token = options.token();
-  const listing = await listRepository(id, accessOf(options, token));
-  const plan = planModel(id, listing, companions);
+  const access = accessOf(options, token);
+  const listing = await listRepository(id, access);
   const names = modelGroups(listing.files.map(({ path }) => path)).map(({ name }) => name);
+  const isOpen = id.quant === undefined && id.file === undefined && names.length > 1;
+  const chosen = isOpen ? await options.choose?.(id, listing, access) : undefined;
+  if (chosen !== undefined) options.log(chosen.note);
+  const plan = planModel(chosen === undefined ? id : { ...id, file: chosen.file }, listing, companions);
   return { id, listing, token, model: modelId(id, itemAt(plan.parts, 0).path, names), ...plan };
 }
 

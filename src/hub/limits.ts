@@ -40,7 +40,11 @@ export const PULL_SPEED_MS = 5_000;
 /** Free space that a download leaves: a share of the disk, and the most, bytes. */
 export const DISK_RESERVE_SHARE = 0.05;
 export const DISK_RESERVE_BYTES_MAX = 2 * 1024 ** 3;
-/** Bytes of a remote GGUF file that are read for its metadata: what is before the vocabulary. */
+/**
+ * Bytes of a remote GGUF file after which its header is read, again at four times as many: the first hold what precedes the vocabulary.
+ * Headers that are kept.
+ */
 export const REMOTE_HEADER_BYTES = 1 << 16;
+export const REMOTE_HEADERS_MAX = 32;
 /** Adapters of a repository that are downloaded with its model. */
 export const ADAPTERS_AUTO_MAX = 8;

@@ -9,6 +9,8 @@ export interface MachineRequest {
   readonly threads: number;
   /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
+  /** Bytes that are read again and again; absent: what the model reads for a token. */
+  readonly bytes?: number;
 }
 
 /** Of each of two measurements, which are repeated beside every run of a bench. */
@@ -17,8 +19,8 @@ const MILLISECONDS = 250;
 /** Throws an Error with the reason; an abort kills the process and rejects with the signal's reason. */
 export async function measureMachine(request: MachineRequest, signal: AbortSignal): Promise<MachineReport> {
   signal.throwIfAborted();
-  const { modelPath = "", threads, cacheDir } = request;
-  const words = [modelPath, String(threads), String(MILLISECONDS), cacheDir];
+  const { modelPath = "", threads, cacheDir, bytes } = request;
+  const words = [modelPath, String(threads), String(MILLISECONDS), cacheDir, String(bytes ?? "")];
   const child = Bun.spawn([...ownCommand(), "machine-speed", ...words], {
     stdio: ["ignore", "pipe", "pipe", "pipe"], // the last one: core/parent-pipe.ts
     signal,

@@ -1,38 +1,55 @@
-// Which models of a repository fit this machine: sizes from the hub's listing, the shape of the cache from the first bytes of a
-// file.
+// Which models of a repository fit this machine: sizes from the hub's listing, the shape of the cache and the weights from the header
+// of one file. What `owner/name` alone means is chosen by it.
 
 import { totalmem } from "node:os";
 import { textOptions } from "../config/engine-options.ts";
 import { defaultModel } from "../config/resolve.ts";
 import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
+import { defined } from "../core/defined.ts";
 import { freeMemory, memoryLimit } from "../core/free-memory.ts";
-import { readFirstFields } from "../core/gguf.ts";
-import { fieldProblem } from "../core/model-problem.ts";
-import type { HubFit, HubMachine, HubModelChoice } from "../core/hub.ts";
-import type { HubId } from "../core/hub-id.ts";
-import { modelGroups } from "../core/model-files.ts";
+import type { GgufHeader } from "../core/gguf.ts";
+import type { HubEstimate, HubFit, HubMachine, HubModelChoice, HubRepositoryDetails } from "../core/hub.ts";
+import { formatRepo, type HubId } from "../core/hub-id.ts";
+import { fileRoles, type ModelGroup, modelGroups } from "../core/model-files.ts";
 import type { Card } from "../engine/claims.ts";
-import type { Metadata } from "../engine/cache-layers.ts";
-import { memoryEstimate } from "../engine/memory-fit.ts";
-import { firstBytes, type HubAccess } from "../hub/api.ts";
-import { REMOTE_HEADER_BYTES } from "../hub/limits.ts";
+import { type EstimatedFile, memoryEstimate } from "../engine/memory-fit.ts";
+import type { HubAccess } from "../hub/api.ts";
+import { cachedModel, type ChooseModel } from "../hub/fetch-model.ts";
 import type { HubPlace } from "../hub/place.ts";
 import { AUTO_COMPANIONS, filesOf, modelId, type ModelPlan, planModel } from "../hub/plan.ts";
-import type { RepoFile, RepoListing } from "../hub/repository.ts";
+import { remoteHeader } from "../hub/remote-header.ts";
+import { listRepository, type RepoFile, type RepoListing } from "../hub/repository.ts";
 import { cacheBytes, diskFreeBytes, missingBytes } from "../hub/room.ts";
+import {
+  estimated,
+  type MachineRoom,
+  NOT_ESTIMATED,
+  qualityOf,
+  readShare,
+  recommendation,
+} from "./estimate.ts";
+
+/** Facts of this machine that take a moment to find: each is found once. */
+export interface MachineFacts {
+  /** The accelerators; empty without one. */
+  readonly cards: () => Promise<readonly Card[]>;
+  /** Speed of main memory, bytes/s; undefined where it cannot be measured. */
+  readonly bytesPerSecond: () => Promise<number | undefined>;
+}
 
 export interface HubFitOptions {
   readonly settings: Settings;
   readonly cacheDir: string;
-  /** The accelerators; undefined until an engine has looked for them. */
-  readonly cards: () => readonly Card[] | undefined;
+  readonly machine: MachineFacts;
 }
 
+type FitOptions = HubFitOptions & { readonly place: HubPlace };
+
 /** The room for models on this machine. */
-export function hubMachine({ settings }: HubFitOptions, { cacheDir }: HubPlace): HubMachine {
+export function hubMachine(settings: Settings, { cacheDir }: HubPlace): HubMachine {
   return {
-    memory_total_bytes: Math.min(totalmem(), memoryLimit()),
+    memory_total_bytes: memoryTotal(),
     memory_free_bytes: Math.floor(freeMemory()),
     disk_free_bytes: diskFreeBytes(cacheDir),
     models_bytes: cacheBytes(cacheDir),
@@ -40,42 +57,131 @@ export function hubMachine({ settings }: HubFitOptions, { cacheDir }: HubPlace):
   };
 }
 
-/** The models of a repository, the smallest first. */
-export async function modelChoices(
+function memoryTotal(): number {
+  return Math.min(totalmem(), memoryLimit());
+}
+
+/** A repository, what its models take of this machine, and which one to use. Throws HubError. */
+export async function repositoryDetails(
+  id: HubId,
+  access: HubAccess,
+  options: FitOptions,
+): Promise<HubRepositoryDetails> {
+  const listing = await listRepository(id, access);
+  const { models, estimate } = await estimateModels(id, listing, access, options);
+  const roles = fileRoles(listing.files.map(({ path }) => path));
+  return {
+    ...listing.repository,
+    downloaded: models.some(({ downloaded }) => downloaded),
+    revision: id.revision ?? "main",
+    commit: listing.commit,
+    models: [...models],
+    files: listing.files.map(({ path, bytes }) => ({
+      path,
+      size_bytes: bytes,
+      role: roles.get(path) ?? "other",
+    })),
+    machine: hubMachine(options.settings, options.place),
+    estimate,
+  };
+}
+
+interface Estimates {
+  /** The smallest first. */
+  readonly models: readonly HubModelChoice[];
+  readonly estimate: HubEstimate;
+}
+
+async function estimateModels(
   id: HubId,
   listing: RepoListing,
   access: HubAccess,
-  options: HubFitOptions & { readonly place: HubPlace },
-): Promise<readonly HubModelChoice[]> {
+  options: FitOptions,
+): Promise<Estimates> {
   const groups = modelGroups(listing.files.map(({ path }) => path)).filter(
     ({ parts, total }) => parts.length === total,
   );
-  if (groups.length === 0) return [];
+  const cards = await options.machine.cards();
+  const speed = groups.length === 0 ? undefined : await options.machine.bytesPerSecond();
+  const room: MachineRoom = { freeBytes: freeMemory(), cards, bytesPerSecond: speed };
   const names = groups.map(({ name }) => name);
   const usual = usualModel(id, listing);
-  const metadata = await remoteMetadata(id, listing, usual ?? itemAt(names, 0), access);
-  const { cacheDir } = options.place;
-  const choices = groups.map((group): HubModelChoice => {
+  const parts = groups.length === 0 ? [] : await partHeaders(id, listing, groups, usual, access);
+  const share = readShare(parts);
+  const found = groups.map((group) => {
     const plan = planModel({ repo: id.repo, file: group.name }, listing, AUTO_COMPANIONS);
-    const memory = metadata === undefined ? undefined : estimate(plan, metadata, options);
-    return {
-      id: modelId(id, group.name, names),
-      quantization: group.quant ?? null,
-      files: [...group.parts],
-      size_bytes: bytesOf(plan.parts),
-      projector: plan.projector?.path ?? null,
-      draft: plan.draft?.path ?? null,
-      download_bytes: missingBytes(filesOf(plan), id.repo, cacheDir),
-      memory_bytes: memory ?? null,
-      fit: fitOf(memory, options.cards() ?? []),
-      is_default: group.name === usual,
-      downloaded: missingBytes(plan.parts, id.repo, cacheDir) === 0,
-    };
+    const file = parts[0] === undefined ? undefined : estimatedFile(plan, parts[0], options);
+    return choiceOf({ id, group, plan, names }, { file, share, room }, options.place);
   });
-  return choices.toSorted((a, b) => a.size_bytes - b.size_bytes);
+  const models = found.toSorted((a, b) => a.size_bytes - b.size_bytes);
+  const idOf = (name: string | undefined): string | undefined => name && modelId(id, name, names);
+  const best = recommendation(models, idOf(usual));
+  const meant = idOf(downloadedOf(id, names, options.place)) ?? best.recommended ?? idOf(usual);
+  return {
+    models: models.map((one) => ({ ...one, is_default: one.id === meant })),
+    estimate: {
+      ...best,
+      memory_bytes_per_second: speed ?? null,
+      devices: cards.map(({ name, bytes }) => ({ name, memory_bytes: bytes })),
+    },
+  };
 }
 
-/** The file that `owner/name` alone means; undefined where a choice is needed. */
+interface Chosen {
+  readonly id: HubId;
+  readonly group: ModelGroup;
+  readonly plan: ModelPlan;
+  readonly names: readonly string[];
+}
+
+interface Basis {
+  readonly file: EstimatedFile | undefined;
+  readonly share: number | undefined;
+  readonly room: MachineRoom;
+}
+
+function choiceOf(
+  { id, group, plan, names }: Chosen,
+  { file, share, room }: Basis,
+  { cacheDir }: HubPlace,
+): Omit<HubModelChoice, "is_default"> {
+  const size = bytesOf(plan.parts);
+  const { metadata, weightBytes, options } = file ?? {};
+  const memory =
+    metadata && options && memoryEstimate(metadata, weightBytes ?? size, options, room.freeBytes);
+  return {
+    id: modelId(id, group.name, names),
+    quantization: group.quant ?? null,
+    files: [...group.parts],
+    size_bytes: size,
+    projector: plan.projector?.path ?? null,
+    draft: plan.draft?.path ?? null,
+    download_bytes: missingBytes(filesOf(plan), id.repo, cacheDir),
+    memory_bytes: memory ?? null,
+    fit: fitOf(memory, room.cards),
+    quality: qualityOf(group.quant ?? null),
+    ...(file === undefined ? NOT_ESTIMATED : estimated(file, { modelBytes: size, share }, room)),
+    downloaded: missingBytes(plan.parts, id.repo, cacheDir) === 0,
+  };
+}
+
+/** Chooses what `owner/name` alone means where a repository has several models. */
+export function modelChooser(options: FitOptions): ChooseModel {
+  return async (id, listing, access) => {
+    const { models, estimate } = await estimateModels(id, listing, access, options);
+    const meant = models.find((one) => one.is_default);
+    const [file] = meant?.files ?? [];
+    if (meant === undefined || file === undefined) return undefined;
+    const at = models.indexOf(meant);
+    const other = (models[at - 1] ?? models[at + 1] ?? meant).id;
+    const why = meant.id === estimate.recommended ? estimate.reason : "it is downloaded";
+    const repo = formatRepo(id);
+    const note = `auto: ${meant.id} of ${models.length} models: ${why}. Name another to override: ${other}; svc estimate ${repo} lists all.`;
+    return { file, note };
+  };
+}
+
+/** The file that `owner/name` alone means to a machine that is not known; undefined where a choice is needed. */
 function usualModel(id: HubId, listing: RepoListing): string | undefined {
   try {
     return planModel({ repo: id.repo }, listing, AUTO_COMPANIONS).parts[0]?.path;
@@ -84,30 +190,48 @@ function usualModel(id: HubId, listing: RepoListing): string | undefined {
   }
 }
 
+/** The one of a repository's models that is on this machine, and answers to `owner/name`. */
+function downloadedOf(
+  { repo, revision }: HubId,
+  names: readonly string[],
+  place: HubPlace,
+): string | undefined {
+  const path = cachedModel({ repo, ...defined({ revision }) }, place);
+  return path === undefined ? undefined : names.find((name) => path.endsWith(`/${name}`));
+}
+
 function bytesOf(files: readonly RepoFile[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** What precedes the vocabulary in a file of the hub; all models of a repository are taken to be alike. */
-async function remoteMetadata(
+/**
+ * The header of one model, of a split one with that of its second part: the first may hold no tensors. All models of a repository are
+ * taken to be alike.
+ */
+async function partHeaders(
   { repo }: HubId,
   { commit }: RepoListing,
-  path: string,
+  groups: readonly ModelGroup[],
+  usual: string | undefined,
   access: HubAccess,
-): Promise<Metadata | undefined> {
-  const steps = path.split("/").map(encodeURIComponent);
-  const url = [access.endpoint, repo, "resolve", commit, ...steps].join("/");
-  const start = await firstBytes(url, REMOTE_HEADER_BYTES, access);
-  if (start === undefined) return undefined;
-  try {
-    const fields = readFirstFields(start);
-    return fieldProblem(fields) === undefined ? fields : undefined; // its load will say what is wrong
-  } catch {
-    return undefined; // not a GGUF file, which its pull will say
+): Promise<readonly GgufHeader[]> {
+  const whole = groups.filter(({ total }) => total === 1);
+  const candidates = whole.length > 0 ? whole : groups;
+  const group = candidates.find(({ name }) => name === usual) ?? itemAt(candidates, 0);
+  const headers: GgufHeader[] = [];
+  for (const path of group.parts.slice(0, 2)) {
+    const header = await remoteHeader({ repo, commit, path }, access);
+    if (header === undefined) break;
+    headers.push(header);
   }
+  return headers;
 }
 
-function estimate(plan: ModelPlan, metadata: Metadata, { settings, cacheDir }: HubFitOptions): number {
+function estimatedFile(
+  plan: ModelPlan,
+  { fields }: GgufHeader,
+  { settings, cacheDir }: HubFitOptions,
+): EstimatedFile {
   const options = textOptions(
     defaultModel(itemAt(plan.parts, 0).path),
     { settings, cacheDir, verbosity: 0 },
@@ -119,7 +243,7 @@ function estimate(plan: ModelPlan, metadata: Metadata, { settings, cacheDir }: H
       backends: () => undefined,
     },
   );
-  return memoryEstimate(metadata, bytesOf(filesOf(plan)), options, freeMemory());
+  return { metadata: fields, weightBytes: bytesOf(filesOf(plan)), options };
 }
 
 /** Whether a model fits main memory and the cards together: what does not fit the cards runs on the CPU. */
@@ -127,5 +251,5 @@ export function fitOf(memory: number | undefined, cards: readonly Card[]): HubFi
   if (memory === undefined) return "unknown";
   const onMachine = memory - cards.reduce((sum, { bytes }) => sum + bytes, 0);
   if (onMachine <= freeMemory()) return "fits";
-  return onMachine <= Math.min(totalmem(), memoryLimit()) ? "tight" : "too_large";
+  return onMachine <= memoryTotal() ? "tight" : "too_large";
 }

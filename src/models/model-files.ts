@@ -26,6 +26,7 @@ import { hubPlace } from "../hub/place.ts";
 import { type Companions, NO_COMPANIONS, SafetensorsOnly } from "../hub/plan.ts";
 import { planSource } from "../hub/url-plan.ts";
 import { convertFolder } from "./convert.ts";
+import { type MachineFacts, modelChooser } from "./hub-fit.ts";
 import { getContent, type OpenContent } from "../hub/api.ts";
 import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
 import { recordOf } from "../hub/records.ts";
@@ -50,6 +51,8 @@ export interface ModelOptions {
   /** Native log level for the engines. */
   readonly verbosity: number;
   readonly log: (line: string) => void;
+  /** Facts of this machine, by which one of a repository's models is chosen; absent: the usual quantization is. */
+  readonly machine?: MachineFacts;
   /** Shows how far a download is; absent: lines of the log do. */
   readonly progress?: (name: string) => ProgressMeter;
   /** Shows how far a model is loaded, parts per thousand; 1000 is the last. */
@@ -223,8 +226,10 @@ async function withHub<T>(
   const place = hubPlace(environment, model.device.hf_cache);
   const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
   const meter = options.progress?.(title) ?? new ProgressLog(log);
+  const { machine } = options;
   try {
     return await work({
+      ...(machine === undefined ? {} : { choose: modelChooser({ ...options, machine, place }) }),
       place,
       token: () => readToken(options.settings.global.token_source, place, environment),
       onProgress: (progress) => meter.update(progress),

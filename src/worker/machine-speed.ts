@@ -10,15 +10,15 @@ import { readWork, weightBytes } from "../core/model-work.ts";
 /** Reads of more bytes are as fast: caches are smaller. */
 const BYTES_MAX = 1 << 30;
 
-/** Entry of the hidden command: `MODEL THREADS MILLISECONDS CACHE_DIR`. Prints a MachineReport. Returns the exit code. */
+/** Entry of the hidden command: `MODEL THREADS MILLISECONDS CACHE_DIR [BYTES]`. Prints a MachineReport. Returns the exit code. */
 export function machineSpeedMain(words: readonly string[]): number {
-  const [model = "", threads = "", milliseconds = "", cacheDir = ""] = words;
+  const [model = "", threads = "", milliseconds = "", cacheDir = "", bytes = ""] = words;
   try {
     const work = readWork(model === "" ? unpackBuiltinModel(cacheDir) : model);
     const native = openNative(unpackLibraries(cacheDir), 0);
     const machine = machineSpeed(native, {
       // As a pass reads, so that caches hold as much of them. The measured engine keeps its memory meanwhile.
-      bytes: Math.floor(Math.min(weightBytes(work), BYTES_MAX, freeMemory() / 2)),
+      bytes: Math.floor(Math.min(Number(bytes) || weightBytes(work), BYTES_MAX, freeMemory() / 2)),
       type: work.type,
       threads: Number(threads),
       milliseconds: Number(milliseconds),

@@ -29,8 +29,21 @@ const REPOS = {
   "acme/other-GGUF": { files: { "a-Q4_0.gguf": TINY } },
   "acme/gated": { files: { "a-Q4_0.gguf": TINY }, token: "sesame", gated: true },
   "evil/layers": { files: { "a-Q4_0.gguf": hostile(1n << 40n) } },
+  "acme/many-GGUF": { files: many() },
   "acme/safetensors": { files: { "model.safetensors": TINY } },
 };
+
+/** Twelve quantizations: the same model with more bytes behind it. */
+function many(): Record<string, Uint8Array> {
+  const types = "IQ2_XS Q2_K IQ3_XS Q3_K_M IQ4_XS Q4_0 Q4_K_S Q4_K_M Q5_K_M Q6_K Q8_0 BF16".split(" ");
+  return Object.fromEntries(
+    types.map((type, at) => {
+      const file = new Uint8Array(TINY.byteLength + at * 1000);
+      file.set(TINY);
+      return [`m-${type}.gguf`, file];
+    }),
+  );
+}
 
 /** A header with this number of layers, and nothing else. */
 function hostile(layers: bigint): Uint8Array {
@@ -153,6 +166,44 @@ test("search, files and fit, pull with progress, an answer, deletion", async () 
   expect(await ids(url)).not.toContain(ID);
   expect((await postChat(url, ask(CAPITAL, { model: ID }))).status).toBe(404);
   expect(existsSync(join(home, "hub/models--acme--tiny-GGUF"))).toBe(false);
+});
+
+test("one of twelve models is chosen by what they take of this machine: the same in API, estimate and pull", async () => {
+  const { hub, env } = setup();
+  const { url } = await startServer([], { env });
+  const details = await get<HubRepositoryDetails>(url, "/v1/hub/models/acme/many-GGUF");
+  expect(details.models).toHaveLength(12);
+  expect(details.estimate.memory_bytes_per_second).toBeGreaterThan(1e8);
+  const best = details.models.find((one) => one.is_default);
+  expect(best).toMatchObject({ id: details.estimate.recommended, fit: "fits", device_layers: 0 });
+  expect(best?.memory.map((one) => one.context_tokens)).toEqual([4096]);
+  expect(best?.context_fits).toBe(4096);
+  expect(best?.tokens_per_second?.low).toBeLessThan(best?.tokens_per_second?.high ?? 0);
+  const tuned = await post(url, "/v1/models/tune", { model_id: "acme/many-GGUF" });
+  expect(await tuned.json()).toMatchObject({
+    model_id: best?.id,
+    measurements: [],
+    estimate: { id: details.id },
+  });
+
+  const printed = await runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json"], { env });
+  const { models } = JSON.parse(printed.out) as HubRepositoryDetails;
+  expect(models).toEqual([expect.objectContaining({ id: "acme/many-GGUF:Q4_K_M", quality: "good" })]);
+  const toml = await runBinary(["estimate", "acme/many-GGUF:Q6_K", "--toml"], { env });
+  expect(toml.out).toContain(`model_id = "acme/many-GGUF@${COMMIT}:Q6_K"`);
+  const config = join(newFolder(), "svc.toml");
+  writeFileSync(config, toml.out);
+  expect((await runBinary(["config", "check", config], { env })).exit).toBe(0);
+  expect(hub.requests.filter((line) => line.includes("/m-"))).toSatisfy((lines: readonly string[]) =>
+    lines.every((line) => line.startsWith("GET /acme/many-GGUF/resolve/") || line.includes("bytes=0-")),
+  );
+
+  const pulled = await runBinary(["pull", "acme/many-GGUF"], { env });
+  expect(pulled.err).toContain(
+    `auto: ${best?.id} of 12 models: ${best?.quality === undefined ? "" : "the best quality"}`,
+  );
+  expect(pulled.err).toContain("Name another to override: acme/many-GGUF:");
+  expect(pulled.out).toContain(best?.files[0] ?? "no file");
 });
 
 function sizeOf(file: string): number {

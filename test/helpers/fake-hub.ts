@@ -87,7 +87,7 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
     const isPart = range !== null;
     if (isPart) response.setHeader("content-range", `bytes ${from}-${end - 1}/${content.byteLength}`);
     response.writeHead(isPart ? 206 : 200);
-    if (end < content.byteLength) return void response.end(rest);
+    if (range?.startsWith("bytes=0-") === true || end < content.byteLength) return void response.end(rest);
     const cut = state.cuts.shift();
     if (cut !== undefined) {
       response.write(rest.subarray(0, cut.bytes));

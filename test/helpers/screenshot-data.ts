@@ -145,6 +145,12 @@ export const choice = (quantization: string, gib: number, fit: string) => ({
   download_bytes: gib * GIB,
   memory_bytes: (gib + 1.6) * GIB,
   fit,
+  quality: "good",
+  memory: [],
+  context_fits: 32_768,
+  layers: 29,
+  device_layers: 0,
+  tokens_per_second: { expected: 12, low: 9, high: 15 },
   is_default: quantization === "Q4_K_M",
   downloaded: false,
 });

@@ -1,6 +1,7 @@
 // GET /v1/models and the commands about a model.
 
 import { describe, expect, test } from "bun:test";
+import type { HubRepositoryDetails } from "../../src/core/hub.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
 import { absentHub, testApp } from "../helpers/app.ts";
@@ -182,6 +183,23 @@ describe("tuning", () => {
     const answer = await testApp().post("/v1/models/tune", body);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: { code, param } });
+  });
+
+  test("estimates what only the hub has; other names are unknown", async () => {
+    const hub = absentHub();
+    const asked: string[] = [];
+    const details = { id: "a/b", commit: "c", models: [] } as unknown as HubRepositoryDetails;
+    const repository = async (name: string) => (asked.push(name), details);
+    const { post } = testApp(undefined, {
+      hub: { ...hub, hub: { ...hub.hub, repository } },
+      tune: async () => {
+        throw new ServiceError("model_not_found", "no such model", { param: "model_id" });
+      },
+    });
+    const answer = await post("/v1/models/tune", { model_id: "a/b:Q4_0" });
+    expect(await answer.json()).toMatchObject({ measurements: [], recommended: {}, estimate: { id: "a/b" } });
+    expect(asked).toEqual(["a/b"]);
+    expect((await post("/v1/models/tune", { model_id: "absent" })).status).toBe(404);
   });
 
   test("is refused while the server stops", async () => {

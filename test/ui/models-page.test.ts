@@ -55,6 +55,12 @@ const choice = (quantization: string, fit: string, isDefault: boolean) => ({
   download_bytes: GIB,
   memory_bytes: 1.5 * GIB,
   fit,
+  quality: "good",
+  memory: [],
+  context_fits: 32_768,
+  layers: 29,
+  device_layers: 0,
+  tokens_per_second: { expected: 12, low: 9, high: 15 },
   is_default: isDefault,
   downloaded: false,
 });
@@ -122,6 +128,12 @@ describeInBrowser("the models page", () => {
         commit: "c",
         files: [],
         machine,
+        estimate: {
+          recommended: ID,
+          reason: "the best quality (good) that fits",
+          memory_bytes_per_second: 2e10,
+          devices: [],
+        },
         models: [choice("Q4_K_M", "fits", true), choice("F32", "too_large", false)],
       }),
     );

@@ -4,7 +4,7 @@ import { ChevronRight, Download, Search } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import type { HubFit, HubModelChoice, HubRepository, HubRepositoryDetails } from "../../src/core/hub.ts";
 import { messageOf } from "../api/client.ts";
-import { formatBytes, formatCount, formatTokens } from "../format.ts";
+import { formatBytes, formatCount, formatNumber, formatTokens } from "../format.ts";
 import { loadRepository, pull, pulls, searchHub, use } from "../state/hub.ts";
 import { Icon } from "../view/icon.tsx";
 import { Problem } from "./problem.tsx";
@@ -139,12 +139,24 @@ function Choices({ id }: { readonly id: string }) {
     );
   if (details.models.length === 0) return <p class="faint">{t.models.nothingToRun}</p>;
   return (
-    <ul class="model-choices">
-      {details.models.map((choice) => (
-        <Choice key={choice.id} choice={choice} />
-      ))}
-    </ul>
+    <>
+      <p class="faint">{sentence(details.estimate.reason)}</p>
+      <ul class="model-choices">
+        {details.models.map((choice) => (
+          <Choice
+            key={choice.id}
+            choice={choice}
+            isRecommended={choice.id === details.estimate.recommended}
+          />
+        ))}
+      </ul>
+    </>
   );
+}
+
+/** Why a model is recommended, as the server says it in all places. */
+function sentence(words: string): string {
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
 }
 
 const fits = (): Readonly<Record<HubFit, readonly [string, string]>> => ({
@@ -154,19 +166,29 @@ const fits = (): Readonly<Record<HubFit, readonly [string, string]>> => ({
   unknown: [t.models.unknownFit, t.models.unknownFitWhy],
 });
 
-function Choice({ choice }: { readonly choice: HubModelChoice }) {
-  const { id, quantization, files, fit, is_default: isDefault, projector, draft } = choice;
+function Choice({
+  choice,
+  isRecommended,
+}: {
+  readonly choice: HubModelChoice;
+  readonly isRecommended: boolean;
+}) {
+  const { id, quantization, files, fit, projector, draft, tokens_per_second: speed } = choice;
+  const { context_fits: context } = choice;
   const [label, title] = fits()[fit];
   const also = [projector === null ? "" : t.models.seesOrHears, draft === null ? "" : t.models.withDraft];
   const facts = [
     formatBytes(choice.size_bytes),
     choice.memory_bytes === null ? "" : t.models.ofMemory(formatBytes(choice.memory_bytes)),
+    t.models.quality[choice.quality],
+    context === null || context === 0 ? "" : t.models.contextFits(formatTokens(context)),
+    speed === null ? "" : t.models.expectedSpeed(formatNumber(speed.low), formatNumber(speed.high)),
     ...also,
   ];
   return (
     <li>
       <strong>{quantization ?? files[0]}</strong>
-      {isDefault && <span class="badge">{t.models.recommended}</span>}
+      {isRecommended && <span class="badge">{t.models.recommended}</span>}
       <span class={`badge fit-${fit}`} title={title}>
         {label}
       </span>

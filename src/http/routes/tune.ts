@@ -3,10 +3,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
-import { TuneModelResponse, TuneProfileRequest } from "../../core/measure.ts";
+import { formatRepo, parseHubId } from "../../core/hub-id.ts";
+import { RECOMMENDED, TuneModelResponse, TuneProfileRequest, type TuneReport } from "../../core/measure.ts";
+import { modelEntry } from "../../core/model-entry.ts";
 import { checker, isPresent, orNull } from "../../dialects/shared/check.ts";
 import { readOptionalJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { hubFor } from "../hub.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
 
@@ -30,7 +33,8 @@ const TuneModelRequest = Type.Object(
     model_id: orNull(
       Type.String({
         minLength: 1,
-        description: "A name that requests accept as `model`; the default model if omitted.",
+        description:
+          "A name that requests accept as `model`, or `owner/name` on the hub, which is estimated without a download; the default model if omitted.",
       }),
     ),
     profile: orNull(TuneProfileRequest),
@@ -55,16 +59,14 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
       refuseWhileDraining(deps);
       const body = checkTune(await readOptionalJsonObject(request));
       refuseFixed(body);
-      return Response.json(
-        await deps.tune(body.model_id ?? "default", body.profile ?? "balanced", request.signal),
-      );
+      return Response.json(await tuned(body, deps, request));
     },
     {
       parse: "none",
       detail: {
         operationId: "tune_model",
         description:
-          "Takes minutes. The settings in use stay as they are; the answer has the best ones as TOML.",
+          "Takes minutes. The settings in use stay as they are; the answer has the best ones as TOML. A model of the hub that is not on this machine is estimated instead: its sizes and speed, and what to use.",
         tags: ["Models"],
         summary: "Measure settings of a model in a separate engine and recommend the best",
         requestBody: components.optionalBody(TuneModelRequest),
@@ -78,6 +80,32 @@ export function tuneRoutes(deps: HttpDeps, components: ApiComponents) {
       },
     },
   );
+}
+
+/** The measurements of a model that is served, else the estimate of one that the hub has. */
+async function tuned(body: TuneModelRequest, deps: HttpDeps, request: Request): Promise<TuneReport> {
+  const [name, profile] = [body.model_id ?? "default", body.profile ?? "balanced"];
+  const id = parseHubId(name);
+  try {
+    return await deps.tune(name, profile, request.signal);
+  } catch (error) {
+    const isUnknown = error instanceof ServiceError && error.code === "model_not_found";
+    if (!isUnknown || id === undefined || deps.hub === undefined) throw error;
+  }
+  const estimate = await hubFor(deps, request).repository(formatRepo(id), request.signal);
+  const model =
+    estimate.models.find((one) => one.id === name) ?? estimate.models.find((one) => one.is_default);
+  return {
+    model_id: model?.id ?? name,
+    profile,
+    measurements: [],
+    recommended: {},
+    toml: model === undefined ? "" : modelEntry(estimate, model),
+    undecided: [...RECOMMENDED],
+    complete: true,
+    disturbed: false,
+    estimate,
+  };
 }
 
 function refuseFixed(body: TuneModelRequest): void {
