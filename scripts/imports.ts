@@ -49,7 +49,13 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   })),
   {
     from: "src/agent/",
-    may: [CORE, "src/exec/names.ts", "src/reader/ranking.ts", "src/search/domains.ts", "src/search/failure.ts"],
+    may: [
+      CORE,
+      "src/exec/names.ts",
+      "src/reader/ranking.ts",
+      "src/search/domains.ts",
+      "src/search/failure.ts",
+    ],
     types: ["src/exec/types.ts", "src/mcp/types.ts", "src/sandbox/types.ts", "src/search/types.ts"],
     why: "neither HTTP nor a dialect",
   },
