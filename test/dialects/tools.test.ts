@@ -95,7 +95,13 @@ describe("tool_choice", () => {
   const body = (choice: unknown, tools: readonly object[] = TOOLS) =>
     chatBody({ tools, tool_choice: choice });
   const RULES: readonly Rule[] = [
-    [body(nestedName("find"), []), "invalid_request", "tool_choice", "tools is empty"],
+    [
+      body(nestedName("find"), []),
+      "invalid_request",
+      "tool_choice",
+      "declares no function",
+      '"required" for tools of the server',
+    ],
     [body(allowed("auto", flatName("find")), []), "invalid_request", "tool_choice"],
     [body("sometimes"), "unsupported_value", "tool_choice", '"auto"', '"sometimes"'],
     [body(5), "invalid_request", "tool_choice", "a string or an object"],

@@ -202,7 +202,7 @@ export function toolUseOf(
   if (choice === "auto") return { tools, choice: { type: "auto" } }; // also applies to the server's tools
   if (choice === "required") return { tools, choice: { type: "required" } };
   if (tools.length > 0) return { tools, choice: named(choice, tools, modelName) };
-  throw invalid("tool_choice names a tool, but tools is empty; declare the tool in tools", "tool_choice");
+  throw invalid(`tool_choice names a tool, and tools declares no function; ${DECLARE}`, "tool_choice");
 }
 
 function toolSpec(sent: SentTool): ToolSpec {
@@ -257,6 +257,10 @@ function refuseDuplicates(tools: readonly SentTool[]): void {
   }
 }
 
+/** A choice names functions of the request. */
+const DECLARE =
+  'declare the function there, or use "required" for tools of the server, which cannot be named';
+
 /** Resolves a tool choice in object form. */
 function named(
   choice: Exclude<ToolChoice, string>,
@@ -292,7 +296,7 @@ function declared(choice: NamedTool, path: string, { tools, modelName }: Declare
   const seen = modelName(qualified);
   if (tools.some((tool) => tool.name === seen)) return seen;
   const param = isPresent(choice.function) ? `${path}.function.name` : `${path}.name`;
-  throw invalid(`${param} ${describeValue(name)} is not declared in tools`, param);
+  throw invalid(`${param} ${describeValue(name)} is not declared in tools; ${DECLARE}`, param);
 }
 
 function invalid(message: string, param: string): ServiceError {
