@@ -4,7 +4,7 @@
 import { ERROR_TABLE, type ErrorData, ServiceError } from "../core/error.ts";
 import type { ObservedRequest } from "../core/telemetry.ts";
 import { CORS_HEADERS } from "./hooks/cors.ts";
-import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
+import { idHeaders } from "./hooks/request-id.ts";
 import { observed } from "./observe.ts";
 import type { RouteTable } from "./route-table.ts";
 import { pathOf } from "./target.ts";
@@ -64,7 +64,7 @@ export function errorResponse(
 export function refusedResponse(refusal: ServiceError, seen: ObservedRequest, withId: boolean): Response {
   const headers = {
     ...CORS_HEADERS,
-    ...(withId ? { [REQUEST_ID_HEADER]: seen.id } : {}),
+    ...(withId ? idHeaders(seen) : {}),
     ...(refusal.code === "too_many_connections" ? { connection: "close" } : {}),
   };
   return errorResponse(refusal, headers, seen.path);

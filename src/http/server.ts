@@ -12,7 +12,7 @@ import { HeldRuns } from "./held-runs.ts";
 import { errorResponse, refusedResponse, toServiceError, unroutedResponse } from "./errors.ts";
 import { newGate } from "./gate.ts";
 import { CORS_HEADERS, preflightAnswer } from "./hooks/cors.ts";
-import { REQUEST_ID_HEADER } from "./hooks/request-id.ts";
+import { idHeaders } from "./hooks/request-id.ts";
 import { cameOn, observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
@@ -108,8 +108,8 @@ export function createHttp(deps: HttpDeps): AnyElysia {
       );
     })
     .onRequest(({ set }) => {
-      const id = observed()?.id;
-      if (id !== undefined && deps.requestIdHeader !== false) set.headers[REQUEST_ID_HEADER] = id;
+      const seen = observed();
+      if (seen !== undefined && deps.requestIdHeader !== false) Object.assign(set.headers, idHeaders(seen));
       Object.assign(set.headers, CORS_HEADERS);
     })
     .onRequest(({ request }) => {

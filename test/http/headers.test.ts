@@ -12,6 +12,15 @@ describe("x-request-id", () => {
     expect(response.headers.get("x-request-id")).toBe("my-id_1");
   });
 
+  test.each(["/v1/messages", "/v1/messages/count_tokens", "/v1/messages/batches"])(
+    "is on %s under the name that its clients read, too",
+    async (path) => {
+      const { headers } = await testApp().post(path, {});
+      expect(headers.get("request-id")).toBe(headers.get("x-request-id") ?? "none");
+      expect((await testApp().request("/v1/models")).headers.has("request-id")).toBe(false);
+    },
+  );
+
   test("is made when absent or unusable, a fresh one each time", async () => {
     const app = testApp();
     const seen = new Set<string | null>();
