@@ -47,8 +47,10 @@ const gpt = {
 };
 
 test("a ChatGPT export keeps the shown thread, other versions, title and times", () => {
-  const [conversation] = foreignConversations([gpt], newId) ?? [];
+  let leftOut = 0;
+  const [conversation] = foreignConversations([gpt], newId, () => leftOut++) ?? [];
   if (conversation === undefined) throw new Error("it is one");
+  expect(leftOut).toBe(1); // the image of a question
   const texts = thread(conversation).map((one) => (one.role === "user" ? one.text : answerText(one)));
   expect(texts).toEqual(["Why does it rain?", "Let me look. Clouds.", "And this?", "Also rain."]);
   expect(conversation.messages.map(({ id }) => id)).toContain("old");

@@ -22,6 +22,8 @@ export interface Counts {
   readonly assistants: number;
   readonly prompts: number;
   readonly images: number;
+  /** Images and other files of messages that the export only names. */
+  readonly leftOut: number;
 }
 
 /** Text of an export file; undefined if there is nothing to export. */
@@ -55,8 +57,9 @@ async function textsOf(file: File): Promise<readonly string[]> {
 
 /** Adds what an export file has, of svc or of another program. Throws an Error with a message for display if the file is invalid. */
 export async function importEverything(file: File): Promise<Counts> {
+  let leftOut = 0;
   const read = (await textsOf(file)).map((text): Exported => {
-    const conversations = foreignConversations(jsonOf(text), newId);
+    const conversations = foreignConversations(jsonOf(text), newId, () => leftOut++);
     return conversations === undefined ? readExport(text) : { conversations, parts: NO_PARTS };
   });
   const conversations = read.flatMap((one) => one.conversations);
@@ -76,5 +79,6 @@ export async function importEverything(file: File): Promise<Counts> {
     assistants: found.assistants.length,
     prompts: found.prompts.length,
     images: found.images.length,
+    leftOut,
   };
 }

@@ -72,15 +72,19 @@ interface Tree {
   readonly leaf: string | null | undefined;
 }
 
-/** The conversations of such an export; undefined if it is another file. Throws an Error with a message for display. */
+/**
+ * The conversations of such an export; undefined if it is another file. Images and other files that stand elsewhere are left out, and
+ * told of one by one. Throws an Error with a message for display.
+ */
 export function foreignConversations(
   value: unknown,
   newId: () => string,
+  leftOut: () => void = () => undefined,
 ): readonly Conversation[] | undefined {
   const items: readonly unknown[] = Array.isArray(value) ? value : [value];
   const trees = items.map((item) => {
-    if (Value.Check(GptConversation, item)) return gptTree(item);
-    return Value.Check(WebUiChat, item) ? webUiTree(item) : undefined;
+    if (Value.Check(GptConversation, item)) return gptTree(item, leftOut);
+    return Value.Check(WebUiChat, item) ? webUiTree(item, leftOut) : undefined;
   });
   const known = trees.filter((tree) => tree !== undefined);
   if (known.length === 0) return undefined;
@@ -89,12 +93,15 @@ export function foreignConversations(
   return known.map((tree) => conversationOf(tree, newId)).filter(({ messages }) => messages.length > 0);
 }
 
-function gptTree(of: Static<typeof GptConversation>): Tree {
+function gptTree(of: Static<typeof GptConversation>, leftOut: () => void): Tree {
   const nodes = Object.values(of.mapping).map(({ id, parent, message }): Node => {
     const role = message?.author.role;
     const isShown =
       message?.content.content_type.endsWith("text") === true && (message.recipient ?? "all") === "all";
-    const text = (message?.content.parts ?? []).filter((part) => typeof part === "string").join("\n\n");
+    const sent = message?.content.parts ?? [];
+    const text = sent.filter((part) => typeof part === "string").join("\n\n");
+    if (isShown && roleOf(role) !== undefined)
+      for (const part of sent) if (typeof part !== "string") leftOut();
     return {
       id,
       parent: parent ?? null,
@@ -109,7 +116,10 @@ function gptTree(of: Static<typeof GptConversation>): Tree {
   return { id: id ?? of.id, title, created, updated: of.update_time ?? created, nodes, leaf };
 }
 
-function webUiTree({ id, title, chat, created_at: created = 0, updated_at }: Static<typeof WebUiChat>): Tree {
+function webUiTree(
+  { id, title, chat, created_at: created = 0, updated_at }: Static<typeof WebUiChat>,
+  leftOut: () => void,
+): Tree {
   const { messages, currentId: leaf } = chat.history;
   const nodes = Object.values(messages).map(({ id: own, parentId, role, content, model, files }): Node => ({
     id: own,
@@ -117,7 +127,7 @@ function webUiTree({ id, title, chat, created_at: created = 0, updated_at }: Sta
     role: roleOf(role),
     model: model ?? "",
     parts: partsOf(content),
-    attachments: (files ?? []).flatMap(({ url }) => attachmentOf(url ?? "")),
+    attachments: (files ?? []).flatMap(({ url }) => attachmentOf(url ?? "", leftOut)),
   }));
   return { id, title, created: created ?? 0, updated: updated_at ?? created ?? 0, nodes, leaf };
 }
@@ -138,9 +148,12 @@ function partsOf(content: string): readonly Part[] {
   return [...reasoning, { type: "text", text }];
 }
 
-function attachmentOf(url: string): readonly Attachment[] {
+function attachmentOf(url: string, leftOut: () => void): readonly Attachment[] {
   const mime = /^data:(image\/[\w.+-]+);base64,/.exec(url)?.[1];
-  if (mime === undefined) return [];
+  if (mime === undefined) {
+    leftOut();
+    return [];
+  }
   const bytes = Math.floor(((url.length - url.indexOf(",") - 1) * 3) / 4);
   return [{ name: mime.replace("/", "."), mime, bytes, data: url }];
 }

@@ -329,6 +329,8 @@ export const de: Texts = {
       known === 0
         ? `${what} importiert.`
         : `${what} importiert; schon hier: ${many(known, "Unterhaltung", "Unterhaltungen")}.`,
+    leftOut: (count: number) =>
+      `${many(count, "Anhang", "Anhänge")} ausgelassen: Die Datei hat nur ihre Namen.`,
   },
   palette: {
     title: "Befehlspalette",

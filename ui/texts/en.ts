@@ -325,6 +325,7 @@ export const en = {
     theme: (name: string) => `Theme: ${name}`,
     imported: (what: string, known: number) =>
       known === 0 ? `Imported ${what}.` : `Imported ${what}; already here: ${many(known, "conversation")}.`,
+    leftOut: (count: number) => `${many(count, "attachment")} left out: the file has only their names.`,
   },
   palette: {
     title: "Command palette",

@@ -245,7 +245,8 @@ async function exportAll(): Promise<void> {
 async function importFile(): Promise<void> {
   const file = await chooseFile(".json,.zip,application/json");
   const counts = await importEverything(file);
-  notify(t.list.imported(listOf(counts), counts.known));
+  const said = t.list.imported(listOf(counts), counts.known);
+  notify(counts.leftOut === 0 ? said : `${said} ${t.list.leftOut(counts.leftOut)}`);
 }
 
 /** What was imported; conversations are named even if there are none. */
