@@ -111,7 +111,7 @@ async function measureServer(
   try {
     const placement = await placementOf(server);
     const rows = [];
-    const usual = { port: server.port, sharedWords: 0, model: "default", body: {} };
+    const usual = { port: server.port, sharedWords: 0, ask: "", model: "default", body: {} };
     for (const count of streams) {
       const requests = perStream * count;
       const load = { ...usual, streams: count, requests, maxTokens: answerTokens, words: 64, seed: count };

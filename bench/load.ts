@@ -2,8 +2,10 @@
 // Runs in its own process, so that client work is not measured, and prints one JSON line.
 //
 //   bun bench/load.ts --port P [--streams 8] [--requests 32] [--max 128] [--words 64] [--shared-words 0]
-//                     [--seed 1] [--warmup 0] [--model default] [--body '{"temperature":1}']
+//                     [--seed 1] [--warmup 0] [--ask TEXT] [--model default] [--body '{"temperature":1}']
 
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ConnectionLost, postStream } from "./http-stream.ts";
 import { uniformSource } from "./random.ts";
@@ -21,6 +23,8 @@ export interface LoadOptions {
   readonly words: number;
   /** Random words of a system message that all requests share; 0 sends none. */
   readonly sharedWords: number;
+  /** What is asked of a passage of this repository's pages, in place of random words; empty: nothing. */
+  readonly ask: string;
   /** Seed of the prompts: both servers of a pair get equal prompts. */
   readonly seed: number;
   /** Short requests before the measurement, with other prompts. */
@@ -69,6 +73,7 @@ export function loadArgs(options: LoadOptions): string[] {
     max: options.maxTokens,
     words: options.words,
     "shared-words": options.sharedWords,
+    ask: options.ask,
     seed: options.seed,
     warmup: options.warmup,
     model: options.model,
@@ -137,15 +142,18 @@ async function drive(options: LoadOptions): Promise<Tally> {
 
 /** Bodies are generated in advance, outside the measured time. */
 function requestBodies(options: LoadOptions): string[] {
+  const { ask } = options;
   const random = uniformSource(options.seed);
   const text = (count: number): string =>
-    Array.from({ length: count }, () => WORDS[Math.floor(random() * WORDS.length)]).join(" ");
+    ask === ""
+      ? Array.from({ length: count }, () => WORDS[Math.floor(random() * WORDS.length)]).join(" ")
+      : passage(count, random());
   const shared = text(options.sharedWords);
   const system = options.sharedWords === 0 ? [] : [{ role: "system", content: shared }];
   return Array.from({ length: options.requests }, (_, index) =>
     JSON.stringify({
       model: options.model,
-      messages: [...system, { role: "user", content: `${index} ${text(options.words)}` }],
+      messages: [...system, { role: "user", content: `${ask === "" ? index : ask} ${text(options.words)}` }],
       max_tokens: options.maxTokens,
       temperature: 0,
       stream: true,
@@ -153,6 +161,20 @@ function requestBodies(options: LoadOptions): string[] {
       ...options.body,
     }),
   );
+}
+
+/** So many words of the pages in `docs`, from a place in [0, 1) on. */
+function passage(count: number, place: number): string {
+  const folder = join(import.meta.dir, "../docs");
+  const pages = readdirSync(folder).filter((name) => name.endsWith(".md"));
+  const words = pages
+    .sort()
+    .flatMap((name) => readFileSync(join(folder, name), "utf8").split(/(?<=\s)(?=\S)/));
+  const start = Math.floor(place * Math.max(0, words.length - count));
+  return words
+    .slice(start, start + count)
+    .join("")
+    .trim();
 }
 
 async function one(port: number, body: string, tally: Tally): Promise<void> {
@@ -242,6 +264,7 @@ function optionsFrom(argv: readonly string[]): LoadOptions {
       max: string("128"),
       words: string("64"),
       "shared-words": string("0"),
+      ask: string(""),
       seed: string("1"),
       warmup: string("0"),
       model: string("default"),
@@ -261,6 +284,7 @@ function optionsFrom(argv: readonly string[]): LoadOptions {
     maxTokens: count("max", values.max),
     words: count("words", values.words),
     sharedWords: count("shared-words", values["shared-words"]),
+    ask: values.ask,
     seed: count("seed", values.seed),
     warmup: count("warmup", values.warmup),
     model: values.model,

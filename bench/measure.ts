@@ -135,7 +135,8 @@ async function withServer<T>(
   const cells = (scenario.promptCells + answerTokens(task)) * streams;
   await untilQuiet();
   const { threads } = task;
-  const server = await startServer(side, { modelPath, threads, sequences: streams, cells }, peer);
+  const flags = side === "svc" ? (scenario.flags ?? []) : [];
+  const server = await startServer(side, { modelPath, threads, sequences: streams, cells, flags }, peer);
   try {
     return await measure(server);
   } finally {
@@ -176,6 +177,7 @@ function loadOptions(task: RowTask, port: number, seed: number): Omit<LoadOption
     maxTokens: answerTokens(task),
     words: scenario.words,
     sharedWords: scenario.sharedWords,
+    ask: scenario.ask ?? "",
     seed,
     warmup: streams,
     model: "default",

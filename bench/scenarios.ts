@@ -17,10 +17,14 @@ export interface Scenario {
   /** Random words of each user message, and of a shared system message (0: none). */
   readonly words: number;
   readonly sharedWords: number;
+  /** What is asked of real text, in place of random words. */
+  readonly ask?: string;
   /** max_tokens of each answer; `long`: the value of --long. */
   readonly maxTokens: number | "long";
   /** Context tokens per stream besides its answer; both servers get the sum as one pool. */
   readonly promptCells: number;
+  /** Settings of svc, besides its defaults. */
+  readonly flags?: readonly string[];
   /** Further request fields, such as tools or response_format. */
   readonly body: Readonly<Record<string, unknown>>;
   /** Figure that measures the cost of `body`: every server also answers the same traffic without it. */
@@ -32,6 +36,19 @@ export type CostFigure = "tokensPerSecond" | "itlEndMs";
 
 /** One request per stream. */
 export const ONCE = { perStream: 1, min: 1 } as const;
+
+/** Models whose answers to real text mean something. */
+const TRAINED = ["smollm2-135m", "gemma-3-270m"] as const satisfies readonly ModelName[];
+const SUMMARY = {
+  type: "object",
+  properties: {
+    title: { type: "string" },
+    kind: { enum: ["instruction", "reference", "story"] },
+    topics: { type: "array", items: { type: "string" }, minItems: 2, maxItems: 4 },
+    words: { type: "integer" },
+  },
+  required: ["title", "kind", "topics", "words"],
+};
 
 /** Long enough never to end within an answer; its strings and numbers do, so every kind of state occurs. */
 const PEOPLE = {
@@ -115,6 +132,54 @@ export const SCENARIOS: readonly Scenario[] = [
     maxTokens: 32,
     promptCells: 4064,
     body: {},
+  },
+  {
+    name: "text-copy",
+    about:
+      "trained models repeat a passage of 150 words, one at a time; svc drafts from the conversation (speculative = ngram)",
+    models: TRAINED,
+    streams: [1],
+    requests: Object.fromEntries(TRAINED.map((model) => [model, { perStream: 6, min: 6 }])),
+    words: 150,
+    sharedWords: 0,
+    ask: "Repeat this text word by word:",
+    maxTokens: 192,
+    promptCells: 768,
+    flags: ["--speculative", "ngram"],
+    body: {},
+  },
+  {
+    name: "text-shared",
+    about:
+      "8 concurrent users ask trained models about passages, below a page of 1,000 words that they share; 48-token answers",
+    models: TRAINED,
+    streams: [8],
+    requests: Object.fromEntries(TRAINED.map((model) => [model, TWICE])),
+    words: 60,
+    sharedWords: 1000,
+    ask: "Say in one sentence what this is about:",
+    maxTokens: 48,
+    promptCells: 3072,
+    body: {},
+  },
+  {
+    name: "text-schema",
+    about: "trained models describe a passage of 60 words in a JSON schema: masks on real answers",
+    models: TRAINED,
+    streams: [1, 8],
+    requests: Object.fromEntries(TRAINED.map((model) => [model, TWICE])),
+    words: 60,
+    sharedWords: 0,
+    ask: "Describe this text as JSON with title, kind, topics and number of words:",
+    maxTokens: 96,
+    promptCells: 512,
+    body: {
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "summary", schema: SUMMARY, strict: true },
+      },
+    },
+    cost: "tokensPerSecond",
   },
   {
     name: "schema",
