@@ -1,6 +1,6 @@
 // svc.toml.example and docs/settings.md, generated from the settings table by `npm run generate`.
 
-import { header, ROWS, sectionAt, SECTIONS, usableValues, type Row, type Section } from "./table.ts";
+import { header, ROWS, SECTIONS, usableValues, type Row, type Section } from "./table.ts";
 import { tomlValue } from "./show.ts";
 
 const WIDTH = 100;
@@ -74,7 +74,8 @@ Made by \`npm run generate\` from the table in \`src/config/settings.ts\`, as ar
 
 A setting can be given as a flag, in the environment or in a TOML file; flags win over the environment, the environment
 over the file, the file over the default. \`svc config show\` prints what is in force and where it comes from, \`svc config
-check\` every problem at once. An unknown name stops the start.
+check\` every problem at once. An unknown name stops the start, and so does one that is known but refused or without
+effect in this version (\`from_uqff\`, \`xlora\`, \`topology\`, \`tokenizer\` and others), with its reason.
 
 - **Flag.** The key with hyphens (\`max_seqs\`: \`--max-seqs\`), unless another one stands in parentheses. A key with * has none.
 - **Environment.** \`SVC_\` and the flag in capitals, \`SVC_MAX_SEQS\`; else the same with \`SERVICE_\`. An empty text counts as
@@ -91,7 +92,7 @@ check\` every problem at once. An unknown name stops the start.
     const title = section.path === "" ? "Top level" : `\`${header(section)}\``;
     return [`## ${title}`, "", section.description, "", ...table(rows), ""];
   });
-  return [intro, ...sections, ...unavailable()].join("\n");
+  return [intro, ...sections].join("\n");
 }
 
 function table(rows: readonly Row[]): readonly string[] {
@@ -119,26 +120,6 @@ function meaning(row: Row): string {
   const words = row.type === "choice" ? usableValues(row).map(code) : [];
   const isSaid = words.every((word) => row.description.includes(word));
   return isSaid ? row.description : `${words.join(", ")}. ${row.description}`;
-}
-
-function unavailable(): readonly string[] {
-  const line = (row: Row): string => {
-    const section = sectionAt(row.section);
-    const place = section === undefined ? "" : `${header(section)} `;
-    return `- \`${place}${row.key}\`: ${row.description}`;
-  };
-  return [
-    "## Known, without effect in this version",
-    "",
-    "These names belong to the interface. Setting one to anything but its default stops the start.",
-    "",
-    ...ROWS.filter((row) => row.status === "later").map(line),
-    "",
-    "## Known and refused",
-    "",
-    ...ROWS.filter((row) => row.status === "never").map(line),
-    "",
-  ];
 }
 
 function available(section: string): readonly Row[] {
