@@ -163,7 +163,7 @@ function requestBodies(options: LoadOptions): string[] {
   );
 }
 
-/** So many words of the pages in `docs`, from a place in [0, 1) on. */
+/** A number of words of the pages in `docs`, from a place in [0, 1) on. */
 function passage(count: number, place: number): string {
   const folder = join(import.meta.dir, "../docs");
   const pages = readdirSync(folder).filter((name) => name.endsWith(".md"));
