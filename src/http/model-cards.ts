@@ -133,7 +133,8 @@ export const ModelObject = Type.Object(
     memory_bytes: Type.Optional(
       Type.Integer({
         minimum: 0,
-        description: "The most memory that it takes: weights, buffers, the whole cache, and copies of evicted prefixes as they are now, bytes.",
+        description:
+          "The most memory that it takes: weights, buffers, the whole cache, and copies of evicted prefixes as they are now, bytes.",
       }),
     ),
     root: Type.Optional(

@@ -25,10 +25,7 @@ export function commonFields(request: Request, engine: EngineName): Body {
  * Sampling options and stop strings, where they change something: models that reason refuse neutral ones, too, and some refuse two of
  * them together; the same bits in every batch, and a fingerprint of them.
  */
-function samplingFields(
-  { sampling, stop, batchInvariant, fingerprint }: Request,
-  engine: EngineName,
-): Body {
+function samplingFields({ sampling, stop, batchInvariant, fingerprint }: Request, engine: EngineName): Body {
   const { dry, logitBias } = sampling;
   const nameOf = (name: SamplingName): string =>
     engine === "llama-server" && !isHonouredByAll(name) ? llamaNameOf(name) : name;
