@@ -139,3 +139,13 @@ export function withDefinitions(
     ];
   });
 }
+
+/** Characters of definitions. */
+export function sizeOf(specs: readonly ToolSpec[]): number {
+  return specs.reduce((sum, spec) => sum + definitionChars(spec), 0);
+}
+
+/** Estimate for metrics. */
+export function tokensOf(specs: readonly ToolSpec[]): { readonly tools: number; readonly tokens: number } {
+  return { tools: specs.length, tokens: Math.round(sizeOf(specs) / TOOL_CHARS_PER_TOKEN) };
+}

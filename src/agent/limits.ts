@@ -43,3 +43,11 @@ export const TOOLS_FOUND_MAX = 5;
 export const TOOL_SEARCH_PATTERN_CHARS = 200;
 /** Beginnings of names in the description of the search. */
 export const TOOL_GROUPS_MAX = 60;
+/** Share of a context above which a conversation is compacted at the latest, and what its verbatim turns may take of the bound. */
+export const COMPACT_CONTEXT_SHARE = 0.8;
+export const COMPACT_TAIL_SHARE = 0.4;
+/** Summaries that a server keeps, tokens of one, the share of a context that is summarized at once, and characters of a result in it. */
+export const SUMMARIES_MAX = 256;
+export const SUMMARY_TOKENS_MAX = 2048;
+export const SUMMARY_CHUNK_SHARE = 0.5;
+export const SUMMARY_RESULT_CHARS = 2000;

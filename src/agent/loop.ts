@@ -9,7 +9,6 @@ import type {
   ApprovalScope,
   Conversation,
   Converse,
-  CutFile,
   InputPart,
   Permission,
   TargetedConversation,
@@ -25,15 +24,19 @@ import type { ModelFacts } from "../core/target.ts";
 import type { AgentMeter } from "../core/telemetry.ts";
 import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
+import { Summaries } from "./compaction.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { definitionChars, withDefinitions } from "./deferral.ts";
-import { FILE_LIST_CHARS_MAX, TOOL_CHARS_PER_TOKEN, TOOLS_CHARS_SMALL } from "./limits.ts";
+import { sizeOf, tokensOf, withDefinitions } from "./deferral.ts";
+import { FILE_LIST_CHARS_MAX, TOOLS_CHARS_SMALL } from "./limits.ts";
 import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { type ModelCall, Pass, type PassResult } from "./pass.ts";
+import type { EditedContext } from "./edited-context.ts";
+import { type Editor, editor, notesOf, withNotes } from "./notes.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
 import { Repeats } from "./repeats.ts";
+import { assistantMessage, promptOf } from "./round-messages.ts";
 import { shortenResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
@@ -52,6 +55,7 @@ export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "
 
 /** The same for one caller. */
 interface CallersDeps extends Omit<LoopDeps, "files" | "sessions">, InputFilesDeps {
+  readonly summaries: Summaries;
   readonly sessions: Pick<Sessions, "open" | "keyOf">;
 }
 
@@ -59,8 +63,9 @@ interface CallersDeps extends Omit<LoopDeps, "files" | "sessions">, InputFilesDe
  * Converse with server tools. Throws at once for an invalid request; errors of files and sessions reject the first `next`.
  */
 export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
+  const summaries = new Summaries();
   return (conversation, signal, caller) => {
-    const own = { ...deps, caller, files: deps.files(caller), sessions: deps.sessions(caller) };
+    const own = { ...deps, summaries, caller, files: deps.files(caller), sessions: deps.sessions(caller) };
     const facts = conversation.target.facts();
     const plan = planFor(own, conversation, facts);
     return converse(own, conversation, { plan, isFitted: facts !== undefined }, signal);
@@ -95,15 +100,6 @@ async function fittedPlan(
   return planFor(deps, conversation, await conversation.target.loadFacts(signal, deps.caller));
 }
 
-function sizeOf(specs: readonly ToolSpec[]): number {
-  return specs.reduce((sum, spec) => sum + definitionChars(spec), 0);
-}
-
-/** Estimate for metrics. */
-function tokensOf(specs: readonly ToolSpec[]): { readonly tools: number; readonly tokens: number } {
-  return { tools: specs.length, tokens: Math.round(sizeOf(specs) / TOOL_CHARS_PER_TOKEN) };
-}
-
 async function* converse(
   deps: CallersDeps,
   conversation: TargetedConversation,
@@ -128,34 +124,29 @@ async function* converse(
   const messages =
     plan.deferral === undefined ? input.messages : withDefinitions(input.messages, plan.deferral);
   const prompt = { ...run.prompt, messages, tools: plan.specs, toolChoice: plan.choice };
-  const request = { ...run, prompt };
+  const sentRequest = { ...run, prompt };
+  let edit: Editor;
+  let edited: EditedContext;
+  try {
+    edit = await editor(deps, conversation, sentRequest, signal);
+    edited = await edit(messages);
+  } catch (refusal) {
+    if (signal.aborted) return;
+    throw refusal;
+  }
+  const request = { ...sentRequest, prompt: { ...prompt, messages: edited.messages } };
+  const notes = notesOf(input.cut, edited.edits);
+  for (const one of edited.edits) deps.meter?.edited(one.type, one.tokens);
   if (input.cut.length > 0)
     deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
-  if (session === undefined) return yield* withCut(target.generate(request, signal, deps.caller), input.cut);
+  if (session === undefined)
+    return yield* withNotes(target.generate(request, signal, deps.caller), notes, edited.cost);
   deps.onAnswer?.(1);
   try {
-    const answer = new Loop(deps, { conversation, plan, session, input, request }, signal).answer();
-    yield* withCut(answer, input.cut);
+    const answer = new Loop(deps, { conversation, plan, session, input, request, edit }, signal).answer();
+    yield* withNotes(answer, notes, edited.cost);
   } finally {
     deps.onAnswer?.(-1);
-  }
-}
-
-/** The events, with the files that were cut after the request is accepted: what comes before decides the status of the answer. */
-function withCut(events: AsyncIterable<AnswerEvent>, files: readonly CutFile[]): AsyncIterable<AnswerEvent> {
-  return files.length === 0 ? events : tellingCut(events, files);
-}
-
-async function* tellingCut(
-  events: AsyncIterable<AnswerEvent>,
-  files: readonly CutFile[],
-): AsyncGenerator<AnswerEvent> {
-  let isSent = false;
-  for await (const event of events) {
-    yield event;
-    if (isSent || event.type !== "accepted") continue;
-    isSent = true;
-    yield { type: "input_cut", files };
   }
 }
 
@@ -183,6 +174,8 @@ interface Task {
   readonly input: Input;
   /** The first pass. */
   readonly request: ChatRequest;
+  /** Edits the messages of a later pass, as the request wants it. */
+  readonly edit: Editor;
 }
 
 /** One answer in a session. */
@@ -288,9 +281,12 @@ class Loop {
     const isHidden = this.isLast(round);
     const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
     for (;;) {
+      const context = await this.contextOf(round);
+      this.cost = addCosts(this.cost, context.cost);
+      if (context.edits.length > 0) yield { type: "context_edited", edits: context.edits };
       const pass = new Pass({ isFirst: round === 1, isClients });
       let isContextExceeded = false;
-      for await (const event of this.generate(round)) {
+      for await (const event of this.generate(round, context.messages)) {
         isContextExceeded =
           round > 1 && event.type === "error" && event.error.code === "context_length_exceeded";
         if (isContextExceeded) break;
@@ -309,11 +305,20 @@ class Loop {
     }
   }
 
+  /** The messages of a pass. Those of the first were edited before it. */
+  private async contextOf(round: number): Promise<EditedContext> {
+    const { request, edit, conversation } = this.task;
+    const messages = [...request.prompt.messages, ...this.turn];
+    if (round === 1 || conversation.agent.edits === undefined) return { messages, edits: [], cost: NO_COST };
+    const edited = await edit(messages);
+    for (const one of edited.edits) this.meter?.edited(one.type, one.tokens);
+    return edited;
+  }
+
   /** The run of a pass. */
-  private generate(round: number): AsyncIterable<RunEvent> {
+  private generate(round: number, messages: readonly Message[]): AsyncIterable<RunEvent> {
     const { request, conversation } = this.task;
     const prompt = { ...promptOf(request.prompt, round), ...this.toolsOf(round) };
-    const messages = [...prompt.messages, ...this.turn];
     const maxTokens = defined({ maxTokens: this.tokensLeft() });
     return conversation.target.generate(
       { ...request, prompt: { ...prompt, messages }, ...maxTokens },
@@ -397,27 +402,4 @@ class Loop {
 /** About an eighth of the model's context. */
 function listCharsMax(contextTokens = Infinity): number {
   return Math.min(FILE_LIST_CHARS_MAX, contextTokens / 2);
-}
-
-/** The prompt of a round; only the first has the answer prefix. */
-function promptOf(prompt: ChatRequest["prompt"], round: number): ChatRequest["prompt"] {
-  if (round === 1 || prompt.answerPrefix === undefined) return prompt;
-  const { type, messages, tools, toolChoice, singleCall, thinking } = prompt;
-  const single = defined({ singleCall });
-  return { type, messages, tools, toolChoice, ...single, thinking };
-}
-
-/** The model's message of a pass, with calls. */
-function assistantMessage(
-  { text, reasoning }: Pick<PassResult, "text" | "reasoning">,
-  calls: readonly ModelCall[],
-): Message {
-  return {
-    role: "assistant",
-    content: text === "" ? [] : [{ type: "text", text }],
-    ...(reasoning === "" ? {} : { reasoning }),
-    ...(calls.length === 0
-      ? {}
-      : { toolCalls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) }),
-  };
 }

@@ -191,6 +191,8 @@ class Chat {
         case "accepted":
         case "choice_end":
           break;
+        case "context_edited": // the terminal sends no edits
+          break;
         case "input_cut":
           for (const { name, shown } of event.files)
             output.write(

@@ -26,6 +26,14 @@ export const presetRows = {
     }),
   ),
   thinking: optional(tristate("Whether the model reasons first.", { flag: false, example: false })),
+  compact_at: optional(
+    number("Share of the context above which the oldest turns become a summary that the model writes.", {
+      flag: false,
+      minimum: 0.1,
+      maximum: 0.8,
+      example: 0.7,
+    }),
+  ),
   thinking_budget: optional(
     integer("Most reasoning tokens of an answer; then the reasoning is ended, and the answer follows.", {
       flag: false,

@@ -111,6 +111,45 @@ export interface ToolSearch {
   readonly isClients?: true;
 }
 
+/** Changes of a request's conversation before the model sees it. */
+export interface ContextEdits {
+  /** Without old results of tools. */
+  readonly clearToolUses?: {
+    /** Tokens of the prompt, or calls, above which this is done. */
+    readonly trigger: { readonly tokens: number; readonly uses?: number };
+    /** The last calls, which stay. */
+    readonly keep: number;
+    /** Tokens that this must save. */
+    readonly atLeast?: number;
+    readonly exclude: readonly string[];
+    /** Without the arguments of these calls, too. */
+    readonly inputs: boolean;
+  };
+  /** Without the reasoning of all but the last turns. */
+  readonly clearThinking?: { readonly keep: number };
+  /** With a summary of old turns above `tokens`, or a share of the context. */
+  readonly compact?: {
+    readonly tokens?: number;
+    readonly share?: number;
+    /** What the summary must have. */
+    readonly instructions?: string;
+  };
+}
+
+/** An edit of a conversation, and the prompt tokens that it saves. */
+export type AppliedEdit =
+  | { readonly type: "clear_tool_uses"; readonly uses: number; readonly tokens: number }
+  | { readonly type: "clear_thinking"; readonly turns: number; readonly tokens: number }
+  | {
+      readonly type: "compaction";
+      readonly summary: string;
+      /** Messages that it stands for. */
+      readonly replaced: number;
+      /** The conversation from the summary on, without instructions and media. */
+      readonly kept: readonly Message[];
+      readonly tokens: number;
+    };
+
 /** Server-side actions that a request permits. */
 export interface AgentRequest {
   /** Continues or begins the session of this name. */
@@ -122,6 +161,7 @@ export interface AgentRequest {
   /** Path of the request's server tools, for errors: `tools[2]`. */
   readonly fields?: Readonly<Partial<Record<HostedTool, string>>>;
   readonly toolSearch?: ToolSearch;
+  readonly edits?: ContextEdits;
   readonly python: boolean;
   readonly shell?: { readonly skills: readonly SkillReference[] };
   readonly webSearch?: WebSearch;
@@ -235,6 +275,8 @@ export type AgentEvent =
   | { readonly type: "session"; readonly sessionId: string }
   /** Attached files that the model does not get whole; comes before anything it says. */
   | { readonly type: "input_cut"; readonly files: readonly CutFile[] }
+  /** The conversation was edited before the model saw it; comes before anything it says, or before a round. */
+  | { readonly type: "context_edited"; readonly edits: readonly AppliedEdit[] }
   | ({ readonly type: "tool_calling"; readonly data: ToolProgress } & ToolCallAt)
   /** What a running tool says of its progress. */
   | ({ readonly type: "tool_progress"; readonly message: string } & ToolCallAt)

@@ -39,6 +39,8 @@ export interface Message<Part = ContentPart> {
   readonly toolCallId?: string;
   /** Tool only: names of left-out tools that the result has found. */
   readonly foundTools?: readonly string[];
+  /** User only: a summary of all that was before it, which the model does not see then. */
+  readonly replacesEarlier?: true;
   /** Author name (user) or tool name (tool). */
   readonly name?: string;
 }

@@ -13,6 +13,9 @@ export const Preset = Type.Object({
     Type.String({ description: "Instructions for conversations without any of their own." }),
   ),
   thinking: Type.Optional(Type.Boolean({ description: "Whether the model reasons first." })),
+  compact_at: Type.Optional(
+    Type.Number({ description: "Share of the context above which old turns become a summary." }),
+  ),
   thinking_budget: Type.Optional(
     Type.Integer({ minimum: 1, description: "Most reasoning tokens of an answer." }),
   ),

@@ -1,6 +1,7 @@
 // Telemetry: one record for each request, one set of numbers for each engine. Plain data, so that its sources (http, worker)
 // and its consumers (metrics, access log) do not depend on each other.
 
+import type { AppliedEdit } from "./agent.ts";
 import type { CompatKind } from "./compat.ts";
 import type { HistogramData } from "./histogram.ts";
 
@@ -58,6 +59,8 @@ export interface HttpMetrics {
 export interface AgentMeter {
   /** A request leaves tools out of its prompt, whose definitions have about that number of tokens. */
   deferred(left: { readonly tools: number; readonly tokens: number }): void;
+  /** A conversation was edited, which has saved prompt tokens. */
+  edited(edit: AppliedEdit["type"], tokens: number): void;
   /** A search has found tools. */
   searched(found: number): void;
 }

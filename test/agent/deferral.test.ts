@@ -167,6 +167,7 @@ test("the loop searches, keeps the beginning of the prompt, and passes on a call
   const counted: unknown[] = [];
   const meter = {
     deferred: (left: unknown) => void counted.push(left),
+    edited: () => undefined,
     searched: (number: number) => void counted.push(number),
   };
   const loop = testLoop({ generate, toolsInPrompt: 0, permission: "deny", meter });

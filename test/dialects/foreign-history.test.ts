@@ -218,9 +218,13 @@ describe("a block of Messages", () => {
       [use, { type: "telepathy_tool_result", tool_use_id: "s", content: "felt" }],
       ['assistant: s:web_search({"query":"x"})', "tool s: felt"],
     ],
-    [[{ type: "compaction", content: "Earlier: a." }], ["assistant: Earlier: a."]],
     [[{ type: "future", text: "readable" }], ["assistant: readable"]],
   ];
+  test("a summary in words stands for what was before it", () => {
+    const { words } = read(messages([{ type: "compaction", content: "Earlier: a." }]), "strict");
+    expect(words[1]).toStartWith("user: Summary of the conversation so far:\nEarlier: a.");
+  });
+
   test.each(CASES)("%j", (content, words) => {
     for (const mode of MODES)
       expect(read(messages(content), mode)).toEqual({

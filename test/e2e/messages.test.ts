@@ -191,6 +191,28 @@ const AGENT_REQUEST = {
   service_tier: "auto",
 };
 
+test("a long conversation is compacted, and the block stands for what was before it", async () => {
+  const turns = Array.from({ length: 8 }, (_, at) => [
+    { role: "user" as const, content: `Turn ${at}. ${"blah ".repeat(40)}` },
+    { role: "assistant" as const, content: "Noted." },
+  ]).flat();
+  const messages = [...turns, { role: "user" as const, content: CAPITAL.content }];
+  const edit = { type: "compact_20260112" as const, trigger: { type: "input_tokens" as const, value: 500 } };
+  const body = { ...ask("", OFF), messages, context_management: { edits: [edit] } };
+  const { content } = await client().beta.messages.stream(body).finalMessage();
+  expect(content.map(({ type }) => type)).toEqual(["compaction", "text"]);
+  const whole = await client().beta.messages.create(body);
+  expect(whole.content).toEqual(content);
+  expect(whole).toMatchObject({ context_management: { applied_edits: [{ type: "compact_20260112" }] } });
+  const next = [
+    ...messages,
+    { role: "assistant" as const, content },
+    { role: "user" as const, content: "And?" },
+  ];
+  const after = await client().beta.messages.create({ ...ask("", OFF), messages: next });
+  expect(after.usage.input_tokens).toBeLessThan(500);
+});
+
 test.each(["bm25", "regex"])("tools on demand are searched by the server: %s", async (kind) => {
   const type = `tool_search_tool_${kind}_20251119`;
   const search = { type, name: `tool_search_tool_${kind}` };

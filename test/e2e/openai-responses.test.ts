@@ -40,6 +40,31 @@ test("creates, with reasoning and consistent usage; retrieves; deletes", async (
   expect(gone).toBeInstanceOf(NotFoundError);
 });
 
+test("compaction: an item of an answer, or alone, goes on for what was before it", async () => {
+  const turns = Array.from({ length: 8 }, (_, at) => [
+    { role: "user" as const, content: `Turn ${at}. ${"blah ".repeat(40)}` },
+    { role: "assistant" as const, content: "Noted." },
+  ]).flat();
+  const input = [...turns, { role: "user" as const, content: CAPITAL.content }];
+  const ask = { ...basics, input, reasoning: { effort: "none" as const }, max_output_tokens: 60 };
+  const context_management = [{ type: "compaction" as const, compact_threshold: 500 }];
+  const made = await client().responses.create({ ...ask, context_management });
+  expect(made.output.map(({ type }) => type)).toEqual(["compaction", "message"]);
+  const streamed = await client()
+    .responses.stream({ ...ask, context_management })
+    .finalResponse();
+  expect(streamed.output.map(({ type }) => type)).toEqual(["compaction", "message"]);
+  const next = await client().responses.create({ ...ask, input: "And?", previous_response_id: made.id });
+  expect(next.usage?.input_tokens).toBeLessThan(500);
+  const { output, object } = await client().responses.compact({ model: "default", input });
+  expect([object, ...output.map(({ type }) => type)]).toEqual(["response.compaction", "compaction"]);
+  const after = await client().responses.create({
+    ...ask,
+    input: [...turns, ...output, { role: "user", content: "Hi" }] as never,
+  });
+  expect(after.usage?.input_tokens).toBeLessThan(300);
+});
+
 test("tools on demand: searched by the server, or by the client, which sends what it found", async () => {
   const tools = [
     { type: "tool_search" },

@@ -92,6 +92,10 @@ class Fold {
     const { open } = this;
     if (open?.index !== index) throw new Error("a delta of a block that is not open");
     if (delta.type === "signature_delta") open.signature = delta.signature;
+    else if (delta.type === "compaction_delta") {
+      if (open.block.type !== "compaction") throw new Error("a compaction in another block");
+      this.open = { ...open, block: { ...open.block, ...delta, type: "compaction" } };
+    } else if (open.block.type === "compaction") throw new Error("a delta in a compaction");
     else if (open.block.type === "server_tool_use" || open.block.type === "tool_search_tool_result")
       throw new Error("a delta of a block that comes whole");
     else if (delta.type !== KINDS[open.block.type]) throw new Error(`${delta.type} in ${open.block.type}`);
@@ -116,6 +120,7 @@ function whole({ block, text, signature }: OpenBlock): Draft {
       return { type: "thinking", thinking: block.thinking + text, signature };
     case "tool_use":
       return { ...block, input: text === "" ? block.input : parsed(text) };
+    case "compaction":
     case "server_tool_use":
     case "tool_search_tool_result":
       return block;

@@ -36,6 +36,7 @@ function defaultsOf(
     ...SAMPLING_NAMES.map((name) => [name, t.settings.options[name]] as const),
     ["max_tokens", t.settings.maxTokens] as const,
     ["thinking_budget", t.models.thinkingBudget] as const,
+    ["compact_at", t.models.compactAt] as const,
   ];
   return [
     ...(system ? [["system", t.settings.system] as const] : []),

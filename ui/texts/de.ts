@@ -514,6 +514,7 @@ export const de: Texts = {
     reasons: "mit Nachdenken",
     reasonsNot: "ohne Nachdenken",
     thinkingBudget: "Token zum Nachdenken",
+    compactAt: "Zusammenfassung ab Anteil des Kontexts",
     pin: "Anheften",
     pinNamed: (model: string) => `${model} anheften`,
     pinWhat:

@@ -509,6 +509,7 @@ export const en = {
     reasons: "reasoning on",
     reasonsNot: "reasoning off",
     thinkingBudget: "Reasoning tokens",
+    compactAt: "Summary above a share of the context",
     pin: "Pin",
     pinNamed: (model: string) => `Pin ${model}`,
     pinWhat:

@@ -66,7 +66,7 @@ export class AnswerWriter {
   tool(
     event: Exclude<
       AgentEvent,
-      { readonly type: "session" | "input_cut" | "approval_required" | "tool_progress" }
+      { readonly type: "session" | "input_cut" | "context_edited" | "approval_required" | "tool_progress" }
     >,
   ): void {
     if (!this.screen.isTty) return;

@@ -4,7 +4,7 @@
 import type { AgentEvent } from "../../core/agent.ts";
 import type { ErrorData } from "../../core/error.ts";
 import type { RunEvent, TokenLogprob } from "../../core/run.ts";
-import { agentFrame, cutFilesBody } from "../shared/agent-events.ts";
+import { contextManagementBody, agentFrame, cutFilesBody } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import {
   type AnswerBlock,
@@ -90,6 +90,8 @@ class ChatChunks implements AnswerChanges {
 
   agent(event: AgentEvent): string {
     if (event.type === "session") this.writer.addFields({ session_id: event.sessionId });
+    if (event.type === "context_edited")
+      this.writer.addFields({ context_management: contextManagementBody(event.edits) });
     if (event.type === "input_cut") this.writer.addFields({ cut_files: cutFilesBody(event.files) });
     return this.writer.flush() + agentFrame(event);
   }

@@ -8,6 +8,8 @@ import type { FinishReason, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { argumentsObject } from "../shared/call-arguments.ts";
+import type { AppliedEdit } from "../../core/agent.ts";
+import { type Compaction, opaqueText } from "../shared/compaction.ts";
 import type { SearchComplete } from "../shared/tool-search.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
 import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
@@ -67,6 +69,11 @@ const ResponseContentBlock = Type.Union(
       input: jsonObject("The arguments; empty if the answer was truncated within them."),
     }),
     Type.Object({
+      type: Type.Literal("compaction"),
+      content: Type.String({ description: "A summary of old turns." }),
+      encrypted_content: Type.String({ description: "Send it back; it stands for all turns before it." }),
+    }),
+    Type.Object({
       type: Type.Literal("server_tool_use"),
       id: Type.String({ description: "Id that the result names." }),
       name: Type.String({ description: "Name of the search for tools." }),
@@ -92,6 +99,16 @@ const ResponseContentBlock = Type.Union(
   { $id: "MessagesResponseContentBlock", description: "A part of the answer." },
 );
 export type ResponseContentBlock = Static<typeof ResponseContentBlock>;
+
+/** The block of a compaction. */
+export function compactionBlock(edit: Compaction): ResponseContentBlock {
+  return { type: "compaction", content: edit.summary, encrypted_content: opaqueText(edit) };
+}
+
+/** The compactions among edits. */
+export function compactionsOf(edits: readonly AppliedEdit[]): readonly Compaction[] {
+  return edits.filter((edit) => edit.type === "compaction");
+}
 
 /** The blocks of a search for tools that the server has executed. */
 export function searchBlocks(event: SearchComplete): readonly [ResponseContentBlock, ResponseContentBlock] {
@@ -189,6 +206,11 @@ const Delta = Type.Union(
     Type.Object({
       type: Type.Literal("thinking_delta"),
       thinking: Type.String({ description: "Next characters of the reasoning." }),
+    }),
+    Type.Object({
+      type: Type.Literal("compaction_delta"),
+      content: Type.String({ description: "The summary." }),
+      encrypted_content: Type.String({ description: "What the block stands for." }),
     }),
     Type.Object({
       type: Type.Literal("signature_delta"),

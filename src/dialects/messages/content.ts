@@ -10,6 +10,7 @@ import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { argumentsText } from "../shared/call-arguments.ts";
 import { isPresent, isRecord, describeValue } from "../shared/check.ts";
+import { fromOpaqueText, fromSummary } from "../shared/compaction.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
@@ -223,6 +224,9 @@ function assistantMessages(
     if (isHostedResult(block)) {
       messages.push(...answer.messages(), hostedResult(block, names));
       answer = new AssistantParts();
+    } else if (block.type === "compaction") {
+      messages.push(...answer.messages(), ...compactedMessages(block));
+      answer = new AssistantParts();
     } else answer.add(block, `${path}[${index}]`, names);
   }
   const last = answer.messages();
@@ -305,6 +309,14 @@ function foundTools(blocks: readonly unknown[]): Pick<InputMessage, "foundTools"
   return names.length === 0 ? {} : { foundTools: names };
 }
 
+/** The conversation that a compaction stands for, which is all before it. */
+function compactedMessages(block: NoteBlock): readonly InputMessage[] {
+  const { content, encrypted_content: opaque }: Readonly<Record<string, unknown>> = block;
+  const kept = fromOpaqueText(opaque);
+  if (kept !== undefined) return kept;
+  return typeof content === "string" && content !== "" ? [fromSummary(content)] : [];
+}
+
 /** The text of a block whose fields are its own. */
 function noteText(block: NoteBlock): TextPart {
   const { type, cache_control: _, citations: __, ...fields } = block;
@@ -323,7 +335,8 @@ function mergeAdjacent(messages: readonly InputMessage[]): readonly InputMessage
   const groups: InputMessage[][] = [];
   for (const message of messages) {
     const group = groups.at(-1);
-    if (group?.[0]?.role === message.role && message.role !== "tool") group.push(message);
+    const isApart = message.role === "tool" || message.replacesEarlier === true;
+    if (group?.[0]?.role === message.role && !isApart) group.push(message);
     else groups.push([message]);
   }
   return groups.map(joinGroup);
@@ -339,6 +352,7 @@ function joinGroup(group: readonly InputMessage[]): InputMessage {
   return {
     role: first.role,
     content,
+    ...defined({ replacesEarlier: first.replacesEarlier }),
     ...(reasoning.length > 0 ? { reasoning: reasoning.join("\n") } : {}),
     ...(toolCalls.length > 0 ? { toolCalls } : {}),
   };

@@ -8,6 +8,8 @@ import { argumentsObject } from "../shared/call-arguments.ts";
 import {
   type MessagesResponse,
   type ResponseContentBlock,
+  compactionBlock,
+  compactionsOf,
   searchBlocks,
   SIGNATURE,
   stopBody,
@@ -32,6 +34,7 @@ export function messagesBody(
     role: "assistant",
     model: meta.model,
     content: [
+      ...compactionsOf(agent.edits).map(compactionBlock),
       ...blocks.flatMap((block, at) => [...searched(at), contentOf(block, view)]),
       ...searched(blocks.length),
     ],

@@ -21,6 +21,7 @@ import {
 import { deferProperties } from "../shared/tools.ts";
 import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
 import { cacheProperties, Message, System } from "./blocks.ts";
+import { contextManagementProperties } from "./edits.ts";
 import { messagesThinkingProperties } from "./thinking.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -119,6 +120,7 @@ export const MessagesRequest = Type.Object(
       Type.Integer({ minimum: 0, maximum: TOP_LOGPROBS_MAX, description: "Without effect." }),
     ),
     ...messagesThinkingProperties,
+    ...contextManagementProperties,
     ...grammarProperties,
     ...responseFormatProperties,
     tools: orNull(Type.Array(Tool, { maxItems: TOOLS_MAX })),

@@ -13,11 +13,13 @@ import { agentFrame } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import { type AnswerBlock, type AnswerChanges, AnswerReducer } from "../shared/answer-reducer.ts";
 import { eventFrame } from "../shared/frame.ts";
-import { isSearchComplete, type SearchComplete } from "../shared/tool-search.ts";
+import { isSearchComplete } from "../shared/tool-search.ts";
 import { type ProgressEvent, progressBody } from "../shared/progress.ts";
 import {
   type MessagesStreamEvent,
   type ResponseContentBlock,
+  compactionBlock,
+  compactionsOf,
   searchBlocks,
   SIGNATURE,
   stopBody,
@@ -101,7 +103,8 @@ class MessagesEvents implements AnswerChanges {
   }
 
   agent(event: AgentEvent): string {
-    return isSearchComplete(event) ? this.searched(event) : agentFrame(event);
+    if (event.type === "context_edited") return this.whole(compactionsOf(event.edits).map(compactionBlock));
+    return isSearchComplete(event) ? this.whole(searchBlocks(event)) : agentFrame(event);
   }
 
   private indexOf({ position }: AnswerBlock): number {
@@ -110,14 +113,14 @@ class MessagesEvents implements AnswerChanges {
   }
 
   /** Blocks of the server's own, after those of the model so far. All of these are closed. */
-  private searched(event: SearchComplete): string {
-    const blocks = searchBlocks(event);
+  private whole(blocks: readonly ResponseContentBlock[]): string {
     const first = this.blocks + this.inserted;
     this.inserted += blocks.length;
     return blocks
       .map(
         (block, at) =>
-          frame({ type: "content_block_start", index: first + at, content_block: block }) +
+          frame({ type: "content_block_start", index: first + at, content_block: emptyCompaction(block) }) +
+          compactionDelta(block, first + at) +
           frame({ type: "content_block_stop", index: first + at }),
       )
       .join("");
@@ -143,6 +146,16 @@ class MessagesEvents implements AnswerChanges {
     const { type, message, code } = ServiceError.fromData(error).toBody().error;
     return frame({ type: "error", error: { type, message, code } });
   }
+}
+
+/** The official client takes the texts of a compaction from its delta. */
+function compactionDelta(block: ResponseContentBlock, index: number): string {
+  if (block.type !== "compaction") return "";
+  return frame({ type: "content_block_delta", index, delta: { ...block, type: "compaction_delta" } });
+}
+
+function emptyCompaction(block: ResponseContentBlock): ResponseContentBlock {
+  return block.type === "compaction" ? { ...block, content: "", encrypted_content: "" } : block;
 }
 
 function emptyBlock(block: AnswerBlock): ResponseContentBlock {

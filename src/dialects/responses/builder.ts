@@ -31,6 +31,7 @@ import {
 import { isShellCalling, isShellComplete, shellCallItem, shellOutputItem } from "./shell.ts";
 import { type ResponseListener, ResponseEmitter } from "./emitter.ts";
 import { isSearchComplete, type SearchComplete } from "../shared/tool-search.ts";
+import { compactionItem } from "./compaction.ts";
 import { searchCallItem, searchOutputItem, TOOL_SEARCH_NAME } from "./tool-search.ts";
 import type { ToolNames } from "./tool-names.ts";
 
@@ -133,9 +134,11 @@ export class ResponseBuilder implements AnswerChanges {
     };
   }
 
-  /** Items of the first choice, which continue the conversation. */
+  /** Items of the first choice and compactions, which continue the conversation. */
   answer(): readonly OutputItem[] {
-    return this.items.filter(({ choice }) => choice === 0).map((draft) => itemOf(draft));
+    const goesOn = (draft: ItemDraft): boolean =>
+      draft.choice === 0 || (draft.kind === "shell" && draft.item.type === "compaction");
+    return this.items.filter(goesOn).map((draft) => itemOf(draft));
   }
 
   keeps(): boolean {
@@ -207,6 +210,9 @@ export class ResponseBuilder implements AnswerChanges {
 
   agent(event: AgentEvent): string {
     if (event.type === "file_produced") this.addFile(event.file);
+    if (event.type === "context_edited")
+      for (const edit of event.edits)
+        if (edit.type === "compaction") this.addWhole(compactionItem(this.nextId("cmp"), edit));
     if (isShellCalling(event)) this.startShell(event.callId, shellCallItem(this.nextId("sc"), event));
     if (isShellComplete(event)) this.endShell(event.callId);
     // The official client throws for events that it does not know; a search has items of its own.

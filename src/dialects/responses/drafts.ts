@@ -14,6 +14,7 @@ import type {
   ShellCallItem,
   ShellOutputItem,
 } from "./output-items.ts";
+import type { CompactionItem } from "./compaction.ts";
 import type { ToolSearchCallItem, ToolSearchOutputItem } from "./tool-search.ts";
 
 interface Draft {
@@ -58,7 +59,7 @@ export interface CustomDraft extends TextDraft {
 /** An item of a tool that the server or the client executes, which is complete when it is shown. */
 interface ShellDraft extends Draft {
   readonly kind: "shell";
-  readonly item: ShellCallItem | ShellOutputItem | ToolSearchCallItem | ToolSearchOutputItem;
+  readonly item: ShellCallItem | ShellOutputItem | ToolSearchCallItem | ToolSearchOutputItem | CompactionItem;
 }
 
 /** An item that the model generates, in deltas. */

@@ -1,9 +1,10 @@
 // What items of other servers' tools say: calls and results, which the model reads as those of any tool. Fields that are missing
 // or of another form are left out: another server wrote them.
 
-import type { InputPart } from "../../core/agent.ts";
+import type { InputMessage, InputPart } from "../../core/agent.ts";
 import type { ToolCall } from "../../core/message.ts";
 import { isRecord } from "../shared/check.ts";
+import { fromOpaqueText } from "../shared/compaction.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import { readableName } from "./tool-names.ts";
@@ -11,6 +12,8 @@ import { HOSTED_ITEM_TYPES, type HostedItem, type InputItem } from "./input-item
 
 /** A call, its result, or both. */
 export interface HostedWork {
+  /** The conversation that a compaction stands for. */
+  readonly compacted?: readonly InputMessage[];
   readonly call?: ToolCall;
   readonly result?: {
     readonly callId: string;
@@ -62,6 +65,8 @@ export function isHosted(item: InputItem): item is HostedItem {
 /** What an item says; `path` is its path in the body. */
 export function hostedWork(item: HostedItem, path: string): HostedWork {
   const fields: Fields = item;
+  if (item.type === "compaction" || item.type === "compaction_summary")
+    return { compacted: fromOpaqueText(fields["encrypted_content"]) ?? [] };
   const results = RESULTS[item.type];
   if (results !== undefined) {
     const answered = item.call_id ?? fields["approval_request_id"] ?? item.id;

@@ -6,7 +6,7 @@ import { type IdPrefix } from "../../core/id.ts";
 const RESPONSE: IdPrefix = "resp_";
 
 /** Prefixes of output item ids, as in OpenAI's API. */
-type ItemPrefix = "msg" | "rs" | "fc" | "ctc" | "sc" | "sco" | "tsc" | "tso";
+type ItemPrefix = "msg" | "rs" | "fc" | "ctc" | "sc" | "sco" | "tsc" | "tso" | "cmp";
 
 const ITEM_ID = /^[a-z]+_([0-9A-Za-z]{24})_i?[0-9]+$/;
 

@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
+import { fromOpaqueText } from "../shared/compaction.ts";
 import { isPresent, isRecord, orNull, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 
@@ -200,6 +201,8 @@ export const HOSTED_ITEM_TYPES = [
   "mcp_approval_request",
   "mcp_approval_response",
   "mcp_call",
+  "compaction",
+  "compaction_summary",
   "tool_search_call",
   "tool_search_output",
   "web_search_call",
@@ -268,10 +271,27 @@ const NO_PART = { type: "input_text", text: "" };
  */
 export function knownItems(input: unknown, compat: Compat): unknown {
   if (!Array.isArray(input)) return input;
-  const typed = input.map(withItemType);
-  const items = knownParts(typed, { compat, known: KNOWN_ITEMS, empty: NO_ITEM, mayEmpty: false });
+  const typed = input.map(withItemType).map(markedCompaction);
+  const items = knownParts(typed, { compat, known: READABLE_ITEMS, empty: NO_ITEM, mayEmpty: false });
   if (!Array.isArray(items)) return items;
-  return items.map((item: unknown, index) => withKnownParts(item, index === items.length - 1, compat));
+  return items.map((item: unknown, index) =>
+    isRecord(item) && item["type"] === OWN_COMPACTION
+      ? { ...item, type: "compaction" }
+      : withKnownParts(item, index === items.length - 1, compat),
+  );
+}
+
+const OWN_COMPACTION = "svc_compaction";
+const COMPACTIONS: ReadonlySet<unknown> = new Set(["compaction", "compaction_summary"]);
+const READABLE_ITEMS: typeof KNOWN_ITEMS = new Set([
+  ...[...KNOWN_ITEMS].filter((type) => !COMPACTIONS.has(type)),
+  OWN_COMPACTION,
+]);
+
+/** A compaction that this server can read, under a type of its own: others are left out as unknown. */
+function markedCompaction(item: unknown): unknown {
+  if (!isRecord(item) || !COMPACTIONS.has(item["type"])) return item;
+  return fromOpaqueText(item["encrypted_content"]) === undefined ? item : { ...item, type: OWN_COMPACTION };
 }
 
 /** Items with parts. */

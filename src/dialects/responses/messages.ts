@@ -75,7 +75,8 @@ class ItemReader {
   }
 
   private addHosted(item: HostedItem, path: string): void {
-    const { call, result } = hostedWork(item, path);
+    const { call, result, compacted = [] } = hostedWork(item, path);
+    for (const message of compacted) this.push(message);
     if (call !== undefined) this.addCall(call);
     if (result !== undefined) this.addResult(result.callId, result.content, result.foundTools);
   }

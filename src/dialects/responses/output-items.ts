@@ -1,6 +1,7 @@
 // Wire schemas of output items: messages, reasoning, function calls, and server-executed shell calls. Items may be sent
 // back as input.
 
+import { CompactionItem } from "./compaction.ts";
 import { ToolSearchCallItem, ToolSearchOutputItem } from "./tool-search.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
@@ -164,6 +165,7 @@ export const OutputItem = Type.Union(
     ShellOutputItem,
     ToolSearchCallItem,
     ToolSearchOutputItem,
+    CompactionItem,
   ],
   { $id: "OutputItem", description: "A part of the answer; its fields depend on `type`." },
 );

@@ -29,6 +29,7 @@ import {
 } from "../shared/thinking-fields.ts";
 import { type QualifiedName, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
+import { compactAtOf } from "../shared/compaction.ts";
 import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
@@ -105,6 +106,8 @@ export function parseResponsesRequest(
   const run = runOf(body, functions, names, compat);
   const agent: AgentRequest = {
     ...hosted,
+    ...compactAtOf(body),
+    ...editsOf(body),
     ...(isPresent(body.max_tool_calls) ? { maxToolRounds: body.max_tool_calls } : {}),
     ...(earlier?.sessionId === undefined ? {} : { sessionId: earlier.sessionId }),
     files: requestedFilesOf(body.files),
@@ -124,6 +127,15 @@ export function parseResponsesRequest(
     echo: echoOf(body, run),
     input,
     messages,
+  };
+}
+
+/** The edit of `context_management`, which wins over `compact_at`. */
+function editsOf({ context_management: entries }: ResponsesCreateRequest): Pick<AgentRequest, "edits"> {
+  const [entry] = entries ?? [];
+  if (entry === undefined) return {};
+  return {
+    edits: { compact: isPresent(entry.compact_threshold) ? { tokens: entry.compact_threshold } : {} },
   };
 }
 

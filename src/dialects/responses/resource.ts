@@ -49,7 +49,7 @@ const IncompleteDetails = Type.Object(
   { $id: "IncompleteDetails", description: "Why the answer is cut." },
 );
 
-const ResponseUsage = Type.Object(
+export const ResponseUsage = Type.Object(
   {
     input_tokens: count("Tokens of the prompt."),
     input_tokens_details: Type.Object(
@@ -68,7 +68,7 @@ const ResponseUsage = Type.Object(
   },
   { $id: "ResponseUsage", description: "Tokens of the response." },
 );
-type ResponseUsage = Static<typeof ResponseUsage>;
+export type ResponseUsage = Static<typeof ResponseUsage>;
 
 /** Request fields that the resource repeats, with their defaults. */
 const echoProperties = {

@@ -19,6 +19,7 @@ import {
   stopProperties,
 } from "../shared/sampling.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
+import { compactProperties } from "../shared/compaction.ts";
 import { thinkingBudget, thinkingProperties } from "../shared/thinking-fields.ts";
 import { toolChoiceProperties } from "../shared/tools.ts";
 import { ResponsesInput } from "./input-items.ts";
@@ -103,6 +104,25 @@ export const ResponsesCreateRequest = Type.Object(
     ...grammarProperties,
     reasoning: orNull(ReasoningConfig),
     ...thinkingProperties,
+    ...compactProperties,
+    context_management: orNull(
+      Type.Array(
+        Type.Object(
+          {
+            type: Type.Literal("compaction"),
+            compact_threshold: orNull(
+              Type.Integer({
+                minimum: 1,
+                description:
+                  "Prompt tokens above which old turns become a summary. Absent: 80 % of the context.",
+              }),
+            ),
+          },
+          { $id: "ContextManagementEntry", description: "When the conversation is compacted.", ...OPEN },
+        ),
+        { maxItems: 16 },
+      ),
+    ),
     include: orNull(Type.Array(IncludeOption, { maxItems: 64 })),
     logprobs: orNull(Type.Boolean({ description: "Return the log probability of each text token." })),
     top_logprobs: orNull(

@@ -1,7 +1,8 @@
 // Wire form of agent events, the same in every dialect: named events in streams, fields in bodies.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { AgentEvent, CutFile, FileObject } from "../../core/agent.ts";
+import type { AgentEvent, AppliedEdit, CutFile, FileObject } from "../../core/agent.ts";
+import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { FILES_IN_BODY_MAX } from "./limits.ts";
 import { eventFrame } from "./frame.ts";
@@ -11,6 +12,7 @@ export function agentFrame(event: AgentEvent): string {
   switch (event.type) {
     case "session":
     case "input_cut":
+    case "context_edited":
       return "";
     case "tool_calling":
     case "tool_complete": {
@@ -81,6 +83,53 @@ export function cutFilesBody(files: readonly CutFile[]): Static<typeof CutFileBo
   return files.map(({ name, shown, bytes }) => ({ name, shown_characters: shown, bytes }));
 }
 
+const ContextManagement = Type.Object(
+  {
+    applied_edits: Type.Array(
+      Type.Object(
+        {
+          type: Type.String({ description: "Kind of the edit." }),
+          cleared_input_tokens: Type.Integer({ minimum: 0, description: "Prompt tokens that it saved." }),
+          cleared_tool_uses: Type.Optional(Type.Integer({ minimum: 0, description: "Results left out." })),
+          cleared_thinking_turns: Type.Optional(
+            Type.Integer({ minimum: 0, description: "Turns whose reasoning was left out." }),
+          ),
+          summary: Type.Optional(Type.String({ description: "Text in the place of old messages." })),
+          summarized_messages: Type.Optional(
+            Type.Integer({ minimum: 0, description: "Messages that the summary stands for." }),
+          ),
+        },
+        { description: "An edit." },
+      ),
+    ),
+  },
+  { $id: "ContextManagement", description: "Edits of the conversation before the model saw it." },
+);
+
+/** The wire form of edits. */
+export function contextManagementBody(edits: readonly AppliedEdit[]): Static<typeof ContextManagement> {
+  return { applied_edits: edits.map(editBody) };
+}
+
+function editBody(edit: AppliedEdit): Static<typeof ContextManagement>["applied_edits"][number] {
+  const saved = { cleared_input_tokens: edit.tokens };
+  switch (edit.type) {
+    case "clear_tool_uses":
+      return { type: "clear_tool_uses_20250919", cleared_tool_uses: edit.uses, ...saved };
+    case "clear_thinking":
+      return { type: "clear_thinking_20251015", cleared_thinking_turns: edit.turns, ...saved };
+    case "compaction":
+      return {
+        type: "compact_20260112",
+        ...saved,
+        summary: edit.summary,
+        summarized_messages: edit.replaced,
+      };
+    default:
+      return unreachable(edit);
+  }
+}
+
 const AgenticToolCall = Type.Object(
   {
     round: Type.Integer({ description: "Round of tool calls, from 1.", minimum: 1 }),
@@ -103,6 +152,7 @@ export const agentAnswerProperties = {
   ),
   agentic_tool_calls: Type.Optional(Type.Array(AgenticToolCall)),
   files: Type.Optional(Type.Array(FileBody)),
+  context_management: Type.Optional(ContextManagement),
   cut_files: Type.Optional(
     Type.Array(CutFileBody, { description: "Attached texts that the model did not get whole." }),
   ),
@@ -115,6 +165,7 @@ export class AgentFold {
   private readonly calls: AgenticToolCall[] = [];
   private readonly produced: FileObject[] = [];
   private cutFiles: readonly CutFile[] = [];
+  private readonly edited: AppliedEdit[] = [];
 
   add(event: AgentEvent): void {
     switch (event.type) {
@@ -123,6 +174,9 @@ export class AgentFold {
         return;
       case "input_cut":
         this.cutFiles = event.files;
+        return;
+      case "context_edited":
+        this.edited.push(...event.edits);
         return;
       case "tool_complete":
         this.calls.push(callBody(event));
@@ -147,9 +201,17 @@ export class AgentFold {
     return this.produced.slice(-FILES_IN_BODY_MAX);
   }
 
-  /** The field of cut files, if there are some. */
-  cut(): { readonly cut_files?: Static<typeof CutFileBody>[] } {
-    return this.cutFiles.length === 0 ? {} : { cut_files: cutFilesBody(this.cutFiles) };
+  /** Edits of the conversation. */
+  get edits(): readonly AppliedEdit[] {
+    return this.edited;
+  }
+
+  /** The fields of cut files and of edits, if there are some. */
+  cut(): Pick<Static<typeof AgentAnswer>, "cut_files" | "context_management"> {
+    return {
+      ...(this.cutFiles.length === 0 ? {} : { cut_files: cutFilesBody(this.cutFiles) }),
+      ...(this.edited.length === 0 ? {} : { context_management: contextManagementBody(this.edited) }),
+    };
   }
 
   /** The fields that are not empty. */

@@ -5,6 +5,7 @@ import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.t
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "./limits.ts";
+import { compactAtOf, compactProperties } from "./compaction.ts";
 import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -31,6 +32,7 @@ export const requestedFilesProperties = {
 
 /** Properties to spread into the schemas of chat and messages. */
 export const agentProperties = {
+  ...compactProperties,
   ...requestedFilesProperties,
   session_id: orNull(
     Type.String({
@@ -58,6 +60,7 @@ export function agentOf(body: Static<typeof AgentFields>, interactive: boolean):
   return {
     ...(isPresent(body.session_id) ? { sessionId: body.session_id } : {}),
     ...defined({ permission }),
+    ...compactAtOf(body),
     ...(isPresent(body.max_tool_rounds) ? { maxToolRounds: body.max_tool_rounds } : {}),
     python: false,
     files: requestedFilesOf(body.files),

@@ -156,6 +156,7 @@ export class AnswerReducer {
         return changes.failed(event.error, this);
       case "session":
       case "input_cut":
+      case "context_edited":
       case "tool_calling":
       case "tool_progress":
       case "tool_complete":
@@ -219,7 +220,8 @@ export class AnswerReducer {
 
   private addAgentEvent(event: AgentEvent): string {
     const { changes } = this;
-    const isSilent = event.type === "session" || event.type === "input_cut";
+    const isSilent =
+      event.type === "session" || event.type === "input_cut" || event.type === "context_edited";
     const leavesOpen = event.type === "file_produced" && this.options.citesFiles === true;
     let shown = "";
     // The model's output of this round is complete before the server acts.

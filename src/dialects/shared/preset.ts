@@ -20,6 +20,8 @@ interface PresetForm {
   readonly thinking?: string;
   /** Whether there is a budget of reasoning. */
   readonly takesBudget?: true;
+  /** Whether conversations are compacted. */
+  readonly compacts?: true;
   /** Adds instructions to a body; absent: the dialect has none. */
   readonly withSystem?: (body: Body, system: string) => Body;
 }
@@ -44,14 +46,16 @@ function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
 
 function withTexts(
   body: Body,
-  { thinking, thinking_budget: budget, system }: Preset,
-  { thinking: field, takesBudget, withSystem }: PresetForm,
+  { thinking, thinking_budget: budget, compact_at: share, system }: Preset,
+  { thinking: field, takesBudget, compacts, withSystem }: PresetForm,
 ): Body {
   const isSaid = thinking === undefined || field === undefined || saysThinking(body);
+  const isEdited = isPresent(body["compact_at"]) || isPresent(body["context_management"]);
+  const talk = share === undefined || compacts !== true || isEdited ? body : { ...body, compact_at: share };
   const limited =
     budget === undefined || takesBudget !== true || saysBudget(body)
-      ? body
-      : { ...body, thinking_budget: budget };
+      ? talk
+      : { ...talk, thinking_budget: budget };
   const thought = isSaid ? limited : { ...limited, [field]: thinking };
   return system === undefined || withSystem === undefined ? thought : withSystem(thought, system);
 }
@@ -96,6 +100,7 @@ export function withChatPreset(body: Body, preset: Preset): Body {
     stop: "stop",
     thinking: "enable_thinking",
     takesBudget: true,
+    compacts: true,
     withSystem: systemMessage,
   });
 }
@@ -110,6 +115,7 @@ export function withMessagesPreset(body: Body, preset: Preset): Body {
     stop: "stop_sequences",
     thinking: "enable_thinking",
     takesBudget: true,
+    compacts: true,
     withSystem: systemField("system"),
   });
 }
@@ -119,6 +125,7 @@ export function withResponsesPreset(body: Body, preset: Preset): Body {
     maxTokens: ["max_output_tokens", "max_tokens", "max_completion_tokens"],
     stop: "stop",
     takesBudget: true,
+    compacts: true,
     withSystem: systemField("instructions"),
   } as const;
   return withEffort(withPreset(body, preset, form), preset);

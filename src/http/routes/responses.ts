@@ -7,6 +7,11 @@ import { ServiceError } from "../../core/error.ts";
 import type { ResponseStore } from "../../responses/store.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
+import {
+  CompactedResponse,
+  compactedResponse,
+  compactionOf,
+} from "../../dialects/responses/compact-response.ts";
 import { parseResponsesRequest, type ResponsesCall } from "../../dialects/responses/request.ts";
 import {
   DeletedResponse,
@@ -72,6 +77,18 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("The number of tokens.", InputTokens),
       },
     })
+    .post("/v1/responses/compact", ({ request }) => compact(deps, request), {
+      parse: "none",
+      detail: {
+        operationId: "compact_response",
+        description:
+          "Takes the body of a response; generates a summary of its conversation and no answer. The last turns stay verbatim.",
+        tags: ["Responses"],
+        summary: "Compact a conversation",
+        requestBody: components.body(ResponsesCreateRequest),
+        responses: components.answers("The compacted conversation.", CompactedResponse),
+      },
+    })
     .use(storedRoutes(deps, components));
 }
 
@@ -129,7 +146,7 @@ function storedRoutes(deps: HttpDeps, components: ApiComponents) {
 
 /** The id in a path. The name of a POST route is no id; a GET of it is the wrong method. */
 function idOf({ response_id: id }: { readonly response_id: string }): string {
-  if (id === "input_tokens") throw new NotFoundError();
+  if (id === "input_tokens" || id === "compact") throw new NotFoundError();
   return id;
 }
 
@@ -176,6 +193,22 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
   const counted = { ...call, run: { ...call.run, countOnly: true } };
   const tokens = await countPrompt(await accepted(deps, counted, client));
   return Response.json({ object: "response.input_tokens", input_tokens: tokens });
+}
+
+async function compact(deps: HttpDeps, request: Request): Promise<Response> {
+  refuseWhileDraining(deps);
+  const body = await readGeneration(deps, request, withResponsesPreset);
+  const client = clientOf(request);
+  const call = parseResponsesRequest(body, deps.responses(client.caller), requestCompat(deps));
+  const short = { ...call, ...compactionOf(call) };
+  const fold = new ResponseFold({
+    head: headOf(deps, call),
+    choices: 1,
+    names: call.names,
+    clock: unixSeconds,
+  });
+  await foldRun(await accepted(deps, short, client), fold);
+  return Response.json(compactedResponse(fold.body()));
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {

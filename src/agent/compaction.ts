@@ -1,0 +1,273 @@
+// Compaction: the oldest turns of a long conversation become a summary that the model writes. Instructions, the last turns and the last
+// message of the user stay verbatim; a call is never parted from its result, because the conversation is cut before a message that is no
+// result. Summaries are kept by the turns that they stand for, so that the same conversation has the same beginning in later requests,
+// which the prefix cache needs.
+
+import { createHash } from "node:crypto";
+import type { ContextEdits } from "../core/agent.ts";
+import type { Caller } from "../core/caller.ts";
+import { type Message, messageText } from "../core/message.ts";
+import type { RunRequest } from "../core/run.ts";
+import { shorten } from "../core/shorten.ts";
+import type { ModelTarget } from "../core/target.ts";
+import { isInstruction } from "./context-edits.ts";
+import { addCosts, type Cost, NO_COST } from "./cost.ts";
+import {
+  COMPACT_CONTEXT_SHARE,
+  COMPACT_TAIL_SHARE,
+  SUMMARIES_MAX,
+  SUMMARY_CHUNK_SHARE,
+  SUMMARY_RESULT_CHARS,
+  SUMMARY_TOKENS_MAX,
+} from "./limits.ts";
+
+type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
+
+/** What compacts a conversation. */
+export interface CompactTask {
+  readonly request: ChatRequest;
+  readonly target: ModelTarget;
+  readonly caller: Caller;
+  /** Context of the model; undefined if unknown. */
+  readonly contextTokens: number | undefined;
+  readonly compact: NonNullable<ContextEdits["compact"]>;
+}
+
+export interface Compacted {
+  readonly messages: readonly Message[];
+  readonly summary: string;
+  /** Messages that the summary stands for. */
+  readonly replaced: number;
+  /** Tokens of the summaries that were written for this request. */
+  readonly cost: Cost;
+}
+
+const WRITER =
+  "You write summaries of conversations between a user and an assistant. The summary replaces the conversation: the assistant goes on from it alone. Keep every name, number, path, decision, requirement, result and open task. Write facts, one a line, without comments.";
+const HEADER = "Summary of the conversation so far:";
+const RATIO_MIN = 2; // characters of a token, for texts that were not counted
+
+/** Summaries by the turns that they stand for. */
+export class Summaries {
+  private readonly kept = new Map<string, string>();
+
+  get(key: string): string | undefined {
+    const found = this.kept.get(key);
+    if (found === undefined) return undefined;
+    this.kept.delete(key);
+    this.kept.set(key, found);
+    return found;
+  }
+
+  add(key: string, summary: string): void {
+    this.kept.set(key, summary);
+    const [oldest] = this.kept.keys();
+    if (this.kept.size > SUMMARIES_MAX && oldest !== undefined) this.kept.delete(oldest);
+  }
+}
+
+/** Tokens of a prompt above which it is compacted; undefined where that cannot be known. */
+export function compactTrigger({ compact, contextTokens }: CompactTask): number | undefined {
+  const { tokens, share } = compact;
+  const most = contextTokens === undefined ? undefined : contextTokens * COMPACT_CONTEXT_SHARE;
+  const asked =
+    tokens ?? (share === undefined || contextTokens === undefined ? undefined : share * contextTokens);
+  if (asked === undefined) return most;
+  return most === undefined ? asked : Math.min(asked, most);
+}
+
+/** Tokens of a prompt with these messages. */
+export async function promptTokens(
+  task: CompactTask,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): Promise<number> {
+  const { request, target, caller } = task;
+  const counted = { ...request, prompt: { ...request.prompt, messages }, countOnly: true };
+  for await (const event of target.generate(counted, signal, caller)) {
+    if (event.type === "accepted") return event.promptTokens;
+    if (event.type === "error") break;
+  }
+  return Math.ceil(charsOf(messages) / RATIO_MIN);
+}
+
+/** The conversation with a summary of its oldest turns; undefined where it is short enough, or has no old turns. */
+export async function compacted(
+  task: CompactTask,
+  messages: readonly Message[],
+  summaries: Summaries,
+  signal: AbortSignal,
+): Promise<Compacted | undefined> {
+  const trigger = compactTrigger(task);
+  if (trigger === undefined || charsOf(messages) / RATIO_MIN < trigger / 2) return undefined;
+  const head = messages.filter((message, at) => isInstruction(message) && isLeading(messages, at));
+  const talk = messages.slice(head.length);
+  const keys = keysOf(task, talk);
+  const known = keys.findLastIndex((key) => summaries.get(key) !== undefined);
+  const before = known < 0 ? undefined : summaries.get(keys[known] ?? "");
+  const made = (count: number, summary: string, cost: Cost): Compacted => {
+    return { messages: [...head, ...withSummary(talk, count, summary)], summary, replaced: count, cost };
+  };
+  const kept = before === undefined ? messages : made(known, before, NO_COST).messages;
+  const tokens = await promptTokens(task, kept, signal);
+  if (tokens <= trigger) return before === undefined ? undefined : made(known, before, NO_COST);
+  const ratio = Math.max(1, charsOf(kept) / Math.max(1, tokens));
+  const cut = cutOf(talk, trigger * COMPACT_TAIL_SHARE * ratio);
+  if (cut <= Math.max(0, known)) return before === undefined ? undefined : made(known, before, NO_COST);
+  const old = talk.slice(Math.max(0, known), cut);
+  const written = await summarized(task, { before, old, trigger, ratio }, signal);
+  if (written === undefined) return before === undefined ? undefined : made(known, before, NO_COST);
+  summaries.add(keys[cut] ?? "", written.text);
+  return made(cut, written.text, written.cost);
+}
+
+function isLeading(messages: readonly Message[], at: number): boolean {
+  return messages.slice(0, at).every(isInstruction);
+}
+
+function charsOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + sizeOf(message), 0);
+}
+
+function sizeOf(message: Message): number {
+  const { toolCalls = [], reasoning = "" } = message;
+  const calls = toolCalls.reduce((sum, { name, arguments: args }) => sum + name.length + args.length, 0);
+  return messageText(message).length + reasoning.length + calls;
+}
+
+/** Keys of the beginnings of a conversation, by their number of messages. */
+function keysOf({ target, compact }: CompactTask, talk: readonly Message[]): readonly string[] {
+  const hash = createHash("sha256").update(JSON.stringify([target.id, compact.instructions ?? ""]));
+  const keys = [hash.copy().digest("hex")];
+  for (const message of talk) {
+    hash.update(JSON.stringify(message));
+    keys.push(hash.copy().digest("hex"));
+  }
+  return keys;
+}
+
+/** Messages of the oldest turns: as many as leave `charsMax` characters, but never the last message. */
+function cutOf(talk: readonly Message[], charsMax: number): number {
+  let chars = 0;
+  let cut = 0;
+  for (let at = talk.length - 1; at > 0; at--) {
+    const message = talk[at];
+    if (message === undefined) break;
+    chars += sizeOf(message);
+    if (chars > charsMax && cut > 0) break;
+    if (message.role === "user" || message.role === "assistant") cut = at;
+  }
+  return cut;
+}
+
+/** The summary in the place of old turns. Templates want turns that alternate, so it joins a message of the user. */
+function withSummary(talk: readonly Message[], cut: number, summary: string): readonly Message[] {
+  const tail = talk.slice(cut);
+  const text = { type: "text" as const, text: `${HEADER}\n${summary}\n\n` };
+  const [first, ...rest] = tail;
+  if (first?.role === "user") return [{ ...first, content: [text, ...first.content] }, ...rest];
+  const asked = talk.slice(0, cut).findLast(({ role }) => role === "user");
+  return [{ role: "user", content: [text, ...(asked?.content ?? [])] }, ...tail];
+}
+
+interface Old {
+  readonly before: string | undefined;
+  readonly old: readonly Message[];
+  readonly trigger: number;
+  /** Characters of a token. */
+  readonly ratio: number;
+}
+
+/** A summary of old turns, and of the summary before them. Undefined if the model wrote none. */
+async function summarized(
+  task: CompactTask,
+  { before = "", old, trigger, ratio }: Old,
+  signal: AbortSignal,
+): Promise<{ readonly text: string; readonly cost: Cost } | undefined> {
+  const tokensMax = Math.max(64, Math.min(SUMMARY_TOKENS_MAX, Math.floor(trigger / 4)));
+  const charsMax = Math.max(
+    1000,
+    (task.contextTokens ?? trigger) * SUMMARY_CHUNK_SHARE * ratio - before.length,
+  );
+  let text = before;
+  let cost = NO_COST;
+  for (const chunk of chunksOf(old.map(transcribed), charsMax)) {
+    const written = await passage(task, { text, chunk, tokensMax }, signal);
+    if (written === undefined) return undefined;
+    text = written.text;
+    cost = addCosts(cost, written.cost);
+  }
+  return text.trim() === "" ? undefined : { text: text.trim(), cost };
+}
+
+interface Part {
+  readonly text: string;
+  readonly chunk: string;
+  readonly tokensMax: number;
+}
+
+async function passage(
+  { request, target, caller, compact }: CompactTask,
+  { text: before, chunk, tokensMax }: Part,
+  signal: AbortSignal,
+): Promise<{ readonly text: string; readonly cost: Cost } | undefined> {
+  const earlier = before === "" ? "" : `${HEADER}\n${before}\n\n`;
+  const asked = compact.instructions ?? "Write the summary of all of this.";
+  const { model, sampling } = request;
+  const run: ChatRequest = {
+    model,
+    sampling,
+    stop: [],
+    choices: 1,
+    maxTokens: tokensMax,
+    truncate: true,
+    prompt: {
+      type: "chat",
+      messages: [
+        said("system", WRITER),
+        said("user", `${earlier}The conversation goes on:\n\n${chunk}\n\n${asked}`),
+      ],
+      tools: [],
+      toolChoice: { type: "none" },
+      thinking: { enabled: false },
+    },
+  };
+  let text = "";
+  for await (const event of target.generate(run, signal, caller)) {
+    if (event.type === "text") text += event.text;
+    if (event.type === "error") return undefined;
+    if (event.type === "finish") return { text, cost: { usage: event.usage, timings: event.timings } };
+  }
+  return undefined;
+}
+
+function said(role: "system" | "user", text: string): Message {
+  return { role, content: [{ type: "text", text }] };
+}
+
+/** A message as a reader sees it. */
+function transcribed(message: Message): string {
+  const calls = (message.toolCalls ?? []).map(({ name, arguments: args }) => `calls ${name} ${args}`);
+  const text =
+    message.role === "tool" ? shorten(messageText(message), SUMMARY_RESULT_CHARS) : messageText(message);
+  return [`${message.role}: ${text}`, ...calls].join("\n");
+}
+
+/** Texts joined into as few pieces as the bound allows; one that is longer is split. */
+function chunksOf(texts: readonly string[], charsMax: number): readonly string[] {
+  const chunks: string[] = [];
+  for (const text of texts.flatMap((whole) => piecesOf(whole, charsMax))) {
+    const last = chunks.at(-1);
+    if (last !== undefined && last.length + text.length + 2 <= charsMax)
+      chunks[chunks.length - 1] = `${last}\n\n${text}`;
+    else chunks.push(text);
+  }
+  return chunks;
+}
+
+function piecesOf(text: string, charsMax: number): readonly string[] {
+  const size = Math.floor(charsMax);
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length; at += size) pieces.push(text.slice(at, at + size));
+  return pieces;
+}

@@ -1,0 +1,63 @@
+// What is done to a request before its first pass, and the events that report it.
+
+import type {
+  AgentEvent,
+  AnswerEvent,
+  AppliedEdit,
+  ContextEdits,
+  CutFile,
+  TargetedConversation,
+} from "../core/agent.ts";
+import type { Message } from "../core/message.ts";
+import type { CompactTask } from "./compaction.ts";
+import { addCosts, type Cost } from "./cost.ts";
+import { type EditedContext, editedContext, type EditTask } from "./edited-context.ts";
+
+/** Edits the messages of a pass, as the request wants it. */
+export type Editor = (messages: readonly Message[]) => Promise<EditedContext>;
+
+/** What edits the messages of a pass. Only a request with edits waits for the model. */
+export async function editor(
+  { caller, summaries }: Pick<CompactTask, "caller"> & Pick<EditTask, "summaries">,
+  { agent, run, target }: TargetedConversation,
+  request: CompactTask["request"],
+  signal: AbortSignal,
+): Promise<Editor> {
+  const facts = agent.edits === undefined ? undefined : await target.loadFacts(signal, caller);
+  const edits = run.countOnly === true ? withoutCompaction(agent.edits) : agent.edits;
+  const task = { request, target, caller, contextTokens: facts?.contextTokens, edits, summaries };
+  return (messages) => editedContext(task, messages, signal);
+}
+
+/** Counting writes no summary. */
+function withoutCompaction(edits: ContextEdits | undefined): ContextEdits | undefined {
+  if (edits?.compact === undefined) return edits;
+  const { compact: _, ...others } = edits;
+  return others;
+}
+
+/** Events that report what was done to the prompt. */
+export function notesOf(cut: readonly CutFile[], edits: readonly AppliedEdit[]): readonly AgentEvent[] {
+  return [
+    ...(cut.length === 0 ? [] : [{ type: "input_cut" as const, files: cut }]),
+    ...(edits.length === 0 ? [] : [{ type: "context_edited" as const, edits }]),
+  ];
+}
+
+/**
+ * The events, with notes after the request is accepted: what comes before decides the status of the answer. `cost`: of work before, which
+ * counts as the answer's.
+ */
+export async function* withNotes(
+  events: AsyncIterable<AnswerEvent>,
+  notes: readonly AgentEvent[],
+  cost: Cost,
+): AsyncGenerator<AnswerEvent> {
+  let isSent = notes.length === 0;
+  for await (const event of events) {
+    yield event.type === "finish" ? { ...event, ...addCosts(cost, event) } : event;
+    if (isSent || event.type !== "accepted") continue;
+    isSent = true;
+    yield* notes;
+  }
+}

@@ -1,0 +1,90 @@
+// Edits of conversations on the wire: what requests ask for, and compactions as opaque text that clients send back.
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { AppliedEdit, ContextEdits } from "../../core/agent.ts";
+import type { Message } from "../../core/message.ts";
+import { isPresent, orNull } from "./check.ts";
+
+/** Property of all dialects with conversations. */
+export const compactProperties = {
+  compact_at: orNull(
+    Type.Number({
+      minimum: 0.1,
+      maximum: 0.8,
+      description:
+        "Share of the model's context above which the oldest turns become a summary that the model writes. Absent: never.",
+    }),
+  ),
+};
+const Fields = Type.Object(compactProperties);
+
+export type Compaction = Extract<AppliedEdit, { type: "compaction" }>;
+
+/** The edits of `compact_at`. */
+export function compactAtOf({ compact_at: share }: Static<typeof Fields>): {
+  readonly edits?: ContextEdits;
+} {
+  return isPresent(share) ? { edits: { compact: { share } } } : {};
+}
+
+const PREFIX = "svc1.";
+/** Characters of an opaque text; a conversation within the context is smaller. */
+const CHARS_MAX = 8_000_000;
+
+const Kept = Type.Array(
+  Type.Object(
+    {
+      role: Type.Union([Type.Literal("user"), Type.Literal("assistant"), Type.Literal("tool")]),
+      content: Type.Array(
+        Type.Object({ type: Type.Literal("text"), text: Type.String() }, { additionalProperties: false }),
+      ),
+      reasoning: Type.Optional(Type.String()),
+      toolCalls: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              id: Type.String(),
+              name: Type.String(),
+              namespace: Type.Optional(Type.String()),
+              arguments: Type.String(),
+            },
+            { additionalProperties: false },
+          ),
+        ),
+      ),
+      toolCallId: Type.Optional(Type.String()),
+      name: Type.Optional(Type.String()),
+    },
+    { additionalProperties: false },
+  ),
+  { minItems: 1 },
+);
+
+/** The conversation after a compaction as opaque text. */
+export function opaqueText({ kept }: Compaction): string {
+  return PREFIX + Buffer.from(JSON.stringify(kept)).toString("base64url");
+}
+
+/** The conversation of an opaque text; undefined for one of another server. */
+export function fromOpaqueText(text: unknown): readonly Message[] | undefined {
+  if (typeof text !== "string" || !text.startsWith(PREFIX) || text.length > CHARS_MAX) return undefined;
+  let kept: unknown;
+  try {
+    kept = JSON.parse(Buffer.from(text.slice(PREFIX.length), "base64url").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+  if (!Value.Check(Kept, kept)) return undefined;
+  const [first, ...rest] = kept as readonly Message[];
+  return first === undefined ? undefined : [{ ...first, replacesEarlier: true }, ...rest];
+}
+
+/** A summary in words, which stands for all before it. */
+export function fromSummary(text: string): Message {
+  return {
+    role: "user",
+    content: [{ type: "text", text: `Summary of the conversation so far:\n${text}` }],
+    replacesEarlier: true,
+  };
+}

@@ -1,0 +1,217 @@
+// Edits of conversations: cleared results and reasoning, and summaries in the place of old turns, with a scripted model.
+
+import { describe, expect, test } from "bun:test";
+import type { AnswerEvent, ContextEdits } from "../../src/core/agent.ts";
+import { type Message, messageText } from "../../src/core/message.ts";
+import type { Generate, RunRequest } from "../../src/core/run.ts";
+import { fromOpaqueText, opaqueText } from "../../src/dialects/shared/compaction.ts";
+import { asking, calling, fakeTool, messagesOf, saying, testLoop } from "../helpers/agent.ts";
+import { end, FINISH, text } from "../helpers/run-events.ts";
+
+const CONTEXT = 8192;
+const CHARS = 4; // of a token
+
+function tokensOf(request: RunRequest): number {
+  return Math.ceil(messagesOf(request).map(messageText).join("").length / CHARS);
+}
+
+/** A model that keeps the facts of what it summarizes, and answers all else as it is told. */
+function keeper(answer: (request: RunRequest) => readonly AnswerEvent[] = () => saying("ok")) {
+  const asked: RunRequest[] = [];
+  let summaries = 0;
+  async function* generate(request: RunRequest): AsyncGenerator<AnswerEvent> {
+    const promptTokens = tokensOf(request);
+    if (request.countOnly === true) return yield* [{ type: "accepted", promptTokens } as const, FINISH];
+    const [system] = messagesOf(request);
+    if (system !== undefined && messageText(system).startsWith("You write summaries")) {
+      summaries++;
+      expect(promptTokens).toBeLessThan(CONTEXT);
+      const facts =
+        messagesOf(request)
+          .map(messageText)
+          .join("\n")
+          .match(/FACT \d+ is \w+/g) ?? [];
+      return yield* [{ type: "accepted", promptTokens } as const, text(facts.join("\n")), end(), FINISH];
+    }
+    asked.push(request);
+    yield* answer(request);
+  }
+  return { generate: generate as Generate, asked, count: () => summaries };
+}
+
+const says = (role: Message["role"], words: string): Message => ({
+  role,
+  content: [{ type: "text", text: words }],
+});
+const loopOf = (generate: Generate) => testLoop({ generate, contextTokens: async () => CONTEXT });
+
+function expectPairs(messages: readonly Message[]): void {
+  const open = new Set<string>();
+  for (const { toolCalls = [], toolCallId } of messages) {
+    for (const { id } of toolCalls) open.add(id);
+    if (toolCallId !== undefined) expect(open.delete(toolCallId)).toBe(true);
+  }
+  expect([...open]).toEqual([]);
+}
+
+describe("compaction", () => {
+  test("40 turns with calls in a context of 8k: facts survive, pairs stay, the last message is verbatim", async () => {
+    const { generate, asked, count } = keeper();
+    const loop = loopOf(generate);
+    const talk: Message[] = [says("system", "You are terse.")];
+    let told = 0;
+    for (let turn = 0; turn < 40; turn++) {
+      const id = `call_${turn}`;
+      const fact = turn < 20 ? `FACT ${turn} is value${turn}` : "Go on";
+      talk.push(says("user", `${fact}. ${"word ".repeat(150)}`));
+      const messages = [...talk];
+      const events = await loop.answer(
+        asking({ edits: { compact: { share: 0.6 } } }, { prompt: { messages } }),
+      );
+      const request = asked.at(-1);
+      if (request === undefined) throw new Error("the model was asked");
+      expect(tokensOf(request)).toBeLessThanOrEqual(0.6 * CONTEXT);
+      expect(messageText(messagesOf(request)[0] ?? says("user", ""))).toBe("You are terse.");
+      expect(messageText(messagesOf(request).at(-1) ?? says("user", ""))).toEndWith(
+        messageText(messages.at(-1) ?? says("user", "")),
+      );
+      expectPairs(messagesOf(request));
+      told += events.filter(({ type }) => type === "context_edited").length;
+      talk.push({ role: "assistant", content: [], toolCalls: [{ id, name: "read", arguments: "{}" }] });
+      talk.push({ ...says("tool", "result ".repeat(100)), toolCallId: id, name: "read" });
+      talk.push(says("assistant", "Noted."));
+    }
+    const last = messagesOf(asked.at(-1)).map(messageText).join("\n");
+    const kept = Array.from({ length: 20 }, (_, at) => last.includes(`FACT ${at} is value${at}`));
+    expect(kept.filter(Boolean)).toHaveLength(20);
+    expect(count()).toBeLessThan(15);
+    expect(told).toBeGreaterThan(20);
+  });
+
+  test("the same conversation has the same beginning, and one summary", async () => {
+    const { generate, asked, count } = keeper();
+    const loop = loopOf(generate);
+    const written: number[] = [];
+    const talk = Array.from({ length: 30 }, (_, at) =>
+      says(at % 2 === 0 ? "user" : "assistant", `FACT ${at} is x ${"y ".repeat(400)}`),
+    );
+    for (let more = 0; more < 2; more++) {
+      const messages = [
+        ...talk,
+        ...Array.from({ length: more }, () => says("assistant", "Yes.")),
+        says("user", "And?"),
+      ];
+      await loop.answer(asking({ edits: { compact: { tokens: 4000 } } }, { prompt: { messages } }));
+      written.push(count());
+    }
+    expect(written[1]).toBe(written[0] ?? 0);
+    const [one, two] = asked.map(messagesOf);
+    expect(two?.slice(0, (one?.length ?? 0) - 1)).toEqual([...(one?.slice(0, -1) ?? [])]);
+  });
+
+  test("a short conversation, and one that the model cannot summarize, stay as they are", async () => {
+    const { generate, asked } = keeper();
+    const messages = [says("user", "Hi")];
+    const edits: ContextEdits = { compact: { tokens: 1000 } };
+    await loopOf(generate).answer(asking({ edits }, { prompt: { messages } }));
+    expect(messagesOf(asked[0])).toEqual(messages);
+    const long = [says("user", "a ".repeat(4000)), says("assistant", "b"), says("user", "c")];
+    const silent = keeper();
+    await loopOf(silent.generate).answer(asking({ edits }, { prompt: { messages: long } }));
+    expect(messagesOf(silent.asked[0])).toEqual(long);
+  });
+
+  test("rounds of an answer are compacted, too", async () => {
+    let round = 0;
+    const { generate, asked, count } = keeper(() =>
+      round++ < 12 ? calling(["svc_fake", { round }]) : saying("Done"),
+    );
+    const tool = fakeTool({
+      run: () => ({ text: `FACT ${round} is r${round} ${"z ".repeat(1500)}`, data: { tool_type: "custom" } }),
+    });
+    const loop = testLoop({ generate, tools: [tool], contextTokens: async () => CONTEXT });
+    const events = await loop.answer(
+      asking(
+        { edits: { compact: { share: 0.6 } } },
+        { prompt: { messages: [says("user", "Work on PLAN 7")] } },
+      ),
+    );
+    expect(events.some(({ type }) => type === "error")).toBe(false);
+    expect(count()).toBeGreaterThan(0);
+    const last = messagesOf(asked.at(-1));
+    expectPairs(last);
+    const words = last.map(messageText).join("\n");
+    expect(words).toContain("Work on PLAN 7");
+    expect(
+      Array.from({ length: 12 }, (_, at) => words.includes(`FACT ${at + 1} is r${at + 1}`)).every(Boolean),
+    ).toBe(true);
+  });
+
+  test("an opaque text survives a round trip, and another one is none", () => {
+    const kept = [
+      says("user", "Summary"),
+      { ...says("assistant", "b"), toolCalls: [{ id: "1", name: "f", arguments: "{}" }] },
+    ];
+    const opaque = opaqueText({ type: "compaction", summary: "s", replaced: 3, tokens: 9, kept });
+    expect(fromOpaqueText(opaque)).toEqual([
+      { ...says("user", "Summary"), replacesEarlier: true },
+      ...kept.slice(1),
+    ]);
+    for (const other of [
+      "gAAAA",
+      "svc1.",
+      `svc1.${btoa('[{"role":"system","content":[]}]')}`,
+      7,
+      opaque.slice(0, -9),
+    ])
+      expect(fromOpaqueText(other)).toBeUndefined();
+  });
+});
+
+describe("cleared are", () => {
+  const talk = [
+    says("user", "a"),
+    ...["1", "2", "3", "4"].flatMap((id): readonly Message[] => [
+      {
+        ...says("assistant", ""),
+        reasoning: `think ${id}`,
+        toolCalls: [{ id, name: id === "1" ? "memory" : "read", arguments: '{"a":1}' }],
+      },
+      { ...says("tool", `result ${id}`), toolCallId: id },
+    ]),
+    says("user", "b"),
+  ];
+  const asked = async (edits: ContextEdits) => {
+    const model = keeper();
+    const events = await loopOf(model.generate).answer(asking({ edits }, { prompt: { messages: talk } }));
+    return {
+      messages: messagesOf(model.asked[0]),
+      edits: events.find(({ type }) => type === "context_edited"),
+    };
+  };
+
+  test("results of all calls but the last, in their pairs", async () => {
+    const clearToolUses = { trigger: { tokens: 0 }, keep: 2, exclude: ["memory"], inputs: true };
+    const { messages, edits } = await asked({ clearToolUses });
+    expectPairs(messages);
+    const results = messages.filter(({ role }) => role === "tool").map(messageText);
+    expect(results.map((words) => words.startsWith("result"))).toEqual([true, false, true, true]);
+    expect(messages.flatMap(({ toolCalls = [] }) => toolCalls).map((call) => call.arguments)).toEqual([
+      '{"a":1}',
+      "{}",
+      '{"a":1}',
+      '{"a":1}',
+    ]);
+    expect(edits).toMatchObject({ edits: [{ type: "clear_tool_uses", uses: 1 }] });
+    const rare = await asked({ clearToolUses: { ...clearToolUses, trigger: { tokens: 0, uses: 4 } } });
+    expect(rare.messages).toEqual(talk);
+    const much = await asked({ clearToolUses: { ...clearToolUses, atLeast: 1000 } });
+    expect(much.messages).toEqual(talk);
+  });
+
+  test("reasoning of all turns but the last", async () => {
+    const { messages, edits } = await asked({ clearThinking: { keep: 1 } });
+    expect(messages.flatMap(({ reasoning }) => reasoning ?? [])).toEqual(["think 4"]);
+    expect(edits).toMatchObject({ edits: [{ type: "clear_thinking", turns: 3 }] });
+  });
+});
