@@ -17,6 +17,7 @@ import { SERVER } from "../../src/core/caller.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { listen } from "../../src/http/server.ts";
 import { testApp } from "../helpers/app.ts";
+import { rejection } from "../helpers/failure.ts";
 import { fakeModel, STRUCTURED, TOOL_ARGS } from "../helpers/fake-model.ts";
 import { fakeServer } from "../helpers/listening.ts";
 import { ACCEPTED, end, FINISH, text } from "../helpers/run-events.ts";
@@ -165,11 +166,7 @@ test("what the server does by itself does not disturb the client's stream", asyn
 });
 
 describe("errors", () => {
-  const failure = (extra: object) =>
-    client.messages.create({ ...question, ...extra }).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+  const failure = (extra: object) => rejection(client.messages.create({ ...question, ...extra }));
 
   test("have the class of their status and tell what went wrong", async () => {
     expect(await failure({ model: "absent" })).toBeInstanceOf(NotFoundError);

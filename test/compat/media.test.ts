@@ -7,6 +7,7 @@ import { generateText, type ModelMessage } from "ai";
 import { BadRequestError, type OpenAI, toFile } from "openai";
 import { ANY_MEDIA } from "../../src/core/media.ts";
 import { messagesOf } from "../helpers/agent.ts";
+import { rejection } from "../helpers/failure.ts";
 import { fakeServer } from "../helpers/listening.ts";
 import { png, wav } from "../helpers/media-bytes.ts";
 import { aiSdk } from "../helpers/official/ai-sdk.ts";
@@ -52,9 +53,9 @@ describe("openai", () => {
   });
 
   test("a model that takes none is a bad request, also of a stream", async () => {
-    const error: unknown = await openAi(blind.baseUrl())
-      .chat.completions.create({ model: "tiny", messages: chat, stream: true })
-      .catch((thrown: unknown) => thrown);
+    const error = await rejection(
+      openAi(blind.baseUrl()).chat.completions.create({ model: "tiny", messages: chat, stream: true }),
+    );
     expect(error).toBeInstanceOf(BadRequestError);
     expect(error).toMatchObject({ code: "unsupported_capability", param: "messages[0].content[1]" });
   });

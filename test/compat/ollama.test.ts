@@ -5,6 +5,7 @@ import { type ChatResponse, Ollama } from "ollama";
 import { STRUCTURED, TOOL_ARGS } from "../helpers/fake-model.ts";
 import { fakeServer } from "../helpers/listening.ts";
 import { WEATHER } from "../helpers/official/client.ts";
+import { rejection } from "../helpers/failure.ts";
 
 const server = fakeServer();
 let client: Ollama;
@@ -102,11 +103,7 @@ test("models and the server", async () => {
 });
 
 test("errors have their status and text", async () => {
-  const failure = (work: Promise<unknown>) =>
-    work.then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+  const failure = (work: Promise<unknown>) => rejection(work);
   expect(await failure(client.chat({ model: "absent", messages }))).toMatchObject({
     status_code: 404,
     error: expect.stringContaining('model "absent" not found'),

@@ -12,6 +12,7 @@ import {
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { type Listening, listen } from "../../src/http/server.ts";
 import { testApp } from "../helpers/app.ts";
+import { rejection } from "../helpers/failure.ts";
 import { openAi } from "../helpers/official/openai.ts";
 import { ACCEPTED, answer, text } from "../helpers/run-events.ts";
 
@@ -45,10 +46,7 @@ describe("the official client", () => {
 
   test("throws the class of the status", async () => {
     const ask = (model: string, extra: object = {}) =>
-      client.chat.completions.create({ model, messages, ...extra }).then(
-        () => undefined,
-        (error: unknown) => error,
-      );
+      rejection(client.chat.completions.create({ model, messages, ...extra }));
     expect(await ask("absent")).toBeInstanceOf(NotFoundError);
     expect(await ask("absent")).toMatchObject({ code: "model_not_found", type: "not_found_error" });
     expect(await ask("tiny", { temperature: 5 })).toBeInstanceOf(BadRequestError);

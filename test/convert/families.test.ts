@@ -6,6 +6,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { fakeHub } from "../helpers/fake-hub.ts";
+import { postJson } from "../helpers/post.ts";
 
 /** Largest difference of a log probability: transformers computes in float32, svc with keys and values in float16. */
 const TOLERANCE = 0.02;
@@ -42,10 +43,12 @@ function makeFamilies(folder: string): ReadonlyMap<string, Expected> {
 }
 
 async function logprobsOf(url: string, { ids }: Expected): Promise<readonly number[]> {
-  const response = await fetch(`${url}/v1/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "default", prompt: ids, max_tokens: 0, echo: true, logprobs: 0 }),
+  const response = await postJson(`${url}/v1/completions`, {
+    model: "default",
+    prompt: ids,
+    max_tokens: 0,
+    echo: true,
+    logprobs: 0,
   });
   const body = await response.json();
   return body.choices[0].logprobs.token_logprobs.slice(1);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 import { tinyBert, tinyFillsGaps, tinyPooled } from "../helpers/tiny-models.ts";
 
 let server: Server;
@@ -22,11 +23,7 @@ beforeAll(async () => {
 afterAll(async () => void (await server.stop()));
 
 function post(path: string, body: unknown): Promise<Response> {
-  return fetch(`${server.url}/v1/${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  return postJson(`${server.url}/v1/${path}`, body);
 }
 
 const messages = [{ role: "user", content: "Hello" }];
@@ -88,11 +85,7 @@ test("what they can do, they do", async () => {
   const scores = results.map(({ relevance_score: score }) => score);
   expect(scores).toEqual(scores.toSorted((a, b) => b - a));
   const asked = { model: "only-ranks", query: "a cat", documents: ["b", "c d", "cats"], top_n: 1 };
-  const newer = await fetch(`${server.url}/v2/rerank`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(asked),
-  });
+  const newer = await postJson(`${server.url}/v2/rerank`, asked);
   expect(await newer.json()).toMatchObject({ results: results.slice(0, 1) });
   expect(server.enginePids()).toHaveLength(4);
 });

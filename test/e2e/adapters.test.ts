@@ -8,6 +8,7 @@ import OpenAI from "openai";
 import { fileServer, runBinary, type Server, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete, completeText } from "../helpers/chat-client.ts";
 import { CONFIG, formula, safetensors, writeAdapter } from "../helpers/peft.ts";
+import { postJson } from "../helpers/post.ts";
 import { until } from "../helpers/until.ts";
 
 const FIXTURES = join(import.meta.dir, "../fixtures/lora");
@@ -41,11 +42,7 @@ interface Posted {
 }
 
 async function post(server: Server, path: string, body: object): Promise<Posted> {
-  const response = await fetch(`${server.url}${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(`${server.url}${path}`, body);
   return { status: response.status, json: (await response.json()) as Answer };
 }
 

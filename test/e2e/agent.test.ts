@@ -3,6 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { fileServer, type Server, startServer } from "../helpers/binary.ts";
 import { startCodeServer } from "../helpers/code-server.ts";
+import { postJson } from "../helpers/post.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { parseSse } from "../helpers/sse.ts";
 
@@ -18,11 +19,7 @@ const chat = (words: string, extra: object) => ({ ...GREEDY, messages: user(word
 const INTERPRETER = { tools: [{ type: "code_interpreter" }] };
 
 function post(server: Server, path: string, body: object): Promise<Response> {
-  return fetch(server.url + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  return postJson(server.url + path, body);
 }
 
 const CHAT = "/v1/chat/completions";
@@ -119,12 +116,11 @@ describeWith("python3")("Python", () => {
   test("a client that leaves ends the code that runs", async () => {
     const client = new AbortController();
     const session = { ...INTERPRETER, session_id: "left", enable_thinking: false };
-    const response = await fetch(server().url + CHAT, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...chat(SLEEP, session), stream: true }),
-      signal: client.signal,
-    });
+    const response = await postJson(
+      server().url + CHAT,
+      { ...chat(SLEEP, session), stream: true },
+      { signal: client.signal },
+    );
     const events = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
     let heard = "";
     while (!heard.includes('"calling"')) heard += (await events.read()).value ?? "";

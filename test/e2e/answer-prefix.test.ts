@@ -3,15 +3,12 @@
 
 import { expect, test } from "bun:test";
 import { fileServer } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 
 const server = fileServer();
 
 async function post(path: string, body: unknown) {
-  const response = await fetch(`${server().url}${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(`${server().url}${path}`, body);
   return { status: response.status, body: await response.json() };
 }
 

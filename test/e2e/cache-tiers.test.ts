@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 import { valueOf } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
 
@@ -24,11 +25,7 @@ interface Answered {
 
 /** A model of tokens without a chat template that says anything. */
 async function complete(server: Server, prompt: readonly number[]): Promise<Answered> {
-  const response = await fetch(`${server.url}/v1/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ prompt, temperature: 0, max_tokens: 8 }),
-  });
+  const response = await postJson(`${server.url}/v1/completions`, { prompt, temperature: 0, max_tokens: 8 });
   expect(response.status).toBe(200);
   const { choices, usage } = (await response.json()) as {
     choices: { text: string }[];

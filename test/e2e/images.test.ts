@@ -7,6 +7,7 @@ import { decode } from "fast-png";
 import { defined } from "../../src/core/defined.ts";
 import type { ImageGenerationResponse } from "../../src/dialects/images/schema.ts";
 import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 import { isAlive } from "../helpers/processes.ts";
 import { tinyImageModel } from "../helpers/tiny-images.ts";
 import { until } from "../helpers/until.ts";
@@ -44,12 +45,7 @@ afterAll(async () => {
 const SMALL = { prompt: "a cat", width: 64, height: 48 };
 
 function ask(body: object, signal?: AbortSignal): Promise<Response> {
-  return fetch(`${server.url}/v1/images/generations`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    ...defined({ signal }),
-  });
+  return postJson(`${server.url}/v1/images/generations`, body, defined({ signal }));
 }
 
 async function draw(body: object): Promise<ImageGenerationResponse["data"]> {
@@ -195,10 +191,9 @@ test("cards show image models beside the others, chat goes to the text model, an
   });
   const doctor = await fetch(`${server.url}/v1/system/doctor`, { method: "POST" });
   expect(doctor.status).toBe(200);
-  const refused = await fetch(`${server.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "in-parts", messages: [{ role: "user", content: "Hello" }] }),
+  const refused = await postJson(`${server.url}/v1/chat/completions`, {
+    model: "in-parts",
+    messages: [{ role: "user", content: "Hello" }],
   });
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ error: { code: "unsupported_capability", param: "model" } });
@@ -213,11 +208,7 @@ test("without a folder of its own the server's files go when it stops", async ()
   );
   const other = await launchServer(["svc.toml"], { cwd, env: { TMPDIR: cwd } });
   try {
-    const response = await fetch(`${other.url}/v1/images/generations`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(SMALL),
-    });
+    const response = await postJson(`${other.url}/v1/images/generations`, SMALL);
     const { data } = (await response.json()) as ImageGenerationResponse;
     const file = data[0]?.url ?? "";
     expect(file).toStartWith(cwd);

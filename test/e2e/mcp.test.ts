@@ -15,6 +15,7 @@ import {
 } from "../helpers/binary.ts";
 import { demoProcess } from "../helpers/mcp.ts";
 import { oauthDemo } from "../helpers/oauth.ts";
+import { postJson } from "../helpers/post.ts";
 import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
 import { parseSse } from "../helpers/sse.ts";
 import { until } from "../helpers/until.ts";
@@ -48,11 +49,7 @@ const BODY = {
 };
 
 async function chat(body: object, path = "/v1/chat/completions"): Promise<Response> {
-  const response = await fetch(server().url + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(server().url + path, body);
   expect(response.status).toBe(200);
   return response;
 }

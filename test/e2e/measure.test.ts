@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { defined } from "../../src/core/defined.ts";
 import { isAlive } from "../helpers/processes.ts";
 import { launchServer, runBinary } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 import { until } from "../helpers/until.ts";
 
 describe("svc bench", () => {
@@ -61,12 +62,7 @@ describe("svc bench", () => {
 
 describe("POST /v1/models/tune", () => {
   const post = (url: string, path: string, body: unknown, signal?: AbortSignal) =>
-    fetch(`${url}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      ...defined({ signal }),
-    });
+    postJson(`${url}${path}`, body, defined({ signal }));
 
   test("works beside the loaded engine, one at a time, and ends with its client", async () => {
     const server = await launchServer();

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { BadRequestError, OpenAI } from "openai";
 import { fileServer, newFolder, runBinary, TINY_FILE } from "../helpers/binary.ts";
+import { rejection } from "../helpers/failure.ts";
 import { jpeg, png, wav } from "../helpers/media-bytes.ts";
+import { postJson } from "../helpers/post.ts";
 import { PICTURE_TOKENS, tinyMmproj } from "../helpers/tiny-mmproj.ts";
 
 /** Of each begun half minute of a recording. */
@@ -77,9 +79,7 @@ describe("chat completions", () => {
       "public internet",
     ],
   ])("%s is refused", async (_name, content, at, words) => {
-    const error: unknown = await openai()
-      .chat.completions.create(chat(content))
-      .catch((thrown: unknown) => thrown);
+    const error = await rejection(openai().chat.completions.create(chat(content)));
     expect(error).toBeInstanceOf(BadRequestError);
     expect(error).toMatchObject({ code: "invalid_request", param: `messages[0].content${at}` });
     expect((error as BadRequestError).message).toContain(words);
@@ -89,9 +89,9 @@ describe("chat completions", () => {
     ["a PNG that breaks off", red.subarray(0, 60)],
     ["a JPEG without a picture", jpeg(40, 40)],
   ])("%s is the sender's fault, and the server goes on", async (_name, bytes) => {
-    const error: unknown = await openai()
-      .chat.completions.create(chat([picture(new Uint8Array(bytes)), QUESTION]))
-      .catch((thrown: unknown) => thrown);
+    const error = await rejection(
+      openai().chat.completions.create(chat([picture(new Uint8Array(bytes)), QUESTION])),
+    );
     expect(error).toBeInstanceOf(BadRequestError);
     const { choices } = await openai().chat.completions.create(chat([picture(), QUESTION]));
     expect(choices[0]?.finish_reason).toBe("length");
@@ -142,10 +142,10 @@ test("messages: an image counts in the answer as in the count", async () => {
 
 test("a session is continued with its image, here and where it is imported", async () => {
   const ask = async (body: object) => {
-    const response = await fetch(`${server().url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ max_tokens: 4, temperature: 0, ...body }),
+    const response = await postJson(`${server().url}/v1/chat/completions`, {
+      max_tokens: 4,
+      temperature: 0,
+      ...body,
     });
     return (await response.json()) as { usage: { prompt_tokens: number } };
   };

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { launchServer, newFolder, type Server, startServer } from "../helpers/binary.ts";
 import { checkered, plain, png, pngWith, tone } from "../helpers/drawn-media.ts";
+import { postJson } from "../helpers/post.ts";
 import { valueOf } from "../helpers/prometheus.ts";
 import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
 import { until } from "../helpers/until.ts";
@@ -35,11 +36,7 @@ interface Completion {
 }
 
 function post(body: object, path = "chat/completions", url = server.url): Promise<Response> {
-  return fetch(`${url}/v1/${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(url === server.url ? { model: "sees", ...body } : body),
-  });
+  return postJson(`${url}/v1/${path}`, url === server.url ? { model: "sees", ...body } : body);
 }
 
 const text = (words: string) => ({ type: "text", text: words });

@@ -5,6 +5,7 @@ import { describe, expect, test } from "bun:test";
 import Anthropic, { NotFoundError } from "@anthropic-ai/sdk";
 import { fileServer } from "../helpers/binary.ts";
 import { CAPITAL, COUNT_30 } from "../helpers/chat-client.ts";
+import { rejection } from "../helpers/failure.ts";
 import { foldMessages } from "../helpers/fold-messages.ts";
 
 const server = fileServer();
@@ -119,9 +120,7 @@ describe("count_tokens", () => {
   test("of more than the context holds is told, where an answer is refused", async () => {
     const long = ask("word ".repeat(5000));
     expect((await client().messages.countTokens(long)).input_tokens).toBeGreaterThan(5000);
-    const refused = await client()
-      .messages.create(long)
-      .catch((error: unknown) => error);
+    const refused = await rejection(client().messages.create(long));
     expect(String(refused)).toContain("context_length_exceeded");
   });
 });
@@ -275,9 +274,7 @@ test("a coding agent is understood", async () => {
 });
 
 test("an unknown model is the client's NotFoundError, which names those there are", async () => {
-  const failure = await client()
-    .messages.create(ask("Hello", { model: "absent" }))
-    .catch((error: unknown) => error);
+  const failure = await rejection(client().messages.create(ask("Hello", { model: "absent" })));
   expect(failure).toBeInstanceOf(NotFoundError);
   expect(String(failure)).toContain("svc-tiny");
 });

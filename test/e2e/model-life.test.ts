@@ -15,6 +15,7 @@ import {
   openStream,
   postChat,
 } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { valueOf } from "../helpers/prometheus.ts";
 import { treeRssBytes } from "../helpers/processes.ts";
 import { until } from "../helpers/until.ts";
@@ -24,11 +25,7 @@ async function command(
   name: string,
   model_id: string,
 ): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${server.url}/v1/models/${name}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model_id }),
-  });
+  const response = await postJson(`${server.url}/v1/models/${name}`, { model_id });
   return { status: response.status, body: await response.json() };
 }
 

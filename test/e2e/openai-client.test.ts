@@ -5,7 +5,9 @@ import { expect, test } from "bun:test";
 import { NotFoundError } from "openai";
 import { fileServer } from "../helpers/binary.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
+import { rejection } from "../helpers/failure.ts";
 import { openAi } from "../helpers/official/openai.ts";
+import { postJson } from "../helpers/post.ts";
 
 const server = fileServer();
 const client = () => openAi(`${server().url}/v1`);
@@ -48,15 +50,11 @@ test("reasoning ends at its budget in every dialect, streamed or not", async () 
     ["messages", { messages, max_tokens: 10 }],
   ];
   for (const [path, body] of bodies) {
-    const answer = await fetch(`${server().url}/v1/${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        model: "default",
-        temperature: 0,
-        stream_options: { include_usage: true },
-        ...body,
-      }),
+    const answer = await postJson(`${server().url}/v1/${path}`, {
+      model: "default",
+      temperature: 0,
+      stream_options: { include_usage: true },
+      ...body,
     });
     const text = (await answer.text()).replaceAll(/\s/g, "");
     expect(text).toContain('"closed_thoughts":1');
@@ -185,9 +183,7 @@ test("aborts a stream by leaving its loop", async () => {
 test("lists the model and throws for an unknown one", async () => {
   const { data } = await client().models.list();
   expect(data.map(({ id }) => id)).toEqual(["svc-tiny", "svc-voice"]);
-  const failure = await client()
-    .chat.completions.create({ ...question, model: "absent" })
-    .catch((error: unknown) => error);
+  const failure = await rejection(client().chat.completions.create({ ...question, model: "absent" }));
   expect(failure).toBeInstanceOf(NotFoundError);
   expect(String(failure)).toContain("svc-tiny");
 });

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import OpenAI, { ConflictError, NotFoundError } from "openai";
 import { fileServer } from "../helpers/binary.ts";
 import { CAPITAL, ENDLESS } from "../helpers/chat-client.ts";
+import { rejection } from "../helpers/failure.ts";
 import { until } from "../helpers/until.ts";
 
 const server = fileServer();
@@ -34,9 +35,7 @@ test("creates, with reasoning and consistent usage; retrieves; deletes", async (
   expect(made.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(5);
   expect(await client().responses.retrieve(made.id)).toEqual(made);
   await client().responses.delete(made.id);
-  const gone = await client()
-    .responses.retrieve(made.id)
-    .catch((error: unknown) => error);
+  const gone = await rejection(client().responses.retrieve(made.id));
   expect(gone).toBeInstanceOf(NotFoundError);
 });
 
@@ -128,9 +127,7 @@ test("runs in the background until it is done", async () => {
     return response.status === "completed" && response;
   });
   expect(done.output_text).toBe(CAPITAL.answer);
-  const late = await client()
-    .responses.cancel(id)
-    .catch((error: unknown) => error);
+  const late = await rejection(client().responses.cancel(id));
   expect(late).toBeInstanceOf(ConflictError);
 });
 

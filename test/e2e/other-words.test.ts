@@ -4,6 +4,7 @@
 import { expect, test } from "bun:test";
 import { fileServer } from "../helpers/binary.ts";
 import { complete, postChat, streamed } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 
 const server = fileServer();
 
@@ -17,11 +18,7 @@ const LIST = {
 const ask = (text: string) => ({ messages: [{ role: "user", content: text }], max_tokens: 300 });
 
 async function respond(body: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
-  const response = await fetch(`${server().url}/v1/responses`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ max_output_tokens: 300, ...body }),
-  });
+  const response = await postJson(`${server().url}/v1/responses`, { max_output_tokens: 300, ...body });
   const answer: unknown = await response.json();
   expect([response.status, answer]).toEqual([200, expect.anything()]);
   return answer as Record<string, unknown>; // every answer is an object

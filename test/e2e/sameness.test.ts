@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 
 const INVARIANT = ["--determinism", "batch-invariant"];
 const SHARED = Array.from({ length: 30 }, (_, i) => `Fact ${i}: box ${i} is in room ${(i * 7) % 30}.`).join(
@@ -36,11 +37,7 @@ interface Answered {
 }
 
 async function ask({ url }: Server, body: object, path = "/v1/chat/completions"): Promise<Answered> {
-  const response = await fetch(url + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(url + path, body);
   const { choices, error, fingerprint } = (await response.json()) as Partial<Answered>;
   const { status, headers } = response;
   return {

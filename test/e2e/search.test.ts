@@ -4,6 +4,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { fileServer } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 
 const asked: string[] = [];
 const engine = Bun.serve({
@@ -33,11 +34,7 @@ interface Answer {
 }
 
 async function post(url: string, path: string, body: object): Promise<{ status: number; body: Answer }> {
-  const response = await fetch(url + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(url + path, body);
   return { status: response.status, body: (await response.json()) as Answer };
 }
 

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { launchServer, startServer, TINY_FILE } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, COUNT_100 } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { valueOf } from "../helpers/prometheus.ts";
 import { tinyOtherVocabulary } from "../helpers/tiny-models.ts";
 import { until } from "../helpers/until.ts";
@@ -36,11 +37,7 @@ test("sampled drafts leave what a seed samples, at any number of draft tokens", 
 
 test("one that does not fit the model is refused, and the log says why", async () => {
   const server = await launchServer(["--mtp-model", tinyOtherVocabulary()]);
-  const response = await fetch(`${server.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(ask(CAPITAL)),
-  });
+  const response = await postJson(`${server.url}/v1/chat/completions`, ask(CAPITAL));
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({ error: { code: "model_unavailable" } });
   await server.says("mtp_model cannot be the draft model of this model: ");

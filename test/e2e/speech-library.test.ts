@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { samplesOf, shareOfBand } from "../helpers/sound.ts";
 import { TINY_VOICE_RATE, toneOf, writeTinyVoice } from "../helpers/tiny-voice.ts";
 
@@ -27,19 +28,11 @@ function newVoice(library = LIBRARY ?? "none.so"): string {
 }
 
 function speak(url: string, input: string): Promise<Response> {
-  return fetch(`${url}/v1/audio/speech`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ input, response_format: "pcm" }),
-  });
+  return postJson(`${url}/v1/audio/speech`, { input, response_format: "pcm" });
 }
 
 function command(url: string, name: string): Promise<Response> {
-  return fetch(`${url}/v1/models/${name}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model_id: "voice" }),
-  });
+  return postJson(`${url}/v1/models/${name}`, { model_id: "voice" });
 }
 
 /** Starts a server whose voice cannot be loaded: it says why and serves the rest. */

@@ -10,6 +10,7 @@ import { defined } from "../../src/core/defined.ts";
 import { fileServer, newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText } from "../helpers/chat-client.ts";
 import { openAi } from "../helpers/official/openai.ts";
+import { postJson } from "../helpers/post.ts";
 import { untilInFlight, valueOf } from "../helpers/prometheus.ts";
 import { loudness, pitchOf, samplesOf, shareOfBand } from "../helpers/sound.ts";
 import { until } from "../helpers/until.ts";
@@ -25,12 +26,7 @@ function speak(
   body: Readonly<Record<string, unknown>>,
   signal?: AbortSignal,
 ): Promise<Response> {
-  return fetch(`${url}/v1/audio/speech`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    ...defined({ signal }),
-  });
+  return postJson(`${url}/v1/audio/speech`, body, defined({ signal }));
 }
 
 async function bytesOf(response: Response): Promise<Uint8Array> {

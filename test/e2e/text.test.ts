@@ -5,6 +5,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileServer, newFolder, startServer, TINY_FILE } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 
 const server = fileServer();
 
@@ -18,11 +19,7 @@ const post = (path: string, body: object): Promise<Record<string, unknown>> =>
   postTo(server().url, path, body);
 
 async function postTo<T>(url: string, path: string, body: object): Promise<T> {
-  const response = await fetch(`${url}${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(`${url}${path}`, body);
   const answer = await response.json();
   expect([path, response.status, response.ok ? "" : answer]).toEqual([path, 200, ""]);
   return answer;

@@ -6,6 +6,7 @@ import { decode } from "fast-png";
 import type { ImageGenerationResponse } from "../../src/dialects/images/schema.ts";
 import { launchServer, newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, complete } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { tinyImageModel } from "../helpers/tiny-images.ts";
 import { tinyBert } from "../helpers/tiny-models.ts";
 
@@ -94,11 +95,7 @@ async function respond(
   url: string,
   fields: object,
 ): Promise<{ readonly id: string; readonly status: string }> {
-  const created = await fetch(`${url}/v1/responses`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "big", input: CAPITAL.content, ...fields }),
-  });
+  const created = await postJson(`${url}/v1/responses`, { model: "big", input: CAPITAL.content, ...fields });
   let answer = (await created.json()) as { readonly id: string; readonly status: string };
   while (answer.status === "queued" || answer.status === "in_progress") {
     await Bun.sleep(20);
@@ -141,12 +138,7 @@ url = "${back.url}/v1"
       entry("svc-voice", "speech"),
   );
   const front = await startServer([join(folder, "front.toml")]);
-  const post = (path: string, body: object, url = front.url): Promise<Response> =>
-    fetch(url + path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
+  const post = (path: string, body: object, url = front.url): Promise<Response> => postJson(url + path, body);
   for (const [path, body, part] of [
     ["/v1/rerank", { model: "ranks", query: "a cat", documents: ["b", "c d", "cats"] }, "results"],
     ["/v1/embeddings", { model: "embeds", input: ["a cat", "a dog"] }, "data"],

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchServer, newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { checkered, plain } from "../helpers/drawn-media.ts";
+import { postJson } from "../helpers/post.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { PICTURE_TOKENS, tinyMmproj } from "../helpers/tiny-mmproj.ts";
 
@@ -21,10 +22,10 @@ interface Answer {
 
 async function ask(server: Server, ...parts: readonly object[]): Promise<Answer> {
   const messages = [{ role: "user", content: [...parts, QUESTION] }];
-  const response = await fetch(`${server.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "sees", messages, max_tokens: 2 }),
+  const response = await postJson(`${server.url}/v1/chat/completions`, {
+    model: "sees",
+    messages,
+    max_tokens: 2,
   });
   const answer = (await response.json()) as Answer;
   expect(response.status, JSON.stringify(answer)).toBe(answer.error === undefined ? 200 : 400);

@@ -10,6 +10,7 @@ import { newFolder, runBinary, startServer, TINY_FILE } from "../helpers/binary.
 import { postChat } from "../helpers/chat-client.ts";
 import { fakeHub } from "../helpers/fake-hub.ts";
 import { errorOf, expectServes } from "../helpers/faults.ts";
+import { postJson } from "../helpers/post.ts";
 import { zipOf } from "../helpers/zip.ts";
 
 const mounted: string[] = [];
@@ -97,11 +98,7 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     } catch {
       // full, as wanted
     }
-    const stored = await fetch(`${server.url}/v1/responses`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ input: "Hello", max_output_tokens: 4 }),
-    });
+    const stored = await postJson(`${server.url}/v1/responses`, { input: "Hello", max_output_tokens: 4 });
     if (stored.status === 200) await stored.body?.cancel();
     else expect([stored.status, (await errorOf(stored)).code]).toEqual([503, "storage_unavailable"]);
     await expectServes(server);
@@ -184,11 +181,7 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     const env = { SVC_ALLOW_RUNTIME_LORA_UPDATING: "yes", SVC_LORA_ADAPTER_ROOT: root };
     const server = await startServer(["--enable-lora"], { cache, env });
     const load = () =>
-      fetch(`${server.url}/v1/load_lora_adapter`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ lora_name: "red", lora_path: join(root, "red") }),
-      });
+      postJson(`${server.url}/v1/load_lora_adapter`, { lora_name: "red", lora_path: join(root, "red") });
     await expectServes(server);
     const release = fillUp(cache);
     const refused = await load();

@@ -16,6 +16,7 @@ import {
   postChat,
 } from "../helpers/chat-client.ts";
 import { errorOf, expectServes, randomOf, seedOfRun } from "../helpers/faults.ts";
+import { postJson } from "../helpers/post.ts";
 import { isAlive } from "../helpers/processes.ts";
 import { valueOf } from "../helpers/prometheus.ts";
 import { until, within } from "../helpers/until.ts";
@@ -142,12 +143,7 @@ describe("a model file", () => {
     renameSync(`${file}.new`, file);
     expect((await stream.finish()).text).toBe(COUNT_30.answer);
     await expectServes(server);
-    const reload = () =>
-      fetch(`${server.url}/v1/models/reload`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model_id: "model" }),
-      });
+    const reload = () => postJson(`${server.url}/v1/models/reload`, { model_id: "model" });
     const refused = await reload();
     expect(refused.status).toBe(503);
     await refused.body?.cancel();

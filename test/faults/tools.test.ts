@@ -7,6 +7,7 @@ import { fileServer, newFolder, type Server, startServer } from "../helpers/bina
 import { startCodeServer } from "../helpers/code-server.ts";
 import { expectServes, randomOf, seedOfRun } from "../helpers/faults.ts";
 import { demoProcess } from "../helpers/mcp.ts";
+import { postJson } from "../helpers/post.ts";
 import { descendantsOf, isAlive, wordsOf } from "../helpers/processes.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { until, within } from "../helpers/until.ts";
@@ -19,11 +20,7 @@ const ask = (content: string, extra: object) => ({
 });
 
 async function chat(server: Server, body: object) {
-  const response = await fetch(`${server.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(`${server.url}/v1/chat/completions`, body);
   const answer = await response.json();
   expect(response.status, JSON.stringify(answer)).toBe(200);
   return answer;
@@ -107,11 +104,7 @@ test("kill -9 of an MCP server at random moments: every answer is whole, and it 
   const results: string[] = [];
   const client = async (): Promise<void> => {
     for (let request = 0; request < 6; request++) {
-      const response = await fetch(`${server.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
+      const response = await postJson(`${server.url}/v1/chat/completions`, body);
       // While the server is away its tools are not offered, and nothing can be required.
       const answer = await response.json();
       if (response.status === 400) expect(answer.error.param).toBe("tool_choice");
@@ -128,11 +121,7 @@ test("kill -9 of an MCP server at random moments: every answer is whole, and it 
   await within(60_000, "all are answered", clients);
   expect(results).toHaveLength(18);
   await until("its tool works again", async () => {
-    const response = await fetch(`${server.url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(`${server.url}/v1/chat/completions`, body);
     const answer = await response.json();
     return response.status === 200 && answer.agentic_tool_calls?.[0]?.name === "demo_echo";
   });

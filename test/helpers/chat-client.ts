@@ -1,6 +1,7 @@
 // A chat client without a library: sees every byte, so that tests can look at comments, frames and broken answers.
 
 import type { ChatCompletionChunkResponse, ChatCompletionResponse } from "../../src/dialects/chat/schema.ts";
+import { postJson } from "./post.ts";
 import { parseDoneStream } from "./sse.ts";
 
 /** A prompt that the built-in model answers for sure, and its greedy answer without reasoning. */
@@ -28,12 +29,7 @@ export function ask(
 
 /** POSTs a JSON body to the chat route. */
 export function postChat(url: string, body: unknown, init: RequestInit = {}): Promise<Response> {
-  return fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    ...init,
-  });
+  return postJson(`${url}/v1/chat/completions`, body, init);
 }
 
 /** A complete answer. Throws unless the status is 200. */

@@ -7,3 +7,11 @@ export async function failure(promise: Promise<unknown>): Promise<string> {
   if (outcome === undefined) throw new Error("a failure was expected");
   return outcome;
 }
+
+/** What a promise rejects with; undefined where it does not. */
+export function rejection(promise: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.resolve(promise).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+}

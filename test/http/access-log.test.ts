@@ -5,6 +5,7 @@ import type { ObservedRequest } from "../../src/core/telemetry.ts";
 import { accessLine, inBatches } from "../../src/http/access-log.ts";
 import { listen } from "../../src/http/server.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
+import { postJson } from "../helpers/post.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { until } from "../helpers/until.ts";
 
@@ -156,10 +157,7 @@ describe("a stream", () => {
     const server = listen(app, { hostname: "127.0.0.1", port: 0 });
     try {
       const leave = new AbortController();
-      const pending = fetch(`http://127.0.0.1:${server.port}${CHAT}`, {
-        method: "POST",
-        body: JSON.stringify(chatBody({ stream: true })),
-        headers: { "content-type": "application/json" },
+      const pending = postJson(`http://127.0.0.1:${server.port}${CHAT}`, chatBody({ stream: true }), {
         signal: leave.signal,
       });
       const run = await runs.next();
@@ -181,12 +179,7 @@ test("an answer nobody waits for any more says so", async () => {
   const server = listen(app, { hostname: "127.0.0.1", port: 0 });
   try {
     const leave = new AbortController();
-    const pending = fetch(`http://127.0.0.1:${server.port}${CHAT}`, {
-      method: "POST",
-      body: JSON.stringify(chatBody()),
-      headers: { "content-type": "application/json" },
-      signal: leave.signal,
-    });
+    const pending = postJson(`http://127.0.0.1:${server.port}${CHAT}`, chatBody(), { signal: leave.signal });
     const run = await runs.next();
     run.emit(ACCEPTED, text("a"));
     leave.abort();

@@ -5,6 +5,8 @@ import type { RunEvent } from "../../src/core/run.ts";
 import { listen } from "../../src/http/server.ts";
 import { sseResponse } from "../../src/http/sse.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
+import { rejection } from "../helpers/failure.ts";
+import { postJson } from "../helpers/post.ts";
 import { ACCEPTED, answer, byHand, end, FINISH, playing, text } from "../helpers/run-events.ts";
 import { parseDoneStream, parseSse } from "../helpers/sse.ts";
 import { turns } from "../helpers/turns.ts";
@@ -89,10 +91,7 @@ describe("a client that leaves", () => {
     const server = listen(app.app, { hostname: "127.0.0.1", port: 0 });
     const client = new AbortController();
     try {
-      const pending = fetch(`http://127.0.0.1:${server.port}${CHAT}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(chatBody({ stream })),
+      const pending = postJson(`http://127.0.0.1:${server.port}${CHAT}`, chatBody({ stream }), {
         signal: client.signal,
       });
       pending.catch(() => {}); // aborted below
@@ -165,9 +164,7 @@ test("a failing source breaks the connection off and aborts", async () => {
     next: () => Promise.reject(new Error("bug")),
     close: async () => closed.resolve(),
   };
-  const failure = await sseResponse(source, { abort, keepAliveMs: 1000 })
-    .text()
-    .catch((error: unknown) => error);
+  const failure = await rejection(sseResponse(source, { abort, keepAliveMs: 1000 }).text());
   expect(String(failure)).toContain("bug");
   expect(abort.signal.aborted).toBe(true);
   await closed.promise;

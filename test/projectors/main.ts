@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launchServer } from "../helpers/binary.ts";
 import { checkered, tone } from "../helpers/drawn-media.ts";
+import { postJson } from "../helpers/post.ts";
 import { tinyWidePositions, tinyWithControls } from "../helpers/tiny-models.ts";
 import type { Medium, ProjectorType } from "./parts.ts";
 import { PROJECTOR_TYPES, writeProjectorType } from "./types.ts";
@@ -29,10 +30,12 @@ async function ask(
   const messages = [
     { role: "user", content: [{ type: "text", text: "What is it?" }, part(medium, isOther)] },
   ];
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ messages, max_tokens: 4, temperature: 0, enable_thinking: false, logprobs: true }),
+  const response = await postJson(`${url}/v1/chat/completions`, {
+    messages,
+    max_tokens: 4,
+    temperature: 0,
+    enable_thinking: false,
+    logprobs: true,
   });
   return { status: response.status, text: await response.text() };
 }

@@ -3,6 +3,7 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { launchServer, type Server } from "../helpers/binary.ts";
+import { postJson } from "../helpers/post.ts";
 import { until } from "../helpers/until.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -35,11 +36,7 @@ export async function serveReal(
 ): Promise<RealServer> {
   const server = await launchServer(["-m", model ?? "", ...args], { env: { SVC_THREADS: "2" } });
   const post = async (path: string, body: Json): Promise<Answer> => {
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ model: "default", ...body }),
-    });
+    const response = await postJson(`${server.url}${path}`, { model: "default", ...body });
     const answer: Answer = await response.json();
     expect([response.status, answer.error ?? undefined]).toEqual([200, undefined]);
     return answer;

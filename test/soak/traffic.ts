@@ -2,6 +2,7 @@
 // they can be compared with what the server has counted.
 
 import { ask, CAPITAL, COUNT_30, ENDLESS, FIRST_TEXT, openStream } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { parseSse } from "../helpers/sse.ts";
 
 /** An answer as the server counts it. */
@@ -28,11 +29,7 @@ export interface Kind {
 const CHAT = "/v1/chat/completions";
 
 function post(url: string, path: string, body: object): Promise<Response> {
-  return fetch(url + path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  return postJson(url + path, body);
 }
 
 /** The text of an answer; throws unless it has this status. */

@@ -6,6 +6,7 @@ import { SERVER } from "../../src/core/caller.ts";
 import type { RunEvent } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { coalesced } from "../../src/upstream/coalesce.ts";
+import { rejection } from "../helpers/failure.ts";
 import { chunk, fakeUpstream, HELLO } from "../helpers/fake-upstream.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -401,9 +402,9 @@ test("llama-server states its context and media beside its model list", async ()
 test("501 names what an upstream does not do; another one may", async () => {
   const behaviour = { type: "status", status: 501, body: { error: { message: "no embeddings" } } } as const;
   const { model } = modelOn([fakeUpstream(behaviour)]);
-  const refused: unknown = await model
-    .embed({ model: "big", inputs: ["a"], truncate: false }, NEVER, SERVER)
-    .catch((error: unknown) => error);
+  const refused = await rejection(
+    model.embed({ model: "big", inputs: ["a"], truncate: false }, NEVER, SERVER),
+  );
   expect(refused).toMatchObject({ code: "unsupported_capability", message: "no embeddings" });
   expect(model.upstreams[0]).toMatchObject({ status: "healthy" });
 });

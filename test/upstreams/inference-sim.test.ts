@@ -6,6 +6,7 @@ import { until } from "../helpers/until.ts";
 import { entry, type Front, startFront } from "./front.ts";
 import { describeWithPrograms, INFERENCE_SIM, type Running, startProgram, stopAll } from "./programs.ts";
 import * as suite from "./suite.ts";
+import { postJson } from "../helpers/post.ts";
 
 const HELLO = [{ role: "user" as const, content: "Hello there, how are you?" }];
 
@@ -24,10 +25,9 @@ describeWithPrograms(INFERENCE_SIM)("llm-d-inference-sim", () => {
     });
   /** From now on the engine answers so many percent of the requests with this failure. */
   const inject = async (engine: Running | undefined, rate: number, type: string): Promise<void> => {
-    const answer = await fetch(`${engine?.url}/admin/config`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ "failure-injection-rate": rate, "failure-types": [type] }),
+    const answer = await postJson(`${engine?.url}/admin/config`, {
+      "failure-injection-rate": rate,
+      "failure-types": [type],
     });
     expect(answer.status).toBe(200);
   };

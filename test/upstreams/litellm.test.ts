@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
+import { rejection } from "../helpers/failure.ts";
 import { entry, type Front, startFront } from "./front.ts";
 import {
   describeWithPrograms,
@@ -61,9 +62,7 @@ describeWithPrograms(LITELLM)("LiteLLM's proxy", () => {
 
   test("a key that it refuses is the operator's affair", async () => {
     const messages = [{ role: "user" as const, content: "Hi" }];
-    const refused: unknown = await front.openAi.chat.completions
-      .create({ model: "locked", messages })
-      .catch((error: unknown) => error);
+    const refused = await rejection(front.openAi.chat.completions.create({ model: "locked", messages }));
     expect(refused).toMatchObject({ status: 503 });
     const [upstream] = await front.upstreams("locked");
     expect(upstream?.problem).toBe("status 400 for its model list"); // it looks keys up in a database, and has none

@@ -2,6 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TINY_FILE } from "../helpers/binary.ts";
+import { rejection } from "../helpers/failure.ts";
+import { postJson } from "../helpers/post.ts";
 import { tinyBert } from "../helpers/tiny-models.ts";
 import { until } from "../helpers/until.ts";
 import { entry, type Front, startFront } from "./front.ts";
@@ -59,10 +61,10 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
   suite.embeddingTests("vectors", () => front);
 
   test("reranking", async () => {
-    const answer = await fetch(`${front.url}/v1/rerank`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ model: "scores", query: "a cat", documents: ["a dog", "a cat", "rivers"] }),
+    const answer = await postJson(`${front.url}/v1/rerank`, {
+      model: "scores",
+      query: "a cat",
+      documents: ["a dog", "a cat", "rivers"],
     });
     const { results } = (await answer.json()) as { results: { index: number; relevance_score: number }[] };
     expect(results.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
@@ -73,14 +75,15 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
     expect(await front.upstreams("chat")).toMatchObject([{ engine: "llama-server", status: "healthy" }]);
     const card = await front.openAi.models.retrieve("chat");
     expect(card).toMatchObject({ max_model_len: 2048, modalities: [] });
-    const refused: unknown = await front.openAi.embeddings
-      .create({ model: "chat", input: "a" })
-      .catch((error: unknown) => error);
+    const refused = await rejection(front.openAi.embeddings.create({ model: "chat", input: "a" }));
     expect(refused).toMatchObject({ status: 400, code: "unsupported_capability" });
     const image_url = { url: "data:image/png;base64,iVBORw0KGgo=" };
-    const seen: unknown = await front.openAi.chat.completions
-      .create({ model: "chat", messages: [{ role: "user", content: [{ type: "image_url", image_url }] }] })
-      .catch((error: unknown) => error);
+    const seen = await rejection(
+      front.openAi.chat.completions.create({
+        model: "chat",
+        messages: [{ role: "user", content: [{ type: "image_url", image_url }] }],
+      }),
+    );
     expect(seen).toMatchObject({ status: 400 });
   });
 
@@ -111,9 +114,9 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
 
   test("a prompt that is too long is context_length_exceeded", async () => {
     const content = "word ".repeat(6000);
-    const refused: unknown = await front.openAi.chat.completions
-      .create({ model: "chat", messages: [{ role: "user", content }] })
-      .catch((error: unknown) => error);
+    const refused = await rejection(
+      front.openAi.chat.completions.create({ model: "chat", messages: [{ role: "user", content }] }),
+    );
     expect(refused).toMatchObject({ status: 400, code: "context_length_exceeded" });
   });
 
@@ -123,9 +126,11 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
       messages: [{ role: "user", content: "Count to 1000" }],
       stream: true,
     });
-    const failed: unknown = await (async () => {
-      for await (const { choices } of stream) if ((choices[0]?.delta.content ?? "") !== "") engine.kill();
-    })().catch((error: unknown) => error);
+    const failed = await rejection(
+      (async () => {
+        for await (const { choices } of stream) if ((choices[0]?.delta.content ?? "") !== "") engine.kill();
+      })(),
+    );
     expect(failed).toMatchObject({ code: "upstream_failed" });
     const refused: unknown = await ask("chat").catch((error: unknown) => error);
     expect(refused).toMatchObject({ status: 503 });

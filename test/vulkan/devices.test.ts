@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, COUNT_30 } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { startRpcWorker, WORKER_ENV } from "../helpers/rpc-worker.ts";
 import { until } from "../helpers/until.ts";
 import { installVulkan, IS_WANTED, OPTIONS, systemOf } from "./device.ts";
@@ -28,11 +29,7 @@ describe.skipIf(!IS_WANTED)("devices", () => {
   test("a model that is unloaded leaves the device, and comes back there", async () => {
     const server = await startServer([], OPTIONS);
     expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
-    const unloaded = await fetch(`${server.url}/v1/models/unload`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ model_id: "svc-tiny" }),
-    });
+    const unloaded = await postJson(`${server.url}/v1/models/unload`, { model_id: "svc-tiny" });
     expect(unloaded.status).toBe(200);
     await until("no engine holds the device", () => server.enginePids().length === 0);
     expect((await systemOf(server)).models[0]?.placement).toBeNull();

@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, runBinary, type RunOptions, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, completeText, postChat } from "../helpers/chat-client.ts";
+import { postJson } from "../helpers/post.ts";
 import { until } from "../helpers/until.ts";
 import { devicesOf, installVulkan, IS_WANTED, OPTIONS, systemOf } from "./device.ts";
 
@@ -65,11 +66,7 @@ describe.skipIf(!IS_WANTED)("faults of a device", () => {
       const cards: unknown = await (await fetch(`${server.url}/v1/models`)).json();
       expect(JSON.stringify(cards)).toMatch(/"placement":"on the CPU: Vulkan0 .* failed"/);
       inject("none");
-      const reloaded = await fetch(`${server.url}/v1/models/reload`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model_id: "svc-tiny" }),
-      });
+      const reloaded = await postJson(`${server.url}/v1/models/reload`, { model_id: "svc-tiny" });
       expect(reloaded.status).toBe(200);
       expect((await systemOf(server)).models[0]).toMatchObject({
         device_fault: null,
