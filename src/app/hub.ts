@@ -28,7 +28,7 @@ import { FetchError, publicOpen } from "../net/public-fetch.ts";
 import { toErrorData } from "../http/errors.ts";
 import { type HubFitOptions, hubMachine, modelChooser, repositoryDetails } from "../models/hub-fit.ts";
 import { installedModels, removeModels } from "../models/installed-models.ts";
-import { serverHubPlace } from "../models/pulled-models.ts";
+import { serverHubPlace } from "../models/locate.ts";
 
 export interface HubOptions extends HubFitOptions {
   readonly models: Models;

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, existsSync, realpathSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { fileFacts, modelParts } from "../models/file-facts.ts";
-import { modelOnDisk } from "../models/model-files.ts";
+import { modelOnDisk } from "../models/locate.ts";
 import { fileText, type ShownFile } from "../cli/file-details.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import { serverCommand } from "../cli/server-commands.ts";

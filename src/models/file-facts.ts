@@ -12,7 +12,9 @@ import { partPaths } from "../core/model-files.ts";
 import type { Modality } from "../core/message.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
 import { memoryAtMost } from "../engine/memory-fit.ts";
-import { modelOnDisk, withCompanions } from "./model-files.ts";
+import type { TextOptions } from "../engine/protocol.ts";
+import { filesOf, modelOnDisk, withCompanions } from "./locate.ts";
+import { statsOf } from "./stats-of.ts";
 
 interface FactsOptions {
   readonly settings: Settings;
@@ -28,6 +30,21 @@ export function modelParts(
     header: readGgufHeader(part),
     bytes: statSync(part).size,
   }));
+}
+
+/** Engine options by which the memory of a model is estimated: what is found when it is loaded takes little or none. */
+export function optionsToEstimate(
+  entry: ModelSettings,
+  modelPath: string | undefined,
+  { settings, cacheDir }: FactsOptions,
+): TextOptions {
+  const found = {
+    adapterPath: undefined,
+    chatTemplate: undefined,
+    rpcEndpoints: [],
+    backends: () => undefined,
+  };
+  return textOptions(entry, { settings, cacheDir, verbosity: 0 }, { modelPath, ...found });
 }
 
 /**
@@ -47,22 +64,9 @@ export function fileFacts(
   const chatTemplate = isConfigured ? "settings" : hasChatTemplate ? "file" : "none";
   const sizeBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const entry = withCompanions(model, settings);
-  const options = textOptions(
-    entry,
-    { settings, cacheDir, verbosity: 0 },
-    {
-      modelPath: path,
-      adapterPath: undefined,
-      chatTemplate: undefined,
-      rpcEndpoints: [],
-      backends: () => undefined,
-    },
-  );
-  const companions = [entry.format.mmproj, entry.format.draft].flatMap((file) => file ?? []);
-  const weights = companions.reduce(
-    (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
-    sizeBytes,
-  );
+  const options = optionsToEstimate(entry, path, { settings, cacheDir });
+  const files = filesOf(path, entry);
+  const weights = files.reduce((sum, file) => sum + (statsOf(file)?.size ?? 0), 0);
   const memoryBytes = memoryAtMost(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
   const ofFile = { architecture, license, quantization, contextTokens, parameters, chatTemplate } as const;
   const { isBase: _, ...chatting } = facts.card.abilities;

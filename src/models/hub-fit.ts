@@ -2,7 +2,6 @@
 // of one file. What `owner/name` alone means is chosen by it.
 
 import { totalmem } from "node:os";
-import { textOptions } from "../config/engine-options.ts";
 import { defaultModel } from "../config/resolve.ts";
 import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
@@ -29,6 +28,7 @@ import {
   readShare,
   recommendation,
 } from "./estimate.ts";
+import { optionsToEstimate } from "./file-facts.ts";
 
 /** Facts of this machine that take a moment to find: each is found once. */
 export interface MachineFacts {
@@ -232,17 +232,8 @@ function estimatedFile(
   { fields }: GgufHeader,
   { settings, cacheDir }: HubFitOptions,
 ): EstimatedFile {
-  const options = textOptions(
-    defaultModel(itemAt(plan.parts, 0).path),
-    { settings, cacheDir, verbosity: 0 },
-    {
-      modelPath: undefined,
-      adapterPath: undefined,
-      chatTemplate: undefined,
-      rpcEndpoints: [],
-      backends: () => undefined,
-    },
-  );
+  const entry = defaultModel(itemAt(plan.parts, 0).path);
+  const options = optionsToEstimate(entry, undefined, { settings, cacheDir });
   return { metadata: fields, weightBytes: bytesOf(filesOf(plan)), options };
 }
 

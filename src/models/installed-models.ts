@@ -10,7 +10,7 @@ import { type CachedFile, deleteFiles, listCache } from "../hub/cache.ts";
 import type { HubPlace } from "../hub/place.ts";
 import { modelId } from "../hub/plan.ts";
 import { filesBeside, forgetModel, type PulledModel, recordedModels, touch } from "../hub/records.ts";
-import { configuredFiles } from "./configured-files.ts";
+import { configuredFiles } from "./locate.ts";
 
 interface Owner {
   readonly settings: Settings;

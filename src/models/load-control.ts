@@ -1,8 +1,6 @@
 // The load settings of one model: what holds, what its memory would be with others, and keeping them.
 
-import { unpackBuiltinModel } from "../../ffi/embedded.ts";
 import { defaultThreads } from "../../ffi/linux/usable-cores.ts";
-import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
 import { freeMemory } from "../core/free-memory.ts";
@@ -11,7 +9,8 @@ import type { ModelFileFacts } from "../core/model-info.ts";
 import type { Card } from "../engine/claims.ts";
 import { fileFacts, knowFiles } from "./file-facts.ts";
 import { type ModelChoices, withLoad } from "./model-choices.ts";
-import { modelOnDisk, type ModelOptions } from "./model-files.ts";
+import { modelPath } from "./locate.ts";
+import type { ModelOptions } from "./model-files.ts";
 
 interface LoadDeps {
   readonly choices: ModelChoices;
@@ -50,7 +49,7 @@ async function factsWith(
   chosen: LoadSettings,
 ): Promise<ModelFileFacts | undefined> {
   const planned = withLoad(model, configured, chosen);
-  const path = model.model_id === BUILTIN_MODEL_ID ? unpackBuiltinModel(cacheDir) : modelOnDisk(model);
+  const path = modelPath(model, cacheDir);
   if (path === undefined) return undefined;
   await knowFiles(path, planned);
   try {

@@ -10,13 +10,11 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { type KeptChoices, keptChoices, type LoadSettings } from "../core/load-settings.ts";
 import { reasonOf } from "../core/reason.ts";
+import type { ServedFiles } from "./found-models.ts";
 import { CHOSEN_MODELS_MAX } from "./limits.ts";
 import { statsOf } from "./stats-of.ts";
 
 const NONE: KeptChoices = { load: [], files: [] };
-
-/** Ids of the models that files are served as, and what each is made from, by path. */
-export type ServedFiles = Map<string, { readonly id: string; readonly from: string }>;
 
 /** The choices in one file. */
 export class ModelChoices {

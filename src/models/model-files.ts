@@ -1,35 +1,31 @@
-// Files of the models and adapters that settings name: local, or downloaded from the hub.
+// Fetches the files of models and adapters that settings name, where they are not on this machine.
 
 import { existsSync } from "node:fs";
-import { basename, isAbsolute, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { defined } from "../core/defined.ts";
 import { ggufFacts } from "../core/gguf-facts.ts";
 import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import type { ModelKind } from "../core/model-info.ts";
-import { snapshotPath } from "../hub/cache.ts";
 import { checkConvertedRoom, convertedFile } from "../hub/converted.ts";
 import { fetchAdapter } from "../hub/fetch-adapter.ts";
 import {
-  cachedModel,
   fetchFolder,
   fetchModel,
   type FetchOptions,
   fetchPlanned,
   fetchSafetensors,
 } from "../hub/fetch-model.ts";
-import { hubPlace } from "../hub/place.ts";
 import { type Companions, NO_COMPANIONS, SafetensorsOnly } from "../hub/plan.ts";
 import { planSource } from "../hub/url-plan.ts";
 import { convertFolder } from "./convert.ts";
 import { type MachineFacts, modelChooser } from "./hub-fit.ts";
+import { companionsOf, hubIdOf, placeOf } from "./locate.ts";
 import { getContent, type OpenContent } from "../hub/api.ts";
 import { ProgressLog, type ProgressMeter } from "../hub/progress.ts";
-import { recordOf } from "../hub/records.ts";
 import { readToken } from "../hub/token.ts";
 import { ADAPTER_FILES } from "../lora/source.ts";
 import { quantizedCopy } from "../quantize/copy.ts";
@@ -111,66 +107,6 @@ export async function urlFile(
   });
 }
 
-/** The repository and file that an entry names; undefined for a file of this machine. */
-function hubIdOf({
-  model_id,
-  quantization: { quant },
-  format: { quantized_file: file },
-}: ModelSettings): HubId | undefined {
-  const id = isAbsolute(model_id) ? undefined : parseHubId(model_id);
-  return id === undefined ? undefined : { ...id, ...defined({ quant, file }) };
-}
-
-/** Path of an entry's model on this machine; undefined where it is not here, or inside the executable. */
-export function modelOnDisk(model: ModelSettings): string | undefined {
-  const id = hubIdOf(model);
-  if (id !== undefined) return cachedModel(id, hubPlace(processEnvironment(), model.device.hf_cache));
-  return isAbsolute(model.model_id) ? model.model_id : undefined;
-}
-
-/** What an entry's model comes with, unless its settings name other files. */
-function companionsOf({ kind, format, adapter }: ModelSettings): Companions {
-  const isAuto = format.companions === "auto";
-  return {
-    projector: isAuto && format.mmproj === undefined && kind !== "text" ? "auto" : "none",
-    draft: isAuto && format.draft === undefined ? "auto" : "none",
-    adapters: isAuto && adapter.enable_lora ? "auto" : "none",
-  };
-}
-
-/** What was downloaded with an entry's model, as absolute paths; undefined for a model that was not downloaded. */
-function downloadedWith(model: ModelSettings) {
-  const id = hubIdOf(model);
-  if (id === undefined) return undefined;
-  const { cacheDir } = hubPlace(processEnvironment(), model.device.hf_cache);
-  const path = cachedModel(id, { cacheDir });
-  const record = path === undefined ? undefined : recordOf(cacheDir, id.repo, path);
-  if (record === undefined) return undefined;
-  const pathOf = (file: string): string => snapshotPath(cacheDir, id.repo, record.commit, file);
-  return { record, pathOf };
-}
-
-/** Adapters that were downloaded with an entry's model, and are wanted with it. */
-export function companionAdapters(model: ModelSettings): readonly string[] {
-  const found = companionsOf(model).adapters === "auto" ? downloadedWith(model) : undefined;
-  return (found?.record.adapters ?? []).flatMap((file) => found?.pathOf(file) ?? []);
-}
-
-/** The entry with the projector and the draft model that were downloaded with its model. */
-export function withCompanions(model: ModelSettings, { runtime }: Settings): ModelSettings {
-  const downloaded = downloadedWith(model);
-  if (downloaded === undefined) return model;
-  const { record } = downloaded;
-  const wanted = companionsOf(model);
-  const pathOf = (file: string | undefined): string | undefined =>
-    file === undefined ? undefined : downloaded.pathOf(file);
-  const found = defined({
-    mmproj: wanted.projector === "auto" ? pathOf(record.projector) : undefined,
-    draft: wanted.draft === "auto" && runtime.mtp_model === undefined ? pathOf(record.draft) : undefined,
-  });
-  return { ...model, format: { ...model.format, ...found } };
-}
-
 /** Converts the repository of an entry; returns the path of the GGUF file beside its sources. */
 async function convertedModel(
   id: HubId,
@@ -179,7 +115,7 @@ async function convertedModel(
   { signal, isServed = false }: FileOptions,
 ): Promise<string> {
   const source = await safetensorsFolder(id, model, options, signal);
-  const { cacheDir: hubDir } = hubPlace(processEnvironment(), model.device.hf_cache);
+  const { cacheDir: hubDir } = placeOf(model);
   const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
   const { settings, cacheDir } = options;
   const { models_max_bytes: maxBytes } = settings.server;
@@ -222,8 +158,7 @@ async function withHub<T>(
   options: ModelOptions,
   work: (hub: FetchOptions) => Promise<T>,
 ): Promise<T> {
-  const environment = processEnvironment();
-  const place = hubPlace(environment, model.device.hf_cache);
+  const place = placeOf(model);
   const log = (line: string): void => options.log(`${modelName(model)}: ${line}`);
   const meter = options.progress?.(title) ?? new ProgressLog(log);
   const { machine } = options;
@@ -231,7 +166,7 @@ async function withHub<T>(
     return await work({
       ...(machine === undefined ? {} : { choose: modelChooser({ ...options, machine, place }) }),
       place,
-      token: () => readToken(options.settings.global.token_source, place, environment),
+      token: () => readToken(options.settings.global.token_source, place, processEnvironment()),
       onProgress: (progress) => meter.update(progress),
       log,
       maxBytes: options.settings.server.models_max_bytes,

@@ -4,9 +4,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { modelName } from "../config/model-name.ts";
-import { defaultModel } from "../config/resolve.ts";
 import type { ModelSettings } from "../config/settings.ts";
-import { defined } from "../core/defined.ts";
 import { readFirstFields, textOf } from "../core/gguf.ts";
 import {
   draftFor,
@@ -17,25 +15,16 @@ import {
   quantOf,
 } from "../core/model-files.ts";
 import type { Models, ServedModel } from "../engine/models.ts";
-import { configuredFiles } from "./configured-files.ts";
+import { type FoundModel, serveFound, type ServedFiles } from "./found-models.ts";
 import {
   MODEL_FOLDER_DEPTH_MAX,
   MODEL_FOLDER_PAUSE_MS,
   MODEL_FOLDERS_MAX,
   MODEL_START_BYTES,
 } from "./limits.ts";
-import type { ModelChoices, ServedFiles } from "./model-choices.ts";
+import type { ModelChoices } from "./model-choices.ts";
 import type { ModelOptions } from "./model-files.ts";
 import { realPathOf, statsOf } from "./stats-of.ts";
-
-/** A model by its file, with what lies beside it. */
-export interface FolderModel {
-  readonly path: string;
-  readonly mmproj?: string;
-  readonly draft?: string;
-  /** Its name, and the one that it gets where that is taken. */
-  readonly names: readonly string[];
-}
 
 /** Brings the served models up to date with the files; undefined where none can come. */
 export function folderModels(
@@ -60,38 +49,17 @@ export function folderModels(
     const now = JSON.stringify(found);
     if (now === before) return;
     before = now;
-    const wanted = new Map(found.map((one) => [one.path, one]));
-    for (const [path, { id, from }] of served) {
-      if (JSON.stringify(wanted.get(path)) === from) continue;
-      served.delete(path);
-      void models.remove(id);
-    }
-    const configured = configuredFiles(settings);
-    for (const one of wanted.values()) {
-      if (served.has(one.path) || configured.has(realPathOf(one.path))) continue;
-      const taken = new Set(models.ids());
-      const id = one.names.find((name) => !taken.has(name));
-      if (id === undefined) log(`${one.path} is not served: other models have its name`);
-      else {
-        served.set(one.path, { id, from: JSON.stringify(one) });
-        models.add({ ...serve(entryOf(one, id)), isLazy: true });
-      }
-    }
+    serveFound(models, new Map(found.map((one) => [one.path, one])), { settings, serve, served, log });
   };
 }
 
-function entryOf({ path, mmproj, draft }: FolderModel, id: string): ModelSettings {
-  const model = defaultModel(path);
-  return { ...model, alias: id, format: { ...model.format, ...defined({ mmproj, draft }) } };
-}
-
 /** The models of a folder and of its folders, the newest last. */
-export function modelsIn(folder: string): readonly FolderModel[] {
+export function modelsIn(folder: string): readonly FoundModel[] {
   const found = foldersBelow(folder).flatMap((inner) => {
     const files = namesIn(inner).filter((name) => /\.gguf$/i.test(name));
     const groups = modelGroups(files).filter(({ parts, total }) => parts.length === total);
     const models = groups.filter(({ name }) => isModel(join(inner, name)));
-    return models.map((group): FolderModel => {
+    return models.map((group): FoundModel => {
       const path = join(inner, group.name);
       const own = modelName({ model_id: path });
       const below = relative(folder, dirname(path));
@@ -103,7 +71,7 @@ export function modelsIn(folder: string): readonly FolderModel[] {
 }
 
 /** A file that was added by its path; none while it is away. */
-function addedModel(path: string): readonly FolderModel[] {
+function addedModel(path: string): readonly FoundModel[] {
   if (!isModel(path)) return [];
   const folder = dirname(path);
   const [group] = modelGroups([basename(path)]);
@@ -118,7 +86,7 @@ function companionsOf(
   folder: string,
   files: readonly string[],
   models: number,
-): Pick<FolderModel, "mmproj" | "draft"> {
+): Pick<FoundModel, "mmproj" | "draft"> {
   const ofName = files.filter((file) => bareName(file) === bareName(name));
   const mmproj = projectorFor(name, models === 1 ? files : ofName);
   const draft = models === 1 ? draftFor(name, files) : undefined;

@@ -1,19 +1,16 @@
 // Defaults of requests to one model: of its settings, its file, its repository and svc.
 
 import { dirname, isAbsolute, join } from "node:path";
-import { unpackBuiltinModel } from "../../ffi/embedded.ts";
 import { templateFile } from "../config/chat-template.ts";
-import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
 import { presetOf } from "../config/preset.ts";
 import type { ModelSettings } from "../config/settings.ts";
-import { processEnvironment } from "../config/sources.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { BASE_ANSWER_TOKENS, type Preset, type PresetLayers, SVC_PRESET } from "../core/preset.ts";
 import { fileSampling } from "../core/recommended.ts";
 import { cachedGenerationConfig, GENERATION_CONFIG, readGenerationConfig } from "../hub/generation-config.ts";
-import { hubPlace } from "../hub/place.ts";
-import { kindOf, modelOnDisk } from "./model-files.ts";
+import { modelPath, placeOf } from "./locate.ts";
+import { kindOf } from "./model-files.ts";
 
 interface PresetOptions {
   readonly settings: Parameters<typeof templateFile>[1];
@@ -31,8 +28,7 @@ export function modelPreset(model: ModelSettings, options: PresetOptions): () =>
 
 /** Defaults by a model's file; undefined while it is not on this machine. */
 function fileLayers(model: ModelSettings, { settings, cacheDir }: PresetOptions): PresetLayers | undefined {
-  const isBuiltin = model.model_id === BUILTIN_MODEL_ID;
-  const path = isBuiltin ? unpackBuiltinModel(cacheDir) : modelOnDisk(model);
+  const path = modelPath(model, cacheDir);
   if (path === undefined) return undefined;
   try {
     const { fields } = readGgufHeader(path);
@@ -49,5 +45,5 @@ function fileLayers(model: ModelSettings, { settings, cacheDir }: PresetOptions)
 function ofRepository({ model_id: id, device }: ModelSettings, path: string): Preset {
   const named = isAbsolute(id) ? undefined : parseHubId(id);
   if (named === undefined) return readGenerationConfig(join(dirname(path), GENERATION_CONFIG));
-  return cachedGenerationConfig(named, hubPlace(processEnvironment(), device.hf_cache)) ?? {};
+  return cachedGenerationConfig(named, placeOf({ device })) ?? {};
 }

@@ -1,21 +1,13 @@
 // Models that were pulled, served beside the configured ones without a restart: their records are read again once they change, so
 // `svc pull` and `svc rm` of another process count too.
 
-import { realpathSync } from "node:fs";
-import { defaultModel } from "../config/resolve.ts";
-import type { ModelSettings, Settings } from "../config/settings.ts";
-import { processEnvironment } from "../config/sources.ts";
+import type { ModelSettings } from "../config/settings.ts";
 import type { Models, ServedModel } from "../engine/models.ts";
 import { snapshotPath } from "../hub/cache.ts";
-import { type HubPlace, hubPlace } from "../hub/place.ts";
 import { type PulledModel, recordedModels, recordedMs, recordsVersion } from "../hub/records.ts";
-import { configuredFiles } from "./configured-files.ts";
+import { type FoundModel, type ServedFiles, serveFound } from "./found-models.ts";
+import { serverHubPlace } from "./locate.ts";
 import type { ModelOptions } from "./model-files.ts";
-
-/** Where a server keeps models of the hub. */
-export function serverHubPlace(settings: Settings): HubPlace {
-  return hubPlace(processEnvironment(), settings.models[0]?.device.hf_cache);
-}
 
 /** Brings the served models up to date with the records; undefined where only configured models are served. */
 export function pulledModels(
@@ -24,7 +16,7 @@ export function pulledModels(
 ): ((models: Models) => void) | undefined {
   if (settings.server.models_mutable === false) return undefined;
   const { cacheDir } = serverHubPlace(settings);
-  const served = new Map<string, PulledModel>(); // by id
+  const served: ServedFiles = new Map(); // by id
   let version = 0;
   return (models) => {
     const now = recordsVersion(cacheDir);
@@ -34,34 +26,21 @@ export function pulledModels(
     const records = recordedModels(cacheDir)
       .filter(({ isServed }) => isServed)
       .toSorted((a, b) => recordedMs(cacheDir, a) - recordedMs(cacheDir, b));
-    const wanted = new Map(records.map((record) => [record.id, record]));
-    for (const [id, before] of served) {
-      if (JSON.stringify(wanted.get(id)) === JSON.stringify(before)) continue;
-      served.delete(id);
-      void models.remove(id);
-    }
-    const configured = configuredFiles(settings);
-    const taken = new Set(models.ids());
-    for (const [id, record] of wanted) {
-      if (taken.has(id)) continue;
-      const file = realpathSync(snapshotPath(cacheDir, record.repo, record.commit, record.files[0] ?? ""));
-      if (configured.has(file)) continue;
-      served.set(id, record);
-      models.add({ ...serve(entryOf(record, cacheDir)), root: record.repo, isLazy: true });
-    }
+    const wanted = new Map(records.map((record) => [record.id, foundOf(record, cacheDir)]));
+    serveFound(models, wanted, { settings, serve, served });
   };
 }
 
-function entryOf(
+function foundOf(
   { id, repo, commit, files: [file = ""], projector, draft }: PulledModel,
   cacheDir: string,
-): ModelSettings {
+): FoundModel {
   const pathOf = (path: string): string => snapshotPath(cacheDir, repo, commit, path);
-  const model = defaultModel(pathOf(file));
-  const format = {
-    ...model.format,
+  return {
+    path: pathOf(file),
     ...(projector === undefined ? {} : { mmproj: pathOf(projector) }),
     ...(draft === undefined ? {} : { draft: pathOf(draft) }),
+    names: [id],
+    root: repo,
   };
-  return { ...model, alias: id, format };
 }
