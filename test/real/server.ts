@@ -29,12 +29,14 @@ export interface Chances {
 
 export const user = (content: string): Json => ({ role: "user", content });
 
-/** Starts the executable with a model; the caller stops it. */
+/** Starts the executable with a model; the caller stops it. `seed`: of requests without one. */
 export async function serveReal(
   model: string | undefined,
   args: readonly string[] = [],
+  seed = 1,
 ): Promise<RealServer> {
-  const server = await launchServer(["-m", model ?? "", ...args], { env: { SVC_THREADS: "2" } });
+  const env = { SVC_THREADS: "2", SVC_SEED: String(seed) };
+  const server = await launchServer(["-m", model ?? "", ...args], { env });
   const post = async (path: string, body: Json): Promise<Answer> => {
     const response = await postJson(`${server.url}${path}`, { model: "default", ...body });
     const answer: Answer = await response.json();
