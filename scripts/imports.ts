@@ -193,6 +193,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       "src/reader/documents/",
       "src/reader/html-text.ts",
       "src/reader/ranking.ts",
+      "src/core/catalogue.ts",
       "src/core/defined.ts",
       "src/core/prompt-pace.ts",
       "src/core/sampling.ts",

@@ -20,4 +20,4 @@ export const FLUSH_MS = 800;
 export const STOP_MS_MAX = 1_900;
 /** Bytes that are read to measure main memory, more than caches hold, and the time that the measurement may take, milliseconds. */
 export const MACHINE_READ_BYTES = 256 * 1024 * 1024;
-export const MACHINE_READ_MS = 10_000;
+export const MACHINE_READ_MS = 60_000;

@@ -18,7 +18,11 @@ export function machineFacts(options: MachineOptions): MachineFacts {
   let speed: Promise<number | undefined> | undefined;
   let probed: ReturnType<typeof probedCards> | undefined;
   return {
-    bytesPerSecond: () => (speed ??= measured(options)),
+    bytesPerSecond: async () => {
+      const found = await (speed ??= measured(options));
+      if (found === undefined) speed = undefined; // the next one may do better
+      return found;
+    },
     cards: () => (probed ??= probedCards(options)),
   };
 }

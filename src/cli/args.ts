@@ -4,6 +4,7 @@
 import { Argument, Command, CommanderError } from "commander";
 import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
+import { catalogued } from "../core/catalogue.ts";
 import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 import { addBackendCommands } from "./backend-args.ts";
@@ -117,12 +118,19 @@ function addCommands(program: Command, choose: Choose): void {
   const run = program
     .command("run")
     .description("Chat with a model in the terminal, or answer one prompt.")
-    .argument("[words...]", `${fileText}, if it ends in .toml; else the prompt to answer`);
+    .argument(
+      "[words...]",
+      `${fileText}, if it ends in .toml, or a name of svc search; then the prompt to answer`,
+    );
   withSettings(withChatOptions(run), undefined, CHATTING).action(
     (words: readonly string[], chat: ChatOptions) => {
-      const file = words[0]?.endsWith(".toml") === true ? words[0] : undefined;
-      const prompt = words.slice(file === undefined ? 0 : 1);
-      choose(chatInvocation({ command: "run", ...configFile(file), flags: flagsOf(run) }, chat, prompt));
+      const [first = ""] = words;
+      const file = first.endsWith(".toml") ? first : undefined;
+      const given = flagsOf(run);
+      const named = catalogued(first) === undefined || given[MODEL_ID] !== undefined ? undefined : first;
+      const prompt = words.slice(file === undefined && named === undefined ? 0 : 1);
+      const flags = named === undefined ? given : { ...given, [MODEL_ID]: [named] };
+      choose(chatInvocation({ command: "run", ...configFile(file), flags }, chat, prompt));
     },
   );
 

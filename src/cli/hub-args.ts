@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
+import { catalogued } from "../core/catalogue.ts";
 import { HUB_SORTS, type HubQuery } from "../core/hub.ts";
 import type { Flags } from "../config/sources.ts";
 import type { Choose, Invocation } from "./invocation.ts";
@@ -97,10 +98,11 @@ function pullInvocation(
   flags: Flags,
 ): Invocation {
   if (/^https?:/i.test(id)) return { command: "pull", ...companions, url: id, flags };
-  if (id.includes("/")) return { command: "pull", ...companions, flags: { ...flags, [MODEL_ID]: [id] } };
+  if (id.includes("/") || catalogued(id) !== undefined)
+    return { command: "pull", ...companions, flags: { ...flags, [MODEL_ID]: [id] } };
   return {
     command: "usage-error",
-    text: `svc: pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF; svc search finds one.`,
+    text: `svc: pull: "${id}" names no repository. Give owner/name, such as Qwen/Qwen3-0.6B-GGUF, or a name such as qwen3:4b; svc search finds one.`,
   };
 }
 

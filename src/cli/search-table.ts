@@ -1,5 +1,6 @@
 // Repositories of the hub as a table for a terminal.
 
+import { CATALOGUE, type CatalogueEntry } from "../core/catalogue.ts";
 import type { HubRepository } from "../core/hub.ts";
 import { columns } from "./table.ts";
 
@@ -20,6 +21,23 @@ export function searchTable(found: readonly HubRepository[]): string {
     [["REPOSITORY", "PARAMETERS", "ARCHITECTURE", "LICENCE", "DOWNLOADS", ""], ...rows],
     (column) => column === 1 || column === 4,
   );
+}
+
+/** Names that people know, with the day on which they were renewed; nothing where none has these words. */
+export function knownTable(found: readonly CatalogueEntry[]): string {
+  if (found.length === 0) return "";
+  const rows = found.map(({ name, billions, repo, license, kinds }) => [
+    name,
+    parameterCount(billions * 1e9),
+    kinds.join(", "),
+    license,
+    repo,
+  ]);
+  const table = columns(
+    [["NAME", "PARAMETERS", "KINDS", "LICENCE", "REPOSITORY"], ...rows],
+    (column) => column === 1,
+  );
+  return `Names as of ${CATALOGUE.date}: svc run NAME, svc pull NAME\n${table}\n`;
 }
 
 /** `0.6B`, `30.5B`, `270M`. */

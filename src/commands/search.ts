@@ -1,8 +1,9 @@
 // `svc search`: asks the hub itself; no server is needed.
 
-import { searchTable } from "../cli/search-table.ts";
+import { knownTable, searchTable } from "../cli/search-table.ts";
 import type { Loaded } from "../config/resolve.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
+import { searchCatalogue } from "../core/catalogue.ts";
 import { hubPlace } from "../hub/place.ts";
 import { searchHub } from "../hub/search.ts";
 import { readToken } from "../hub/token.ts";
@@ -18,7 +19,10 @@ export async function search(
   try {
     const token = readToken(settings.global.token_source, place, host.environment);
     const found = await searchHub(query, place, { endpoint: place.endpoint, token });
-    process.stdout.write(json ? `${JSON.stringify(found, null, 2)}\n` : searchTable(found));
+    const known = searchCatalogue(query.text);
+    process.stdout.write(
+      json ? `${JSON.stringify(found, null, 2)}\n` : `${knownTable(known)}${searchTable(found)}`,
+    );
     return EXIT.ok;
   } catch (error) {
     return failed(host, error);

@@ -1,5 +1,7 @@
-// How a model of the hub is named in a setting: `owner/name`, then `@revision`, then `:file.gguf` or `:Q4_K_M`, each of
+// How a model of the hub is named in a setting: by a name of the catalogue, or `owner/name`, then `@revision`, then `:file.gguf` or `:Q4_K_M`, each of
 // the last two optional. Pure; whether there is such a repository is for src/hub to find out.
+
+import { catalogued } from "./catalogue.ts";
 
 /** A model of the hub. At most one of `file` and `quant` is set. */
 export interface HubId {
@@ -19,6 +21,11 @@ const HOST = /^(?:www\.)?(?:hf\.co|huggingface\.co)\//;
 
 /** Reads such a name; undefined for anything else, `models/file.gguf` and every absolute path included. */
 export function parseHubId(text: string): HubId | undefined {
+  const known = catalogued(text);
+  if (known !== undefined)
+    return known.revision === undefined
+      ? { repo: known.repo }
+      : { repo: known.repo, revision: known.revision };
   const [, repo, revision, wanted] = HUB_ID.exec(text.replace(HOST, "")) ?? [];
   if (repo === undefined || /\.gguf$/i.test(repo) || revision?.includes("..") === true) return undefined;
   const id = revision === undefined ? { repo } : { repo, revision };

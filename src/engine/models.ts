@@ -1,5 +1,6 @@
 // The served models by name. The life cycle of each is in managed-model.ts.
 
+import { catalogued } from "../core/catalogue.ts";
 import type { AdapterId } from "../core/adapter.ts";
 import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
@@ -383,7 +384,8 @@ export class Models implements ModelControl {
 
   private named(name: string): ServedModel | undefined {
     this.options.refresh?.(this);
-    return this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === name);
+    const repo = catalogued(name)?.repo ?? name;
+    return this.models.find(({ id }) => id === name) ?? this.models.find(({ root }) => root === repo);
   }
 
   /** Open and waiting requests of all models. */

@@ -36,7 +36,7 @@ const USUAL_TOKENS = 8192;
  * GB/s).
  */
 const REACHED = 0.7;
-export const SPREAD = 0.25;
+const SPREAD = 0.25;
 /** Slower answers are slower than people read, tokens/s. */
 const READING_SPEED = 8;
 /** Best first. */

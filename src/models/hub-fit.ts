@@ -34,7 +34,7 @@ import { optionsToEstimate } from "./file-facts.ts";
 export interface MachineFacts {
   /** The accelerators; empty without one. */
   readonly cards: () => Promise<readonly Card[]>;
-  /** Speed of main memory, bytes/s; undefined where it cannot be measured. */
+  /** Speed of main memory, bytes/s; undefined where it cannot be measured. Never rejects. */
   readonly bytesPerSecond: () => Promise<number | undefined>;
 }
 
@@ -67,6 +67,7 @@ export async function repositoryDetails(
   access: HubAccess,
   options: FitOptions,
 ): Promise<HubRepositoryDetails> {
+  void options.machine.bytesPerSecond(); // measured while the hub is asked; it never rejects
   const listing = await listRepository(id, access);
   const { models, estimate } = await estimateModels(id, listing, access, options);
   const roles = fileRoles(listing.files.map(({ path }) => path));

@@ -181,7 +181,7 @@ describe("help", () => {
     ["cache list --no-such-thing", "svc cache list --help-all lists all flags"],
     ["--no-such-thing", "svc --help lists all flags"],
     ["run --think", "svc run --help-all describes it"],
-    ["pull qwen3", "names no repository"],
+    ["pull qwen", "names no repository"],
   ])("%s is refused with what to write instead", (line, hint) => {
     const said = parse(line);
     if (said.command !== "usage-error") throw new Error("must be refused");

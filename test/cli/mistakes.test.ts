@@ -76,7 +76,7 @@ test.each([
   ["run --max-tokens 0 hi", "--max-tokens must be whole, 1 or more", ""],
   ["run --think hard hi", "--think must be on, off, low, medium, high, xhigh", ""],
   ["pull", "missing required argument 'model'", "Example: svc pull Qwen/Qwen3-0.6B-GGUF:Q4_K_M"],
-  ["pull qwen3", '"qwen3" names no repository', "owner/name"],
+  ["pull qwen", '"qwen" names no repository', "owner/name"],
   ["cache remove a/b", "unknown command 'remove'", "svc cache list|delete|purge"],
   ["quantize model.gguf", "missing required argument 'type'", "Example: svc quantize model-f16.gguf Q4_K_M"],
   ["convert", "missing required argument 'model'", "Example: svc convert owner/name Q4_K_M"],

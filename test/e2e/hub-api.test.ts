@@ -30,6 +30,7 @@ const REPOS = {
   "acme/gated": { files: { "a-Q4_0.gguf": TINY }, token: "sesame", gated: true },
   "evil/layers": { files: { "a-Q4_0.gguf": hostile(1n << 40n) } },
   "acme/many-GGUF": { files: many() },
+  "HuggingFaceTB/SmolLM2-360M-Instruct-GGUF": { files: { "smol-Q8_0.gguf": TINY } },
   "acme/safetensors": { files: { "model.safetensors": TINY } },
 };
 
@@ -204,6 +205,19 @@ test("one of twelve models is chosen by what they take of this machine: the same
   );
   expect(pulled.err).toContain("Name another to override: acme/many-GGUF:");
   expect(pulled.out).toContain(best?.files[0] ?? "no file");
+});
+
+test("a name of the catalogue is found first, pulled, answered by a server and by svc run", async () => {
+  const { env } = setup();
+  const { url } = await startServer([], { env });
+  const found = await runBinary(["search", "smollm2"], { env });
+  expect(found.out).toMatch(/^Names as of 20\d\d-\d\d-\d\d: .*\nNAME .*\nsmollm2:360m +360M/);
+  const pull = await post(url, "/v1/hub/pull", { source: "smollm2:360m" });
+  expect(await pull.text()).toContain('"status":"completed"');
+  const answer = await complete(url, ask(CAPITAL, { model: "SmolLM2:360m" }));
+  expect(answer.choices[0]?.message.content).toBe(CAPITAL.answer);
+  const run = await runBinary(["run", "smollm2:360m", "--local", CAPITAL.content], { env });
+  expect([run.exit, run.out.trim()]).toEqual([0, CAPITAL.answer]);
 });
 
 function sizeOf(file: string): number {

@@ -1,6 +1,7 @@
-// Three models that fit this machine, for a server without one.
+// Three models of the catalogue that fit this machine, for a server without one.
 
 import { Download } from "lucide";
+import { CATALOGUE } from "../../src/core/catalogue.ts";
 import { formatBytes } from "../format.ts";
 import { installed, pull, pulls } from "../state/hub.ts";
 import { type Proposal, proposalsFor } from "../state/proposals.ts";
@@ -15,7 +16,8 @@ export function Proposals() {
     <section class="proposals" aria-label={t.models.forMachine}>
       <h3>{t.models.forMachine}</h3>
       <p class="faint">
-        {t.proposals.free(formatBytes(machine.memory_free_bytes), formatBytes(machine.disk_free_bytes))}
+        {t.proposals.free(formatBytes(machine.memory_free_bytes), formatBytes(machine.disk_free_bytes))}{" "}
+        {t.proposals.asOf(CATALOGUE.date)}
       </p>
       {proposals.length === 0 && <p class="note">{t.models.noneFits}</p>}
       <ul>

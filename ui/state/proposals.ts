@@ -1,8 +1,7 @@
-// Models that a first visit proposes: known to work well, by the memory that they need. Pure; the hub is asked when one is chosen.
+// Models that a first visit proposes: the newest of the catalogue, by the memory that they need. Pure; the hub is asked when one is chosen.
 
+import { CATALOGUE, CATALOGUE_ENTRIES, type CatalogueEntry } from "../../src/core/catalogue.ts";
 import { t } from "../texts/texts.ts";
-
-const GIB = 1024 ** 3;
 
 export interface Proposal {
   readonly source: string;
@@ -13,31 +12,48 @@ export interface Proposal {
   readonly memory: number;
 }
 
-const proposal = (source: string, name: string, download: number, what: string): Proposal => ({
-  source,
-  name,
-  what,
-  download: download * GIB,
-  memory: (download * 1.1 + 1) * GIB,
-});
+/** Families that are proposed: the first of the catalogue. */
+const NEWEST = 3;
+/** Bytes of a weight, with the parts of a file that keep more bits. */
+const WEIGHT_BYTES: Readonly<Record<string, number>> = { Q8_0: 1.07 };
+const USUAL_WEIGHT_BYTES = 0.61;
+const COMPUTE_BYTES = 2 ** 30;
 
 /** From small to large. */
-const known = (): readonly Proposal[] => [
-  proposal("Qwen/Qwen3-0.6B-GGUF:Q8_0", "Qwen3 0.6B", 0.6, t.proposals.tiny),
-  proposal("Qwen/Qwen3-1.7B-GGUF:Q8_0", "Qwen3 1.7B", 1.7, t.proposals.small),
-  proposal("ggml-org/gemma-3-4b-it-GGUF:Q4_K_M", "Gemma 3 4B", 3.1, t.proposals.languages),
-  proposal("Qwen/Qwen3-4B-GGUF:Q4_K_M", "Qwen3 4B", 2.3, t.proposals.capable),
-  proposal("Qwen/Qwen3-8B-GGUF:Q4_K_M", "Qwen3 8B", 4.7, t.proposals.allRounder),
-  proposal("ggml-org/gemma-3-12b-it-GGUF:Q4_K_M", "Gemma 3 12B", 7.6, t.proposals.writes),
-  proposal("ggml-org/gpt-oss-20b-GGUF", "gpt-oss 20B", 11.3, t.proposals.reasons),
-  proposal("Qwen/Qwen3-30B-A3B-GGUF:Q4_K_M", "Qwen3 30B-A3B", 17.3, t.proposals.mixture),
-  proposal("Qwen/Qwen3-32B-GGUF:Q4_K_M", "Qwen3 32B", 18.4, t.proposals.largest),
-];
+const KNOWN: readonly CatalogueEntry[] = CATALOGUE_ENTRIES.filter(({ family }) =>
+  CATALOGUE.models.slice(0, NEWEST).some(({ name }) => name === family),
+).toSorted((a, b) => a.billions - b.billions);
+
+function proposalOf(entry: CatalogueEntry): Proposal {
+  const { repo, quant, name, billions } = entry;
+  const download = billions * 1e9 * (WEIGHT_BYTES[quant] ?? USUAL_WEIGHT_BYTES);
+  return {
+    source: `${repo}:${quant}`,
+    name,
+    what: whatOf(entry),
+    download,
+    memory: 1.1 * download + COMPUTE_BYTES,
+  };
+}
+
+/** What a model is good for, by its size and kinds. */
+function whatOf({ billions, kinds, size }: CatalogueEntry): string {
+  const sees = kinds.includes("image");
+  if (billions < 1) return t.proposals.tiny;
+  if (billions < 3) return t.proposals.small;
+  if (/-a\d/.test(size)) return t.proposals.mixture;
+  if (billions > 60) return t.proposals.largest;
+  if (billions > 15) return t.proposals.reasons;
+  if (billions < 6) return sees ? t.proposals.languages : t.proposals.capable;
+  return sees ? t.proposals.writes : t.proposals.allRounder;
+}
 
 /** Three that fit: a quick one, one in the middle, the largest. Fewer, if fewer fit. */
 export function proposalsFor(memoryBytes: number, diskBytes: number): readonly Proposal[] {
-  const fitting = known().filter(({ memory, download }) => memory <= memoryBytes && download <= diskBytes);
+  const fitting = KNOWN.map(proposalOf).filter(
+    ({ memory, download }) => memory <= memoryBytes && download <= diskBytes,
+  );
   const last = fitting.length - 1;
-  const at = [Math.min(1, last), Math.ceil((Math.min(1, last) + last) / 2), last];
-  return [...new Set(at)].flatMap((index) => fitting[index] ?? []);
+  const at = last < 3 ? [0, 1, 2] : [1, Math.ceil((1 + last) / 2), last];
+  return at.flatMap((index) => fitting[index] ?? []);
 }

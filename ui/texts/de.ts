@@ -635,6 +635,7 @@ export const de: Texts = {
     demoOrChoose:
       "Dieser Server verwendet das eingebaute Vorführmodell mit 4 Millionen Parametern. Es kann kopieren, zählen und einige Hauptstädte nennen. Um ein anderes Modell zu verwenden, wählen Sie unten eines aus, oder starten Sie svc mit",
     demoEnd: ".",
+    asOf: (date: string) => `Auswahl vom ${date}.`,
     free: (memory: string, disk: string) =>
       `${memory} Speicher und ${disk} Plattenplatz sind frei. Modelle kommen vom Hub von Hugging Face und laufen nur hier.`,
   },

@@ -626,6 +626,7 @@ export const en = {
     demoOrChoose:
       "This server runs the built-in demo model with 4 million parameters. It can copy, count and name some capitals. To use another model, choose one below, or start svc with",
     demoEnd: ".",
+    asOf: (date: string) => `Choice as of ${date}.`,
     free: (memory: string, disk: string) =>
       `${memory} of memory and ${disk} of disk are free. Models come from the Hugging Face hub and run here only.`,
   },
