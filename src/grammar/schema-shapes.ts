@@ -249,7 +249,7 @@ function typeOf(value: unknown): JsonType {
 }
 
 /** Types of values that satisfy a schema by itself. */
-export function typesOf(node: unknown): ReadonlySet<JsonType> {
+function typesOf(node: unknown): ReadonlySet<JsonType> {
   if (node === false) return new Set();
   if (!isObject(node)) return new Set(TYPES);
   let types = new Set<JsonType>(TYPES);
