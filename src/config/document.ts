@@ -4,6 +4,8 @@ import { header, ROWS, SECTIONS, usableValues, type Row, type Section } from "./
 import { tomlValue } from "./show.ts";
 
 const WIDTH = 100;
+/** Words of a choice that the page lists; of more the description says where they are. */
+const WORDS_MAX = 12;
 
 /** Path from the repository's root → content. */
 export function documents(): Readonly<Record<string, string>> {
@@ -118,6 +120,7 @@ function names(row: Row): string {
 /** The words of a choice stand before a description that leaves some out. `svc config check` knows forms and ranges. */
 function meaning(row: Row): string {
   const words = row.type === "choice" ? usableValues(row).map(code) : [];
+  if (words.length > WORDS_MAX) return row.description;
   const isSaid = words.every((word) => row.description.includes(word));
   return isSaid ? row.description : `${words.join(", ")}. ${row.description}`;
 }

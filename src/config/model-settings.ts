@@ -136,7 +136,7 @@ const ModelQuantization = section("Quantization of the weights.", {
   isq: optional(
     choice(
       FILE_TYPE_NAMES,
-      "Type to quantize the weights to before they are loaded; the copy is kept in svc's cache.",
+      "Type to quantize the weights to before they are loaded (`svc quantize --help` lists them); the copy is kept in svc's cache.",
       {
         example: "Q4_K_M",
         valueAliases: FILE_TYPE_ALIASES,
