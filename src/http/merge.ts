@@ -5,7 +5,7 @@ import { assert } from "../core/assert.ts";
 import { EventQueue } from "../core/queue.ts";
 import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
 import { mergeCosts, type RunCost } from "../dialects/shared/usage.ts";
-import { type Client, foldRun, type StartedRun, startRun } from "./run.ts";
+import { type Client, endWith, foldRun, type StartedRun, startRun } from "./run.ts";
 
 /** Runs that the engine has accepted, all of them. */
 export interface StartedRuns {
@@ -21,9 +21,7 @@ export async function startRuns(
   requests: readonly RunRequest[],
   { caller, signal }: Client,
 ): Promise<StartedRuns> {
-  const abort = new AbortController();
-  if (signal.aborted) abort.abort();
-  else signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const abort = endWith(new AbortController(), signal);
   const starting = requests.map((request) => startRun(generate, request, { caller, signal: abort.signal }));
   try {
     return { runs: await Promise.all(starting), abort };

@@ -61,8 +61,7 @@ export async function startRun<R, E extends AnswerEvent>(
   { caller, signal }: Client,
   { abort = new AbortController(), onLoading }: StartOptions = {},
 ): Promise<StartedRun<E>> {
-  if (signal.aborted) abort.abort();
-  else signal.addEventListener("abort", () => abort.abort(), { once: true });
+  endWith(abort, signal);
   const source = generate(run, abort.signal, caller)[Symbol.asyncIterator]();
   let first = await source.next();
   while (first.done !== true && first.value.type === "load_progress") {
@@ -81,6 +80,13 @@ export async function startRun<R, E extends AnswerEvent>(
   assert(accepted.type === "accepted", `a run began with ${accepted.type}`);
   observed()?.accepted(accepted);
   return { accepted, events: resume<E>(first.value, source), abort };
+}
+
+/** Ends some work when its client is gone. */
+export function endWith(abort: AbortController, client: AbortSignal): AbortController {
+  if (client.aborted) abort.abort();
+  else client.addEventListener("abort", () => abort.abort(), { once: true });
+  return abort;
 }
 
 /** Not a generator: one that has not begun would not pass `return` on. */

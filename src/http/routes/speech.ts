@@ -8,7 +8,7 @@ import type { HttpDeps } from "../deps.ts";
 import { readModelRequest, type StandIn, withStandIn } from "../model-body.ts";
 import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
-import { refuseWhileDraining } from "../run.ts";
+import { endWith, refuseWhileDraining } from "../run.ts";
 
 /** Speech routes. */
 export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -53,9 +53,7 @@ async function answerSpeech(deps: HttpDeps, request: Request): Promise<Response>
   const { request: speech, format } = parseSpeechRequest(
     withStandIn(deps, await readModelRequest(deps, request), STAND_IN),
   );
-  const abort = new AbortController();
-  if (request.signal.aborted) abort.abort();
-  else request.signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const abort = endWith(new AbortController(), request.signal);
   const events = deps.speak(speech, abort.signal, callerOf(request))[Symbol.asyncIterator]();
   return audioResponse(events, { format, abort, log: deps.log });
 }
