@@ -67,7 +67,7 @@ export class Summaries {
 }
 
 /** Tokens of a prompt above which it is compacted; undefined where that cannot be known. */
-export function compactTrigger({ compact, contextTokens }: CompactTask): number | undefined {
+function compactTrigger({ compact, contextTokens }: CompactTask): number | undefined {
   const { tokens, share } = compact;
   const most = contextTokens === undefined ? undefined : contextTokens * COMPACT_CONTEXT_SHARE;
   const asked =

@@ -52,7 +52,7 @@ export function deferralOf(offered: Offered): Deferral | undefined {
 }
 
 /** Characters of a tool's definition. */
-export function definitionChars({ name, description = "", parameters }: ToolSpec): number {
+function definitionChars({ name, description = "", parameters }: ToolSpec): number {
   return name.length + description.length + JSON.stringify(parameters).length;
 }
 

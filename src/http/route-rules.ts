@@ -48,6 +48,7 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["POST /v1/chat/completions/input_tokens", INFERENCE],
   ["POST /v1/completions", INFERENCE],
   ["POST /v1/responses", INFERENCE],
+  ["POST /v1/responses/compact", INFERENCE],
   ["POST /v1/responses/input_tokens", INFERENCE],
   ["POST /v1/messages", INFERENCE],
   ["POST /v1/messages/count_tokens", INFERENCE],

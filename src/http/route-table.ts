@@ -47,9 +47,6 @@ export function isHousekeeping(path: string): boolean {
 /** Ids of models hold slashes, so everything below is one of them. */
 export const DEEP_PATH = "/v1/models/:id";
 
-/** Routes of the dialects that this server does not have, where their last word would be read as an id. */
-const ABSENT = new Set(["/v1/responses/compact"]);
-
 interface Growing {
   readonly path: string;
   readonly methods: Set<string>;
@@ -92,7 +89,6 @@ export function routeTable(routes: readonly Route[], schemas: Schemas): RouteTab
     ),
     match(path) {
       const plain = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-      if (ABSENT.has(plain)) return undefined;
       const found = fixed.get(plain);
       if (found !== undefined || patterns.length === 0) return found;
       const segments = plain.split("/");

@@ -339,11 +339,6 @@ describe("counting in Responses", () => {
     expect(await response.json()).toEqual({ object: "response.input_tokens", input_tokens: 12 });
     expect(runs[0]?.countOnly).toBe(true);
   });
-
-  test("compaction does not exist", async () => {
-    const response = await app("strict").post(`${RESPONSES}/compact`, responsesBody());
-    expect([response.status, (await response.json()).error.code]).toEqual([404, "route_not_found"]);
-  });
 });
 
 test.each(["/v1/models/tune", "/calibration/start", "/calibration/apply"])(

@@ -56,6 +56,7 @@ const INFERENCE = new Set([
   "POST /v1/chat/completions/input_tokens",
   "POST /v1/completions",
   "POST /v1/responses",
+  "POST /v1/responses/compact",
   "POST /v1/responses/input_tokens",
   "POST /v1/messages",
   "POST /v1/messages/count_tokens",

@@ -94,6 +94,7 @@ describe("the OpenAPI document", () => {
       "/v1/models/{id}",
       "/v1/rerank",
       "/v1/responses",
+      "/v1/responses/compact",
       "/v1/responses/input_tokens",
       "/v1/responses/{response_id}",
       "/v1/responses/{response_id}/cancel",

@@ -90,6 +90,7 @@ const ResponseContentBlock = Type.Union(
               type: Type.Literal("tool_reference"),
               tool_name: Type.String({ description: "Name of a tool that was found." }),
             }),
+            { description: "References to tools of the request." },
           ),
         },
         { description: "The tools that were found." },

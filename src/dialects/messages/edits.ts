@@ -66,7 +66,14 @@ const Compact = Type.Object(
 );
 
 const ContextManagement = Type.Object(
-  { edits: orNull(Type.Array(Type.Union([ClearToolUses, ClearThinking, Compact]), { maxItems: 16 })) },
+  {
+    edits: orNull(
+      Type.Array(Type.Union([ClearToolUses, ClearThinking, Compact]), {
+        maxItems: 16,
+        description: "At most one of each kind.",
+      }),
+    ),
+  },
   { $id: "MessagesContextManagement", description: "Edits of the conversation for this request.", ...OPEN },
 );
 

@@ -1,9 +1,11 @@
 // `/v1/responses/compact`: a conversation is compacted and not answered.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { Conversation } from "../../core/agent.ts";
-import { ServiceError } from "../../core/error.ts";
-import { CompactionItem } from "./compaction.ts";
+import type { Conversation, InputMessage } from "../../core/agent.ts";
+import { assert } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
+import type { Message } from "../../core/message.ts";
+import { CompactionItem, compactionItem } from "./compaction.ts";
 import { type ResponseResource, ResponseUsage } from "./resource.ts";
 
 export const CompactedResponse = Type.Object(
@@ -20,14 +22,26 @@ export const CompactedResponse = Type.Object(
 );
 export type CompactedResponse = Static<typeof CompactedResponse>;
 
-/** The answer to a finished response whose conversation was compacted. Throws ServiceError where there was nothing to compact. */
-export function compactedResponse({ id, created_at, output, usage }: ResponseResource): CompactedResponse {
-  const items = output.filter((item) => item.type === "compaction");
-  if (items.length === 0 || usage === null) {
-    const message = "input has no turns before its last message; send a longer conversation";
-    throw new ServiceError("invalid_request", message, { param: "input" });
-  }
+/** The answer to a finished response whose conversation was compacted. One without old turns stays as it is, without media. */
+export function compactedResponse(
+  { id, created_at, output, usage }: ResponseResource,
+  { run }: Conversation,
+): CompactedResponse {
+  assert(usage !== null, "a response has ended");
+  const made = output.filter((item) => item.type === "compaction");
+  const kept = run.prompt.messages
+    .filter(({ role }) => role !== "system" && role !== "developer")
+    .map(asText);
+  const whole = { type: "compaction", summary: "", replaced: 0, tokens: 0, kept } as const;
+  const items = made.length > 0 ? made : [compactionItem(id.replace(/^resp_/, "cmp_"), whole)];
   return { id, object: "response.compaction", created_at, output: items, usage };
+}
+
+function asText({ role, content, toolCalls, toolCallId }: InputMessage): Message {
+  const parts = content.map((part) =>
+    part.type === "text" ? part : { type: "text" as const, text: `[${part.type}]` },
+  );
+  return { role, content: parts, ...defined({ toolCalls, toolCallId }) };
 }
 
 /** The conversation of a request, to be compacted whatever its length; nothing is answered. */

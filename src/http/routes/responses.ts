@@ -208,7 +208,7 @@ async function compact(deps: HttpDeps, request: Request): Promise<Response> {
     clock: unixSeconds,
   });
   await foldRun(await accepted(deps, short, client), fold);
-  return Response.json(compactedResponse(fold.body()));
+  return Response.json(compactedResponse(fold.body(), call));
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
