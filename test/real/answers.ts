@@ -65,7 +65,7 @@ describe.skipIf(SMOLLM === undefined)("SmolLM2-135M-Instruct", () => {
   beforeAll(() => serve(SMOLLM));
   afterAll(async () => void (await server?.stop()));
 
-  test("ten questions, four seeds, nothing said of sampling: 22 of 40 right, no absurd token", async () => {
+  test("ten questions, four seeds, nothing said of sampling: 26 of 40 right, no absurd token", async () => {
     let right = 0;
     let absurd = 0;
     for (const [question, expected] of QUESTIONS)
@@ -79,7 +79,7 @@ describe.skipIf(SMOLLM === undefined)("SmolLM2-135M-Instruct", () => {
         absurd += logprobs.content.some(({ logprob }: Answer) => logprob < ABSURD) ? 1 : 0;
       }
     console.log(`right ${right} of 40, with an absurd token ${absurd}`);
-    expect(right).toBeGreaterThanOrEqual(22);
+    expect(right).toBeGreaterThanOrEqual(26);
     expect(absurd).toBe(0);
   });
 
