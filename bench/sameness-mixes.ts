@@ -116,7 +116,12 @@ async function answersAlone(): Promise<readonly Answer[]> {
 /** Mixes of one engine. */
 async function manyMixes(backend: LlamaBackend): Promise<void> {
   const tiers = tiersOf(backend);
-  const mixer = new Mixer(backend, { prefixCacheN: 6, drafts: below(2) === 0, multiStepMs: below(2), tiers });
+  const mixer = new Mixer(backend, {
+    prefixCacheN: 6,
+    drafts: below(2) === 0 ? "ngram" : "off",
+    multiStepMs: below(2),
+    tiers,
+  });
   for (let i = 0; i < MIXES_OF_ENGINE && !isOver(); i++) {
     const streams = 1 + below(1 + below(STREAMS_MAX));
     const drawn = Array.from({ length: streams }, () => below(ASKS));

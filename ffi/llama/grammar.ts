@@ -8,6 +8,7 @@ import type {
   AnswerConstraint,
   Closing,
   ConstraintBackend,
+  Mask,
   Matcher,
   PendingGrammar,
 } from "../../src/worker/text/constraint-backend.ts";
@@ -55,7 +56,7 @@ interface Shared {
   readonly native: GrammarNative;
   readonly words: number;
   /** Mask of all tokens except those that end an answer. */
-  readonly open: Uint32Array;
+  readonly open: Mask;
   readonly closer: Closer;
 }
 
@@ -67,9 +68,14 @@ interface Source {
   readonly tags: readonly string[];
 }
 
+/** An explicit buffer: a small typed array may move when its buffer is first accessed. */
+function newMask(words: number): Mask {
+  const bits = new Uint32Array(new ArrayBuffer(words * Uint32Array.BYTES_PER_ELEMENT));
+  return { words: bits, address: BigInt(ptr(bits)) };
+}
+
 class GrammarMatcher implements Matcher {
-  readonly mask: Uint32Array;
-  readonly maskAddress: bigint;
+  readonly mask: Mask;
   readonly handle: Handle;
   readonly openMaskAddress: bigint;
   private readonly shared: Shared;
@@ -79,10 +85,8 @@ class GrammarMatcher implements Matcher {
     this.shared = shared;
     this.handle = handle;
     this.source = source;
-    // With an explicit buffer: a small typed array may move when its buffer is first accessed.
-    this.mask = new Uint32Array(new ArrayBuffer(shared.words * Uint32Array.BYTES_PER_ELEMENT));
-    this.maskAddress = BigInt(ptr(this.mask));
-    this.openMaskAddress = BigInt(ptr(shared.open));
+    this.mask = newMask(shared.words);
+    this.openMaskAddress = shared.open.address;
   }
 
   get unenforced(): readonly string[] {
@@ -111,9 +115,9 @@ class GrammarMatcher implements Matcher {
     return state > 0;
   }
 
-  computeMask(): void {
+  computeMask(into = this.mask): void {
     const { native, words } = this.shared;
-    if (native.svc_grammar_mask(this.handle, this.mask, words) !== 0)
+    if (native.svc_grammar_mask(this.handle, into.words, words) !== 0)
       throw failure(native, this.source.param);
   }
 
@@ -159,10 +163,10 @@ function columns(vocabulary: Vocabulary): { readonly bytes: Uint8Array; readonly
 }
 
 /** Bit 0 of a flag is set where the token ends an answer. */
-function openMask(words: number, flags: Uint8Array): Uint32Array {
-  const mask = new Uint32Array(new ArrayBuffer(words * Uint32Array.BYTES_PER_ELEMENT));
+function openMask(words: number, flags: Uint8Array): Mask {
+  const mask = newMask(words);
   flags.forEach((flag, token) => {
-    if ((flag & 1) === 0) mask[token >> 5] = (mask[token >> 5] ?? 0) | (1 << (token & 31));
+    if ((flag & 1) === 0) mask.words[token >> 5] = (mask.words[token >> 5] ?? 0) | (1 << (token & 31));
   });
   return mask;
 }
@@ -192,6 +196,10 @@ export class GrammarEngine implements ConstraintBackend {
     };
   }
 
+  newMask(): Mask {
+    return newMask(this.shared.words);
+  }
+
   compile(constraint: Constraint | AnswerConstraint, param = "response_format"): PendingGrammar {
     const { native, shared } = this;
     const source = { param, tags: constraint.type === "answer" ? constraint.tags : [] };
@@ -218,7 +226,7 @@ export class GrammarEngine implements ConstraintBackend {
     const batch = matchers as readonly GrammarMatcher[]; // an engine has only matchers of this class
     batch.forEach((matcher, i) => {
       this.handles[i] = BigInt(matcher.handle);
-      this.masks[i] = matcher.maskAddress;
+      this.masks[i] = matcher.mask.address;
     });
     if (this.native.svc_grammar_masks_begin(this.engine, batch.length, this.handles, this.masks) !== 0) {
       throw new Error(nativeText(this.native.svc_grammar_last_error()));

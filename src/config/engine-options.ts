@@ -130,9 +130,9 @@ function speculativeOf(
 ): Pick<TextOptions, "speculative"> {
   const { speculative: wanted } = runtime;
   const mtpModel = own ?? runtime.mtp_model;
-  const type = wanted === "auto" ? (mtpModel === undefined ? "off" : "mtp") : wanted;
+  const type = wanted === "auto" ? (mtpModel === undefined ? "auto" : "mtp") : wanted;
   if (type === "off") return {};
-  if (type === "ngram") return { speculative: { type } };
+  if (type === "auto" || type === "grammar" || type === "ngram") return { speculative: { type } };
   const mtpDraftSampling = runtime.mtp_draft_sampling === "greedy" ? "greedy" : "probabilistic";
   return {
     speculative: { type, ...draftTokens(runtime), mtpDraftSampling, ...defined({ mtpModel }) },

@@ -243,8 +243,9 @@ function speculation(values: Values): readonly Problem[] {
   const model = values.get("runtime.mtp_model");
   const speculative = values.get("runtime.speculative");
   const problems: Problem[] = [];
-  if (model !== undefined && (speculative?.value === "off" || speculative?.value === "ngram")) {
-    const what = `is not used with ${speculative.path} = "${speculative.value}" (${formatOrigin(speculative.origin)})`;
+  const kind = String(speculative?.value);
+  if (model !== undefined && speculative !== undefined && ["off", "grammar", "ngram"].includes(kind)) {
+    const what = `is not used with ${speculative.path} = "${kind}" (${formatOrigin(speculative.origin)})`;
     problems.push(problemOf(model, model.path, what, 'Remove it, or use speculative = "mtp".'));
   }
   return problems;

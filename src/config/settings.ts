@@ -102,8 +102,8 @@ const Runtime = section("How models are run.", {
   no_kv_cache: toggle("Compute the whole sequence again for every token, for comparison; very slow."),
   jinja_explicit: later(optional(text("Jinja file used as it is.", { short: "-j", isPath: true }))),
   speculative: choice(
-    ["auto", "off", "ngram", "mtp"],
-    "Speculative decoding: `ngram` drafts from the conversation, for answers that copy; `mtp` by `mtp_model`, or the prediction head in the model's file; `auto`: `mtp` where `mtp_model` is set.",
+    ["auto", "off", "grammar", "ngram", "mtp"],
+    "Speculative decoding: `grammar` drafts what a schema or a tool's parameters dictate, such as names and brackets; `ngram` also from the conversation, for answers that copy; `mtp` by `mtp_model`, or the prediction head in the model's file; `auto`: `mtp` where `mtp_model` is set, else `grammar` for answers at a temperature above 0 without a seed.",
     { default: "auto", example: "ngram" },
   ),
   mtp_model: optional(

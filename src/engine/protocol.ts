@@ -26,8 +26,8 @@ interface CommonOptions {
 
 /** Source of draft tokens. */
 export type Speculative =
-  /** N-grams of the sequence itself. */
-  | { readonly type: "ngram" }
+  /** What grammars dictate; auto: in drawn answers alone; ngram: n-grams of the sequence itself besides. */
+  | { readonly type: "auto" | "grammar" | "ngram" }
   /**
    * A draft model, `mtpNPredict` tokens at once; without a file, the prediction head in the model's own. Draft tokens are the
    * most likely ones (greedy), or sampled like the answer (probabilistic).

@@ -50,12 +50,12 @@ export class Closer {
     try {
       while (path.length < STEPS_MAX) {
         here.computeMask();
-        const end = this.enders.find((token) => has(here.mask, token));
+        const end = this.enders.find((token) => has(here.mask.words, token));
         if (end !== undefined)
           return [...path, { token: end, texts }].map((step) => ({ ...step, texts: texts - step.texts }));
-        const isText = 2 * count(here.mask) > this.size;
+        const isText = 2 * count(here.mask.words) > this.size;
         const exit = isText ? this.exit(here, [...tags, QUOTE]) : undefined;
-        const next = exit ?? this.step(here.mask, this.textOf(path.at(-1)?.token));
+        const next = exit ?? this.step(here.mask.words, this.textOf(path.at(-1)?.token));
         if (next.length === 0) return undefined;
         for (const token of next) if (here.accept(token) === "rejected") return undefined;
         path.push(...next.map((token) => ({ token, texts })));
@@ -82,7 +82,7 @@ export class Closer {
     try {
       if (tokens.length === 0 || tokens.some((token) => ahead.accept(token) === "rejected")) return Infinity;
       ahead.computeMask();
-      return count(ahead.mask);
+      return count(ahead.mask.words);
     } finally {
       ahead.free();
     }

@@ -42,8 +42,10 @@ test("megabytes become bytes, `auto` a type, and unset values stay absent", () =
     memoryBytes: 64 * 1024 * 1024,
     cacheType: "f16",
   });
-  for (const name of ["adapterPath", "chatTemplate", "contextLen", "threads", "speculative"])
+  for (const name of ["adapterPath", "chatTemplate", "contextLen", "threads"])
     expect(options).not.toHaveProperty(name);
+  expect(options).toMatchObject({ speculative: { type: "auto" } });
+  expect(text({ SVC_SPECULATIVE: "off" })).not.toHaveProperty("speculative");
 });
 
 test("micro-batches: a size for devices where none is set, within a batch", () => {

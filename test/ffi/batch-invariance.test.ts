@@ -16,6 +16,7 @@ import { architectureModel } from "../helpers/architecture-models.ts";
 import { ARCHITECTURE_NAMES } from "../helpers/architectures.ts";
 import { alone, difference, mixed, Mixer, randomAsks } from "../helpers/mixes.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { grammarDraftTests } from "./grammar-drafts.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { POOLING, tinyPooled } from "../helpers/tiny-models.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -94,6 +95,7 @@ if (process.env.SVC_BATCH_INVARIANT === "1") {
     mixer.engine.close();
     crowd.close();
   });
+  grammarDraftTests();
   test("a model whose graph depends on the batch is refused", async () => {
     expect(await openOrRefused({}, architectureModel("grok"))).toBeUndefined();
   });
@@ -180,7 +182,7 @@ function invariant(name: string): void {
       if (crowd === undefined) throw new Error("one context was accepted and another one was not");
       const mixer = new Mixer(crowd, {
         prefixCacheN: 4,
-        drafts: start === 0,
+        drafts: start === 0 ? "ngram" : "off",
         multiStepMs: 1,
         tiers: tiersOf(crowd, folder),
       });

@@ -142,7 +142,7 @@ describe("generated JSON is parseable", () => {
       const matcher = compile(engine, { type: "json_schema", schema: { type: "number" } });
       feed(matcher, text);
       matcher.computeMask();
-      const allowed = allowedTokens(matcher.mask).map((token) =>
+      const allowed = allowedTokens(matcher.mask.words).map((token) =>
         Buffer.from(vocabulary.texts[token] ?? []).toString(),
       );
       expect(allowed).not.toContain(next);
@@ -229,7 +229,7 @@ describe("Lark grammars and sets", () => {
     const matcher = compile(engine, { type: "lark", grammar: `start: "a" ${name} "b"` });
     expect(feed(matcher, "a")).toBe("ok");
     matcher.computeMask();
-    expect(allowedTokens(matcher.mask)).toEqual([control]);
+    expect(allowedTokens(matcher.mask.words)).toEqual([control]);
     expect(matcher.accept(control)).toBe("ok");
     expect(feed(matcher, "b")).toBe("finished");
     matcher.free();
@@ -257,7 +257,7 @@ describe("matchers", () => {
     expect(copy.accept(ending)).toBe("finished");
     expect(feed(matcher, "b")).toBe("finished");
     matcher.computeMask();
-    expect(allowedTokens(matcher.mask).every(isEnding)).toBe(true);
+    expect(allowedTokens(matcher.mask.words).every(isEnding)).toBe(true);
     expect(feed(matcher, "b")).toBe("rejected");
     expect(matcher.accept(ending)).toBe("finished");
     matcher.free();
@@ -283,16 +283,16 @@ describe("matchers", () => {
     const expected = matchers.map((matcher) => {
       const copy = matcher.clone();
       copy.computeMask();
-      const mask = copy.mask.slice();
+      const mask = copy.mask.words.slice();
       copy.free();
       return mask;
     });
     for (let round = 0; round < 20; round++) {
-      matchers.forEach(({ mask }) => mask.fill(0));
+      matchers.forEach(({ mask }) => mask.words.fill(0));
       own.masksBegin(matchers);
       expect(() => matchers[0]?.accept(1)).toThrow("is being computed");
       expect(own.masksWait()).toEqual([]);
-      expect(matchers.map(({ mask }) => mask)).toEqual(expected);
+      expect(matchers.map(({ mask }) => mask.words)).toEqual(expected);
     }
     expect(() => own.masksBegin([matchers[0], matchers[0]] as Matcher[])).toThrow("twice");
     own.masksBegin([]);

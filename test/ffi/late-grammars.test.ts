@@ -6,7 +6,7 @@ import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
-import type { ConstraintBackend, PendingGrammar } from "../../src/worker/text/constraint-backend.ts";
+import type { ConstraintBackend, Mask, PendingGrammar } from "../../src/worker/text/constraint-backend.ts";
 import { Engine, type StepOutcome } from "../../src/worker/text/engine.ts";
 import { chatRequest, run } from "../helpers/engine-run.ts";
 import { grammars, tinyBackend } from "../helpers/native.ts";
@@ -49,6 +49,10 @@ class Bench implements ConstraintBackend {
     now: () => performance.now(),
     newSeed: () => 1,
   });
+
+  newMask(): Mask {
+    return engine.newMask();
+  }
 
   compile(...asked: Parameters<ConstraintBackend["compile"]>): PendingGrammar {
     const pending = engine.compile(...asked);

@@ -120,7 +120,7 @@ test("several steps in one native call, and drafts, end the reasoning at the sam
       constraints: noConstraints,
       prefixCacheN: 4,
       multiStepMs,
-      drafts: speculates,
+      drafts: speculates ? "ngram" : "off",
       emit: (run, event) => {
         if (event.type === "text" || event.type === "reasoning") add(`${run} ${event.choice}`, event.text);
         if (event.type === "finish") add(`${run}`, JSON.stringify({ ...event.usage, cachedTokens: 0 }));

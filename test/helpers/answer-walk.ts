@@ -23,7 +23,7 @@ export function walkAnswer(
     const length = below(LONG);
     for (let step = 0; step < length; step++) {
       matcher.computeMask();
-      const inside = allowedTokens(matcher.mask).filter((token) => !isEnding(token));
+      const inside = allowedTokens(matcher.mask.words).filter((token) => !isEnding(token));
       if (matcher.mayEnd() && (inside.length === 0 || below(3) === 0)) return Buffer.concat(bytes).toString();
       take(inside[below(inside.length)]);
     }

@@ -7,7 +7,7 @@ import type { AdapterId } from "../../src/core/adapter.ts";
 import { unreachable } from "../../src/core/assert.ts";
 import type { FinishReason, RunEvent, RunRequest, TokenLogprob, Usage } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { Engine } from "../../src/worker/text/engine.ts";
+import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
 import { grammars } from "./native.ts";
 
 /** One choice of an answer, folded. */
@@ -148,10 +148,25 @@ export function runAll(
   prefixCacheN = 0,
   adapters: readonly AdapterId[] = [],
 ): (Answer[] | RunEvent)[] {
+  return runCounted(backend, requests, { prefixCacheN, adapters }).answers;
+}
+
+export interface RunOptions extends Partial<Pick<EngineDeps, "drafts" | "now">> {
+  readonly prefixCacheN?: number;
+  readonly adapters?: readonly AdapterId[];
+}
+
+/** Like `runAll`, with the engine's counters at the end. */
+export function runCounted(
+  backend: LlamaBackend,
+  requests: readonly RunRequest[],
+  { prefixCacheN = 0, adapters = [], drafts = "off", now = () => performance.now() }: RunOptions,
+): { readonly answers: (Answer[] | RunEvent)[]; readonly stats: ReturnType<Engine["stats"]> } {
   const out: (Answer[] | RunEvent)[] = requests.map(({ choices }) =>
     Array.from({ length: choices }, emptyAnswer),
   );
   const engine = new Engine({
+    drafts,
     backend,
     constraints: () => engines.get(backend) ?? newEngine(backend),
     prefixCacheN,
@@ -163,13 +178,14 @@ export function runAll(
         if (answer !== undefined) take(answer, event);
       }
     },
-    now: () => performance.now(),
+    now,
     newSeed: () => 1,
   });
   requests.forEach((request, id) => engine.add(id, request, adapters[id]));
   while (engine.step(5) !== "idle");
+  const stats = engine.stats();
   engine.close();
-  return out;
+  return { answers: out, stats };
 }
 
 /** The first choice of one request; fails the test if the run ended with an error. */

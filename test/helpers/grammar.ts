@@ -112,7 +112,7 @@ export function walk(matcher: Matcher, vocabulary: TestVocabulary, below: (n: nu
   const isEnding = (token: number): boolean => ((vocabulary.flags[token] ?? 0) & 1) !== 0;
   for (;;) {
     matcher.computeMask();
-    const allowed = allowedTokens(matcher.mask);
+    const allowed = allowedTokens(matcher.mask.words);
     const mayEnd = matcher.mayEnd();
     if (allowed.some(isEnding) !== mayEnd) throw new Error("ending tokens and mayEnd() disagree");
     const inside = allowed.filter((token) => !isEnding(token));

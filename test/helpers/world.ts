@@ -84,7 +84,7 @@ export class World {
     {
       prefixCacheN = 4,
       prefillShare,
-      drafts = false,
+      drafts = "off",
       multiStepMs = 0,
       noKvCache = false,
       checkpointBytes = 1 << 20,

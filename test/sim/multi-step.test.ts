@@ -108,7 +108,7 @@ describe("multi-step decode", () => {
 
   test("alternates with speculative steps", () => {
     const prompt = Array.from({ length: 40 }, (_, i) => 97 + (i % 20));
-    const made = new World({ ...OPTIONS, eogOneIn: 1e9, period: 20 }, { ...MULTI_STEP, drafts: true });
+    const made = new World({ ...OPTIONS, eogOneIn: 1e9, period: 20 }, { ...MULTI_STEP, drafts: "ngram" });
     made.add(0, request(prompt, { maxTokens: 150 }));
     made.drain();
     made.expectEmpty();

@@ -26,7 +26,7 @@ describe.each(SOURCES)("seeded traffic with drafts %s", (_name, options) => {
       const chance = random(seed);
       const world = new World(
         { ...REPEATING, ...options, cells: seed % 2 === 0 ? 200 : 1024 },
-        { drafts: true },
+        { drafts: "ngram" },
       );
       const asked = new Map<number, { prompt: number[]; maxTokens: number; adapter: number }>();
       const opening = letters(chance, 40);
@@ -63,7 +63,7 @@ describe.each(SOURCES)("seeded traffic with drafts %s", (_name, options) => {
   test("failed and full steps leave no draft behind", () => {
     const chance = random(7);
     const outcome = (): DecodeOutcome => (chance() < 0.1 ? "full" : chance() < 0.02 ? "failed" : "done");
-    const world = new World({ ...REPEATING, ...options, outcome }, { drafts: true });
+    const world = new World({ ...REPEATING, ...options, outcome }, { drafts: "ngram" });
     for (let id = 0; id < 200; id++) {
       world.add(id, request(letters(chance, 30), { maxTokens: 60 }));
       for (let i = 0; i < 4; i++) world.engine.step(0);
@@ -158,7 +158,7 @@ describe("one run with drafts", () => {
 
   /** Steps that an answer takes, and what it says. */
   function answer(drafts: boolean, extra = {}): { steps: number; text: string; tokens: number } {
-    const world = new World({ ...REPEATING, eogOneIn: 1e9 }, { drafts });
+    const world = new World({ ...REPEATING, eogOneIn: 1e9 }, { drafts: drafts ? "ngram" : "off" });
     world.add(1, request(prompt, { maxTokens: 200, ...extra }));
     world.drain();
     const { text, ended } = world.witness(1);
@@ -192,7 +192,7 @@ describe("one run with drafts", () => {
   test("what a finished sequence of the same scope says is drafted when it is said again", () => {
     /** Steps of an answer, and of the same to the same question after it. */
     function steps(second: string): readonly number[] {
-      const world = new World({ ...OPTIONS, eogOneIn: 1e9, cells: 1000 }, { drafts: true });
+      const world = new World({ ...OPTIONS, eogOneIn: 1e9, cells: 1000 }, { drafts: "ngram" });
       const texts = ["first", second].map((scope, id) => {
         const before = world.backend.steps;
         world.add(id, request(prompt, { maxTokens: 200 }), undefined, scope);
@@ -209,7 +209,7 @@ describe("one run with drafts", () => {
   });
 
   test("a cache that cannot be truncated gets no drafts", () => {
-    const world = new World({ ...REPEATING, reuse: "whole" }, { drafts: true });
+    const world = new World({ ...REPEATING, reuse: "whole" }, { drafts: "ngram" });
     world.add(1, request(prompt, { maxTokens: 100 }));
     world.drain();
     expect(world.engine.stats().draftTokens).toBe(0);

@@ -46,7 +46,7 @@ class Talk {
   private cached = 0;
   private clock = 0;
 
-  constructor(backend: LlamaBackend, prefixCacheN: number, drafts = false) {
+  constructor(backend: LlamaBackend, prefixCacheN: number, drafts: "off" | "ngram" = "off") {
     this.engine = new Engine({
       backend,
       constraints: noConstraints,

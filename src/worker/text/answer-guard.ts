@@ -4,8 +4,8 @@
 import { itemAt, unreachable } from "../../core/assert.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { OutputFormat } from "./backend.ts";
-import type { Matcher } from "./constraint-backend.ts";
 import type { CallCloser } from "./call-closer.ts";
+import type { Matcher } from "./constraint-backend.ts";
 import { LoopBreaker } from "./loop-breaker.ts";
 
 /**
@@ -47,6 +47,7 @@ export class AnswerGuard {
   private readonly closer: CallCloser | undefined;
   private phase: Phase;
   private reasoned = false;
+  private isCurrent = false; // the matcher's mask
 
   /** `phase`: at the answer's first token. `closer`: of an answer that must be a call. */
   constructor(matcher: Matcher, escapes: Escapes, phase: Exclude<Phase, "off">, closer?: CallCloser) {
@@ -56,38 +57,58 @@ export class AnswerGuard {
     this.phase = phase;
   }
 
-  /** The matcher whose mask the next token needs; undefined for a free token. */
+  /** The matcher whose mask the next token needs; undefined for a free token, and where the mask is computed. */
   get active(): Matcher | undefined {
-    return this.phase === "opening" || this.phase === "matching" ? this.matcher : undefined;
+    const isMasked = this.phase === "opening" || this.phase === "matching";
+    return isMasked && !this.isCurrent ? this.matcher : undefined;
+  }
+
+  /** Whether the next tokens are free of grammars until a tool call begins. */
+  get isOff(): boolean {
+    return this.phase === "off";
+  }
+
+  /** Whether more than the grammar decides what comes next: no draft is made there. */
+  get isMixed(): boolean {
+    return this.phase === "opening" || this.phase === "reasoning";
+  }
+
+  /** The matcher, with the mask of the next token computed; undefined where the grammar does not apply alone, or fails. */
+  matching(): Matcher | undefined {
+    if (this.phase !== "matching") return undefined;
+    if (!this.isCurrent && attempt(() => this.matcher.computeMask()) !== undefined) return undefined;
+    this.isCurrent = true;
+    return this.matcher;
   }
 
   /**
-   * Address of the mask for the next token, 0 for a free one. The matcher's mask must have been computed. `left`: tokens up to the cap,
-   * once a call has begun.
+   * Address of the mask for the next token, 0 for a free one. The mask must have been computed. `left`: tokens up to the cap,
+   * once a call has begun. `mask`: where it was computed.
    */
-  maskAddress(left: number | undefined): bigint {
+  maskAddress(left: number | undefined, mask = this.matcher.mask): bigint {
     if (this.phase === "reasoning") return this.matcher.openMaskAddress;
-    if (this.active === undefined) return 0n;
+    if (this.phase === "off") return 0n;
     if (this.phase === "opening") {
       const { reasoning, tools } = this.escapes;
-      if (reasoning !== undefined && !this.reasoned) allow(this.matcher.mask, reasoning);
-      if (tools !== undefined) allow(this.matcher.mask, tools);
+      if (reasoning !== undefined && !this.reasoned) allow(mask.words, reasoning);
+      if (tools !== undefined) allow(mask.words, tools);
     }
-    if (this.phase === "matching") this.narrow(this.matcher.mask, left);
-    return this.matcher.maskAddress;
+    if (this.phase === "matching") this.narrow(mask.words, left);
+    return mask.address;
   }
 
-  private narrow(mask: Uint32Array, left: number | undefined): void {
-    this.loop.forbid(mask);
+  private narrow(words: Uint32Array, left: number | undefined): void {
+    this.loop.forbid(words);
     const { closer, matcher } = this;
     if (closer === undefined || left === undefined) return;
     let next: number | undefined;
     const error = attempt(() => (next = closer.next(matcher, left)));
-    if (error === undefined && next !== undefined) allow(mask.fill(0), next);
+    if (error === undefined && next !== undefined) allow(words.fill(0), next);
   }
 
   /** Advances by the sampled token. `answering`: any reasoning has ended. Returns the error of a mismatch. */
   accept(token: number, bytes: Uint8Array, answering: boolean): ErrorData | undefined {
+    this.isCurrent = false;
     switch (this.phase) {
       case "off":
         return undefined;
@@ -156,7 +177,7 @@ export function attempt(step: () => void): ErrorData | undefined {
   }
 }
 
-function allow(mask: Uint32Array, token: number): void {
+function allow(words: Uint32Array, token: number): void {
   const word = token >> 5;
-  mask[word] = itemAt(mask, word) | (1 << (token & 31));
+  words[word] = itemAt(words, word) | (1 << (token & 31));
 }

@@ -7,7 +7,7 @@ import { AnswerGuard, attempt, escapesOf, NO_ESCAPES, OUTSIDE_GRAMMAR } from "./
 import type { AnswerPlan, RenderedPrompt } from "./backend.ts";
 import { CallCloser } from "./call-closer.ts";
 import type { Matcher, PendingGrammar } from "./constraint-backend.ts";
-import type { DraftLength } from "./decode/draft-length.ts";
+import type { DraftLengths } from "./decode/draft-length.ts";
 import type { Fingerprint } from "./fingerprint.ts";
 import type { ChoiceOutput, RunState } from "./run-state.ts";
 import type { Sequence } from "./sequence.ts";
@@ -20,7 +20,7 @@ export interface Choice {
   /** Enforces the answer's constraint; undefined without one. */
   guard: AnswerGuard | undefined;
   /** undefined: the sequence has no drafts. */
-  draftLength: DraftLength | undefined;
+  readonly drafts: DraftLengths | undefined;
   /** The grammar of a tool call that may still begin. */
   calls: PendingCalls | undefined;
   /** Ends its reasoning; undefined where that is not possible. */
@@ -158,6 +158,5 @@ export function beginCalls({ owner }: EngineSequence): ErrorData | undefined {
   }
   owner.guard?.free();
   owner.guard = new AnswerGuard(matcher, NO_ESCAPES, "matching");
-  owner.draftLength = undefined; // drafts know no grammar
   return undefined;
 }

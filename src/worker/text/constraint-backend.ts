@@ -54,12 +54,18 @@ export type Closing = readonly {
   readonly texts: number;
 }[];
 
+/** The tokens that may come at one place of an answer. */
+export interface Mask {
+  /** [ceil(vocabulary / 32)] bit t % 32 of word t / 32 is set where token t may come. Its memory never moves. */
+  readonly words: Uint32Array;
+  /** Address of `words`, for native samplers. */
+  readonly address: bigint;
+}
+
 /** A grammar and the state of one answer in it. Must not be used between masksBegin and masksWait. */
 export interface Matcher {
-  /** [ceil(vocabulary / 32)] bit t % 32 of word t / 32 is set where token t may come next. Its memory never moves. */
-  readonly mask: Uint32Array;
-  /** Address of `mask`, for native samplers. */
-  readonly maskAddress: bigint;
+  /** Of the next token, once it is computed. */
+  readonly mask: Mask;
   /** Address of a mask that allows all tokens except those that end an answer. */
   readonly openMaskAddress: bigint;
   /** Schema locations of the request that are not enforced. */
@@ -70,8 +76,8 @@ export interface Matcher {
   accept(token: number): Acceptance;
   /** Whether the answer may end here. Throws like accept. */
   mayEnd(): boolean;
-  /** Computes `mask` synchronously. Throws like accept. */
-  computeMask(): void;
+  /** Computes the mask of the next token synchronously, into `mask` or into another. Throws like accept. */
+  computeMask(into?: Mask): void;
   /** A short way to the end; undefined if none was found. Some milliseconds; `mask` stays as it is. Throws like accept. */
   closing(): Closing | undefined;
   /** An independent copy in the same state, with its own mask. */
@@ -91,6 +97,8 @@ export interface PendingGrammar {
 }
 
 export interface ConstraintBackend {
+  /** A mask for places further on in an answer. */
+  newMask(): Mask;
   /** Starts to compile; a cached constraint is ready at once. `param`: the request field, for the error. */
   compile(constraint: Constraint | AnswerConstraint, param?: string): PendingGrammar;
   /** Starts to compute the masks of distinct matchers on other threads. One batch at a time. */

@@ -19,7 +19,7 @@ import type { DecodeContext, DecodeMode } from "./decode/mode.ts";
 import { MultiStepDecode } from "./decode/multi-step.ts";
 import { Partitions } from "./partition.ts";
 import { PlainDecode } from "./decode/plain.ts";
-import { draftSourceOf, SpeculativeDecode } from "./decode/speculative.ts";
+import { type DraftKind, draftSourceOf, SpeculativeDecode } from "./decode/speculative.ts";
 import { TokenTexts } from "./detokenize.ts";
 import { KvCache } from "./kv.ts";
 import { Logprobs } from "./logprobs.ts";
@@ -45,8 +45,8 @@ export interface EngineDeps {
   readonly checkpointBytes?: number;
   /** Copies of cells outside the cache; none by default. */
   readonly tiers?: CacheTiers | undefined;
-  /** Draft from n-grams of the sequence. A backend with a draft model uses that instead. */
-  readonly drafts?: boolean;
+  /** Where drafts come from; none by default. A backend with a draft model uses that instead. */
+  readonly drafts?: DraftKind;
   /** Most function calls of an answer; ANSWER_CALLS_MAX by default. */
   readonly maxCalls?: number | undefined;
   /** How long one multi-step decode may take, milliseconds; 0 (the default) disables it. */
@@ -101,12 +101,12 @@ export class Engine {
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
     const balance = new DraftBalance(backend.draftModel);
-    const draftSource = draftSourceOf(backend, kv, balance, deps.drafts ?? false);
+    const { drafts = "off" } = deps;
+    const draftSource = draftSourceOf(backend, kv, balance, drafts);
     const { prefillShare = PREFILL_SHARE } = deps;
     this.runningSet = new RunningSet({ backend, kv, media, meter, budget, prefillShare, noKvCache });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
     const { runningSet } = this;
-    const drafts = draftSource !== undefined;
     const { maxCalls = ANSWER_CALLS_MAX } = deps;
     const runs = new Runs({
       backend,
@@ -116,7 +116,7 @@ export class Engine {
       controls: () => backend.controlTexts?.() ?? NO_CONTROLS,
       logprobs,
       echo,
-      drafts,
+      drafts: draftSource === undefined ? "off" : drafts,
       meter: this.meter,
       emit,
       now,

@@ -205,7 +205,7 @@ export class TextWork implements EngineWork {
           wake: () => this.wake?.(),
           isOnDevice: (backend.info.placement?.device_layers ?? 0) > 0,
         }),
-        drafts: speculative?.type === "ngram",
+        drafts: speculative === undefined || speculative.type === "mtp" ? "off" : speculative.type,
         multiStepMs: noKvCache ? 0 : profileOf(backend.info.placement).multiStepMs,
         noKvCache,
         emit: (run, event) => this.outbox.add(run, event),

@@ -6,6 +6,7 @@ import { type FinishReason, mustCall } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import type { Arrival } from "./arrivals.ts";
+import type { DraftKind } from "./decode/speculative.ts";
 import type { Backend, RenderedPrompt } from "./backend.ts";
 import { awaitsGrammar, beginCalls, type EngineSequence, type MatcherSet } from "./choice.ts";
 import type { Logprobs } from "./logprobs.ts";
@@ -22,8 +23,7 @@ export interface RunsDeps extends OutputTools {
   readonly runningSet: RunningSet;
   readonly logprobs: Logprobs;
   readonly echo: PromptEcho;
-  /** Whether sequences have drafts. */
-  readonly drafts: boolean;
+  readonly drafts: DraftKind;
   readonly meter: Pick<StepMeter, "thoughtClosed">;
   readonly emit: Emit;
   /** Monotonic milliseconds. */

@@ -1,16 +1,32 @@
 // How many draft tokens are worth computing for a sequence. A draft token costs a row of the step and saves a whole step
 // when it is accepted; the acceptance rate is learned from the sequence itself. Knows nothing of draft sources.
 
-/** Acceptance rate expected at first, and the weight of one outcome. */
+/** Acceptance rates expected at first, of proposals and of tokens that a grammar dictates, and the weight of one outcome. */
 const ACCEPTANCE_START = 0.5;
+const ACCEPTANCE_START_DICTATED = 0.9;
 const ACCEPTANCE_WEIGHT = 0.15;
 
 /** Where drafts do not pay, one token is drafted after this many sampled ones, to learn whether that has changed. */
 const PROBE_TOKENS = 64;
 
+/** Of one sequence. */
+export interface DraftLengths {
+  readonly proposed: DraftLength;
+  /** Of tokens that a grammar dictates. */
+  readonly dictated: DraftLength;
+}
+
+export function newDraftLengths(): DraftLengths {
+  return { proposed: new DraftLength(), dictated: new DraftLength(ACCEPTANCE_START_DICTATED) };
+}
+
 export class DraftLength {
-  private acceptance = ACCEPTANCE_START;
+  private acceptance: number;
   private nextProbe = 0; // known tokens
+
+  constructor(acceptance = ACCEPTANCE_START) {
+    this.acceptance = acceptance;
+  }
 
   /** Draft tokens worth computing. `costRatio`: cost of a draft token as a share of what it saves when it is accepted. */
   worth(costRatio: number): number {

@@ -28,6 +28,20 @@ export interface DraftSource {
   verified(slot: SlotId, accepted: number): void;
 }
 
+/** Proposes nothing: drafts are what grammars force. */
+export const NO_PROPOSALS: DraftSource = {
+  max: 0,
+  isCostly: false,
+  onPrefill: () => {
+    // Nothing is followed.
+  },
+  isReady: () => false,
+  draft: (targets) => targets.map(() => NO_DRAFT),
+  verified: () => {
+    // Nothing is learned.
+  },
+};
+
 /**
  * Drafts the tokens that followed the last n-gram where it occurred before: in the sequence, else in finished ones whose cells
  * are kept and that it may share, so that an answer given again is copied.

@@ -1,8 +1,9 @@
 // Speculative decoding: draft tokens are computed after a sequence's last known token, and each is kept while it equals
-// the token sampled at its place. Every token is sampled from the model's own logits, so drafts change the speed of an
-// answer and nothing else (Leviathan et al. 2023, with deterministic drafts).
+// the token sampled at its place. Every token is sampled from the model's own logits, under the mask of its place, so drafts
+// change the speed of an answer and nothing else (Leviathan et al. 2023, with deterministic drafts).
 
 import { assert } from "../../../core/assert.ts";
+import type { AnswerGuard } from "../answer-guard.ts";
 import type { Backend, DecodeOutcome } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
 import { NO_DRAFT } from "../sequence.ts";
@@ -11,19 +12,28 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
-import { type DraftSource, type DraftTarget, DraftModelSource, NgramSource } from "./draft-source.ts";
+import { type DraftSource, DraftModelSource, NO_PROPOSALS, NgramSource } from "./draft-source.ts";
+import { GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
-import { tokenPass } from "./token-pass.ts";
+import { maskAddress, tokenPass } from "./token-pass.ts";
 
 /** Draft tokens of one step: each needs a row of logits, vocabulary × 4 bytes. */
 const DRAFT_ROWS_MAX = 32;
+
+/** Tokens that a grammar dictates in one draft. */
+const DICTATED_MAX = 16;
 
 /** A sequence whose draft is being verified; `row` is the row of its last known token. */
 interface Verified {
   readonly sequence: EngineSequence;
   readonly row: number;
+  /** When the draft was made: its masks are those of this grammar. */
+  readonly guard: AnswerGuard | undefined;
+  readonly guarded: GuardedDraft | undefined;
   accepted: number;
 }
+
+type Rows = readonly PlannedRows<EngineSequence>[];
 
 /** The drafts of a step. */
 interface Drafts {
@@ -35,28 +45,38 @@ interface Drafts {
 
 const NO_DRAFTS: Drafts = { tokens: 0, charged: 0 };
 
-/** Where a backend's drafts come from: its draft model, else n-grams where `ngrams` is set; undefined for no drafts. */
+/**
+ * grammar: tokens that grammars dictate; auto: not in greedy answers, which should be the same each time: wider passes round
+ * differently. ngram: what followed the last tokens before, besides.
+ */
+export type DraftKind = "off" | "auto" | "grammar" | "ngram";
+
+/** Where a backend's proposals come from: its draft model, else as `kind` says; undefined for no drafts at all. */
 export function draftSourceOf(
   backend: Backend,
   kv: KvCache,
   balance: DraftBalance,
-  ngrams: boolean,
+  kind: DraftKind,
 ): DraftSource | undefined {
   if (backend.draftModel !== undefined) return new DraftModelSource(backend.draftModel, balance);
-  const canTruncate = backend.reuse === "prefix"; // rejected draft tokens must leave the cache
-  return ngrams && canTruncate ? new NgramSource((sequence) => kv.finishedBeside(sequence)) : undefined;
+  if (kind === "off" || backend.reuse !== "prefix") return undefined; // rejected draft tokens must leave the cache
+  return kind === "ngram" ? new NgramSource((sequence) => kv.finishedBeside(sequence)) : NO_PROPOSALS;
 }
 
 export class SpeculativeDecode implements DecodeMode {
   private readonly context: DecodeContext;
   private readonly source: DraftSource;
   private readonly budget: number;
+  private readonly grammars: GrammarDrafts;
+  /** Drafts of this step under a grammar. */
+  private readonly guarded = new Map<EngineSequence, GuardedDraft>();
 
   /** `budget`: rows of one pass. */
   constructor(context: DecodeContext, source: DraftSource, budget: number) {
     this.context = context;
     this.source = source;
     this.budget = budget;
+    this.grammars = new GrammarDrafts(context.backend, context.constraints);
   }
 
   decode({ rows, startMs }: DecodeStep): DecodeOutcome | undefined {
@@ -83,7 +103,7 @@ export class SpeculativeDecode implements DecodeMode {
    * Drafts for the rows of a step, into each sequence's `draft`. Only steps without prefill have drafts; a draft never evicts
    * a kept prefix.
    */
-  private draft(rows: readonly PlannedRows<EngineSequence>[]): Drafts {
+  private draft(rows: Rows): Drafts {
     const { cost, kv } = this.context;
     if (cost.decodeMs === 0) return NO_DRAFTS; // what a draft token saves is unknown
     for (const { sequence } of rows) sequence.draft = NO_DRAFT; // a failed pass leaves its drafts behind
@@ -92,40 +112,64 @@ export class SpeculativeDecode implements DecodeMode {
       return NO_DRAFTS;
     }
     const costRatio = draftCostRatio(cost, rows.length);
-    const pays = rows.some(({ sequence }) => (sequence.owner.draftLength?.worth(costRatio) ?? 0) > 0);
     const room = Math.min(this.budget, kv.freeCells, rows.length + DRAFT_ROWS_MAX) - rows.length;
-    if (room <= 0 || !this.source.isReady(rows.length, pays)) return NO_DRAFTS;
+    return room <= 0 ? NO_DRAFTS : this.assign(rows, room, costRatio);
+  }
+
+  /** The source's proposals, for the sequences that want some. */
+  private proposals(rows: Rows, room: number, costRatio: number): ReadonlyMap<EngineSequence, Int32Array> {
+    const pays = rows.some(({ sequence }) => (sequence.owner.drafts?.proposed.worth(costRatio) ?? 0) > 0);
+    if (!this.source.isReady(rows.length, pays)) return new Map();
     const targets = rows.flatMap(({ sequence }) => {
-      const max = this.wanted(sequence, costRatio);
+      const { drafts, guard } = sequence.owner;
+      if (drafts === undefined || sequence.generated === 0 || guard?.isMixed === true) return [];
+      // A draft model must know each token of a draft, and how many were right: a grammar would cut it.
+      if (this.source.isCostly && guard?.isOff === false) return [];
+      const wanted = drafts.proposed.wanted(sequence.known, costRatio);
+      const max = Math.min(tokensLeft(sequence), this.source.max, wanted);
       return max > 0 ? { sequence, max } : [];
     });
-    return targets.length === 0 ? NO_DRAFTS : this.assign(targets, this.source.draft(targets, room));
+    const drafts = targets.length === 0 ? [] : this.source.draft(targets, room);
+    return new Map(targets.map(({ sequence }, i) => [sequence, drafts[i] ?? NO_DRAFT]));
   }
 
-  /** Draft tokens wanted for a sequence. */
-  private wanted(sequence: EngineSequence, costRatio: number): number {
-    const { draftLength, run, thinkingLimit } = sequence.owner;
-    if (draftLength === undefined || sequence.generated === 0) return 0;
-    const due = thinkingLimit?.untilDue(sequence.generated) ?? Number.POSITIVE_INFINITY;
-    const left = Math.max(0, Math.min(run.tokenCap - sequence.generated, due) - 1); // one more token is sampled after the draft
-    return Math.min(left, this.source.max, draftLength.wanted(sequence.known, costRatio));
-  }
-
-  private assign(targets: readonly DraftTarget[], drafts: readonly Int32Array[]): Drafts {
+  private assign(rows: Rows, room: number, costRatio: number): Drafts {
+    const proposals = this.proposals(rows, room, costRatio);
+    this.guarded.clear();
+    this.grammars.begin();
     let tokens = 0;
     let charged = 0;
-    drafts.forEach((draft, i) => {
-      const sequence = targets[i]?.sequence;
-      assert(sequence !== undefined, "a source drafts only for sequences that it was given");
-      if (draft.length === 0 && !this.source.isCostly) return;
-      const { draftLength } = sequence.owner;
-      sequence.draft = draft;
-      draftLength?.drafted(sequence.known);
-      if (draft.length === 0) draftLength?.learn(0, false);
-      tokens += draft.length;
-      charged += Math.max(1, draft.length);
-    });
+    for (const { sequence } of rows) {
+      const proposal = proposals.get(sequence);
+      const left = Math.min(room - tokens, tokensLeft(sequence));
+      const guarded = this.draftUnder(sequence, proposal, { all: left, costRatio });
+      sequence.draft = guarded?.tokens ?? proposal?.subarray(0, left) ?? NO_DRAFT;
+      const drafted = sequence.draft.length;
+      const isCharged = drafted === 0 && proposal !== undefined && this.source.isCostly;
+      if (proposal !== undefined && (drafted > 0 || isCharged))
+        sequence.owner.drafts?.proposed.drafted(sequence.known);
+      if (isCharged) sequence.owner.drafts?.proposed.learn(0, false);
+      tokens += drafted;
+      charged += isCharged ? 1 : drafted;
+    }
     return { tokens, charged };
+  }
+
+  /** The draft of a sequence under a grammar; undefined without one. */
+  private draftUnder(
+    sequence: EngineSequence,
+    proposal = NO_DRAFT,
+    { all, costRatio }: { readonly all: number; readonly costRatio: number },
+  ): GuardedDraft | undefined {
+    const { drafts, guard } = sequence.owner;
+    if (guard === undefined || guard.isOff || drafts === undefined) return undefined;
+    const wanted = this.source.isCostly ? 0 : drafts.dictated.wanted(sequence.known, costRatio);
+    if (all <= 0 || wanted + proposal.length === 0 || sequence.generated === 0) return NO_GUARDED_DRAFT;
+    const dictated = Math.min(DICTATED_MAX, wanted);
+    const draft = this.grammars.draft(sequence, guard, proposal, { dictated, all });
+    if (draft.dictated.includes(true)) drafts.dictated.drafted(sequence.known);
+    this.guarded.set(sequence, draft);
+    return draft;
   }
 
   /** Takes the pass's sampled tokens, then verifies the drafts. No rejected token is left in the cache afterwards. */
@@ -134,15 +178,20 @@ export class SpeculativeDecode implements DecodeMode {
     const all = batch.drawn.map((sequence, i): Verified => {
       const row = batch.batchRows[i];
       assert(row !== undefined, "the batch has a row for each sampled sequence");
-      return { sequence, row, accepted: 0 };
+      return { sequence, row, guard: sequence.owner.guard, guarded: this.guarded.get(sequence), accepted: 0 };
     });
     takeSampled(all, batch.tokens, takeToken, nowMs);
     const drafted = all.filter(({ sequence }) => sequence.draft.length > 0);
     const tokens = drafted.reduce((sum, { sequence }) => sum + sequence.draft.length, 0);
     for (let going = drafted.filter(isAccepted); going.length > 0; going = going.filter(isAccepted))
       this.sampleNext(going, nowMs);
-    for (const { sequence, accepted } of drafted) {
-      sequence.owner.draftLength?.learn(accepted, accepted === sequence.draft.length);
+    for (const verified of drafted) {
+      const { sequence, accepted } = verified;
+      learn(verified);
+      const { guard, guarded } = verified;
+      const goesOn = sequence.slot !== undefined && sequence.owner.guard === guard;
+      if (goesOn && guard !== undefined && guarded !== undefined)
+        this.grammars.verified(sequence, guard, guarded, accepted);
       sequence.draft = NO_DRAFT;
       kv.settle(sequence);
       if (sequence.slot !== undefined) this.source.verified(sequence.slot, accepted);
@@ -154,11 +203,12 @@ export class SpeculativeDecode implements DecodeMode {
   private sampleNext(going: readonly Verified[], nowMs: number): void {
     const { backend, batch, takeToken } = this.context;
     going.forEach((verified, i) => {
+      const { sequence, guarded } = verified;
+      batch.masks[i] = maskAddress(sequence, guarded?.masks[verified.accepted]);
       verified.accepted++;
-      verified.sequence.computed++;
+      sequence.computed++;
       batch.batchRows[i] = verified.row + verified.accepted;
-      batch.samplers[i] = verified.sequence.sampler;
-      batch.masks[i] = 0n;
+      batch.samplers[i] = sequence.sampler;
     });
     backend.sample(going.length, batch.batchRows, batch.samplers, batch.masks, batch.tokens);
     takeSampled(going, batch.tokens.slice(0, going.length), takeToken, nowMs);
@@ -178,8 +228,27 @@ function takeSampled(
   });
 }
 
-/** Whether the token sampled last is the next draft token, and the sequence still runs unchanged. */
-function isAccepted({ sequence, accepted }: Verified): boolean {
-  const { slot, known, computed, draft } = sequence;
-  return slot !== undefined && known === computed + 1 && sequence.tokenAt(known - 1) === draft[accepted];
+/** Whether the token sampled last is the next draft token, and the sequence still runs unchanged, under the same grammar. */
+function isAccepted({ sequence, guard, accepted }: Verified): boolean {
+  const { slot, known, computed, draft, owner } = sequence;
+  const runs = slot !== undefined && owner.guard === guard;
+  return runs && known === computed + 1 && sequence.tokenAt(known - 1) === draft[accepted];
+}
+
+/** Tokens that may be drafted: one more is sampled after them. */
+function tokensLeft({ owner, generated }: EngineSequence): number {
+  const { run, thinkingLimit } = owner;
+  const due = thinkingLimit?.untilDue(generated) ?? Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.min(run.tokenCap - generated, due) - 1);
+}
+
+/** What a verified draft says of the next ones: of tokens that a grammar dictates, and of proposals. */
+function learn({ sequence, guarded, accepted }: Verified): void {
+  const { drafts } = sequence.owner;
+  const dictated = guarded?.dictated ?? [];
+  const held = dictated.slice(0, accepted).filter(Boolean).length;
+  const isAll = accepted === sequence.draft.length;
+  const isDictated = dictated[accepted] === true;
+  drafts?.dictated.learn(held, isAll || !isDictated);
+  drafts?.proposed.learn(accepted - held, isAll || isDictated);
 }

@@ -3,6 +3,7 @@
 
 import type { DecodeOutcome } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
+import type { Mask } from "../constraint-backend.ts";
 import type { PlannedRows } from "../scheduler.ts";
 import type { DecodeContext } from "./mode.ts";
 
@@ -28,10 +29,13 @@ export function tokenPass(
   echo.score(rows);
   const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
   for (const { sequence, count } of rows) kv.extend(sequence, count);
-  drawn.forEach(({ owner, generated }, i) => {
-    const left = owner.output.isCalling ? owner.run.tokenCap - generated : undefined;
-    masks[i] = owner.guard?.maskAddress(left) ?? 0n;
-  });
+  drawn.forEach((sequence, i) => (masks[i] = maskAddress(sequence)));
   if (drawn.length > 0) backend.sample(drawn.length, batchRows, samplers, masks, tokens);
   return { prefillTokens, continued };
+}
+
+/** Address of the mask for a sequence's next token, 0 for none. `mask`: where it was computed; by default in the guard's matcher. */
+export function maskAddress({ owner, generated }: EngineSequence, mask?: Mask): bigint {
+  const left = owner.output.isCalling ? owner.run.tokenCap - generated : undefined;
+  return owner.guard?.maskAddress(left, mask) ?? 0n;
 }

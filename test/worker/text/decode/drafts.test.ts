@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DraftLength } from "../../../../src/worker/text/decode/draft-length.ts";
+import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
 import { NgramIndex } from "../../../../src/worker/text/decode/ngram-index.ts";
 
 const tokens = (...list: number[]): Int32Array => Int32Array.from(list);
@@ -88,5 +89,38 @@ describe("draft length", () => {
     draftLength.drafted(100);
     expect(draftLength.wanted(101, 1)).toBe(0);
     expect(draftLength.worth(Number.POSITIVE_INFINITY)).toBe(0);
+  });
+});
+
+describe("habits at the places of a grammar", () => {
+  test("a token that came twice is sure, and is given up after two misses", () => {
+    const habits = new GrammarHabits();
+    expect(habits.expected(1)).toBeUndefined();
+    habits.learn(1, 7);
+    expect(habits.expected(1)).toEqual({ token: 7, isSure: false });
+    for (let i = 0; i < 5; i++) habits.learn(1, 7);
+    habits.learn(1, 8);
+    expect(habits.expected(1)).toEqual({ token: 7, isSure: true });
+    habits.learn(1, 8);
+    expect(habits.expected(1)).toEqual({ token: 8, isSure: false });
+  });
+
+  test("the oldest places are forgotten", () => {
+    const habits = new GrammarHabits();
+    for (let place = 0; place < 10_000; place++) habits.learn(place, place);
+    expect(habits.expected(0)).toBeUndefined();
+    expect(habits.expected(9999)?.token).toBe(9999);
+  });
+
+  test("after a token without drafts, one is looked for now and then", () => {
+    const habits = new GrammarHabits();
+    for (let i = 0; i < 4; i++) {
+      expect(habits.isBarren(5)).toBe(false);
+      habits.looked(5, false);
+    }
+    const looks = Array.from({ length: 200 }, () => habits.isBarren(5)).filter((isBarren) => !isBarren);
+    expect(looks.length).toBeGreaterThan(1);
+    habits.looked(5, true);
+    expect(habits.isBarren(5)).toBe(false);
   });
 });

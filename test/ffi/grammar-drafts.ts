@@ -1,0 +1,73 @@
+// Drafts under a grammar change the number of passes and nothing else: with batch-invariant kernels, answers are bit for bit those
+// without drafts.
+
+import { expect, test } from "bun:test";
+import type { LlamaBackend } from "../../ffi/llama/llama.ts";
+import type { RunRequest } from "../../src/core/run.ts";
+import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import { chatRequest, type RunOptions, runCounted } from "../helpers/engine-run.ts";
+import { tinyBackend } from "../helpers/native.ts";
+import { SCHEMAS } from "../helpers/schemas.ts";
+
+const LONG_NAMES = {
+  type: "object",
+  properties: {
+    identification_number: { type: "integer", minimum: 0, maximum: 99 },
+    delivery_address_line: { type: "string", maxLength: 12 },
+    preferred_language: { enum: ["english", "german", "hungarian"] },
+    is_subscribed: { type: "boolean" },
+  },
+  required: ["identification_number", "delivery_address_line", "preferred_language", "is_subscribed"],
+  additionalProperties: false,
+};
+
+/** Schemas, tool calls and regular expressions, greedy and drawn. */
+function requests(): readonly RunRequest[] {
+  const schemas = [
+    LONG_NAMES,
+    { type: "array", items: LONG_NAMES, minItems: 3, maxItems: 3 },
+    ...Object.values(SCHEMAS).slice(0, 4),
+  ];
+  const constrained = schemas.map((schema, i) =>
+    chatRequest(`Example ${i}.`, {
+      constraint: { type: "json_schema", schema },
+      maxTokens: 160,
+      logprobs: { top: 0 },
+      sampling: { ...DEFAULT_SAMPLING, temperature: i % 2, ...(i % 4 === 1 ? { seed: i } : {}) },
+    }),
+  );
+  const calls = ["required", "auto"].map((type) => {
+    const request = chatRequest("What is the weather in Paris?", { maxTokens: 120, logprobs: { top: 0 } });
+    if (request.prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
+    const tools = [{ name: "get_weather", parameters: { ...LONG_NAMES }, strict: true }];
+    return { ...request, prompt: { ...request.prompt, tools, toolChoice: { type } } } as RunRequest;
+  });
+  return [...constrained, ...calls];
+}
+
+function runs(backend: LlamaBackend, drafts: NonNullable<RunOptions["drafts"]>, together: boolean) {
+  let clock = 0; // goes on evenly, so that drafts pay
+  const asked = requests();
+  const batches = together ? [asked] : asked.map((request) => [request]);
+  const results = batches.map((batch) => runCounted(backend, batch, { drafts, now: () => clock++ }));
+  return {
+    answers: JSON.stringify(results.flatMap(({ answers }) => answers)).replaceAll(/"call_\w+"/g, "ID"),
+    drafted: results.reduce((sum, { stats }) => sum + stats.draftTokens, 0),
+    accepted: results.reduce((sum, { stats }) => sum + stats.draftHits, 0),
+  };
+}
+
+/** To be called where batch-invariant kernels are loaded. */
+export function grammarDraftTests(): void {
+  test.each([
+    ["grammar", false],
+    ["ngram", true],
+  ] as const)("answers with %s drafts, in one batch: %p, are those without", async (drafts, together) => {
+    const backend = await tinyBackend({ batchInvariant: true, maxSeqs: 8 });
+    const { answers, drafted, accepted } = runs(backend, drafts, together);
+    expect(answers).toBe(runs(backend, "off", together).answers);
+    expect(drafted).toBeGreaterThan(100);
+    expect(accepted).toBeGreaterThan(100);
+    backend.close();
+  });
+}
