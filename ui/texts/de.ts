@@ -555,7 +555,7 @@ export const de: Texts = {
       good: "gute Qualität",
       reduced: "verringerte Qualität",
       poor: "schlechte Qualität",
-      unknown: "",
+      unknown: "Qualität unbekannt",
     },
     contextFits: (tokens: string) => `Kontext bis ${tokens}`,
     expectedSpeed: (low: string, high: string) => `${low} bis ${high} Tokens/s`,

@@ -548,7 +548,7 @@ export const en = {
       good: "good quality",
       reduced: "reduced quality",
       poor: "poor quality",
-      unknown: "",
+      unknown: "unknown quality",
     },
     contextFits: (tokens: string) => `context up to ${tokens}`,
     expectedSpeed: (low: string, high: string) => `${low} to ${high} tokens/s`,
