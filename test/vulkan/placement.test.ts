@@ -153,7 +153,7 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     const free = (bytes: number) => ({ freeBytes: () => bytes });
     const refused = load(TINY_PATH, {}, { deviceLayers: 3 }, free(2 * MIB));
     expect(refused).rejects.toThrow(
-      /^3 of 7 layers on Vulkan0 .*The part on the CPU needs about .* of memory, but only .* are free\. Use /s,
+      /^3 of 7 layers on Vulkan0 .*the part on the CPU needs about .* of memory, but only .* are free; use /s,
     );
     const beside = { deviceLayers: 3, mmprojPath: tinyMmproj() };
     const { backend } = await load(TINY_PATH, { memoryBytes: MIB }, beside, free(1024 * MIB));
