@@ -8,7 +8,7 @@ import { answerGrammar, callGrammar } from "../../src/grammar/answer-grammar.ts"
 import { isCertain } from "../../src/grammar/certain-schemas.ts";
 import type { Markup } from "../../src/grammar/lark.ts";
 import { framesContent, readPeg } from "../../src/grammar/peg.ts";
-import type { Recent } from "./recent.ts";
+import type { Recent } from "../../src/core/recent.ts";
 import { offeredTools, toolsText } from "./render-request.ts";
 
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;

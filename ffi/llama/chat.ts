@@ -4,6 +4,7 @@
 import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { modalitiesOf } from "../../src/core/message.ts";
+import { Recent } from "../../src/core/recent.ts";
 import { mustCall, type Prompt } from "../../src/core/run.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import type {
@@ -19,7 +20,6 @@ import type { LlamaMedia } from "./media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prompt.ts";
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
-import { Recent } from "./recent.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
 import { thinkingBudget, thinkingCloses } from "./thinking-closes.ts";
 import {

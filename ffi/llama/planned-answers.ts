@@ -1,5 +1,6 @@
 // Cache of answer plans per chat template: a plan of 1,000 tools takes 100 ms. See answer-plan.ts.
 
+import { Recent } from "../../src/core/recent.ts";
 import { mustCall, type Prompt } from "../../src/core/run.ts";
 import type { AnswerPlan, CallStarts } from "../../src/worker/text/backend.ts";
 import {
@@ -15,7 +16,6 @@ import { parseAnswer } from "./prompt.ts";
 import type { Markup } from "../../src/grammar/lark.ts";
 import { readMarkup } from "./markup.ts";
 import { readPeg } from "../../src/grammar/peg.ts";
-import { Recent } from "./recent.ts";
 import { offeredTools } from "./render-request.ts";
 import { type Handle, takeText } from "../text.ts";
 

@@ -11,7 +11,7 @@ import { type GapPrompt, isSingleCall, mustCall, type Prompt } from "../../src/c
 import { effortFields, type Efforts } from "./efforts.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
-import type { Recent } from "./recent.ts";
+import type { Recent } from "../../src/core/recent.ts";
 import { parserSchema, typed } from "../../src/grammar/rewritten-schemas.ts";
 import { Schema } from "../../src/grammar/schema-shapes.ts";
 

@@ -4,9 +4,10 @@
 // which the prefix cache needs.
 
 import { createHash } from "node:crypto";
-import type { ContextEdits } from "../core/agent.ts";
+import { type ContextEdits, SUMMARY_HEADER } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
 import { type Message, messageText } from "../core/message.ts";
+import { Recent } from "../core/recent.ts";
 import type { RunRequest } from "../core/run.ts";
 import { shorten } from "../core/shorten.ts";
 import type { ModelTarget } from "../core/target.ts";
@@ -44,26 +45,13 @@ export interface Compacted {
 
 const WRITER =
   "You write summaries of conversations between a user and an assistant. The summary replaces the conversation: the assistant goes on from it alone. Keep every name, number, path, decision, requirement, result and open task. Write facts, one a line, without comments.";
-const HEADER = "Summary of the conversation so far:";
 const RATIO_MIN = 2; // characters of a token, for texts that were not counted
 
 /** Summaries by the turns that they stand for. */
-export class Summaries {
-  private readonly kept = new Map<string, string>();
+export type Summaries = Recent<string>;
 
-  get(key: string): string | undefined {
-    const found = this.kept.get(key);
-    if (found === undefined) return undefined;
-    this.kept.delete(key);
-    this.kept.set(key, found);
-    return found;
-  }
-
-  add(key: string, summary: string): void {
-    this.kept.set(key, summary);
-    const [oldest] = this.kept.keys();
-    if (this.kept.size > SUMMARIES_MAX && oldest !== undefined) this.kept.delete(oldest);
-  }
+export function newSummaries(): Summaries {
+  return new Recent(SUMMARIES_MAX);
 }
 
 /** Tokens of a prompt above which it is compacted; undefined where that cannot be known. */
@@ -100,11 +88,12 @@ export async function compacted(
 ): Promise<Compacted | undefined> {
   const trigger = compactTrigger(task);
   if (trigger === undefined || charsOf(messages) / RATIO_MIN < trigger / 2) return undefined;
-  const head = messages.filter((message, at) => isInstruction(message) && isLeading(messages, at));
-  const talk = messages.slice(head.length);
+  const start = messages.findIndex((message) => !isInstruction(message));
+  if (start < 0) return undefined;
+  const [head, talk] = [messages.slice(0, start), messages.slice(start)];
   const keys = keysOf(task, talk);
-  const known = keys.findLastIndex((key) => summaries.get(key) !== undefined);
-  const before = known < 0 ? undefined : summaries.get(keys[known] ?? "");
+  const known = keys.findLastIndex((key) => summaries.find(key) !== undefined);
+  const before = known < 0 ? undefined : summaries.find(keys[known] ?? "");
   const made = (count: number, summary: string, cost: Cost): Compacted => {
     return { messages: [...head, ...withSummary(talk, count, summary)], summary, replaced: count, cost };
   };
@@ -117,12 +106,8 @@ export async function compacted(
   const old = talk.slice(Math.max(0, known), cut);
   const written = await summarized(task, { before, old, trigger, ratio }, signal);
   if (written === undefined) return before === undefined ? undefined : made(known, before, NO_COST);
-  summaries.add(keys[cut] ?? "", written.text);
+  summaries.set(keys[cut] ?? "", written.text);
   return made(cut, written.text, written.cost);
-}
-
-function isLeading(messages: readonly Message[], at: number): boolean {
-  return messages.slice(0, at).every(isInstruction);
 }
 
 function charsOf(messages: readonly Message[]): number {
@@ -135,9 +120,11 @@ function sizeOf(message: Message): number {
   return messageText(message).length + reasoning.length + calls;
 }
 
-/** Keys of the beginnings of a conversation, by their number of messages. */
-function keysOf({ target, compact }: CompactTask, talk: readonly Message[]): readonly string[] {
-  const hash = createHash("sha256").update(JSON.stringify([target.id, compact.instructions ?? ""]));
+/** Keys of the beginnings of a conversation, by their number of messages. Callers do not learn of each other's conversations. */
+function keysOf({ target, compact, caller }: CompactTask, talk: readonly Message[]): readonly string[] {
+  const hash = createHash("sha256").update(
+    JSON.stringify([caller.owner ?? "", target.id, compact.instructions ?? ""]),
+  );
   const keys = [hash.copy().digest("hex")];
   for (const message of talk) {
     hash.update(JSON.stringify(message));
@@ -163,7 +150,7 @@ function cutOf(talk: readonly Message[], charsMax: number): number {
 /** The summary in the place of old turns. Templates want turns that alternate, so it joins a message of the user. */
 function withSummary(talk: readonly Message[], cut: number, summary: string): readonly Message[] {
   const tail = talk.slice(cut);
-  const text = { type: "text" as const, text: `${HEADER}\n${summary}\n\n` };
+  const text = { type: "text" as const, text: `${SUMMARY_HEADER}\n${summary}\n\n` };
   const [first, ...rest] = tail;
   if (first?.role === "user") return [{ ...first, content: [text, ...first.content] }, ...rest];
   const asked = talk.slice(0, cut).findLast(({ role }) => role === "user");
@@ -211,7 +198,7 @@ async function passage(
   { text: before, chunk, tokensMax }: Part,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly cost: Cost } | undefined> {
-  const earlier = before === "" ? "" : `${HEADER}\n${before}\n\n`;
+  const earlier = before === "" ? "" : `${SUMMARY_HEADER}\n${before}\n\n`;
   const asked = compact.instructions ?? "Write the summary of all of this.";
   const { model, sampling } = request;
   const run: ChatRequest = {

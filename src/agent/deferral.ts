@@ -3,6 +3,7 @@
 // stays in the prefix cache.
 
 import type { InputMessage, ToolSearch } from "../core/agent.ts";
+import { defined } from "../core/defined.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";
 import { TOOL_CHARS_PER_TOKEN, TOOLS_CONTEXT_SHARE } from "./limits.ts";
@@ -25,6 +26,8 @@ export interface Offered {
   readonly contextTokens: number | undefined;
   /** Tokens of definitions in the prompt; undefined: a share of the context. */
   readonly tokensMax: number | undefined;
+  /** Told of each search how many tools it has found. */
+  readonly onFound?: (found: number) => void;
 }
 
 /** Tools that are left out of the prompt, by name, and the server's search for them: absent where the client searches. */
@@ -48,7 +51,10 @@ export function deferralOf(offered: Offered): Deferral | undefined {
     (search === undefined && client.some((spec) => isShown(spec) && OWN_SEARCH.test(spec.name)));
   if (clientSearches) return asked.length > 0 ? { hidden, search: undefined } : undefined;
   const { name = SEARCH_NAME, form = "words" } = search ?? {};
-  return { hidden, search: searchTool({ name, form, tools: left }) };
+  return {
+    hidden,
+    search: searchTool({ name, form, tools: left, ...defined({ onFound: offered.onFound }) }),
+  };
 }
 
 /** Characters of a tool's definition. */

@@ -4,7 +4,6 @@
 // `max_tool_rounds` count over all passes, a required call applies to the first. After the last round one pass without tools answers.
 
 import type {
-  AgentEvent,
   AnswerEvent,
   ApprovalScope,
   Conversation,
@@ -21,10 +20,9 @@ import type { Message, ToolSpec } from "../core/message.ts";
 import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
 import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { ModelFacts } from "../core/target.ts";
-import type { AgentMeter } from "../core/telemetry.ts";
 import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
-import { Summaries } from "./compaction.ts";
+import { newSummaries, type Summaries } from "./compaction.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import { sizeOf, tokensOf, withDefinitions } from "./deferral.ts";
 import { FILE_LIST_CHARS_MAX, TOOLS_CHARS_SMALL } from "./limits.ts";
@@ -48,7 +46,6 @@ export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "
   readonly files: ForCaller<Files>;
   readonly sessions: ForCaller<Pick<Sessions, "open" | "keyOf">>;
   readonly log: (line: string) => void;
-  readonly meter?: AgentMeter;
   /** Called when an answer in a session starts (1) and ends (-1). */
   readonly onAnswer?: (change: 1 | -1) => void;
 }
@@ -63,7 +60,7 @@ interface CallersDeps extends Omit<LoopDeps, "files" | "sessions">, InputFilesDe
  * Converse with server tools. Throws at once for an invalid request; errors of files and sessions reject the first `next`.
  */
 export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
-  const summaries = new Summaries();
+  const summaries = newSummaries();
   return (conversation, signal, caller) => {
     const own = { ...deps, summaries, caller, files: deps.files(caller), sessions: deps.sessions(caller) };
     const facts = conversation.target.facts();
@@ -235,7 +232,7 @@ class Loop {
       const clients = made.calls.filter(({ isClients }) => isClients);
       this.turn.push(assistantMessage(this.withAnswerPrefix(made, round), own.length > 0 ? own : clients));
       const toolOf = (name: string): ServerTool | undefined => this.toolOf(name);
-      const results = yield* this.counted(this.toolCaller.callAll(own, toolOf, round, this.signal));
+      const results = yield* this.toolCaller.callAll(own, toolOf, round, this.signal);
       if (results === undefined) return;
       this.turn.push(...this.repeats.noted(own, results));
       const isContinued = own.length > 0 && clients.length === 0;
@@ -246,22 +243,6 @@ class Loop {
       if (this.isLast(round) && made.text.trim() === "" && clients.length === 0) yield this.cutNote(round);
       yield* this.end(made, isContinued);
       return;
-    }
-  }
-
-  /** Counts the searches for tools among the events. */
-  private async *counted<T>(events: AsyncGenerator<AgentEvent, T>): AsyncGenerator<AgentEvent, T> {
-    let next = await events.next();
-    try {
-      for (; next.done !== true; next = await events.next()) {
-        const { value } = next;
-        const isSearch = value.type === "tool_complete" && value.data.tool_type === "custom";
-        if (isSearch && value.data.tools !== undefined) this.meter?.searched(value.data.tools.length);
-        yield value;
-      }
-      return next.value;
-    } finally {
-      if (next.done !== true) await events[Symbol.asyncDispose]();
     }
   }
 

@@ -6,6 +6,7 @@ import { ServiceError } from "../core/error.ts";
 import { TOOL_ROUNDS_MAX } from "./limits.ts";
 import type { ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";
+import type { AgentMeter } from "../core/telemetry.ts";
 import { type Deferral, deferralOf, markedSpecs } from "./deferral.ts";
 import { type DispatchOptions, dispatchedTool } from "./dispatch.ts";
 import type { ServerTool, ToolRequest, Toolset } from "./tool.ts";
@@ -15,6 +16,7 @@ export interface PlanDeps {
   readonly dispatch?: DispatchOptions;
   /** Tokens of definitions in a prompt; absent: a share of the model's context. */
   readonly toolsInPrompt?: number;
+  readonly meter?: AgentMeter;
   /** Rounds if a request sets none. */
   readonly maxToolRounds?: number;
 }
@@ -69,6 +71,7 @@ export function planOf(
           search: agent.toolSearch,
           contextTokens: surroundings.contextTokens,
           tokensMax: deps.toolsInPrompt,
+          onFound: (found) => deps.meter?.searched(found),
         });
   const own = deferral?.search === undefined ? executed : [...executed, deferral.search];
   refuseClashes(own, client);

@@ -111,6 +111,9 @@ export interface ToolSearch {
   readonly isClients?: true;
 }
 
+/** Begins the text that stands for old turns. */
+export const SUMMARY_HEADER = "Summary of the conversation so far:";
+
 /** Changes of a request's conversation before the model sees it. */
 export interface ContextEdits {
   /** Without old results of tools. */

@@ -2,6 +2,7 @@
 // which tokens may come next, and not how far the end is: closing brackets and quotes first, then what the grammar leaves no choice of, and
 // within free text the tags that end it.
 
+import { countTokens, firstTokens, hasToken } from "../core/token-mask.ts";
 import type { Closing, Matcher } from "../worker/text/constraint-backend.ts";
 
 /** A vocabulary's tokens by their bytes. */
@@ -50,10 +51,10 @@ export class Closer {
     try {
       while (path.length < STEPS_MAX) {
         here.computeMask();
-        const end = this.enders.find((token) => has(here.mask.words, token));
+        const end = this.enders.find((token) => hasToken(here.mask.words, token));
         if (end !== undefined)
           return [...path, { token: end, texts }].map((step) => ({ ...step, texts: texts - step.texts }));
-        const isText = 2 * count(here.mask.words) > this.size;
+        const isText = 2 * countTokens(here.mask.words) > this.size;
         const exit = isText ? this.exit(here, [...tags, QUOTE]) : undefined;
         const next = exit ?? this.step(here.mask.words, this.textOf(path.at(-1)?.token));
         if (next.length === 0) return undefined;
@@ -82,7 +83,7 @@ export class Closer {
     try {
       if (tokens.length === 0 || tokens.some((token) => ahead.accept(token) === "rejected")) return Infinity;
       ahead.computeMask();
-      return count(ahead.mask.words);
+      return countTokens(ahead.mask.words);
     } finally {
       ahead.free();
     }
@@ -93,7 +94,7 @@ export class Closer {
     const first = (texts: readonly string[]): readonly number[] | undefined =>
       texts
         .map((text) => this.spell(text))
-        .find(([token, ...more]) => token !== undefined && more.length === 0 && has(mask, token));
+        .find(([token, ...more]) => token !== undefined && more.length === 0 && hasToken(mask, token));
     const isValue = LETTERS.every((letter) => first([letter]) !== undefined);
     const closing = isValue ? first([QUOTE]) : first(BRACKETS);
     const sign = isValue && /\w/.test(last) ? first(SIGNS) : undefined;
@@ -102,7 +103,7 @@ export class Closer {
 
   private plainest(mask: Uint32Array, last: string): readonly number[] {
     let best: { readonly token: number; readonly worth: number } | undefined;
-    for (const token of tokensOf(mask, LOOKED_AT)) {
+    for (const token of firstTokens(mask, LOOKED_AT)) {
       const worth = worthOf(this.textOf(token), last);
       if (best === undefined || worth > best.worth) best = { token, worth };
     }
@@ -159,27 +160,4 @@ function worthOf(text: string, last: string): number {
   if (/[a-z_]/i.test(text)) return 1 + text.length;
   if (/^\d+$/.test(text)) return 1 + short;
   return short - (/^\s+$/.test(text) ? 2 : 0);
-}
-
-function has(mask: Uint32Array, token: number): boolean {
-  return (((mask[token >> 5] ?? 0) >> (token & 31)) & 1) !== 0;
-}
-
-function count(mask: Uint32Array): number {
-  let bits = 0;
-  for (let word of mask) {
-    word -= (word >>> 1) & 0x55555555;
-    word = (word & 0x33333333) + ((word >>> 2) & 0x33333333);
-    bits += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-  }
-  return bits;
-}
-
-/** The first tokens of a mask. */
-function tokensOf(mask: Uint32Array, most: number): readonly number[] {
-  const tokens: number[] = [];
-  for (let word = 0; word < mask.length && tokens.length < most; word++)
-    for (let rest = mask[word] ?? 0; rest !== 0; rest &= rest - 1)
-      tokens.push(32 * word + 31 - Math.clz32(rest & -rest));
-  return tokens;
 }

@@ -5,7 +5,9 @@ import { expect, test } from "bun:test";
 import { validator } from "../helpers/ajv.ts";
 import { fileServer } from "../helpers/binary.ts";
 import { complete } from "../helpers/chat-client.ts";
+import { valueOf } from "../helpers/prometheus.ts";
 import { SCHEMAS } from "../helpers/schemas.ts";
+import { until } from "../helpers/until.ts";
 
 const SEEDS = process.env["SVC_SLOW_TESTS"] === "1" ? [1, 2, 3, 4, 5] : [1];
 /** Requests under way at once: more than the engine runs, so that some always wait. */
@@ -17,7 +19,7 @@ const FREQUENCY_PENALTY = 0.8;
 /** Of the answers, how many must have ended by themselves. */
 const FINISHED_SHARE = 0.95;
 
-const server = fileServer();
+const server = fileServer(["--speculative", "grammar"]);
 
 interface Case {
   readonly name: string;
@@ -68,3 +70,25 @@ test("answers follow their schemas at temperature 1, and nearly all end", async 
   console.log(`${finished} of ${cases.length} answers ended and follow their schemas`);
   expect(finished).toBeGreaterThanOrEqual(cases.length * FINISHED_SHARE);
 }, 600_000);
+
+test("what a schema dictates is drafted", async () => {
+  const properties = Object.fromEntries(
+    ["identification", "delivery_address", "preferred_language"].map((name) => [name, { type: "boolean" }]),
+  );
+  const schema = {
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  };
+  await until("an accepted draft", async () => {
+    await complete(server().url, {
+      messages: [{ role: "user", content: "Give me an example." }],
+      response_format: { type: "json_schema", json_schema: { name: "example", schema } },
+      temperature: 0,
+      enable_thinking: false,
+    });
+    const metrics = await (await fetch(`${server().url}/metrics`)).text();
+    return (valueOf(metrics, "svc_draft_hits_total") ?? 0) > 0;
+  });
+});

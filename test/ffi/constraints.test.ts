@@ -6,7 +6,7 @@ import type { Constraint } from "../../src/core/constraint.ts";
 import type { ToolSpec } from "../../src/core/message.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
-import { type Answer, chatRequest, run, runAll } from "../helpers/engine-run.ts";
+import { type Answer, chatRequest, run, runAll, runCounted } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
 import { SCHEMAS } from "../helpers/schemas.ts";
 import { validator } from "../helpers/ajv.ts";
@@ -44,6 +44,24 @@ test("finished answers are valid against their schemas", () => {
   });
   expect(finished).toBeGreaterThan(requests.length / 2);
 }, 120_000);
+
+test("by default only answers that need not repeat are drafted", () => {
+  const schema = {
+    type: "object",
+    properties: { identification: { enum: ["one", "two"] } },
+    required: ["identification"],
+  };
+  const { sampling, ...request } = constrained({ type: "json_schema", schema }, 1);
+  const { seed: _, ...unseeded } = sampling;
+  const drafted = (chosen: RunRequest["sampling"]): number => {
+    let clock = 0; // goes on evenly, so that drafts pay
+    const asked = Array.from({ length: 4 }, () => ({ ...request, sampling: chosen }));
+    return runCounted(backend, asked, { drafts: "auto", now: () => clock++ }).stats.draftTokens;
+  };
+  expect(drafted(sampling)).toBe(0);
+  expect(drafted({ ...unseeded, temperature: 0 })).toBe(0);
+  expect(drafted(unseeded)).toBeGreaterThan(0);
+});
 
 describe("text around the grammar", () => {
   const schema = {

@@ -206,6 +206,7 @@ const ENGINE_FLAGS: ReadonlySet<string> = new Set([
   "--cache-disk",
   "--cache-ram",
   "--determinism",
+  "--speculative",
   "--chat-template",
 ]);
 

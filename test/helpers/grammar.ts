@@ -4,6 +4,7 @@ import { GrammarEngine, readVocabulary, type Vocabulary } from "../../ffi/llama/
 import { type GrammarNative, openGrammar } from "../../ffi/library.ts";
 import { cText, nativeText } from "../../ffi/text.ts";
 import type { Constraint } from "../../src/core/constraint.ts";
+import { firstTokens } from "../../src/core/token-mask.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type {
   AnswerConstraint,
@@ -75,11 +76,7 @@ export function feedText(matcher: Matcher, vocabulary: TestVocabulary, text: str
 
 /** Token ids that a mask allows. */
 export function allowedTokens(mask: Uint32Array): number[] {
-  const tokens: number[] = [];
-  mask.forEach((word, i) => {
-    for (let rest = word; rest !== 0; rest &= rest - 1) tokens.push(32 * i + 31 - Math.clz32(rest & -rest));
-  });
-  return tokens;
+  return firstTokens(mask, Infinity);
 }
 
 /** A random number from 0 to below n, from a seed. */

@@ -24,6 +24,7 @@ export interface ToolSearchOptions extends Pick<ToolSearch, "form"> {
   readonly name: string;
   /** Tools to be found. */
   readonly tools: readonly ToolSpec[];
+  readonly onFound?: (found: number) => void;
 }
 
 const CLOSED = { additionalProperties: false } as const;
@@ -42,7 +43,7 @@ const Pattern = Type.Object(
 );
 
 /** The server's search for tools. */
-export function searchTool({ name, form, tools }: ToolSearchOptions): ToolSearchTool {
+export function searchTool({ name, form, tools, onFound }: ToolSearchOptions): ToolSearchTool {
   const description = descriptionOf(tools);
   const common = {
     name,
@@ -58,6 +59,7 @@ export function searchTool({ name, form, tools }: ToolSearchOptions): ToolSearch
   } as const;
   const answer = (found: readonly ToolSpec[]) => {
     const best = found.slice(0, TOOLS_FOUND_MAX);
+    onFound?.(best.length);
     const text = best.length === 0 ? nothingFound(tools) : foundText(best);
     const content = best.map((tool) => tool.name).join(", ");
     const data = { tool_type: "custom" as const, content, tools: best.map(foundTool) };

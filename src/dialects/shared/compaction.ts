@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { AppliedEdit, ContextEdits } from "../../core/agent.ts";
+import { type AppliedEdit, type ContextEdits, SUMMARY_HEADER } from "../../core/agent.ts";
 import type { Message } from "../../core/message.ts";
 import { isPresent, orNull } from "./check.ts";
 
@@ -84,7 +84,7 @@ export function fromOpaqueText(text: unknown): readonly Message[] | undefined {
 export function fromSummary(text: string): Message {
   return {
     role: "user",
-    content: [{ type: "text", text: `Summary of the conversation so far:\n${text}` }],
+    content: [{ type: "text", text: `${SUMMARY_HEADER}\n${text}` }],
     replacesEarlier: true,
   };
 }

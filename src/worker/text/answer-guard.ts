@@ -1,8 +1,9 @@
 // Enforces a grammar on one choice's answer. The content must match; reasoning before it and tool calls instead of it are
 // free, so their first tokens are allowed besides where they may begin.
 
-import { itemAt, unreachable } from "../../core/assert.ts";
+import { unreachable } from "../../core/assert.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
+import { addToken } from "../../core/token-mask.ts";
 import type { OutputFormat } from "./backend.ts";
 import type { CallCloser } from "./call-closer.ts";
 import type { Matcher } from "./constraint-backend.ts";
@@ -90,8 +91,8 @@ export class AnswerGuard {
     if (this.phase === "off") return 0n;
     if (this.phase === "opening") {
       const { reasoning, tools } = this.escapes;
-      if (reasoning !== undefined && !this.reasoned) allow(mask.words, reasoning);
-      if (tools !== undefined) allow(mask.words, tools);
+      if (reasoning !== undefined && !this.reasoned) addToken(mask.words, reasoning);
+      if (tools !== undefined) addToken(mask.words, tools);
     }
     if (this.phase === "matching") this.narrow(mask.words, left);
     return mask.address;
@@ -103,7 +104,7 @@ export class AnswerGuard {
     if (closer === undefined || left === undefined) return;
     let next: number | undefined;
     const error = attempt(() => (next = closer.next(matcher, left)));
-    if (error === undefined && next !== undefined) allow(words.fill(0), next);
+    if (error === undefined && next !== undefined) addToken(words.fill(0), next);
   }
 
   /** Advances by the sampled token. `answering`: any reasoning has ended. Returns the error of a mismatch. */
@@ -175,9 +176,4 @@ export function attempt(step: () => void): ErrorData | undefined {
     if (error instanceof ServiceError) return error.toData();
     throw error;
   }
-}
-
-function allow(words: Uint32Array, token: number): void {
-  const word = token >> 5;
-  words[word] = itemAt(words, word) | (1 << (token & 31));
 }

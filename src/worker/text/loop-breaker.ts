@@ -3,6 +3,8 @@
 // the string instead, or writes something else. What it writes is often the next loop, so each one in an answer is noticed earlier, and from
 // the second one on its tokens stay forbidden up to the next quote. Numbers may repeat themselves, and lists of strings for longer.
 
+import { removeToken } from "../../core/token-mask.ts";
+
 /** Longest repeated piece, tokens. */
 const PERIOD_MAX = 40;
 /** Pieces from this length on need half as many copies. */
@@ -53,7 +55,7 @@ export class LoopBreaker {
     if (loop.length + this.banned.size === 0) return;
     if (loop.length > 0) this.loops++;
     const left = mask.slice();
-    for (const token of [...loop, ...this.banned]) clear(left, token);
+    for (const token of [...loop, ...this.banned]) removeToken(left, token);
     if (left.some((bits) => bits !== 0)) mask.set(left);
     if (this.loops > 1) for (const token of loop) this.banned.add(token);
   }
@@ -77,11 +79,6 @@ export class LoopBreaker {
       return count + length >= Math.max(tokens, least * length);
     });
   }
-}
-
-function clear(mask: Uint32Array, token: number): void {
-  const word = token >> 5;
-  mask[word] = (mask[word] ?? 0) & ~(1 << (token & 31));
 }
 
 /** Whether a repeated piece is numbers of a list, or their like: commas without words or strings. */

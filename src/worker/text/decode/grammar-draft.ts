@@ -3,6 +3,7 @@
 // only where the grammar allows it. Each is sampled under the mask of its own place, so that an answer is the same as without drafts.
 
 import { itemAt } from "../../../core/assert.ts";
+import { countTokens, firstTokens, hasToken } from "../../../core/token-mask.ts";
 import { type AnswerGuard, attempt } from "../answer-guard.ts";
 import type { Backend } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
@@ -160,14 +161,14 @@ export class GrammarDrafts {
     if (room.all <= 0) return undefined;
     const token = room.dictated > 0 && place !== undefined ? this.dictated(words, place, habits) : undefined;
     if (token !== undefined) return { token, isDictated: true };
-    return proposal !== undefined && allows(words, proposal)
+    return proposal !== undefined && hasToken(words, proposal)
       ? { token: proposal, isDictated: false }
       : undefined;
   }
 
   private dictated(words: Uint32Array, place: PlaceHash, habits: GrammarHabits): number | undefined {
     const habit = habits.expected(place);
-    const expected = habit !== undefined && allows(words, habit.token) ? habit : undefined;
+    const expected = habit !== undefined && hasToken(words, habit.token) ? habit : undefined;
     if (expected?.isSure === true) return expected.token;
     const forced = this.forcedToken(words);
     return forced === undefined ? undefined : (expected?.token ?? forced);
@@ -175,15 +176,17 @@ export class GrammarDrafts {
 
   /** The longest allowed token where each other is a prefix of it: all spell one text. */
   private forcedToken(words: Uint32Array): number | undefined {
-    const texts = allowedTokens(words)?.map((token) => ({
+    const allowed = firstTokens(words, SPELLINGS_MAX + 1);
+    if (allowed.length > SPELLINGS_MAX) return undefined;
+    const texts = allowed.map((token) => ({
       token,
       text: Buffer.from(this.backend.tokenBytes(token, true)),
     }));
-    const longest = texts?.toSorted((a, b) => b.text.length - a.text.length)[0];
-    const isOne = texts?.every(
+    const longest = texts.toSorted((a, b) => b.text.length - a.text.length)[0];
+    const isOne = texts.every(
       ({ text }) => text.length > 0 && longest?.text.subarray(0, text.length).equals(text) === true,
     );
-    return isOne === true ? longest?.token : undefined;
+    return isOne ? longest?.token : undefined;
   }
 }
 
@@ -204,26 +207,7 @@ function placeOf(mask: Mask): PlaceHash | undefined {
   return isFree(mask) ? undefined : placeHash(mask.words);
 }
 
-function allows(words: Uint32Array, token: number): boolean {
-  return token >= 0 && ((itemAt(words, token >> 5) >> (token & 31)) & 1) === 1;
-}
-
-/** The allowed tokens; undefined for more than SPELLINGS_MAX. */
-function allowedTokens(words: Uint32Array): readonly number[] | undefined {
-  const tokens: number[] = [];
-  for (let word = 0; word < words.length; word++) {
-    for (let bits = words[word] ?? 0; bits !== 0; bits &= bits - 1) {
-      if (tokens.length === SPELLINGS_MAX) return undefined;
-      tokens.push(word * 32 + (31 - Math.clz32(bits & -bits)));
-    }
-  }
-  return tokens;
-}
-
 /** Whether a mask allows as many tokens as free text does. */
 function isFree({ words }: Mask): boolean {
-  let allowed = 0;
-  for (let word = 0; word < words.length; word += SAMPLED_WORDS)
-    for (let bits = words[word] ?? 0; bits !== 0; bits &= bits - 1) allowed++;
-  return allowed > (words.length / SAMPLED_WORDS) * 32 * FREE_SHARE;
+  return countTokens(words, SAMPLED_WORDS) > (words.length / SAMPLED_WORDS) * 32 * FREE_SHARE;
 }

@@ -2,7 +2,9 @@
 // tokens are one. A model that writes `": "` after one name writes it after the next, and the second answer to a schema repeats
 // the layout of the first.
 
-/** Places that are remembered; the oldest is forgotten. */
+import { Recent } from "../../../core/recent.ts";
+
+/** Places that are remembered; the least recently used is forgotten. */
 const PLACES_MAX = 4096;
 const SCORE_MAX = 3;
 /** After a token that this many times in a row had no draft after it, none is tried; but each n-th time. */
@@ -19,7 +21,7 @@ interface Habit {
 export type PlaceHash = number;
 
 export class GrammarHabits {
-  private readonly habits = new Map<PlaceHash, Habit>();
+  private readonly habits = new Recent<Habit, PlaceHash>(PLACES_MAX);
   private readonly barren = new Map<number, number>(); // by token: times that no draft was after it
 
   /** Whether a draft after a token is not worth looking for. */
@@ -38,20 +40,17 @@ export class GrammarHabits {
 
   /** The token that came last time; `isSure`: and the time before. */
   expected(place: PlaceHash): { readonly token: number; readonly isSure: boolean } | undefined {
-    const habit = this.habits.get(place);
+    const habit = this.habits.find(place);
     return habit === undefined ? undefined : { token: habit.token, isSure: habit.score > 0 };
   }
 
   learn(place: PlaceHash, token: number): void {
-    const habit = this.habits.get(place);
-    this.habits.delete(place);
-    const isRepeated = habit?.token === token;
+    const habit = this.habits.find(place);
+    if (habit?.token === token)
+      this.habits.set(place, { token, score: Math.min(SCORE_MAX, habit.score + 1) });
     // A token that has held for long is given up after two misses.
-    if (habit !== undefined && !isRepeated && habit.score > 1)
-      this.habits.set(place, { token: habit.token, score: 1 });
-    else this.habits.set(place, { token, score: isRepeated ? Math.min(SCORE_MAX, habit.score + 1) : 0 });
-    const [oldest] = this.habits.keys();
-    if (this.habits.size > PLACES_MAX && oldest !== undefined) this.habits.delete(oldest);
+    else if (habit !== undefined && habit.score > 1) this.habits.set(place, { ...habit, score: 1 });
+    else this.habits.set(place, { token, score: 0 });
   }
 }
 

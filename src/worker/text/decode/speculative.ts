@@ -106,6 +106,8 @@ export class SpeculativeDecode implements DecodeMode {
   private draft(rows: Rows): Drafts {
     const { cost, kv } = this.context;
     if (cost.decodeMs === 0) return NO_DRAFTS; // what a draft token saves is unknown
+    if (this.source.max === 0 && rows.every(({ sequence }) => sequence.owner.guard === undefined))
+      return NO_DRAFTS;
     for (const { sequence } of rows) sequence.draft = NO_DRAFT; // a failed pass leaves its drafts behind
     if (rows.some(({ sequence }) => sequence.gap !== 1)) {
       this.source.onPrefill(rows.length);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Recent } from "../../ffi/llama/recent.ts";
+import { Recent } from "../../src/core/recent.ts";
 
 test("keeps the values of the most recently used keys, and makes the others again", () => {
   const recent = new Recent<number>(2);
@@ -16,4 +16,13 @@ test("an error is not kept", () => {
     }),
   ).toThrow("no");
   expect(recent.get("a", () => 1)).toBe(1);
+});
+
+test("a value that was found counts as used", () => {
+  const recent = new Recent<string, number>(2);
+  recent.set(1, "a");
+  recent.set(2, "b");
+  expect(recent.find(1)).toBe("a");
+  recent.set(3, "c");
+  expect([1, 2, 3].map((key) => recent.find(key))).toEqual(["a", undefined, "c"]);
 });
