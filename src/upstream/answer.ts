@@ -109,6 +109,7 @@ export class Answer {
       cachedTokens: usage?.cachedTokens ?? 0,
       completionTokens: usage?.completionTokens ?? sum(({ pieces }) => pieces),
       reasoningTokens: usage?.reasoningTokens ?? sum(({ reasoningPieces }) => reasoningPieces),
+      ...defined({ closedThoughts: usage?.closedThoughts }),
     };
   }
 

@@ -148,17 +148,22 @@ function toolFields({ tools, toolChoice }: ChatPrompt, { engine }: ServerFacts):
   const listed = isCut ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
   const choice = toolChoiceOf(toolChoice, engine);
   return {
-    tools: listed.map(toolOf),
+    tools: toolsOf(listed, engine),
     ...defined({ tool_choice: choice }),
   };
 }
 
-/** A tool, as chat completions name it. */
-export function toolOf({ name, description, parameters, strict }: ToolSpec): Body {
-  return {
+/**
+ * Tools, as chat completions name them. A svc leaves deferred ones out of its prompt, as it sees a search among the others; to other
+ * servers only those go that the conversation has found.
+ */
+export function toolsOf(tools: readonly ToolSpec[], engine: EngineName): readonly Body[] {
+  const sent = engine === "svc" ? tools : tools.filter(({ deferred }) => deferred !== true);
+  return sent.map(({ name, description, parameters, strict, deferred }) => ({
     type: "function",
     function: { name, ...defined({ description }), parameters, ...(strict ? { strict } : {}) },
-  };
+    ...(engine === "svc" && deferred !== undefined ? { defer_loading: true } : {}),
+  }));
 }
 
 function toolChoiceOf(choice: ToolChoice, engine: EngineName): unknown {

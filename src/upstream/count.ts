@@ -2,7 +2,7 @@
 
 import type { Caller } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
-import { chatBody, messagesOf, toolOf } from "./chat-body.ts";
+import { chatBody, messagesOf, toolsOf } from "./chat-body.ts";
 import { CHAT_PATH } from "./exchange.ts";
 import { readJson, send } from "./http.ts";
 import { PROBE_MS } from "./limits.ts";
@@ -63,7 +63,7 @@ function callOf({ prompt }: RunRequest, { options, facts }: UpstreamServer): Cou
   const chat = isChat
     ? {
         messages: messagesOf(prompt, facts),
-        ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools.map(toolOf) }),
+        ...(prompt.tools.length === 0 ? {} : { tools: toolsOf(prompt.tools, facts.engine) }),
       }
     : {};
   if (facts.engine === "vllm")

@@ -10,6 +10,8 @@ export interface Counts {
   readonly cachedTokens?: number;
   readonly completionTokens?: number;
   readonly reasoningTokens?: number;
+  /** Answers whose reasoning a svc has ended. */
+  readonly closedThoughts?: number;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -34,6 +36,7 @@ export function countsOf(usage: unknown): Counts | undefined {
     cachedTokens: count(prompts["cached_tokens"]),
     completionTokens,
     reasoningTokens: count(completions["reasoning_tokens"]),
+    closedThoughts: count(completions["closed_thoughts"]),
   };
   const stated = Object.entries(counts).filter(([, value]) => value !== undefined);
   return stated.length === 0 ? undefined : Object.fromEntries(stated);

@@ -68,7 +68,7 @@ test("progress of the load and of the prompt does not disturb it", async () => {
     headers: { "content-type": "application/json" },
     body: '{"model_id":"svc-tiny"}',
   };
-  expect((await fetch(`${server().url}/v1/models/unload`, unload)).status).toBe(200);
+  expect((await fetch(`${server().engineUrl}/v1/models/unload`, unload)).status).toBe(200);
   const body = { ...question, stream: true as const, return_progress: true };
   let content = "";
   const loads: number[] = [];

@@ -88,7 +88,7 @@ test("what a schema dictates is drafted", async () => {
       temperature: 0,
       enable_thinking: false,
     });
-    const metrics = await (await fetch(`${server().url}/metrics`)).text();
+    const metrics = await (await fetch(`${server().engineUrl}/metrics`)).text();
     return (valueOf(metrics, "svc_draft_hits_total") ?? 0) > 0;
   });
 });

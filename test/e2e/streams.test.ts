@@ -123,18 +123,19 @@ describe("max_seqs 1", () => {
 });
 
 test("the queue is bounded: beyond it 429, at once and with Retry-After", async () => {
-  const server = await startServer(["--max-seqs", "1", "--queue-max", "1"]);
-  const running = await openStream(server.url, ask(ENDLESS));
+  // A server in front would wait and ask again.
+  const { engineUrl: url } = await startServer(["--max-seqs", "1", "--queue-max", "1"]);
+  const running = await openStream(url, ask(ENDLESS));
   await running.readTo(FIRST_TEXT);
-  const queued = await openStream(server.url, ask(CAPITAL, { return_progress: true }));
-  const refused = await postChat(server.url, ask(CAPITAL));
+  const queued = await openStream(url, ask(CAPITAL, { return_progress: true }));
+  const refused = await postChat(url, ask(CAPITAL));
   expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
   expect(await refused.json()).toMatchObject({ error: { code: "queue_full", type: "rate_limit_error" } });
   running.abort();
   const last = await queued.finish();
   expect(last.raw).toContain('"queued_before":0');
   expect(last.text).toBe(CAPITAL.answer);
-  expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  expect(await completeText(url, ask(CAPITAL))).toBe(CAPITAL.answer);
 });
 
 test("the queue is bounded while the model is still loading, too", async () => {
@@ -156,7 +157,7 @@ async function largeSteps(share: string): Promise<number> {
   expect(usage.prompt_tokens).toBeGreaterThan(3 * 512);
   const computed = usage.prompt_tokens - (usage.prompt_tokens_details?.cached_tokens ?? 0);
   const metrics = await until("the engine has reported all steps of the prompt", async () => {
-    const text = await (await fetch(`${server.url}/metrics`)).text();
+    const text = await (await fetch(`${server.engineUrl}/metrics`)).text();
     return (valueOf(text, "svc_prefill_tokens_total") ?? 0) >= computed && text;
   });
   running.abort();

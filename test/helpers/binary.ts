@@ -175,6 +175,8 @@ export function openTerminal(words: string, cwd: string, variables = ""): Termin
 export interface Server {
   /** Without a slash at its end. */
   readonly url: string;
+  /** The server that has the engines: another one only with SVC_TWO_HOPS=1. */
+  readonly engineUrl: string;
   readonly pid: number;
   /** Ends with the process: its exit code, 128 + n after signal n. */
   readonly exited: Promise<number>;
@@ -206,7 +208,9 @@ const ENGINE_FLAGS: ReadonlySet<string> = new Set([
   "--cache-disk",
   "--cache-ram",
   "--determinism",
+  "--prefill-share",
   "--speculative",
+  "--threads",
   "--chat-template",
 ]);
 
@@ -278,6 +282,7 @@ async function launchOne(args: readonly string[], options: RunOptions): Promise<
   };
   const server = (url: string): Server => ({
     url,
+    engineUrl: url,
     pid: child.pid,
     exited: child.exited,
     enginePids: engines,

@@ -1,6 +1,7 @@
 // Requests in the spelling of each server, as docs/fleet.md has them. Pure.
 
 import { describe, expect, test } from "bun:test";
+import { defined } from "../../src/core/defined.ts";
 import type { ChatPrompt, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { chatBody, type ChatRequest } from "../../src/upstream/chat-body.ts";
@@ -109,6 +110,29 @@ describe("fields that servers name otherwise", () => {
     expect(body(some, server("svc"))).toMatchObject({
       tool_choice: { type: "allowed_tools", mode: "required" },
     });
+  });
+
+  test("tools on demand: svc leaves them out of its prompt, others get those that were found", () => {
+    const tools = ([undefined, true, "found"] as const).map((deferred, at) => ({
+      name: `tool_${at}`,
+      parameters: {},
+      strict: false,
+      ...defined({ deferred }),
+    }));
+    const request = { prompt: { ...PROMPT, tools } };
+    const sentTo = (engine: EngineName) =>
+      (body(request, server(engine))["tools"] as readonly Record<string, unknown>[]).map(
+        ({ function: called, defer_loading }) => [(called as { name: string }).name, defer_loading],
+      );
+    expect(sentTo("svc")).toEqual([
+      ["tool_0", undefined],
+      ["tool_1", true],
+      ["tool_2", true],
+    ]);
+    expect(sentTo("vllm")).toEqual([
+      ["tool_0", undefined],
+      ["tool_2", undefined],
+    ]);
   });
 });
 

@@ -431,7 +431,12 @@ test("reasoning in either spelling, tools numbered alike, and counts", async () 
       chunk({}, "stop"),
       {
         choices: [],
-        usage: { prompt_tokens: 9, completion_tokens: 8, prompt_tokens_details: { cached_tokens: 4 } },
+        usage: {
+          prompt_tokens: 9,
+          completion_tokens: 8,
+          prompt_tokens_details: { cached_tokens: 4 },
+          completion_tokens_details: { reasoning_tokens: 3, closed_thoughts: 1 },
+        },
       },
     ],
   });
@@ -446,5 +451,7 @@ test("reasoning in either spelling, tools numbered alike, and counts", async () 
     { type: "tool_call_args", choice: 0, index: 1, delta: "{}" },
     { type: "choice_end", choice: 0, reason: "tool_calls" },
   ]);
-  expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 9, cachedTokens: 4, completionTokens: 8 } });
+  expect(events.at(-1)).toMatchObject({
+    usage: { promptTokens: 9, cachedTokens: 4, completionTokens: 8, reasoningTokens: 3, closedThoughts: 1 },
+  });
 });
