@@ -101,15 +101,11 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
   test("sampling fields reach it under its names", async () => {
     const messages = [{ role: "user" as const, content: "Count from 1 to 5." }];
     const fields = { min_p: 0.05, top_k: 4, repetition_penalty: 1.1, dry_multiplier: 0.5, seed: 3 };
-    for (const model of ["chat", "responses"]) {
-      const body = { model, messages, max_tokens: 12, temperature: 1, ...fields };
-      const texts = await Promise.all(
-        [1, 2].map(
-          async () => (await front.openAi.chat.completions.create(body)).choices[0]?.message.content,
-        ),
-      );
-      expect([model, texts[0]]).toEqual([model, texts[1] ?? ""]);
-    }
+    const body = { model: "chat", messages, max_tokens: 12, temperature: 1, ...fields };
+    const texts = await Promise.all(
+      [1, 2].map(async () => (await front.openAi.chat.completions.create(body)).choices[0]?.message.content),
+    );
+    expect(texts[0]).toBe(texts[1] ?? "");
   });
 
   test("a prompt that is too long is context_length_exceeded", async () => {
