@@ -39,7 +39,9 @@ function workerRules(kind: string): readonly ImportRule[] {
 /** Imports point downward. Two rooms of one level that need each other share a type in core, or src/app passes a function. */
 export const IMPORT_RULES: readonly ImportRule[] = [
   { from: CORE, may: [] },
-  ...rooms("engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(leaf),
+  ...rooms("access", "engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(
+    leaf,
+  ),
   ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system", "upstream").map(leaf),
   { from: "src/config/", may: [CORE], types: [PROTOCOL] },
   ...DIALECTS.map((name) => ({
@@ -114,6 +116,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     from: "src/app/",
     may: [
       ...rooms(
+        "access",
         "agent",
         "backends",
         "config",
@@ -152,7 +155,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: "src/commands/",
     may: [
-      ...rooms("app", "cli", "config", "core", "hub", "models", "quantize"),
+      ...rooms("access", "app", "cli", "config", "core", "hub", "models", "quantize"),
       "src/worker/main.ts",
       "src/worker/machine-speed.ts",
       "src/worker/quantize.ts",
@@ -236,6 +239,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   yauzl: ["src/skills/", "src/backends/"],
   "@sinclair/typebox": [
     ...rooms(
+      "access",
       "agent",
       "cli",
       "config",

@@ -1,39 +1,34 @@
 // Keys, client addresses and connections of the server, from settings.
 
 import type { Settings } from "../config/settings.ts";
-import { processEnvironment } from "../config/sources.ts";
-import { defined } from "../core/defined.ts";
 import { socketPathOf } from "../core/listen-addresses.ts";
+import { type Accounts, openAccounts } from "./accounts.ts";
 import { DROPS_CHECK_MS } from "./limits.ts";
 import { SPEECHES_MAX } from "../engine/limits.ts";
 import { upstreamPlaces } from "./upstreams.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
-import { readSecrets } from "../core/secret.ts";
 import { StartError } from "../core/start-error.ts";
 import { raiseBacklog } from "../../ffi/linux/listen-backlog.ts";
 import { Admission } from "../http/admission.ts";
-import { ApiKeys } from "../http/api-keys.ts";
+import type { ApiKeys } from "../http/api-keys.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { clientAddresses, isAddressRange } from "../net/client-address.ts";
 import { crowdCheck, droppedConnections } from "../net/connections.ts";
 import { localClients } from "../net/local-client.ts";
 
 /** Admission and API keys. */
-export interface Edge {
+export interface Edge extends Accounts {
   readonly admission: Admission;
-  /** Absent: no key is needed. */
-  readonly apiKeys?: ApiKeys;
-  /** Owner of records from before there were keys; absent where no key is needed. */
-  readonly legacyOwner?: () => string;
-}
-
-/** The keys that `api_keys` names. Throws StartError. */
-export function apiKeysOf(entries: readonly string[]): readonly string[] {
-  return readSecrets("server.api_keys", entries, processEnvironment());
+  /** Owner of records from before there were keys. */
+  readonly legacyOwner: () => string;
 }
 
 /** `models`: those that are served. Throws StartError. */
-export function newEdge(settings: Settings, models: () => readonly ModelInfo[]): Edge {
+export function newEdge(
+  settings: Settings,
+  models: () => readonly ModelInfo[],
+  log: (line: string) => void,
+): Edge {
   const { server, runtime } = settings;
   const proxies = server.trusted_proxies ?? [];
   const unusable = proxies.find((text) => !isAddressRange(text));
@@ -42,7 +37,7 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
       `server.trusted_proxies: ${unusable} is neither an address nor a range like 10.0.0.0/8`,
     );
   }
-  const keys = server.api_keys === undefined ? undefined : new ApiKeys(apiKeysOf(server.api_keys));
+  const { apiKeys, replaceKeys } = openAccounts(settings, log);
   const atOnce: Readonly<Record<ModelKind, number>> = {
     text: runtime.max_seqs,
     image: 1,
@@ -61,28 +56,29 @@ export function newEdge(settings: Settings, models: () => readonly ModelInfo[]):
     return upstreams.reduce((sum, places) => sum + places, own * (atOnce[kind] + server.queue_max));
   };
   const admission = new Admission({
-    ...defined({ keys }),
+    keys: apiKeys,
     addressOf: clientAddresses(proxies),
     placesOf,
     isCrowded: crowdCheck(server.max_connections),
   });
-  return { admission, ...(keys === undefined ? {} : { apiKeys: keys, legacyOwner: () => keys.legacyOwner }) };
+  return { admission, apiKeys, replaceKeys, legacyOwner: () => apiKeys.legacyOwner };
 }
 
 /** Whether a client may do something. `peer`: the other end of a connection. */
 export type ClientCheck = (peer: string | undefined, headers: Headers) => boolean;
 
 /** Which clients may change the models: all, where the operator says so, else those with a key or of this machine. */
-export function mayChangeModels(server: Settings["server"]): ClientCheck {
-  return server.models_mutable === true ? () => true : hasKeyOrIsLocal(server);
+export function mayChangeModels(server: Settings["server"], keys: ApiKeys): ClientCheck {
+  return server.models_mutable === true ? () => true : hasKeyOrIsLocal(server, keys);
 }
 
 /** All clients, where keys are needed, else those of this machine. */
-export function hasKeyOrIsLocal({
-  api_keys: keys,
-  trusted_proxies: proxies = [],
-}: Settings["server"]): ClientCheck {
-  return keys === undefined ? localClients(proxies) : () => true;
+export function hasKeyOrIsLocal(
+  { trusted_proxies: proxies = [] }: Settings["server"],
+  keys: ApiKeys,
+): ClientCheck {
+  const isLocal = localClients(proxies);
+  return (peer, headers) => keys.isRequired || isLocal(peer, headers);
 }
 
 /**

@@ -6,9 +6,8 @@ import type { Settings } from "../config/settings.ts";
 import { rowAt } from "../config/table.ts";
 import { type ModelAliases, modelAliases } from "../http/model-alias.ts";
 import { accessLine, inBatches, isRoutine } from "../http/access-log.ts";
-import type { ApiKeys } from "../http/api-keys.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { apiKeysOf } from "./edge.ts";
+import type { Edge } from "./edge.ts";
 
 /** Result of applying new settings. */
 export interface Applied {
@@ -25,14 +24,19 @@ export interface Live extends Pick<HttpDeps, "accessLog" | "aliases"> {
   readonly apply: (next: Settings) => Applied;
 }
 
-/** `keys`: absent where none are needed, which a restart alone can change. */
-export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (line: string) => void): Live {
+/** Whether keys are needed because of `api_keys` changes with a restart alone. */
+export function liveSettings(
+  start: Settings,
+  { replaceKeys }: Pick<Edge, "replaceKeys">,
+  log: (line: string) => void,
+): Live {
   let settings = start;
   let aliases = aliasesOf(start);
   const write = inBatches(log);
   const isLive = (path: string, next: Settings): boolean => {
     if (rowAt(path)?.isLive !== true) return false;
-    return path !== "server.api_keys" || (keys !== undefined && next.server.api_keys !== undefined);
+    const hadKeys = settings.server.api_keys !== undefined;
+    return path !== "server.api_keys" || (hadKeys && next.server.api_keys !== undefined);
   };
   return {
     aliases: {
@@ -51,11 +55,9 @@ export function liveSettings(start: Settings, keys: ApiKeys | undefined, log: (l
       const all = changedSettings(settings, next);
       const changed = all.filter((path) => isLive(path, next));
       const applied = withChanges(settings, next, changed);
-      const { api_keys: entries } = applied.server;
-      const secrets = entries === undefined ? undefined : apiKeysOf(entries); // a file of keys may have changed as well
+      replaceKeys(applied);
       settings = applied;
       aliases = aliasesOf(settings);
-      if (secrets !== undefined) keys?.replace(secrets);
       return { changed, waiting: all.filter((path) => !changed.includes(path)) };
     },
   };

@@ -97,7 +97,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const options = { ...given, log };
   const { settings } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
-  const edge = newEdge(settings, () => core.adapters.cards());
+  const edge = newEdge(settings, () => core.adapters.cards(), log);
   const requantizers = new Map<string, Requantizer>();
   const pools: Pool[] = [];
   const choices = choicesOf(options);
@@ -119,7 +119,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
     metrics?.watchRequantizations(() =>
       [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
     );
-    const live = liveSettings(settings, edge.apiKeys, log);
+    const live = liveSettings(settings, edge, log);
     await freeSocketFile(settings.server.host);
     return startWith({ core, choices, metrics, edge, live, requantizers, logDay }, options);
   } catch (error) {
@@ -152,14 +152,17 @@ function openResponses(state: OwnedState, converse: Converse, log: (line: string
 }
 
 /** The hub for those who may change the models; absent where no client may. */
-function hubAccess(models: Models, choices: ModelChoices | undefined, options: AppOptions) {
+function hubAccess(models: Models, { choices, edge }: Pick<Parts, "choices" | "edge">, options: AppOptions) {
   const { server } = options.settings;
   if (choices === undefined) return { access: {}, stop: async () => undefined };
   const machine = options.machine ?? machineFacts(options);
   const cards = async () => cardsOf(models.hosts()) ?? (await machine.cards());
   const hub = openHub({ ...options, models, machine: { ...machine, cards } });
   const changes = modelChanges(models, choices);
-  return { access: { hub: { hub, changes, isAllowed: mayChangeModels(server) } }, stop: () => hub.stop() };
+  return {
+    access: { hub: { hub, changes, isAllowed: mayChangeModels(server, edge.apiKeys) } },
+    stop: () => hub.stop(),
+  };
 }
 
 /** What people choose for models in the web interface; undefined where no client may change them. */
@@ -169,13 +172,14 @@ function choicesOf({ settings, log }: AppOptions): ModelChoices | undefined {
 }
 
 /** Which clients may add MCP servers in the web interface, and use them. */
-function mayAddMcp({ server }: Settings): ClientCheck {
-  return server.ui_mcp ? hasKeyOrIsLocal(server) : () => false;
+function mayAddMcp({ server }: Settings, { apiKeys }: Edge): ClientCheck {
+  return server.ui_mcp ? hasKeyOrIsLocal(server, apiKeys) : () => false;
 }
 
 /** Conversations of the web interface, where the server keeps them. */
 function openHistory(
   state: OwnedState,
+  { apiKeys }: Edge,
   { settings: { server }, log }: AppOptions,
 ): Pick<HttpDeps, "history"> {
   if (server.ui_history !== "server" || server.no_ui) return {};
@@ -184,10 +188,8 @@ function openHistory(
     log(
       "warning: --ui-history server keeps conversations in memory; set --state sqlite:FILE to keep them over a restart",
     );
-  if (server.api_keys === undefined)
-    log(
-      "warning: --ui-history server: without --api-keys, all who reach this server share the conversations",
-    );
+  if (!apiKeys.isRequired)
+    log("warning: --ui-history server: without API keys, all who reach this server share the conversations");
   const options = isInMemory ? { bytesMax: HISTORY_MEMORY_BYTES_MAX } : {};
   return { history: historyStore(state, options) };
 }
@@ -210,7 +212,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const { responses, background } = openResponses(stores.state, core.converse, log);
   const metricsDay = metrics && new MetricsDay(() => metrics.text());
   const images = openImages(models, options, metrics?.images);
-  const hub = hubAccess(models, parts.choices, options);
+  const hub = hubAccess(models, parts, options);
   const deps: HttpDeps = {
     ...settingsDeps(parts, options),
     generate: adapters.generate,
@@ -236,10 +238,10 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     ...hub.access,
     mcp: {
       servers: core.pageMcp,
-      isAllowed: mayAddMcp(settings),
-      mayReadLogs: hasKeyOrIsLocal(settings.server),
+      isAllowed: mayAddMcp(settings, parts.edge),
+      mayReadLogs: hasKeyOrIsLocal(settings.server, parts.edge.apiKeys),
     },
-    ...openHistory(stores.state, options),
+    ...openHistory(stores.state, parts.edge, options),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
   const { server, mcpServer, ollamaServer } = listenAll(deps, settings);
@@ -284,7 +286,7 @@ function settingsDeps({ core: { tools, mcp }, metrics, edge, live }: Parts, opti
     ...edge,
     compat: compatSetting(settings, tools),
     ...live,
-    ...webPolicies(options, tools, mcp),
+    ...webPolicies({ ...options, keys: edge.apiKeys }, tools, mcp),
     ...defined({ metrics, toolCounts }),
   };
 }

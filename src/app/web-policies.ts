@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
 import { socketPathOf } from "../core/listen-addresses.ts";
+import type { ApiKeys } from "../http/api-keys.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { HostPolicy } from "../http/hooks/hosts.ts";
 import type { OriginPolicy } from "../http/hooks/origins.ts";
@@ -13,6 +14,7 @@ import type { Tools } from "./tools.ts";
 interface PolicyOptions {
   readonly settings: Settings;
   readonly log: (line: string) => void;
+  readonly keys: ApiKeys;
 }
 
 /**
@@ -20,24 +22,29 @@ interface PolicyOptions {
  * none while models have tools: then not even pages of other ports of this machine. Logs a warning where other machines can reach such a server.
  */
 function pagePolicy(
-  { settings: { server }, log }: PolicyOptions,
+  { settings: { server }, log, keys }: PolicyOptions,
   { protection }: Tools,
   mcp: McpServers | undefined,
 ): OriginPolicy | undefined {
   const acts =
     protection !== undefined || mcp !== undefined || server.ui_mcp || server.tool_dispatch_url !== undefined;
-  const isOpen = acts && server.api_keys === undefined;
-  if (isOpen && !LOOPBACK_HOSTS.has(server.host) && socketPathOf(server.host) === undefined) {
+  const isOpen = acts;
+  if (
+    isOpen &&
+    !keys.isRequired &&
+    !LOOPBACK_HOSTS.has(server.host) &&
+    socketPathOf(server.host) === undefined
+  ) {
     log(
       "warning: every client that reaches this port can run tools on this machine. Set --host 127.0.0.1, or --api-keys.",
     );
   }
-  if (server.allowed_origins === undefined && server.api_keys !== undefined) return undefined;
   const origins = server.allowed_origins ?? [];
   if (origins.includes("*")) return undefined;
   const foreign = isOpen || server.allowed_origins !== undefined ? "none" : "inference";
   const hosts = [...(server.allowed_hosts ?? []), ...ownNames(server.host)];
-  return { origins, hosts, foreign, otherPorts: !isOpen };
+  const holds = server.allowed_origins === undefined ? { whileOpen: true } : {};
+  return { origins, hosts, foreign, otherPorts: !isOpen, ...holds };
 }
 
 /** Origin and host policies of all requests, and how connections of tools are recognized. */
@@ -56,9 +63,8 @@ export function webPolicies(
   };
 }
 
-/** Without keys, host names that third parties can point at this server are refused: their pages would pass as same-origin. */
-function hostPolicy({ server }: Settings): HostPolicy | undefined {
-  if (server.api_keys !== undefined) return undefined;
+/** Holds while no key is needed: host names that third parties can point at this server are refused: their pages would pass as same-origin. */
+function hostPolicy({ server }: Settings): HostPolicy {
   return { allowed: server.allowed_hosts ?? [], own: ownNames(server.host) };
 }
 

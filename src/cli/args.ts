@@ -10,6 +10,7 @@ import { VERSION } from "../core/version.ts";
 import { addBackendCommands } from "./backend-args.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
 import { type Choose, configFile, type Invocation, type SettingsArgs } from "./invocation.ts";
+import { addKeysCommands } from "./keys-args.ts";
 import { manualPage } from "./manual.ts";
 import { addMcpCommands } from "./mcp-args.ts";
 import { addMeasuringCommands } from "./measuring-args.ts";
@@ -77,6 +78,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   addHubCommands(program, (chosen) => (invocation = chosen));
   program.commandsGroup("Running server:");
   addServerCommands(program, (chosen) => (invocation = chosen));
+  addKeysCommands(program, (chosen) => (invocation = chosen));
   program.commandsGroup("Machine:");
   addMeasuringCommands(program, (chosen) => (invocation = chosen));
   addBackendCommands(program, (chosen) => (invocation = chosen));

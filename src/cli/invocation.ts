@@ -4,6 +4,7 @@ import { defined } from "../core/defined.ts";
 import type { HubQuery } from "../core/hub.ts";
 import type { Attachment } from "./chat/attachments.ts";
 import type { ChatChoices } from "./chat/choices.ts";
+import type { KeysCommand } from "./keys-args.ts";
 import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
 import type { TuneProfile } from "../core/measure.ts";
@@ -86,6 +87,7 @@ export type Invocation =
   | ({ readonly command: "backend" } & BackendCommand)
   | ({ readonly command: "rpc-worker" } & RpcWorkerCommand)
   | { readonly command: "login" }
+  | ({ readonly command: "keys" } & KeysCommand & SettingsArgs)
   | ({ readonly command: "mcp"; readonly action: "login" | "logout"; readonly server: string } & SettingsArgs)
   /** Talks to a running server. */
   | (ServerCommand & SettingsArgs)

@@ -25,6 +25,7 @@ import { doctor } from "./doctor.ts";
 import { estimate } from "./estimate.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
+import { runKeys } from "./keys.ts";
 import { mcpSignIn } from "./mcp.ts";
 import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
@@ -91,6 +92,8 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "replay":
     case "verify":
       return withSettings(invocation, { host }, (loaded) => aboutModels(loaded, invocation, host));
+    case "keys":
+      return withSettings(invocation, { host }, (loaded) => runKeys(loaded, invocation, host));
     case "backend":
       return carriedOut(runBackend(invocation, helperOptions(host)), host);
     case "rpc-worker":

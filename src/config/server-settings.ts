@@ -8,6 +8,8 @@ import { choice, integer, list, optional, section, text, toggle, tristate } from
 /** Runs that may wait for a sequence in one engine before new ones get 429. */
 const QUEUE_MAX = 1024;
 
+const HEADER_FORM = { pattern: "^[A-Za-z0-9-]+$", words: "the name of a header" };
+
 export const Server = section("Where the server listens and how it handles requests.", {
   host: text(
     "Address to listen on; 127.0.0.1 serves this machine only. With 0.0.0.0 the server takes :: too, with 127.0.0.1 ::1. `unix:PATH` is a UNIX socket, without a port.",
@@ -48,6 +50,34 @@ export const Server = section("Where the server listens and how it handles reque
       Type.String({ pattern: "^[0-9A-Fa-f.:]+(?:/\\d{1,3})?$" }),
       "Addresses, or ranges like 10.0.0.0/8, of reverse proxies whose X-Forwarded-For names the client.",
       { minItems: 1, example: ["127.0.0.1"] },
+    ),
+  ),
+  user_header: optional(
+    text(
+      "Header in which trusted_proxies name the person whom they have signed in; such a request needs no key, all others do.",
+      { form: HEADER_FORM, example: "x-auth-request-email" },
+    ),
+  ),
+  groups_header: optional(
+    text("Header in which they name this person's groups.", {
+      form: HEADER_FORM,
+      example: "x-auth-request-groups",
+    }),
+  ),
+  admin_groups: optional(
+    list(Type.String({ minLength: 1 }), "Groups whose members are administrators.", {
+      minItems: 1,
+      example: ["svc-admins"],
+    }),
+  ),
+  user_groups: optional(
+    list(
+      Type.String({ minLength: 1 }),
+      "Groups whose members may use the server; unset: everybody whom the proxy lets in.",
+      {
+        minItems: 1,
+        example: ["staff"],
+      },
     ),
   ),
   state: text("Where files, sessions and stored responses are kept; `sqlite:FILE` survives a restart.", {
@@ -181,13 +211,19 @@ export const Server = section("Where the server listens and how it handles reque
   api_keys: optional(
     list(
       Type.String({ minLength: 1 }),
-      "API keys, one of which clients must send: plain, env:NAME, or path:FILE with one a line; unset: no key is required.",
+      "API keys of administrators, one of which clients must send: plain, env:NAME, or path:FILE with one a line; unset, without keys and without keys_file: no key is required.",
       {
         isLive: true,
         secretAfter: "",
         minItems: 1,
         example: ["a-long-random-word"],
       },
+    ),
+  ),
+  keys_file: optional(
+    text(
+      "File of the keys that `svc keys` makes, as digests; changes apply at once. Unset: svc/keys.json in the folder of the user's configuration.",
+      { pathAfter: "", example: "/var/lib/svc/keys.json" },
     ),
   ),
 });

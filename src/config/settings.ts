@@ -8,6 +8,7 @@ import { CACHE_TYPES } from "../core/cache-size.ts";
 import { ANSWER_CALLS_MAX } from "../core/limits.ts";
 import { AliasEntry } from "./alias-entry.ts";
 import { choice, integer, later, list, number, optional, section, text, toggle, tristate } from "./field.ts";
+import { KeyEntry } from "./key-entry.ts";
 import { Models } from "./model-settings.ts";
 import { Server } from "./server-settings.ts";
 
@@ -322,6 +323,13 @@ export const Settings = Type.Object({
       AliasEntry,
       "Other names for models: [[aliases]] with name, model and optionally adapter and defaults (as in [models.defaults]), or NAME=MODEL (also with --alias). Patterns (`claude-*`) apply to text models.",
       { isLive: true, example: ["claude-*=default"] },
+    ),
+  ),
+  keys: optional(
+    list(
+      KeyEntry,
+      "Keys with names: [[keys]] with name, key (plain, env:NAME or path:FILE) or user (of user_header; `*`: all others), role (user or admin), models, rpm, tpm, streams, budget_tokens_per_day, weight, expires. `svc keys` keeps others in keys_file.",
+      { isLive: true, secretAfter: "", flag: false, minItems: 1, example: ["anna=env:ANNAS_KEY"] },
     ),
   ),
   thinking: optional(

@@ -1,12 +1,16 @@
 // Who a piece of work is done for. Travels as a value from the HTTP layer, which alone knows who asks, to queues, records, caches and
 // upstream servers. Knows neither HTTP nor keys.
 
+import type { Account } from "./account.ts";
+
 /** Caller of a request: the one place that says what belongs to whom. */
 export interface Caller {
   /** Shares queues and places with others as one: a key, else an address. */
   readonly client: string;
   /** Whose records it makes and sees, and whose cached prompts. Absent without API keys: all are shared. */
   readonly owner?: string;
+  /** Name, role and limits of who asks. Absent where no key is needed: then everybody may do everything. */
+  readonly account?: Account;
   /** The place that the request took when it arrived. */
   readonly place?: Place;
   /** Trace headers for upstream servers, so that their logs can be joined with ours. */

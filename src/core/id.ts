@@ -21,7 +21,8 @@ export type IdPrefix =
   | "rerank-"
   | "appr_"
   | "pull_"
-  | "req_";
+  | "req_"
+  | "key_";
 
 /** A fresh id such as `chatcmpl-4Fzk…`: the prefix and 24 characters of [0-9A-Za-z], about 142 random bits. */
 export function newId(prefix: IdPrefix): string {

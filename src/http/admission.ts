@@ -1,7 +1,9 @@
 // Admission: identifies the caller of a request and gives it a place or sheds it, from its head alone, so that a refusal is
 // cheap. Admitted requests start in small batches, so that new arrivals are counted, or shed, at once.
 
+import type { Account } from "../core/account.ts";
 import type { Caller, Place } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { BEGINNINGS_AT_ONCE, SLOW_ARRIVAL_MS } from "./limits.ts";
@@ -9,7 +11,7 @@ import type { ModelKind } from "../core/model-info.ts";
 import type { ApiKeys } from "./api-keys.ts";
 
 export interface AdmissionOptions {
-  /** Absent: no key is needed. */
+  /** Absent: no key is ever needed. */
   readonly keys?: ApiKeys;
   /** A client's address: the other end of its connection, or what a trusted proxy says of it. */
   readonly addressOf: (peer: string, headers: Headers) => string;
@@ -50,10 +52,12 @@ export class Admission {
   /** Decides about a request. One that is let in must release its caller's place. */
   admit({ headers, peer, housekeeping, kind }: Arrived): Admitted {
     const { keys, addressOf, isCrowded } = this.options;
-    const owner = keys?.ownerOf(headers);
-    const unknown = { client: "", ...(keys === undefined ? {} : { owner: owner ?? "" }) };
+    const isLocked = keys?.isRequired === true;
+    const account = isLocked ? accountOrNone(keys, headers, peer) : undefined;
+    const owner = account?.owner;
+    const unknown = { client: "", ...(isLocked ? { owner: owner ?? "", ...defined({ account }) } : {}) };
     if (!housekeeping && isCrowded()) return { caller: unknown, refusal: crowded() };
-    const isUnauthorized = keys !== undefined && owner === undefined; // rejected later, with 401
+    const isUnauthorized = isLocked && owner === undefined; // rejected later, with 401
     if (kind === undefined || isUnauthorized) return { caller: unknown };
     const caller = { ...unknown, client: owner ?? addressOf(peer(), headers) };
     const share = this.shareOf(kind);
@@ -87,6 +91,16 @@ export class Admission {
     this.begun = lot.length;
     for (const begin of lot) begin();
     if (lot.length > 0) setImmediate(() => this.nextLot());
+  }
+}
+
+/** The gate refuses those who may not enter. */
+function accountOrNone(keys: ApiKeys, headers: Headers, peer: () => string): Account | undefined {
+  try {
+    return keys.accountOf(headers, peer);
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
   }
 }
 

@@ -1,10 +1,14 @@
-// Who may use a route. A route that is not named here needs a key where the server has keys, and serves no page of another origin
-// where it has none: a new route is closed until it is opened here.
+// Who may use a route. A route that is not named here needs an administrator's key where the server has keys, and serves no page of
+// another origin where it has none: a new route is closed until it is opened here.
+
+import type { Role } from "../core/account.ts";
 
 /** Rule of a route. */
 export interface RouteRule {
   /** Whether a request needs a key, where the server has keys. */
   readonly needsKey: boolean;
+  /** The least role that such a key must have. */
+  readonly role: Role;
   /** Whether it is answered under any host name. */
   readonly anyHost: boolean;
   /**
@@ -16,13 +20,21 @@ export interface RouteRule {
   readonly isOwnData: boolean;
 }
 
-const CLOSED: RouteRule = { needsKey: true, anyHost: false, pages: "none", isOwnData: false };
+const CLOSED: RouteRule = {
+  needsKey: true,
+  role: "admin",
+  anyHost: false,
+  pages: "none",
+  isOwnData: false,
+};
+/** Answers that pages of other origins get with a key only, and what is the caller's own. */
+const OWN: RouteRule = { ...CLOSED, role: "user" };
 /** Probes have no key, and come with the name of whatever balances the load. */
-const PROBE: RouteRule = { ...CLOSED, needsKey: false, anyHost: true, pages: "all" };
+const PROBE: RouteRule = { ...OWN, needsKey: false, anyHost: true, pages: "all" };
 /** Files of the web interface: there a person enters the key, and links of other sites lead there. */
-const PAGE_FILE: RouteRule = { ...CLOSED, needsKey: false, pages: "all" };
-const DOCUMENT: RouteRule = { ...CLOSED, pages: "all" };
-const INFERENCE: RouteRule = { ...CLOSED, pages: "inference" };
+const PAGE_FILE: RouteRule = { ...OWN, needsKey: false, pages: "all" };
+const DOCUMENT: RouteRule = { ...OWN, pages: "all" };
+const INFERENCE: RouteRule = { ...OWN, pages: "inference" };
 const OWN_DATA: RouteRule = { ...CLOSED, isOwnData: true };
 
 const UI_FILE = "/ui/:file";
@@ -30,7 +42,7 @@ const UI_FILE = "/ui/:file";
 const OWN_DATA_PATHS = /^\/ui\/(?:runs|history|day|mcp)(?:\/|$)/;
 
 /** By method and pattern, as the router has them. */
-const RULES: ReadonlyMap<string, RouteRule> = new Map([
+const RULES: ReadonlyMap<string, RouteRule> = new Map<string, RouteRule>([
   ["GET /", PROBE],
   ["GET /health", PROBE],
   ["GET /ready", PROBE],
@@ -61,6 +73,50 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map([
   ["GET /v1/images/files/:name", { ...INFERENCE, needsKey: false }],
   ["POST /v1/audio/speech", INFERENCE],
   ["GET /v1/audio/voices", INFERENCE],
+  ...[
+    "POST /api/chat",
+    "POST /api/generate",
+    "POST /api/embed",
+    "POST /api/embeddings",
+    "GET /api/tags",
+    "POST /api/show",
+    "GET /api/ps",
+    "GET /api/version",
+    "POST /mcp",
+    "POST /v1/models/status",
+    "GET /v1/responses/:response_id",
+    "DELETE /v1/responses/:response_id",
+    "POST /v1/responses/:response_id/cancel",
+    "GET /v1/responses/:response_id/input_items",
+    "POST /v1/agent/approvals/:approval_id",
+    "GET /v1/sessions/:session_id",
+    "PUT /v1/sessions/:session_id",
+    "POST /v1/sessions/:session_id/fork",
+    "DELETE /v1/sessions/:session_id",
+    "POST /v1/files",
+    "GET /v1/files",
+    "GET /v1/files/:id",
+    "DELETE /v1/files/:id",
+    "GET /v1/files/:id/content",
+    "GET /v1/containers/:container_id/files",
+    "GET /v1/containers/:container_id/files/:file_id",
+    "GET /v1/containers/:container_id/files/:file_id/content",
+    "GET /v1/skills",
+    "GET /v1/skills/:skill_id/versions",
+    "GET /v1/mcp/prompts",
+    "POST /v1/mcp/prompts",
+    "GET /v1/mcp/resources",
+    "POST /v1/mcp/resources",
+  ].map((route) => [route, OWN] as const),
+  ...[
+    "GET /ui/runs/:id",
+    "DELETE /ui/runs/:id",
+    "GET /ui/history",
+    "GET /ui/history/:id",
+    "PUT /ui/history/:id",
+    "DELETE /ui/history/:id",
+    "GET /ui/mcp",
+  ].map((route) => [route, { ...OWN_DATA, role: "user" }] as const),
 ]);
 
 /** The rule of a request. `pattern`: the route that its path leads to; undefined where it leads to none. */
@@ -70,5 +126,6 @@ export function ruleOf(method: string, path: string, pattern: string | undefined
   // Files have a dot in their names.
   const isFile = pattern !== UI_FILE || path.slice("/ui/".length).includes(".") || path === "/ui/";
   if (named !== undefined && isFile) return named;
+  if (pattern === undefined) return OWN_DATA_PATHS.test(path) ? { ...OWN_DATA, role: "user" } : OWN; // nothing is there
   return OWN_DATA_PATHS.test(path) ? OWN_DATA : CLOSED;
 }

@@ -9,7 +9,10 @@ import type { OwnedState, Records, RecordsOptions, StagedBody, State } from "../
 /** A stored record. Without an owner it is from before keys were configured. */
 type Owned<T> = T & { readonly owner?: string };
 
-/** A State whose records are visible only to their owners. `legacyOwner` owns those without an owner; absent: all share all records. */
+/**
+ * A State whose records are visible only to their owners; callers without one, where no key is needed, see all. `legacyOwner` owns
+ * those without an owner; absent: all share all records.
+ */
 export function ownedState(state: State, legacyOwner?: () => string): OwnedState {
   return {
     ...state,

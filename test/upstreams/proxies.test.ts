@@ -153,3 +153,74 @@ describe.each([
     });
   });
 });
+
+/** Signs in as oauth2-proxy does: whose cookie it knows is told by headers, others are asked to sign in. */
+function startSignIn(): string {
+  const PEOPLE: Readonly<Record<string, string>> = { anna: "staff", otto: "staff,svc-admins" };
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const name = /session=(\w+)/.exec(request.headers.get("cookie") ?? "")?.[1] ?? "";
+      const groups = PEOPLE[name];
+      if (groups === undefined) return new Response(null, { status: 401 });
+      const headers = { "x-auth-request-email": `${name}@example.org`, "x-auth-request-groups": groups };
+      return new Response(null, { status: 202, headers });
+    },
+  });
+  stopLater(() => void server.stop(true));
+  return `127.0.0.1:${server.port}`;
+}
+
+describeWithPrograms(CADDY)("Caddy with the sign-in of a team", () => {
+  afterAll(stopAll);
+
+  test("people come through the sign-in, programs by key, and nobody names themselves", async () => {
+    const people = ["--user-header", "x-auth-request-email", "--groups-header", "x-auth-request-groups"];
+    const svc = await serveSocket([
+      "--trusted-proxies",
+      "127.0.0.1",
+      "--admin-groups",
+      "svc-admins",
+      "--api-keys",
+      "secret",
+      ...people,
+    ]);
+    const signIn = startSignIn();
+    const folder = sharedDir();
+    const { url } = await startProgram({
+      program: CADDY,
+      ready: "/health",
+      args: (port) => {
+        const file = join(folder, "Caddyfile");
+        const written = readFileSync(join(DEPLOY, "team/Caddyfile"), "utf8");
+        writeFileSync(file, written.replace("{$SVC_SITE:llm.example.org}", `http://127.0.0.1:${port}`));
+        return ["run", "--config", file, "--adapter", "caddyfile"];
+      },
+      env: { SVC_UPSTREAM: `unix/${svc.path}`, SVC_SIGN_IN: signIn },
+    });
+    const ask = async (path: string, headers: Record<string, string> = {}) =>
+      (await fetch(url + path, { headers, redirect: "manual" })).status;
+    const ANNA = { cookie: "session=anna" };
+    const OTTO = { cookie: "session=otto" };
+    const forged = { "x-auth-request-email": "otto@example.org", "x-auth-request-groups": "svc-admins" };
+    expect([await ask("/v1/models", ANNA), await ask("/metrics", ANNA), await ask("/metrics", OTTO)]).toEqual(
+      [200, 403, 200],
+    );
+    expect([await ask("/v1/models"), await ask("/v1/models", forged)]).toEqual([302, 302]);
+    expect([
+      await ask("/metrics", { ...ANNA, ...forged }),
+      await ask("/metrics", { ...KEY, ...forged }),
+    ]).toEqual([403, 200]);
+    expect(await ask("/v1/models", { ...forged, authorization: "Bearer wrong" })).toBe(401);
+    const foreign = { ...ANNA, origin: "https://evil.example", "content-type": "application/json" };
+    const body = JSON.stringify({ messages: [{ role: "user", content: "Hi" }], max_tokens: 1 });
+    const answered = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers: foreign, body });
+    const own = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { ...foreign, origin: url },
+      body,
+    });
+    expect([answered.status, own.status]).toEqual([403, 200]);
+  });
+});

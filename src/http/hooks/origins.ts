@@ -7,6 +7,8 @@ import type { RouteRule } from "../route-rules.ts";
 import { acceptedName, nameOf } from "./hosts.ts";
 
 export interface OriginPolicy {
+  /** Holds only while no key is needed, and for who needs none because a proxy vouches for them. */
+  readonly whileOpen?: boolean;
   /** Origins that may besides: `https://app.example`. */
   readonly origins: readonly string[];
   /** Names of this server that third parties cannot assign; `*.example.org` stands for all below it. */
@@ -40,6 +42,20 @@ export function pageCheck(policy: OriginPolicy): PageCheck {
     if (pages === "all" || (pages === "inference" && policy.foreign !== "none")) return true;
     if (allowed.has(origin)) return true;
     return URL.canParse(origin) && isOwn(new URL(origin), headers.get("host")?.toLowerCase());
+  };
+}
+
+/**
+ * The same for what a browser signs in by itself: pages of the name that was asked, which a proxy answers for, and no others but the
+ * named ones.
+ */
+export function signedInPageCheck(origins: readonly string[]): (headers: Headers) => boolean {
+  const allowed = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
+  return (headers) => {
+    const origin = headers.get("origin")?.toLowerCase();
+    if (origin === undefined) return !FOREIGN_SITES.has(headers.get("sec-fetch-site") ?? "");
+    if (allowed.has(origin)) return true;
+    return URL.canParse(origin) && new URL(origin).host === headers.get("host")?.toLowerCase();
   };
 }
 
