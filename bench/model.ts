@@ -22,7 +22,7 @@ import { FILES, realFile } from "../test/real/models.ts";
 import { CACHE, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
-interface Shape extends CopierShape {
+export interface Shape extends CopierShape {
   readonly arch: "qwen3" | "qwen3moe" | "llama" | MemoryArch;
   readonly contextTokens: number;
   /** File in the llama.cpp source's models/ whose tokenizer is copied. */

@@ -25,6 +25,7 @@ export function estimateTable(details: HubRepositoryDetails): string {
     "TYPE",
     "SIZE",
     "QUALITY",
+    "LOADED",
     "4K",
     "8K",
     "32K",
@@ -39,6 +40,7 @@ export function estimateTable(details: HubRepositoryDetails): string {
     one.quantization ?? one.files[0] ?? "",
     sizeText(one.size_bytes),
     one.quality,
+    memoryText(one.loaded_bytes ?? undefined),
     ...SHOWN.map((tokens) => memoryText(one.memory.find((at) => at.context_tokens === tokens)?.memory_bytes)),
     memoryText(one.memory.at(-1)?.memory_bytes),
     one.context_fits === null ? "?" : String(one.context_fits),
@@ -48,7 +50,7 @@ export function estimateTable(details: HubRepositoryDetails): string {
   ]);
   const table = columns(
     [head, ...rows],
-    (column) => (column > 1 && column < 3) || (column > 3 && column < 11),
+    (column) => (column > 1 && column < 3) || (column > 3 && column < 12),
   );
   return `${title}\n\n${table}\n${notes(details).join("\n")}\n${verdict(estimate)}`;
 }
@@ -62,7 +64,7 @@ function notes({ id, models, machine, estimate }: HubRepositoryDetails): readonl
   const cards = estimate.devices.map(({ name, memory_bytes: bytes }) => `${name} ${sizeText(bytes)}`);
   const free = [sizeText(machine.memory_free_bytes), ...cards].join(", ");
   return [
-    `4K to MAX: memory at 4,096, 8,192, 32,768${mostText} tokens. CONTEXT: the longest that fits. *: what ${terminalText(id)} alone means.`,
+    `LOADED: memory right after a load. 4K to MAX: at most, with all of a cache of 4,096, 8,192, 32,768${mostText} tokens. CONTEXT: the longest that fits. *: what ${terminalText(id)} alone means.`,
     `Free: ${free}; disk ${sizeText(machine.disk_free_bytes)}.${speedNote}`,
   ];
 }

@@ -85,6 +85,10 @@ const HubModelChoice = Type.Object(
       Type.Integer({ minimum: 0 }),
       "Estimated memory of the loaded model with the settings of this server, bytes; null where the file does not tell.",
     ),
+    loaded_bytes: orNull(
+      Type.Integer({ minimum: 0 }),
+      "Estimated memory right after a load, while the cache is empty, bytes; null where the file does not tell.",
+    ),
     fit: words(FITS, {
       description:
         "`fits`: into the memory that is free now. `tight`: into the memory of the machine, once other models and programs leave it. `too_large`: not into this machine.",
@@ -96,7 +100,7 @@ const HubModelChoice = Type.Object(
     memory: Type.Array(
       Type.Object({
         context_tokens: Type.Integer({ minimum: 1, description: "Tokens of the cache." }),
-        memory_bytes: bytes("Memory with it, weights and process included"),
+        memory_bytes: bytes("Memory once all of it is in use, weights and process included"),
       }),
       {
         description:

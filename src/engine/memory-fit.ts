@@ -6,7 +6,8 @@
 import { statSync } from "node:fs";
 import { cacheCells, type CacheShape } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
-import { arrayLength, textOf, unsigned, FIELD } from "../core/gguf.ts";
+import { arrayLength, type GgufHeader, textOf, unsigned, FIELD } from "../core/gguf.ts";
+import { tensorBytes } from "../core/gguf-facts.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { modelBytes } from "../core/model-bytes.ts";
 import { cacheBytes, type CacheLayers, cacheLayers, isEncoder, type Metadata } from "./cache-layers.ts";
@@ -20,7 +21,7 @@ export interface MemoryNeed {
   readonly cache: number;
   /** Cells of the cache. */
   readonly cells: number;
-  /** Buffers of one micro-batch: logits, activations, the attention mask. */
+  /** Buffers of one micro-batch, logits, activations, the attention mask; and a table of tokens that counts twice. */
   readonly compute: number;
   /** Part of all three for projector and draft model. */
   readonly companions: number;
@@ -37,18 +38,23 @@ const ESTIMATED_TOKENS = 8192;
  * Memory of a loaded model for people who choose one, bytes: its process, weights, compute buffers, and a cache of the configured size,
  * else of 8,192 tokens.
  */
-export function memoryEstimate(
-  metadata: Metadata,
-  weightBytes: number,
-  options: TextOptions,
-  freeBytes: number,
-): number {
+export function memoryEstimate(file: EstimatedFile, freeBytes: number): number {
+  const { metadata, weightBytes, options } = file;
   const shape = shapeOf(metadata, cacheLayers(metadata));
   const usual = Math.min(options.maxSeqLen ?? ESTIMATED_TOKENS, shape.trainedContext, ESTIMATED_TOKENS);
   const cells = isCacheChosen(options)
     ? chosenCells(options, shape, Math.max(0, freeBytes - weightBytes))
     : usual;
-  return memoryWith({ metadata, weightBytes, options }, cells);
+  return memoryWith(file, cells);
+}
+
+/**
+ * The vectors of a model's tokens. Passes read them from the mapped file, of which pages count once they are used; the packed weights
+ * have them again where they are the output too.
+ */
+export interface TokenTable {
+  readonly bytes: number;
+  readonly isOutput: boolean;
 }
 
 /** A file that is estimated. */
@@ -57,12 +63,35 @@ export interface EstimatedFile {
   /** Of all its files, projector and draft model included. */
   readonly weightBytes: number;
   readonly options: TextOptions;
+  /** Absent: not known. */
+  readonly table?: TokenTable;
 }
 
-/** Memory of a loaded model whose cache has that many cells, its process included, bytes. */
-export function memoryWith({ metadata, weightBytes, options }: EstimatedFile, cells: number): number {
-  const own = cacheBytes(cacheLayers(metadata), { ...options, cells });
-  return Math.ceil(processBytes(metadata) + weightBytes + own + computeBytes(metadata, options, cells));
+/** The table of tokens of a model by the headers of its parts. */
+export function tokenTable(parts: readonly GgufHeader[]): TokenTable {
+  const find = (name: string) => parts.map(({ tensors }) => tensors.get(name)).find(Boolean);
+  const table = find("token_embd.weight");
+  const bytes = (table === undefined ? undefined : tensorBytes(table)) ?? 0;
+  return { bytes, isOutput: find("output.weight") === undefined };
+}
+
+/** What of it comes on top of the file's bytes. */
+function tableAgain({ bytes, isOutput }: TokenTable): number {
+  return isOutput ? bytes : 0;
+}
+
+/** Memory of a model after long use, when all of a cache of that many cells is, its process included, bytes. */
+export function memoryWith(file: EstimatedFile, cells: number): number {
+  const { metadata, weightBytes, options, table } = file;
+  const cache = cacheBytes(cacheLayers(metadata), { ...options, cells });
+  const compute = computeBytes(metadata, options, cells) + (table === undefined ? 0 : tableAgain(table));
+  return Math.ceil(processBytes(metadata) + weightBytes + cache + compute);
+}
+
+/** Memory of a model right after its load, when no cell of its cache is in use, bytes. */
+export function memoryLoaded({ metadata, weightBytes, table }: EstimatedFile): number {
+  const unread = table === undefined || table.isOutput ? 0 : table.bytes;
+  return Math.ceil(processBytes(metadata) + weightBytes - unread);
 }
 
 /** Longest context that the model was trained for, tokens; 0 where the file does not say it. */
@@ -96,15 +125,11 @@ export function layerCount(metadata: Metadata): number | undefined {
  * The most that a model takes of main memory, its process included, bytes: weights, buffers, and the whole cache that its engine
  * allots, of which pages count only once they are used. Copies of evicted prefixes (cache_ram) come on top.
  */
-export function memoryAtMost(
-  metadata: Metadata,
-  weightBytes: number,
-  options: TextOptions,
-  freeBytes: number,
-): number {
+export function memoryAtMost(file: EstimatedFile, freeBytes: number): number {
+  const { metadata, weightBytes, options } = file;
   const shape = shapeOf(metadata, cacheLayers(metadata));
   const cells = chosenCells(options, shape, Math.max(0, freeBytes - weightBytes));
-  return memoryWith({ metadata, weightBytes, options }, cells);
+  return memoryWith(file, cells);
 }
 
 function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions): boolean {
@@ -123,12 +148,13 @@ export function memoryNeed(
   freeBytes: number,
   loadedCells?: number,
 ): MemoryNeed | undefined {
-  let metadata: Metadata;
+  let header: GgufHeader;
   try {
-    metadata = readGgufHeader(modelPath).fields;
+    header = readGgufHeader(modelPath);
   } catch {
     return undefined; // llama.cpp will say what is wrong with the file
   }
+  const metadata = header.fields;
   const projector = options.mmprojPath === undefined ? 0 : modelBytes(options.mmprojPath);
   const draft = draftFile(options);
   const weights = modelBytes(modelPath) + projector + (draft?.weights ?? 0);
@@ -138,13 +164,14 @@ export function memoryNeed(
   const cells = loadedCells ?? chosenCells(options, shapeOf(metadata, layers), left);
   const sizes = { ...options, cells };
   const draftCache = draft === undefined ? 0 : cacheBytes(cacheLayers(draft.metadata), sizes);
-  const draftCompute = draft === undefined ? 0 : computeBytes(draft.metadata, options, cells);
+  const draftCompute =
+    draft === undefined ? 0 : computeBytes(draft.metadata, options, cells) + tableAgain(draft.table);
   return {
     weights,
     cells,
     layers: forArchitecture(metadata)("block_count") ?? 0,
     cache: cacheBytes(layers, sizes) + draftCache,
-    compute: computeBytes(metadata, options, cells) + draftCompute,
+    compute: computeBytes(metadata, options, cells) + tableAgain(tokenTable([header])) + draftCompute,
     process: processBytes(metadata),
     companions: projector + (draft?.weights ?? 0) + draftCache + draftCompute,
   };
@@ -206,11 +233,14 @@ function advice(need: MemoryNeed, options: TextOptions): string {
 /** The draft model's file; undefined without one, or where it cannot be read. */
 function draftFile({
   speculative,
-}: TextOptions): { readonly weights: number; readonly metadata: Metadata } | undefined {
+}: TextOptions):
+  | { readonly weights: number; readonly metadata: Metadata; readonly table: TokenTable }
+  | undefined {
   const path = speculative?.type === "mtp" ? speculative.mtpModel : undefined;
   if (path === undefined) return undefined;
   try {
-    return { weights: modelBytes(path), metadata: readGgufHeader(path).fields };
+    const header = readGgufHeader(path);
+    return { weights: modelBytes(path), metadata: header.fields, table: tokenTable([header]) };
   } catch {
     return undefined; // llama.cpp will say what is wrong with it
   }
@@ -234,16 +264,22 @@ function processBytes(metadata: Metadata): number {
   return isEncoder(metadata) ? ENCODER_PROCESS_BYTES : ENGINE_PROCESS_BYTES;
 }
 
+/**
+ * Rows of a pass with logits: of each sequence one, of a prompt whose log probabilities are wanted 32 (worker/text/sequence.ts). llama.cpp
+ * reserves them for all rows, of which pages count only once they are used.
+ */
+const LOGIT_ROWS = 32;
 /** Bytes of a mask's entry for one row and one cell. */
 const MASK_BYTES = 2;
 
-function computeBytes(metadata: Metadata, { ubatch }: TextOptions, cells: number): number {
+function computeBytes(metadata: Metadata, { ubatch, maxSeqs }: TextOptions, cells: number): number {
   const of = forArchitecture(metadata);
   const tokens = metadata.get("tokenizer.ggml.tokens");
   const encodes = isEncoder(metadata); // it has no logits, and attends within the micro-batch
   const vocabulary = tokens?.type === FIELD.array && !encodes ? arrayLength(tokens) : 0;
-  const width = vocabulary + (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
-  return ubatch * (width * F32_BYTES + (encodes ? ubatch : cells) * MASK_BYTES);
+  const width = (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
+  const logits = Math.min(ubatch, Math.max(maxSeqs, LOGIT_ROWS)) * vocabulary * F32_BYTES;
+  return logits + ubatch * (width * F32_BYTES + (encodes ? ubatch : cells) * MASK_BYTES);
 }
 
 function forArchitecture(metadata: Metadata): (key: string) => number | undefined {

@@ -11,6 +11,7 @@ import {
   contextThatFits,
   type EstimatedFile,
   layerCount,
+  memoryLoaded,
   memoryWith,
   trainedContext,
 } from "../engine/memory-fit.ts";
@@ -25,17 +26,19 @@ export interface MachineRoom {
 
 type Estimated = Pick<
   HubModelChoice,
-  "quality" | "memory" | "context_fits" | "layers" | "device_layers" | "tokens_per_second"
+  "quality" | "loaded_bytes" | "memory" | "context_fits" | "layers" | "device_layers" | "tokens_per_second"
 >;
 
 const CONTEXTS = [4096, 8192, 32_768] as const;
 /** A recommended model has room for this many tokens, unless it was trained for fewer. */
 const USUAL_TOKENS = 8192;
 /**
- * What svc reaches of the speed that memory allows, and how far machines are from that (docs/performance.md: 55 to 84 % at 31 to 62
- * GB/s).
+ * Weights are read at this part of the speed of memory; each layer waits for its threads, each token for the server. So models of half a
+ * gigabyte reach 77 % at 31 GB/s and 67 % at 62 (docs/performance.md). And how far machines are from that.
  */
-const REACHED = 0.7;
+const REACHED = 0.85;
+const LAYER_SECONDS = 80e-6;
+const TOKEN_SECONDS = 150e-6;
 const SPREAD = 0.25;
 /** Slower answers are slower than people read, tokens/s. */
 const READING_SPEED = 8;
@@ -76,8 +79,9 @@ export function estimated(
   const expected =
     share === undefined || room.bytesPerSecond === undefined || !isOnCpu
       ? undefined
-      : (REACHED * room.bytesPerSecond) / (modelBytes * share);
+      : 1 / secondsOf(modelBytes * share, layers ?? 0, room.bytesPerSecond);
   return {
+    loaded_bytes: memoryLoaded(file),
     memory: contexts.map((tokens) => ({ context_tokens: tokens, memory_bytes: memoryWith(file, tokens) })),
     context_fits: most === 0 ? null : contextThatFits(file, room.freeBytes + cardBytes(room.cards)),
     layers: layers ?? null,
@@ -88,12 +92,18 @@ export function estimated(
 
 /** Of a model whose header cannot be read. */
 export const NOT_ESTIMATED: Omit<Estimated, "quality"> = {
+  loaded_bytes: null,
   memory: [],
   context_fits: null,
   layers: null,
   device_layers: null,
   tokens_per_second: null,
 };
+
+/** Of a token of an answer. */
+function secondsOf(bytes: number, layers: number, bytesPerSecond: number): number {
+  return bytes / (REACHED * bytesPerSecond) + layers * LAYER_SECONDS + TOKEN_SECONDS;
+}
 
 function withSpread(expected: number): HubModelChoice["tokens_per_second"] {
   const round = (value: number): number => Number(value.toPrecision(3));

@@ -11,7 +11,7 @@ import { ggufFacts } from "../core/gguf-facts.ts";
 import { partPaths } from "../core/model-files.ts";
 import type { Modality } from "../core/message.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
-import { memoryAtMost } from "../engine/memory-fit.ts";
+import { memoryAtMost, tokenTable } from "../engine/memory-fit.ts";
 import type { TextOptions } from "../engine/protocol.ts";
 import { filesOf, modelOnDisk, withCompanions } from "./locate.ts";
 import { statsOf } from "./stats-of.ts";
@@ -67,7 +67,13 @@ export function fileFacts(
   const options = optionsToEstimate(entry, path, { settings, cacheDir });
   const files = filesOf(path, entry);
   const weights = files.reduce((sum, file) => sum + (statsOf(file)?.size ?? 0), 0);
-  const memoryBytes = memoryAtMost(parts[0]?.header.fields ?? new Map(), weights, options, freeMemory());
+  const file = {
+    metadata: parts[0]?.header.fields ?? new Map(),
+    weightBytes: weights,
+    options,
+    table: tokenTable(parts.map(({ header }) => header)),
+  };
+  const memoryBytes = memoryAtMost(file, freeMemory());
   const ofFile = { architecture, license, quantization, contextTokens, parameters, chatTemplate } as const;
   const { isBase: _, ...chatting } = facts.card.abilities;
   const abilities = isConfigured ? chatting : facts.card.abilities;

@@ -8,11 +8,12 @@ import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { freeMemory, memoryLimit } from "../core/free-memory.ts";
 import type { GgufHeader } from "../core/gguf.ts";
+import { tensorBytes } from "../core/gguf-facts.ts";
 import type { HubEstimate, HubFit, HubMachine, HubModelChoice, HubRepositoryDetails } from "../core/hub.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { fileRoles, type ModelGroup, modelGroups } from "../core/model-files.ts";
 import type { Card } from "../engine/claims.ts";
-import { type EstimatedFile, memoryEstimate } from "../engine/memory-fit.ts";
+import { type EstimatedFile, memoryEstimate, tokenTable } from "../engine/memory-fit.ts";
 import type { HubAccess } from "../hub/api.ts";
 import { cachedModel, type ChooseModel } from "../hub/fetch-model.ts";
 import type { HubPlace } from "../hub/place.ts";
@@ -111,7 +112,7 @@ async function estimateModels(
   const share = readShare(parts);
   const found = groups.map((group) => {
     const plan = planModel({ repo: id.repo, file: group.name }, listing, AUTO_COMPANIONS);
-    const file = parts[0] === undefined ? undefined : estimatedFile(plan, parts[0], options);
+    const file = parts[0] === undefined ? undefined : estimatedFile(plan, parts, options);
     return choiceOf({ id, group, plan, names }, { file, share, room }, options.place);
   });
   const models = found.toSorted((a, b) => a.size_bytes - b.size_bytes);
@@ -147,9 +148,7 @@ function choiceOf(
   { cacheDir }: HubPlace,
 ): Omit<HubModelChoice, "is_default"> {
   const size = bytesOf(plan.parts);
-  const { metadata, weightBytes, options } = file ?? {};
-  const memory =
-    metadata && options && memoryEstimate(metadata, weightBytes ?? size, options, room.freeBytes);
+  const memory = file && memoryEstimate(file, room.freeBytes);
   return {
     id: modelId(id, group.name, names),
     quantization: group.quant ?? null,
@@ -230,12 +229,21 @@ async function partHeaders(
 
 function estimatedFile(
   plan: ModelPlan,
-  { fields }: GgufHeader,
+  headers: readonly GgufHeader[],
   { settings, cacheDir }: HubFitOptions,
 ): EstimatedFile {
   const entry = defaultModel(itemAt(plan.parts, 0).path);
   const options = optionsToEstimate(entry, undefined, { settings, cacheDir });
-  return { metadata: fields, weightBytes: bytesOf(filesOf(plan)), options };
+  const read = headers.flatMap(({ tensors }) => [...tensors.values()]);
+  const readBytes = read.reduce((sum, tensor) => sum + (tensorBytes(tensor) ?? 0), 0);
+  const { bytes, isOutput } = tokenTable(headers);
+  const scale = readBytes === 0 ? 0 : bytesOf(plan.parts) / readBytes; // the headers may be of another type of weights
+  return {
+    metadata: headers[0]?.fields ?? new Map(),
+    weightBytes: bytesOf(filesOf(plan)),
+    options,
+    table: { bytes: Math.round(bytes * scale), isOutput },
+  };
 }
 
 /** Whether a model fits main memory and the cards together: what does not fit the cards runs on the CPU. */

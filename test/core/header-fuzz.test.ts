@@ -5,14 +5,21 @@ import fc from "fast-check";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { copiedEmbeddingBytes } from "../../ffi/llama/tied-embedding.ts";
-import { type Field, FIELD, finish, headerSteps, readFirstFields } from "../../src/core/gguf.ts";
+import {
+  type Field,
+  FIELD,
+  finish,
+  type GgufHeader,
+  headerSteps,
+  readFirstFields,
+} from "../../src/core/gguf.ts";
 import { ggufFacts, metadataLines, rangeProblem, tensorGroups } from "../../src/core/gguf-facts.ts";
 import { knowHeaders, readGgufHeader } from "../../src/core/gguf-file.ts";
 import { fieldProblem } from "../../src/core/model-problem.ts";
 import { passWork, readWork } from "../../src/core/model-work.ts";
 import { cacheLayers } from "../../src/engine/cache-layers.ts";
 import { claimsOf } from "../../src/engine/claims.ts";
-import { checkMemory, memoryEstimate } from "../../src/engine/memory-fit.ts";
+import { checkMemory, type EstimatedFile, memoryEstimate, tokenTable } from "../../src/engine/memory-fit.ts";
 import { packedGrowth } from "../../src/engine/packed-growth.ts";
 import { describeAdapter } from "../../src/lora/convert.ts";
 import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
@@ -122,6 +129,13 @@ function write({ architecture, changes, axes, offset }: Mutant): void {
 const FREE = 8 * 2 ** 30;
 const OPTIONS = { ...TEXT_OPTIONS, modelPath: FILE };
 
+const estimatedFile = (header: GgufHeader): EstimatedFile => ({
+  metadata: header.fields,
+  weightBytes: 1e9,
+  options: TEXT_OPTIONS,
+  table: tokenTable([header]),
+});
+
 /** Everything that computes with a header, as show, verify, doctor, tune, the listing, the hub's routes and loads do. */
 const CONSUMERS: Readonly<Record<string, () => unknown>> = {
   facts: () => ggufFacts([readGgufHeader(FILE)]),
@@ -129,8 +143,9 @@ const CONSUMERS: Readonly<Record<string, () => unknown>> = {
   metadata: () => metadataLines(readGgufHeader(FILE).fields),
   range: () => rangeProblem(readGgufHeader(FILE), 1e9),
   layers: () => cacheLayers(readGgufHeader(FILE).fields),
-  "estimate of a file": () => memoryEstimate(readGgufHeader(FILE).fields, 1e9, TEXT_OPTIONS, FREE),
-  "estimate of a repository": () => memoryEstimate(firstFields(), 1e9, TEXT_OPTIONS, FREE),
+  "estimate of a file": () => memoryEstimate(estimatedFile(readGgufHeader(FILE)), FREE),
+  "estimate of a repository": () =>
+    memoryEstimate(estimatedFile({ fields: firstFields(), tensors: new Map() }), FREE),
   claims: () => claimsOf({ ...OPTIONS, kind: "text" }, FREE)(undefined),
   memory: () => checkMemory({ ...OPTIONS, kind: "text" }, FREE),
   growth: () => packedGrowth(FILE),

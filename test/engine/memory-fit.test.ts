@@ -49,7 +49,7 @@ describe("memory of a model", () => {
       layers: 10,
       cells: 1024,
       cache: 1024 * 10 * 2 * 128 * 2,
-      compute: 512 * ((1000 + 512 + 1024) * 4 + 1024 * 2),
+      compute: 32 * 1000 * 4 + 512 * ((512 + 1024) * 4 + 1024 * 2),
       companions: 0,
       process: ENGINE_PROCESS_BYTES,
     });
@@ -111,7 +111,7 @@ describe("a model that does not fit", () => {
     const options = { ...OPTIONS, modelPath: model(), contextLen: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
-      /needs about 619\.6 MB of memory \(weights 0\.0 MB, 100000 cache cells 512\.0 MB, compute buffers 107\.6 MB\), but only 400\.0 MB are free\. Use a smaller cache \(--pa-context-len, --pa-memory-mb or --pa-memory-fraction\), or /,
+      /needs about 617\.7 MB of memory \(weights 0\.0 MB, 100000 cache cells 512\.0 MB, compute buffers 105\.7 MB\), but only 400\.0 MB are free\. Use a smaller cache \(--pa-context-len, --pa-memory-mb or --pa-memory-fraction\), or /,
     );
     expect(() => checkMemory(options, 4e8)).toThrow("--cache-type q8_0");
   });

@@ -146,6 +146,7 @@ export const choice = (quantization: string, gib: number, fit: string) => ({
   memory_bytes: (gib + 1.6) * GIB,
   fit,
   quality: "good",
+  loaded_bytes: 1e9,
   memory: [],
   context_fits: 32_768,
   layers: 29,

@@ -20,6 +20,7 @@ function candidate(quantization: string, speed: number | null, over: Partial<Can
     memory_bytes: 2e9,
     fit: "fits",
     quality: qualityOf(quantization),
+    loaded_bytes: 1.1e9,
     memory: [{ context_tokens: 32_768, memory_bytes: 3e9 }],
     context_fits: 32_768,
     layers: 30,
@@ -121,7 +122,8 @@ describe("an estimate", () => {
     expect(share).toBeWithin(0.3, 1.01);
     expect(found.memory.map((one) => one.context_tokens)).toEqual([most]);
     expect(found).toMatchObject({ context_fits: most, device_layers: 0 });
-    expect(found.tokens_per_second?.expected).toBeCloseTo((0.7 * 1e10) / (5e6 * (share ?? 0)), -1);
+    const seconds = (5e6 * (share ?? 0)) / (0.85 * 1e10) + 80e-6 * (found.layers ?? 0) + 150e-6;
+    expect((found.tokens_per_second?.expected ?? 0) * seconds).toBeCloseTo(1, 1);
     const onCard = estimated(
       file,
       { modelBytes: 5e6, share },

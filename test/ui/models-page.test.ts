@@ -56,6 +56,7 @@ const choice = (quantization: string, fit: string, isDefault: boolean) => ({
   memory_bytes: 1.5 * GIB,
   fit,
   quality: "good",
+  loaded_bytes: 1e9,
   memory: [],
   context_fits: 32_768,
   layers: 29,
