@@ -100,7 +100,9 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   { from: WORKER_SHARED, may: [CORE, PROTOCOL] },
   ...["text", "image", "speech"].flatMap(workerRules),
-  { from: "src/worker/quantize.ts", may: ["ffi/"] },
+  { from: "src/quantize/tensor-types.ts", may: [CORE, "src/lora/gguf-write.ts"], why: "writes GGUF files" },
+  { from: "src/worker/quantize.ts", may: ["ffi/", "src/worker/calibrate.ts"] },
+  { from: "src/worker/calibrate.ts", may: ["ffi/"], types: [PROTOCOL, "src/worker/text/backend.ts"] },
   { from: "src/worker/machine-speed.ts", may: [CORE, "ffi/"] },
   { from: "src/worker/rpc-devices.ts", may: ["ffi/"], types: [PROTOCOL] },
   {

@@ -113,9 +113,10 @@ async function withKnownFiles(engine: TextOptions): Promise<TextOptions> {
 }
 
 /** Configured weights of an entry. */
-export function ownWeights({ quantization: { isq, imatrix } }: ModelSettings): Weights {
+export function ownWeights({ quantization }: ModelSettings): Weights {
+  const { isq, imatrix, calibration_file: calibration } = quantization;
   return {
-    ...defined({ type: isq, importance: imatrix }),
+    ...defined({ type: isq, importance: imatrix, calibration }),
   };
 }
 

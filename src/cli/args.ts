@@ -5,7 +5,6 @@ import { Argument, Command, CommanderError } from "commander";
 import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
 import { catalogued } from "../core/catalogue.ts";
-import { FILE_TYPE_NAMES } from "../core/quantization.ts";
 import { VERSION } from "../core/version.ts";
 import { addBackendCommands } from "./backend-args.ts";
 import { completionScript, SHELLS, type Shell } from "./completions.ts";
@@ -19,7 +18,7 @@ import { type ChoiceFlags, choicesOf, THINK_LEVELS } from "./chat/choices.ts";
 import { hintFor } from "./hints.ts";
 import { addEstimateCommand, addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
-import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
+import { addConvertCommand, addQuantizeCommand } from "./weight-args.ts";
 import {
   CHATTING,
   EXAMPLES,
@@ -33,19 +32,6 @@ import {
 
 const CACHE_FLAGS = ["models[].device.hf_cache"];
 const PURGE_FLAGS = ["runtime.cache_disk"];
-const PULL_FLAGS = [
-  ...CACHE_FLAGS,
-  "models[].format.quantized_file",
-  "models[].quantization.quant",
-  "global.token_source",
-];
-
-/** What PyPI's PyTorch takes. */
-const TORCH_SIZE = "on Linux with x86-64 its CUDA build, about 3 GB";
-
-const CONVERT_FLAGS = [...CACHE_FLAGS, "global.token_source"];
-const QUANTIZE_FLAGS = [...PULL_FLAGS, "models[].quantization.imatrix"];
-
 /** Maximum width of help, and its width in pipes. */
 const HELP_COLUMNS = 100;
 
@@ -207,7 +193,7 @@ function addHubCommands(program: Command, choose: Choose): void {
   const idText = "owner/name, owner/name:Q4_K_M, owner/name:file.gguf, each with @revision";
   addSearchCommand(program, choose);
   addEstimateCommand(program, choose);
-  addPullCommand(program, idText, PULL_FLAGS, choose);
+  addPullCommand(program, idText, choose);
 
   const cache = program
     .command("cache")
@@ -232,42 +218,8 @@ function addHubCommands(program: Command, choose: Choose): void {
     choose({ command: "cache-delete", id, flags: flagsOf(rm) }),
   );
 
-  const quantize = program
-    .command("quantize")
-    .description("Write a model with smaller weights.")
-    .argument("<model>", `a GGUF file, or ${idText}`)
-    .argument("<type>", `such as Q4_K_M; one of ${FILE_TYPE_NAMES.join(", ")}`)
-    .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)");
-  withSettings(quantize, QUANTIZE_FLAGS).action((id: string, type: string, { output }: { output?: string }) =>
-    choose({
-      command: "quantize",
-      type,
-      ...defined({ output }),
-      flags: { ...flagsOf(quantize), [MODEL_ID]: [id] },
-    }),
-  );
-
-  const convert = program
-    .command("convert")
-    .description("Make a GGUF file of a model in safetensors, with llama.cpp's converter in a sandbox.")
-    .argument("<model>", "a folder with config.json and *.safetensors, or a repository owner/name of the hub")
-    .argument("[type]", `f32, f16, bf16, q8_0, auto (as in the model), or a type of svc quantize`, "auto")
-    .option("-o, --output <file>", "the file to write (default: the model's name with the type, here)")
-    .option("--python <program>", "base Python of the converter's own environment", PYTHON_BY_DEFAULT)
-    .option("--install-torch", `download PyTorch where that Python has none: ${TORCH_SIZE}`);
-  type ConvertFlags = { readonly output?: string; readonly python: string; readonly installTorch?: boolean };
-  withSettings(convert, CONVERT_FLAGS).action(
-    (source: string, type: string, { output, python, installTorch = false }: ConvertFlags) =>
-      choose({
-        command: "convert",
-        source,
-        type,
-        output,
-        python,
-        installsTorch: installTorch,
-        flags: flagsOf(convert),
-      }),
-  );
+  addQuantizeCommand(program, idText, choose);
+  addConvertCommand(program, choose);
 
   program
     .command("login")

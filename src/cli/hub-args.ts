@@ -9,6 +9,14 @@ import type { Choose, Invocation } from "./invocation.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { flagsOf, MODEL_ID, withSettings } from "./setting-flags.ts";
 
+/** How a model is found and downloaded. */
+export const PULL_FLAGS = [
+  "models[].device.hf_cache",
+  "models[].format.quantized_file",
+  "models[].quantization.quant",
+  "global.token_source",
+];
+
 /** What changes the memory of a model, and how the hub is reached. */
 const ESTIMATE_FLAGS = [
   "models[].device.hf_cache",
@@ -73,12 +81,7 @@ export function addEstimateCommand(program: Command, choose: Choose): void {
 }
 
 /** Adds `pull`. */
-export function addPullCommand(
-  program: Command,
-  idText: string,
-  settings: readonly string[],
-  choose: Choose,
-): void {
+export function addPullCommand(program: Command, idText: string, choose: Choose): void {
   const companion = "auto, none, or a file of the repository";
   const pull = program
     .command("pull")
@@ -86,7 +89,7 @@ export function addPullCommand(
     .argument("<model>", idText)
     .option("--projector <file>", `projector to download with it: ${companion}`, "auto")
     .option("--draft <file>", `draft model to download with it: ${companion}`, "auto");
-  withSettings(pull, settings).action(
+  withSettings(pull, PULL_FLAGS).action(
     (id: string, { projector, draft }: Record<"projector" | "draft", string>) =>
       choose(pullInvocation(id, { projector, draft }, flagsOf(pull))),
   );

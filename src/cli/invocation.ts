@@ -96,6 +96,10 @@ export type Invocation =
   | ({
       readonly command: "quantize";
       readonly type: string;
+      /** Of single tensors: `pattern=TYPE`. */
+      readonly tensorTypes: readonly string[];
+      /** A text to calibrate with. */
+      readonly calibrate?: string;
       readonly output?: string;
     } & SettingsArgs)
   /** Hidden: the engine process, which parses its own arguments. */

@@ -1,6 +1,6 @@
 // Commands about models on disk and the hub: pull, cache, rm, quantize, login.
 
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { modelFile, urlFile } from "../models/model-files.ts";
 import { cacheTable, deletedText } from "../cli/cache-table.ts";
@@ -31,6 +31,7 @@ import { ProgressLog } from "../hub/progress.ts";
 import { pruneRecords, recordedModels } from "../hub/records.ts";
 import { storeToken } from "../hub/token.ts";
 import { lossWarning, quantize } from "../quantize/run.ts";
+import { type TensorType, tensorTypeOf, typedTensors } from "../quantize/tensor-types.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
 import { search } from "./search.ts";
 import { sizeText } from "../core/size-text.ts";
@@ -147,7 +148,7 @@ async function purgeCache({ settings }: Loaded, host: CommandHost): Promise<numb
 /** What `svc quantize` writes; undefined with a complaint for arguments that make no sense. */
 function quantizeTarget(
   model: ModelSettings,
-  { type: word, output }: Extract<Invocation, { command: "quantize" }>,
+  { type: word, output, calibrate }: Extract<Invocation, { command: "quantize" }>,
   complain: CommandHost["complain"],
 ) {
   const type = fileTypeOf(word);
@@ -155,8 +156,19 @@ function quantizeTarget(
     complain(`svc: quantize: "${word}" is not a type. Types: ${FILE_TYPE_NAMES.join(", ")}.`);
     return undefined;
   }
-  if (needsImportance(type) && model.quantization.imatrix === undefined) {
-    complain(`svc: quantize: ${type} needs an importance matrix. Give one with --imatrix FILE.`);
+  const { imatrix } = model.quantization;
+  if (imatrix !== undefined && calibrate !== undefined) {
+    complain("svc: quantize: --imatrix and --calibrate exclude each other. Give one of them.");
+    return undefined;
+  }
+  if (calibrate !== undefined && statSync(calibrate, { throwIfNoEntry: false })?.isFile() !== true) {
+    complain(`svc: quantize: there is no text file ${calibrate}. Name one with --calibrate FILE.`);
+    return undefined;
+  }
+  if (needsImportance(type) && imatrix === undefined && calibrate === undefined) {
+    complain(
+      `svc: quantize: ${type} needs an importance matrix. Give one with --imatrix FILE, or a text with --calibrate FILE.`,
+    );
     return undefined;
   }
   const target = resolve(output ?? `${modelName(model)}-${type}.gguf`);
@@ -167,6 +179,23 @@ function quantizeTarget(
   return { type, target };
 }
 
+/** The types of single tensors; undefined with a complaint for one that is none. */
+function tensorTypesOf(
+  words: readonly string[],
+  complain: CommandHost["complain"],
+): readonly TensorType[] | undefined {
+  const types: TensorType[] = [];
+  for (const word of words) {
+    const one = tensorTypeOf(word);
+    if (typeof one === "string") {
+      complain(`svc: quantize: --type: ${one}.`);
+      return undefined;
+    }
+    types.push(one);
+  }
+  return types;
+}
+
 /** Writes a model again with another type of weights; never overwrites a file. */
 export async function quantizeModel(
   { settings }: Loaded,
@@ -175,7 +204,8 @@ export async function quantizeModel(
 ): Promise<number> {
   const [model] = settings.models;
   const wanted = model === undefined ? undefined : quantizeTarget(model, invocation, host.complain);
-  if (model === undefined || wanted === undefined) return EXIT.usage;
+  const tensorTypes = tensorTypesOf(invocation.tensorTypes, host.complain);
+  if (model === undefined || wanted === undefined || tensorTypes === undefined) return EXIT.usage;
   const { type, target } = wanted;
   const signal = stoppable(host, "it was stopped");
   const tensors = (total: number): string => `${total} tensors`;
@@ -187,15 +217,21 @@ export async function quantizeModel(
       });
   try {
     const file = await modelFile(model, host.options, { signal });
+    if (file === BUILTIN_MODEL_ID && tensorTypes.length > 0)
+      throw new Error("quantize: --type needs a model file; the built-in model has none");
+    if (tensorTypes.length > 0) typedTensors(file, tensorTypes); // a pattern without a tensor fails before minutes of work
     const warning = file === BUILTIN_MODEL_ID ? undefined : lossWarning(file, type);
     if (warning !== undefined) host.complain(`svc: quantize: ${warning}`);
+    if (invocation.calibrate !== undefined)
+      host.complain(`svc: quantize: the model reads ${invocation.calibrate} first, at its speed for prompts`);
     await quantize(
       {
         ...(file === BUILTIN_MODEL_ID ? {} : { input: file }),
         output: target,
         type,
         cacheDir: host.options.cacheDir,
-        ...defined({ importance: model.quantization.imatrix }),
+        tensorTypes,
+        ...defined({ importance: model.quantization.imatrix, calibration: invocation.calibrate }),
       },
       (done, total) => meter.update({ doneBytes: done, totalBytes: total }),
       signal,

@@ -149,7 +149,12 @@ const ModelQuantization = section("Quantization of the weights.", {
       example: "imatrix.gguf",
     }),
   ),
-  calibration_file: later(optional(text("Text an importance matrix is computed from.", { isPath: true }))),
+  calibration_file: optional(
+    text(
+      "Text that an importance matrix is made of before the weights are quantized (`isq`); takes as long as the model needs to read it.",
+      { isPath: true, example: "calibration.txt" },
+    ),
+  ),
   isq_organization: never(optional(text("llama.cpp cannot quantize the experts alone."))),
   write_uqff: never(optional(text("UQFF files cannot be written; GGUF is the only format."))),
 });

@@ -38,6 +38,7 @@ const TEXT_KEYS = [
   "quantization.quant",
   "quantization.isq",
   "quantization.imatrix",
+  "quantization.calibration_file",
   "chat_template",
   "content_tokens",
   "thinking_default",

@@ -185,7 +185,7 @@ export interface WeightsOptions {
 /** The file that a model with these weights is loaded from; absent: the built-in model as it is. */
 export async function weightsFile(
   model: ModelSettings,
-  { type, importance }: Weights,
+  { type, importance, calibration }: Weights,
   options: ModelOptions,
   { signal, onProgress }: WeightsOptions,
 ): Promise<string | undefined> {
@@ -196,7 +196,8 @@ export async function weightsFile(
   if (type === undefined) return input;
   if (input !== undefined) await knowHeaders([input]);
   const warn = (warning: string): void => options.log(`${modelName(model)}: ${warning}`);
-  return quantizedCopy({ input, type, importance, cacheDir: options.cacheDir, signal, onProgress, warn });
+  const { cacheDir } = options;
+  return quantizedCopy({ input, type, importance, calibration, cacheDir, signal, onProgress, warn });
 }
 
 /** An adapter, or a folder of adapters, that settings name. */

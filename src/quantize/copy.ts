@@ -12,27 +12,31 @@ export interface CopyOptions {
   readonly input: string | undefined;
   readonly type: FileType;
   readonly importance: string | undefined;
+  /** Text that an importance matrix is made of; without `importance`. */
+  readonly calibration: string | undefined;
   readonly cacheDir: string;
   readonly signal: AbortSignal;
   /** Parts per thousand. */
   readonly onProgress: (permille: number) => void;
-  /** A copy is made of weights that are coarse already. */
+  /** A copy is made of weights that are coarse already; or a text is read first. */
   readonly warn: (warning: string) => void;
 }
 
 /** Path of the quantized copy; creating it takes minutes. Throws an Error with the reason. */
 export async function quantizedCopy(options: CopyOptions): Promise<string> {
-  const { input, type, importance, cacheDir, signal, onProgress, warn } = options;
-  if (needsImportance(type) && importance === undefined)
-    throw new Error(`${type} needs an importance matrix: set imatrix.`);
+  const { input, type, importance, calibration, cacheDir, signal, onProgress, warn } = options;
+  if (needsImportance(type) && importance === undefined && calibration === undefined)
+    throw new Error(`${type} needs an importance matrix: set imatrix, or calibration_file.`);
   const folder = join(cacheDir, "quantized");
-  const output = join(folder, `${nameOf(input)}-${type}-${keyOf([input, importance])}.gguf`);
+  const key = keyOf([input, importance ?? calibration]);
+  const output = join(folder, `${nameOf(input)}-${type}-${key}.gguf`);
   if (existsSync(output)) return output;
   const warning = input === undefined ? undefined : lossWarning(input, type);
   if (warning !== undefined) warn(warning);
+  if (calibration !== undefined) warn(`it reads ${basename(calibration)} first, at its speed for prompts`);
   mkdirSync(folder, { recursive: true });
   await quantize(
-    { output, type, cacheDir, ...defined({ input, importance }) },
+    { output, type, cacheDir, ...defined({ input, importance, calibration }) },
     (done, total) => onProgress(Math.floor((done / total) * 1000)),
     signal,
   );

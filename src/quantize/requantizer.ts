@@ -4,6 +4,7 @@
 
 import { copyFileSync, constants } from "node:fs";
 import { join } from "node:path";
+import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { type GgufHeader, unsigned } from "../core/gguf.ts";
 import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
@@ -16,6 +17,8 @@ export interface Weights {
   readonly type?: FileType;
   /** File of an importance matrix. */
   readonly importance?: string;
+  /** Text that an importance matrix is made of; without `importance`. */
+  readonly calibration?: string;
 }
 
 /** The engine's counts. */
@@ -78,12 +81,16 @@ export class Requantizer {
       const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); retry when it has finished`;
       throw new ServiceError("requantization_in_progress", message);
     }
-    if (needsImportance(type) && importance === undefined) {
+    const { calibration } = this.weights;
+    if (needsImportance(type) && importance === undefined && calibration === undefined) {
       const message = `${type} needs importance statistics: calibrate the model first, or use another type`;
       throw new ServiceError("unsupported_value", message, { param: "ggml_type" });
     }
     this.under = { type, permille: 0 };
-    this.ended = this.run(importance === undefined ? { type } : { type, importance });
+    this.ended = this.run({
+      type,
+      ...defined(importance === undefined ? { calibration } : { importance }),
+    });
   }
 
   async startCalibration(rows: CalibrationRows): Promise<CalibrationStatus> {

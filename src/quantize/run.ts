@@ -1,12 +1,20 @@
 // Quantizes a model file in a child process: it takes minutes of all cores and gigabytes of memory, and must neither delay
 // the engine nor crash the server.
 
-import { rmSync, renameSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { basename } from "node:path";
 import { ggufFacts } from "../core/gguf-facts.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { type FileType, fileTypeNumber } from "../core/quantization.ts";
+import {
+  mergeParts,
+  type QuantizedPart,
+  type TensorType,
+  typedTensors,
+  writePart,
+  writePartImportance,
+} from "./tensor-types.ts";
 
 export interface Quantization {
   /** Absent: the built-in model. */
@@ -15,6 +23,10 @@ export interface Quantization {
   readonly type: FileType;
   /** Importance matrix of llama-imatrix, or of a calibration. */
   readonly importance?: string;
+  /** Text that an importance matrix is made of; without `importance`. */
+  readonly calibration?: string;
+  /** Tensors with types of their own; not for the built-in model. */
+  readonly tensorTypes?: readonly TensorType[];
   /** Folder of unpacked native libraries. */
   readonly cacheDir: string;
 }
@@ -32,7 +44,7 @@ export function lossWarning(input: string, type: FileType): string | undefined {
 /** Arguments of the hidden command, in the order that the worker reads. */
 function wordsOf(work: Quantization, output: string): string[] {
   const type = String(fileTypeNumber(work.type));
-  return [work.input ?? "", output, type, work.cacheDir, work.importance ?? ""];
+  return [work.input ?? "", output, type, work.cacheDir, work.importance ?? "", work.calibration ?? ""];
 }
 
 /**
@@ -44,24 +56,69 @@ export async function quantize(
   onProgress: (done: number, total: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  signal.throwIfAborted();
   const partial = `${work.output}.part`;
-  const child = Bun.spawn([...ownCommand(), "quantize-worker", ...wordsOf(work, partial)], {
+  const matrix = `${partial}.imatrix`;
+  const whole = work.calibration === undefined ? work : { ...work, importance: matrix };
+  try {
+    await runWorker(whole, partial, onProgress, signal);
+    if (whole.input !== undefined && (whole.tensorTypes ?? []).length > 0)
+      await withTensorTypes({ ...whole, input: whole.input }, partial, signal);
+    renameSync(partial, work.output);
+  } finally {
+    for (const path of [partial, matrix]) rmSync(path, { force: true });
+  }
+}
+
+/** Gives single tensors of a quantized file types of their own. */
+async function withTensorTypes(
+  work: Quantization & { readonly input: string },
+  whole: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const made: string[] = [];
+  const temporary = (name: string): string => {
+    const path = `${whole}.${name}`;
+    made.push(path);
+    return path;
+  };
+  try {
+    const parts: QuantizedPart[] = [];
+    for (const [type, names] of typedTensors(work.input, work.tensorTypes ?? [])) {
+      const [source, path, importance] = ["in", "out", "matrix"].map((what) => temporary(`${type}.${what}`));
+      if (source === undefined || path === undefined || importance === undefined) continue;
+      writePart(work.input, names, source);
+      if (work.importance !== undefined) writePartImportance(work.importance, names, importance);
+      const one = { input: source, output: path, type, cacheDir: work.cacheDir };
+      await runWorker(existsSync(importance) ? { ...one, importance } : one, path, () => {}, signal);
+      parts.push({ path, names });
+    }
+    const merged = temporary("merged");
+    mergeParts(whole, parts, merged);
+    renameSync(merged, whole);
+  } finally {
+    for (const path of made) rmSync(path, { force: true });
+  }
+}
+
+/** Runs the process that quantizes to `output`. */
+async function runWorker(
+  work: Quantization,
+  output: string,
+  onProgress: (done: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const child = Bun.spawn([...ownCommand(), "quantize-worker", ...wordsOf(work, output)], {
     stdio: ["ignore", "pipe", "pipe", "pipe"], // the last one: core/parent-pipe.ts
     signal,
   });
-  try {
-    const [, reason, code] = await Promise.all([
-      readProgress(child.stdout, onProgress),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
-    signal.throwIfAborted();
-    if (code !== 0) throw new Error(reason.trim() === "" ? `it exited with code ${code}` : reason.trim());
-    renameSync(partial, work.output);
-  } finally {
-    rmSync(partial, { force: true });
-  }
+  const [, reason, code] = await Promise.all([
+    readProgress(child.stdout, onProgress),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  signal.throwIfAborted();
+  if (code !== 0) throw new Error(reason.trim() === "" ? `it exited with code ${code}` : reason.trim());
 }
 
 /** Lines "done total". */

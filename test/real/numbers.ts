@@ -2,7 +2,7 @@
 // llama.cpp's own, what the types of the KV cache cost, requantized and calibrated weights, and the memory that is shown.
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, runBinary } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
@@ -202,6 +202,20 @@ for (const { name, path = "", isChat } of MODELS)
         expect(calibrated).toBeLessThan(plain + 0.01);
         expect(plain).toBeLessThan(0.7);
       });
+    });
+
+    test("weights quantized at the load, with and without a text to calibrate with", async () => {
+      const usual = perplexity(await withServer(path, [], chancesOf));
+      const text = join(newFolder(), "calibration.txt");
+      writeFileSync(text, TRAFFIC.join("\n\n"));
+      for (const type of ["Q2_K", "Q4_0"]) {
+        const cost = async (...more: readonly string[]): Promise<number> =>
+          perplexity(await withServer(path, ["--isq", type, ...more], chancesOf)) / usual - 1;
+        const [plain, calibrated] = [await cost(), await cost("--calibration-file", text)];
+        const percent = [plain, calibrated].map((part) => `${(100 * part).toFixed(1)} %`);
+        console.log(`${name}, ${type}: perplexity ${percent[0]} above the file, calibrated ${percent[1]}`);
+        expect(calibrated).toBeLessThan(plain);
+      }
     });
 
     test("the memory that is shown is what the engine takes, and at most that", async () => {
