@@ -3,6 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { AgentEvent, FileObject, RequestedFile, ToolProgress } from "../core/agent.ts";
+import type { Converters } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files } from "../core/files.ts";
 import type { Message, TextPart } from "../core/message.ts";
@@ -14,6 +15,7 @@ import { PARALLEL_CALLS_MAX } from "./limits.ts";
 import { refusedProgress, resultContent, wellFormed } from "./progress.ts";
 import { type CallPlace, Reports } from "./reports.ts";
 import type { MediaBudget } from "./input-media.ts";
+import { convertedMedia } from "./input-image.ts";
 import { type FileListing, modelText, perceivedMedia } from "./model-text.ts";
 import { type ServerTool, ToolFailure, type ToolOutcome } from "./tool.ts";
 
@@ -27,6 +29,7 @@ export interface CallDeps {
   readonly requested: readonly RequestedFile[];
   /** Limits for images and audio that calls produce; absent if the model accepts no media. */
   readonly mediaBudget: MediaBudget | undefined;
+  readonly converters: Converters;
   readonly listing: FileListing;
   /** Index of the user's turn, from 0. */
   readonly turn: number;
@@ -80,7 +83,7 @@ export class ToolCaller {
       for (const one of begun) {
         const outcome = yield* this.reports.during(one.outcome);
         if (signal.aborted) return undefined;
-        messages.push(yield* this.finish(one, outcome));
+        messages.push(yield* this.finish(one, outcome, signal));
       }
     }
     return messages;
@@ -109,7 +112,11 @@ export class ToolCaller {
   }
 
   /** Stores the files of a call, shows its result, and returns its message for the model. */
-  private async *finish({ made, at }: Begun, outcome: ToolOutcome): AsyncGenerator<AgentEvent, Message> {
+  private async *finish(
+    { made, at }: Begun,
+    outcome: ToolOutcome,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, Message> {
     const result: Result = { ...outcome, stored: yield* this.keep(outcome.files ?? [], made.name) };
     const data = wellFormed(result.data);
     yield {
@@ -120,7 +127,12 @@ export class ToolCaller {
       images: result.images ?? [],
       fileIds: result.stored.map(({ id }) => id),
     };
-    const { perceived, notes } = perceivedMedia(result.media ?? [], this.deps.mediaBudget);
+    const { mediaBudget, converters } = this.deps;
+    const media =
+      mediaBudget === undefined
+        ? (result.media ?? [])
+        : await convertedMedia(converters, result.media ?? [], signal);
+    const { perceived, notes } = perceivedMedia(media, mediaBudget);
     const text: TextPart = {
       type: "text",
       text: modelText(result.text, [...notes, ...(result.notes ?? [])], result.stored, this.deps.listing),

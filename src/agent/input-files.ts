@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import type { CutFile, FilePart } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
+import type { Converters } from "../core/converters.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile, StoredFile } from "../core/files.ts";
@@ -20,6 +21,7 @@ export interface InputFilesDeps {
   readonly files: Files;
   readonly fetchFile: FetchFile;
   readonly readVideo: ReadVideo;
+  readonly converters: Converters;
 }
 
 /** Messages whose files are replaced by markers. */

@@ -1,7 +1,7 @@
 // Resolves images, audio and videos in messages to bytes (inline, fetched or from the file store) and checks them against the
 // model's modalities and the request's limits. Stores no files.
 
-import type { FilePart, InputMessage, InputPart, NamedMedia } from "../core/agent.ts";
+import type { CutFile, FilePart, InputMessage, InputPart, NamedMedia } from "../core/agent.ts";
 import { assert } from "../core/assert.ts";
 import { ServiceError } from "../core/error.ts";
 import { MEDIA_BYTES_MAX, MEDIA_MAX, REQUEST_MEDIA_BYTES_MAX } from "../core/limits.ts";
@@ -15,6 +15,7 @@ import {
 } from "../core/media.ts";
 import type { ContentPart, MediaPart, Message, Modality } from "../core/message.ts";
 import type { InputFilesDeps } from "./input-files.ts";
+import { engineBytes, type PerceivedParts, imageParts } from "./input-image.ts";
 import { videoParts } from "./input-video.ts";
 import { decodeInline, fetched, joined, unknownFile } from "./source-bytes.ts";
 
@@ -34,13 +35,20 @@ export class MediaBudget {
     return this.rules.modalities.includes(modality);
   }
 
+  /** Images of an animation, where that number of others is still to come; at least one, which `add` may refuse. */
+  framesLeft(others: number): number {
+    const { imagesMax, videoFramesMax } = this.rules;
+    return Math.max(1, Math.min(videoFramesMax, imagesMax - this.images - others));
+  }
+
   /**
    * Adds a medium and returns its message part. Throws ServiceError if the model does not accept it or a limit is exceeded;
    * then nothing is counted.
    */
   add(bytes: Uint8Array<ArrayBuffer>, modality: Modality, param: string): MediaPart {
     refuseUnperceived(modality, this.rules, param, subject(param));
-    const { part, seconds } = checkedMedium(bytes, modality, this.rules, param);
+    const { part, seconds, isForeign, format } = checkedMedium(bytes, modality, this.rules, param);
+    assert(!isForeign, `a ${format} file is converted before`);
     const images = this.images + (modality === "image" ? 1 : 0);
     const { imagesMax, audioSecondsMax } = this.rules;
     if (images > imagesMax) throw overLimit(param, `${imageCount(imagesMax)}, frames of videos included`);
@@ -73,6 +81,12 @@ function overLimit(param: string, bound: string): ServiceError {
 
 type ResolvedMessage = Message<ContentPart | FilePart>;
 
+/** Messages with their media, and those of which they hold a part. */
+interface ResolvedMedia {
+  readonly messages: readonly ResolvedMessage[];
+  readonly cut: readonly CutFile[];
+}
+
 /**
  * Messages with the bytes of their media. Throws, naming the part: `unsupported_capability` if the model does not accept the
  * modality of a user's part, `file_not_found` for an unknown id, `invalid_request` or `payload_too_large` for unreadable media. Media that
@@ -83,27 +97,38 @@ export async function resolveMedia(
   sent: readonly InputMessage[],
   { rules, mediaBudget }: { readonly rules: MediaRules; readonly mediaBudget: MediaBudget },
   signal: AbortSignal,
-): Promise<readonly ResolvedMessage[]> {
+): Promise<ResolvedMedia> {
   const messages = sent.map((message) => withoutUnperceived(message, rules));
   refuseBeforeFetch(messages, rules);
   const taken = new Map<InputPart, readonly ContentPart[]>();
+  const cut: CutFile[] = [];
+  let images = namedOf(messages).filter(({ modality }) => modality === "image").length;
   for (const { role, content } of messages) {
     for (const part of content) {
       if (part.type === "media") {
-        taken.set(part, await namedParts(deps, part, { rules, mediaBudget }, signal));
+        if (part.modality === "image") images--;
+        const place = { rules, mediaBudget, imagesAfter: images };
+        const resolved = await namedParts(deps, part, place, signal);
+        taken.set(part, resolved.parts);
+        cut.push(...resolved.cut);
       } else if (isResolved(part) && role !== "tool") {
         refuseUnperceived(part.type, rules, "session_id", subject("session_id"));
-        taken.set(part, [fromSession(part, mediaBudget)]);
+        taken.set(part, [await fromSession(deps, part, { rules, mediaBudget }, signal)]);
       }
     }
   }
   for (const part of messages.filter(({ role }) => role === "tool").flatMap(({ content }) => content)) {
     if (isResolved(part) && fits(part, mediaBudget)) taken.set(part, [part]);
   }
-  return messages.map((message) => ({
+  const resolved = messages.map((message) => ({
     ...message,
     content: message.content.flatMap((part) => resolvedPart(part, taken.get(part))),
   }));
+  return { messages: resolved, cut };
+}
+
+function namedOf(messages: readonly InputMessage[]): readonly NamedMedia[] {
+  return messages.flatMap(({ content }) => content.filter((part) => part.type === "media"));
 }
 
 /** A result of a client's tool with notes in place of media that the model does not take: its sender cannot know that. */
@@ -118,7 +143,7 @@ function withoutUnperceived(message: InputMessage, rules: MediaRules): InputMess
 
 /** Checks that need no bytes, before anything is fetched. */
 function refuseBeforeFetch(messages: readonly InputMessage[], rules: MediaRules): void {
-  const named = messages.flatMap(({ content }) => content.filter((part) => part.type === "media"));
+  const named = namedOf(messages);
   for (const { modality, param } of named) refuseUnperceived(modality, rules, param, subject(param));
   const extra = named.filter(({ modality }) => modality === "image")[rules.imagesMax];
   if (extra !== undefined) throw overLimit(extra.param, imageCount(rules.imagesMax));
@@ -136,15 +161,23 @@ function isResolved(part: InputPart): part is MediaPart {
   return part.type === "image" || part.type === "audio";
 }
 
-/** A medium of the session's history, checked again: the model or its limits may have changed. */
-function fromSession({ type, data }: MediaPart, mediaBudget: MediaBudget): MediaPart {
-  return mediaBudget.add(Uint8Array.fromBase64(data), type, "session_id");
+/** A medium of the session's history, checked again: the model or its limits may have changed, or it was imported. */
+async function fromSession(
+  { converters }: Pick<InputFilesDeps, "converters">,
+  { type, data }: MediaPart,
+  { rules, mediaBudget }: Omit<MediaPlace, "imagesAfter">,
+  signal: AbortSignal,
+): Promise<MediaPart> {
+  const bytes = await engineBytes(converters, { type, data }, rules, signal);
+  return mediaBudget.add(bytes, type, "session_id");
 }
 
 /** Adds a tool's medium if it is within the limits. Model-written code may have produced it, so it is untrusted. */
 export function fits({ type, data }: MediaPart, mediaBudget: MediaBudget): boolean {
   try {
-    mediaBudget.add(Buffer.from(data, "base64"), type, "media");
+    const bytes = Buffer.from(data, "base64");
+    if (checkedMedium(bytes, type, {}, "media").isForeign) return false;
+    mediaBudget.add(bytes, type, "media");
     return true;
   } catch (error) {
     if (error instanceof ServiceError) return false;
@@ -162,16 +195,32 @@ function resolvedPart(
   return [part];
 }
 
+interface MediaPlace {
+  readonly rules: MediaRules;
+  readonly mediaBudget: MediaBudget;
+  /** Images of the request after this one. */
+  readonly imagesAfter: number;
+}
+
 async function namedParts(
   deps: InputFilesDeps,
   part: NamedMedia,
-  { rules, mediaBudget }: { readonly rules: MediaRules; readonly mediaBudget: MediaBudget },
+  { rules, mediaBudget, imagesAfter }: MediaPlace,
   signal: AbortSignal,
-): Promise<readonly ContentPart[]> {
+): Promise<PerceivedParts> {
   const { modality, param } = part;
   const bytes = (): Promise<Uint8Array<ArrayBuffer>> => bytesOf(deps, part, signal);
-  if (modality !== "video") return [mediaBudget.add(await bytes(), modality, param)];
-  return videoParts(deps, part, { bytes, rules, mediaBudget }, signal);
+  switch (modality) {
+    case "image": {
+      const framesMax = mediaBudget.framesLeft(imagesAfter);
+      const file = { bytes: await bytes(), param };
+      return imageParts(deps.converters, file, { rules, mediaBudget, framesMax }, signal);
+    }
+    case "audio":
+      return { parts: [mediaBudget.add(await bytes(), modality, param)], cut: [] };
+    case "video":
+      return { parts: await videoParts(deps, part, { bytes, rules, mediaBudget }, signal), cut: [] };
+  }
 }
 
 async function bytesOf(

@@ -1,10 +1,11 @@
 // Videos in messages: their frames take their place, as images with the times between them.
 
 import type { FileSource, NamedMedia } from "../core/agent.ts";
+import type { Converters } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import { VIDEO_MARKER } from "../core/input-file.ts";
 import { MEDIA_BYTES_MAX } from "../core/limits.ts";
-import { checkVideo, type MediaRules } from "../core/media.ts";
+import { checkedVideo, type MediaRules } from "../core/media.ts";
 import type { ContentPart } from "../core/message.ts";
 import { frameTime, type ReadVideo, type VideoFrame } from "../core/video.ts";
 import type { MediaBudget } from "./input-media.ts";
@@ -15,7 +16,7 @@ const FRAMES_URL = /^data:video\/jpeg;base64,/i;
 
 /** Parts that stand for a video. `bytes` is called for a video file, not for single frames. */
 export async function videoParts(
-  { readVideo }: { readonly readVideo: ReadVideo },
+  { readVideo, converters }: { readonly readVideo: ReadVideo; readonly converters: Converters },
   { source, param }: NamedMedia,
   {
     bytes,
@@ -32,12 +33,11 @@ export async function videoParts(
   let frames = chosenFrames(source, param, framesMax);
   if (frames === undefined) {
     const file = await bytes();
-    checkVideo(file, param);
-    frames = await readVideo(
-      file,
-      { framesMax, param, ...(edgeMax === undefined ? {} : { edgeMax }) },
-      signal,
-    );
+    const { format, isImage } = checkedVideo(file, param);
+    const bounds = { framesMax, param, ...(edgeMax === undefined ? {} : { edgeMax }) };
+    frames = isImage
+      ? (await converters.image({ bytes: file, format, param }, framesMax, signal)).frames
+      : await readVideo(file, bounds, signal);
   }
   const images = frames.flatMap(({ bytes: image, seconds }): readonly ContentPart[] => {
     const part = mediaBudget.add(image, "image", param);

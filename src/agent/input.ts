@@ -24,7 +24,7 @@ export interface Input {
   readonly mediaBudget: MediaBudget | undefined;
   /** Files for the tools' working directories. */
   readonly files: readonly InputFile[];
-  /** Attached texts that the model does not have whole. */
+  /** Attached files that the model does not have whole. */
   readonly cut: readonly CutFile[];
   /** Name of the tool that reads a stored file by id; undefined where the request lacks it. */
   readonly readTool: string | undefined;
@@ -49,7 +49,7 @@ export async function resolveInput(
     plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal, deps.caller)).media : NO_MEDIA;
   const mediaBudget = new MediaBudget(rules);
   const seen = await resolveMedia(deps, sent, { rules, mediaBudget }, signal);
-  const { messages, files, whole } = await storeInputFiles(deps, seen, sessionId, signal);
+  const { messages, files, whole } = await storeInputFiles(deps, seen.messages, sessionId, signal);
   const bodies = files.flatMap(({ id, name }) => {
     const body = deps.files.body(id);
     return body === undefined ? [] : [{ id, name, body }];
@@ -66,7 +66,7 @@ export async function resolveInput(
     sessionMessages: messages,
     mediaBudget: rules.modalities.length === 0 ? undefined : mediaBudget,
     files: bodies,
-    cut,
+    cut: [...seen.cut, ...cut],
     readTool,
   };
 }

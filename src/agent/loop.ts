@@ -38,7 +38,7 @@ import { assistantMessage, promptOf } from "./round-messages.ts";
 import { shortenResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
-export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "readVideo"> {
+export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "readVideo" | "converters"> {
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
   readonly approvalScope?: ApprovalScope;
@@ -208,6 +208,7 @@ class Loop {
       files,
       inputs: task.input.files,
       mediaBudget: task.input.mediaBudget,
+      converters: deps.converters,
       requested: agent.files,
       listing: {
         charsMax: listCharsMax(task.plan.contextTokens),

@@ -24,7 +24,10 @@ import type { SessionStore } from "../sessions/store.ts";
 import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
-export interface AgentOptions extends Pick<LoopDeps, "files" | "fetchFile" | "readVideo" | "log" | "meter"> {
+export interface AgentOptions extends Pick<
+  LoopDeps,
+  "files" | "fetchFile" | "readVideo" | "converters" | "log" | "meter"
+> {
   readonly generate: Generate;
   readonly settings: Settings;
   readonly tools: Tools;

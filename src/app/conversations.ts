@@ -22,7 +22,7 @@ import type { ModelParts } from "./models.ts";
 import { openSearch } from "./search.ts";
 import { openStores, type Stores } from "./stores.ts";
 import { openTools, type Tools } from "./tools.ts";
-import { videoReader } from "./video.ts";
+import { mediaConverters, videoReader } from "./media.ts";
 
 export interface ConversationOptions extends ModelOptions {
   /** Servers whose tools models may call. */
@@ -104,6 +104,7 @@ function withTools(
     generate: adapters.generate,
     fetchFile: fetchPublic,
     readVideo: videoReader(),
+    converters: mediaConverters(),
     ...defined({ meter }),
   });
   return {

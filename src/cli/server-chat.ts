@@ -5,7 +5,14 @@ import { isAbsolute } from "node:path";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { modelName } from "../config/model-name.ts";
 import type { Settings } from "../config/settings.ts";
-import type { AnswerApproval, AnswerEvent, Converse, FileObject, ToolProgress } from "../core/agent.ts";
+import type {
+  AnswerApproval,
+  AnswerEvent,
+  Converse,
+  CutMedium,
+  FileObject,
+  ToolProgress,
+} from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import type { ChatModel, ModelInfo } from "../core/model-info.ts";
 import type { Usage } from "../core/run.ts";
@@ -176,11 +183,9 @@ interface Chunk {
   };
 }
 
-interface CutFileBody {
-  readonly name: string;
-  readonly shown_characters: number;
-  readonly bytes: number;
-}
+type CutFileBody =
+  | { readonly name: string; readonly shown_characters: number; readonly bytes: number }
+  | CutMedium;
 
 /** The events of an answer. A stream that breaks off ends with a failure. */
 async function* events(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<AnswerEvent> {
@@ -194,7 +199,9 @@ async function* events(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGen
       hasCut = true;
       yield {
         type: "input_cut",
-        files: cut.map(({ name, shown_characters: shown, bytes }) => ({ name, shown, bytes })),
+        files: cut.map((file) =>
+          "unit" in file ? file : { name: file.name, shown: file.shown_characters, bytes: file.bytes },
+        ),
       };
     }
     if (event === undefined || event === "message") yield* chunkEvents(body as Chunk);

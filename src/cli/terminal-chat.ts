@@ -4,7 +4,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
-import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
+import type { AnswerApproval, Converse, CutFile, FileObject, InputMessage } from "../core/agent.ts";
 import { SERVER } from "../core/caller.ts";
 import { reasonOf } from "../core/reason.ts";
 import { CHAT_FILES_MAX } from "./chat/limits.ts";
@@ -194,10 +194,7 @@ class Chat {
         case "context_edited": // the terminal sends no edits
           break;
         case "input_cut":
-          for (const { name, shown } of event.files)
-            output.write(
-              `${this.paint("dim", `${terminalText(name)}: the model reads the first ${shown} characters`)}\n`,
-            );
+          for (const file of event.files) output.write(`${this.paint("dim", terminalText(cutLine(file)))}\n`);
           break;
         case "session":
           this.state.sessionId = event.sessionId;
@@ -341,4 +338,10 @@ async function readAll(input: Readable): Promise<string> {
     text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** What a model has of a file. */
+function cutLine(file: CutFile): string {
+  if (!("unit" in file)) return `${file.name}: the model reads the first ${file.shown} characters`;
+  return `${file.name}: the model gets ${file.shown} of ${file.of} ${file.unit}`;
 }

@@ -27,13 +27,27 @@ export interface FilePart {
   readonly text?: string;
 }
 
-/** An attached text of which the model got the beginning. */
-export interface CutFile {
+/** An attached file of which the model got a part. */
+export type CutFile = CutText | CutMedium;
+
+interface CutText {
   readonly name: string;
   /** Characters that it got. */
   readonly shown: number;
   /** Size of the file. */
   readonly bytes: number;
+}
+
+/** What a medium was cut by. */
+export type CutUnit = "frames" | "pages" | "seconds";
+
+export interface CutMedium {
+  /** Field of the request. */
+  readonly name: string;
+  readonly unit: CutUnit;
+  /** Of these, the model got `shown`. */
+  readonly shown: number;
+  readonly of: number;
 }
 
 /** What requests may hold. A video becomes images. */

@@ -72,7 +72,7 @@ const MARKER = `\\[File: [^\\]\\n]{0,${FILE_NAME_CHARS_MAX}}\\]`;
 const MARKERS = new RegExp(MARKER, "g");
 const MARKED_TEXT = new RegExp(`(${MARKER})\\n[^]*`);
 
-/** A text in which all files are called the same and have no text, and videos no frames, so that messages can be compared. */
+/** A text in which all files are called the same and have no text, and videos no frames, so that messages can be compared. An animated image is a video. */
 export function comparable(text: string): string {
   const pieces = text.split(FILE_END);
   const last = pieces.pop() ?? "";
@@ -83,7 +83,7 @@ export function comparable(text: string): string {
   return [...bare, last]
     .join("")
     .replaceAll(MARKERS, "[File: ]")
-    .replaceAll(/\[Video\](?:(?:\[\d+m\d+\.\ds\])?\[Image\])+/g, MEDIA_TEXTS.video);
+    .replaceAll(/\[Video\](?:(?:\[\d+m\d+\.\ds\])?\[Image\])*/g, MEDIA_TEXTS.image);
 }
 
 /** The text of a message with markers for its files and media. */

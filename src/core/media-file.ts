@@ -1,20 +1,22 @@
 // Format of an image, audio or video file by its signature, and its pixels or seconds. Nothing is decoded, and every byte is looked at once at most, so a hostile file costs no more than a good one.
-// Sources: the formats' own documents (PNG: RFC 2083; JPEG: ITU T.81 B.1; GIF89a; WAVE: RFC 2361; FLAC: RFC 9639;
-// MPEG audio: ISO 11172-3 2.4.1).
-// Rejected: image-size, which reads a JPEG with a fill byte as 1 × 1; file-type, which has no size; music-metadata, which reads tags.
+// Sources: the formats' own documents (WAVE: RFC 2361; FLAC: RFC 9639; MPEG audio: ISO 11172-3 2.4.1).
+// Rejected: music-metadata, which reads tags.
 
 import { defined } from "./defined.ts";
 import type { InputModality } from "./agent.ts";
-
-/** Pixels of an image. */
-export interface ImageSize {
-  readonly width: number;
-  readonly height: number;
-}
+import { has, read } from "./file-bytes.ts";
+import { type ImageSize, IMAGE_FORMATS } from "./image-file.ts";
 
 /** A file of a known format. `size` and `seconds` are absent where its head is damaged or does not say. */
 export type MediaFile =
-  | { readonly modality: "image"; readonly format: string; readonly size?: ImageSize }
+  | {
+      readonly modality: "image";
+      readonly format: string;
+      readonly size?: ImageSize;
+      readonly orientation?: number;
+      readonly isAnimated?: true;
+      readonly isForeign?: true;
+    }
   | { readonly modality: "audio"; readonly format: string; readonly seconds?: number }
   | { readonly modality: "video"; readonly format: string }
   /** Known by name, but nothing here reads it. */
@@ -22,19 +24,16 @@ export type MediaFile =
 
 /** Readable formats, for messages. */
 export const FORMATS_READ: Readonly<Record<InputModality, string>> = {
-  image: "PNG, JPEG, GIF or BMP",
+  image: "PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC or TIFF",
   audio: "WAV, MP3 or FLAC",
-  video: "MP4, QuickTime, WebM, Matroska, AVI, MPEG, Ogg, Flash video or an animated GIF",
+  video: "MP4, QuickTime, WebM, Matroska, AVI, MPEG, Ogg, Flash video, or an animated GIF or WebP",
 };
 
 /** Tells what a file is. Undefined for what is no medium that it knows. */
 export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const image = IMAGES.find(({ starts }) => starts(view));
-  if (image !== undefined) {
-    const size = read(image.size, view);
-    return { modality: "image", format: image.format, ...defined({ size }) };
-  }
+  const image = IMAGE_FORMATS.find(({ starts }) => starts(view));
+  if (image !== undefined) return { modality: "image", format: image.format, ...image.head(view) };
   const audio = AUDIO_FORMATS.find(({ starts }) => starts(view));
   if (audio !== undefined) {
     const seconds = read(audio.seconds, view);
@@ -47,17 +46,6 @@ export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined
 }
 
 type Starts = (view: DataView) => boolean;
-
-const IMAGES: readonly {
-  readonly format: string;
-  readonly starts: Starts;
-  readonly size: (view: DataView) => ImageSize | undefined;
-}[] = [
-  { format: "PNG", starts: (view) => has(view, 0, "\x89PNG\r\n\x1a\n"), size: pngSize },
-  { format: "JPEG", starts: (view) => has(view, 0, "\xff\xd8\xff"), size: jpegSize },
-  { format: "GIF", starts: (view) => has(view, 0, "GIF87a") || has(view, 0, "GIF89a"), size: gifSize },
-  { format: "BMP", starts: (view) => has(view, 0, "BM"), size: bmpSize },
-];
 
 const AUDIO_FORMATS: readonly {
   readonly format: string;
@@ -74,10 +62,6 @@ const AUDIO_FORMATS: readonly {
 ];
 
 const FOREIGN: readonly { readonly format: string; readonly starts: Starts }[] = [
-  { format: "WebP", starts: (view) => has(view, 0, "RIFF") && has(view, 8, "WEBP") },
-  { format: "AVIF", starts: (view) => has(view, 4, "ftypavif") },
-  { format: "HEIC", starts: (view) => has(view, 4, "ftyphei") || has(view, 4, "ftypmif1") },
-  { format: "TIFF", starts: (view) => has(view, 0, "II*\0") || has(view, 0, "MM\0*") },
   { format: "PDF", starts: (view) => has(view, 0, "%PDF-") },
 ];
 
@@ -98,64 +82,6 @@ const VIDEOS: readonly { readonly format: string; readonly starts: Starts }[] = 
 /** Packets of 188 bytes, each with a sync byte. ISO 13818-1. */
 function isTransportStream(view: DataView): boolean {
   return [0, 188, 376].every((at) => has(view, at, "G"));
-}
-
-/** Whether these bytes stand there; each character is one byte. */
-function has(view: DataView, at: number, bytes: string): boolean {
-  if (at + bytes.length > view.byteLength) return false;
-  for (let index = 0; index < bytes.length; index++)
-    if (view.getUint8(at + index) !== bytes.codePointAt(index)) return false;
-  return true;
-}
-
-/** A file that ends in the middle of its head says nothing: reading beyond the end of a view throws RangeError. */
-function read<T>(reader: (view: DataView) => T, view: DataView): T | undefined {
-  try {
-    return reader(view);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-}
-
-function sizeOf(width: number, height: number): ImageSize | undefined {
-  return width > 0 && height > 0 ? { width, height } : undefined;
-}
-
-function pngSize(view: DataView): ImageSize | undefined {
-  return has(view, 12, "IHDR") ? sizeOf(view.getUint32(16), view.getUint32(20)) : undefined;
-}
-
-function gifSize(view: DataView): ImageSize | undefined {
-  return sizeOf(view.getUint16(6, true), view.getUint16(8, true));
-}
-
-/** The oldest header has 16-bit sizes; in newer ones a negative height means rows from top to bottom. */
-function bmpSize(view: DataView): ImageSize | undefined {
-  if (view.getUint32(14, true) === 12) return sizeOf(view.getUint16(18, true), view.getUint16(20, true));
-  return sizeOf(view.getInt32(18, true), Math.abs(view.getInt32(22, true)));
-}
-
-/** Frame headers (SOFn) are C0 … CF, apart from these: tables and an extension. */
-const NO_FRAMES = new Set([0xc4, 0xc8, 0xcc]);
-const START_OF_SCAN = 0xda;
-
-/** Segments, each with a marker and its length, up to the frame header. */
-function jpegSize(view: DataView): ImageSize | undefined {
-  for (let at = 2; ;) {
-    if (view.getUint8(at) !== 0xff) return undefined;
-    const marker = view.getUint8(at + 1);
-    if (marker === 0xff) {
-      at++; // a fill byte
-      continue;
-    }
-    if (marker >= 0xc0 && marker <= 0xcf && !NO_FRAMES.has(marker))
-      return sizeOf(view.getUint16(at + 7), view.getUint16(at + 5));
-    if (marker === START_OF_SCAN) return undefined;
-    const length = view.getUint16(at + 2);
-    if (length < 2) return undefined;
-    at += 2 + length;
-  }
 }
 
 /** Formats whose samples all take the same room: integers, floats, A-law, mu-law, and the one that names it elsewhere. */

@@ -9,8 +9,9 @@ import {
   VIDEO_FRAMES_MAX,
 } from "./limits.ts";
 import type { InputModality } from "./agent.ts";
-import { FORMATS_READ, type ImageSize, mediaFile } from "./media-file.ts";
+import { FORMATS_READ, mediaFile } from "./media-file.ts";
 import type { MediaPart, Modality } from "./message.ts";
+import type { ImageSize } from "./image-file.ts";
 
 /** Media that a model accepts, and their limits per request. */
 export interface MediaRules {
@@ -79,6 +80,11 @@ export interface CheckedMedium {
   readonly part: MediaPart;
   /** Of audio. */
   readonly seconds: number;
+  readonly format: string;
+  /** The engine does not read it. */
+  readonly isForeign: boolean;
+  /** An image that the engine does not read, or would not show as it is meant: turned, or animated. */
+  readonly isConverted: boolean;
 }
 
 /**
@@ -102,20 +108,29 @@ export function checkedMedium(
   if (file.modality === "image") {
     if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
     refuseLarge(file.size, edgeMax, param);
-    return { part, seconds: 0 };
+    const isForeign = file.isForeign === true;
+    const isConverted = isForeign || file.orientation !== undefined || file.isAnimated === true;
+    return { part, seconds: 0, format: file.format, isForeign, isConverted };
   }
   if (file.seconds === undefined) {
     const problem = `is a ${file.format} file without a duration, so it is cut off or damaged; ${accepted}`;
     throw invalid(param, problem);
   }
-  return { part, seconds: file.seconds };
+  return { part, seconds: file.seconds, format: file.format, isForeign: false, isConverted: false };
 }
 
-/** Throws `invalid_request` or `payload_too_large`, naming the field, for what is no video. Animated GIFs are. */
-export function checkVideo(bytes: Uint8Array<ArrayBuffer>, param: string): void {
+/** Image formats that may be animated, and then are videos. */
+const ANIMATIONS = new Set(["GIF", "WebP"]);
+
+/** Its format, and whether it is an image file. Throws `invalid_request` or `payload_too_large`, naming the field, for what is no video. */
+export function checkedVideo(
+  bytes: Uint8Array<ArrayBuffer>,
+  param: string,
+): { readonly format: string; readonly isImage: boolean } {
   refuseManyBytes(bytes, param);
   const file = mediaFile(bytes);
-  if (file?.modality === "video" || file?.format === "GIF") return;
+  const isImage = file !== undefined && ANIMATIONS.has(file.format);
+  if (file !== undefined && (isImage || file.modality === "video")) return { format: file.format, isImage };
   const what = file === undefined ? "of an unknown format" : `a ${file.format} file`;
   throw invalid(param, `must be a video, but it is ${what}; send ${FORMATS_READ.video}`);
 }

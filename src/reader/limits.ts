@@ -7,3 +7,11 @@ export const ARTICLE_DEPTH_MAX = 150;
 export const ARTICLE_CHARS_MIN = 140;
 /** Cells up to which the tables of a document are laid out in columns. */
 export const TABLE_CELLS_MAX = 2000;
+/** Pixels of a converted image; larger ones are made smaller. The encoders of known models take 3.2 million at most. */
+export const CONVERTED_PIXELS_MAX = 4 * 1024 * 1024;
+/** Frames of an animation that are looked at; those after them are left out. */
+export const ANIMATION_FRAMES_MAX = 2000;
+/** Memory of a reader process, bytes: the largest image that is accepted, decoded and packed again. */
+export const READER_DATA_BYTES_MAX = 1536 * 1024 * 1024;
+/** Of it for compiled code. */
+export const READER_CODE_BYTES = 64 * 1024 * 1024;

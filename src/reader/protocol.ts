@@ -40,6 +40,23 @@ export interface Passage {
   readonly text: string;
 }
 
+/** An image to convert. */
+export interface ImageTask {
+  /** base64 */
+  readonly data: string;
+  /** Of an animation. */
+  readonly framesMax: number;
+  readonly framesPerSecond: number;
+}
+
+/** PNG files, and the frames or pages of the file; or why there are none. */
+export type ImageReply =
+  | {
+      readonly frames: readonly { /** base64 */ readonly png: string; readonly seconds: number }[];
+      readonly total: number;
+    }
+  | { readonly problem: "damaged" | "unsupported" | "tooLarge" };
+
 /** Tasks of a reader by name, with input and reply. HTML is already decoded. */
 export interface ReaderTasks {
   readonly article: { readonly given: { readonly html: string }; readonly reply: Article };
@@ -48,6 +65,7 @@ export interface ReaderTasks {
     readonly given: { readonly kind: Kind; /** base64 */ readonly data: string };
     readonly reply: ReadReply;
   };
+  readonly image: { readonly given: ImageTask; readonly reply: ImageReply };
   readonly ranking: {
     readonly given: { readonly query: string; readonly hits: readonly ReadHit[] };
     readonly reply: readonly Passage[];

@@ -171,7 +171,7 @@ describe("one shot", () => {
     });
     expect(exit).toBe(2);
     expect(err).toContain("terminal-chat.test.ts must be an image");
-    expect(err).toContain("send PNG, JPEG, GIF or BMP");
+    expect(err).toContain("send PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC or TIFF");
     expect(requests).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { mediaFile } from "../../src/core/media-file.ts";
 import { bmp, flac, gif, jpeg, mp3, png, pngHead, wav, WEBP } from "../helpers/media-bytes.ts";
+import { mediaFixture, turnedJpeg } from "../helpers/media-fixtures.ts";
 
 test.each([
   ["PNG", png(7, 5)],
@@ -13,6 +14,25 @@ test.each([
   ["JPEG", jpeg(7, 5, [65_535, 65_535, 2, 40])], // camera data and a colour profile come before the size
 ])("a picture says how large it is: %s", (format, bytes) => {
   expect(mediaFile(bytes)).toEqual({ modality: "image", format, size: { width: 7, height: 5 } });
+});
+
+test.each([
+  ["quarters.avif", { format: "AVIF", size: { width: 64, height: 32 }, isForeign: true }],
+  ["quarters.heic", { format: "HEIC", size: { width: 64, height: 64 }, isForeign: true }], // a whole block
+  ["lossy.webp", { format: "WebP", size: { width: 32, height: 16 }, isForeign: true }],
+  ["lossless.webp", { format: "WebP", size: { width: 32, height: 16 }, isForeign: true }],
+  ["animated.webp", { format: "WebP", size: { width: 32, height: 16 }, isForeign: true, isAnimated: true }],
+  ["animated.gif", { format: "GIF", size: { width: 32, height: 16 }, isAnimated: true }],
+  ["lzw.tiff", { format: "TIFF", size: { width: 32, height: 16 }, isForeign: true }],
+  ["cmyk.jpg", { format: "JPEG", size: { width: 32, height: 16 }, isForeign: true }],
+])("%s says whether it is to be converted", (name, file) => {
+  expect<object | undefined>(mediaFile(mediaFixture(name))).toEqual({ modality: "image", ...file });
+});
+
+test("a camera says how it was held", () => {
+  expect(mediaFile(turnedJpeg(6))).toMatchObject({ orientation: 6 });
+  expect(mediaFile(turnedJpeg(1))).not.toHaveProperty("orientation");
+  expect(mediaFile(turnedJpeg(9))).not.toHaveProperty("orientation");
 });
 
 test.each([
@@ -48,8 +68,12 @@ describe("damaged files have neither size nor duration", () => {
 });
 
 test.each([
-  [WEBP, { modality: "none", format: "WebP" } as const],
-  [new TextEncoder().encode("....ftypheic...."), { modality: "none", format: "HEIC" } as const],
+  [WEBP, { modality: "image", format: "WebP", isForeign: true } as const],
+  [
+    new TextEncoder().encode("....ftypheic...."),
+    { modality: "image", format: "HEIC", isForeign: true } as const,
+  ],
+  [new TextEncoder().encode("%PDF-1.7"), { modality: "none", format: "PDF" } as const],
   [new TextEncoder().encode("....ftypisom...."), { modality: "video", format: "MPEG-4" } as const],
   [new TextEncoder().encode("....moov...."), { modality: "video", format: "MPEG-4" } as const],
   [new TextEncoder().encode("OggS 1234567890"), { modality: "video", format: "Ogg" } as const],
@@ -62,7 +86,8 @@ test.each([
 });
 
 test("arbitrary bytes after a signature are handled", () => {
-  const heads = [png(), gif(), bmp(), jpeg(), wav(), flac(), mp3(2)];
+  const made = ["quarters.avif", "quarters.heic", "lossy.webp", "animated.gif", "lzw.tiff"].map(mediaFixture);
+  const heads = [png(), gif(), bmp(), jpeg(), wav(), flac(), mp3(2), turnedJpeg(6), ...made];
   fc.assert(
     fc.property(
       fc.constantFrom(...heads),

@@ -8,6 +8,7 @@ import { launchServer, newFolder, type Server, startServer } from "../helpers/bi
 import { checkered, plain, png, pngWith, tone } from "../helpers/drawn-media.ts";
 import { postJson } from "../helpers/post.ts";
 import { valueOf } from "../helpers/prometheus.ts";
+import { mediaFixture, turnedJpeg } from "../helpers/media-fixtures.ts";
 import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
 import { until } from "../helpers/until.ts";
 
@@ -86,6 +87,32 @@ describe("a model with a projector", () => {
     const [first, , , again] = seen.map((one) => JSON.parse(one) as number[]);
     expect(first).toHaveLength(4);
     first?.forEach((chance, i) => expect(Math.abs(chance - (again?.[i] ?? 0))).toBeLessThan(0.03));
+  });
+
+  test("a picture of another format, or held in another way, is seen as the same one", async () => {
+    const question = text("What is in the picture?");
+    const colours = [
+      [255, 0, 0],
+      [0, 255, 0],
+      [0, 0, 255],
+      [255, 255, 255],
+    ] as const;
+    const fields = (order: readonly number[], width: number, height: number) =>
+      png(
+        width,
+        height,
+        (x, y) => colours[order[(y * 2 >= height ? 2 : 0) + (x * 2 >= width ? 1 : 0)] ?? 0] ?? colours[0],
+      );
+    const seen = async (file: Buffer) => JSON.parse(await chances(image(file), question)) as number[];
+    const expectSame = (some: readonly number[], others: readonly number[]) =>
+      some.forEach((chance, index) => expect(chance).toBeCloseTo(others[index] ?? 0, 3));
+    const upright = await seen(fields([0, 1, 2, 3], 32, 16));
+    for (const name of ["lossless.webp", "lzw.tiff"])
+      expectSame(await seen(Buffer.from(mediaFixture(name))), upright);
+    const decoded = Buffer.from(await new Bun.Image(turnedJpeg(6)).png().bytes()); // the runtime turns it, too
+    const turned = await seen(Buffer.from(turnedJpeg(6)));
+    expectSame(turned, await seen(decoded));
+    expect(turned).not.toEqual(await seen(Buffer.from(turnedJpeg(1))));
   });
 
   test("different sounds, different chances", async () => {

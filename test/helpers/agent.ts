@@ -9,6 +9,7 @@ import type {
   TargetedConversation,
 } from "../../src/core/agent.ts";
 import { type ForCaller, SERVER } from "../../src/core/caller.ts";
+import type { Converters } from "../../src/core/converters.ts";
 import type { Files } from "../../src/core/files.ts";
 import { type Message, messageText } from "../../src/core/message.ts";
 import type { Generate, RunEvent, RunRequest } from "../../src/core/run.ts";
@@ -172,6 +173,11 @@ export function withTestTarget(
   };
 }
 
+/** Conversions of requests that need none. */
+export const CONVERTS_NOTHING: Converters = {
+  image: () => Promise.reject(new Error("nothing is converted here")),
+};
+
 /** A loop with tools that are always there. */
 export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop {
   const sessions = new NotedSessions();
@@ -186,6 +192,7 @@ export function testLoop({ tools = [], ...options }: TestLoopOptions): TestLoop 
     files,
     fetchFile: () => Promise.reject(new Error("nothing is fetched here")),
     readVideo: () => Promise.reject(new Error("nothing is decoded here")),
+    converters: CONVERTS_NOTHING,
     log: (line) => void logged.push(line),
     ...options,
   });

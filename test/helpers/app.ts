@@ -14,6 +14,7 @@ import type { Requantizing } from "../../src/core/requantize.ts";
 import type { Embed, Generate, Rank } from "../../src/core/run.ts";
 import type { Speak } from "../../src/core/speech.ts";
 import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
+import type { Converters } from "../../src/core/converters.ts";
 import type { ReadVideo } from "../../src/core/video.ts";
 import type { OwnedState } from "../../src/core/state.ts";
 import { fileStore } from "../../src/files/store.ts";
@@ -29,7 +30,7 @@ import { responseStore } from "../../src/responses/store.ts";
 import { SessionStore } from "../../src/sessions/store.ts";
 import { SkillStore } from "../../src/skills/store.ts";
 import { ownedState } from "../../src/state/owned.ts";
-import { withTestTarget } from "./agent.ts";
+import { CONVERTS_NOTHING, withTestTarget } from "./agent.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { describeSystem } from "../../src/system/info.ts";
 import { answer, playing } from "./run-events.ts";
@@ -188,6 +189,8 @@ type TestDeps = Partial<HttpDeps> &
     readonly media?: MediaRules;
     /** Decodes videos; none unless given. */
     readonly readVideo?: ReadVideo;
+    /** Converts what no engine reads; none unless given. */
+    readonly converters?: Converters;
     /** Where things are kept; memory unless given. */
     readonly state?: OwnedState;
   };
@@ -197,7 +200,13 @@ const decodeNothing: ReadVideo = () => Promise.reject(new Error("nothing is deco
 /** What the HTTP layer needs, around a generate function. */
 export function testDeps(
   generate: Generate,
-  { media = NO_MEDIA, readVideo = decodeNothing, state = ownedState(memoryState()), ...deps }: TestDeps,
+  {
+    media = NO_MEDIA,
+    readVideo = decodeNothing,
+    converters = CONVERTS_NOTHING,
+    state = ownedState(memoryState()),
+    ...deps
+  }: TestDeps,
 ): HttpDeps {
   const { log } = deps;
   const stores = testStores(state);
@@ -209,6 +218,7 @@ export function testDeps(
         ...stores,
         fetchFile: publicFetch(),
         readVideo,
+        converters,
         toolsets: (["python", "shell", "search", "files"] as const).map(disabledToolset),
         permission: "auto",
         approvals,

@@ -156,9 +156,13 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
   test.each<readonly [string, (row: typeof parts) => object, string]>([
     ["no base64", () => byUrl("data:image/png;base64,%%%"), "must be base64"],
     ["no base64 URL", () => byUrl("data:image/png,abc"), "must be a base64 data URL"],
-    ["a text", () => image(new TextEncoder().encode("hello")), "PNG, JPEG, GIF or BMP"],
+    [
+      "a text",
+      () => image(new TextEncoder().encode("hello")),
+      "PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC or TIFF",
+    ],
     ["a sound", () => image(wav()), "is a WAV file"],
-    ["WebP", () => image(WEBP), "is a WebP file"],
+    ["a damaged WebP file", () => image(WEBP), "is a damaged WebP file"],
     ["a damaged picture", () => image(png().subarray(0, 20)), "damaged PNG"],
     ["more pixels than can be decoded", () => image(pngHead(60_000, 60_000)), "60000 × 60000 pixels"],
     ["a private address", () => byUrl("http://127.0.0.1/a.png"), "not on the public internet"],

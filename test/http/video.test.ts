@@ -3,11 +3,13 @@
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/core/error.ts";
 import { ANY_MEDIA, type MediaRules } from "../../src/core/media.ts";
+import type { Converters } from "../../src/core/converters.ts";
 import type { ReadVideo, VideoBounds } from "../../src/core/video.ts";
-import { messagesOf } from "../helpers/agent.ts";
+import { CONVERTS_NOTHING, messagesOf } from "../helpers/agent.ts";
 import { chatBody, responsesBody, testApp } from "../helpers/app.ts";
 import { fakeModel } from "../helpers/fake-model.ts";
-import { gif, jpeg, png } from "../helpers/media-bytes.ts";
+import { jpeg, png } from "../helpers/media-bytes.ts";
+import { mediaFixture } from "../helpers/media-fixtures.ts";
 
 const MP4 = new Uint8Array([0, 0, 0, 16, ...new TextEncoder().encode("ftypisom0000")]);
 const MP4_URL = `data:video/mp4;base64,${MP4.toBase64()}`;
@@ -26,7 +28,16 @@ function decoder(frames: readonly Uint8Array<ArrayBuffer>[]) {
 
 function setUp(readVideo: ReadVideo, media: MediaRules = ANY_MEDIA) {
   const { generate, requests } = fakeModel();
-  const app = testApp(generate, { media, readVideo });
+  const converted: object[] = [];
+  const converters: Converters = {
+    ...CONVERTS_NOTHING,
+    image: async ({ format }, framesMax) => {
+      converted.push({ format, framesMax });
+      const frames = FRAMES.map((bytes, seconds) => ({ bytes, seconds }));
+      return { frames: frames.slice(0, framesMax), total: frames.length };
+    },
+  };
+  const app = testApp(generate, { media, readVideo, converters });
   const seen = () => messagesOf(requests.at(-1)).flatMap(({ content }) => content);
   const chat = (part: object, extra: object = {}) =>
     app.post(
@@ -38,7 +49,7 @@ function setUp(readVideo: ReadVideo, media: MediaRules = ANY_MEDIA) {
     expect(response.status).toBe(status);
     return (await response.json()).error as { code: string; message: string; param?: string };
   };
-  return { app, seen, chat, refusal, requests };
+  return { app, seen, chat, refusal, requests, converted };
 }
 
 const video = (url: string) => ({ type: "video_url", video_url: { url } });
@@ -121,9 +132,26 @@ describe("a video", () => {
     expect(requests).toHaveLength(0);
   });
 
-  test("an animated GIF is one", async () => {
-    const { chat } = setUp(decoder(FRAMES).readVideo);
-    expect((await chat(video(`data:image/gif;base64,${gif().toBase64()}`))).status).toBe(200);
+  test("an animated GIF is one, and an animated image is a video", async () => {
+    const { chat, converted, seen } = setUp(decoder([]).readVideo);
+    const url = `data:image/gif;base64,${mediaFixture("animated.gif").toBase64()}`;
+    expect((await chat(video(url))).status).toBe(200);
+    expect<object[]>(seen()).toEqual([...TIMED, text("What?")]);
+    expect((await chat({ type: "image_url", image_url: { url } })).status).toBe(200);
+    expect<object[]>(seen()).toEqual([...TIMED, text("What?")]);
+    expect(converted).toEqual([
+      { format: "GIF", framesMax: 32 },
+      { format: "GIF", framesMax: 32 },
+    ]);
+  });
+
+  test("an animation where one image is allowed is its first, and the answer says so", async () => {
+    const { chat, seen } = setUp(decoder([]).readVideo, { ...ANY_MEDIA, imagesMax: 1 });
+    const url = `data:image/webp;base64,${mediaFixture("animated.webp").toBase64()}`;
+    const answer = await (await chat({ type: "image_url", image_url: { url } })).json();
+    expect<object[]>(seen()).toEqual([image(png(2, 2)), text("What?")]);
+    const cut = { name: "messages[0].content[0]", unit: "frames", shown: 1, of: 2 };
+    expect(answer).toMatchObject({ cut_files: [cut] });
   });
 
   test.each([

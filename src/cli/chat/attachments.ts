@@ -5,7 +5,7 @@ import { basename } from "node:path";
 import type { FilePart, InputModality, InputPart, NamedMedia } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
-import { checkedMedium, checkVideo } from "../../core/media.ts";
+import { checkedMedium, checkedVideo } from "../../core/media.ts";
 import { ownCommand } from "../../core/own-command.ts";
 import { fromHome } from "../../core/user-home.ts";
 import { documentKind, type Problem, type ReadReply } from "../../reader/documents/reading.ts";
@@ -39,7 +39,7 @@ export function readAttachment({ kind, path }: Attachment): Attached {
   const bytes = readFileSync(path);
   const data = bytes.toString("base64");
   if (kind !== "file") {
-    if (kind === "video") checkVideo(bytes, filename);
+    if (kind === "video") checkedVideo(bytes, filename);
     else checkedMedium(bytes, kind, {}, filename);
     return { type: "media", modality: kind, source: { type: "inline", data }, param: filename };
   }

@@ -85,7 +85,7 @@ const COMMANDS: readonly Command[] = [
   {
     name: "image",
     argument: "PATH",
-    help: "attach an image (PNG, JPEG, GIF, BMP)",
+    help: "attach an image (PNG, JPEG, WebP, HEIC …)",
     takesPath: true,
     run: attaching("image"),
   },

@@ -69,7 +69,7 @@ const MediaUrl = Type.Union(
 
 const ImageUrlPart = Type.Object(
   { type: Type.Literal("image_url"), image_url: MediaUrl },
-  { $id: "ImageUrlPart", description: "An image: PNG, JPEG, GIF or BMP.", ...OPEN },
+  { $id: "ImageUrlPart", description: "An image: PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC or TIFF.", ...OPEN },
 );
 
 const AudioUrlPart = Type.Object(

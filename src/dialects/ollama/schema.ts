@@ -77,7 +77,9 @@ const generationProperties = {
 };
 
 const Images = orNull(
-  Type.Array(Type.String({ minLength: 1 }), { description: "Images (PNG, JPEG, GIF, BMP) as base64." }),
+  Type.Array(Type.String({ minLength: 1 }), {
+    description: "Images (PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC, TIFF) as base64.",
+  }),
 );
 
 const OllamaToolCall = Type.Object(

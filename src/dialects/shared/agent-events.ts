@@ -72,15 +72,26 @@ export const FileBody = Type.Object(
 const CutFileBody = Type.Object(
   {
     name: Type.String({ description: "Name of the file." }),
-    shown_characters: Type.Integer({ minimum: 0, description: "Characters that the model got." }),
-    bytes: Type.Integer({ minimum: 0, description: "Size of the file." }),
+    shown_characters: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Characters that the model got, of a text." }),
+    ),
+    bytes: Type.Optional(Type.Integer({ minimum: 0, description: "Size of the file, of a text." })),
+    unit: Type.Optional(
+      Type.Union([Type.Literal("frames"), Type.Literal("pages"), Type.Literal("seconds")], {
+        description: "What a medium was cut by; `name` is its field of the request.",
+      }),
+    ),
+    shown: Type.Optional(Type.Number({ minimum: 0, description: "How many of them the model got." })),
+    of: Type.Optional(Type.Number({ minimum: 0, description: "How many there are." })),
   },
-  { $id: "CutFile", description: "An attached text of which the model got the beginning." },
+  { $id: "CutFile", description: "An attached file of which the model got a part." },
 );
 
 /** The wire form of cut files. */
 export function cutFilesBody(files: readonly CutFile[]): Static<typeof CutFileBody>[] {
-  return files.map(({ name, shown, bytes }) => ({ name, shown_characters: shown, bytes }));
+  return files.map((file) =>
+    "unit" in file ? file : { name: file.name, shown_characters: file.shown, bytes: file.bytes },
+  );
 }
 
 const ContextManagement = Type.Object(
@@ -154,7 +165,7 @@ export const agentAnswerProperties = {
   files: Type.Optional(Type.Array(FileBody)),
   context_management: Type.Optional(ContextManagement),
   cut_files: Type.Optional(
-    Type.Array(CutFileBody, { description: "Attached texts that the model did not get whole." }),
+    Type.Array(CutFileBody, { description: "Attached files that the model did not get whole." }),
   ),
 };
 const AgentAnswer = Type.Object(agentAnswerProperties);

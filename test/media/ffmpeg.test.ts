@@ -2,12 +2,12 @@
 
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { ffmpegPrograms } from "../../src/app/video.ts";
+import { ffmpegPrograms } from "../../src/app/media.ts";
 import { openConfined } from "../../src/sandbox/confined.ts";
 import { mediaFile } from "../../src/core/media-file.ts";
 import { frameTime } from "../../src/core/video.ts";
-import { ffmpegReader } from "../../src/video/ffmpeg.ts";
-import { jpegs } from "../../src/video/jpegs.ts";
+import { ffmpegReader } from "../../src/media/ffmpeg.ts";
+import { jpegs } from "../../src/media/jpegs.ts";
 import { jpeg } from "../helpers/media-bytes.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { refusal } from "../helpers/refusal.ts";

@@ -1,4 +1,4 @@
-// Limits of video decoding, with their units and sources.
+// Limits of media decoding, with their units and sources.
 
 /** Longest video, seconds. */
 export const VIDEO_SECONDS_MAX = 3600;
@@ -17,3 +17,8 @@ export const VIDEOS_AT_ONCE = 2;
 export const VIDEO_MEMORY_MB = 2048;
 export const VIDEO_CPU_SECS = 240;
 export const VIDEO_PROCS = 64;
+/** Time for an image or a sound in its reader process, milliseconds, and how many are read at the same time. */
+export const CONVERT_MS_MAX = 30_000;
+export const CONVERSIONS_AT_ONCE = 2;
+/** Bytes of converted images that are kept for the next turn of a conversation. */
+export const IMAGES_KEPT_BYTES_MAX = 64 * 1024 * 1024;

@@ -1,11 +1,20 @@
-// Video decoding in the composition root: ffmpeg of the search path, in a sandbox of its own.
+// Decoding of media in the composition root: ffmpeg of the search path, in a sandbox of its own, and reader processes.
 
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { processEnvironment } from "../config/sources.ts";
+import type { Converters } from "../core/converters.ts";
 import type { ReadVideo } from "../core/video.ts";
-import { ffmpegReader, type FfmpegPrograms } from "../video/ffmpeg.ts";
-import { VIDEO_CPU_SECS, VIDEO_MEMORY_MB, VIDEO_PROCS } from "../video/limits.ts";
+import { ffmpegReader, type FfmpegPrograms } from "../media/ffmpeg.ts";
+import {
+  CONVERSIONS_AT_ONCE,
+  CONVERT_MS_MAX,
+  VIDEO_CPU_SECS,
+  VIDEO_MEMORY_MB,
+  VIDEO_PROCS,
+} from "../media/limits.ts";
+import { imageConverter } from "../media/images.ts";
+import { readerProcesses } from "../reader/process.ts";
 import { openConfined } from "../sandbox/confined.ts";
 
 /** Decodes videos of requests. The sandbox is opened for the first one. */
@@ -15,6 +24,12 @@ export function videoReader(): ReadVideo {
     programs: ffmpegPrograms,
     openSandbox: () => openConfined({ program: "ffmpeg", limits, environment: processEnvironment() }),
   });
+}
+
+/** Converts files of requests that no engine reads. */
+export function mediaConverters(): Converters {
+  const run = readerProcesses({ timeoutMs: CONVERT_MS_MAX, atOnce: CONVERSIONS_AT_ONCE });
+  return { image: imageConverter(run) };
 }
 
 /** ffmpeg and ffprobe; undefined unless both are installed. */

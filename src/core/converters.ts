@@ -1,0 +1,23 @@
+// Interface of conversion: files that the engine does not read become some that it does.
+
+import type { VideoFrame } from "./video.ts";
+
+/** The field of a request that a file comes from, and the format of the file, for errors. */
+export interface ConvertedFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly format: string;
+  readonly param: string;
+}
+
+/** Frames of an animation or a single image, as PNG files. */
+export interface Frames {
+  readonly frames: readonly VideoFrame[];
+  /** Frames or pages of the file. */
+  readonly total: number;
+}
+
+/** Each throws ServiceError for a file that cannot be converted. */
+export interface Converters {
+  /** The image upright; at most `framesMax` of an animation, evenly spaced. */
+  readonly image: (file: ConvertedFile, framesMax: number, signal: AbortSignal) => Promise<Frames>;
+}

@@ -1,0 +1,53 @@
+// Types of decoders that have none, as far as they are used.
+
+declare module "*.wasm" {
+  /** Path of the file. */
+  const path: string;
+  export default path;
+}
+
+declare module "libheif-js/libheif-wasm/libheif.js" {
+  interface HeifImage {
+    is_primary(): boolean;
+    get_width(): number;
+    get_height(): number;
+    display<Target>(target: Target, done: (shown: Target | null) => void): void;
+  }
+  interface Library {
+    readonly HeifDecoder: new () => { decode(bytes: Uint8Array): HeifImage[] };
+  }
+  export default function libheif(options: { readonly wasmBinary: ArrayBuffer }): Library;
+}
+
+declare module "@jsquash/avif/codec/dec/avif_dec.js" {
+  interface Library {
+    decode(
+      bytes: Uint8Array,
+      bits: 8,
+    ): { readonly width: number; readonly height: number; readonly data: Uint8ClampedArray } | null;
+  }
+  export default function libavif(options: {
+    readonly noInitialRun: true;
+    readonly wasmBinary: ArrayBuffer;
+  }): Promise<Library>;
+}
+
+declare module "omggif" {
+  interface FrameInfo {
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+    /** Hundredths of a second. */
+    readonly delay: number;
+    readonly disposal: number;
+  }
+  export class GifReader {
+    constructor(bytes: Uint8Array);
+    readonly width: number;
+    readonly height: number;
+    numFrames(): number;
+    frameInfo(index: number): FrameInfo;
+    decodeAndBlitFrameRGBA(index: number, canvas: Uint8Array): void;
+  }
+}

@@ -1,0 +1,132 @@
+// Images of all formats: the decoders see what the encoders were given, and nothing is worse than an error.
+
+import { beforeAll, describe, expect, mock, test } from "bun:test";
+import { decode } from "fast-png";
+import fc from "fast-check";
+import { mediaFile } from "../../../src/core/media-file.ts";
+import { readImage } from "../../../src/reader/media/images.ts";
+import { png } from "../../helpers/media-bytes.ts";
+import { mediaFixture, turnedJpeg } from "../../helpers/media-fixtures.ts";
+
+beforeAll(() => void Object.assign(console, { log: mock() })); // the decoders talk
+
+const read = (bytes: Uint8Array<ArrayBuffer>, framesMax = 8) =>
+  readImage({ data: bytes.toBase64(), framesMax, framesPerSecond: 2 });
+
+/** Letters of the fields, row by row: red, green, blue, white, as they are seen in their middles; their negatives in lower case. */
+const FIELDS: readonly (readonly [letter: string, colour: readonly number[]])[] = [
+  ["R", [255, 0, 0]],
+  ["G", [0, 255, 0]],
+  ["B", [0, 0, 255]],
+  ["W", [255, 255, 255]],
+  ["r", [0, 255, 255]],
+  ["g", [255, 0, 255]],
+  ["b", [255, 255, 0]],
+  ["w", [0, 0, 0]],
+];
+/** Lossy formats, 8 bits. */
+const ROUNDING = 24;
+
+function fields(file: string): { readonly letters: string; readonly shape: string } {
+  const { width, height, data, channels } = decode(Uint8Array.fromBase64(file));
+  const letters = [0.25, 0.75].flatMap((down) =>
+    [0.25, 0.75].map((right) => {
+      const at = (Math.floor(down * height) * width + Math.floor(right * width)) * channels;
+      const found = FIELDS.find(([, colour]) =>
+        colour.every((value, index) => Math.abs(value - (data[at + index] ?? 0)) <= ROUNDING),
+      );
+      return found?.[0] ?? `(${data.slice(at, at + 3).join()})`;
+    }),
+  );
+  return { letters: letters.join(""), shape: width > height ? "wide" : "high" };
+}
+
+async function seen(bytes: Uint8Array<ArrayBuffer>) {
+  const reply = await read(bytes);
+  if ("problem" in reply) throw new Error(reply.problem);
+  return reply.frames.map(({ png: file }) => fields(file));
+}
+
+const UPRIGHT = { letters: "RGBW", shape: "wide" };
+
+test.each([
+  "quarters.jpg",
+  "cmyk.jpg",
+  "lossy.webp",
+  "lossless.webp",
+  "quarters.heic",
+  "quarters.avif",
+  "lzw.tiff",
+  "cmyk.tiff",
+])("%s has its colours", async (name) => {
+  expect(await seen(mediaFixture(name))).toEqual([UPRIGHT]);
+});
+
+test.each([
+  [1, "RGBW", "wide"],
+  [2, "GRWB", "wide"],
+  [3, "WBGR", "wide"],
+  [4, "BWRG", "wide"],
+  [5, "RBGW", "high"],
+  [6, "BRWG", "high"],
+  [7, "WGBR", "high"],
+  [8, "GWRB", "high"],
+])("orientation %i of a camera is turned upright", async (orientation, letters, shape) => {
+  expect(await seen(turnedJpeg(orientation))).toEqual([{ letters, shape }]);
+});
+
+test("an AVIF file is turned as its boxes say: to the left, then upside down", async () => {
+  expect(await seen(mediaFixture("turned.avif"))).toEqual([{ letters: "RBGW", shape: "high" }]);
+});
+
+test.each(["animated.gif", "animated.webp"])("%s has its frames and their times", async (name) => {
+  const reply = await read(mediaFixture(name));
+  expect(reply).toMatchObject({ total: 2, frames: [{ seconds: 0 }, { seconds: 1 }] });
+  expect(await seen(mediaFixture(name))).toEqual([UPRIGHT, { letters: "rgbw", shape: "wide" }]);
+  const first = await read(mediaFixture(name), 1);
+  expect("frames" in first && first.frames).toHaveLength(1);
+});
+
+function sizeOf(bytes: Uint8Array<ArrayBuffer>) {
+  const file = mediaFile(bytes);
+  return file?.modality === "image" ? file.size : undefined;
+}
+
+describe("hostile files are a problem, or an image", () => {
+  const names = ["quarters.jpg", "lossy.webp", "quarters.heic", "quarters.avif", "lzw.tiff", "animated.gif"];
+  const files = [...names, "animated.webp"].map(mediaFixture);
+
+  test("cut off", async () => {
+    for (const file of files)
+      expect(await read(file.slice(0, Math.floor(file.length * 0.7)))).toHaveProperty("problem");
+  });
+
+  test("with other bytes", async () => {
+    // The server reads the size before, and refuses what is too large.
+    const isSmall = (file: Uint8Array<ArrayBuffer>): boolean => {
+      const { width = 0, height = 0 } = sizeOf(file) ?? {};
+      return width * height < 1_000_000;
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...files),
+        fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 }),
+        async (file, changes) => {
+          const changed = new Uint8Array(file);
+          for (const [at, byte] of changes) changed[at % file.length] = byte;
+          if (isSmall(changed)) expect(await read(changed)).toBeObject();
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test("text", async () => {
+    expect(await read(new TextEncoder().encode("hello"))).toEqual({ problem: "damaged" });
+  });
+});
+
+test("what shows through is white", async () => {
+  const clear = await new Bun.Image(png(8, 4, [9, 9, 9])).webp({ lossless: true }).bytes();
+  expect(await read(new Uint8Array(clear))).toHaveProperty("frames");
+});
