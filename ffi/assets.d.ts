@@ -9,3 +9,8 @@ declare module "*.zst" {
   const path: string;
   export default path;
 }
+
+declare module "*.wasm" {
+  const path: string;
+  export default path;
+}

@@ -10,6 +10,7 @@ import llamaPath from "../prebuilt/linux-x64/llama.zst" with { type: "file" };
 import manifest from "../prebuilt/linux-x64/manifest.json" with { type: "json" };
 import shimPath from "../prebuilt/linux-x64/shim.zst" with { type: "file" };
 import speechPath from "../prebuilt/linux-x64/speech.zst" with { type: "file" };
+import onnxPath from "onnxruntime-web/ort-wasm-simd-threaded.wasm" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
 import { librariesDir, PLATFORM } from "../prebuilt/inputs.ts";
 import { type Archive, extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
@@ -74,4 +75,14 @@ export function unpackBuiltinModel(cacheDir: string): string {
   return extractFile({ name: tiny.file, sha256: tiny.sha256 }, join(cacheDir, "builtin"), () =>
     readFileSync(tinyPath),
   );
+}
+
+const ZSTD_MAGIC = 0xfd2f_b528;
+
+/** The WebAssembly module of onnxruntime. The build compresses it. */
+export function readOnnxRuntime(): Uint8Array<ArrayBuffer> {
+  const content = readFileSync(onnxPath);
+  return content.readUInt32LE(0) === ZSTD_MAGIC
+    ? new Uint8Array(Bun.zstdDecompressSync(content))
+    : new Uint8Array(content);
 }

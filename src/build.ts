@@ -15,6 +15,8 @@ import { isLibraryOf } from "./backends/own-build.ts";
 import { UI_FOLDER, uiBundle } from "./http/ui-bundle.ts";
 
 const ROOT = join(import.meta.dir, "..");
+/** WebAssembly module of the runtime for neural voices. */
+const ONNX_MODULE = "onnxruntime-web/ort-wasm-simd-threaded.wasm";
 /** Empty files in the place of back ends. */
 const BUNDLE = join(import.meta.dir, "backends/bundle");
 
@@ -162,6 +164,9 @@ function librariesFrom(dir: string, temporary: string): Bun.BunPlugin {
   console.log(`embeds the libraries of ${relative(ROOT, dir)}`);
   const empty = join(temporary, "../empty.zst");
   writeFileSync(empty, "");
+  const onnx = join(temporary, "../onnx.zst"); // ffi/embedded.ts decompresses it; a sixth of its size
+  const module = readFileSync(Bun.resolveSync(ONNX_MODULE, ROOT));
+  writeFileSync(onnx, Bun.zstdCompressSync(module, { level: 19 }));
   return {
     name: "libraries of a platform",
     setup(build) {
@@ -169,6 +174,7 @@ function librariesFrom(dir: string, temporary: string): Bun.BunPlugin {
         const archive = join(dir, basename(path));
         return { path: existsSync(archive) ? archive : empty };
       });
+      build.onResolve({ filter: new RegExp(`^${ONNX_MODULE}$`) }, () => ({ path: onnx }));
     },
   };
 }

@@ -44,12 +44,17 @@ export async function installRuntime(
     throw new StartError(
       `the libraries of ${kind.name} need ${sizeText(needed)} of disk, but ${cacheDir} has ${sizeText(free)} beside the reserve that stays free. Free disk space, or set XDG_CACHE_HOME to another folder.`,
     );
-  for (const wheel of missing) {
-    log(
-      `Downloading ${wheel.project} ${wheel.version} (${sizeText(wheel.bytes)}), under its maker's licence.`,
-    );
-    await installWheel(cacheDir, wheel, { index: source, download: (what) => fetchWheel(what, log) });
-  }
+  for (const wheel of missing) await installFromIndex(wheel, source, { cacheDir, log });
+}
+
+/** Downloads a wheel, checks it and unpacks it. Throws StartError. */
+export async function installFromIndex(
+  wheel: Wheel,
+  index: PackageIndex,
+  { cacheDir, log }: RuntimeOptions,
+): Promise<void> {
+  log(`Downloading ${wheel.project} ${wheel.version} (${sizeText(wheel.bytes)}), under its maker's licence.`);
+  await installWheel(cacheDir, wheel, { index, download: (what) => fetchWheel(what, log) });
 }
 
 /** Wheels with a library that neither the system nor an earlier installation has. */
@@ -63,7 +68,8 @@ export function missingWheels(
   );
 }
 
-function indexOf(chosen: string | undefined): PackageIndex | undefined {
+/** The Python package index that the user names; undefined where none is named. */
+export function indexOf(chosen: string | undefined): PackageIndex | undefined {
   if (chosen !== undefined) return { url: chosen, source: "--index" };
   const url = pipIndex(processEnvironment());
   return url === undefined ? undefined : { url, source: "PIP_INDEX_URL" };

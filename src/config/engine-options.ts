@@ -167,23 +167,12 @@ export function imageOptions(
   };
 }
 
-/** Engine options of a voice. One that is not built in has its library: the settings were checked. */
+/** Engine options of a voice. */
 export function speechOptions(
-  {
-    model_id: id,
-    format: { speech_library: library },
-  }: { readonly model_id: string; readonly format: Pick<ModelSettings["format"], "speech_library"> },
+  voice: SpeechOptions["voice"],
   { settings, cacheDir, verbosity }: EngineSettings,
 ): SpeechOptions {
-  const { threads } = settings.runtime;
-  const common = {
-    kind: "speech",
-    cacheDir,
-    verbosity,
-    ...defined({ threads }),
-  } as const;
-  if (library !== undefined) return { ...common, voice: { type: "sherpa", library, folder: id } };
-  return { ...common, voice: { type: "flite", name: id.slice(id.indexOf(":") + 1) } };
+  return { kind: "speech", voice, cacheDir, verbosity, ...defined({ threads: settings.runtime.threads }) };
 }
 
 /** Limits of media in requests, from `[models.multimodal]`. */

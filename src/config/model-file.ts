@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { foreignFormat } from "../core/foreign-format.ts";
 import { chooseModelFiles, partCount, partPath, type Wanted } from "../core/model-files.ts";
 
-import { chooseVoiceFiles } from "../core/voice-files.ts";
+import { chooseVoiceFiles, missingVoiceFiles } from "../core/voice-files.ts";
+import { BUILTIN_VOICES, NEURAL_VOICE } from "../core/voice-names.ts";
 
 /** The file, the first one of a split model, or what is wrong (a problem's `what`) and its fix. */
 export type ModelFile =
@@ -30,15 +31,21 @@ export function findModelFile(path: string, wanted: Wanted = {}): ModelFile {
   return stat.isDirectory() ? findInFolder(path, wanted) : findParts(path, wanted);
 }
 
-/** `path` is absolute and names the folder of a voice for sherpa-onnx. */
-export function findVoice(path: string): ModelFile {
+/** `path` is absolute and names the folder of a neural voice, or of one for sherpa-onnx's library. */
+export function findVoice(path: string, hasLibrary: boolean): ModelFile {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
     return no(
       "there is no such folder",
-      "Give the folder of a VITS voice: its .onnx file, tokens.txt and the like.",
+      `Give the folder of a voice, or one of ${[NEURAL_VOICE, ...BUILTIN_VOICES].join(", ")}; GGUF files cannot speak here.`,
     );
   }
-  const files = chooseVoiceFiles(readdirSync(path));
+  const names = readdirSync(path);
+  if (!hasLibrary) {
+    const lacking = missingVoiceFiles(names);
+    const fix = `Use one of ${[NEURAL_VOICE, ...BUILTIN_VOICES].join(", ")}, a folder with such a voice, or a VITS voice with format.speech_library.`;
+    return lacking.length === 0 ? { ok: true, file: path } : no(`it lacks ${lacking.join(", ")}`, fix);
+  }
+  const files = chooseVoiceFiles(names);
   return typeof files === "string"
     ? no(files, "Give the folder of one VITS voice.")
     : { ok: true, file: path };

@@ -1,6 +1,7 @@
 // The part of the table of settings (settings.ts) that describes models: everything below `[[models]]`.
 
 import { Type } from "@sinclair/typebox";
+import { BUILTIN_VOICES, NEURAL_VOICE } from "../core/voice-names.ts";
 import { FILE_TYPE_ALIASES, FILE_TYPE_NAMES } from "../core/quantization.ts";
 import {
   choice,
@@ -29,13 +30,6 @@ export function isImageKind(kind: unknown): boolean {
 
 /** Id of the voice that is offered where no speech model is configured. */
 export const BUILTIN_VOICE_NAME = "svc-voice";
-/** The voices inside the executable, as `model_id` names them. */
-export const BUILTIN_VOICES = ["flite:slt", "flite:kal16"] as const;
-
-/** Whether a `model_id` is that of a voice inside the executable. */
-export function isBuiltinVoice(id: string): boolean {
-  return BUILTIN_VOICES.some((voice) => voice === id);
-}
 
 const ModelFormat = section("Files of the model.", {
   format: choice(["gguf"], "File format of the weights.", { default: "gguf" }),
@@ -274,6 +268,16 @@ const ModelImage = section("Image generation. Unset values suit the model's fami
   ),
 });
 
+const ModelSpeech = section("Speech.", {
+  voices: optional(
+    list(
+      Type.String({ pattern: "^[^=]+=[^=]+$" }),
+      "Voices by the names that `voice` of requests gives them, NAME=VOICE, for a model with several; other names, and all while this is unset, are without effect.",
+      { minItems: 1, example: ["alloy=heart", "onyx=fenrir"] },
+    ),
+  ),
+});
+
 const ModelDefaults = section(
   "Defaults of requests to the model; their own fields win. Aliases have `defaults` too.",
   {
@@ -290,7 +294,7 @@ const ModelDefaults = section(
 /** `[[models]]`. */
 export const Models = entries("One entry for each model. Without any, the built-in toy model is served.", {
   model_id: text(
-    `GGUF file, folder with a model or a voice, repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\` or a voice (${BUILTIN_VOICES.map((voice) => `\`${voice}\``).join(", ")}). With \`svc run\` an alias as well.`,
+    `GGUF file, folder with a model or a voice, repository of the hub (owner/name, owner/name:Q4_K_M, owner/name@revision), \`${BUILTIN_MODEL_ID}\` or a voice (${[NEURAL_VOICE, ...BUILTIN_VOICES].map((voice) => `\`${voice}\``).join(", ")}). With \`svc run\` an alias as well.`,
     { flag: "--model", example: "models/Qwen3-0.6B-Q4_K_M.gguf", short: "-m" },
   ),
   alias: optional(
@@ -371,6 +375,7 @@ export const Models = entries("One entry for each model. Without any, the built-
   device: ModelDevice,
   multimodal: ModelMultimodal,
   image: ModelImage,
+  speech: ModelSpeech,
   defaults: ModelDefaults,
   routing: ModelRouting,
   upstreams: Upstreams,

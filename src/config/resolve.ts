@@ -19,7 +19,8 @@ import { type McpRead, readMcpFile } from "./mcp-file.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { judgeSandboxMode } from "./sandbox-mode.ts";
-import { BUILTIN_MODEL_ID, isBuiltinVoice, isImageKind } from "./model-settings.ts";
+import { BUILTIN_MODEL_ID, isImageKind } from "./model-settings.ts";
+import { isVoiceName } from "../core/voice-names.ts";
 import { type ModelSettings, SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
   isTable,
@@ -172,18 +173,14 @@ function absolutePath({ value, origin }: RawValue, folder: string): string {
 }
 
 /** The absolute path of a model here, or the name itself where the hub or this program has it. */
-function findModel(
-  id: string,
-  path: string,
-  { isVoice, ...wanted }: Wanted & { readonly isVoice: boolean },
-): ModelFile {
+function findModel(id: string, path: string, { isVoice, hasLibrary, ...wanted }: WantedModel): ModelFile {
   const isChosen = wanted.file !== undefined || wanted.quant !== undefined;
   if (id === BUILTIN_MODEL_ID) {
     if (!isChosen) return { ok: true, file: id };
     return { ok: false, what: "the built-in model is one file", fix: "Leave out quant and quantized_file." };
   }
-  if (isBuiltinVoice(id)) return { ok: true, file: id };
-  if (isVoice) return findVoice(path);
+  if (isVoiceName(id)) return { ok: true, file: id };
+  if (isVoice) return findVoice(path, hasLibrary);
   const hub = existsSync(path) ? undefined : parseHubId(id);
   if (hub === undefined) return findModelFile(path, wanted);
   if (isChosen && (hub.file !== undefined || hub.quant !== undefined)) {
@@ -218,12 +215,20 @@ function textBeside({ path }: RawValue, key: string, values: readonly RawValue[]
   return typeof value === "string" ? value : undefined;
 }
 
+/** What an entry says about the file of its model. */
+interface WantedModel extends Wanted {
+  readonly isVoice: boolean;
+  /** It names a library that speaks. */
+  readonly hasLibrary: boolean;
+}
+
 /** Choice of the model's file in an entry. */
-function wantedOf(id: RawValue, values: readonly RawValue[]): Wanted & { readonly isVoice: boolean } {
+function wantedOf(id: RawValue, values: readonly RawValue[]): WantedModel {
   const file = textBeside(id, "format.quantized_file", values);
   const quant = textBeside(id, "quantization.quant", values);
   const isVoice = textBeside(id, "kind", values) === "speech";
-  return { isVoice, ...defined({ file, quant }) };
+  const hasLibrary = textBeside(id, "format.speech_library", values) !== undefined;
+  return { isVoice, hasLibrary, ...defined({ file, quant }) };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { ErrorData } from "../core/error.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
+import type { NeuralVoices } from "../core/voice-files.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { EngineStats } from "../core/telemetry.ts";
 
@@ -170,6 +171,16 @@ export interface SpeechOptions extends CommonOptions {
 export type VoiceSource =
   /** A voice inside the executable. */
   | { readonly type: "flite"; readonly name: string }
+  /** A neural voice in a folder, for svc's own engine. */
+  | {
+      readonly type: "neural";
+      readonly folder: string;
+      readonly voices: NeuralVoices;
+      /** The one that speaks by default. */
+      readonly voice: string;
+      /** Voices by the names that requests give them. */
+      readonly names: Readonly<Record<string, string>>;
+    }
   /** A VITS voice in a folder, for an operator's own sherpa-onnx library. */
   | { readonly type: "sherpa"; readonly library: string; readonly folder: string };
 

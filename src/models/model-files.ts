@@ -3,7 +3,8 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { modelName } from "../config/model-name.ts";
-import { BUILTIN_MODEL_ID, isBuiltinVoice } from "../config/model-settings.ts";
+import { BUILTIN_MODEL_ID } from "../config/model-settings.ts";
+import { isVoiceName } from "../core/voice-names.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import { ggufFacts } from "../core/gguf-facts.ts";
@@ -34,7 +35,7 @@ import type { Weights } from "../quantize/requantizer.ts";
 /** Kind of an entry's model. */
 export function kindOf({ kind, model_id, serves }: ModelSettings): ModelKind {
   if (kind === "upstream") return serves ?? "text";
-  if (kind === "auto") return isBuiltinVoice(model_id) ? "speech" : "text";
+  if (kind === "auto") return isVoiceName(model_id) ? "speech" : "text";
   return kind === "image" || kind === "speech" ? kind : "text";
 }
 

@@ -107,6 +107,16 @@ test.each<[string, Invocation]>([
       flags: { "models[].model_id": ["acme/tiny:Q4_K_M"], "models[].device.hf_cache": "hub" },
     },
   ],
+  [
+    "pull hibari:emma --index https://index.example/simple",
+    {
+      command: "pull",
+      projector: "auto",
+      draft: "auto",
+      voice: { id: "hibari:emma", index: "https://index.example/simple" },
+      flags: {},
+    },
+  ],
   ["cache list", { command: "cache-list", flags: {} }],
   ["cache purge --cache-disk kv", { command: "cache-purge", flags: { "runtime.cache_disk": "kv" } }],
   [

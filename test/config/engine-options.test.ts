@@ -1,7 +1,7 @@
 // From settings to what an engine is started with.
 
 import { expect, test } from "bun:test";
-import { imageOptions, speechOptions, textOptions, type TextParts } from "../../src/config/engine-options.ts";
+import { imageOptions, textOptions, type TextParts } from "../../src/config/engine-options.ts";
 import { formatProblems } from "../../src/config/problem.ts";
 import { loadSettings } from "../../src/config/resolve.ts";
 import type { ModelSettings, Settings } from "../../src/config/settings.ts";
@@ -109,17 +109,5 @@ test("an image model has its checkpoint, or the parts that settings name", () =>
   expect(imageOptions(parts, common(settings), undefined).files).toEqual({
     diffusionModel: "/models/d.gguf",
     vae: "/models/v.gguf",
-  });
-});
-
-test("a voice is built in, or a folder with a library", () => {
-  const settings = settingsOf({});
-  const voice = { model_id: "svc-voice:slt", format: {} } as ModelSettings; // what the function reads
-  expect(speechOptions(voice, common(settings)).voice).toEqual({ type: "flite", name: "slt" });
-  const other = { model_id: "/voices/amy", format: { speech_library: "/lib/x.so" } } as ModelSettings;
-  expect(speechOptions(other, common(settings)).voice).toEqual({
-    type: "sherpa",
-    library: "/lib/x.so",
-    folder: "/voices/amy",
   });
 });

@@ -19,6 +19,7 @@ test("the table has every section of the specification", () => {
     "[models.device]",
     "[models.multimodal]",
     "[models.image]",
+    "[models.speech]",
     "[models.defaults]",
     "[models.routing]",
     "[[models.upstreams]]",

@@ -24,3 +24,7 @@ export const SPEECH_WORD_CHARS_MAX = 30;
 export const SPEECH_AHEAD = 2;
 /** Peak sample, of 32767, up to which speech counts as silence: voices have breath noise. */
 export const SPEECH_SILENCE_PEAK = 256;
+/** Sounds that a neural voice's network gets at once; longer texts than its training had come out worse. */
+export const SPEECH_SOUNDS_MAX = 400;
+/** Bytes of a decompressed table of a neural voice; the largest one has 10 MB. */
+export const VOICE_FILE_BYTES_MAX = 64 * 1024 ** 2;

@@ -1,6 +1,7 @@
-// Text for an English voice that reads ASCII only. The voice itself expands numbers, abbreviations and ASCII symbols.
+// Text for an English voice that reads ASCII only, in words (spoken.ts).
 
 import { ServiceError } from "../../core/error.ts";
+import { spokenEnglish } from "./spoken.ts";
 import { SPEECH_WORD_CHARS_MAX } from "../shared/limits.ts";
 
 /** ASCII spellings of characters that are not an accented ASCII letter. Spellings that are words have spaces around them. */
@@ -51,6 +52,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 
 /** Letters, digits and symbols; the rest of ASCII only affects intonation. */
 const AUDIBLE = /[A-Za-z0-9#$%&*+/=@\\^_|~]/;
+const FULL_WIDTH = /[\uff01-\uff5e]+/g;
 const LONG_WORD = new RegExp(`\\S{${SPEECH_WORD_CHARS_MAX}}(?=\\S)`, "g");
 
 /** Whether the voice makes sound of a text. */
@@ -59,11 +61,11 @@ export function isAudibleEnglish(text: string): boolean {
 }
 
 /**
- * The text in ASCII: letters lose their accents, full-width forms become plain, other scripts, emoji and control characters
+ * The text as one says it, in ASCII: letters lose their accents, full-width forms become plain, other scripts, emoji and control characters
  * are dropped. Throws ServiceError(unsupported_value) when nothing is left that makes sound.
  */
 export function readableEnglish(text: string): string {
-  const plain = text
+  const plain = spokenEnglish(text.replace(FULL_WIDTH, (wide) => wide.normalize("NFKC")))
     .normalize("NFKD")
     .replace(/\p{M}+/gu, "")
     .replace(/[^\n\x20-\x7e]/gu, (character) => SPELLINGS[character] ?? " ")

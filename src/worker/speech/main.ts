@@ -9,6 +9,7 @@ import { openSpeech } from "../../../ffi/library.ts";
 import { SherpaVoice } from "../../../ffi/speech/sherpa.ts";
 import { defaultThreads } from "../../../ffi/linux/usable-cores.ts";
 import type { EngineInfo, SpeechOptions } from "../../engine/protocol.ts";
+import { NeuralVoice } from "./neural.ts";
 import { Speaker } from "./speaker.ts";
 import { ENGLISH, type Reading, VERBATIM } from "./reading.ts";
 import type { SpeechBackend } from "./backend.ts";
@@ -20,7 +21,12 @@ interface Loaded {
   readonly info: EngineInfo;
 }
 
-function load({ voice: source, cacheDir, threads = defaultThreads() }: SpeechOptions): Loaded {
+async function load({ voice: source, cacheDir, threads = defaultThreads() }: SpeechOptions): Promise<Loaded> {
+  if (source.type === "neural") {
+    const { openOnnx } = await import("../../../ffi/speech/onnx.ts"); // other voices do without it
+    const voice = await NeuralVoice.open({ ...source, open: openOnnx });
+    return { voice, reading: ENGLISH, info: infoOf("hibari", folderBytes(source.folder), 1) };
+  }
   if (source.type === "sherpa") {
     const voice = new SherpaVoice({ ...source, threads });
     return { voice, reading: VERBATIM, info: infoOf("sherpa-onnx", folderBytes(source.folder), threads) };
@@ -50,9 +56,9 @@ export class SpeechWork implements EngineWork {
 
   async run(): Promise<number> {
     leaveCrashesToParent();
-    this.load();
+    await this.load();
     while (!this.stopping) {
-      const hasWorked = this.speaker?.step() ?? false;
+      const hasWorked = (await this.speaker?.step()) ?? false;
       if (hasWorked) await new Promise((resolve) => setImmediate(resolve));
       else await new Promise<void>((resolve) => (this.wake = resolve));
     }
@@ -61,16 +67,16 @@ export class SpeechWork implements EngineWork {
 
   receive(message: WorkMessage): void {
     const { type } = message; // other types are for other kinds of models
-    if (type === "speak") this.speaker?.add(message.id, message.request.text);
+    if (type === "speak") this.speaker?.add(message.id, message.request);
     if (type === "speak_on") this.speaker?.more(message.id);
     if (type === "abort") this.speaker?.abort(message.id);
     this.stopping ||= type === "stop";
     this.wake?.();
   }
 
-  private load(): void {
+  private async load(): Promise<void> {
     try {
-      const { voice, reading, info } = load(this.options);
+      const { voice, reading, info } = await load(this.options);
       this.speaker = new Speaker(voice, reading, (id, event) =>
         send({ type: "events", runs: [id], events: [event] }),
       );

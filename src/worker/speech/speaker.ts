@@ -4,7 +4,7 @@
 import { itemAt } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
 import { SPEECH_AHEAD, SPEECH_SILENCE_PEAK } from "../shared/limits.ts";
-import type { SpeechEvent } from "../../core/speech.ts";
+import type { SpeakRequest, SpeechEvent } from "../../core/speech.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import type { SpeechBackend } from "./backend.ts";
@@ -15,6 +15,8 @@ import type { Reading } from "./reading.ts";
 interface Job {
   readonly id: RunId;
   readonly pieces: readonly string[];
+  /** The voice that the client named. */
+  readonly voice: string | undefined;
   /** Pieces synthesized so far. */
   spoken: number;
   /** Pieces that may be synthesized before the reader takes another. */
@@ -28,6 +30,8 @@ export class Speaker {
   private readonly reading: Reading;
   private readonly emit: (id: RunId, event: SpeechEvent) => void;
   private jobs: readonly Job[] = []; // next first
+  /** The one of which a piece is being synthesized; not among `jobs`. */
+  private current: Job | undefined;
 
   constructor(voice: SpeechBackend, reading: Reading, emit: (id: RunId, event: SpeechEvent) => void) {
     this.voice = voice;
@@ -35,10 +39,10 @@ export class Speaker {
     this.emit = emit;
   }
 
-  add(id: RunId, text: string): void {
+  add(id: RunId, { text, voice }: Pick<SpeakRequest, "text" | "voice">): void {
     try {
       const pieces = piecesOf(this.reading.readable(text)).filter((piece) => this.reading.isAudible(piece));
-      this.jobs = [...this.jobs, { id, pieces, spoken: 0, wanted: SPEECH_AHEAD, hasSent: false }];
+      this.jobs = [...this.jobs, { id, pieces, voice, spoken: 0, wanted: SPEECH_AHEAD, hasSent: false }];
     } catch (error) {
       this.emit(id, { type: "error", error: toErrorData(error) });
     }
@@ -46,31 +50,35 @@ export class Speaker {
 
   /** The reader of a request has taken a piece. Ignores unknown ids. */
   more(id: RunId): void {
-    const job = this.jobs.find((entry) => entry.id === id);
+    const job = [...this.jobs, this.current].find((entry) => entry?.id === id);
     if (job !== undefined) job.wanted++;
   }
 
   /** Drops a request. Ignores unknown ids. */
   abort(id: RunId): void {
     this.jobs = this.jobs.filter((job) => job.id !== id);
+    if (this.current?.id === id) this.current = undefined;
   }
 
   /** Synthesizes one piece. False: there is no work. */
-  step(): boolean {
+  async step(): Promise<boolean> {
     const job = this.jobs.find(({ wanted }) => wanted > 0);
     if (job === undefined) return false;
     this.jobs = this.jobs.filter((other) => other !== job);
+    this.current = job;
     try {
-      if (this.speak(job)) this.jobs = [...this.jobs, job];
+      const samples = await this.voice.say(itemAt(job.pieces, job.spoken++), job.voice);
+      const isWanted = this.current === job; // it may have been aborted meanwhile
+      if (isWanted && this.send(job, samples)) this.jobs = [...this.jobs, job];
     } catch (error) {
-      this.emit(job.id, { type: "error", error: toErrorData(error) });
+      if (this.current === job) this.emit(job.id, { type: "error", error: toErrorData(error) });
     }
+    this.current = undefined;
     return true;
   }
 
-  /** Synthesizes the next piece of a request. True: more pieces follow. */
-  private speak(job: Job): boolean {
-    const samples = this.voice.say(itemAt(job.pieces, job.spoken++));
+  /** Sends a piece of a request. True: more pieces follow. */
+  private send(job: Job, samples: Int16Array): boolean {
     const isLast = job.spoken >= job.pieces.length;
     job.hasSent ||= samples.some((sample) => Math.abs(sample) > SPEECH_SILENCE_PEAK);
     if (job.hasSent) {

@@ -20,9 +20,9 @@ describe("an English voice", () => {
   for (const [text, read] of [
     ["Café, naïve, Łódź, Straße, smørrebrød", "Cafe, naive, Lodz, Strasse, smorrebrod"],
     ["“It’s – well – fine…”", '"It\'s  -  well  -  fine..."'],
-    ["Ｈｅｌｌｏ ２", "Hello 2"],
-    ["5 € at 20°", "5  euro  at 20 degrees "],
-    ["½ of ② ™", "1/2 of 2 TM"],
+    ["Ｈｅｌｌｏ ２", "Hello two"],
+    ["5 € at 20°", "five euros at twenty degrees"],
+    ["½ of ② ™", " one half of 2 TM"],
     ["Hello 世界, and мир!", "Hello   , and    !"],
     ["well 👋🏽 done\u0000\u0007", "well    done  "],
     ["one\ntwo\tthree\u2028four", "one\ntwo three four"],
