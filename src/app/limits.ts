@@ -21,3 +21,5 @@ export const STOP_MS_MAX = 1_900;
 /** Bytes that are read to measure main memory, more than caches hold, and the time that the measurement may take, milliseconds. */
 export const MACHINE_READ_BYTES = 256 * 1024 * 1024;
 export const MACHINE_READ_MS = 60_000;
+/** Records of the log of payloads that wait for the disk, bytes; what comes then is left out, and said. */
+export const PAYLOADS_WAITING_BYTES = 64 * 1024 * 1024;

@@ -44,6 +44,7 @@ import { type Applied, type Live, liveSettings } from "./live-settings.ts";
 import { toolCountsOf } from "../mcp/first-connect.ts";
 import { newTuning } from "./measure.ts";
 import { createRequantizers, requantizing } from "./requantizers.ts";
+import { openPayloadLog, type PayloadLog } from "./payload-log.ts";
 import { newSystem } from "./system.ts";
 import type { Tools } from "./tools.ts";
 import { webPolicies } from "./web-policies.ts";
@@ -121,7 +122,8 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
     );
     const live = liveSettings(settings, edge, log);
     await freeSocketFile(settings.server.host);
-    return startWith({ core, choices, metrics, edge, live, requantizers, logDay }, options);
+    const payloads = await openPayloadLog(settings, log);
+    return startWith({ core, choices, metrics, edge, live, requantizers, logDay, payloads }, options);
   } catch (error) {
     await core.stop();
     throw error;
@@ -202,6 +204,7 @@ interface Parts {
   readonly live: Live;
   readonly requantizers: ReadonlyMap<string, Requantizer>;
   readonly logDay: LogDay;
+  readonly payloads: PayloadLog | undefined;
 }
 
 function startWith(parts: Parts, options: AppOptions): RunningServer {
@@ -256,6 +259,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     const stop = () => Promise.all([prepared, background.close().then(() => core.stop())]);
     if (!(await drain(listening, wait, stop))) return;
     unwatch();
+    await parts.payloads?.close();
     stopSampling?.();
     stores.close();
     images.imageFiles.close();
@@ -276,7 +280,9 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
 }
 
 /** Dependencies of requests that follow from settings. */
-function settingsDeps({ core: { tools, mcp }, metrics, edge, live }: Parts, options: AppOptions) {
+function settingsDeps(parts: Parts, options: AppOptions) {
+  const { core, metrics, edge, live } = parts;
+  const { tools, mcp } = core;
   const { settings, log } = options;
   const toolCounts = toolCountsOf(mcp, settings.server.tool_dispatch_url !== undefined);
   return {
@@ -287,6 +293,6 @@ function settingsDeps({ core: { tools, mcp }, metrics, edge, live }: Parts, opti
     compat: compatSetting(settings, tools),
     ...live,
     ...webPolicies({ ...options, keys: edge.apiKeys }, tools, mcp),
-    ...defined({ metrics, toolCounts }),
+    ...defined({ metrics, toolCounts, payloads: parts.payloads?.take }),
   };
 }

@@ -22,7 +22,7 @@ export interface Facts {
   readonly flag?: string | false;
   /** One-letter flag: `-p`. */
   readonly short?: string;
-  /** Other spellings of the key in a TOML file. */
+  /** Other spellings of the key in a TOML file; with a dot: in another section. */
   readonly aliases?: readonly string[];
   /** A further environment variable, beside those that follow from the flag. */
   readonly env?: string;

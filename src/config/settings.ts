@@ -293,9 +293,6 @@ const Global = section("General settings.", {
       example: 42,
     }),
   ),
-  log: later(
-    optional(text("File that requests and responses are written to.", { short: "-l", isPath: true })),
-  ),
   auto_convert: toggle(
     "Convert a model of the hub that has safetensors and no GGUF file, as `svc convert` does, when it is first loaded.",
   ),
@@ -303,6 +300,21 @@ const Global = section("General settings.", {
     "Where the token for the model hub comes from: `cache` (HF_TOKEN, or what `svc login` has stored), `none`, `env:NAME`, `path:FILE` or `literal:TOKEN`.",
     { default: "cache", secretAfter: "literal:" },
   ),
+});
+
+const Log = section("What is written for bug reports and data sets.", {
+  payloads: optional(
+    text(
+      "File that requests for models and their answers are written to as JSON lines, without keys; it holds what people wrote. Unset: none is.",
+      { flag: "--log", short: "-l", pathAfter: "", aliases: ["global.log"], example: "payloads.jsonl" },
+    ),
+  ),
+  payloads_max_mb: integer("Size at which that file is renamed to FILE.1, in place of an older one.", {
+    default: 100,
+    minimum: 1,
+    maximum: 1_000_000,
+    flag: "--log-max-mb",
+  }),
 });
 
 /** Schema of all settings, defaults included. */
@@ -355,6 +367,7 @@ export const Settings = Type.Object({
   paged_attn: PagedAttn,
   sandbox: Sandbox,
   global: Global,
+  log: Log,
   models: Models,
 });
 

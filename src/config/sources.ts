@@ -138,6 +138,7 @@ function flatten(node: unknown, path: string, origin: Origin, values: RawValue[]
 /** Replaces another spelling of a key by the one in the table. */
 function canonical(path: string): string {
   const row = rowAt(path);
+  if (row?.aliases.includes(path) === true) return row.path; // in another section
   return row === undefined ? path : path.slice(0, path.lastIndexOf(".") + 1) + row.key;
 }
 

@@ -73,7 +73,9 @@ export const ROWS: readonly Row[] = TABLE.rows;
 export const SECTIONS: readonly Section[] = TABLE.sections;
 
 const ROW_BY_PATH = new Map(
-  ROWS.flatMap((row) => [row.key, ...row.aliases].map((key) => [join(row.section, key), row])),
+  ROWS.flatMap((row) =>
+    [row.key, ...row.aliases].map((key) => [key.includes(".") ? key : join(row.section, key), row]),
+  ),
 );
 const SECTION_BY_PATH = new Map(SECTIONS.map((section) => [section.path, section]));
 

@@ -70,7 +70,7 @@ function streamOf(
     {
       async pull(controller) {
         const send = (bytes: Uint8Array): void => {
-          seen?.streamSent(bytes.byteLength);
+          seen?.streamSent(bytes);
           controller.enqueue(bytes);
         };
         if (!hasBegun) {

@@ -50,7 +50,9 @@ export async function readJson(
   bytesMax: number = REQUEST_BODY_BYTES_MAX,
 ): Promise<unknown> {
   checkContentType(request.headers);
-  return (await readParsed(request, bytesMax)).json;
+  const { json, bytes } = await readParsed(request, bytesMax);
+  if (isObject(json)) observed()?.bodyRead(bytes, json);
+  return json;
 }
 
 async function readParsed(

@@ -18,6 +18,7 @@ import type { Skills } from "../core/skills.ts";
 import type { BackgroundResponses } from "../responses/background.ts";
 import type { ResponseStore } from "../responses/store.ts";
 import type { DoctorReport, SystemInfo } from "../core/system.ts";
+import type { TakePayload } from "./payloads.ts";
 import type { Day, HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { Admission } from "./admission.ts";
 import type { ApiKeys } from "./api-keys.ts";
@@ -104,6 +105,8 @@ export interface HttpDeps {
   readonly history?: ForCaller<History>;
   /** What the web interface shows of the time before it was opened. */
   readonly day?: Day;
+  /** Takes what requests and answers said. Absent: switched off. */
+  readonly payloads?: TakePayload;
   /** Takes each answered request. Absent: switched off. */
   readonly accessLog?: (request: ObservedRequest) => void;
   /** Whether answers carry x-request-id. Default: true. */

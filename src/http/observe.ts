@@ -16,6 +16,7 @@ import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { resolvedName } from "./model-name.ts";
+import { PayloadRecord, type TakePayload } from "./payloads.ts";
 import { type RouteRule, ruleOf } from "./route-rules.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
 import { pathOf, settleTarget } from "./target.ts";
@@ -33,6 +34,8 @@ export interface ObserverOptions {
   readonly servedAs?: (kind: CompatKind) => void;
   /** How slowly bodies may come; absent: as limits.ts says. */
   readonly bodyPace?: BodyPace | undefined;
+  /** Takes what each request for a model, and its answer, said. */
+  readonly payloads?: TakePayload | undefined;
   /** Decides which requests are let in; absent: all. */
   readonly admission?: Admission | undefined;
   /** The answer to one that is not. */
@@ -53,6 +56,9 @@ const ABILITY_OF_ROUTE: ReadonlyMap<string, Ability> = new Map([
   ["/v1/images/generations", "draws"],
   ["/v1/audio/speech", "speaks"],
 ]);
+
+/** The MCP endpoint: its tool names the model. */
+const MCP = "/mcp";
 
 /** Routes that name a model and run none. */
 const WITHOUT_RUN: ReadonlySet<string> = new Set([
@@ -163,6 +169,7 @@ export class Observation implements ObservedRequest {
   private readonly options: ObserverOptions;
   private readonly request: Request;
   private readonly modelField: ModelField | undefined;
+  private readonly payload: PayloadRecord | undefined;
   private promptTokens: number | undefined;
   private place: Place | undefined;
   private readonly startMs = performance.now();
@@ -186,6 +193,9 @@ export class Observation implements ObservedRequest {
     this.housekeeping = method === "OPTIONS" || (entry?.housekeeping ?? isHousekeeping(this.path));
     this.modelField = entry?.bodyModels.get(method);
     this.model = this.firstModel(entry);
+    const isRecorded =
+      options.payloads !== undefined && (this.modelField !== undefined || this.route === MCP);
+    this.payload = isRecorded ? new PayloadRecord(request.headers) : undefined;
     options.metrics?.began(this);
   }
 
@@ -221,6 +231,7 @@ export class Observation implements ObservedRequest {
   /** A JSON body was read; undefined when it could not be parsed. */
   bodyRead(bytes: number, json?: Readonly<Record<string, unknown>>): void {
     this.bodyBytes = bytes;
+    this.payload?.asked(json ?? null);
     if (this.modelField !== undefined && json !== undefined) this.model = this.label(json[this.modelField]);
   }
 
@@ -249,9 +260,10 @@ export class Observation implements ObservedRequest {
     this.status = 200;
   }
 
-  streamSent(bytes: number): void {
+  streamSent(part: Uint8Array): void {
     assert(this.streamBytes !== undefined, "a stream begins before it sends");
-    this.streamBytes += bytes;
+    this.streamBytes += part.byteLength;
+    this.payload?.sent(part);
   }
 
   /** Call it before the stream is closed: then its connection is already gone. Idempotent. */
@@ -290,6 +302,7 @@ export class Observation implements ObservedRequest {
     this.isAnswered = true;
     if (answer instanceof Response) {
       this.status = answer.status;
+      this.payload?.answered(answer);
       if (this.compat.size > 0) answer.headers.set(COMPAT_HEADER, [...this.compatWords].join(", "));
       if (this.promptTokens !== undefined && answer.ok)
         answer.headers.set(PROMPT_TOKENS_HEADER, String(this.promptTokens));
@@ -327,6 +340,8 @@ export class Observation implements ObservedRequest {
     this.seconds = (performance.now() - this.startMs) / 1000;
     this.options.metrics?.finished(this);
     this.options.accessLog?.(this);
+    const { payloads } = this.options;
+    if (payloads !== undefined) void this.payload?.finish(this, payloads);
   }
 
   private firstModel(entry: PathEntry | undefined): string {

@@ -45,7 +45,7 @@ function streamResponse(source: FrameSource, options: SseOptions, contentType: s
     await source.close();
   };
   const counted = (bytes: Uint8Array): Uint8Array => {
-    seen?.streamSent(bytes.byteLength);
+    seen?.streamSent(bytes);
     return bytes;
   };
   const body = new ReadableStream<Uint8Array>({

@@ -292,7 +292,7 @@ describe("problems", () => {
     ["[serverr]\nx = 1", "Did you mean server?"],
     ["[server]\nmax_seqs = 4", "max_seqs belongs in [runtime]."],
     ["[runtime]\ncomand = 4", "Did you mean command? It belongs at the top of the file."],
-    ["[global]\nbanana = 1", "Known keys here: seed, log, auto_convert, token_source."],
+    ["[global]\nbanana = 1", "Known keys here: seed, auto_convert, token_source."],
     ['[[models]]\nmodel_id = "svc-tiny"\ndivice.cpu = true', "Did you mean device?"],
     ['[[models]]\nmodel_id = "svc-tiny"\ncpu = true', "cpu belongs in [models.device]."],
     ['[[models]]\nmodel_id = "svc-tiny"\ntopology = "t"', "llama.cpp does not read topology files"],

@@ -12,6 +12,7 @@ test("the table has every section of the specification", () => {
     "[paged_attn]",
     "[sandbox]",
     "[global]",
+    "[log]",
     "[[models]]",
     "[models.format]",
     "[models.adapter]",

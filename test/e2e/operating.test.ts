@@ -81,11 +81,24 @@ test("settings change the log and switch things off", async () => {
   expect(lines.map((line) => JSON.parse(line).path)).toContain("/health");
 });
 
-test("no access log when it is switched off", async () => {
-  const server = await startServer(["--disable-access-log"]);
+test("no access log when it is switched off; the log of payloads where it is asked for, by either name", async () => {
+  const folder = tempDir();
+  writeFileSync(
+    join(folder, "svc.toml"),
+    '[[models]]\nmodel_id = "svc-tiny"\n[global]\nlog = "payloads.jsonl"\n',
+  );
+  const server = await startServer(["--disable-access-log", join(folder, "svc.toml")]);
   await fetch(`${server.url}/v1/models`);
+  await server.says("written to ");
+  expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
   expect(await server.stop()).toBe(0);
   expect(server.stderr()).not.toContain("/v1/models");
+  const line = JSON.parse(readFileSync(join(folder, "payloads.jsonl"), "utf8"));
+  expect(line).toMatchObject({ route: "/v1/chat/completions", status: 200, request: ask(CAPITAL) });
+  expect(line.response.choices[0].message.content).toBe(CAPITAL.answer);
+  writeFileSync(join(folder, "log.toml"), '[[models]]\nmodel_id = "svc-tiny"\n[log]\npayloads = "x.jsonl"\n');
+  const shown = await runBinary(["config", "show", join(folder, "log.toml")]);
+  expect(shown.out).toContain(join(folder, "x.jsonl"));
 });
 
 test("the machine, the model and the doctor's view over HTTP", async () => {
