@@ -261,7 +261,17 @@ function chosenCells(options: TextOptions, shape: CacheShape, freeBytes: number)
 }
 
 function processBytes(metadata: Metadata): number {
-  return isEncoder(metadata) ? ENCODER_PROCESS_BYTES : ENGINE_PROCESS_BYTES;
+  if (isEncoder(metadata)) return ENCODER_PROCESS_BYTES;
+  return ENGINE_PROCESS_BYTES + Math.max(0, vocabularyOf(metadata) - USUAL_TOKENS) * TOKEN_BYTES;
+}
+
+/** Tokens of the vocabularies that the process was measured with, and what it takes for each beyond, bytes: Gemma's has 262,144. */
+const USUAL_TOKENS = 50_000;
+const TOKEN_BYTES = 250;
+
+function vocabularyOf(metadata: Metadata): number {
+  const tokens = metadata.get("tokenizer.ggml.tokens");
+  return tokens?.type === FIELD.array ? arrayLength(tokens) : 0;
 }
 
 /**
@@ -269,15 +279,17 @@ function processBytes(metadata: Metadata): number {
  * reserves them for all rows, of which pages count only once they are used.
  */
 const LOGIT_ROWS = 32;
+/** Buffers of a row in layers with a delta net, in units of its inner size, as measured. */
+const DELTA_BUFFERS = 16;
 /** Bytes of a mask's entry for one row and one cell. */
 const MASK_BYTES = 2;
 
 function computeBytes(metadata: Metadata, { ubatch, maxSeqs }: TextOptions, cells: number): number {
   const of = forArchitecture(metadata);
-  const tokens = metadata.get("tokenizer.ggml.tokens");
   const encodes = isEncoder(metadata); // it has no logits, and attends within the micro-batch
-  const vocabulary = tokens?.type === FIELD.array && !encodes ? arrayLength(tokens) : 0;
-  const width = (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0);
+  const vocabulary = encodes ? 0 : vocabularyOf(metadata);
+  const delta = of("full_attention_interval") === undefined ? 0 : DELTA_BUFFERS * (of("ssm.inner_size") ?? 0);
+  const width = (of("embedding_length") ?? 0) + (of("feed_forward_length") ?? 0) + delta;
   const logits = Math.min(ubatch, Math.max(maxSeqs, LOGIT_ROWS)) * vocabulary * F32_BYTES;
   return logits + ubatch * (width * F32_BYTES + (encodes ? ubatch : cells) * MASK_BYTES);
 }

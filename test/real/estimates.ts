@@ -5,6 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Shape, writeModel } from "../../bench/model.ts";
+import { arrayLength } from "../../src/core/gguf.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { memoryLoaded, memoryWith, tokenTable, trainedContext } from "../../src/engine/memory-fit.ts";
 import { measureMachine } from "../../src/measure/machine.ts";
@@ -18,9 +19,6 @@ import { memoryOf, type RealServer, serveReal } from "./server.ts";
 /** Cells of the loads. */
 const CELLS = 4096;
 const ANSWER_TOKENS = 48;
-/** Of the shared vocabulary; a prompt has every so many of them. */
-const TOKENS = 49_000;
-const STRIDE = 12;
 const MEMORY_OFF = 0.1;
 const SPEED_OFF = 0.25;
 
@@ -145,8 +143,11 @@ async function compare(name: string, path: string): Promise<void> {
       (room) => estimated(file, { modelBytes, share }, room).tokens_per_second?.expected ?? 0,
     );
     // Rows of the table of tokens count once they are read, with those around them.
-    for (const first of [100, 104]) {
-      const prompt = Array.from({ length: cells - 64 }, (_, at) => first + ((at * STRIDE) % TOKENS));
+    const tokens = header.fields.get("tokenizer.ggml.tokens");
+    const vocabulary = (tokens === undefined ? 0 : arrayLength(tokens)) - 300;
+    const stride = Math.ceil(vocabulary / (cells - 64));
+    for (const first of [200, 204]) {
+      const prompt = Array.from({ length: cells - 64 }, (_, at) => first + ((at * stride) % vocabulary));
       await server.post("/v1/completions", { prompt, max_tokens: 2, ignore_eos: true });
     }
     const full = await memoryOf(server, `${name}, full`);
