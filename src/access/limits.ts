@@ -7,3 +7,10 @@ export const KEY_FILE_LOOK_MS = 200;
 /** How long a command waits for another one that changes the same file, milliseconds, and between two tries. */
 export const KEY_LOCK_MS = 5000;
 export const KEY_LOCK_TRY_MS = 20;
+/** Tokens that are set aside for an answer without `max_tokens`: more than most have. */
+export const DEFAULT_ANSWER_TOKENS = 1024;
+/** Owners whose limits are counted; idle ones are forgotten beyond it. */
+export const QUOTAS_MAX = 10_000;
+/** Rows of usage, one for each key, model and day, and how long each is kept, milliseconds: a year and a month. */
+export const USAGE_ROWS_MAX = 200_000;
+export const USAGE_LIFE_MS = 396 * 24 * 60 * 60 * 1000;

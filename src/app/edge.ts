@@ -2,6 +2,7 @@
 
 import type { Settings } from "../config/settings.ts";
 import { socketPathOf } from "../core/listen-addresses.ts";
+import { KeyQuotas } from "../access/quotas.ts";
 import { type Accounts, openAccounts } from "./accounts.ts";
 import { DROPS_CHECK_MS } from "./limits.ts";
 import { SPEECHES_MAX } from "../engine/limits.ts";
@@ -18,17 +19,22 @@ import { localClients } from "../net/local-client.ts";
 
 /** Admission and API keys. */
 export interface Edge extends Accounts {
+  readonly quotas: KeyQuotas;
   readonly admission: Admission;
   /** Owner of records from before there were keys. */
   readonly legacyOwner: () => string;
 }
 
-/** `models`: those that are served. Throws StartError. */
-export function newEdge(
-  settings: Settings,
-  models: () => readonly ModelInfo[],
-  log: (line: string) => void,
-): Edge {
+export interface EdgeOptions {
+  /** Those that are served. */
+  readonly models: () => readonly ModelInfo[];
+  /** Tokens that an owner has spent today. */
+  readonly tokensToday: (owner: string) => number;
+  readonly log: (line: string) => void;
+}
+
+/** Throws StartError. */
+export function newEdge(settings: Settings, { models, tokensToday, log }: EdgeOptions): Edge {
   const { server, runtime } = settings;
   const proxies = server.trusted_proxies ?? [];
   const unusable = proxies.find((text) => !isAddressRange(text));
@@ -38,6 +44,7 @@ export function newEdge(
     );
   }
   const { apiKeys, replaceKeys } = openAccounts(settings, log);
+  const quotas = new KeyQuotas({ tokensToday, clock: Date.now });
   const atOnce: Readonly<Record<ModelKind, number>> = {
     text: runtime.max_seqs,
     image: 1,
@@ -57,11 +64,12 @@ export function newEdge(
   };
   const admission = new Admission({
     keys: apiKeys,
+    quotas,
     addressOf: clientAddresses(proxies),
     placesOf,
     isCrowded: crowdCheck(server.max_connections),
   });
-  return { admission, apiKeys, replaceKeys, legacyOwner: () => apiKeys.legacyOwner };
+  return { admission, apiKeys, quotas, replaceKeys, legacyOwner: () => apiKeys.legacyOwner };
 }
 
 /** Whether a client may do something. `peer`: the other end of a connection. */

@@ -1,6 +1,8 @@
 // Composition root of `svc serve`: the core, the HTTP application around it and its listeners.
 
 import { join } from "node:path";
+import { metered, type Work } from "../access/metered.ts";
+import { UsageBook } from "../access/usage-book.ts";
 import { configFolder } from "../config/cache-folder.ts";
 import { modelName } from "../config/model-name.ts";
 import type { Settings } from "../config/settings.ts";
@@ -8,6 +10,7 @@ import { processEnvironment } from "../config/sources.ts";
 import type { Converse } from "../core/agent.ts";
 import { HOSTED_TOOLS } from "../core/compat.ts";
 import { defined } from "../core/defined.ts";
+import type { Draw } from "../core/image.ts";
 import type { LoadFailure } from "../core/model-info.ts";
 import type { OwnedState } from "../core/state.ts";
 import { VERSION } from "../core/version.ts";
@@ -98,7 +101,11 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const options = { ...given, log };
   const { settings } = options;
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
-  const edge = newEdge(settings, () => core.adapters.cards(), log);
+  const edge = newEdge(settings, {
+    models: () => core.adapters.cards(),
+    tokensToday: (owner) => usage.tokensToday(owner),
+    log,
+  });
   const requantizers = new Map<string, Requantizer>();
   const pools: Pool[] = [];
   const choices = choicesOf(options);
@@ -112,10 +119,12 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
       ...defined({ choices }),
     },
   });
+  const usage = new UsageBook(core.stores.state);
   try {
     for (const [id, requantizer] of createRequantizers(core.models, options))
       requantizers.set(id, requantizer);
     if (pools.length > 0) metrics?.watchUpstreams(() => pools.map((pool) => pool.stats()));
+    metrics?.watchUsage({ read: () => usage.sinceStart(), byKey: settings.server.metrics_keys });
     metrics?.watchModels(() => core.models.list());
     metrics?.watchRequantizations(() =>
       [...requantizers.values()].flatMap(({ progress }) => (progress ? [progress.permille / 1000] : [])),
@@ -123,7 +132,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
     const live = liveSettings(settings, edge, log);
     await freeSocketFile(settings.server.host);
     const payloads = await openPayloadLog(settings, log);
-    return startWith({ core, choices, metrics, edge, live, requantizers, logDay, payloads }, options);
+    return startWith({ core, choices, metrics, edge, usage, live, requantizers, logDay, payloads }, options);
   } catch (error) {
     await core.stop();
     throw error;
@@ -201,35 +210,50 @@ interface Parts {
   readonly choices: ModelChoices | undefined;
   readonly metrics: Metrics | undefined;
   readonly edge: Edge;
+  readonly usage: UsageBook;
   readonly live: Live;
   readonly requantizers: ReadonlyMap<string, Requantizer>;
   readonly logDay: LogDay;
   readonly payloads: PayloadLog | undefined;
 }
 
+/** What models do for clients, counted by key. */
+function meteredWork({ core, edge: { quotas }, usage, metrics }: Parts, draw: Draw): Work {
+  const { models, adapters, converse, embed } = core;
+  return metered(
+    { quotas, usage, models: () => adapters.cards(), meter: metrics?.answers },
+    {
+      generate: adapters.generate,
+      converse,
+      embed,
+      rank: (request, signal, caller) => models.rank(request, signal, caller),
+      draw,
+      speak: (request, signal, caller) => models.speak(request, signal, caller),
+    },
+  );
+}
+
 function startWith(parts: Parts, options: AppOptions): RunningServer {
-  const { core, metrics, live, requantizers, logDay } = parts;
+  const { core, metrics, live, requantizers, logDay, usage } = parts;
   const { settings, log } = options;
   const { models, adapters, stores } = core;
   const stopping = new AbortController();
-  const { responses, background } = openResponses(stores.state, core.converse, log);
   const metricsDay = metrics && new MetricsDay(() => metrics.text());
   const images = openImages(models, options, metrics?.images);
+  const work = meteredWork(parts, images.draw);
+  const { responses, background } = openResponses(stores.state, work.converse, log);
   const hub = hubAccess(models, parts, options);
   const deps: HttpDeps = {
     ...settingsDeps(parts, options),
-    generate: adapters.generate,
-    converse: core.converse,
+    ...work,
     answerApproval: core.answerApproval,
     responses,
     background,
     files: stores.files,
     sessions: stores.sessions.of,
     skills: stores.skills,
-    embed: core.embed,
-    rank: (request, signal, caller) => models.rank(request, signal, caller),
-    ...images,
-    speak: (request, signal, caller) => models.speak(request, signal, caller),
+    usage: usage.read,
+    imageFiles: images.imageFiles,
     adapters,
     requantizing: requantizing(models, requantizers),
     models: () => adapters.cards(),

@@ -19,6 +19,7 @@ import { hintFor } from "./hints.ts";
 import { addEstimateCommand, addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { addConvertCommand, addQuantizeCommand } from "./weight-args.ts";
+import { addUsageCommand } from "./usage-table.ts";
 import {
   CHATTING,
   EXAMPLES,
@@ -64,6 +65,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   addHubCommands(program, (chosen) => (invocation = chosen));
   program.commandsGroup("Running server:");
   addServerCommands(program, (chosen) => (invocation = chosen));
+  addUsageCommand(program, (chosen) => (invocation = chosen));
   addKeysCommands(program, (chosen) => (invocation = chosen));
   program.commandsGroup("Machine:");
   addMeasuringCommands(program, (chosen) => (invocation = chosen));

@@ -7,6 +7,7 @@ import type { ChatChoices } from "./chat/choices.ts";
 import type { KeysCommand } from "./keys-args.ts";
 import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
+import type { UsageCommand } from "./usage-table.ts";
 import type { TuneProfile } from "../core/measure.ts";
 import type { BackendCommand } from "../backends/command.ts";
 import type { RpcWorkerCommand } from "../rpc/command.ts";
@@ -89,6 +90,7 @@ export type Invocation =
   | ({ readonly command: "backend" } & BackendCommand)
   | ({ readonly command: "rpc-worker" } & RpcWorkerCommand)
   | { readonly command: "login" }
+  | (UsageCommand & SettingsArgs)
   | ({ readonly command: "keys" } & KeysCommand & SettingsArgs)
   | ({ readonly command: "mcp"; readonly action: "login" | "logout"; readonly server: string } & SettingsArgs)
   /** Talks to a running server. */

@@ -25,7 +25,7 @@ import { doctor } from "./doctor.ts";
 import { estimate } from "./estimate.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
-import { runKeys } from "./keys.ts";
+import { runKeys, runUsage } from "./keys.ts";
 import { mcpSignIn } from "./mcp.ts";
 import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
@@ -92,6 +92,8 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "replay":
     case "verify":
       return withSettings(invocation, { host }, (loaded) => aboutModels(loaded, invocation, host));
+    case "usage":
+      return withSettings(invocation, { host }, (loaded) => runUsage(loaded, invocation, host));
     case "keys":
       return withSettings(invocation, { host }, (loaded) => runKeys(loaded, invocation, host));
     case "backend":

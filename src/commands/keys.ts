@@ -1,9 +1,10 @@
-// `svc keys`: makes, lists, replaces and revokes keys in the file that servers read.
+// `svc keys` makes, lists, replaces and revokes keys in the file that servers read; `svc usage` asks a server what they have used.
 
 import { changeKeyFile, type KeyRecord, newKey, newKeyId, readKeyFile } from "../access/key-file.ts";
 import { keysFileOf } from "../app/accounts.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import { columns } from "../cli/table.ts";
+import { type UsageCommand, usageText } from "../cli/usage-table.ts";
 import type { Loaded } from "../config/resolve.ts";
 import { unreachable } from "../core/assert.ts";
 import { keyDigest } from "../core/account.ts";
@@ -24,6 +25,20 @@ export async function runKeys(
 ): Promise<number> {
   try {
     process.stdout.write(await resultOf(keysFileOf(settings), invocation));
+    return EXIT.ok;
+  } catch (error) {
+    return failed(host, error);
+  }
+}
+
+/** Prints what keys of a running server have used. */
+export async function runUsage(
+  { settings }: Pick<Loaded, "settings">,
+  invocation: UsageCommand,
+  host: Pick<CommandHost, "complain">,
+): Promise<number> {
+  try {
+    process.stdout.write(await usageText(invocation, settings));
     return EXIT.ok;
   } catch (error) {
     return failed(host, error);

@@ -144,6 +144,7 @@ export const Server = section("Where the server listens and how it handles reque
   access_log_health: toggle("Log requests for health, metrics and documentation too.", { isLive: true }),
   disable_request_id_header: toggle("Do not send x-request-id back."),
   disable_metrics: toggle("Serve no metrics."),
+  metrics_keys: toggle("Show usage by key in the metrics: names of at most 500 keys become labels."),
   idle_timeout: optional(
     integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {
       minimum: 1,

@@ -11,6 +11,8 @@ export interface Caller {
   readonly owner?: string;
   /** Name, role and limits of who asks. Absent where no key is needed: then everybody may do everything. */
   readonly account?: Account;
+  /** Learns what becomes of its work. */
+  readonly watch?: Watch;
   /** The place that the request took when it arrived. */
   readonly place?: Place;
   /** Trace headers for upstream servers, so that their logs can be joined with ours. */
@@ -23,6 +25,12 @@ export interface Trace {
   /** W3C trace context, as the client sent it. */
   readonly traceparent?: string;
   readonly tracestate?: string;
+}
+
+/** Learns what becomes of a caller's work. */
+export interface Watch {
+  /** A run has waited so long for its turn, seconds. */
+  queued(seconds: number): void;
 }
 
 /** A place in the bounded number of requests that a server works on. */

@@ -54,6 +54,8 @@ export interface RecordsOptions<T> {
    * one client's.
    */
   readonly legacyOwner?: () => string;
+  /** Puts survive the end of the process, but not that of the machine: they do not wait for the disk. Default: both. */
+  readonly isQuick?: boolean;
 }
 
 /** Named sets of records. */

@@ -3,6 +3,7 @@
 
 import type { AppliedEdit } from "./agent.ts";
 import type { CompatKind } from "./compat.ts";
+import type { FinishReason } from "./run.ts";
 import type { HistogramData } from "./histogram.ts";
 
 /** A request while it is answered. Fields become exact as it goes on; nothing of its content is in it. */
@@ -33,6 +34,10 @@ export interface ObservedRequest {
   readonly compat: ReadonlySet<CompatKind>;
   /** Places in the request's schemas to which the answer is not held, as a header may hold them. */
   readonly unenforced: readonly string[];
+  /** Name of the key that it came with; undefined where none is needed. */
+  readonly key: string | undefined;
+  /** Time that its runs have waited for their turn; undefined where it had none. */
+  readonly queueSecs: number | undefined;
   /** From arrival to the last byte; 0 until then. */
   readonly seconds: number;
 }
@@ -63,6 +68,12 @@ export interface AgentMeter {
   edited(edit: AppliedEdit["type"], tokens: number): void;
   /** A search has found tools. */
   searched(found: number): void;
+}
+
+/** Receiver of the metrics of answers. */
+export interface AnswerMeter {
+  /** A choice is complete. */
+  ended(model: string, reason: FinishReason): void;
 }
 
 /** Samples of metrics by name, for the web interface; null where a sample lacks one. */

@@ -1,5 +1,5 @@
 // Request queue of one engine, bounded and fair between clients. Some requests are with the engine, the others wait here;
-// when one ends, the next client's oldest request is sent (round-robin), so a light client waits for at most one round of a
+// when one ends, the next client's oldest request is sent (round-robin; as many in a row as its weight), so a light client waits for at most one round of a
 // heavy one. Knows nothing of what an engine does.
 
 import type { Caller } from "../core/caller.ts";
@@ -27,12 +27,21 @@ interface Waiter {
   readonly go: () => void;
 }
 
+/** Those of one client. */
+interface Line {
+  readonly waiters: Waiter[];
+  /** Requests that are served before the next client's. */
+  readonly weight: number;
+  /** Those of them that were. */
+  turns: number;
+}
+
 export class RequestQueue {
   private readonly atOnce: number;
   private readonly places: FairShare;
   private running = 0;
   /** Waiting requests by client; the first client is served next and then moves to the end. */
-  private readonly lines = new Map<string, Waiter[]>();
+  private readonly lines = new Map<string, Line>();
   private count = 0;
 
   constructor({ places, atOnce }: QueueBounds) {
@@ -49,8 +58,13 @@ export class RequestQueue {
    * Takes a place for a request of a caller and waits for its turn, unless it needs none. The returned function
    * releases both; only its first call counts. Rejects with `queue_full`, or with the signal's reason.
    */
-  async enter({ client, place }: Caller, signal: AbortSignal, needsTurn: boolean): Promise<() => void> {
-    this.places.mustTake(client);
+  async enter(
+    { client, place, watch, account }: Caller,
+    signal: AbortSignal,
+    needsTurn: boolean,
+  ): Promise<() => void> {
+    const weight = account?.weight ?? 1;
+    this.places.mustTake(client, undefined, weight);
     place?.enteredQueue();
     let hasTurn = false;
     let hasLeft = false;
@@ -62,7 +76,9 @@ export class RequestQueue {
       place?.release();
     };
     try {
-      if (needsTurn) await this.turn(client, signal);
+      const startMs = performance.now();
+      if (needsTurn) await this.turn(client, weight, signal);
+      watch?.queued((performance.now() - startMs) / 1000);
       hasTurn = needsTurn;
       return leave;
     } catch (error) {
@@ -71,7 +87,7 @@ export class RequestQueue {
     }
   }
 
-  private async turn(client: string, signal: AbortSignal): Promise<void> {
+  private async turn(client: string, weight: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.running < this.atOnce) {
       this.running++;
@@ -80,8 +96,8 @@ export class RequestQueue {
     const turn = Promise.withResolvers<void>();
     const waiter: Waiter = { client, go: turn.resolve };
     const line = this.lines.get(client);
-    if (line === undefined) this.lines.set(client, [waiter]);
-    else line.push(waiter);
+    if (line === undefined) this.lines.set(client, { waiters: [waiter], weight, turns: 0 });
+    else line.waiters.push(waiter);
     this.count++;
     const abort = (): void => {
       if (this.remove(waiter)) turn.reject(signal.reason);
@@ -97,9 +113,14 @@ export class RequestQueue {
       return;
     }
     const [client, line] = first.value;
-    const waiter = line.shift();
-    this.lines.delete(client);
-    if (line.length > 0) this.lines.set(client, line); // at the end now
+    const waiter = line.waiters.shift();
+    line.turns++;
+    if (line.waiters.length === 0) this.lines.delete(client);
+    else if (line.turns >= line.weight) {
+      line.turns = 0;
+      this.lines.delete(client);
+      this.lines.set(client, line); // at the end now
+    }
     this.count--;
     waiter?.go();
   }
@@ -107,10 +128,10 @@ export class RequestQueue {
   /** False: it is no longer waiting. */
   private remove(waiter: Waiter): boolean {
     const line = this.lines.get(waiter.client);
-    const index = line?.indexOf(waiter) ?? -1;
+    const index = line?.waiters.indexOf(waiter) ?? -1;
     if (line === undefined || index < 0) return false;
-    line.splice(index, 1);
-    if (line.length === 0) this.lines.delete(waiter.client);
+    line.waiters.splice(index, 1);
+    if (line.waiters.length === 0) this.lines.delete(waiter.client);
     this.count--;
     return true;
   }

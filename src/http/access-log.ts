@@ -10,6 +10,9 @@ const PATH_CHARS_MAX = 256;
 /** Methods that change nothing. */
 const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
+/** A shorter wait for a turn is none, seconds. */
+const WAIT_SECS_MIN = 0.001;
+
 /** Whether a request is a probe, or loads or shows pages: what is written to the log only where that is asked for. */
 export function isRoutine({ housekeeping, method }: ObservedRequest): boolean {
   return housekeeping && READING.has(method);
@@ -23,10 +26,14 @@ export function accessLine(request: ObservedRequest, format: AccessLogFormat, ti
 function textLine(request: ObservedRequest, time: Date): string {
   const { method, status, model, bodyBytes, streamBytes, error, compat, unenforced, clientLeft, id } =
     request;
+  const { key, queueSecs } = request;
   const words = [time.toISOString(), method, shownPath(request), status, `${milliseconds(request)}ms`];
   if (bodyBytes !== undefined) words.push(`in=${bodyBytes}B`);
   if (streamBytes !== undefined) words.push(`out=${streamBytes}B`);
   if (model !== "none") words.push(`model=${model}`);
+  if (key !== undefined) words.push(`key=${key.replaceAll(/[^\x21-\x7e]/g, "_")}`);
+  if (queueSecs !== undefined && queueSecs >= WAIT_SECS_MIN)
+    words.push(`queued=${inMilliseconds(queueSecs)}ms`);
   if (error !== undefined) words.push(`error=${error}`);
   if (compat.size > 0) words.push(`compat=${[...compat].join(",")}`);
   if (unenforced.length > 0) words.push(`unenforced=${unenforced.join(",")}`);
@@ -43,6 +50,8 @@ function jsonLine(request: ObservedRequest, time: Date): string {
     status: request.status,
     duration_ms: milliseconds(request),
     model: request.model,
+    key: request.key ?? null,
+    queue_ms: request.queueSecs === undefined ? null : inMilliseconds(request.queueSecs),
     body_bytes: request.bodyBytes ?? null,
     stream_bytes: request.streamBytes ?? null,
     error: request.error ?? null,
@@ -65,6 +74,10 @@ function shownPath({ path }: ObservedRequest): string {
 }
 
 function milliseconds({ seconds }: ObservedRequest): number {
+  return inMilliseconds(seconds);
+}
+
+function inMilliseconds(seconds: number): number {
   return Math.round(seconds * 1e6) / 1000;
 }
 

@@ -6,6 +6,7 @@ import type { Caller, Place } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
+import type { Quotas } from "../core/quota.ts";
 import { BEGINNINGS_AT_ONCE, SLOW_ARRIVAL_MS } from "./limits.ts";
 import type { ModelKind } from "../core/model-info.ts";
 import type { ApiKeys } from "./api-keys.ts";
@@ -13,6 +14,8 @@ import type { ApiKeys } from "./api-keys.ts";
 export interface AdmissionOptions {
   /** Absent: no key is ever needed. */
   readonly keys?: ApiKeys;
+  /** Limits of keys; absent: there are none. */
+  readonly quotas?: Pick<Quotas, "refusal">;
   /** A client's address: the other end of its connection, or what a trusted proxy says of it. */
   readonly addressOf: (peer: string, headers: Headers) => string;
   /** Requests for models of a kind that may be under way or wait at the same time. */
@@ -51,7 +54,7 @@ export class Admission {
 
   /** Decides about a request. One that is let in must release its caller's place. */
   admit({ headers, peer, housekeeping, kind }: Arrived): Admitted {
-    const { keys, addressOf, isCrowded } = this.options;
+    const { keys, quotas, addressOf, isCrowded } = this.options;
     const isLocked = keys?.isRequired === true;
     const account = isLocked ? accountOrNone(keys, headers, peer) : undefined;
     const owner = account?.owner;
@@ -60,8 +63,10 @@ export class Admission {
     const isUnauthorized = isLocked && owner === undefined; // rejected later, with 401
     if (kind === undefined || isUnauthorized) return { caller: unknown };
     const caller = { ...unknown, client: owner ?? addressOf(peer(), headers) };
+    const beyond = account && quotas?.refusal(account);
+    if (beyond !== undefined) return { caller, refusal: beyond };
     const share = this.shareOf(kind);
-    const place = share.take(caller.client);
+    const place = share.take(caller.client, account?.weight);
     if (place === undefined) return { caller, refusal: full(share.taken) };
     const turn = this.turn();
     if (turn === undefined) place.begins();
@@ -118,10 +123,10 @@ class Share {
     return this.places.taken;
   }
 
-  take(client: string): Taken | undefined {
-    if (!this.places.take(client)) {
+  take(client: string, weight?: number): Taken | undefined {
+    if (!this.places.take(client, weight)) {
       this.overlookSlow();
-      if (!this.places.take(client)) return undefined;
+      if (!this.places.take(client, weight)) return undefined;
     }
     return new Taken(() => this.places.release(client), this.arriving);
   }

@@ -11,6 +11,8 @@ import type { ModelAliases } from "./model-alias.ts";
 import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/model-info.ts";
 import type { PageMcp } from "../core/page-mcp.ts";
 import type { Requantizing } from "../core/requantize.ts";
+import type { Quotas } from "../core/quota.ts";
+import type { ReadUsage } from "../core/usage.ts";
 import type { Embed, Generate, Rank } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
 import type { Speak } from "../core/speech.ts";
@@ -121,6 +123,10 @@ export interface HttpDeps {
   readonly compat?: CompatOptions;
   /** Keys of which a client must send one. Absent: no key is needed. */
   readonly apiKeys?: ApiKeys;
+  /** Limits of keys; absent: there are none. */
+  readonly quotas?: Quotas;
+  /** Reads what callers have used; absent: nothing is counted. */
+  readonly usage?: ReadUsage;
   /** Decides which requests are let in, and on whose behalf. Absent: all are, as one client without a key. */
   readonly admission?: Admission;
 }

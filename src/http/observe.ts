@@ -5,11 +5,13 @@
 
 import { assert } from "../core/assert.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Caller, type Place, SERVER, type Trace } from "../core/caller.ts";
+import type { Account } from "../core/account.ts";
+import { type Caller, type Place, SERVER, type Trace, type Watch } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
 import type { ModelAliases } from "./model-alias.ts";
+import type { Quotas } from "../core/quota.ts";
 import { type Ability, defaultModel, KIND_OF, type ModelInfo } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { Admission, Arrived } from "./admission.ts";
@@ -36,6 +38,8 @@ export interface ObserverOptions {
   readonly bodyPace?: BodyPace | undefined;
   /** Takes what each request for a model, and its answer, said. */
   readonly payloads?: TakePayload | undefined;
+  /** Limits of keys, of which answers tell; absent: there are none. */
+  readonly quotas?: Quotas | undefined;
   /** Decides which requests are let in; absent: all. */
   readonly admission?: Admission | undefined;
   /** The answer to one that is not. */
@@ -72,6 +76,9 @@ const WITHOUT_RUN: ReadonlySet<string> = new Set([
 /** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */
 const UNKNOWN_MODEL = "unknown";
 const NO_MODEL = "none";
+
+/** Paths of the dialect whose clients read limits under names of their own. */
+const TYPED_LIMITS = /^\/v1\/messages(?:\/|$)/;
 
 /** Names what a request was served in the nearest right way. */
 const COMPAT_HEADER = "x-svc-compat";
@@ -147,7 +154,7 @@ export function observing(options: ObserverOptions): (handle: Handle) => Handle 
 }
 
 /** One request. */
-export class Observation implements ObservedRequest {
+export class Observation implements ObservedRequest, Watch {
   readonly id: string;
   readonly method: string;
   readonly path: string;
@@ -172,6 +179,8 @@ export class Observation implements ObservedRequest {
   private readonly payload: PayloadRecord | undefined;
   private promptTokens: number | undefined;
   private place: Place | undefined;
+  private account: Account | undefined;
+  queueSecs: number | undefined;
   private readonly startMs = performance.now();
   private lastTokenMs: number[] | undefined; // [choices], once there is a token
   private isAnswered = false;
@@ -204,7 +213,8 @@ export class Observation implements ObservedRequest {
     const { admission, refused } = this.options;
     const admitted = admission?.admit(this.arrived()) ?? { caller: SERVER };
     const { caller, refusal, turn } = admitted;
-    callers.set(this.request, { ...caller, trace: traceOf(this.id, this.request.headers) });
+    this.account = caller.account;
+    callers.set(this.request, { ...caller, watch: this, trace: traceOf(this.id, this.request.headers) });
     if (refusal !== undefined) {
       this.error = refusal.code;
       return refused?.(refusal, this);
@@ -274,6 +284,16 @@ export class Observation implements ObservedRequest {
     this.finishIfDone();
   }
 
+  /** A run of the request has waited for its turn. */
+  queued(seconds: number): void {
+    this.queueSecs = (this.queueSecs ?? 0) + seconds;
+  }
+
+  /** Name of the key that it came with. */
+  get key(): string | undefined {
+    return this.account?.name;
+  }
+
   /** A part of a speech was made. */
   spoke(seconds: number): void {
     this.options.metrics?.spoke(this, seconds);
@@ -306,6 +326,7 @@ export class Observation implements ObservedRequest {
       if (this.compat.size > 0) answer.headers.set(COMPAT_HEADER, [...this.compatWords].join(", "));
       if (this.promptTokens !== undefined && answer.ok)
         answer.headers.set(PROMPT_TOKENS_HEADER, String(this.promptTokens));
+      for (const [name, value] of this.limitHeaders()) answer.headers.set(name, value);
       if (this.unenforced.length > 0) answer.headers.set(UNENFORCED_HEADER, this.unenforced.join(", "));
     }
     if (this.streamBytes !== undefined && !this.streamEnded) {
@@ -317,6 +338,13 @@ export class Observation implements ObservedRequest {
     if (this.clientLeft && this.status >= 400) this.unanswered();
     this.finishIfDone();
     return answer;
+  }
+
+  /** What is left of its key's limits, for answers of models. */
+  private limitHeaders(): readonly (readonly [string, string])[] {
+    if (this.account === undefined || this.modelField !== "model") return [];
+    const form = TYPED_LIMITS.test(this.path) ? "messages" : "openai";
+    return Object.entries(this.options.quotas?.headers(this.account, form) ?? {});
   }
 
   /** No client got the answer, and the error is only what became of its work: neither the model's fault nor the request's. */

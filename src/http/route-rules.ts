@@ -101,6 +101,8 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map<string, RouteRule>([
     "GET /v1/containers/:container_id/files",
     "GET /v1/containers/:container_id/files/:file_id",
     "GET /v1/containers/:container_id/files/:file_id/content",
+    "GET /v1/me",
+    "GET /v1/usage",
     "GET /v1/skills",
     "GET /v1/skills/:skill_id/versions",
     "GET /v1/mcp/prompts",

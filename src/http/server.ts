@@ -30,6 +30,7 @@ import { containerRoutes, fileRoutes } from "./routes/files.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { hubRoutes } from "./routes/hub.ts";
 import { imageRoutes } from "./routes/images.ts";
+import { usageRoutes } from "./routes/usage.ts";
 import { weightRoutes } from "./routes/weights.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
@@ -77,6 +78,7 @@ const ROUTES = [
   adapterRoutes,
   weightRoutes,
   systemRoutes,
+  usageRoutes,
   metricsRoutes,
   healthRoutes,
 ] as const;

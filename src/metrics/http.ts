@@ -64,6 +64,7 @@ export class RequestMetrics {
   private readonly bodies = new Series(BODY_BUCKETS, false);
   private readonly firstTokens = new Series(FIRST_TOKEN_BUCKETS, true);
   private readonly nextTokens = new Series(NEXT_TOKEN_BUCKETS, true);
+  private readonly queued = new Series(DURATION_BUCKETS, false);
   private readonly speechSecs = new Map<string, number>(); // by model
   private readonly compat = new Map<CompatKind, number>();
   private readonly inFlight = new Set<ObservedRequest>();
@@ -100,6 +101,7 @@ export class RequestMetrics {
         "Time from a request's arrival to the last byte of its answer.",
         this.durations,
       ],
+      ["svc_queue_seconds", "Time that requests have waited for their turn.", this.queued],
       ["http_request_body_bytes", "Size of request bodies.", this.bodies],
       ["svc_time_to_first_token_seconds", "Time to first token of streams.", this.firstTokens],
       ["svc_inter_token_latency_seconds", "Inter-token latency of streams.", this.nextTokens],
@@ -122,6 +124,7 @@ export class RequestMetrics {
     if (request.housekeeping) return;
     this.inFlight.delete(request);
     this.durations.add(request, request.seconds);
+    if (request.queueSecs !== undefined) this.queued.add(request, request.queueSecs);
     for (const kind of request.compat) this.compat.set(kind, (this.compat.get(kind) ?? 0) + 1);
     if (request.bodyBytes !== undefined) this.bodies.add(request, request.bodyBytes);
   }

@@ -1,5 +1,7 @@
 // Limits of metrics, with their units and sources.
 
+/** Values of the label `key`: each takes a dozen series. */
+export const KEY_LABELS_MAX = 500;
 /** Time between two samples for the web interface, milliseconds, and how many are kept: those of an hour. */
 export const SAMPLE_MS = 10_000;
 export const SAMPLES_MAX = 360;

@@ -8,6 +8,7 @@ import { EngineMetrics } from "./engines.ts";
 import { ImageMetrics } from "./images.ts";
 import { RequestMetrics } from "./http.ts";
 import { addUpstreamMetrics } from "./upstreams.ts";
+import { addUsageMetrics, AnswerMetrics, type UsageMetricsOptions } from "./usage.ts";
 import { addCounter, addGauge, single } from "./read-when-asked.ts";
 
 export class Metrics implements HttpMetrics {
@@ -16,6 +17,8 @@ export class Metrics implements HttpMetrics {
   private readonly engines = new EngineMetrics(this.registry);
   /** Meter of the agent loop. */
   readonly agent = new AgentMetrics(this.registry);
+  /** Meter of how answers end. */
+  readonly answers = new AnswerMetrics(this.registry);
   /** Meter of image generation. */
   readonly images = new ImageMetrics(this.registry);
 
@@ -89,6 +92,11 @@ export class Metrics implements HttpMetrics {
   /** Shows the pools of upstream models: `read` returns their numbers. */
   watchUpstreams(read: () => readonly PoolStats[]): void {
     addUpstreamMetrics(this.registry, read);
+  }
+
+  /** Shows what callers have used. */
+  watchUsage(options: UsageMetricsOptions): void {
+    addUsageMetrics(this.registry, options);
   }
 
   /** Shows how many connection attempts the kernel has dropped: `read` gives those since the start. */

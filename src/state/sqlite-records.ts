@@ -63,6 +63,8 @@ function statementsOf(db: Database) {
     ),
     elide: db.query<never, [age: number]>("UPDATE records SET body = NULL, body_bytes = 0 WHERE age = ?"),
     delete: db.query<never, [age: number]>("DELETE FROM records WHERE age = ?"),
+    sync: db.query<never, []>("PRAGMA synchronous = FULL"),
+    noSync: db.query<never, []>("PRAGMA synchronous = NORMAL"),
   };
 }
 
@@ -149,8 +151,19 @@ export class SqliteRecords<T> implements Records<T> {
 
   /** Runs in one transaction. */
   private write(action: () => void): void {
-    this.store.guard(() => this.transact(action));
+    this.store.guard(() => (this.options.isQuick === true ? this.quickly(action) : this.transact(action)));
     for (const name of this.orphans) this.store.bodies.remove(name);
+  }
+
+  /** What the system holds of the write-ahead log outlives the process without being synced. */
+  private quickly(action: () => void): void {
+    const { sync, noSync } = this.statements;
+    noSync.run();
+    try {
+      this.transact(action);
+    } finally {
+      sync.run();
+    }
   }
 
   /** The same for what only deletes: it works on a full disk. */
@@ -262,8 +275,8 @@ export class SqliteRecords<T> implements Records<T> {
 
   /** Evicts bodies above the limit, but never the one just put. */
   private elideBodies(id: string): void {
-    const bytesMax = this.options.bodyBytesMax ?? 0;
-    if (this.totals().bytes <= bytesMax) return;
+    const { bodyBytesMax: bytesMax } = this.options;
+    if (bytesMax === undefined || this.totals().bytes <= bytesMax) return; // without a bound there are no bodies
     const clients = this.clientsById();
     const heads = new Map(
       this.statements.heads.all(this.kind).flatMap((head) => (head.body === null ? [] : [[head.id, head]])),

@@ -33,6 +33,8 @@ const SAMPLE: ObservedRequest = {
   compat: new Set(),
   unenforced: [],
   clientLeft: false,
+  key: undefined,
+  queueSecs: undefined,
   seconds: 0.1234567,
 };
 
@@ -52,12 +54,15 @@ test("a line of text", () => {
   const plain = { ...SAMPLE, model: "none", bodyBytes: undefined, streamBytes: undefined };
   const served = { ...SAMPLE, compat: new Set(["json_object", "hosted_tool"] as const) };
   expect(accessLine(served, "text", TIME)).toEndWith(" model=tiny compat=json_object,hosted_tool id=req_1");
+  const named = { ...plain, key: "Anna B", queueSecs: 0.25 };
+  expect(accessLine(named, "text", TIME)).toEndWith(" 123.457ms key=Anna_B queued=250ms id=req_1");
   const failed = { ...plain, status: 503, error: "queue_full", clientLeft: true };
   expect(accessLine(failed, "text", TIME)).toEndWith(" 503 123.457ms error=queue_full client_left id=req_1");
 });
 
 test("a line of JSON", () => {
-  expect(JSON.parse(accessLine(SAMPLE, "json", TIME))).toEqual({
+  const sample = { ...SAMPLE, key: "Anna B", queueSecs: 0.25 };
+  expect(JSON.parse(accessLine(sample, "json", TIME))).toEqual({
     time: "2026-01-02T03:04:05.678Z",
     method: "POST",
     path: CHAT,
@@ -65,6 +70,8 @@ test("a line of JSON", () => {
     status: 200,
     duration_ms: 123.457,
     model: "tiny",
+    key: "Anna B",
+    queue_ms: 250,
     body_bytes: 12,
     stream_bytes: 34,
     error: null,

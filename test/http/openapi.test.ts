@@ -84,6 +84,7 @@ describe("the OpenAPI document", () => {
       "/v1/lora_adapters",
       "/v1/mcp/prompts",
       "/v1/mcp/resources",
+      "/v1/me",
       "/v1/messages",
       "/v1/messages/count_tokens",
       "/v1/models",
@@ -105,6 +106,7 @@ describe("the OpenAPI document", () => {
       "/v1/skills/{skill_id}/versions",
       "/v1/system/doctor",
       "/v1/system/info",
+      "/v1/usage",
       "/v2/rerank",
     ]);
     expect(paths["/v1/chat/completions"]?.["post"]).toMatchObject({

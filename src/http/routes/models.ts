@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
+import { mayUse } from "../../core/account.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ModelState } from "../../core/model-info.ts";
@@ -13,6 +14,7 @@ import { DEEP_PATH } from "../route-table.ts";
 import { hubFor } from "../hub.ts";
 import { modelCards, ModelObject, ModelStatus, pinned } from "../model-cards.ts";
 import { baseModelId, cardOf, resolvedName } from "../model-name.ts";
+import { callerOf } from "../observe.ts";
 import { refuseWhileDraining } from "../run.ts";
 
 const MODELS_PATH = "/v1/models/";
@@ -60,16 +62,20 @@ export function modelRoutes(deps: HttpDeps, components: ApiComponents) {
   const app = new Elysia();
   if (deps.hub !== undefined) app.use(pinRoutes(deps, components));
   return app
-    .get("/v1/models", async () => Response.json({ object: "list", data: await modelCards(deps) }), {
-      detail: {
-        operationId: "list_models",
-        description:
-          "All models of this server, loaded or not, with abilities, context length and sampling defaults.",
-        tags: ["Models"],
-        summary: "List the served models",
-        responses: components.answers("The models; the default one comes first.", ModelObjects),
+    .get(
+      "/v1/models",
+      async ({ request }) => Response.json({ object: "list", data: await usableCards(deps, request) }),
+      {
+        detail: {
+          operationId: "list_models",
+          description:
+            "All models of this server, loaded or not, with abilities, context length and sampling defaults.",
+          tags: ["Models"],
+          summary: "List the served models",
+          responses: components.answers("The models; the default one comes first.", ModelObjects),
+        },
       },
-    })
+    )
     .get(DEEP_PATH, ({ request }) => findModel(deps, request), {
       detail: {
         operationId: "get_model",
@@ -177,6 +183,14 @@ async function modelId(deps: HttpDeps, request: Request): Promise<string> {
   return baseModelId(deps, checkOperation(await readJsonObject(request)).model_id);
 }
 
+/** The cards of the models that a caller may use. */
+async function usableCards(deps: HttpDeps, request: Request): Promise<readonly ModelObject[]> {
+  const cards = await modelCards(deps);
+  const { account } = callerOf(request);
+  if (account?.models === undefined) return cards;
+  return cards.filter(({ id, root, parent }) => mayUse(account, [id, root ?? id, parent ?? id]));
+}
+
 /**
  * Card of the model that a path names. An id that contains escapes is accepted as it is or escaped once more. The paths of
  * POST routes name no model.
@@ -184,7 +198,7 @@ async function modelId(deps: HttpDeps, request: Request): Promise<string> {
 async function findModel(deps: HttpDeps, request: Request): Promise<Response> {
   const raw = new URL(request.url).pathname.slice(MODELS_PATH.length);
   const ids = [raw, decodeURIComponent(raw)];
-  const cards = await modelCards(deps);
+  const cards = await usableCards(deps, request);
   const named = (name: string) =>
     cards.find(({ id }) => id === name) ?? cards.find(({ root }) => root === name);
   const meant = ids.flatMap((id) => cardOf(deps.models(), resolvedName(deps, id, false))?.id ?? []);

@@ -1,6 +1,7 @@
 // Ollama's routes about models and the server: /api/tags, /api/show, /api/ps, /api/version.
 
 import { Elysia } from "elysia";
+import { mayUse } from "../../core/account.ts";
 import { assert } from "../../core/assert.ts";
 import type { ModelInfo } from "../../core/model-info.ts";
 import { VERSION } from "../../core/version.ts";
@@ -18,6 +19,7 @@ import {
 } from "../../dialects/ollama/models.ts";
 import { OllamaShowRequest } from "../../dialects/ollama/schema.ts";
 import type { HttpDeps } from "../deps.ts";
+import { callerOf } from "../observe.ts";
 import { modelOf, readOllama } from "../ollama-model.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { ollamaPullRoutes } from "./ollama-pull.ts";
@@ -26,9 +28,14 @@ const TAGS = ["Ollama"];
 
 /** Model routes of Ollama's dialect. */
 export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
-  const textModels = () => deps.models().filter(({ kind }) => kind === "text");
-  const running = async () =>
-    (await filed(textModels()))
+  const textModels = (request: Request) => {
+    const { account } = callerOf(request);
+    const isUsable = ({ id, root, parent }: ModelInfo): boolean =>
+      account === undefined || mayUse(account, [id, root ?? id, parent ?? id]);
+    return deps.models().filter((model) => model.kind === "text" && isUsable(model));
+  };
+  const running = async (request: Request) =>
+    (await filed(textModels(request)))
       .filter(({ status, parent }) => status === "loaded" && parent === undefined)
       .map((model) => ({
         model,
@@ -36,7 +43,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
       }));
   return new Elysia()
     .use(ollamaPullRoutes(deps, components))
-    .get("/api/tags", async () => Response.json(tagsBody(await filed(textModels()))), {
+    .get("/api/tags", async ({ request }) => Response.json(tagsBody(await filed(textModels(request)))), {
       detail: {
         operationId: "ollama_tags",
         description: "As `ollama list` shows them.",
@@ -56,7 +63,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.answers("Details of the model.", OllamaShowResponse),
       },
     })
-    .get("/api/ps", async () => Response.json(psBody(await running())), {
+    .get("/api/ps", async ({ request }) => Response.json(psBody(await running(request))), {
       detail: {
         operationId: "ollama_ps",
         description: "As `ollama ps` shows them.",

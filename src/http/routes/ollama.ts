@@ -1,5 +1,6 @@
 // Ollama's dialect under /api: body → conversation or run → body or lines of JSON. Each step is a function of another module.
 
+import { ServiceError } from "../../core/error.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
 import { Elysia } from "elysia";
 import {
@@ -111,7 +112,7 @@ async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Pro
   const work = call.work;
   const start = async (options?: StartOptions) => {
     const started = await startWork(deps, work, clientOf(request), options);
-    deps.control.keep(id, call.keepAlive); // now that it is held, it cannot leave before the answer
+    keep(deps, clientOf(request), id, call.keepAlive); // now that it is held, it cannot leave before the answer
     return started;
   };
   const encoderOf = () =>
@@ -146,6 +147,11 @@ async function loadOrUnload(
 ): Promise<Response> {
   const { id } = baseOf(deps, model);
   const leaves = keepAlive === 0;
+  if (leaves && isUser(client))
+    throw new ServiceError(
+      "permission_denied",
+      "keep_alive 0 unloads a model for everybody; ask an administrator",
+    );
   if (leaves) await deps.control.unload(id);
   else await load(deps, id, keepAlive, client);
   const body = JSON.stringify(loadedBody(metaOf(model, 0), shape, leaves ? "unload" : "load"));
@@ -155,7 +161,16 @@ async function loadOrUnload(
 
 async function load(deps: HttpDeps, id: string, keepAlive: KeepAlive, client: Client): Promise<void> {
   await untilClientLeaves((signal, caller) => deps.control.ensureLoaded(id, signal, caller), client);
-  deps.control.keep(id, keepAlive);
+  keep(deps, client, id, keepAlive);
+}
+
+/** How long a model stays loaded concerns everybody, so what users say of it has no effect. */
+function keep({ control }: HttpDeps, client: Client, id: string, keepAlive: KeepAlive): void {
+  if (!isUser(client)) control.keep(id, keepAlive);
+}
+
+function isUser({ caller }: Client): boolean {
+  return caller.account?.role === "user";
 }
 
 function secsSince(startMs: number): number {
@@ -183,7 +198,7 @@ async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: Client): 
   const result = isEmpty
     ? none
     : await untilClientLeaves((signal, caller) => deps.embed(request, signal, caller), client);
-  deps.control.keep(id, keepAlive);
+  keep(deps, client, id, keepAlive);
   return { result, loadSecs, totalSecs: secsSince(startMs) };
 }
 

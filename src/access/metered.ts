@@ -1,0 +1,283 @@
+// Meters the work that is done for callers: checks that a key may use the model, holds it to its limits, and counts what it takes.
+// One place for all dialects: what HTTP, the MCP endpoint and background responses call is wrapped here.
+
+import { type Account, mayUse } from "../core/account.ts";
+import type { AnswerEvent, Converse, Conversation } from "../core/agent.ts";
+import type { Caller } from "../core/caller.ts";
+import { ServiceError } from "../core/error.ts";
+import type { Draw } from "../core/image.ts";
+import { type Ability, defaultModel, type ModelInfo } from "../core/model-info.ts";
+import type { Embed, Generate, Rank, RunRequest } from "../core/run.ts";
+import type { Speak } from "../core/speech.ts";
+import type { AnswerMeter } from "../core/telemetry.ts";
+import type { KeyQuotas, Reservation } from "./quotas.ts";
+import type { UsageBook } from "./usage-book.ts";
+
+export interface MeterDeps {
+  readonly quotas: KeyQuotas;
+  readonly usage: UsageBook;
+  /** Absent: metrics are switched off. */
+  readonly meter?: AnswerMeter | undefined;
+  /** Served models and adapters, the default one first. */
+  readonly models: () => readonly ModelInfo[];
+}
+
+/** The work of models as the HTTP layer asks for it. */
+export interface Work {
+  readonly generate: Generate;
+  readonly converse: Converse;
+  readonly embed: Embed;
+  readonly rank: Rank;
+  readonly draw: Draw;
+  readonly speak: Speak;
+}
+
+/** The same work, metered. */
+export function metered(deps: MeterDeps, work: Work): Work {
+  const { generate, converse, embed, rank, draw, speak } = work;
+  return {
+    generate: (request, signal, caller) => {
+      const begun = begin(deps, request, "generates", caller);
+      return answered(deps, begun, request, signal, () => generate(own(request, caller), signal, caller));
+    },
+    converse: (conversation: Conversation, signal, caller) => {
+      const { run } = conversation;
+      const begun = begin(deps, run, "generates", caller);
+      const asked = { ...conversation, run: own(run, caller) };
+      return answered(deps, begun, run, signal, () => converse(asked, signal, caller));
+    },
+    embed: (request, signal, caller) =>
+      whole(deps, begin(deps, request, "embeds", caller), () => embed(own(request, caller), signal, caller)),
+    rank: (request, signal, caller) =>
+      whole(deps, begin(deps, request, "ranks", caller), () => rank(own(request, caller), signal, caller)),
+    draw: (request, signal, caller) =>
+      timed(
+        deps,
+        () => begin(deps, request, "draws", caller),
+        () => draw(request, signal, caller),
+      ),
+    speak: (request, signal, caller) =>
+      timed(
+        deps,
+        () => begin(deps, request, "speaks", caller),
+        () => speak(request, signal, caller),
+      ),
+  };
+}
+
+/** Work that has a place among those of its account. */
+interface Begun {
+  readonly account: Account | undefined;
+  /** Id of the model, as metrics name it. */
+  readonly model: string;
+  readonly release: () => void;
+}
+
+/** Throws ServiceError for a model that a key may not use, and for one answer too many. */
+function begin(
+  { quotas, models }: MeterDeps,
+  { model: name }: { readonly model: string },
+  ability: Ability,
+  { account }: Caller,
+): Begun {
+  const served = models();
+  const card =
+    name === "default"
+      ? defaultModel(served, ability)
+      : served.find(({ id, root }) => id === name || root === name);
+  const model = card?.id ?? "unknown";
+  if (account === undefined) return { account, model, release: () => undefined };
+  const names = [card?.id, card?.root, card?.parent, name].filter((one) => one !== undefined);
+  if (!mayUse(account, names)) {
+    const message = `this key may not use the model ${JSON.stringify(name.slice(0, 200))}; it may use ${account.models?.join(", ")}`;
+    throw new ServiceError("permission_denied", message, { param: "model" });
+  }
+  return { account, model, release: quotas.begin(account) };
+}
+
+/** How long a model stays loaded concerns everybody, so what users say of it has no effect. */
+function own<R extends { readonly keepAliveMs?: number }>(request: R, { account }: Caller): R {
+  if (account?.role !== "user" || request.keepAliveMs === undefined) return request;
+  const { keepAliveMs: _ms, ...rest } = request;
+  return rest as R; // the field is optional
+}
+
+const NO_TOKENS = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 };
+
+/** Work with one result. */
+async function whole<T extends { readonly promptTokens: number }>(
+  { usage, quotas }: MeterDeps,
+  { account, model, release }: Begun,
+  work: () => Promise<T>,
+): Promise<T> {
+  const startMs = performance.now();
+  try {
+    const result = await work();
+    const { promptTokens } = result;
+    const seconds = (performance.now() - startMs) / 1000;
+    if (account !== undefined) quotas.spend(account, promptTokens);
+    usage.add(account, model, 1, { ...NO_TOKENS, promptTokens, seconds });
+    return result;
+  } finally {
+    release();
+  }
+}
+
+/** Images and speech, of which time alone is counted. */
+async function* timed<E extends { readonly type: string }>(
+  { usage }: MeterDeps,
+  enter: () => Begun,
+  work: () => AsyncIterable<E>,
+): AsyncGenerator<E> {
+  const { account, model, release } = enter(); // not before the first event is wanted: else `finally` might never run
+  const startMs = performance.now();
+  let isMade = false;
+  try {
+    for await (const event of work()) {
+      isMade ||= event.type !== "error";
+      yield event;
+    }
+  } finally {
+    release();
+    if (isMade) usage.add(account, model, 1, { ...NO_TOKENS, seconds: (performance.now() - startMs) / 1000 });
+  }
+}
+
+type AnswerBounds = Pick<RunRequest, "countOnly" | "maxTokens" | "choices">;
+
+/** An answer of a text model. Counting alone is no answer. */
+function answered<E extends AnswerEvent>(
+  deps: MeterDeps,
+  begun: Begun,
+  bounds: AnswerBounds,
+  signal: AbortSignal,
+  work: () => AsyncIterable<E>,
+): AsyncIterable<E> {
+  try {
+    const source = work();
+    return new MeteredAnswer(deps, begun, bounds, signal, source);
+  } catch (refusal) {
+    begun.release();
+    throw refusal;
+  }
+}
+
+/** Not a generator: each event would cost one more turn. */
+class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
+  private readonly deps: MeterDeps;
+  private readonly begun: Begun;
+  private readonly bounds: AnswerBounds;
+  private readonly source: AsyncIterator<E>;
+  private reservation: Reservation | undefined;
+  private isAccepted = false;
+  private isOver = false;
+  private spent = { ...NO_TOKENS, seconds: 0 };
+  private startMs = 0;
+
+  constructor(
+    deps: MeterDeps,
+    begun: Begun,
+    bounds: AnswerBounds,
+    signal: AbortSignal,
+    source: AsyncIterable<E>,
+  ) {
+    this.deps = deps;
+    this.begun = begun;
+    this.bounds = bounds;
+    this.source = source[Symbol.asyncIterator]();
+    if (signal.aborted) this.end();
+    else signal.addEventListener("abort", () => this.end(), { once: true });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<E>> {
+    let result: IteratorResult<E>;
+    try {
+      result = await this.source.next();
+      if (result.done === true) this.end();
+      else this.take(result.value);
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+    return result;
+  }
+
+  async return(value?: unknown): Promise<IteratorResult<E>> {
+    this.end();
+    await this.source.return?.(value);
+    return { done: true, value };
+  }
+
+  private take(event: AnswerEvent): void {
+    switch (event.type) {
+      case "accepted":
+        return this.accept(event.promptTokens);
+      case "text":
+      case "reasoning":
+        this.spent.completionTokens++; // at least; exact once the answer is complete
+        return;
+      case "tool_call_start":
+      case "tool_calling":
+        this.spent.toolCalls++;
+        return;
+      case "choice_end":
+        this.deps.meter?.ended(this.begun.model, event.reason);
+        return;
+      case "finish": {
+        const { usage, timings } = event;
+        const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
+        const seconds = timings.promptSecs + timings.completionSecs;
+        Object.assign(this.spent, { promptTokens, cachedTokens, completionTokens, reasoningTokens, seconds });
+        this.end();
+        return;
+      }
+      case "error":
+        this.end();
+        return;
+      case "load_progress":
+      case "prompt_progress":
+      case "tool_call_args":
+      case "tool_progress":
+      case "tool_complete":
+      case "session":
+      case "input_cut":
+      case "context_edited":
+      case "approval_required":
+      case "file_produced":
+    }
+  }
+
+  private accept(promptTokens: number): void {
+    if (this.isAccepted || this.isOver) return;
+    const { account } = this.begun;
+    this.startMs = performance.now();
+    this.spent.promptTokens = promptTokens;
+    if (this.bounds.countOnly === true) return;
+    try {
+      const { maxTokens, choices } = this.bounds;
+      const most = maxTokens === undefined ? undefined : maxTokens * choices;
+      this.reservation = account && this.deps.quotas.reserve(account, promptTokens, most);
+    } catch (refusal) {
+      void this.source.return?.();
+      throw refusal;
+    }
+    this.isAccepted = true;
+  }
+
+  /** Idempotent. What an answer has taken that was broken off counts as well. */
+  private end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.begun.release();
+    if (!this.isAccepted) return;
+    const { account, model } = this.begun;
+    const { promptTokens, completionTokens, seconds } = this.spent;
+    this.reservation?.settle(promptTokens + completionTokens);
+    const secs = seconds === 0 ? (performance.now() - this.startMs) / 1000 : seconds;
+    this.deps.usage.add(account, model, 1, { ...this.spent, seconds: secs });
+  }
+}

@@ -1,0 +1,40 @@
+// What callers have used: sums per key, model and day.
+
+import type { Caller } from "./caller.ts";
+
+/** What a piece of work has taken. */
+export interface Spent {
+  readonly promptTokens: number;
+  /** Part of `promptTokens`. */
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  /** Part of `completionTokens`. */
+  readonly reasoningTokens: number;
+  /** Calls that the model made, of tools of the server and of the client. */
+  readonly toolCalls: number;
+  /** Time in the engine, or for what has none of its own, until the answer. */
+  readonly seconds: number;
+}
+
+export interface UsageRow extends Spent {
+  /** UTC: `2026-11-28`. */
+  readonly day: string;
+  /** Name of the key; "" where none is needed. */
+  readonly key: string;
+  readonly model: string;
+  readonly requests: number;
+}
+
+/** Sums since the start of the process, for metrics. */
+export type UsageSum = Omit<UsageRow, "day">;
+
+/** Days, both included; absent: from the first, to today. */
+export interface UsageQuery {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly key?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+/** Reads what a caller may see: administrators all, users their own. */
+export type ReadUsage = (caller: Caller, query: UsageQuery) => readonly UsageRow[];

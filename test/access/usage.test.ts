@@ -1,0 +1,163 @@
+// What is counted for keys: by the dialects over HTTP, over a restart, and for answers that are broken off.
+
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { metered } from "../../src/access/metered.ts";
+import { KeyQuotas } from "../../src/access/quotas.ts";
+import { UsageBook } from "../../src/access/usage-book.ts";
+import { accountOf, type AccountFields, keyDigest, ownerOf } from "../../src/core/account.ts";
+import type { Generate, RunEvent } from "../../src/core/run.ts";
+import type { State } from "../../src/core/state.ts";
+import { Admission } from "../../src/http/admission.ts";
+import { ApiKeys } from "../../src/http/api-keys.ts";
+import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
+import { sqliteState } from "../../src/state/sqlite.ts";
+import { chatBody, messagesBody, responsesBody, testApp, testDeps, textBody } from "../helpers/app.ts";
+import { answer, playing } from "../helpers/run-events.ts";
+import { tempDir } from "../helpers/tmp.ts";
+
+const KEYS = Object.entries({
+  anna: { role: "user" },
+  otto: { role: "user", rpm: 3 },
+  nina: { role: "user", models: ["other-*"] },
+  boss: { role: "admin" },
+} satisfies Record<string, AccountFields>).map(([name, fields]) => {
+  return { digest: keyDigest(name), account: accountOf(fields, { owner: ownerOf("name", name), name }) };
+});
+
+/** An application that counts as the server does. */
+function countingApp(generate: Generate = playing(answer("Hi")).generate, state: State = memoryState()) {
+  const usage = new UsageBook(ownedState(state));
+  const quotas = new KeyQuotas({ tokensToday: (owner) => usage.tokensToday(owner), clock: Date.now });
+  const apiKeys = new ApiKeys([], { named: () => KEYS });
+  const admission = new Admission({
+    keys: apiKeys,
+    quotas,
+    addressOf: (peer) => peer,
+    placesOf: () => 200,
+    isCrowded: () => false,
+  });
+  const deps = testDeps(generate, { log: () => undefined });
+  const work = metered({ quotas, usage, models: deps.models }, deps);
+  const app = testApp(generate, { ...work, apiKeys, admission, quotas, usage: usage.read });
+  const as = (key: string, path: string, body?: unknown) =>
+    body === undefined
+      ? app.request(path, { headers: { "x-api-key": key } })
+      : app.post(path, body, { headers: { "x-api-key": key, "content-type": "application/json" } });
+  return { as, usage };
+}
+
+const ROUTES: readonly (readonly [string, unknown])[] = [
+  ["/v1/chat/completions", chatBody()],
+  ["/v1/chat/completions", chatBody({ stream: true })],
+  ["/v1/messages", messagesBody()],
+  ["/v1/responses", responsesBody()],
+  ["/v1/completions", textBody()],
+  ["/api/chat", { model: "tiny", messages: [{ role: "user", content: "Hi" }], stream: false }],
+];
+
+describe("an answer", () => {
+  test.each(ROUTES)("of %s is counted once, and users see their own alone", async (path, body) => {
+    const { as } = countingApp();
+    const answered = await as("anna", path, body);
+    expect(answered.status).toBe(200);
+    await answered.text();
+    await (await as("otto", path, body)).text();
+    const own = await (await as("anna", "/v1/usage")).json();
+    expect(own.data).toHaveLength(1);
+    expect(own.data[0]).toMatchObject({ key: "anna", model: "tiny", requests: 1 });
+    expect(own.total.prompt_tokens).toBeGreaterThan(0);
+    expect(own.total.completion_tokens).toBeGreaterThan(0);
+    const all = await (await as("boss", "/v1/usage")).json();
+    expect(all.data.map(({ key }: { key: string }) => key)).toEqual(["anna", "otto"]);
+    expect((await (await as("boss", "/v1/usage?key=otto&to=2020-01-01")).json()).data).toEqual([]);
+  });
+
+  test("that is broken off counts with what it had; one that is only counted does not", async () => {
+    const left = Promise.withResolvers<void>();
+    async function* hanging(): AsyncGenerator<RunEvent> {
+      yield { type: "accepted", promptTokens: 7 };
+      yield { type: "text", choice: 0, text: "a" };
+      yield { type: "text", choice: 0, text: "b" };
+      await left.promise;
+    }
+    const { as, usage } = countingApp(hanging);
+    const answered = await as("anna", "/v1/chat/completions", chatBody({ stream: true }));
+    const reader = answered.body?.getReader();
+    for (let text = ""; !text.includes('"b"');)
+      text += new TextDecoder().decode((await reader?.read())?.value);
+    const leaving = reader?.cancel();
+    left.resolve();
+    await leaving;
+    const [row] = usage.read({ client: "" }, {});
+    expect(row).toMatchObject({ key: "anna", requests: 1, promptTokens: 7, completionTokens: 2 });
+    const counting = countingApp();
+    await (await counting.as("anna", "/v1/messages/count_tokens", messagesBody())).text();
+    expect(counting.usage.read({ client: "" }, {})).toEqual([]);
+  });
+
+  test("beyond a limit is refused in the form of each dialect, with headers; 64 at once get exactly their limit", async () => {
+    const { as, usage } = countingApp();
+    const all = await Promise.all(
+      Array.from({ length: 64 }, () => as("otto", "/v1/chat/completions", chatBody())),
+    );
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(3);
+    const refused = all.find(({ status }) => status === 429);
+    expect(refused?.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+    expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(50);
+    expect(await refused?.json()).toMatchObject({
+      error: { code: "rate_limit_exceeded", type: "rate_limit_error" },
+    });
+    const message = await as("otto", "/v1/messages", messagesBody());
+    expect(message.headers.get("anthropic-ratelimit-requests-limit")).toBe("3");
+    expect(await message.json()).toMatchObject({ type: "error", error: { type: "rate_limit_error" } });
+    expect((await (await as("otto", "/api/chat", ROUTES[5]?.[1])).json()).error).toContain(
+      "3 requests a minute",
+    );
+    expect(usage.read({ client: "" }, {})[0]?.requests).toBe(3);
+    expect((await as("otto", "/v1/usage")).headers.has("x-ratelimit-limit-requests")).toBe(false);
+  });
+});
+
+test("a key that may not use a model gets 403, and does not see it", async () => {
+  const { as } = countingApp();
+  for (const [path, body] of ROUTES) expect((await as("nina", path, body)).status, path).toBe(403);
+  expect((await as("nina", "/v1/embeddings", { model: "tiny", input: "a" })).status).toBe(403);
+  expect((await (await as("nina", "/v1/models")).json()).data).toEqual([]);
+  expect((await (await as("anna", "/v1/models")).json()).data).not.toEqual([]);
+});
+
+test("a table for spreadsheets, and one's own account", async () => {
+  const { as } = countingApp();
+  await (await as("anna", "/v1/chat/completions", chatBody())).text();
+  const csv = await as("anna", "/v1/usage?format=csv");
+  expect(csv.headers.get("content-type")).toContain("text/csv");
+  expect((await csv.text()).split("\r\n")[1]).toMatch(/^\d{4}-\d\d-\d\d,anna,tiny,1,\d+,\d+,\d+,\d+,0,/);
+  expect(await (await as("otto", "/v1/me")).json()).toMatchObject({
+    name: "otto",
+    role: "user",
+    signed_in_by: "key",
+    limits: { rpm: 3 },
+    usage_today: { requests: 0 },
+  });
+  expect((await as("anna", "/v1/usage?from=yesterday")).status).toBe(400);
+  expect((await as("anna", "/v1/usage?format=xml")).status).toBe(400);
+});
+
+test("usage is there after a restart, and today's budget knows it", async () => {
+  const path = join(tempDir(), "state.db");
+  const open = () => sqliteState({ path, log: () => undefined });
+  const first = open();
+  const counting = countingApp(undefined, first);
+  for (let round = 0; round < 3; round++)
+    await (await counting.as("anna", "/v1/chat/completions", chatBody())).text();
+  const before = counting.usage.read({ client: "" }, {});
+  first.close();
+  const second = open();
+  const after = new UsageBook(ownedState(second));
+  expect(after.read({ client: "" }, {})).toEqual(before);
+  expect(after.tokensToday(ownerOf("name", "anna"))).toBeGreaterThan(0);
+  expect([...after.sinceStart()]).toEqual([]);
+  second.close();
+});
