@@ -75,7 +75,7 @@ function repeatLayers(from: string, to: string, layers: number, times: number): 
 }
 
 /** The built-in model's tokenizer with unused tokens up to `count`. */
-function writeVocabulary(path: string, count: number): void {
+export function writeVocabulary(path: string, count: number): void {
   const own = readFields(readFileSync(BUILT_IN));
   const fields = own.filter(({ key }) => key.startsWith("tokenizer.")).map((field) => filled(field, count));
   writeGguf(path, fields, []);

@@ -41,6 +41,7 @@ import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf 
 import { CPU } from "./projector.ts";
 import { LlamaStates } from "./states.ts";
 import { LlamaTokens } from "./tokens.ts";
+import { type RowTraffic, trafficOf } from "./traffic.ts";
 import { WindowGuards } from "./windows.ts";
 import { newSampler } from "./sampler.ts";
 import { threadSystem } from "./thread-system.ts";
@@ -378,6 +379,11 @@ export class LlamaBackend implements Backend {
     const data = this.native.svc_logits(this.context, row);
     if (data === null) throw new Error(nativeText(this.native.svc_last_error()));
     return new Float32Array(toArrayBuffer(data, 0, this.info.vocabulary * 4).slice(0));
+  }
+
+  /** What sampling has copied. For measurements and tests. */
+  traffic(): RowTraffic {
+    return trafficOf(this.native, this.context);
   }
 
   /** Why the last native call failed; "" where it does not say. */

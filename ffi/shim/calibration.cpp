@@ -9,6 +9,10 @@
 #include "ggml.h"
 #include "gguf.h"
 
+#ifndef _WIN32
+#include "../src/llama-context.h"
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -97,14 +101,33 @@ bool on_node(ggml_tensor * t, bool ask, void * user_data) {
 
 namespace svc {
 
-calibration * new_calibration(llama_context_params & params) {
+calibration * new_calibration([[maybe_unused]] llama_context_params & params) {
     auto * c = new calibration();
+#ifdef _WIN32  // the library exports no more than its interface there: the callback stays
     params.cb_eval = on_node;
     params.cb_eval_user_data = c;
+#endif
     return c;
 }
 
-void inspect_nodes(calibration & c, std::string * variance) { c.variance = variance; }
+void watch_nodes(context & c) {
+#ifdef _WIN32
+    (void) c;
+#else
+    const bool wanted = c.stats->collecting || c.stats->variance != nullptr;
+    // The interface takes a callback for the life of a context, and with one, every pass is waited for, node by node on a device.
+    auto & params = const_cast<llama_cparams &>(c.ctx->get_cparams());
+    params.cb_eval = wanted ? on_node : nullptr;
+    params.cb_eval_user_data = wanted ? c.stats.get() : nullptr;
+    // A graph that is used again keeps the callback of its scheduler.
+    ggml_backend_sched_set_eval_callback(c.ctx->get_sched(), params.cb_eval, params.cb_eval_user_data);
+#endif
+}
+
+void inspect_nodes(context & c, std::string * variance) {
+    c.stats->variance = variance;
+    watch_nodes(c);
+}
 
 void calibration::collect(const ggml_tensor * t) {
     const ggml_tensor * weight = t->src[0];
@@ -148,17 +171,21 @@ void calibration::collect(const ggml_tensor * t) {
 
 int32_t svc_calibration_start(void * context, int64_t rows_max) {
     return guard<int32_t>(-1, [&]() -> int32_t {
-        svc::calibration & c = *need<svc::context>(context, "context").stats;
+        svc::context & owner = need<svc::context>(context, "context");
+        svc::calibration & c = *owner.stats;
         c.matrices.clear();
         c.rows_max = rows_max;
         c.collecting = true;
+        svc::watch_nodes(owner);
         return 0;
     });
 }
 
 void svc_calibration_stop(void * context) {
     guard<int32_t>(-1, [&]() -> int32_t {
-        need<svc::context>(context, "context").stats->collecting = false;
+        svc::context & owner = need<svc::context>(context, "context");
+        owner.stats->collecting = false;
+        svc::watch_nodes(owner);
         return 0;
     });
 }

@@ -5,6 +5,7 @@
 #include "model.h"
 #include "svc_llama.h"
 
+#include <algorithm>
 #include <memory>
 
 using svc::guard;
@@ -15,6 +16,16 @@ namespace {
 llama_memory_t memory(svc::context & c) { return llama_get_memory(c.ctx); }
 
 llama_state_seq_flags part_flags(int32_t part) { return part == 1 ? LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY : LLAMA_STATE_SEQ_FLAGS_NONE; }
+
+void count_pass(svc::context & c, int32_t n, const int8_t * output) {
+    const auto rows = n - std::count(output, output + n, 0);
+    c.traffic.passes++;
+    c.traffic.rows += rows;
+    if (c.on_device != nullptr || rows == 0) return;
+    c.traffic.bytes += rows * llama_vocab_n_tokens(llama_model_get_vocab(c.model)) * sizeof(float);
+    c.traffic.waits++;
+    c.traffic.whole_rows += rows;
+}
 
 }  // namespace
 
@@ -39,6 +50,10 @@ llama_context_params svc::context_params(const int32_t * params, int32_t n) {
     return p;
 }
 
+float * svc::row_logits(context & c, int32_t row) {
+    return c.on_device == nullptr ? llama_get_logits_ith(c.ctx, row) : whole_row(*c.on_device, row);
+}
+
 void * svc_context_new(void * model, const int32_t * params, int32_t n) {
     return guard<void *>(nullptr, [&]() -> void * {
         auto c = std::make_unique<svc::context>();
@@ -48,12 +63,14 @@ void * svc_context_new(void * model, const int32_t * params, int32_t n) {
         c->stats.reset(svc::new_calibration(p));
         c->params = p;
         svc::take_log_error();
+        c->on_device = svc::list_rows(c->model, p);
         c->ctx = llama_init_from_model(c->model, p);
         if (c->ctx == nullptr) {
             const std::string reason = svc::take_log_error();
             const std::string detail = reason.empty() ? "" : " (" + reason + ")";
             throw std::runtime_error("the context could not be created: too little memory, or settings that do not fit the model" + detail);
         }
+        if (c->on_device != nullptr && !svc::rows_are_listed(*c->on_device, c->ctx, c->traffic)) c->on_device.reset();
         // An encoder alone sees its whole input; llama_decode would let a token see those before it only.
         if (llama_model_has_encoder(c->model) && !llama_model_has_decoder(c->model)) llama_set_causal_attn(c->ctx, false);
         const uint32_t n_batch = llama_n_batch(c->ctx);
@@ -113,7 +130,10 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
         batch.n_seq_id = c.n_seq_id.data();
         batch.seq_id = c.seq_id.data();
         batch.logits = const_cast<int8_t *>(output);
+        if (c.on_device != nullptr) svc::begin_pass(*c.on_device, n, output);
         const int32_t result = llama_decode(c.ctx, batch);
+        if (result == 0) count_pass(c, n, output);
+        if (result == 0 && c.on_device != nullptr) svc::wait_for_pass(*c.on_device);
         if (result == 0 && c.drafter != nullptr) svc::draft_compute(*c.drafter, c.ctx, batch);
         return result;
     });
@@ -183,9 +203,19 @@ int64_t svc_state_set(void * context, int32_t sequence, int32_t part, const uint
     });
 }
 
+void svc_context_traffic(void * context, int64_t * out) {
+    guard<int32_t>(-1, [&] {
+        const svc::context & c = need<svc::context>(context, "context");
+        const svc::row_traffic & t = c.traffic;
+        const int64_t values[] = {t.passes, t.rows, t.bytes, t.waits, t.whole_rows, llama_perf_context(c.ctx).n_reused};
+        std::copy(std::begin(values), std::end(values), out);
+        return 0;
+    });
+}
+
 const float * svc_logits(void * context, int32_t i) {
     return guard<const float *>(nullptr, [&]() -> const float * {
-        return llama_get_logits_ith(need<svc::context>(context, "context").ctx, i);
+        return svc::row_logits(need<svc::context>(context, "context"), i);
     });
 }
 

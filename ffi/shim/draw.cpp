@@ -251,21 +251,89 @@ void top_k(drawer & s, const float * logits, int32_t n) {
     std::sort_heap(heap.begin(), heap.end(), better);
 }
 
-int32_t sample_top_k(drawer & s, const float * logits, int32_t n, float top) {
-    top_k(s, logits, n);
-    std::vector<candidate> & best = s.candidates;
-    s.weight.resize(std::max<size_t>(s.weight.size(), best.size()));
+// From candidates, best first.
+int32_t sample_best(drawer & s, const candidate * best, size_t n, float top) {
+    s.weight.resize(std::max(s.weight.size(), n));
     double total = 0;
-    for (size_t i = 0; i < best.size(); i++) {
+    for (size_t i = 0; i < n; i++) {
         s.weight[i] = std::exp((best[i].logit - top) / s.temperature);
         total += s.weight[i];
     }
     size_t keep = 0;
     double sum = 0;
-    while (keep < best.size() && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
+    while (keep < n && (keep == 0 || (sum < total * s.top_p && s.weight[keep] >= s.min_p))) sum += s.weight[keep++];
     const uint64_t noise = s.random.next();
     lead first;
     for (size_t i = 0; i < keep; i++) first.take(best[i].id, s.weight[i], noise);
+    return first.id;
+}
+
+// The weight at which the sum, from the largest on, reaches `wanted`; -1 where it does not.
+float crossing(const std::vector<float> & descending, double wanted) {
+    double sum = 0;
+    for (const float w : descending) {
+        sum += w;
+        if (sum >= wanted) return w;
+    }
+    return -1;
+}
+
+// The floor of a nucleus in the listed weights, whose sum is `sum`; -1 where it depends on the sum of the others.
+float listed_floor(const drawer & s, const svc::shortlist & few, const std::vector<float> & weight, double sum, int32_t n) {
+    const double power = 1.0 / s.temperature, at_cut = std::exp((double) few.cut - few.best[0].logit);
+    double least = few.rest_least, most = few.rest_most;  // of e^(power * …): between these, as no term is above that of the cut
+    if (power > 1) least = 0, most *= std::pow(at_cut, power - 1);
+    if (power < 1) least *= at_cut > 0 ? std::pow(at_cut, power - 1) : 0, most = std::pow(most, power) * std::pow((double) n, 1 - power);
+    constexpr double ROUNDING = 1e-5;  // of the sum over a row, in single precision within blocks
+    std::vector<float> sorted = weight;
+    std::sort(sorted.begin(), sorted.end(), std::greater<float>());
+    const float low = crossing(sorted, (sum + least) * s.top_p * (1 - ROUNDING));
+    const float high = crossing(sorted, (sum + most) * s.top_p * (1 + ROUNDING));
+    return low == high ? low : -1;
+}
+
+// Whether a token that is not in the list may be faster than `first`, whose weight is at most `most`.
+SVC_CLONES bool others_may_win(const std::vector<candidate> & best, int32_t n, uint64_t noise, double bound) {
+    const uint32_t low = (uint32_t) noise, high = (uint32_t) (noise >> 32);
+    const float limit = (float) std::min(bound, 2.0);
+    for (int32_t i = 0; i < n; i += BLOCK) {
+        const int32_t len = std::min(BLOCK, n - i);
+        int32_t found = 0;
+#pragma omp simd reduction(+ \
+                           : found)
+        for (int32_t j = 0; j < len; j++) found += noise_of(i + j, low, high) < limit;
+        for (int32_t j = i; found > 0 && j < i + len; j++) {
+            if (noise_of(j, low, high) >= limit) continue;
+            found--;
+            if (std::none_of(best.begin(), best.end(), [&](const candidate & c) { return c.id == j; })) return true;
+        }
+    }
+    return false;
+}
+
+int32_t sample_listed(drawer & s, const svc::shortlist & few, int32_t n) {
+    const float top = few.best[0].logit;
+    thread_local std::vector<float> logit, weight;
+    logit.clear();
+    for (const candidate & c : few.best) logit.push_back(c.logit);
+    weight.resize(logit.size());
+    const double sum = weights(logit.data(), (int32_t) logit.size(), top, 1.0f / s.temperature, weight.data());
+    // A little more than any other token's.
+    const double most = std::exp(((double) few.cut - top) / s.temperature) * 1.0001;
+    float floor = s.min_p;
+    if (s.top_p < 1) {
+        const float of_nucleus = listed_floor(s, few, weight, sum, n);
+        if (of_nucleus < 0) return svc::UNDECIDED;
+        floor = std::max(floor, of_nucleus);
+    }
+    svc::random_stream ahead = s.random;
+    const uint64_t noise = ahead.next();
+    lead first;
+    for (size_t i = 0; i < weight.size(); i++) {
+        if (weight[i] > 0 && weight[i] >= floor) first.take(few.best[i].id, weight[i], noise);
+    }
+    if (floor <= most && most > 0 && others_may_win(few.best, n, noise, first.time * most * 1.0001)) return svc::UNDECIDED;
+    s.random = ahead;
     return first.id;
 }
 
@@ -277,7 +345,18 @@ int32_t drawer::draw(const float * logits, int32_t n) {
     if (temperature <= 0 || top_k == 1) return argmax(logits, n);
     const float top = maximum(logits, n);
     if (!std::isfinite(top)) return -1;
-    return top_k > 0 && top_k < n ? sample_top_k(*this, logits, n, top) : sample_full(*this, logits, n, top);
+    if (top_k <= 0 || top_k >= n) return sample_full(*this, logits, n, top);
+    ::top_k(*this, logits, n);
+    return sample_best(*this, candidates.data(), candidates.size(), top);
+}
+
+int32_t drawer::draw(const shortlist & few, int32_t n) {
+    if (few.best.empty()) return UNDECIDED;
+    if (temperature <= 0 || top_k == 1) return few.best[0].id;
+    if (!std::isfinite(few.best[0].logit)) return UNDECIDED;
+    if (top_k <= 0 || top_k >= n) return sample_listed(*this, few, n);
+    if (few.best.size() < (size_t) top_k) return UNDECIDED;
+    return sample_best(*this, few.best.data(), top_k, few.best[0].logit);
 }
 
 void drawer::follow(const drawer & other) {

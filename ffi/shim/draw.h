@@ -24,6 +24,16 @@ struct random_stream {
     }
 };
 
+// The largest logits of a row, and what is known of the others.
+struct shortlist {
+    std::vector<candidate> best;  // every token whose logit is above `cut`, best first, of equals the lower id first
+    float cut = 0;  // no other token's logit is larger
+    double rest_least = 0, rest_most = 0;  // bounds of the sum of e^(logit - that of the best) over the others
+};
+
+// No token id: the draw depends on tokens that are not in the list.
+constexpr int32_t UNDECIDED = -2;
+
 // The settings of the draw, its random stream (a number a draw), and scratch memory that is kept between draws.
 struct drawer {
     float temperature = 1, top_p = 1, min_p = 0;
@@ -34,6 +44,8 @@ struct drawer {
 
     // A token id; -1 when no logit is finite. Logits of -inf and NaN are never drawn.
     int32_t draw(const float * logits, int32_t n);
+    // The same token from a list of the largest of n logits, or UNDECIDED, which consumes no random number.
+    int32_t draw(const shortlist & few, int32_t n);
     // Takes over settings and random stream, to draw what the other will.
     void follow(const drawer & other);
 };

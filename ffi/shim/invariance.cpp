@@ -96,7 +96,7 @@ char * svc_context_variance(void * context) {
     return guard<char *>(nullptr, [&]() -> char * {
         svc::context & c = need<svc::context>(context, "context");
         std::string variance;
-        svc::inspect_nodes(*c.stats, &variance);
+        svc::inspect_nodes(c, &variance);
         for (const int rows : PASS_ROWS) {
             const std::vector<int32_t> tokens(rows, 0), sequences(rows, 0);
             std::vector<int32_t> positions(rows);
@@ -106,7 +106,7 @@ char * svc_context_variance(void * context) {
             svc_memory_clear(context);
             if (result != 0 && variance.empty()) variance = "a graph that could not be computed";
         }
-        svc::inspect_nodes(*c.stats, nullptr);
+        svc::inspect_nodes(c, nullptr);
         return svc::copy_text(variance);
     });
 }

@@ -1,6 +1,7 @@
 // What the shim's files share about llama.cpp's types.
 #pragma once
 
+#include "device_rows.h"
 #include "llama.h"
 
 #include <memory>
@@ -25,11 +26,9 @@ struct calibration_deleter {
     void operator()(calibration * c) const { free_calibration(c); }
 };
 
-// Makes what collects importance statistics, switched off, and hooks it into the parameters of a context.
+// Makes what collects importance statistics, switched off.
 calibration * new_calibration(llama_context_params & params);
 
-// While `variance` is not NULL, it gets the first node of a graph whose rows may depend on their batch.
-void inspect_nodes(calibration & c, std::string * variance);
 // What makes a row of this node depend on other rows, on cells or on threads; empty if nothing does.
 std::string node_variance(const ggml_tensor * node);
 
@@ -48,7 +47,16 @@ struct context {
     std::vector<llama_seq_id *> seq_id;  // [n_batch], each points into the caller's sequence column
     int32_t n_threads = 1;
     std::unique_ptr<calibration, calibration_deleter> stats;  // outlives ctx, whose graphs call it
+    row_traffic traffic;
+    device_rows_ptr on_device;  // outlives ctx, whose graphs it adds to; empty where the CPU computes the logits
     std::unique_ptr<draft, draft_deleter> drafter;  // freed before ctx, to which it refers
 };
+
+// Has the nodes of a context's graphs shown to its statistics while something reads them.
+void watch_nodes(context & c);
+// While `variance` is not NULL, it gets the first node of a graph whose rows may depend on their batch.
+void inspect_nodes(context & c, std::string * variance);
+// The logits of a row of the last pass, in main memory; NULL if it has none.
+float * row_logits(context & c, int32_t row);
 
 }  // namespace svc

@@ -1,6 +1,7 @@
 // Samples tokens from the logits of a step: bias, penalties, masks, then the draw. Bias and penalties change few logits, so they
 // are written into the row and reverted after the draw; log probabilities need the row as the model computed it.
 
+#include "device_rows.h"
 #include "draw.h"
 #include "guard.h"
 #include "model.h"
@@ -13,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+using svc::candidate;
 using svc::guard;
 using svc::need;
 
@@ -50,46 +52,97 @@ struct sampler {
     }
 };
 
-void set_logit(sampler & s, float * logits, int32_t token, float value) {
-    s.undo.emplace_back(token, logits[token]);
-    logits[token] = value;
-}
+// A row of which all logits are known.
+struct full_row {
+    sampler & s;
+    float * logits;
+    int32_t n;
+
+    const float * find(int32_t token) const { return logits + token; }
+    void set(int32_t token, float value) {
+        s.undo.emplace_back(token, logits[token]);
+        logits[token] = value;
+    }
+    // What to do with a logit that is not known: there is none.
+    void unknown(bool) {}
+};
+
+// A row of which the largest logits are known.
+struct part_row {
+    std::vector<candidate> & tokens;  // sorted by id
+    int32_t n;
+    bool lowered = false;  // an unknown logit may have become smaller
+    bool raised = false;
+
+    candidate * at(int32_t token) const {
+        const auto found = std::lower_bound(tokens.begin(), tokens.end(), token, [](const candidate & c, int32_t id) { return c.id < id; });
+        return found != tokens.end() && found->id == token ? &*found : nullptr;
+    }
+    const float * find(int32_t token) const {
+        const candidate * c = at(token);
+        return c == nullptr ? nullptr : &c->logit;
+    }
+    void set(int32_t token, float value) { at(token)->logit = value; }
+    void unknown(bool is_raised) { (is_raised ? raised : lowered) = true; }
+};
 
 // The forms are llama.cpp's; the windows are those of the interface: repetition over prompt and answer, the other two
 // over the answer.
-void apply_penalties(sampler & s, float * logits) {
+template <typename R>
+void apply_penalties(const sampler & s, R & row) {
     if (s.repetition == 1 && s.frequency == 0 && s.presence == 0) return;
+    const bool raises = s.repetition < 1 || s.frequency < 0 || s.presence < 0;
     for (const auto & [token, seen] : s.history) {
-        float logit = logits[token];
+        const float * known = row.find(token);
+        if (known == nullptr) {
+            row.unknown(raises);
+            continue;
+        }
+        float logit = *known;
         logit = logit <= 0 ? logit * s.repetition : logit / s.repetition;
         if (seen.in_answer > 0) logit -= (float) seen.in_answer * s.frequency + s.presence;
-        if (logit != logits[token]) set_logit(s, logits, token, logit);
+        if (logit != *known) row.set(token, logit);
     }
 }
 
 // DRY can only punish tokens that occurred, so these are all it is shown.
-void apply_dry(sampler & s, float * logits) {
+template <typename R>
+void apply_dry(sampler & s, R & row) {
     if (s.dry == nullptr) return;
     s.dry_data.clear();
-    for (const auto & entry : s.history) s.dry_data.push_back({entry.first, logits[entry.first], 0});
+    for (const auto & entry : s.history) {
+        const float * known = row.find(entry.first);
+        if (known == nullptr) row.unknown(false);
+        else s.dry_data.push_back({entry.first, *known, 0});
+    }
     llama_token_data_array array = {s.dry_data.data(), s.dry_data.size(), -1, false};
     llama_sampler_apply(s.dry.get(), &array);
     for (size_t i = 0; i < array.size; i++) {
         const llama_token_data & data = array.data[i];
-        if (data.logit != logits[data.id]) set_logit(s, logits, data.id, data.logit);
+        if (data.logit != *row.find(data.id)) row.set(data.id, data.logit);
     }
 }
 
-void apply_bias(sampler & s, float * logits, int32_t n) {
+template <typename R>
+void apply_bias(const sampler & s, R & row) {
     for (const llama_logit_bias & b : s.bias) {
-        if (b.token >= 0 && b.token < n) set_logit(s, logits, b.token, logits[b.token] + b.bias);
+        if (b.token < 0 || b.token >= row.n) continue;
+        const float * known = row.find(b.token);
+        if (known == nullptr) row.unknown(b.bias > 0);
+        else row.set(b.token, *known + b.bias);
     }
+}
+
+template <typename R>
+void apply_changes(sampler & s, R & row) {
+    apply_bias(s, row);
+    apply_penalties(s, row);
+    apply_dry(s, row);
 }
 
 int32_t sample_row(sampler & s, float * logits, const uint32_t * mask, int32_t n) {
-    apply_bias(s, logits, n);
-    apply_penalties(s, logits);
-    apply_dry(s, logits);
+    full_row row = {s, logits, n};
+    apply_changes(s, row);
     int32_t token;
     if (mask == nullptr) {
         token = s.drawer.draw(logits, n);
@@ -102,6 +155,58 @@ int32_t sample_row(sampler & s, float * logits, const uint32_t * mask, int32_t n
     s.undo.clear();
     if (token >= 0) s.accept(token, true);
     return token;
+}
+
+// e^(logit - top) of all tokens together.
+double sum_of(const std::vector<candidate> & tokens, float top) {
+    double sum = 0;
+    for (const candidate & c : tokens) sum += std::exp((double) c.logit - top);
+    return sum;
+}
+
+// The same token from what a device has listed; UNDECIDED where that does not suffice, and nothing has changed then.
+int32_t sample_listed(sampler & s, svc::listed_row & listed, const uint32_t * mask, int32_t n) {
+    constexpr double ROUNDING = 1e-5;  // of a sum on a device
+    std::vector<candidate> & tokens = listed.tokens;
+    double rest = listed.sum - sum_of(tokens, listed.top);
+    std::sort(tokens.begin(), tokens.end(), [](const candidate & a, const candidate & b) { return a.id < b.id; });
+    part_row row = {tokens, n};
+    apply_changes(s, row);
+    if (row.raised) return svc::UNDECIDED;
+    if (mask != nullptr) {
+        tokens.erase(std::remove_if(tokens.begin(), tokens.end(), [&](const candidate & c) { return (mask[c.id / 32] >> c.id % 32 & 1) == 0; }), tokens.end());
+        row.lowered = true;
+    }
+    svc::shortlist few;
+    few.cut = listed.cut;
+    std::vector<candidate> below;
+    for (const candidate & c : tokens) (c.logit > few.cut ? few.best : below).push_back(c);
+    if (few.best.empty()) return svc::UNDECIDED;
+    std::sort(few.best.begin(), few.best.end(),
+        [](const candidate & a, const candidate & b) { return a.logit > b.logit || (a.logit == b.logit && a.id < b.id); });
+    const double margin = ROUNDING * listed.sum, known = sum_of(below, listed.top);
+    const double scale = std::exp((double) listed.top - few.best[0].logit);
+    few.rest_least = scale * (known + (row.lowered ? 0 : std::max(0.0, rest - margin)));
+    few.rest_most = scale * (known + std::max(0.0, rest + margin));
+    const int32_t token = s.drawer.draw(few, n);
+    if (token >= 0) s.accept(token, true);
+    return token;
+}
+
+// Calls `draw` for each row that has a sampler, in parallel.
+template <typename F>
+void for_rows(const svc::context & c, int32_t n, F && draw, const uint64_t * samplers) {
+    const auto one = [&](int32_t i) {
+        sampler * s = reinterpret_cast<sampler *>(samplers[i]);
+        try {  // nothing may leave a parallel region
+            if (s != nullptr) draw(i, *s);
+        } catch (...) {}
+    };
+    [[maybe_unused]] const int32_t threads = std::min(n, c.n_threads);  // without OpenMP there is one
+    [[maybe_unused]] const int64_t work = (int64_t) n * llama_vocab_n_tokens(llama_model_get_vocab(c.model));
+// A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (work > 65536 && threads > 1)
+    for (int32_t i = 0; i < n; i++) one(i);
 }
 
 }  // namespace
@@ -175,24 +280,26 @@ int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_
     return guard<int32_t>(-1, [&] {
         svc::context & c = need<svc::context>(context, "context");
         const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(c.model));
-        llama_synchronize(c.ctx);
-        // Looked up before the parallel part: the library's getter is not meant for several threads.
-        std::vector<float *> logits(n);
-        for (int32_t i = 0; i < n; i++) logits[i] = llama_get_logits_ith(c.ctx, row[i]);
-        auto draw = [&](int32_t i) {
+        const auto mask_of = [&](int32_t i) { return reinterpret_cast<const uint32_t *>(masks[i]); };
+        std::fill_n(token, n, svc::UNDECIDED);
+        if (c.on_device != nullptr) {
+            for_rows(c, n, [&](int32_t i, sampler & s) {
+                thread_local svc::listed_row few;
+                if (svc::listed(*c.on_device, row[i], few)) token[i] = sample_listed(s, few, mask_of(i), n_vocab);
+            }, samplers);
+        } else {
+            llama_synchronize(c.ctx);
+        }
+        // Looked up before the parallel part: the getters are not meant for several threads.
+        std::vector<float *> logits(n, nullptr);
+        for (int32_t i = 0; i < n; i++) {
+            if (token[i] != svc::UNDECIDED) continue;
+            logits[i] = svc::row_logits(c, row[i]);
             token[i] = -1;
-            try {  // nothing may leave a parallel region
-                sampler * s = reinterpret_cast<sampler *>(samplers[i]);
-                const uint32_t * mask = reinterpret_cast<const uint32_t *>(masks[i]);
-                if (s != nullptr && logits[i] != nullptr) token[i] = sample_row(*s, logits[i], mask, n_vocab);
-            } catch (...) {
-                token[i] = -1;
-            }
-        };
-        [[maybe_unused]] const int32_t threads = std::min(n, c.n_threads);  // without OpenMP there is one
-// A parallel region costs a few microseconds, about one argmax over a 32k vocabulary.
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if ((int64_t) n * n_vocab > 65536 && threads > 1)
-        for (int32_t i = 0; i < n; i++) draw(i);
+        }
+        for_rows(c, n, [&](int32_t i, sampler & s) {
+            if (logits[i] != nullptr) token[i] = sample_row(s, logits[i], mask_of(i), n_vocab);
+        }, samplers);
         return 0;
     });
 }
@@ -205,7 +312,7 @@ int32_t svc_logprobs(void * context, int32_t row, int32_t token, int32_t n_top, 
     return guard<int32_t>(-1, [&] {
         svc::context & c = need<svc::context>(context, "context");
         const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(c.model));
-        const float * logits = llama_get_logits_ith(c.ctx, row);
+        const float * logits = svc::row_logits(c, row);
         if (logits == nullptr) throw std::invalid_argument("the row has no logits");
         if (token < 0 || token >= n_vocab) throw std::invalid_argument("the token is outside the vocabulary");
         thread_local std::vector<float> scratch;

@@ -141,6 +141,9 @@ SVC_API int64_t svc_state_set(void * context, int32_t sequence, int32_t part, co
 // Logits of output row i of the last decode: [n_vocab] f32, valid until the next decode. NULL if it has none.
 SVC_API const float * svc_logits(void * context, int32_t i);
 
+// Since the context was made, into out[6]: passes; rows with logits; bytes of logits that were copied from where they were computed;
+// waits for that; rows that were copied whole; passes that used the graph of the one before.
+SVC_API void svc_context_traffic(void * context, int64_t * out);
 // Adds the embeddings of n output rows of the last decode to sum[n_embd]. The context must have been made with embeddings
 // on and pooling 0. 0, or -1: a row has none, sum may be partly filled.
 SVC_API int32_t svc_embeddings_add(void * context, int32_t n, const int32_t * row, float * sum);
@@ -243,6 +246,7 @@ SVC_API int32_t svc_sampler_dry(void * sampler, void * model, float multiplier, 
 // was put into the answer (generated = 1). 0, or -1 when a grammar does not allow them.
 SVC_API int32_t svc_sampler_accept(void * sampler, int32_t n, const int32_t * token, int32_t generated);
 // Draws one token for each of n rows from the logits of the last decode, in parallel over rows.
+// Where a device computes them, it lists the largest, and a row is copied whole only if these do not decide.
 // row[n] batch index of each row's output, sampler[n] its handle, mask[n] address of its bitset of allowed tokens
 // (uint32 words, lowest bit first) or 0; token[n] receives ids; -1 where no allowed token has a finite logit or the row
 // had no output. Consumes one random number a row. The logits stay as the model left them. 0, or -1: nothing was drawn.
