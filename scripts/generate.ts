@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { symbolTables } from "../ffi/generate.ts";
 import { documents } from "../src/config/document.ts";
+import { clientText } from "./client-text.ts";
 import { lintConfig } from "./lint-config.ts";
 import { withBlock } from "./marked-block.ts";
 import { projectorTable } from "./projector-table.ts";
@@ -24,6 +25,7 @@ function generated(): Readonly<Record<string, string>> {
     ".oxlintrc.json": lintConfig(read(".oxlintrc.json")),
     "ARCHITECTURE.md": withBlocks("ARCHITECTURE.md", { glossary: glossaryTable() }),
     "docs/models.md": withBlocks("docs/models.md", { projectors: projectorTable() }),
+    "docs/clients.md": withBlocks("docs/clients.md", { clients: clientText() }),
     "docs/fleet.md": withBlocks("docs/fleet.md", { sampling: samplingTable() }),
     "AGENTS.md": withBlocks("AGENTS.md", { style: styleRule() }),
   };

@@ -44,6 +44,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   ),
   ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system", "upstream").map(leaf),
   { from: "src/config/", may: [CORE], types: [PROTOCOL] },
+  { from: "src/clients/", may: [CORE], why: "no server, no settings: texts and files of other programs" },
   ...DIALECTS.map((name) => ({
     from: `src/dialects/${name}/`,
     may: [CORE, "src/dialects/shared/"],
@@ -85,7 +86,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   { from: "src/rpc/", may: [CORE], why: "no settings, no engine" },
   {
     from: "src/cli/",
-    may: [CORE, "src/config/", "src/hub/", "src/backends/catalog.ts"],
+    may: [CORE, "src/config/", "src/hub/", "src/backends/catalog.ts", "src/clients/"],
     types: ["src/backends/command.ts", "src/rpc/command.ts"],
   },
   {
@@ -158,7 +159,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: "src/commands/",
     may: [
-      ...rooms("access", "app", "cli", "config", "core", "hub", "models", "quantize"),
+      ...rooms("access", "app", "cli", "clients", "config", "core", "hub", "models", "quantize"),
       "src/worker/main.ts",
       "src/worker/machine-speed.ts",
       "src/worker/quantize.ts",
@@ -199,6 +200,9 @@ export const IMPORT_RULES: readonly ImportRule[] = [
       "src/reader/documents/",
       "src/reader/html-text.ts",
       "src/reader/ranking.ts",
+      "src/clients/client.ts",
+      "src/clients/clients.ts",
+      "src/clients/text.ts",
       "src/core/catalogue.ts",
       "src/core/defined.ts",
       "src/core/prompt-pace.ts",
@@ -239,7 +243,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],
   "@fastify/busboy": ["src/http/"],
-  yaml: ["src/skills/"],
+  yaml: ["src/skills/", "src/clients/"],
   yauzl: ["src/skills/", "src/backends/"],
   "@sinclair/typebox": [
     ...rooms(
@@ -273,8 +277,8 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "ipaddr.js": ["src/net/"],
   commander: ["src/cli/"],
   "cli-progress": ["src/cli/"],
-  "smol-toml": ["src/config/"],
-  "jsonc-parser": ["src/config/"],
+  "smol-toml": ["src/config/", "src/clients/"],
+  "jsonc-parser": ["src/config/", "src/clients/"],
   "prom-client": ["src/metrics/"],
   "@huggingface/hub": ["src/hub/"],
   preact: ["ui/"],

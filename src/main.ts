@@ -27,10 +27,12 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(EXIT.ok);
 });
 
+/** As it was: programs that svc starts for the user read NO_PROXY in their own ways. */
+const environment = { ...process.env };
 bypassLoopback(process.env);
 
 const complain = (line: string): void => console.error(terminalText(line));
-const host = { environment: process.env, complain, untilSignal };
+const host = { environment, complain, untilSignal };
 
 /** Runs the command; a reason that the operator can remove is a sentence, not a stack. */
 async function run(): Promise<number> {

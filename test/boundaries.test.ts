@@ -169,7 +169,7 @@ test("the sources keep to the rules, and they were read", () => {
 });
 
 /** Of one room, but in core: they use a clock or the platform, which dialects may not. */
-const FOR_DIALECTS = ["src/core/digest.ts", "src/core/time.ts"];
+const FOR_DIALECTS = ["src/core/time.ts"];
 
 test("a file of core is shared: by two rooms at least, or by files of core", () => {
   const sources = readSources();

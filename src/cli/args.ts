@@ -16,6 +16,7 @@ import { addMeasuringCommands } from "./measuring-args.ts";
 import { addRpcWorkerCommand } from "./rpc-worker-args.ts";
 import { type ChoiceFlags, choicesOf, THINK_LEVELS } from "./chat/choices.ts";
 import { hintFor } from "./hints.ts";
+import { addLaunchCommand } from "./launch-args.ts";
 import { addEstimateCommand, addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
 import { addConvertCommand, addQuantizeCommand } from "./weight-args.ts";
@@ -64,6 +65,7 @@ export function parseArgs(argv: readonly string[]): Invocation {
   program.commandsGroup("Models:");
   addHubCommands(program, (chosen) => (invocation = chosen));
   program.commandsGroup("Running server:");
+  addLaunchCommand(program, (chosen) => (invocation = chosen));
   addServerCommands(program, (chosen) => (invocation = chosen));
   addUsageCommand(program, (chosen) => (invocation = chosen));
   addKeysCommands(program, (chosen) => (invocation = chosen));

@@ -5,6 +5,7 @@ import type { HubQuery } from "../core/hub.ts";
 import type { Attachment } from "./chat/attachments.ts";
 import type { ChatChoices } from "./chat/choices.ts";
 import type { KeysCommand } from "./keys-args.ts";
+import type { LaunchCommand } from "./launch-args.ts";
 import type { ServerCommand } from "./server-commands.ts";
 import type { Flags } from "../config/sources.ts";
 import type { UsageCommand } from "./usage-table.ts";
@@ -95,6 +96,7 @@ export type Invocation =
   | ({ readonly command: "mcp"; readonly action: "login" | "logout"; readonly server: string } & SettingsArgs)
   /** Talks to a running server. */
   | (ServerCommand & SettingsArgs)
+  | (LaunchCommand & SettingsArgs)
   | ({ readonly command: "replay"; readonly file: string; readonly output?: string } & SettingsArgs)
   /** Flags hold the model too. */
   | ({

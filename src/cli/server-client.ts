@@ -52,17 +52,21 @@ export class AnswerError extends Error {
 export class ServerClient {
   /** For messages: an address without a slash at its end, or a UNIX socket. */
   readonly url: string;
+  /** The key that requests have. */
+  readonly key: string | undefined;
   private readonly base: string;
   private readonly socket: string | undefined;
   private readonly headers: Readonly<Record<string, string>>;
 
-  constructor({ host, port, api_keys: keys }: Settings["server"]) {
+  /** The server of the settings, or one at another address, without a slash at its end. */
+  constructor({ host, port, api_keys: keys }: Settings["server"], address?: string) {
     const reached = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    this.socket = socketPathOf(host);
-    this.base = this.socket === undefined ? `http://${inUrl(reached)}:${port}` : "http://localhost";
+    this.socket = address === undefined ? socketPathOf(host) : undefined;
+    const usual = this.socket === undefined ? `http://${inUrl(reached)}:${port}` : "http://localhost";
+    this.base = address ?? usual;
     this.url = this.socket === undefined ? this.base : host;
-    const [key] = readSecrets("server.api_keys", (keys ?? []).slice(0, 1), processEnvironment());
-    this.headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+    [this.key] = readSecrets("server.api_keys", (keys ?? []).slice(0, 1), processEnvironment());
+    this.headers = this.key === undefined ? {} : { authorization: `Bearer ${this.key}` };
   }
 
   /** Models and adapters, the default one first. */

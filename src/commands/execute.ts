@@ -26,6 +26,7 @@ import { estimate } from "./estimate.ts";
 import { type CommandHost, failed } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { runKeys, runUsage } from "./keys.ts";
+import { launch } from "./launch.ts";
 import { mcpSignIn } from "./mcp.ts";
 import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
@@ -90,6 +91,7 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
     case "stop":
     case "pin":
     case "replay":
+    case "launch":
     case "verify":
       return withSettings(invocation, { host }, (loaded) => aboutModels(loaded, invocation, host));
     case "usage":
@@ -206,12 +208,13 @@ function makeModel(
 
 function aboutModels(
   loaded: Loaded,
-  invocation: Extract<Invocation, { command: ServerCommand["command"] | "verify" | "replay" }>,
+  invocation: Extract<Invocation, { command: ServerCommand["command"] | "verify" | "replay" | "launch" }>,
   host: Host,
 ): Promise<number> {
   if (invocation.command === "show" || invocation.command === "verify")
     return inspect(loaded, invocation, hostOf(loaded, host));
   if (invocation.command === "replay") return carriedOut(replay(invocation, loaded.settings), host);
+  if (invocation.command === "launch") return carriedOut(launch(invocation, loaded.settings, host), host);
   return carriedOut(
     serverCommand(invocation, loaded.settings).then((text) => void process.stdout.write(text)),
     host,

@@ -37,7 +37,7 @@ test.each([
   // command line, what is wrong and where, how to fix it
   ["", "Usage: svc [options] [command]", "serve"],
   ["srve", "unknown command 'srve'", "Did you mean serve?"],
-  ["launch", "unknown command 'launch'", "svc --help lists all commands"],
+  ["deploy", "unknown command 'deploy'", "svc --help lists all commands"],
   ["up", "unknown command 'up'", "svc serve"],
   ["serve --prot 1", "unknown option '--prot'", "Did you mean --port?"],
   ["serve --port", "option '-p, --port <n>' argument missing", "--port VALUE"],

