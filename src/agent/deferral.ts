@@ -6,7 +6,7 @@ import type { InputMessage, ToolSearch } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import type { ToolChoice } from "../core/run.ts";
-import { TOOL_CHARS_PER_TOKEN, TOOLS_CONTEXT_SHARE } from "./limits.ts";
+import { TOOL_CHARS_PER_TOKEN, TOOLS_CONTEXT_SHARE, TOOLS_SHOWN_MIN } from "./limits.ts";
 import type { ServerTool } from "./tool.ts";
 import { definitionText, searchTool, type ToolSearchTool } from "./tools/tool-search.ts";
 
@@ -34,6 +34,8 @@ export interface Offered {
 export interface Deferral {
   readonly hidden: ReadonlyMap<string, ToolSpec>;
   readonly search: ToolSearchTool | undefined;
+  /** The request left tools out itself, or has a search: its client expects to be shown searches. */
+  readonly isAsked: boolean;
 }
 
 /** Undefined where the prompt has all tools. */
@@ -49,10 +51,13 @@ export function deferralOf(offered: Offered): Deferral | undefined {
   const clientSearches =
     search?.isClients === true ||
     (search === undefined && client.some((spec) => isShown(spec) && OWN_SEARCH.test(spec.name)));
-  if (clientSearches) return asked.length > 0 ? { hidden, search: undefined } : undefined;
-  const { name = SEARCH_NAME, form = "words" } = search ?? {};
+  const isAsked = asked.length > 0 || search !== undefined;
+  if (clientSearches) return asked.length > 0 ? { hidden, search: undefined, isAsked } : undefined;
+  const isTaken = specs.some(({ name }) => name === SEARCH_NAME);
+  const { name = isTaken ? `svc_${SEARCH_NAME}` : SEARCH_NAME, form = "words" } = search ?? {};
   return {
     hidden,
+    isAsked,
     search: searchTool({ name, form, tools: left, ...defined({ onFound: offered.onFound }) }),
   };
 }
@@ -62,15 +67,23 @@ function definitionChars({ name, description = "", parameters }: ToolSpec): numb
   return name.length + description.length + JSON.stringify(parameters).length;
 }
 
-/** Tools that exceed the bound: the client's come first, then those of MCP servers; the server's own are always there. */
+/**
+ * Tools that exceed the bound: the client's come first, then those of MCP servers; the server's own and a search of the client's are
+ * always there. Without a bound of the settings, the first few are there if they fit the context at all: an agent cannot work without
+ * them.
+ */
 function surplus({ own, client, choice, contextTokens, tokensMax }: Offered): readonly ToolSpec[] {
   const tokens = tokensMax ?? (contextTokens === undefined ? undefined : contextTokens * TOOLS_CONTEXT_SHARE);
   if (tokens === undefined || choice.type === "named") return [];
   const foreign = own.filter(({ action }) => action.source === "mcp").map(({ spec }) => spec);
-  let room = tokens * TOOL_CHARS_PER_TOKEN;
-  return [...client, ...foreign].filter((spec) => {
-    if (room > 0) room -= definitionChars(spec);
-    return room <= 0;
+  const first = tokensMax === undefined ? TOOLS_SHOWN_MIN : 0;
+  const most = tokens * TOOL_CHARS_PER_TOKEN;
+  let used = 0;
+  return [...client, ...foreign].filter((spec, index) => {
+    if (OWN_SEARCH.test(spec.name)) return false;
+    const bound = index < first ? most * 2 : most;
+    if (used < bound) used += definitionChars(spec);
+    return used >= bound;
   });
 }
 

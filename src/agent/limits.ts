@@ -35,6 +35,8 @@ export const MCP_INSTRUCTIONS_CHARS = 2_000;
 /** Share of a context above which definitions of tools are left out of the prompt, and characters of a token of them. */
 export const TOOLS_CONTEXT_SHARE = 0.25;
 export const TOOL_CHARS_PER_TOKEN = 3.5;
+/** Tools that a prompt has although they exceed that share, if they do not exceed twice of it. */
+export const TOOLS_SHOWN_MIN = 8;
 /** Characters of definitions for which a request waits until the model's context is known. */
 export const TOOLS_CHARS_SMALL = 7_000;
 /** Tools that a search returns. Source: Anthropic's tool search returns 3 to 5. */

@@ -4,6 +4,7 @@
 // `max_tool_rounds` count over all passes, a required call applies to the first. After the last round one pass without tools answers.
 
 import type {
+  AgentEvent,
   AnswerEvent,
   ApprovalScope,
   Conversation,
@@ -233,7 +234,7 @@ class Loop {
       const clients = made.calls.filter(({ isClients }) => isClients);
       this.turn.push(assistantMessage(this.withAnswerPrefix(made, round), own.length > 0 ? own : clients));
       const toolOf = (name: string): ServerTool | undefined => this.toolOf(name);
-      const results = yield* this.toolCaller.callAll(own, toolOf, round, this.signal);
+      const results = yield* this.shown(this.toolCaller.callAll(own, toolOf, round, this.signal));
       if (results === undefined) return;
       this.turn.push(...this.repeats.noted(own, results));
       const isContinued = own.length > 0 && clients.length === 0;
@@ -274,7 +275,7 @@ class Loop {
         if (isContextExceeded) break;
         const shown = pass.take(event);
         if (shown !== undefined) yield shown;
-        if (shown?.type === "accepted") yield { type: "session", sessionId: session.id };
+        if (shown?.type === "accepted" && !plan.isQuiet) yield { type: "session", sessionId: session.id };
         if (pass.isOver) break;
       }
       if (!isContextExceeded) {
@@ -284,6 +285,15 @@ class Loop {
       const shorter = shortenResults(this.turn);
       if (shorter === undefined) return CONTEXT_EXCEEDED;
       this.turn = shorter;
+    }
+  }
+
+  /** The events of calls. Clients of other servers do not know them, and get none of a search that they did not ask for. */
+  private async *shown<T>(calls: AsyncGenerator<AgentEvent, T>): AsyncGenerator<AgentEvent, T> {
+    if (!this.task.plan.isQuiet) return yield* calls;
+    for (;;) {
+      const { done, value } = await calls.next();
+      if (done === true) return value;
     }
   }
 

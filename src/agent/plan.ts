@@ -32,6 +32,8 @@ export interface Plan {
   readonly choice: ToolChoice;
   /** Tools that the prompt does not show. */
   readonly deferral: Deferral | undefined;
+  /** The server runs nothing but searches that the client knows nothing of: it is shown none. */
+  readonly isQuiet: boolean;
   /** Tools that the server runs, by name. */
   readonly tools: ReadonlyMap<string, ServerTool>;
   /** Tool for calls of any other name. */
@@ -89,6 +91,7 @@ export function planOf(
     specs,
     choice: choiceOf(toolChoice, specs, acts),
     deferral,
+    isQuiet: deferral?.isAsked === false && own.length === 1 && !isDispatched && !isAware(agent),
     tools: new Map(own.map((tool) => [tool.spec.name, tool])),
     fallback: dispatch === undefined ? undefined : (name) => dispatchedTool(specOf(name, client), dispatch),
     clientNames: new Set(isDispatched ? [] : client.map(({ name }) => name)),
@@ -107,6 +110,11 @@ function shownSpec(spec: ToolSpec): ToolSpec {
   if (spec.deferred === undefined) return spec;
   const { deferred: _, ...shown } = spec;
   return shown;
+}
+
+/** Whether the client knows of tools that the server runs. */
+function isAware({ maxToolRounds, sessionId }: AgentRequest): boolean {
+  return maxToolRounds !== undefined || sessionId !== undefined;
 }
 
 /** Several choices and tools exclude each other; tools that the request did not ask for are dropped. */

@@ -92,6 +92,21 @@ describe("left out are", () => {
     expect(by({ contextTokens: 131_072, tokensMax: 500 })).toHaveLength(96);
     expect(by({ tokensMax: 0 })).toHaveLength(100);
     expect(by({ contextTokens: 8192 })).not.toContain("tool_0");
+    expect(by({ contextTokens: 2048 })).not.toContain("tool_7");
+    expect(by({ contextTokens: 2048 })).toContain("tool_8");
+    expect(by({ contextTokens: 64 })).toContain("tool_2");
+  });
+
+  test("no search of the client's, wherever it stands; the server's has another name than all tools", () => {
+    const many = Array.from({ length: 20 }, (_, at) => spec(`tool_${at}`, "x".repeat(300)));
+    const client = [...many, spec("tool_search")];
+    expect(deferralOf({ ...OFFERED, client, contextTokens: 64 })).toBeUndefined();
+    const asked = [...many.map((tool) => ({ ...tool, deferred: true as const })), spec("tool_search")];
+    const server = { name: "find", form: "words" } as const;
+    expect(deferralOf({ ...OFFERED, client: asked, search: server })?.search?.spec.name).toBe("find");
+    expect(deferralOf({ ...OFFERED, client: asked })?.search).toBeUndefined();
+    const taken = asked.map((tool) => ({ ...tool, deferred: true as const }));
+    expect(deferralOf({ ...OFFERED, client: taken })?.search?.spec.name).toBe("svc_tool_search");
   });
 
   test("none of the server's own tools, and none for a search of the client's without deferred tools", () => {
@@ -172,7 +187,7 @@ test("the loop searches, keeps the beginning of the prompt, and passes on a call
   };
   const loop = testLoop({ generate, toolsInPrompt: 0, permission: "deny", meter });
   const events = await loop.answer(
-    asking({}, { prompt: { tools: TOOLS, toolChoice: { type: "required" } } }),
+    asking({ maxToolRounds: 4 }, { prompt: { tools: TOOLS, toolChoice: { type: "required" } } }),
   );
   expect(events.filter(({ type }) => type === "tool_call_start")).toHaveLength(1);
   expect(events.find(({ type }) => type === "tool_complete")).toMatchObject({
@@ -189,6 +204,16 @@ test("the loop searches, keeps the beginning of the prompt, and passes on a call
   ]);
   expect(shown.map((prompt) => prompt?.toolChoice.type)).toEqual(["required", "required"]);
   expect(counted).toEqual([{ tools: 3, tokens: expect.any(Number) }, 1]);
+});
+
+test("a client that asked for nothing of it is shown no search and no session", async () => {
+  const search = calling(["tool_search", { query: "rain" }]);
+  const { generate, requests } = scripted(search, calling(["getWeather", { place: "Paris" }]));
+  const loop = testLoop({ generate, toolsInPrompt: 0 });
+  const events = await loop.answer(asking({}, { prompt: { tools: TOOLS } }));
+  expect(lastText(requests[1])).toContain('{"name":"getWeather"');
+  expect(events.map(({ type }) => type)).not.toContainAnyValues(["session", "tool_calling", "tool_complete"]);
+  expect(events.filter(({ type }) => type === "tool_call_start")).toHaveLength(1);
 });
 
 test("a request without server rounds, or with several choices, shows all tools", async () => {
