@@ -1,125 +1,197 @@
-// Answers to schemas and forced tool calls with and without drafts of what grammars dictate:  bun bench/constrained.ts [MODEL ...]
-// Trained models, greedy, servers asked in turn: tokens/s of one stream and of eight, and passes for each token.
+// Answers to schemas and forced tool calls:  bun bench/constrained.ts [--rounds N] [--streams N] [MODEL ...]
+// Greedy, servers asked in turn: svc without drafts and with those of what grammars dictate; llama-server with the same schemas and svc.
 
+import { parseArgs } from "node:util";
+import { type ChatBody, compare, HEAD, type Json } from "./interleaved.ts";
 import { THREADS } from "./machine.ts";
 import { ensureModel, type ModelName } from "./model.ts";
 import { ensurePeer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
 import { type RunningServer, startServer } from "./servers.ts";
-import { median, pairRatio } from "./stats.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
-const ROUNDS = 5;
-const STREAMS = 8;
+const STREAMS_MAX = 8;
 
 const STRING = { type: "string", maxLength: 40 };
 const INTEGER = { type: "integer", minimum: 0, maximum: 9999 };
+const NUMBER = { type: "number" };
+const FLAG = { type: "boolean" };
 const objectOf = (properties: Json): Json => ({
   type: "object",
   properties,
   required: Object.keys(properties),
   additionalProperties: false,
 });
-const PRODUCT = objectOf({
-  name: STRING,
-  brand: STRING,
-  price: { type: "number" },
-  currency: { enum: ["EUR", "USD", "GBP"] },
-  in_stock: { type: "boolean" },
-  category: STRING,
-  weight_grams: INTEGER,
-  country_of_origin: STRING,
-});
-const PERSON = objectOf({ first_name: STRING, last_name: STRING, age: INTEGER, occupation: STRING });
-const PEOPLE = objectOf({ people: { type: "array", minItems: 3, maxItems: 5, items: PERSON } });
-const EVENT = objectOf({
-  title: STRING,
-  duration_minutes: INTEGER,
-  location: STRING,
-  is_recurring: { type: "boolean" },
+const listOf = (items: Json, minItems: number, maxItems = minItems): Json => ({
+  type: "array",
+  items,
+  minItems,
+  maxItems,
 });
 
-const schemaOf = (schema: Json): Json => ({
-  response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict: true } },
+const ADDRESS = objectOf({
+  street: STRING,
+  house_number: INTEGER,
+  postal_code: STRING,
+  city: STRING,
+  country: STRING,
 });
-const call = { type: "function", function: { name: "create_calendar_event", parameters: EVENT } };
-/** What is asked, and the rest of the request. */
-const ASKS: Readonly<Record<string, readonly [text: string, extra: Json]>> = {
-  "a product of 8 fields": ["Describe a coffee machine as a product.", schemaOf(PRODUCT)],
-  "3 to 5 persons": ["List some people who work at a hospital.", schemaOf(PEOPLE)],
-  "a forced call": [
-    "Plan a meeting with the team.",
-    { tools: [call], tool_choice: { type: "function", function: { name: call.function.name } } },
+const PERSON = objectOf({
+  first_name: STRING,
+  last_name: STRING,
+  age: INTEGER,
+  occupation: STRING,
+  address: ADDRESS,
+});
+const ITEM = objectOf({ product_name: STRING, quantity: INTEGER, price: NUMBER, is_gift: FLAG });
+const STEP = objectOf({
+  title: STRING,
+  duration_minutes: INTEGER,
+  tools: listOf(STRING, 1, 2),
+  is_optional: FLAG,
+});
+const CURRENCY = { enum: ["EUR", "USD", "GBP"] };
+/** Answers of 200 to 800 tokens: what is asked, and the schema. */
+const SCHEMAS: Readonly<Record<string, readonly [text: string, schema: Json]>> = {
+  products: ["Describe coffee machines.", objectOf({ products: listOf(ITEM, 5, 6), currency: CURRENCY })],
+  people: ["List people who work at a hospital.", objectOf({ people: listOf(PERSON, 4) })],
+  "an order": [
+    "Write an order of a school.",
+    objectOf({
+      customer: PERSON,
+      delivery_address: ADDRESS,
+      items: listOf(ITEM, 4, 5),
+      currency: CURRENCY,
+      is_paid: FLAG,
+    }),
+  ],
+  "a recipe": [
+    "Write a recipe for bread.",
+    objectOf({
+      name: STRING,
+      servings: INTEGER,
+      ingredients: listOf(STRING, 5, 8),
+      steps: listOf(STEP, 5, 6),
+    }),
+  ],
+  measurements: [
+    "Write down temperatures of a week.",
+    objectOf({
+      station: STRING,
+      measurements: listOf(objectOf({ weekday: STRING, hour: INTEGER, celsius: NUMBER, is_valid: FLAG }), 7),
+    }),
+  ],
+};
+/** Tools, each with its parameters and what makes one want a call. */
+const TOOLS: Readonly<Record<string, readonly [text: string, parameters: Json]>> = {
+  create_calendar_event: [
+    "Plan a meeting.",
+    objectOf({ title: STRING, duration_minutes: INTEGER, location: STRING, is_recurring: FLAG }),
+  ],
+  get_weather: [
+    "How is the weather in Paris?",
+    objectOf({ city: STRING, country: STRING, unit: { enum: ["celsius", "fahrenheit"] } }),
+  ],
+  send_message: [
+    "Tell Ann that I am late.",
+    objectOf({ recipient: STRING, subject: STRING, message: STRING, is_urgent: FLAG }),
+  ],
+  search_files: [
+    "Find the readme.",
+    objectOf({ pattern: STRING, folder: STRING, is_recursive: FLAG, max_results: INTEGER }),
+  ],
+  read_file: ["Show main.c.", objectOf({ path: STRING, first_line: INTEGER, last_line: INTEGER })],
+  book_flight: [
+    "Book a flight to Rome.",
+    objectOf({
+      origin: STRING,
+      destination: STRING,
+      passengers: INTEGER,
+      seat: { enum: ["window", "aisle"] },
+    }),
+  ],
+  convert_currency: [
+    "How much are 5 dollars?",
+    objectOf({ amount: NUMBER, source: CURRENCY, target: CURRENCY }),
+  ],
+  create_customer: ["Add a customer.", objectOf({ customer: PERSON })],
+  place_order: ["Order five cups.", objectOf({ items: listOf(ITEM, 2), delivery_address: ADDRESS })],
+  set_reminder: [
+    "Remind me to water the flowers.",
+    objectOf({ text: STRING, hour: INTEGER, minute: INTEGER, weekdays: listOf(STRING, 1, 3) }),
   ],
 };
 
-/** Tokens of an answer. */
-async function ask({ port }: RunningServer, text: string, extra: Json): Promise<number> {
-  const body = {
-    model: "default",
-    temperature: 0,
-    max_tokens: 500,
+function schemaBody([text, schema]: readonly [string, Json]): ChatBody {
+  const format = { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
+  return { messages: [{ role: "user", content: text }], response_format: format, max_tokens: 900 };
+}
+
+function callBody(name: string, [text, parameters]: readonly [string, Json]): ChatBody {
+  const tool = { type: "function", function: { name, parameters } };
+  return {
     messages: [{ role: "user", content: text }],
-    ...extra,
+    tools: [tool],
+    tool_choice: "required",
+    max_tokens: 400,
   };
-  const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
+}
+
+/** One after the other for one stream, so a row is comparable whichever ends first. */
+const KINDS: Readonly<Record<string, readonly ChatBody[]>> = {
+  ...Object.fromEntries(Object.entries(SCHEMAS).map(([what, asked]) => [what, [schemaBody(asked)]])),
+  "10 tool calls": Object.entries(TOOLS).map(([name, asked]) => callBody(name, asked)),
+};
+
+/** The request once a stream, each a little different. */
+function bodiesOf(body: ChatBody, streams: number): ChatBody[] {
+  return Array.from({ length: streams }, (_, i) => {
+    const messages = body.messages.map((message) => ({
+      ...message,
+      content: `${String(message["content"])} Variant ${i}.`,
+    }));
+    return { ...body, messages };
   });
-  if (!response.ok) throw new Error(await response.text());
-  const answer: { readonly usage: { readonly completion_tokens: number } } = await response.json();
-  return answer.usage.completion_tokens;
 }
 
-/** Tokens a second of `streams` answers at once. */
-async function speed(
-  server: RunningServer,
-  [text, extra]: readonly [string, Json],
-  streams: number,
-): Promise<number> {
-  const start = performance.now();
-  const texts = Array.from({ length: streams }, (_, i) => `${text} Variant ${i}.`);
-  const tokens = await Promise.all(texts.map((one) => ask(server, one, extra)));
-  return (1000 * tokens.reduce((a, b) => a + b)) / (performance.now() - start);
-}
-
-/** Accepted draft tokens so far. */
-async function hits({ port }: RunningServer): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  return Number(/^svc_draft_hits_total\S* (\d+)/m.exec(text)?.[1] ?? 0);
-}
-
-async function measure(model: ModelName): Promise<void> {
+async function measure(model: ModelName, rounds: number, streamCounts: readonly number[]): Promise<void> {
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
-  const size = { modelPath, threads: THREADS, sequences: STREAMS, cells: 2048 * STREAMS };
+  const size = { modelPath, threads: THREADS, sequences: STREAMS_MAX, cells: 2048 * STREAMS_MAX };
   const start = (speculative: string): Promise<RunningServer> =>
     startServer("svc", { ...size, flags: ["--speculative", speculative] }, peer);
-  const [plain, drafting] = [await start("off"), await start("grammar")];
-  console.log(`\n${model}\n\n| Answer | Streams | tokens/s | with drafts | ratio |\n|---|--:|--:|--:|--:|`);
-  for (const streams of [1, STREAMS])
-    for (const [what, asked] of Object.entries(ASKS)) {
-      const [without, withDrafts]: [number[], number[]] = [[], []];
-      for (const server of [plain, drafting]) await speed(server, asked, streams);
-      for (let round = 0; round < ROUNDS; round++) {
-        without.push(await speed(plain, asked, streams));
-        withDrafts.push(await speed(drafting, asked, streams));
+  const drafting = await start("grammar");
+  const firsts = {
+    "svc without drafts": await start("off"),
+    "llama-server": await startServer("llama-server", size, peer),
+  };
+  for (const [name, first] of Object.entries(firsts)) {
+    console.log(`\n${model}: ${name}, svc with drafts\n\n${HEAD}`);
+    for (const streams of streamCounts)
+      for (const [what, bodies] of Object.entries(KINDS)) {
+        const bodiesOfRound = (round: number): ChatBody[] =>
+          bodiesOf(bodies[(round + 1) % bodies.length] ?? { messages: [] }, streams);
+        const comparison = {
+          rounds: Math.max(rounds, bodies.length),
+          bodiesOf: bodiesOfRound,
+          isPrimed: false,
+        };
+        console.log(`| ${what} | ${streams} | ${await compare([first, drafting], comparison)} |`);
       }
-      const { median: ratio, min, max } = pairRatio(withDrafts, without);
-      const columns = [what, streams, median(without).toFixed(0), median(withDrafts).toFixed(0)];
-      console.log(`| ${columns.join(" | ")} | ${ratio.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)}) |`);
-    }
-  console.log(`\n${await hits(drafting)} draft tokens were accepted, and as many passes saved.`);
-  await plain.stop();
-  await drafting.stop();
+  }
+  for (const server of [drafting, ...Object.values(firsts)]) await server.stop();
 }
 
 try {
-  const names = process.argv.slice(2);
-  for (const model of ["smollm2-135m", "gemma-3-270m"] as const)
-    if (names.length === 0 || names.includes(model)) await measure(model);
+  const { values, positionals } = parseArgs({
+    options: {
+      rounds: { type: "string", default: "5" },
+      streams: { type: "string", multiple: true, default: ["1", "8"] },
+    },
+    allowPositionals: true,
+  });
+  for (const model of ["smollm2-135m", "gemma-3-270m", "qwen3-0.6b"] as const)
+    if (positionals.length === 0 || positionals.includes(model))
+      await measure(model, Number(values.rounds), values.streams.map(Number));
 } finally {
   killRunning();
 }

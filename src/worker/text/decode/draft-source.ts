@@ -42,12 +42,17 @@ export const NO_PROPOSALS: DraftSource = {
   },
 };
 
+/** Most tokens of one draft. */
+const LOOKUP_MAX = 32;
+/** Tokens that must agree with another text: what follows three of them says less there than in the sequence itself. */
+const AGREEING_BESIDE = 8;
+
 /**
- * Drafts the tokens that followed the last n-gram where it occurred before: in the sequence, else in finished ones whose cells
- * are kept and that it may share, so that an answer given again is copied.
+ * Drafts the tokens that followed the last ones where most of them occurred before: in the sequence, or in finished ones whose cells
+ * are kept and that it may share, so that files of tool results, earlier answers and answers given again are copied.
  */
-export class NgramSource implements DraftSource {
-  readonly max = 12;
+export class LookupSource implements DraftSource {
+  readonly max = LOOKUP_MAX;
   readonly isCostly = false;
   private readonly indexes = new WeakMap<EngineSequence | Int32Array, NgramIndex>();
   private readonly finished: (sequence: EngineSequence) => readonly Int32Array[];
@@ -67,22 +72,22 @@ export class NgramSource implements DraftSource {
 
   draft(targets: readonly DraftTarget[], room: number): readonly Int32Array[] {
     let left = room;
-    return targets.map(({ sequence, max }) => {
-      const tokens = sequence.firstTokens(sequence.known);
-      const most = Math.min(max, left);
-      const own = this.indexOf(sequence).continuation(tokens, most);
-      const draft = own.length > 0 ? own : this.fromFinished(sequence, tokens, most);
+    return targets.map(({ sequence, max }, i) => {
+      const share = Math.ceil(left / (targets.length - i));
+      const draft = this.longest(sequence, Math.min(max, share));
       left -= draft.length;
       return draft;
     });
   }
 
-  private fromFinished(sequence: EngineSequence, tokens: Int32Array, max: number): Int32Array {
+  private longest(sequence: EngineSequence, max: number): Int32Array {
+    const tokens = sequence.firstTokens(sequence.known);
+    let best = this.indexOf(sequence).continuation(tokens, max);
     for (const text of this.finished(sequence).toReversed()) {
-      const draft = this.indexOf(text).continuationOf(tokens, text, max);
-      if (draft.length > 0) return draft;
+      const other = this.indexOf(text).continuation(tokens, max, text);
+      if (other.agreeing > Math.max(best.agreeing, AGREEING_BESIDE - 1)) best = other;
     }
-    return NO_DRAFT;
+    return best.tokens;
   }
 
   private indexOf(text: EngineSequence | Int32Array): NgramIndex {

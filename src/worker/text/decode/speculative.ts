@@ -12,7 +12,7 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
-import { type DraftSource, DraftModelSource, NO_PROPOSALS, NgramSource } from "./draft-source.ts";
+import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
 import { maskAddress, tokenPass } from "./token-pass.ts";
@@ -60,7 +60,7 @@ export function draftSourceOf(
 ): DraftSource | undefined {
   if (backend.draftModel !== undefined) return new DraftModelSource(backend.draftModel, balance);
   if (kind === "off" || backend.reuse !== "prefix") return undefined; // rejected draft tokens must leave the cache
-  return kind === "ngram" ? new NgramSource((sequence) => kv.finishedBeside(sequence)) : NO_PROPOSALS;
+  return kind === "ngram" ? new LookupSource((sequence) => kv.finishedBeside(sequence)) : NO_PROPOSALS;
 }
 
 export class SpeculativeDecode implements DecodeMode {

@@ -6,56 +6,64 @@ import { NgramIndex } from "../../../../src/worker/text/decode/ngram-index.ts";
 const tokens = (...list: number[]): Int32Array => Int32Array.from(list);
 
 describe("n-gram index", () => {
-  test("returns the tokens after the latest earlier occurrence of the last three", () => {
+  const follow = (index: NgramIndex, ...[sequence, max, text]: Parameters<NgramIndex["continuation"]>) =>
+    index.continuation(sequence, max, text).tokens;
+
+  test("returns what followed at the place before which most tokens agree, of equal ones the latest", () => {
     const index = new NgramIndex();
-    const text = tokens(1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 9, 1, 2, 3);
-    expect(index.continuation(text, 3)).toEqual(tokens(6, 7, 9));
-    expect(index.continuation(text, 1)).toEqual(tokens(6));
+    const text = tokens(0, 1, 2, 3, 4, 5, 8, 1, 2, 3, 6, 7, 9, 0, 1, 2, 3);
+    expect(index.continuation(text, 3)).toEqual({ tokens: tokens(4, 5, 8), agreeing: 4 });
+    expect(follow(index, text, 1)).toEqual(tokens(4));
+    expect(follow(new NgramIndex(), text.subarray(1), 3)).toEqual(tokens(6, 7, 9));
   });
 
   test("drafts nothing for a new n-gram, or for too few tokens", () => {
     const index = new NgramIndex();
-    expect(index.continuation(tokens(), 4)).toEqual(tokens());
-    expect(index.continuation(tokens(1, 2), 4)).toEqual(tokens());
-    expect(index.continuation(tokens(1, 2, 3), 4)).toEqual(tokens());
-    expect(index.continuation(tokens(1, 2, 3, 4), 4)).toEqual(tokens());
+    for (const text of [tokens(), tokens(1, 2), tokens(1, 2, 3), tokens(1, 2, 3, 4)])
+      expect(follow(index, text, 4)).toEqual(tokens());
   });
 
-  test("drafts a repetition as far as it is known", () => {
-    expect(new NgramIndex().continuation(tokens(8, 8, 8, 8), 4)).toEqual(tokens(8));
-    expect(new NgramIndex().continuation(tokens(1, 2, 1, 2, 1), 4)).toEqual(tokens(2, 1));
+  test("repeats a repetition", () => {
+    expect(follow(new NgramIndex(), tokens(8, 8, 8, 8), 4)).toEqual(tokens(8, 8, 8, 8));
+    expect(follow(new NgramIndex(), tokens(1, 2, 1, 2, 1), 5)).toEqual(tokens(2, 1, 2, 1, 2));
   });
 
-  test("takes what another text says after the last eight tokens", () => {
+  test("takes what another text says, which ends there", () => {
     const index = new NgramIndex();
     const text = Int32Array.from({ length: 100 }, (_, i) => i);
-    const end = text.slice(20, 28);
-    expect(index.continuationOf(tokens(500, ...end), text, 3)).toEqual(tokens(28, 29, 30));
-    expect(index.continuationOf(end.subarray(1), text, 3)).toEqual(tokens());
-    expect(index.continuationOf(tokens(500, ...end.subarray(1)), text, 3)).toEqual(tokens());
-    expect(index.continuationOf(text.slice(90), text, 3)).toEqual(tokens());
+    const end = tokens(500, ...text.slice(20, 28));
+    expect(index.continuation(end, 3, text)).toEqual({ tokens: tokens(28, 29, 30), agreeing: 8 });
+    expect(follow(index, text.slice(90, 98), 5, text)).toEqual(tokens(98, 99));
+    expect(follow(index, tokens(1, 7, 9), 3, text)).toEqual(tokens());
   });
 
   test("never drafts placeholders of an image", () => {
     const index = new NgramIndex();
-    expect(index.continuation(tokens(1, 2, 3, 4, -7, -7, 5, 1, 2, 3), 6)).toEqual(tokens(4));
+    expect(follow(index, tokens(1, 2, 3, 4, -7, -7, 5, 1, 2, 3), 6)).toEqual(tokens(4));
   });
 
   test("stays correct while its sequence grows", () => {
     const index = new NgramIndex();
     const text = Int32Array.from({ length: 5000 }, (_, i) => (i * i) % 4093);
+    let drafts = 0;
     for (let length = 1; length <= text.length; length += 7) {
       const known = text.subarray(0, length);
-      const draft = index.continuation(known, 5);
-      if (draft.length === 0) continue;
-      const last = known.slice(-3).join();
-      const at = Array.from(known, (_, i) => i).findLast(
-        (i) => i < length - 3 && known.slice(i, i + 3).join() === last,
-      );
-      expect(draft).toEqual(known.slice((at ?? 0) + 3, (at ?? 0) + 8));
+      const { tokens: draft, agreeing } = index.continuation(known, 5);
+      const agreements = Array.from({ length: Math.max(0, length - 3) }, (_, i) => {
+        let count = 0;
+        while (count < i + 3 && known[i + 2 - count] === known[length - 1 - count]) count++;
+        return { at: i + 3, count };
+      });
+      const most = agreements.reduce((best, { count }) => Math.max(best, count), 0);
+      expect(agreeing).toBe(most < 3 ? 0 : Math.min(64, most));
+      if (agreeing === 0) continue;
+      drafts++;
+      const at = agreements.findLast(({ count }) => Math.min(64, count) === agreeing)?.at ?? 0;
+      expect(draft).toEqual(known.slice(at, at + 5));
     }
+    expect(drafts).toBeGreaterThan(100);
     const twice = Int32Array.from([...text.subarray(0, 3000), ...text.subarray(0, 200)]);
-    expect(new NgramIndex().continuation(twice, 8)).toEqual(text.slice(200, 208));
+    expect(follow(new NgramIndex(), twice, 8)).toEqual(text.slice(200, 208));
   });
 });
 

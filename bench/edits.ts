@@ -1,0 +1,95 @@
+// Answers that repeat what the conversation holds, and answers that repeat nothing, with and without lookup drafts:
+//   bun bench/edits.ts [MODEL ...]
+// Trained models, greedy, servers asked in turn. The edits of a file come after two others, which small models need to see.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ChatBody, compare, HEAD, type Json } from "./interleaved.ts";
+import { THREADS } from "./machine.ts";
+import { ensureModel, type ModelName } from "./model.ts";
+import { ensurePeer, ROOT } from "./peer.ts";
+import { killRunning } from "./processes.ts";
+import { type RunningServer, startServer } from "./servers.ts";
+
+const ROUNDS = 3;
+const STREAMS = 8;
+const ANSWER = 200;
+
+/** A file of this repository, and a name in it for each edit. */
+interface Edited {
+  readonly path: string;
+  readonly names: readonly [string, string, string];
+}
+const FILES: Readonly<Record<string, Edited>> = {
+  "a name in a program": { path: "src/core/recent.ts", names: ["value", "max", "oldest"] },
+  "a word in prose": { path: "docs/decisions/070-prefill-chunk-time.md", names: ["prompt", "step", "time"] },
+};
+
+/** Of tools that read and write files, as coding agents have them. */
+function editOf({ path, names }: Edited, round: number): ChatBody {
+  let text = readFileSync(join(ROOT, path), "utf8").slice(0, 2400);
+  const messages: Json[] = [
+    { role: "user", content: `Show me ${path}.` },
+    { role: "assistant", content: text },
+  ];
+  names.forEach((name, i) => {
+    const other = `${name}_${round + 2}`;
+    messages.push({
+      role: "user",
+      content: `Replace "${name}" by "${other}", and answer with the whole file.`,
+    });
+    text = text.replaceAll(name, other);
+    if (i < names.length - 1) messages.push({ role: "assistant", content: text });
+  });
+  return { messages, max_tokens: ANSWER };
+}
+
+const TOPICS = [
+  "the sea",
+  "a bicycle",
+  "winter in a town",
+  "bread",
+  "a lighthouse",
+  "the moon",
+  "an old map",
+];
+const storyOf = (i: number): ChatBody => ({
+  messages: [
+    { role: "user", content: `Write a short story about ${TOPICS[i % TOPICS.length]}, number ${i}.` },
+  ],
+  max_tokens: ANSWER,
+  temperature: 1, // greedy answers of small models repeat themselves
+  top_p: 0.95,
+  ignore_eos: true,
+});
+
+async function measure(model: ModelName): Promise<void> {
+  const peer = await ensurePeer();
+  const modelPath = await ensureModel(model, peer);
+  const size = { modelPath, threads: THREADS, sequences: STREAMS, cells: 4096 * STREAMS };
+  const start = (speculative: string): Promise<RunningServer> =>
+    startServer("svc", { ...size, flags: ["--speculative", speculative] }, peer);
+  const sides = [await start("off"), await start("ngram")] as const;
+  console.log(`\n${model}: without drafts, with them\n\n${HEAD}`);
+  for (const streams of [1, STREAMS]) {
+    const kinds = Object.entries(FILES).map(
+      ([what, edited]) => [what, (round: number) => editOf(edited, round)] as const,
+    );
+    for (const [what, bodyOf] of [...kinds, ["a story", storyOf] as const]) {
+      const bodiesOf = (round: number): ChatBody[] =>
+        Array.from({ length: streams }, (_, i) => bodyOf((round + 1) * STREAMS + i));
+      console.log(
+        `| ${what} | ${streams} | ${await compare(sides, { rounds: ROUNDS, bodiesOf, isPrimed: true })} |`,
+      );
+    }
+  }
+  for (const side of sides) await side.stop();
+}
+
+try {
+  const names = process.argv.slice(2);
+  for (const model of ["smollm2-135m", "gemma-3-270m"] as const)
+    if (names.length === 0 || names.includes(model)) await measure(model);
+} finally {
+  killRunning();
+}
