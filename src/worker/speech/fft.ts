@@ -3,6 +3,11 @@
 
 type Samples = Float64Array<ArrayBuffer>;
 
+interface Complex {
+  readonly re: Samples;
+  readonly im: Samples;
+}
+
 /** A transform of one length. */
 export interface Fourier {
   /** Real and imaginary parts in place. */
@@ -13,7 +18,7 @@ function factorsOf(length: number): readonly number[] {
   const factors: number[] = [];
   let rest = length;
   for (let factor = 2; rest > 1; factor++) {
-    for (; rest % factor === 0; rest /= factor) factors.push(factor);
+    for (; rest % factor === 0; rest /= factor) factors.unshift(factor); // large ones first: rows get long early
   }
   return factors;
 }
@@ -26,24 +31,17 @@ export function fourier(length: number): Fourier {
   const spare = { re: new Float64Array(length), im: new Float64Array(length) };
 
   /** Combines `radix` transforms of `length / (done * radix)` points that lie `done` apart. */
-  const pass = (radix: number, done: number, from: typeof spare, to: typeof spare): void => {
+  const pass = (radix: number, done: number, from: Complex, to: Complex): void => {
     const points = length / (done * radix);
     for (let point = 0; point < points; point++) {
-      for (let lane = 0; lane < done; lane++) {
-        for (let out = 0; out < radix; out++) {
-          let re = 0;
-          let im = 0;
-          for (let leg = 0; leg < radix; leg++) {
-            const source = lane + done * (point + points * leg);
-            const turn = (out * (point + points * leg) * done) % length;
-            const [c, s] = [cos[turn] ?? 0, sin[turn] ?? 0];
-            const [a, b] = [from.re[source] ?? 0, from.im[source] ?? 0];
-            re += a * c - b * s;
-            im += a * s + b * c;
-          }
-          const target = lane + done * (out + radix * point);
-          to.re[target] = re;
-          to.im[target] = im;
+      for (let out = 0; out < radix; out++) {
+        const target = done * (out + radix * point);
+        to.re.fill(0, target, target + done);
+        to.im.fill(0, target, target + done);
+        for (let leg = 0; leg < radix; leg++) {
+          const source = done * (point + points * leg);
+          const turn = (out * source) % length;
+          addTurned(from, source, to, { at: target, done, cos: cos[turn] ?? 0, sin: sin[turn] ?? 0 });
         }
       }
     }
@@ -64,4 +62,24 @@ export function fourier(length: number): Fourier {
       }
     },
   };
+}
+
+interface Row {
+  /** Where it begins, and its numbers. */
+  readonly at: number;
+  readonly done: number;
+  /** What is added to it is turned by this. */
+  readonly cos: number;
+  readonly sin: number;
+}
+
+function addTurned(from: Complex, source: number, to: Complex, { at, done, cos, sin }: Row): void {
+  const { re, im } = from;
+  const { re: toRe, im: toIm } = to;
+  for (let lane = 0; lane < done; lane++) {
+    const a = re[source + lane] ?? 0;
+    const b = im[source + lane] ?? 0;
+    toRe[at + lane] = (toRe[at + lane] ?? 0) + a * cos - b * sin;
+    toIm[at + lane] = (toIm[at + lane] ?? 0) + a * sin + b * cos;
+  }
 }

@@ -24,6 +24,7 @@ export type Lexicon = (word: string, use: WordUse) => string | undefined;
 
 const VOWEL_BEFORE_FLAP = /[AIOWYiuæɑəɛɪɹʊʌ]$/;
 const STRESS = /[ˈˌ]/g;
+const VOWEL = /[AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻɐ]/;
 
 /** Makes a lexicon of its dictionaries. */
 export function lexiconOf(dictionaries: Dictionaries): Lexicon {
@@ -151,6 +152,11 @@ const ENDINGS: readonly Ending[] = [
   { ending: /ness$/, stems: (word) => [word.slice(0, -4)], add: (stem) => `${stem}nəs` },
   { ending: /less$/, stems: (word) => [word.slice(0, -4)], add: (stem) => `${stem}ləs` },
 ];
+
+/** With some stress, as words in capitals have it, at the beginning of a sentence, too. */
+export function withStress(sound: string): string {
+  return sound.search(STRESS) < 0 ? sound.replace(VOWEL, "ˌ$&") : sound;
+}
 
 /** Without any stress, as small words are said within a sentence. */
 export function unstressed(sound: string): string {

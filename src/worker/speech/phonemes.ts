@@ -1,6 +1,6 @@
 // From an English sentence in words (spoken.ts) to the sounds that a voice reads.
 
-import { type Lexicon, unstressed } from "./lexicon.ts";
+import { type Lexicon, unstressed, withStress } from "./lexicon.ts";
 import type { Tagger } from "./tagger.ts";
 
 /** Parts that are needed to read a sentence. */
@@ -38,7 +38,7 @@ const SYMBOLS: Readonly<Record<string, string>> = {
 /** The sounds of a sentence. */
 export async function phonemesOf(sentence: string, parts: Pronunciation): Promise<string> {
   const tokens = tokensOf(sentence);
-  const tags = parts.tagger(tokens.map(({ text }) => text));
+  const tags = tagsOf(tokens, parts.tagger);
   let said = "";
   let next: string | undefined; // the sounds that follow; undefined before a pause
   for (let at = tokens.length - 1; at >= 0; at--) {
@@ -61,6 +61,18 @@ function tokensOf(sentence: string): readonly Token[] {
   });
 }
 
+/** Tags of the tokens. A contraction is two words for the tagger: I and 'll, have and n't; the first one counts. */
+function tagsOf(tokens: readonly Token[], tagger: Tagger): readonly string[] {
+  const words = tokens.map(({ text }) => text.split(/(?=n't$)|(?=')/));
+  const tags = tagger(words.flat());
+  let at = 0;
+  return words.map(({ length }) => {
+    const tag = tags[at] ?? "NN";
+    at += length;
+    return tag;
+  });
+}
+
 interface Place {
   readonly tag: string;
   readonly next: string | undefined;
@@ -71,8 +83,10 @@ interface Place {
 async function soundOf(word: string, place: Place, { lexicon, unknown }: Pronunciation): Promise<string> {
   if (!/[A-Za-z]/.test(word)) return SYMBOLS[word] ?? "";
   const use = { tag: place.tag, isLast: place.next === undefined };
-  const known = smallWord(word, place, lexicon) ?? lexicon(word, use);
-  if (known !== undefined) return known;
+  const small = smallWord(word, place, lexicon);
+  if (small !== undefined) return small;
+  const known = lexicon(word, use);
+  if (known !== undefined) return word === word.toLowerCase() ? known : withStress(known);
   const parts = word.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/); // OpenAI
   const sounds = parts.map(async (part) => lexicon(part, use) ?? (await unknown(part)));
   return (await Promise.all(sounds)).join("");

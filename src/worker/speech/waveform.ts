@@ -19,6 +19,8 @@ const WINDOW = Float64Array.from(
   { length: FRAME },
   (_, at) => 0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAME),
 );
+/** Sum of the squares of the windows over a sample. */
+const WINDOWS_SUM = 1.5;
 const TRANSFORM = fourier(FRAME);
 
 /** What the network says about the frames: each BINS rows of one number a frame, and the pitch in Hz. */
@@ -43,17 +45,17 @@ export function waveformOf(spectra: Spectra): Float32Array {
   const [re, im] = [new Float64Array(FRAME), new Float64Array(FRAME)];
   // Two real frames make one complex transform.
   for (let frame = 0; frame < frames; frame += 2) {
-    const pair = frame + 1 < frames ? [frame, frame + 1] : [frame, frame];
-    re.set(frameOf(pulses, pair[0] ?? 0));
-    im.set(frameOf(pulses, pair[1] ?? 0));
+    const second = Math.min(frame + 1, frames - 1);
+    cutFrame(pulses, frame, re);
+    cutFrame(pulses, second, im);
     TRANSFORM.forward(re, im);
-    shape(re, im, spectra, pair, noise);
+    shape(re, im, (bin, side) => toneOf(spectra, bin * frames + (side === 0 ? frame : second), noise));
     TRANSFORM.forward(re, im); // of the conjugate: the inverse's conjugate
     for (let at = 0; at < FRAME; at++) {
       const weight = (WINDOW[at] ?? 0) / FRAME;
-      sum[frame * HOP + at] = (sum[frame * HOP + at] ?? 0) + weight * (re[at] ?? 0);
-      if (pair[0] === pair[1]) continue;
-      sum[(frame + 1) * HOP + at] = (sum[(frame + 1) * HOP + at] ?? 0) - weight * (im[at] ?? 0);
+      const place = frame * HOP + at;
+      sum[place] = (sum[place] ?? 0) + weight * (re[at] ?? 0);
+      if (second > frame) sum[place + HOP] = (sum[place + HOP] ?? 0) - weight * (im[at] ?? 0);
     }
   }
   return withoutWindow(sum, frames);
@@ -64,61 +66,70 @@ function withoutWindow(sum: Float64Array, frames: number): Float32Array {
   const samples = new Float32Array(frames * HOP);
   for (let at = 0; at < samples.length; at++) {
     const place = at + FRAME / 2;
-    let weight = 0;
-    for (let frame = Math.floor(place / HOP); frame > place / HOP - FRAME / HOP; frame--) {
-      if (frame >= 0 && frame < frames) weight += (WINDOW[place - frame * HOP] ?? 0) ** 2;
-    }
-    samples[at] = (sum[place] ?? 0) / Math.max(weight, 1e-11);
+    const last = Math.floor(place / HOP);
+    const isInside = last >= FRAME / HOP - 1 && last < frames;
+    samples[at] = (sum[place] ?? 0) / (isInside ? WINDOWS_SUM : weightAt(place, last, frames));
   }
   return samples;
 }
 
+/** Sum of the squared windows where frames are missing at an end. */
+function weightAt(place: number, last: number, frames: number): number {
+  let weight = 0;
+  for (let frame = Math.max(0, last - FRAME / HOP + 1); frame <= Math.min(last, frames - 1); frame++)
+    weight += (WINDOW[place - frame * HOP] ?? 0) ** 2;
+  return Math.max(weight, 1e-11);
+}
+
 /** The windowed samples around a frame's middle, mirrored at the ends. */
-function frameOf(signal: Float64Array, frame: number): Float64Array {
+function cutFrame(signal: Float64Array, frame: number, target: Float64Array): void {
   const last = signal.length - 1;
-  return WINDOW.map((weight, at) => {
+  for (let at = 0; at < FRAME; at++) {
     const place = Math.abs(frame * HOP + at - FRAME / 2);
-    return ((signal[place > last ? Math.max(0, 2 * last - place) : place] ?? 0) * weight) / (FRAME / 4);
-  });
+    const source = place > last ? Math.max(0, 2 * last - place) : place;
+    target[at] = ((signal[source] ?? 0) * (WINDOW[at] ?? 0)) / (FRAME / 4);
+  }
+}
+
+/** What one bin of a frame is multiplied with, and what is added to it. */
+interface Tone {
+  readonly cos: number;
+  readonly sin: number;
+  readonly re: number;
+  readonly im: number;
+}
+
+function toneOf({ lh, theta, ln, lr, phi }: Spectra, at: number, noise: () => number): Tone {
+  const turn = Math.PI * Math.tanh(theta[at] ?? 0);
+  const [voiced, noisy, free] = [magnitude(lh[at]), magnitude(ln[at]), magnitude(lr[at])];
+  const angle = phi[at] ?? 0;
+  return {
+    cos: Math.cos(turn) * voiced,
+    sin: Math.sin(turn) * voiced,
+    re: noisy * noise() + free * Math.cos(angle),
+    im: noisy * noise() + free * Math.sin(angle),
+  };
 }
 
 /**
  * `re`, `im`: the transform of two real frames, replaced by the conjugate of that of the two shaped ones, which has the same form.
  */
-function shape(
-  re: Float64Array,
-  im: Float64Array,
-  { lh, theta, ln, lr, phi, f0 }: Spectra,
-  pair: readonly number[],
-  noise: () => number,
-): void {
+function shape(re: Float64Array, im: Float64Array, toneFor: (bin: number, side: 0 | 1) => Tone): void {
   for (let bin = 0; bin < BINS; bin++) {
     const mirror = (FRAME - bin) % FRAME;
     const [a, b, c, d] = [re[bin] ?? 0, im[bin] ?? 0, re[mirror] ?? 0, im[mirror] ?? 0];
-    const sources = [
-      [(a + c) / 2, (b - d) / 2],
-      [(b + d) / 2, (c - a) / 2],
-    ];
-    const [first, second] = pair.map((frame, side): readonly [number, number] => {
-      const at = bin * f0.length + frame;
-      const [x = 0, y = 0] = sources[side] ?? [];
-      const turn = Math.PI * Math.tanh(theta[at] ?? 0);
-      const [voiced, noisy, free] = [magnitude(lh[at]), magnitude(ln[at]), magnitude(lr[at])];
-      const [cos, sin] = [Math.cos(turn) * voiced, Math.sin(turn) * voiced];
-      return [
-        x * cos - y * sin + noisy * noise() + free * Math.cos(phi[at] ?? 0),
-        x * sin + y * cos + noisy * noise() + free * Math.sin(phi[at] ?? 0),
-      ];
-    });
+    const [x1, y1, x2, y2] = [(a + c) / 2, (b - d) / 2, (b + d) / 2, (c - a) / 2];
+    const [first, second] = [toneFor(bin, 0), toneFor(bin, 1)];
     const isReal = bin === 0 || bin === BINS - 1; // a real signal's first and last bin are
-    const [p = 0, q = 0] = first ?? [];
-    const [r = 0, s = 0] = second ?? [];
-    const [y1, y2] = isReal ? [0, 0] : [q, s];
-    re[bin] = p - y2;
-    im[bin] = -(y1 + r);
+    const p = x1 * first.cos - y1 * first.sin + first.re;
+    const q = isReal ? 0 : x1 * first.sin + y1 * first.cos + first.im;
+    const r = x2 * second.cos - y2 * second.sin + second.re;
+    const s = isReal ? 0 : x2 * second.sin + y2 * second.cos + second.im;
+    re[bin] = p - s;
+    im[bin] = -(q + r);
     if (isReal) continue;
-    re[mirror] = p + y2;
-    im[mirror] = y1 - r;
+    re[mirror] = p + s;
+    im[mirror] = q - r;
   }
 }
 
