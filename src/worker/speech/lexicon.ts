@@ -54,7 +54,10 @@ export function lexiconOf(dictionaries: Dictionaries): Lexicon {
     const exact = soundOf(own(dictionaries.gold, word), use);
     if (exact !== undefined) return exact;
     if (isAcronym(word)) {
-      const asWord = word.length > 3 ? (whole(word, use) ?? inflected(word.toLowerCase(), use)) : undefined;
+      const isKnown = word.length > 3 || own(dictionaries.gold, word.toLowerCase()) !== undefined;
+      const isName = own(dictionaries.gold, word) !== undefined; // without a sound as this part of speech: US, IT
+      const asWord =
+        isKnown && !isName ? (whole(word, use) ?? inflected(word.toLowerCase(), use)) : undefined;
       return asWord ?? (word.length > 5 ? undefined : spelled(word));
     }
     const [, letters] = /^([A-Z]{2,5})'?s$/.exec(word) ?? [];

@@ -1,5 +1,6 @@
 // A neural voice: sounds of a sentence → spectra by a network → samples. Its voices share everything but the network.
 
+import { reasonOf } from "../../core/reason.ts";
 import type { NeuralVoices } from "../../core/voice-files.ts";
 import { SPEECH_SOUNDS_MAX } from "../shared/limits.ts";
 import type { SpeechBackend } from "./backend.ts";
@@ -85,7 +86,13 @@ export class NeuralVoice implements SpeechBackend {
     if (voice === undefined) throw new Error(`the folder has no voice ${name}`);
     const accent = this.accents.get(voice.isBritish) ?? pronunciationOf(folder, voice.isBritish, open);
     this.accents.set(voice.isBritish, accent);
-    return { network: await open(readVoiceFile(folder, voice.file)), pronunciation: await accent };
+    try {
+      return { network: await open(readVoiceFile(folder, voice.file)), pronunciation: await accent };
+    } catch (error) {
+      throw new Error(`${voice.file} of the voice ${name} could not be loaded: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
   }
 }
 

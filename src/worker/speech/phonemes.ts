@@ -18,7 +18,7 @@ interface Token {
   readonly isSpaced: boolean;
 }
 
-const TOKEN = / - |( *)(?:([A-Za-z]+(?:'[A-Za-z]+)*'?)|(--+|\.{3}|[.,!?;:()"])|([^\sA-Za-z]))/g;
+const TOKEN = / -(?= )|( *)(?:([A-Za-z]+(?:'[A-Za-z]+)*'?)|(--+|\.{3}|[.,!?;:()"])|([^\sA-Za-z]))/g;
 const MARKS: Readonly<Record<string, string>> = { "...": "…" };
 const STARTS_WITH_VOWEL = /^[ˈˌ]?[AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻɐ]/;
 /** Symbols that are said where the normalization has kept them. */
@@ -46,7 +46,9 @@ export async function phonemesOf(sentence: string, parts: Pronunciation): Promis
     const sound =
       mark ?? (await soundOf(text, { tag: tags[at] ?? "NN", next, after: tokens[at + 1]?.text }, parts));
     if (sound === "") continue;
-    said = `${isSpaced ? " " : ""}${sound}${said}`;
+    // A symbol is a word of its own; the parts of a compound are one.
+    const isApart = isSpaced || (mark === undefined && [text, tokens[at - 1]?.text].some(isSymbol));
+    said = `${isApart ? " " : ""}${sound}${said}`;
     next = mark === undefined ? sound : undefined;
   }
   return said.trim().replaceAll("ɾ", "T").replaceAll("ʔ", "t");
@@ -54,8 +56,8 @@ export async function phonemesOf(sentence: string, parts: Pronunciation): Promis
 
 function tokensOf(sentence: string): readonly Token[] {
   return [...sentence.matchAll(TOKEN)].map(([all, space, word, mark, symbol]) => {
-    if (word !== undefined) return { text: word, isSpaced: true };
-    if (symbol !== undefined) return { text: symbol, isSpaced: true };
+    if (word !== undefined) return { text: word, isSpaced: space !== "" };
+    if (symbol !== undefined) return { text: symbol, isSpaced: space !== "" };
     const text = mark ?? all.trim();
     return { text, mark: MARKS[text] ?? (text.startsWith("-") ? "—" : text), isSpaced: space !== "" };
   });
@@ -73,6 +75,10 @@ function tagsOf(tokens: readonly Token[], tagger: Tagger): readonly string[] {
   });
 }
 
+function isSymbol(text: string | undefined): boolean {
+  return text !== undefined && Object.hasOwn(SYMBOLS, text);
+}
+
 interface Place {
   readonly tag: string;
   readonly next: string | undefined;
@@ -81,7 +87,7 @@ interface Place {
 }
 
 async function soundOf(word: string, place: Place, { lexicon, unknown }: Pronunciation): Promise<string> {
-  if (!/[A-Za-z]/.test(word)) return SYMBOLS[word] ?? "";
+  if (!/[A-Za-z]/.test(word)) return isSymbol(word) ? (SYMBOLS[word] ?? "") : "";
   const use = { tag: place.tag, isLast: place.next === undefined };
   const small = smallWord(word, place, lexicon);
   if (small !== undefined) return small;

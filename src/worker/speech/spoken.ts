@@ -329,6 +329,7 @@ const RULES: readonly Rule[] = [
     say: (_, version) => version.split(".").map(cardinal).join(" point "),
   },
   { pattern: /(?<![\w.])\.(\d{1,12})/g, say: (_, part) => `point ${digits(part)}` },
+  { pattern: /(?<=\p{L})-(?=\d)/gu, say: () => " " },
   { pattern: /(?<=\p{L})(?=\d)|(?<=\d)(?=\p{L})/gu, say: () => " " },
   { pattern: new RegExp(`(?<![\\w.])(?:${NUMBER})`, "g"), say: plainNumber },
   { pattern: /\d{1,20}/g, say: (number) => ` ${cardinal(number)} ` },

@@ -16,7 +16,7 @@ const SAID: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ["1st, 2nd, 3rd, 21st, 30th, 100th", "first, second, third, twenty-first, thirtieth, one hundredth"],
     ["50% of 1/2, 3/4 and 2 1/2", "fifty percent of one half, three quarters and two and one half"],
     ["pages 10-20 and 3–5", "pages ten to twenty and three to five"],
-    ["GPT4, x86, 3D", "GPT four, x eighty-six, three D"],
+    ["GPT4, GPT-4, x86, 3D", "GPT four, GPT four, x eighty-six, three D"],
     ["version 3.11.2", "version three point eleven point two"],
   ],
   "dates and times": [
