@@ -227,7 +227,9 @@ place() { # FILE DIR NAME MODE
 SHARED='man/svc.1 share/man/man1 svc.1
 completions/svc.bash share/bash-completion/completions svc
 completions/_svc share/zsh/site-functions _svc
-completions/svc.fish share/fish/vendor_completions.d svc.fish'
+completions/svc.fish share/fish/vendor_completions.d svc.fish
+release.pem share/svc release.pem
+release.url share/svc release.url'
 
 # True when version A comes before version B; one with a suffix (1.0.0-rc1) before the one without.
 is_older() { # A B

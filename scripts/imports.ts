@@ -42,7 +42,17 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   ...rooms("access", "engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(
     leaf,
   ),
-  ...rooms("quantize", "reader", "sandbox", "sessions", "skills", "state", "system", "upstream").map(leaf),
+  ...rooms(
+    "quantize",
+    "reader",
+    "sandbox",
+    "sessions",
+    "skills",
+    "state",
+    "system",
+    "update",
+    "upstream",
+  ).map(leaf),
   { from: "src/config/", may: [CORE], types: [PROTOCOL] },
   { from: "src/clients/", may: [CORE], why: "no server, no settings: texts and files of other programs" },
   ...DIALECTS.map((name) => ({
@@ -159,7 +169,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: "src/commands/",
     may: [
-      ...rooms("access", "app", "cli", "clients", "config", "core", "hub", "models", "quantize"),
+      ...rooms("access", "app", "cli", "clients", "config", "core", "hub", "models", "quantize", "update"),
       "src/worker/main.ts",
       "src/worker/machine-speed.ts",
       "src/worker/quantize.ts",

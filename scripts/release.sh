@@ -60,6 +60,9 @@ tree() { # PLATFORM [BACKEND]: what an archive holds, in $work/svc-VERSION-PLATF
     install -m 755 "$work/install.sh" "$folder/install.sh"
     install -m 644 LICENSE README.md CHANGELOG.md svc.toml.example packaging/svc.toml "$folder/"
     install -m 644 prebuilt/LICENSES/* "$folder/LICENSES/"
+    # Where svc update finds the next release, and the key that it must be signed with.
+    printf '%s\n' "$key" >"$folder/release.pem"
+    [ -z "${SVC_RELEASE_URL:-}" ] || printf '%s\n' "$SVC_RELEASE_URL" >"$folder/release.url"
     npm_licenses "$1" >"$folder/LICENSES/npm-packages.txt"
     ./svc completions bash >"$folder/completions/svc.bash"
     ./svc completions zsh >"$folder/completions/_svc"

@@ -109,6 +109,12 @@ if has script; then
     expect "svc $new" inside person '.local/bin/svc --version'
     expect "Rome" inside person "$start curl -s localhost:\$port/v1/responses/$response; kill \$!; wait"
 
+    say "svc update: back to the old release with permission, then to the new one"
+    expect "Use --downgrade" inside person ".local/bin/svc update --release /srv/old"
+    expect "is installed in" inside person "SVC_RELEASE_KEY=\$HOME/.local/share/svc/release.pem .local/bin/svc update --release /srv/old --downgrade"
+    expect "svc $new is there" inside person ".local/bin/svc update --release $address --check"
+    expect "svc $new is installed in" inside person ".local/bin/svc update --release $address"
+
     say "uninstall: settings, state and downloads stay, nothing else does"
     inside person 'mkdir -p .config/svc .cache/huggingface/hub; echo "[server]" >.config/svc/svc.toml; touch .cache/huggingface/hub/model'
     expect "removed /home/person/.local/bin/svc" inside person 'sh /srv/new/install.sh --uninstall'

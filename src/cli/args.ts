@@ -19,6 +19,7 @@ import { hintFor } from "./hints.ts";
 import { addLaunchCommand } from "./launch-args.ts";
 import { addEstimateCommand, addPullCommand, addSearchCommand, addShowCommand } from "./hub-args.ts";
 import { SERVER_FLAGS } from "./server-client.ts";
+import { addUpdateCommand } from "./update-args.ts";
 import { addConvertCommand, addQuantizeCommand } from "./weight-args.ts";
 import { addUsageCommand } from "./usage-table.ts";
 import {
@@ -224,6 +225,7 @@ function addHubCommands(program: Command, choose: Choose): void {
 
   addQuantizeCommand(program, idText, choose);
   addConvertCommand(program, choose);
+  addUpdateCommand(program, choose);
 
   program
     .command("login")

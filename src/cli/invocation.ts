@@ -69,6 +69,15 @@ export type Invocation =
       readonly python: string;
       readonly installsTorch: boolean;
     } & SettingsArgs)
+  | ({
+      readonly command: "update";
+      /** Looks for newer revisions of downloads instead. */
+      readonly models: boolean;
+      readonly check: boolean;
+      readonly downgrade: boolean;
+      readonly restart: boolean;
+      readonly release?: string;
+    } & SettingsArgs)
   /** Flags hold the model too. */
   | ({
       readonly command: "pull";

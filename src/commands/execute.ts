@@ -32,6 +32,7 @@ import { runBench, runTune } from "./measure.ts";
 import { login, pull, quantizeModel, runCache } from "./models.ts";
 import { replay } from "./replay.ts";
 import { serve } from "./serve.ts";
+import { update } from "./update.ts";
 
 /** The process that runs a command. */
 export type Host = Omit<CommandHost, "options">;
@@ -80,6 +81,8 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
       return withSettings(invocation, { host }, (loaded) =>
         runCache(loaded, invocation, hostOf(loaded, host)),
       );
+    case "update":
+      return withSettings(invocation, { host }, (loaded) => update(loaded, invocation, hostOf(loaded, host)));
     case "convert":
     case "quantize":
       return withSettings(invocation, { host }, (loaded) =>

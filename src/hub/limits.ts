@@ -48,3 +48,5 @@ export const REMOTE_HEADER_BYTES = 1 << 16;
 export const REMOTE_HEADERS_MAX = 32;
 /** Adapters of a repository that are downloaded with its model. */
 export const ADAPTERS_AUTO_MAX = 8;
+/** Repositories whose newest revision is asked for at once. */
+export const ASKED_AT_ONCE = 4;

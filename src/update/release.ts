@@ -1,0 +1,124 @@
+// A release at an address or in a folder: the list of sums with its signature, the archive for this platform. Nothing of it is used
+// before its signature, or its sum in the signed list, is right.
+
+import { createHash, verify } from "node:crypto";
+import { createReadStream, createWriteStream, readFileSync } from "node:fs";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { join } from "node:path";
+import { ARCHIVE_BYTES_MAX, LIST_BYTES_MAX, LIST_MS } from "./limits.ts";
+
+/** Where releases are, and the public key (PEM) that they must be signed with. */
+export interface ReleasePlace {
+  /** An https or http address, or a folder. */
+  readonly address: string;
+  readonly key: string;
+}
+
+/** The archive of a release for this platform. */
+export interface ReleaseArchive {
+  readonly name: string;
+  readonly version: string;
+  readonly sha256: string;
+}
+
+/** Name of this platform in releases: `linux-x64`. */
+const PLATFORM = `${process.platform}-${process.arch}`;
+
+/** The archive that a signed release has for this platform. Throws a sentence for people. */
+export async function findArchive(
+  place: ReleasePlace,
+  signal: AbortSignal,
+  platform = PLATFORM,
+): Promise<ReleaseArchive> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
+  const sums = await smallFile(place, "SHA256SUMS", limit);
+  const signature = await smallFile(place, "SHA256SUMS.sig", limit);
+  if (!isSigned(sums, signature, place.key))
+    throw new Error(
+      `the signature of ${place.address}/SHA256SUMS is wrong: nothing was changed. The files were changed, or another key signed them`,
+    );
+  const line = new RegExp(`^([0-9a-f]{64})  (svc-(\\d[0-9A-Za-z.+-]*)-${platform}\\.tar\\.gz)$`, "gm");
+  const found = [...sums.toString().matchAll(line)];
+  const [[, sha256 = "", name = "", version = ""] = [], other] = found;
+  if (name === "") throw new Error(`the release at ${place.address} has no archive for ${platform}`);
+  if (other !== undefined)
+    throw new Error(
+      `${place.address}/SHA256SUMS names several archives for ${platform}; name the address of one release`,
+    );
+  return { name, version, sha256 };
+}
+
+function isSigned(sums: Buffer, signature: Buffer, key: string): boolean {
+  try {
+    return verify("sha256", sums, key, signature);
+  } catch (error) {
+    throw new Error("the key of releases is no public key in PEM form", { cause: error });
+  }
+}
+
+/** Writes the archive to a file. Throws a sentence for people, also where its sum is not the signed one. */
+export async function downloadArchive(
+  place: ReleasePlace,
+  { name, sha256 }: ReleaseArchive,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const digest = createHash("sha256");
+  let bytes = 0;
+  const checked = new Transform({
+    transform(chunk: Uint8Array, _, done) {
+      bytes += chunk.byteLength;
+      digest.update(chunk);
+      done(bytes > ARCHIVE_BYTES_MAX ? new Error(`${name} is larger than an archive can be`) : null, chunk);
+    },
+  });
+  await pipeline(await open(place, name, signal), checked, createWriteStream(file, { mode: 0o600 }), {
+    signal,
+  });
+  if (digest.digest("hex") !== sha256)
+    throw new Error(
+      `${name} does not have the SHA-256 sum of the signed list: nothing was changed. Try again; the download may be damaged`,
+    );
+}
+
+function isAddress({ address }: ReleasePlace): boolean {
+  return /^https?:\/\//.test(address);
+}
+
+async function open(place: ReleasePlace, name: string, signal: AbortSignal): Promise<Readable> {
+  if (!isAddress(place)) return createReadStream(join(place.address, name));
+  const response = await fetched(place, name, signal);
+  return Readable.from(response.body ?? []);
+}
+
+async function fetched({ address }: ReleasePlace, name: string, signal: AbortSignal): Promise<Response> {
+  const url = `${address}/${name}`;
+  let response: Response;
+  try {
+    response = await fetch(url, { signal });
+  } catch (error) {
+    throw new Error(`${url} could not be reached; check the address and the network`, { cause: error });
+  }
+  if (response.ok) return response;
+  throw new Error(`${url} answers with status ${response.status}; name the address of a release`);
+}
+
+async function smallFile(place: ReleasePlace, name: string, signal: AbortSignal): Promise<Buffer> {
+  if (!isAddress(place)) {
+    try {
+      return readFileSync(join(place.address, name)).subarray(0, LIST_BYTES_MAX);
+    } catch (error) {
+      throw new Error(`${place.address} holds no ${name}; name the folder of a release`, { cause: error });
+    }
+  }
+  const response = await fetched(place, name, signal);
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.byteLength;
+    if (bytes > LIST_BYTES_MAX) throw new Error(`${place.address}/${name} is too large to be one`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
