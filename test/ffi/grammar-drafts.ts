@@ -6,7 +6,7 @@ import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { chatRequest, type RunOptions, runCounted } from "../helpers/engine-run.ts";
-import { tinyBackend } from "../helpers/native.ts";
+import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { SCHEMAS } from "../helpers/schemas.ts";
 
 const LONG_NAMES = {
@@ -59,15 +59,33 @@ function runs(backend: LlamaBackend, drafts: NonNullable<RunOptions["drafts"]>, 
 
 /** To be called where batch-invariant kernels are loaded. */
 export function grammarDraftTests(): void {
+  const options = { batchInvariant: true, maxSeqs: 8 } as const;
   test.each([
     ["grammar", false],
     ["ngram", true],
   ] as const)("answers with %s drafts, in one batch: %p, are those without", async (drafts, together) => {
-    const backend = await tinyBackend({ batchInvariant: true, maxSeqs: 8 });
+    const backend = await tinyBackend(options);
     const { answers, drafted, accepted } = runs(backend, drafts, together);
     expect(answers).toBe(runs(backend, "off", together).answers);
     expect(drafted).toBeGreaterThan(100);
     expect(accepted).toBeGreaterThan(100);
     backend.close();
+  });
+
+  test("answers with drafts of a draft model, cut where a grammar refuses them, are those without", async () => {
+    const speculative = {
+      type: "mtp",
+      mtpModel: TINY_PATH,
+      mtpNPredict: 4,
+      mtpDraftSampling: "probabilistic",
+    } as const;
+    const [plain, drafting] = [await tinyBackend(options), await tinyBackend({ ...options, speculative })];
+    if (drafting.draftModel !== undefined) drafting.draftModel.takeMs = () => 0;
+    const { answers, drafted, accepted } = runs(drafting, "off", true);
+    expect(answers).toBe(runs(plain, "off", true).answers);
+    expect(drafted).toBeGreaterThan(100);
+    expect(accepted).toBeGreaterThan(50);
+    plain.close();
+    drafting.close();
   });
 }

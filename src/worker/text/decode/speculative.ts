@@ -125,8 +125,6 @@ export class SpeculativeDecode implements DecodeMode {
     const targets = rows.flatMap(({ sequence }) => {
       const { drafts, guard } = sequence.owner;
       if (drafts === undefined || sequence.generated === 0 || guard?.isMixed === true) return [];
-      // A draft model must know each token of a draft, and how many were right: a grammar would cut it.
-      if (this.source.isCostly && guard?.isOff === false) return [];
       const wanted = drafts.proposed.wanted(sequence.known, costRatio);
       const max = Math.min(tokensLeft(sequence), this.source.max, wanted);
       return max > 0 ? { sequence, max } : [];
@@ -165,6 +163,7 @@ export class SpeculativeDecode implements DecodeMode {
   ): GuardedDraft | undefined {
     const { drafts, guard } = sequence.owner;
     if (guard === undefined || guard.isOff || drafts === undefined) return undefined;
+    // A draft token costs what one of a draft model does: those that the grammar dictates would make it look cheap.
     const wanted = this.source.isCostly ? 0 : drafts.dictated.wanted(sequence.known, costRatio);
     if (all <= 0 || wanted + proposal.length === 0 || sequence.generated === 0) return NO_GUARDED_DRAFT;
     const dictated = Math.min(DICTATED_MAX, wanted);
