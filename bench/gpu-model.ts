@@ -55,6 +55,20 @@ export async function ensureGpuModel(name: GpuModel): Promise<string> {
   return target;
 }
 
+/** A small model with Qwen's vocabulary, for counting. */
+export async function ensureBusModel(): Promise<string> {
+  const target = join(CACHE, "models", "bus-f16.gguf");
+  if (existsSync(target)) return target;
+  mkdirSync(join(CACHE, "models"), { recursive: true });
+  const vocabulary = `${target}.vocabulary`;
+  writeVocabulary(vocabulary, VOCABULARY);
+  const shape = { ...SHAPES["qwen3-0.6b"], layers: 2, embd: 64, heads: 2, kvHeads: 1, headDim: 32, ffn: 128 };
+  writeModel(`${target}.part`, "bus", shape, vocabulary);
+  renameSync(`${target}.part`, target);
+  rmSync(vocabulary);
+  return target;
+}
+
 /** Writes the model of `layers` layers at `from` with all of them `times` times. */
 function repeatLayers(from: string, to: string, layers: number, times: number): void {
   const { fields, tensors } = readGgufHeader(from);

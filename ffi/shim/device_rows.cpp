@@ -102,6 +102,12 @@ bool is_set_to(const char * value) {
 
 namespace svc {
 
+// Lists of a group of rows in main memory.
+struct copied_group {
+    const float *logits, *shares;
+    const int32_t * places;
+};
+
 struct device_rows {
     deal dealt;
     std::vector<llama_sampler *> chains;  // of each sequence
@@ -117,6 +123,7 @@ struct device_rows {
     // Of the last pass.
     std::vector<int32_t> output_of;  // [rows] index of its output, -1: none
     std::vector<int32_t> batch_row;  // [outputs]
+    std::vector<copied_group> groups;
     std::vector<std::vector<float>> whole;  // [outputs] empty until they are asked for
     std::vector<float> everything;  // [outputs][n_vocab] of a pass without lists
     row_traffic * traffic = nullptr;
@@ -244,6 +251,7 @@ bool rows_are_listed(device_rows & d, llama_context * ctx, row_traffic & traffic
 void begin_pass(device_rows & d, int32_t n, const int8_t * output) {
     d.output_of.assign(n, -1);
     d.batch_row.clear();
+    d.groups.clear();
     for (int32_t i = 0; i < n; i++) {
         if (output[i] == 0) continue;
         d.output_of[i] = (int32_t) d.batch_row.size();
@@ -259,20 +267,23 @@ void wait_for_pass(device_rows & d) {
     d.traffic->waits++;
     if (d.listed.logits == nullptr) return;
     for (const ggml_tensor * t : {d.listed.logits, d.listed.places, d.listed.shares}) d.traffic->bytes += ggml_nbytes(t);
+    // Once for all rows: each of these waits for the device again.
+    for (size_t i = 0; i < d.batch_row.size(); i += d.group) {
+        const int32_t head = d.batch_row[i];
+        const copied_group group = {llama_get_sampled_logits_ith(d.ctx, head), llama_get_sampled_probs_ith(d.ctx, head),
+            llama_get_sampled_candidates_ith(d.ctx, head)};
+        if (group.logits != nullptr && group.shares != nullptr && group.places != nullptr) d.groups.push_back(group);
+    }
 }
 
 bool listed(const device_rows & d, int32_t row, listed_row & out) {
     const int32_t output = d.output_of.at(row);
-    if (output < 0 || d.listed.logits == nullptr) return false;
-    const int32_t head = d.batch_row[output - output % d.group];
+    if (output < 0 || (size_t) (output / d.group) >= d.groups.size()) return false;
     const int64_t at = output % d.group;
-    const float * logits = llama_get_sampled_logits_ith(d.ctx, head);
-    const float * shares = llama_get_sampled_probs_ith(d.ctx, head);
-    const int32_t * places = llama_get_sampled_candidates_ith(d.ctx, head);
-    if (logits == nullptr || shares == nullptr || places == nullptr) return false;
-    logits += at * d.dealt.width();
-    places += at * d.dealt.n_listed();
-    shares += at * d.dealt.n_blocks;
+    const copied_group & group = d.groups[output / d.group];
+    const float * logits = group.logits + at * d.dealt.width();
+    const int32_t * places = group.places + at * d.dealt.n_listed();
+    const float * shares = group.shares + at * d.dealt.n_blocks;
     out.tokens.clear();
     out.cut = out.top = -std::numeric_limits<float>::infinity();
     for (int64_t b = 0; b < d.dealt.n_blocks; b++) {

@@ -63,7 +63,7 @@ struct full_row {
         s.undo.emplace_back(token, logits[token]);
         logits[token] = value;
     }
-    // What to do with a logit that is not known: there is none.
+    // Never called: all logits are known.
     void unknown(bool) {}
 };
 

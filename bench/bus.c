@@ -1,0 +1,87 @@
+// For LD_PRELOAD: counts what ggml's back ends are asked to do, between two calls of bus_counts. bench/bus.ts reads it. A wait is a call
+// that waits for work since the last one. Calls within a call, by back ends without asynchronous copies, do not count.
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WAITS, FROM_DEVICE, TO_DEVICE, COPIES, GRAPHS, N_COUNTS };
+static int64_t counts[N_COUNTS];
+static int depth, has_work;
+
+// Copies the counts and begins again.
+void bus_counts(int64_t * out) {
+    for (int i = 0; i < N_COUNTS; i++) out[i] = counts[i], counts[i] = 0;
+}
+
+// The function that is replaced. The library is loaded by name, outside the scope that RTLD_NEXT searches.
+static void * original(const char * name) {
+    void * library = dlopen("libggml-base.so.0", RTLD_NOW | RTLD_NOLOAD);
+    return library == NULL ? NULL : dlsym(library, name);
+}
+
+#define ORIGINAL(name, type)                          \
+    static type real;                                 \
+    if (real == NULL) real = (type) original(#name)
+
+typedef void (*wait_t)(void *);
+void ggml_backend_synchronize(void * backend) {
+    ORIGINAL(ggml_backend_synchronize, wait_t);
+    if (depth == 0) counts[WAITS] += has_work, has_work = 0;
+    real(backend);
+}
+
+typedef void (*get_async_t)(void *, const void *, void *, size_t, size_t);
+void ggml_backend_tensor_get_async(void * backend, const void * tensor, void * data, size_t offset, size_t size) {
+    ORIGINAL(ggml_backend_tensor_get_async, get_async_t);
+    if (depth == 0) counts[FROM_DEVICE] += (int64_t) size, counts[COPIES]++, has_work = 1;
+    depth++;
+    real(backend, tensor, data, offset, size);
+    depth--;
+}
+
+typedef void (*get_t)(const void *, void *, size_t, size_t);
+void ggml_backend_tensor_get(const void * tensor, void * data, size_t offset, size_t size) {
+    ORIGINAL(ggml_backend_tensor_get, get_t);
+    if (depth == 0) counts[FROM_DEVICE] += (int64_t) size, counts[COPIES]++, counts[WAITS]++;
+    depth++;
+    real(tensor, data, offset, size);
+    depth--;
+}
+
+typedef void (*set_async_t)(void *, void *, const void *, size_t, size_t);
+void ggml_backend_tensor_set_async(void * backend, void * tensor, const void * data, size_t offset, size_t size) {
+    ORIGINAL(ggml_backend_tensor_set_async, set_async_t);
+    if (depth == 0) counts[TO_DEVICE] += (int64_t) size, counts[COPIES]++, has_work = 1;
+    depth++;
+    real(backend, tensor, data, offset, size);
+    depth--;
+}
+
+typedef void (*set_t)(void *, const void *, size_t, size_t);
+void ggml_backend_tensor_set(void * tensor, const void * data, size_t offset, size_t size) {
+    ORIGINAL(ggml_backend_tensor_set, set_t);
+    if (depth == 0) counts[TO_DEVICE] += (int64_t) size, counts[COPIES]++, counts[WAITS]++;
+    depth++;
+    real(tensor, data, offset, size);
+    depth--;
+}
+
+typedef void (*copy_t)(const void *, void *);
+void ggml_backend_tensor_copy(const void * from, void * to) {
+    ORIGINAL(ggml_backend_tensor_copy, copy_t);
+    static size_t (*bytes)(const void *);
+    if (bytes == NULL) bytes = (size_t (*)(const void *)) original("ggml_nbytes");
+    if (depth == 0) counts[TO_DEVICE] += (int64_t) bytes(from), counts[COPIES]++, counts[WAITS]++;
+    depth++;
+    real(from, to);
+    depth--;
+}
+
+typedef int (*compute_t)(void *, void *);
+int ggml_backend_graph_compute_async(void * backend, void * graph) {
+    ORIGINAL(ggml_backend_graph_compute_async, compute_t);
+    counts[GRAPHS]++, has_work = 1;
+    return real(backend, graph);
+}

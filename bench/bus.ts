@@ -1,0 +1,155 @@
+// `bun bench/bus.ts`: what a step costs on a device, in numbers that do not depend on its speed: copies and bytes of each direction, waits,
+// graphs that were built anew. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
+// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc.
+
+import { dlopen } from "bun:ffi";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { newSampler } from "../ffi/llama/sampler.ts";
+import { LlamaBackend } from "../ffi/llama/llama.ts";
+import { unpackLibraries } from "../ffi/embedded.ts";
+import { openNative } from "../ffi/library.ts";
+import { installedBackends } from "../src/backends/store.ts";
+import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
+import type { SlotId } from "../src/worker/text/backend.ts";
+import { exec } from "./exec.ts";
+import { ensureBusModel } from "./gpu-model.ts";
+import { CACHE } from "./peer.ts";
+
+const STEPS = 16;
+const COUNTS = 5;
+
+/** Counts of one kind of step, each per step. */
+export interface BusRow {
+  readonly test: string;
+  readonly sampling: string;
+  readonly waits: number;
+  readonly bytesBack: number;
+  readonly bytesThere: number;
+  readonly copies: number;
+  readonly graphs: number;
+  /** Part of the steps that used the graph of the one before. */
+  readonly reused: number;
+}
+
+const { values } = parseArgs({
+  options: {
+    backends: { type: "string" },
+    rows: { type: "string", default: "1,8,64" },
+    sampling: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+/** Counts in this process, whose environment has the library of bus.c and the way of sampling. */
+async function measure(sampling: string): Promise<readonly BusRow[]> {
+  const counter = dlopen(join(CACHE, "bus.so"), { bus_counts: { args: ["buffer"], returns: "void" } });
+  const out = new BigInt64Array(COUNTS);
+  const counts = (): readonly number[] => {
+    counter.symbols.bus_counts(out);
+    return Array.from(out, Number);
+  };
+  const { backends } = values;
+  const libraries = backends === undefined ? [] : installedBackends(backends);
+  const native = openNative(unpackLibraries(CACHE), 0, libraries, (failure) => {
+    throw new Error(failure);
+  });
+  const rowCounts = values.rows.split(",").map(Number);
+  const maxSeqs = Math.max(...rowCounts);
+  const backend = await LlamaBackend.load(native, await ensureBusModel(), {
+    kind: "text",
+    cacheDir: CACHE,
+    maxSeqs,
+    prefixCacheN: 0,
+    contextLen: maxSeqs * (STEPS + 2) + 2048,
+    cacheType: "f16",
+    pagedAttn: true,
+    threads: 2,
+    batch: 512,
+    ubatch: 512,
+    deviceLayers: backends === undefined ? 0 : -1,
+    placement: {},
+    verbosity: 0,
+  });
+  const rows: BusRow[] = [];
+  const add = (test: string, steps: number, before: number): void => {
+    const [waits = 0, back = 0, there = 0, copies = 0, graphs = 0] = counts().map((count) => count / steps);
+    const reused = (backend.traffic().reusedGraphs - before) / steps;
+    rows.push({ test, sampling, waits, bytesBack: back, bytesThere: there, copies, graphs, reused });
+  };
+  const pass = (n: number, position: number, perSlot: number, output: 0 | 1): void => {
+    const columns = {
+      token: Int32Array.from({ length: n }, (_, i) => 300 + ((i * 31 + position) % 900)),
+      position: Int32Array.from({ length: n }, (_, i) => position + (i % perSlot)),
+      slot: Int32Array.from({ length: n }, (_, i) => Math.floor(i / perSlot)),
+      output: new Int8Array(n).fill(output),
+    };
+    if (backend.decode(columns, n) !== "done") throw new Error("a pass failed");
+  };
+  for (const n of rowCounts) {
+    const params = { ...DEFAULT_SAMPLING, topK: 40, topP: 0.95, temperature: 0.8 };
+    const prompt = new Int32Array();
+    const samplers = Array.from({ length: n }, (_, choice) =>
+      newSampler(native, backend.modelHandle, { params, prompt, seed: 1, choice }),
+    );
+    const handles = BigUint64Array.from(samplers);
+    const at = Int32Array.from({ length: n }, (_, i) => i);
+    const [masks, tokens] = [new BigUint64Array(n), new Int32Array(n)];
+    const step = (position: number): void => {
+      pass(n, position, 1, 1);
+      backend.sample(n, at, handles, masks, tokens);
+    };
+    step(0);
+    counts();
+    const before = backend.traffic().reusedGraphs;
+    for (let position = 1; position <= STEPS; position++) step(position);
+    add(`${n} rows`, STEPS, before);
+    samplers.forEach((sampler) => backend.freeSampler(sampler));
+    for (let slot = 0; slot < n; slot++) backend.cutSlot(slot as SlotId, 0);
+  }
+  pass(512, 0, 512, 0);
+  counts();
+  const before = backend.traffic().reusedGraphs;
+  for (let chunk = 1; chunk < 4; chunk++) pass(512, chunk * 512, 512, 0);
+  add("512 tokens of a prompt", 3, before);
+  backend.close();
+  return rows;
+}
+
+function table(rows: readonly BusRow[]): string {
+  const kib = (bytes: number): string => (bytes / 1024).toFixed(bytes < 10_240 ? 1 : 0);
+  const lines = rows.map(
+    ({ test, sampling, waits, bytesBack, bytesThere, copies, graphs, reused }) =>
+      `| ${test} | ${sampling} | ${kib(bytesBack)} | ${kib(bytesThere)} | ${copies.toFixed(1)} | ${waits.toFixed(1)} | ${graphs.toFixed(1)} | ${(100 * reused).toFixed(0)} % |`,
+  );
+  return [
+    "| Pass | Sampling | KiB from the device | KiB to it | Copies | Waits | Graphs computed | Reused |",
+    "|---|---|--:|--:|--:|--:|--:|--:|",
+    ...lines,
+  ].join("\n");
+}
+
+/** One process for each way of sampling. */
+async function main(): Promise<void> {
+  if (values.sampling !== undefined) return console.log(JSON.stringify(await measure(values.sampling)));
+  const library = join(CACHE, "bus.so");
+  mkdirSync(CACHE, { recursive: true });
+  await exec(["cc", "-shared", "-fPIC", "-O1", "-o", library, join(import.meta.dir, "bus.c")], CACHE);
+  await ensureBusModel();
+  const rows: BusRow[] = [];
+  for (const [sampling, setting] of [
+    ["whole rows", "off"],
+    ["lists", values.backends === undefined ? "cpu" : ""],
+  ] as const) {
+    const command = [process.execPath, import.meta.path, ...process.argv.slice(2), "--sampling", sampling];
+    const env = { ...process.env, LD_PRELOAD: library, SVC_DEVICE_SAMPLING: setting };
+    const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "inherit"] });
+    const text = await new Response(child.stdout).text();
+    if ((await child.exited) !== 0) throw new Error(`the counts of ${sampling} failed`);
+    rows.push(...(JSON.parse(text) as readonly BusRow[])); // of measure()
+  }
+  console.log(values.json ? JSON.stringify(rows) : table(rows));
+}
+
+await main();
