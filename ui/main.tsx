@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { loadCapabilities } from "./state/capabilities.ts";
 import { loadMcp } from "./state/mcp.ts";
+import { loadMe } from "./state/me.ts";
 import { loadModels } from "./state/models.ts";
 import { startConversations } from "./state/conversations.ts";
 import { resume } from "./state/chat.ts";
@@ -20,6 +21,7 @@ watchRoute();
 watchDrafts();
 watchKeys();
 void startConversations(resume).then(startSync);
+void loadMe();
 void loadModels();
 void loadCapabilities();
 void loadMcp();

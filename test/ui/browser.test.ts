@@ -1,6 +1,11 @@
 // The web interface in a browser, against a scripted server: tools, approvals, hostile text, failures.
 
 import { describe, expect, test } from "bun:test";
+import { UsageBook } from "../../src/access/usage-book.ts";
+import { accountOf, keyDigest, ownerOf } from "../../src/core/account.ts";
+import { Admission } from "../../src/http/admission.ts";
+import { memoryState } from "../../src/state/memory.ts";
+import { ownedState } from "../../src/state/owned.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import type { AnswerEvent } from "../../src/core/agent.ts";
 import type { SystemUpstream } from "../../src/core/system.ts";
@@ -373,6 +378,56 @@ describeInBrowser("the web interface with a scripted server", () => {
       await page.keyboard.press("Enter");
       await page.getByLabel("Approval required").waitFor();
       expect(await violations(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+/** Keys of a user and an administrator. */
+const TEAM = (["user", "admin"] as const).map((role) => {
+  const who = { owner: ownerOf("name", role), name: role === "user" ? "Anna" : "Otto" };
+  const fields = { role, ...(role === "user" ? { budget_tokens_per_day: 2000 } : {}) };
+  return { digest: keyDigest(role), account: accountOf(fields, who) };
+});
+
+describeInBrowser("a team's server", () => {
+  const apiKeys = new ApiKeys([], { named: () => TEAM });
+  const keyed = { keys: apiKeys, addressOf: () => "", placesOf: () => 8, isCrowded: () => false };
+  const spent = {
+    promptTokens: 1200,
+    cachedTokens: 300,
+    completionTokens: 100,
+    reasoningTokens: 0,
+    toolCalls: 0,
+    seconds: 1,
+  };
+  const usage = new UsageBook(ownedState(memoryState()));
+  for (const { account } of TEAM) usage.add(account, "tiny", 3, spent);
+  const ui = scriptedUi({ apiKeys, admission: new Admission(keyed), usage: usage.read });
+
+  test(
+    "shows users their own usage and no pages about the server, administrators all",
+    async () => {
+      const { page } = await visit(ui.url());
+      const signIn = async (key: string): Promise<void> => {
+        await page.getByLabel("API key", { exact: true }).last().fill(key);
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("link", { name: "Usage" }).click();
+        await page.getByText("Total", { exact: true }).waitFor();
+      };
+      await signIn("user");
+      await page.getByText("My usage").waitFor();
+      await page.getByText("1,300 of 2,000").waitFor();
+      expect(await page.getByRole("link", { name: "Metrics" }).count()).toBe(0);
+      expect(await page.locator("tbody tr").count()).toBe(1);
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search actions" }).fill("Sign out");
+      await page.keyboard.press("Enter");
+      await signIn("admin");
+      await page.getByText("Usage of all keys").waitFor();
+      await page.getByRole("link", { name: "Metrics" }).waitFor();
+      expect(await page.locator("tbody tr").count()).toBe(2);
     },
     SLOW_MS,
   );

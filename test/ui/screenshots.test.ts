@@ -155,6 +155,13 @@ const SHOTS: readonly Shot[] = [
   },
   { name: "15-system", act: (page) => go(page, "system") },
   {
+    name: "28-usage",
+    act: async (page) => {
+      await go(page, "usage");
+      await page.locator(".usage tfoot").waitFor();
+    },
+  },
+  {
     name: "16-help",
     act: async (page) => {
       await page.getByText("Start a conversation").click();
@@ -303,6 +310,27 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
       ui.route("/metrics", () => new Response("svc_running_sequences 3\n"));
       route("/ui/day/log", { lines: [{ at: now, text: "the model is loaded" }] });
       const tool = (name: string, description: string) => ({ name, description });
+      const used = {
+        requests: 212,
+        prompt_tokens: 181_204,
+        cached_tokens: 120_512,
+        completion_tokens: 40_921,
+      };
+      const rest = { reasoning_tokens: 9204, tool_calls: 31, compute_seconds: 812.4 };
+      const usage = ["Anna", "Otto", "Nina"].map((key) => ({
+        ...{ day: "2026-11-27", key, model: "qwen3-8b" },
+        ...used,
+        ...rest,
+      }));
+      route("/v1/usage", { object: "list", data: usage, total: { ...used, ...rest } });
+      const limits = { rpm: 60, budget_tokens_per_day: 500_000 };
+      route("/v1/me", {
+        name: "Otto",
+        role: "admin",
+        signed_in_by: "key",
+        limits,
+        usage_today: { ...used, ...rest },
+      });
       route("/ui/mcp", {
         can_add: true,
         servers: [

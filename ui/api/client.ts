@@ -76,8 +76,9 @@ export async function sendIfAvailable<T>(path: string, options: Send = {}): Prom
   }
 }
 
-/** Whether an error means that the route is missing or disabled on this server. */
+/** Whether an error means that the route is missing or disabled on this server, or not for this person. */
 export function isUnavailable(error: unknown): boolean {
+  if (error instanceof ApiError && error.code === "permission_denied") return true;
   return error instanceof ApiError && [404, 405, 409, 501, 503].includes(error.status);
 }
 

@@ -6,7 +6,7 @@ export type Route =
   | { readonly page: "chat"; readonly id?: string }
   | { readonly page: (typeof OTHER_PAGES)[number] };
 
-export const OTHER_PAGES = ["images", "speech", "models", "metrics", "system"] as const;
+export const OTHER_PAGES = ["images", "speech", "models", "metrics", "system", "usage"] as const;
 
 export const route = signal<Route>(parse(location.hash));
 

@@ -3,6 +3,7 @@
 import { loadCapabilities } from "./capabilities.ts";
 import { isKeyRefused } from "./key.ts";
 import { loadMcp } from "./mcp.ts";
+import { loadMe } from "./me.ts";
 import { loadModels } from "./models.ts";
 import { setPrefs } from "./prefs.ts";
 import { syncNow, withdraw } from "./sync.ts";
@@ -17,6 +18,7 @@ export async function signOut(): Promise<void> {
 export function signIn(apiKey: string): void {
   setPrefs({ apiKey });
   isKeyRefused.value = false;
+  void loadMe();
   void loadModels();
   void loadCapabilities();
   void loadMcp();

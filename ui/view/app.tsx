@@ -6,6 +6,7 @@ import { MetricsPage } from "../pages/metrics-page.tsx";
 import { ModelsPage } from "../pages/models-page.tsx";
 import { SpeechPage } from "../pages/speech-page.tsx";
 import { SystemPage } from "../pages/system-page.tsx";
+import { UsagePage } from "../pages/usage-page.tsx";
 import { current } from "../state/conversations.ts";
 import { route } from "../state/route.ts";
 import { ChatPage } from "./chat-page.tsx";
@@ -61,6 +62,7 @@ export function App() {
         {page === "models" && <ModelsPage />}
         {page === "metrics" && <MetricsPage />}
         {page === "system" && <SystemPage />}
+        {page === "usage" && <UsagePage />}
       </main>
       {isChat && isPanelOpen.value && <SettingsPanel />}
       <Toasts />

@@ -3,6 +3,7 @@
 import {
   Activity,
   Boxes,
+  ChartColumn,
   ChevronRight,
   Cpu,
   Download,
@@ -18,11 +19,11 @@ import {
 } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { chooseFile, saveFile } from "../save-file.ts";
-import { hasImages, hasSpeech } from "../state/capabilities.ts";
 import { summaries } from "../state/conversations.ts";
 import { type Counts, exportEverything, importEverything } from "../state/everything.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
-import { addressOf, go, OTHER_PAGES, route } from "../state/route.ts";
+import { offeredPages } from "../state/offered-pages.ts";
+import { addressOf, go, route } from "../state/route.ts";
 import { type Hit, hitOf } from "../state/search.ts";
 import { findConversations, foldersOf, type Summary } from "../state/storage.ts";
 import { notify, notifyOf } from "../state/toasts.ts";
@@ -175,17 +176,17 @@ function useHits(words: string): ReadonlyMap<string, Hit> {
 
 function Pages() {
   const { page } = route.value;
-  const link = { images: Image, speech: Volume2, models: Boxes, metrics: Activity, system: Cpu } as const;
-  const isOffered = {
-    images: hasImages.value,
-    speech: hasSpeech.value,
-    models: true,
-    metrics: true,
-    system: true,
-  };
+  const link = {
+    images: Image,
+    speech: Volume2,
+    models: Boxes,
+    metrics: Activity,
+    system: Cpu,
+    usage: ChartColumn,
+  } as const;
   return (
     <div class="pages">
-      {OTHER_PAGES.filter((name) => isOffered[name]).map((name) => (
+      {offeredPages.value.map((name) => (
         <a
           key={name}
           href={addressOf({ page: name })}

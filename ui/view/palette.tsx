@@ -8,7 +8,8 @@ import { models } from "../state/models.ts";
 import { isKeyDialogOpen } from "../state/key.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { prompts } from "../state/prompts.ts";
-import { go, OTHER_PAGES } from "../state/route.ts";
+import { offeredPages } from "../state/offered-pages.ts";
+import { go } from "../state/route.ts";
 import { signOut } from "../state/sign-in.ts";
 import { imagesOf } from "../state/conversation-images.ts";
 import { isGalleryOpen } from "./conversation-gallery.tsx";
@@ -86,7 +87,7 @@ function entries(): readonly FinderEntry[] {
       run: () => go({ page: "chat", id }),
     })),
     ...inConversation,
-    ...OTHER_PAGES.map((page): FinderEntry => ({
+    ...offeredPages.value.map((page): FinderEntry => ({
       note: t.palette.page,
       name: t.pages[page],
       run: () => go({ page }),

@@ -18,6 +18,7 @@ import { McpSettings } from "./mcp-settings.tsx";
 import { SessionSettings } from "./session-settings.tsx";
 import { LANGUAGE_TAGS, LANGUAGES, t } from "../texts/texts.ts";
 import { type Prefs, prefs, setPrefs } from "../state/prefs.ts";
+import { me } from "../state/me.ts";
 import { signOut } from "../state/sign-in.ts";
 
 export function SettingsPanel() {
@@ -68,9 +69,14 @@ function PageSettings() {
         options={themes}
         onChange={(theme) => setPrefs({ theme: theme as Prefs["theme"] })}
       />
+      {me.value?.signed_in_by === "proxy" && (
+        <p>
+          {t.key.signedInAs(me.value.name ?? "")} <a href="../oauth2/sign_out">{t.key.leaveProxy}</a>
+        </p>
+      )}
       {prefs.value.apiKey !== "" && (
         <p>
-          {t.key.stored}{" "}
+          {me.value?.name ? t.key.signedInAs(me.value.name) : t.key.stored}{" "}
           <button type="button" onClick={() => void signOut()}>
             {t.key.signOut}
           </button>
