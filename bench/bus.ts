@@ -1,5 +1,5 @@
 // `bun bench/bus.ts`: what a step costs on a device, in numbers that do not depend on its speed: copies and bytes of each direction, waits,
-// graphs that were built anew. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
+// graphs that are used again. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
 // device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc.
 
 import { dlopen } from "bun:ffi";
@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { newSampler } from "../ffi/llama/sampler.ts";
 import { LlamaBackend } from "../ffi/llama/llama.ts";
 import { unpackLibraries } from "../ffi/embedded.ts";
-import { openNative } from "../ffi/library.ts";
+import { type Native, openNative } from "../ffi/library.ts";
 import { installedBackends } from "../src/backends/store.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
 import type { SlotId } from "../src/worker/text/backend.ts";
@@ -18,6 +18,7 @@ import { ensureBusModel } from "./gpu-model.ts";
 import { CACHE } from "./peer.ts";
 
 const STEPS = 16;
+const PROMPT_TOKENS = 512;
 const COUNTS = 5;
 
 /** Counts of one kind of step, each per step. */
@@ -38,12 +39,18 @@ const { values } = parseArgs({
     backends: { type: "string" },
     rows: { type: "string", default: "1,8,64" },
     sampling: { type: "string" },
-    json: { type: "boolean", default: false },
   },
 });
 
-/** Counts in this process, whose environment has the library of bus.c and the way of sampling. */
-async function measure(sampling: string): Promise<readonly BusRow[]> {
+interface Subject {
+  readonly backend: LlamaBackend;
+  readonly native: Native;
+  /** Counts since the last call. */
+  readonly counts: () => readonly number[];
+}
+
+/** The model in this process, whose environment has the library of bus.c and the way of sampling. */
+async function open(maxSeqs: number): Promise<Subject> {
   const counter = dlopen(join(CACHE, "bus.so"), { bus_counts: { args: ["buffer"], returns: "void" } });
   const out = new BigInt64Array(COUNTS);
   const counts = (): readonly number[] => {
@@ -55,8 +62,6 @@ async function measure(sampling: string): Promise<readonly BusRow[]> {
   const native = openNative(unpackLibraries(CACHE), 0, libraries, (failure) => {
     throw new Error(failure);
   });
-  const rowCounts = values.rows.split(",").map(Number);
-  const maxSeqs = Math.max(...rowCounts);
   const backend = await LlamaBackend.load(native, await ensureBusModel(), {
     kind: "text",
     cacheDir: CACHE,
@@ -66,55 +71,65 @@ async function measure(sampling: string): Promise<readonly BusRow[]> {
     cacheType: "f16",
     pagedAttn: true,
     threads: 2,
-    batch: 512,
-    ubatch: 512,
+    batch: PROMPT_TOKENS,
+    ubatch: PROMPT_TOKENS,
     deviceLayers: backends === undefined ? 0 : -1,
     placement: {},
     verbosity: 0,
   });
-  const rows: BusRow[] = [];
-  const add = (test: string, steps: number, before: number): void => {
-    const [waits = 0, back = 0, there = 0, copies = 0, graphs = 0] = counts().map((count) => count / steps);
-    const reused = (backend.traffic().reusedGraphs - before) / steps;
-    rows.push({ test, sampling, waits, bytesBack: back, bytesThere: there, copies, graphs, reused });
+  return { backend, native, counts };
+}
+
+/** A pass of `n` rows, `perSlot` of each sequence. */
+function pass(backend: LlamaBackend, n: number, position: number, perSlot: number): void {
+  const columns = {
+    token: Int32Array.from({ length: n }, (_, i) => 300 + ((i * 31 + position) % 900)),
+    position: Int32Array.from({ length: n }, (_, i) => position + (i % perSlot)),
+    slot: Int32Array.from({ length: n }, (_, i) => Math.floor(i / perSlot)),
+    output: new Int8Array(n).fill(perSlot === 1 ? 1 : 0),
   };
-  const pass = (n: number, position: number, perSlot: number, output: 0 | 1): void => {
-    const columns = {
-      token: Int32Array.from({ length: n }, (_, i) => 300 + ((i * 31 + position) % 900)),
-      position: Int32Array.from({ length: n }, (_, i) => position + (i % perSlot)),
-      slot: Int32Array.from({ length: n }, (_, i) => Math.floor(i / perSlot)),
-      output: new Int8Array(n).fill(output),
-    };
-    if (backend.decode(columns, n) !== "done") throw new Error("a pass failed");
-  };
-  for (const n of rowCounts) {
-    const params = { ...DEFAULT_SAMPLING, topK: 40, topP: 0.95, temperature: 0.8 };
-    const prompt = new Int32Array();
-    const samplers = Array.from({ length: n }, (_, choice) =>
-      newSampler(native, backend.modelHandle, { params, prompt, seed: 1, choice }),
-    );
-    const handles = BigUint64Array.from(samplers);
-    const at = Int32Array.from({ length: n }, (_, i) => i);
-    const [masks, tokens] = [new BigUint64Array(n), new Int32Array(n)];
-    const step = (position: number): void => {
-      pass(n, position, 1, 1);
-      backend.sample(n, at, handles, masks, tokens);
-    };
-    step(0);
-    counts();
-    const before = backend.traffic().reusedGraphs;
-    for (let position = 1; position <= STEPS; position++) step(position);
-    add(`${n} rows`, STEPS, before);
-    samplers.forEach((sampler) => backend.freeSampler(sampler));
-    for (let slot = 0; slot < n; slot++) backend.cutSlot(slot as SlotId, 0);
-  }
-  pass(512, 0, 512, 0);
+  if (backend.decode(columns, n) !== "done") throw new Error("a pass failed");
+}
+
+/** `steps` steps after one that is not counted. */
+function counted({ backend, counts }: Subject, test: string, steps: number, step: (at: number) => void) {
+  step(0);
   counts();
   const before = backend.traffic().reusedGraphs;
-  for (let chunk = 1; chunk < 4; chunk++) pass(512, chunk * 512, 512, 0);
-  add("512 tokens of a prompt", 3, before);
-  backend.close();
-  return rows;
+  for (let at = 1; at <= steps; at++) step(at);
+  const [waits = 0, back = 0, there = 0, copies = 0, graphs = 0] = counts().map((count) => count / steps);
+  const reused = (backend.traffic().reusedGraphs - before) / steps;
+  return { test, waits, bytesBack: back, bytesThere: there, copies, graphs, reused };
+}
+
+function decodeRows(subject: Subject, n: number) {
+  const { backend, native } = subject;
+  const params = { ...DEFAULT_SAMPLING, topK: 40, topP: 0.95, temperature: 0.8 };
+  const spec = { params, prompt: new Int32Array(), seed: 1 };
+  const samplers = Array.from({ length: n }, (_, choice) =>
+    newSampler(native, backend.modelHandle, { ...spec, choice }),
+  );
+  const handles = BigUint64Array.from(samplers);
+  const rows = Int32Array.from({ length: n }, (_, i) => i);
+  const [masks, tokens] = [new BigUint64Array(n), new Int32Array(n)];
+  const row = counted(subject, `${n} rows`, STEPS, (position) => {
+    pass(backend, n, position, 1);
+    backend.sample(n, rows, handles, masks, tokens);
+  });
+  samplers.forEach((sampler) => backend.freeSampler(sampler));
+  for (let slot = 0; slot < n; slot++) backend.cutSlot(slot as SlotId, 0);
+  return row;
+}
+
+async function measure(sampling: string): Promise<readonly BusRow[]> {
+  const rowCounts = values.rows.split(",").map(Number);
+  const subject = await open(Math.max(...rowCounts));
+  const rows = rowCounts.map((n) => decodeRows(subject, n));
+  const prompt = counted(subject, `${PROMPT_TOKENS} tokens of a prompt`, 3, (at) =>
+    pass(subject.backend, PROMPT_TOKENS, at * PROMPT_TOKENS, PROMPT_TOKENS),
+  );
+  subject.backend.close();
+  return [...rows, prompt].map((row) => ({ ...row, sampling }));
 }
 
 function table(rows: readonly BusRow[]): string {
@@ -149,7 +164,7 @@ async function main(): Promise<void> {
     if ((await child.exited) !== 0) throw new Error(`the counts of ${sampling} failed`);
     rows.push(...(JSON.parse(text) as readonly BusRow[])); // of measure()
   }
-  console.log(values.json ? JSON.stringify(rows) : table(rows));
+  console.log(table(rows));
 }
 
 await main();

@@ -18,6 +18,17 @@ const BUILT_IN = join(ROOT, "demo-model/tiny.gguf");
 /** gguf.md, token types. */
 const UNUSED = 5;
 
+const MIXTURE = {
+  ...SHAPES.moe,
+  layers: 2,
+  embd: 2048,
+  heads: 32,
+  kvHeads: 4,
+  headDim: 128,
+  ffn: 768,
+  experts: { count: 128, used: 8 },
+};
+
 /**
  * Shapes to measure; `tiny`, the built-in model, only shows that the script runs. `times`: how often the layers are written, because
  * speed depends on shapes and types, not on values.
@@ -26,6 +37,8 @@ export const GPU_MODELS = {
   "0.6b": { shape: SHAPES["qwen3-0.6b"], times: 1 },
   moe: { shape: SHAPES.moe, times: 1 },
   "8b": { shape: { ...SHAPES["8b-slice"], layers: 8 }, times: 4 },
+  // 30 billion parameters, 3 of them active: the shape of a mixture that many people serve.
+  "30b-a3b": { shape: MIXTURE, times: 24 },
   tiny: undefined,
 } as const;
 export type GpuModel = keyof typeof GPU_MODELS;

@@ -1,18 +1,18 @@
 // `bench/gpu.sh`: tokens a second of models on a graphics card, for each back end. Prints Markdown for docs/performance.md on stdout,
 // progress on stderr, and appends each row to bench/.cache/results/gpu.jsonl. README.md says more.
 
-import { appendFileSync, existsSync, mkdirSync } from "node:fs";
-import { homedir } from "node:os";
+import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { BACKENDS, type BackendKind, RELEASE } from "../src/backends/catalog.ts";
+import { BACKENDS } from "../src/backends/catalog.ts";
 import { ensureGpuModel, GPU_MODELS, type GpuModel } from "./gpu-model.ts";
+import { drive, installedFile, placementOf, useBackend } from "./gpu-parts.ts";
 import { machineLine, THREADS } from "./machine.ts";
-import { type LoadOptions, loadArgs, type LoadResult } from "./load.ts";
-import { CACHE, type Peer, SVC } from "./peer.ts";
-import { type RunningServer, startServer } from "./servers.ts";
+import { CACHE, type Peer } from "./peer.ts";
+import { startServer } from "./servers.ts";
 
-const USAGE = `usage: bench/gpu.sh [--backends vulkan,cuda] [--models 0.6b,moe,8b] [--streams 1,8,64] [--prompts 4096,32768]
+const USAGE = `usage: bench/gpu.sh --minutes 8 [--llama-server PROGRAM] …   (bench/gpu.sh --minutes help says more)
+       bench/gpu.sh [--backends vulkan,cuda] [--models 0.6b,moe,8b] [--streams 1,8,64] [--prompts 4096,32768]
                     [--max 128] [--requests 3] [--vulkan FILE] [--cuda FILE] [--llama-server PROGRAM]
 
 --vulkan, --cuda: the library of the back end, where svc has not installed it on this machine already
@@ -45,58 +45,6 @@ const TOKENS_PER_WORD = 3;
 const PROMPT_ANSWER_TOKENS = 8;
 /** Tokens around a prompt: template and answer. */
 const MARGIN = 512;
-
-const cacheHome = join(CACHE, "xdg");
-
-/** Runs svc with the cache folder of the measurements; returns its output. */
-async function svc(words: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
-  const child = Bun.spawn([SVC, ...words], {
-    env: { ...process.env, XDG_CACHE_HOME: cacheHome },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, text: `${out}${err}`.trim() };
-}
-
-/** Where the user's own svc has installed a back end. */
-function installedFile({ name, file }: BackendKind): string | undefined {
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  const path = join(cache, "svc", "backends", `${name}-${RELEASE}`, file);
-  return existsSync(path) ? path : undefined;
-}
-
-/** Installs one back end as the only one. Returns its devices; undefined where it does not work here. */
-async function useBackend(kind: BackendKind, file: string): Promise<string | undefined> {
-  for (const { name } of BACKENDS) if (name !== kind.name) await svc(["backend", "remove", name]);
-  const { code, text } = await svc(["backend", "install", kind.name, "--from", file]);
-  if (code !== 0) {
-    console.error(`bench: ${kind.name} is left out: ${text}`);
-    return undefined;
-  }
-  const devices = [...text.matchAll(/^ {2}(.*)$/gm)].map(([, line = ""]) => line);
-  return devices.join("; ");
-}
-
-async function drive(options: LoadOptions): Promise<LoadResult> {
-  const command = [process.execPath, join(import.meta.dir, "load.ts"), ...loadArgs(options)];
-  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: 2 });
-  const text = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error("the load client failed");
-  return JSON.parse(text) as LoadResult; // output of load.ts
-}
-
-/** Where svc has placed the model; llama-server does not say. */
-async function placementOf({ side, port }: RunningServer): Promise<string> {
-  if (side !== "svc") return "";
-  const list = (await (await fetch(`http://127.0.0.1:${port}/v1/models`)).json()) as {
-    readonly data: readonly { readonly placement?: string }[];
-  };
-  return list.data[0]?.placement ?? "on the CPU";
-}
 
 async function measureServer(
   side: string,
