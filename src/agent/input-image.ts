@@ -4,6 +4,7 @@ import type { CutFile } from "../core/agent.ts";
 import type { Converters } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import { VIDEO_MARKER } from "../core/input-file.ts";
+import { AUDIO_SECONDS_MAX } from "../core/limits.ts";
 import { checkedMedium, type MediaRules } from "../core/media.ts";
 import type { ContentPart, MediaPart } from "../core/message.ts";
 import { frameTime, type VideoFrame } from "../core/video.ts";
@@ -56,7 +57,7 @@ function frameParts(
 
 /** The bytes of a medium that no request names, for the engine: of an animation the first frame. Throws ServiceError. */
 export async function engineBytes(
-  { image }: Converters,
+  { image, sound }: Converters,
   { type, data }: MediaPart,
   rules: Pick<MediaRules, "edgeMax">,
   signal: AbortSignal,
@@ -64,6 +65,7 @@ export async function engineBytes(
   const bytes = Uint8Array.fromBase64(data);
   const { format, isConverted } = checkedMedium(bytes, type, rules, type);
   if (!isConverted) return bytes;
+  if (type === "audio") return (await sound({ bytes, format, param: type }, AUDIO_SECONDS_MAX, signal)).bytes;
   const { frames } = await image({ bytes, format, param: type }, 1, signal);
   return frames[0]?.bytes ?? bytes;
 }

@@ -16,6 +16,7 @@ import {
 import type { ContentPart, MediaPart, Message, Modality } from "../core/message.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { engineBytes, type PerceivedParts, imageParts } from "./input-image.ts";
+import { soundParts } from "./input-sound.ts";
 import { videoParts } from "./input-video.ts";
 import { decodeInline, fetched, joined, unknownFile } from "./source-bytes.ts";
 
@@ -35,6 +36,11 @@ export class MediaBudget {
     return this.rules.modalities.includes(modality);
   }
 
+  /** Of audio. */
+  secondsLeft(): number {
+    return this.rules.audioSecondsMax - this.seconds;
+  }
+
   /** Images of an animation, where that number of others is still to come; at least one, which `add` may refuse. */
   framesLeft(others: number): number {
     const { imagesMax, videoFramesMax } = this.rules;
@@ -48,7 +54,7 @@ export class MediaBudget {
   add(bytes: Uint8Array<ArrayBuffer>, modality: Modality, param: string): MediaPart {
     refuseUnperceived(modality, this.rules, param, subject(param));
     const { part, seconds, isForeign, format } = checkedMedium(bytes, modality, this.rules, param);
-    assert(!isForeign, `a ${format} file is converted before`);
+    assert(!isForeign, `a file like ${format} is converted before`);
     const images = this.images + (modality === "image" ? 1 : 0);
     const { imagesMax, audioSecondsMax } = this.rules;
     if (images > imagesMax) throw overLimit(param, `${imageCount(imagesMax)}, frames of videos included`);
@@ -217,7 +223,7 @@ async function namedParts(
       return imageParts(deps.converters, file, { rules, mediaBudget, framesMax }, signal);
     }
     case "audio":
-      return { parts: [mediaBudget.add(await bytes(), modality, param)], cut: [] };
+      return soundParts(deps.converters, { bytes: await bytes(), param }, { rules, mediaBudget }, signal);
     case "video":
       return { parts: await videoParts(deps, part, { bytes, rules, mediaBudget }, signal), cut: [] };
   }

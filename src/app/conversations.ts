@@ -22,7 +22,7 @@ import type { ModelParts } from "./models.ts";
 import { openSearch } from "./search.ts";
 import { openStores, type Stores } from "./stores.ts";
 import { openTools, type Tools } from "./tools.ts";
-import { mediaConverters, videoReader } from "./media.ts";
+import { mediaReaders } from "./media.ts";
 
 export interface ConversationOptions extends ModelOptions {
   /** Servers whose tools models may call. */
@@ -103,8 +103,7 @@ function withTools(
     ...surroundings,
     generate: adapters.generate,
     fetchFile: fetchPublic,
-    readVideo: videoReader(),
-    converters: mediaConverters(),
+    ...mediaReaders(),
     ...defined({ meter }),
   });
   return {

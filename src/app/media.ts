@@ -5,7 +5,8 @@ import { dirname } from "node:path";
 import { processEnvironment } from "../config/sources.ts";
 import type { Converters } from "../core/converters.ts";
 import type { ReadVideo } from "../core/video.ts";
-import { ffmpegReader, type FfmpegPrograms } from "../media/ffmpeg.ts";
+import { type FfmpegPrograms, withFfmpeg } from "../media/ffmpeg.ts";
+import { ffmpegSound } from "../media/ffmpeg-sound.ts";
 import {
   CONVERSIONS_AT_ONCE,
   CONVERT_MS_MAX,
@@ -14,22 +15,21 @@ import {
   VIDEO_PROCS,
 } from "../media/limits.ts";
 import { imageConverter } from "../media/images.ts";
+import { soundConverter } from "../media/sounds.ts";
+import { videoFrames } from "../media/video-frames.ts";
 import { readerProcesses } from "../reader/process.ts";
 import { openConfined } from "../sandbox/confined.ts";
 
-/** Decodes videos of requests. The sandbox is opened for the first one. */
-export function videoReader(): ReadVideo {
+/** Decodes videos of requests, and converts files that no engine reads. The sandbox is opened for the first one. */
+export function mediaReaders(): { readonly readVideo: ReadVideo; readonly converters: Converters } {
   const limits = { memoryMb: VIDEO_MEMORY_MB, cpuSecs: VIDEO_CPU_SECS, procs: VIDEO_PROCS };
-  return ffmpegReader({
+  const ffmpeg = withFfmpeg({
     programs: ffmpegPrograms,
     openSandbox: () => openConfined({ program: "ffmpeg", limits, environment: processEnvironment() }),
   });
-}
-
-/** Converts files of requests that no engine reads. */
-export function mediaConverters(): Converters {
   const run = readerProcesses({ timeoutMs: CONVERT_MS_MAX, atOnce: CONVERSIONS_AT_ONCE });
-  return { image: imageConverter(run) };
+  const converters = { image: imageConverter(run), sound: soundConverter(run, ffmpegSound(ffmpeg)) };
+  return { readVideo: videoFrames(ffmpeg), converters };
 }
 
 /** ffmpeg and ffprobe; undefined unless both are installed. */

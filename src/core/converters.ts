@@ -16,8 +16,17 @@ export interface Frames {
   readonly total: number;
 }
 
+/** A sound of one channel, as a WAV file. */
+export interface Sound {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Of the original; undefined where it does not say. */
+  readonly total: number | undefined;
+}
+
 /** Each throws ServiceError for a file that cannot be converted. */
 export interface Converters {
   /** The image upright; at most `framesMax` of an animation, evenly spaced. */
   readonly image: (file: ConvertedFile, framesMax: number, signal: AbortSignal) => Promise<Frames>;
+  /** The first seconds. */
+  readonly sound: (file: ConvertedFile, secondsMax: number, signal: AbortSignal) => Promise<Sound>;
 }

@@ -31,6 +31,8 @@ export const PICTURE_PIXELS_MAX = 64 * 1024 * 1024;
 export const VIDEO_FRAMES_MAX = 32;
 /** Seconds of all audio of one request unless the settings of the model set another number. */
 export const AUDIO_SECONDS_MAX = 3600;
+/** Samples a second of a converted sound, Hz: encoders of known models take no other. */
+export const SOUND_RATE = 16_000;
 /** Characters of a file's name, of its purpose, of a form's text field. */
 export const FILE_NAME_CHARS_MAX = 255;
 export const FILE_PURPOSE_CHARS_MAX = 64;

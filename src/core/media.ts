@@ -9,7 +9,7 @@ import {
   VIDEO_FRAMES_MAX,
 } from "./limits.ts";
 import type { InputModality } from "./agent.ts";
-import { FORMATS_READ, mediaFile } from "./media-file.ts";
+import { FORMATS_READ, type MediaFile, mediaFile } from "./media-file.ts";
 import type { MediaPart, Modality } from "./message.ts";
 import type { ImageSize } from "./image-file.ts";
 
@@ -98,7 +98,7 @@ export function checkedMedium(
   param: string,
 ): CheckedMedium {
   refuseManyBytes(bytes, param);
-  const file = mediaFile(bytes);
+  const file = mediumOf(bytes, modality);
   const accepted = `send ${FORMATS_READ[modality]}`;
   if (file?.modality !== modality) {
     const what = file === undefined ? "of an unknown format" : `a ${file.format} file`;
@@ -112,11 +112,20 @@ export function checkedMedium(
     const isConverted = isForeign || file.orientation !== undefined || file.isAnimated === true;
     return { part, seconds: 0, format: file.format, isForeign, isConverted };
   }
-  if (file.seconds === undefined) {
+  const isForeign = file.isForeign === true;
+  if (file.seconds === undefined && !isForeign) {
     const problem = `is a ${file.format} file without a duration, so it is cut off or damaged; ${accepted}`;
     throw invalid(param, problem);
   }
-  return { part, seconds: file.seconds, format: file.format, isForeign: false, isConverted: false };
+  return { part, seconds: file.seconds ?? 0, format: file.format, isForeign, isConverted: isForeign };
+}
+
+/** What a file is. A container of videos is taken for a sound where one is asked for. */
+function mediumOf(bytes: Uint8Array<ArrayBuffer>, modality: Modality): MediaFile | undefined {
+  const file = mediaFile(bytes);
+  return modality === "audio" && file?.modality === "video"
+    ? { modality: "audio", format: file.format, isForeign: true }
+    : file;
 }
 
 /** Image formats that may be animated, and then are videos. */

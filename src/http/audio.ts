@@ -4,7 +4,7 @@
 
 import { ServiceError } from "../core/error.ts";
 import type { SpeechEvent } from "../core/speech.ts";
-import { wavHeader } from "../dialects/speech/wav.ts";
+import { wavHeader } from "../core/wav.ts";
 import type { SpeechFormat } from "../dialects/speech/request.ts";
 import type { LogLine } from "./errors.ts";
 import { observed } from "./observe.ts";

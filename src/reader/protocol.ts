@@ -57,6 +57,16 @@ export type ImageReply =
     }
   | { readonly problem: "damaged" | "unsupported" | "tooLarge" };
 
+/** An Ogg file to decode. */
+export interface SoundTask {
+  /** base64 */
+  readonly data: string;
+  readonly secondsMax: number;
+}
+
+/** Samples of one channel, 16 bits, at SOUND_RATE; or why there are none. */
+export type SoundReply = { /** base64 */ readonly samples: string } | { readonly problem: "damaged" };
+
 /** Tasks of a reader by name, with input and reply. HTML is already decoded. */
 export interface ReaderTasks {
   readonly article: { readonly given: { readonly html: string }; readonly reply: Article };
@@ -66,6 +76,7 @@ export interface ReaderTasks {
     readonly reply: ReadReply;
   };
   readonly image: { readonly given: ImageTask; readonly reply: ImageReply };
+  readonly sound: { readonly given: SoundTask; readonly reply: SoundReply };
   readonly ranking: {
     readonly given: { readonly query: string; readonly hits: readonly ReadHit[] };
     readonly reply: readonly Passage[];

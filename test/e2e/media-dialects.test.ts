@@ -8,6 +8,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { BadRequestError, OpenAI } from "openai";
 import { fileServer, newFolder, runBinary, TINY_FILE } from "../helpers/binary.ts";
 import { rejection } from "../helpers/failure.ts";
+import { mediaFixture } from "../helpers/media-fixtures.ts";
 import { jpeg, png, wav } from "../helpers/media-bytes.ts";
 import { postJson } from "../helpers/post.ts";
 import { PICTURE_TOKENS, tinyMmproj } from "../helpers/tiny-mmproj.ts";
@@ -105,6 +106,57 @@ describe("chat completions", () => {
     const error: unknown = await request.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(BadRequestError);
     expect(error).toMatchObject({ code: "unsupported_capability", param: "messages[0].content[1]" });
+  });
+});
+
+describe("files as phones and browsers make them, in every dialect", () => {
+  const IMAGES = ["quarters.heic", "quarters.avif", "lossy.webp", "cmyk.tiff", "cmyk.jpg"];
+  const bodies = {
+    "/v1/chat/completions": (url: string) => chat([{ type: "image_url", image_url: { url } }, QUESTION]),
+    "/v1/responses": (url: string) => ({
+      model: "default",
+      max_output_tokens: 2,
+      input: [{ role: "user", content: [{ type: "input_image", image_url: url }] }],
+    }),
+    "/v1/messages": (url: string) => {
+      const source = { type: "base64", media_type: "image/webp", data: url.slice(url.indexOf(",") + 1) };
+      const content = [{ type: "image", source }, QUESTION];
+      return { model: "default", max_tokens: 2, messages: [{ role: "user", content }] };
+    },
+    "/api/chat": (url: string) => ({
+      model: "default",
+      stream: false,
+      options: { num_predict: 2 },
+      messages: [{ role: "user", content: "What is it?", images: [url.slice(url.indexOf(",") + 1)] }],
+    }),
+  } as const;
+
+  test.each(Object.entries(bodies))("%s takes them", async (path, body) => {
+    for (const name of IMAGES) {
+      const base64 = mediaFixture(name).toBase64({ alphabet: "base64url", omitPadding: true });
+      const response = await postJson(server().url + path, body(`data:image/webp;base64,${base64}`));
+      expect(await response.text()).not.toContain('"error":{');
+      expect(response.status).toBe(200);
+    }
+    const cut = mediaFixture("quarters.heic").subarray(0, 400).toBase64();
+    const refused = await postJson(server().url + path, body(`data:image/heic;base64,${cut}`));
+    expect(refused.status).toBe(400);
+    const words = await refused.text();
+    expect(words).toContain("HEIC");
+    expect(words).toContain("send PNG, JPEG");
+  });
+
+  test("sounds", async () => {
+    for (const name of ["tone.opus", "tone.ogg"]) {
+      const part = {
+        type: "input_audio",
+        input_audio: { data: mediaFixture(name).toBase64(), format: "wav" },
+      };
+      const { usage } = await openai().chat.completions.create(
+        chat([part as OpenAI.ChatCompletionContentPart, QUESTION]),
+      );
+      expect(usage?.prompt_tokens).toBeGreaterThan(SOUND_TOKENS);
+    }
   });
 });
 

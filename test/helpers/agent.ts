@@ -176,6 +176,7 @@ export function withTestTarget(
 /** Conversions of requests that need none. */
 export const CONVERTS_NOTHING: Converters = {
   image: () => Promise.reject(new Error("nothing is converted here")),
+  sound: () => Promise.reject(new Error("nothing is converted here")),
 };
 
 /** A loop with tools that are always there. */

@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { MEDIA_BYTES_MAX } from "../../src/core/limits.ts";
+import { mediaFile } from "../../src/core/media-file.ts";
 import { ANY_MEDIA, type MediaRules } from "../../src/core/media.ts";
 import type { MediaPart } from "../../src/core/message.ts";
 import { responseStore } from "../../src/responses/store.ts";
@@ -110,10 +111,14 @@ describe.each(Object.entries(DIALECTS))("%s", (_, { path, body, at, ...parts }) 
       expect(seen()).toEqual([{ type: "audio", data: bytes.toBase64() }]);
     });
 
-    test("all recordings together are bounded", async () => {
-      const { app } = setUp({ ...ANY_MEDIA, audioSecondsMax: 1 });
-      expect((await app.post(path, body([audio(wav(1))]))).status).toBe(200);
-      const error = await refused(app, path, body([audio(wav(0.6)), audio(wav(0.6))]));
+    test("all recordings together are bounded: one is cut, and the answer says so; the next is refused", async () => {
+      const { app, seen } = setUp({ ...ANY_MEDIA, audioSecondsMax: 1 });
+      expect(await (await app.post(path, body([audio(wav(1))]))).json()).not.toHaveProperty("cut_files");
+      const answer = await (await app.post(path, body([audio(wav(0.6)), audio(wav(0.6))]))).json();
+      expect(answer).toMatchObject({ cut_files: [{ name: at(1), unit: "seconds", shown: 0.4, of: 0.6 }] });
+      const second = seen().flatMap((part) => (part.type === "audio" ? [part.data] : []))[1] ?? "";
+      expect(mediaFile(Uint8Array.fromBase64(second))).toMatchObject({ format: "WAV", seconds: 0.4 });
+      const error = await refused(app, path, body([audio(wav(1)), audio(wav(0.6))]));
       expect(error).toMatchObject({ code: "invalid_request", param: at(1) });
       expect(error.message).toContain("at most 1 seconds of audio");
     });

@@ -6,7 +6,9 @@ import { ffmpegPrograms } from "../../src/app/media.ts";
 import { openConfined } from "../../src/sandbox/confined.ts";
 import { mediaFile } from "../../src/core/media-file.ts";
 import { frameTime } from "../../src/core/video.ts";
-import { ffmpegReader } from "../../src/media/ffmpeg.ts";
+import { type FfmpegDeps, withFfmpeg } from "../../src/media/ffmpeg.ts";
+import { ffmpegSound } from "../../src/media/ffmpeg-sound.ts";
+import { videoFrames } from "../../src/media/video-frames.ts";
 import { jpegs } from "../../src/media/jpegs.ts";
 import { jpeg } from "../helpers/media-bytes.ts";
 import { describeWith } from "../helpers/programs.ts";
@@ -16,6 +18,8 @@ import { tempDir } from "../helpers/tmp.ts";
 const NEVER = new AbortController().signal;
 const BOUNDS = { framesMax: 32, param: "p" };
 const LIMITS = { memoryMb: 2048, cpuSecs: 60, procs: 64 };
+
+const ffmpegReader = (deps: FfmpegDeps) => videoFrames(withFfmpeg(deps));
 
 test("a stream of JPEG files is split at their ends", () => {
   const files = [2, 3, 4].map((edge) => new Uint8Array([...jpeg(edge, edge), 0xff, 0xd9]));
@@ -62,6 +66,27 @@ describeWith("ffmpeg")("ffmpeg", () => {
   beforeAll(
     async () => void (clip = await made("a.mp4", "-i", "testsrc=d=4:r=10:s=320x240", "-c:v", "mpeg4")),
   );
+
+  test.each([
+    ["a.m4a", "aac"],
+    ["a.webm", "libopus"],
+    ["a.aiff", "pcm_s16be"],
+  ])("decodes the sound of %s, at the engine's rate, in one channel", async (name, codec) => {
+    const bytes = await made(name, "-i", "sine=f=440:d=2:r=44100", "-ac", "2", "-c:a", codec);
+    const deps = {
+      programs: ffmpegPrograms,
+      openSandbox: () => openConfined({ program: "ffmpeg", limits: LIMITS, environment: process.env }),
+    };
+    const { bytes: sound, total } = await ffmpegSound(withFfmpeg(deps))(
+      { bytes, format: "M4A", param: "p" },
+      1,
+      NEVER,
+    );
+    expect(total).toBeCloseTo(2, 1);
+    const file = mediaFile(sound);
+    expect(file).toMatchObject({ modality: "audio", format: "WAV" });
+    expect(file?.modality === "audio" ? file.seconds : 0).toBeCloseTo(1, 1);
+  });
 
   test("takes two frames a second, with their times", async () => {
     const frames = await read(clip, BOUNDS, NEVER);

@@ -101,7 +101,7 @@ describe("hostile files are a problem, or an image", () => {
       expect(await read(file.slice(0, Math.floor(file.length * 0.7)))).toHaveProperty("problem");
   });
 
-  test("with other bytes", async () => {
+  test("with other bytes; a TIFF can take for ever, and test/reader/process.test.ts ends it", async () => {
     // The server reads the size before, and refuses what is too large.
     const isSmall = (file: Uint8Array<ArrayBuffer>): boolean => {
       const { width = 0, height = 0 } = sizeOf(file) ?? {};
@@ -109,7 +109,7 @@ describe("hostile files are a problem, or an image", () => {
     };
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...files),
+        fc.constantFrom(...files.filter((_, index) => names[index] !== "lzw.tiff")),
         fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 }),
         async (file, changes) => {
           const changed = new Uint8Array(file);

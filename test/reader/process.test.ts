@@ -1,0 +1,38 @@
+// Reader processes: what they read cannot stop or fill the server.
+
+import { expect, test } from "bun:test";
+import { ReaderFailure, readerProcesses } from "../../src/reader/process.ts";
+import { mediaFixture } from "../helpers/media-fixtures.ts";
+
+const NEVER = new AbortController().signal;
+const image = (bytes: Uint8Array) => ({ data: bytes.toBase64(), framesMax: 1, framesPerSecond: 2 });
+
+test("a file that its decoder never finishes is given up, and the next one is read", async () => {
+  const endless = mediaFixture("lzw.tiff");
+  for (const [at, byte] of [
+    [8, 145],
+    [34, 254],
+    [373, 122],
+    [377, 220],
+  ] as const)
+    endless[at] = byte;
+  const hasty = readerProcesses({ timeoutMs: 700, atOnce: 1 });
+  const failure: unknown = await hasty("image", image(endless), NEVER).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ReaderFailure);
+  expect(failure).toMatchObject({ isLate: true });
+  const patient = readerProcesses({ timeoutMs: 30_000, atOnce: 1 });
+  expect(await patient("image", image(mediaFixture("lossy.webp")), NEVER)).toMatchObject({ total: 1 });
+});
+
+test.skipIf(process.platform !== "linux")("a file that wants gigabytes is a problem", async () => {
+  const bytes = mediaFixture("lzw.tiff");
+  const view = new DataView(bytes.buffer);
+  // The directory's width and height: a claim that the server refuses by the head.
+  const directory = view.getUint32(4, true);
+  for (let at = directory + 2; at < directory + 2 + 12 * view.getUint16(directory, true); at += 12)
+    if ([256, 257].includes(view.getUint16(at, true))) view.setUint16(at + 8, 60_000, true);
+  const run = readerProcesses({ timeoutMs: 30_000, atOnce: 1 });
+  const reply: unknown = await run("image", image(bytes), NEVER).catch((error: unknown) => error);
+  if (reply instanceof ReaderFailure) expect(reply.isLate).toBe(false);
+  else expect(reply).toHaveProperty("problem");
+});
