@@ -39,9 +39,19 @@ function workerRules(kind: string): readonly ImportRule[] {
 /** Imports point downward. Two rooms of one level that need each other share a type in core, or src/app passes a function. */
 export const IMPORT_RULES: readonly ImportRule[] = [
   { from: CORE, may: [] },
-  ...rooms("access", "engine", "files", "hub", "images", "lora", "mcp", "measure", "metrics", "net").map(
-    leaf,
-  ),
+  ...rooms(
+    "access",
+    "traces",
+    "engine",
+    "files",
+    "hub",
+    "images",
+    "lora",
+    "mcp",
+    "measure",
+    "metrics",
+    "net",
+  ).map(leaf),
   ...rooms(
     "quantize",
     "reader",
@@ -157,7 +167,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "sessions",
         "skills",
       ),
-      ...rooms("state", "system", "upstream", "media"),
+      ...rooms("state", "system", "traces", "upstream", "media"),
       "src/reader/process.ts",
       "ffi/embedded.ts",
       "ffi/linux/listen-backlog.ts",

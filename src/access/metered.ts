@@ -10,6 +10,7 @@ import { type Ability, defaultModel, type ModelInfo } from "../core/model-info.t
 import type { Embed, Generate, Rank, RunRequest } from "../core/run.ts";
 import type { Speak } from "../core/speech.ts";
 import type { AnswerMeter } from "../core/telemetry.ts";
+import { AnswerSteps } from "./answer-steps.ts";
 import type { KeyQuotas, Reservation } from "./quotas.ts";
 import type { UsageBook } from "./usage-book.ts";
 
@@ -71,6 +72,8 @@ interface Begun {
   /** Id of the model, as metrics name it. */
   readonly model: string;
   readonly release: () => void;
+  /** Absent: the request is not traced. */
+  readonly steps: AnswerSteps | undefined;
 }
 
 /** Throws ServiceError for a model that a key may not use, and for one answer too many. */
@@ -78,7 +81,7 @@ function begin(
   { quotas, models }: MeterDeps,
   { model: name }: { readonly model: string },
   ability: Ability,
-  { account }: Caller,
+  { account, watch }: Caller,
 ): Begun {
   const served = models();
   const card =
@@ -86,13 +89,14 @@ function begin(
       ? defaultModel(served, ability)
       : served.find(({ id, root }) => id === name || root === name);
   const model = card?.id ?? "unknown";
-  if (account === undefined) return { account, model, release: () => undefined };
+  const steps = watch?.trace && new AnswerSteps(watch.trace, model);
+  if (account === undefined) return { account, model, steps, release: () => undefined };
   const names = [card?.id, card?.root, card?.parent, name].filter((one) => one !== undefined);
   if (!mayUse(account, names)) {
     const message = `this key may not use the model ${JSON.stringify(name.slice(0, 200))}; it may use ${account.models?.join(", ")}`;
     throw new ServiceError("permission_denied", message, { param: "model" });
   }
-  return { account, model, release: quotas.begin(account) };
+  return { account, model, steps, release: quotas.begin(account) };
 }
 
 /** How long a model stays loaded concerns everybody, so what users say of it has no effect. */
@@ -213,6 +217,7 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   }
 
   private take(event: AnswerEvent): void {
+    this.begun.steps?.take(event);
     switch (event.type) {
       case "accepted":
         return this.accept(event.promptTokens);
@@ -272,6 +277,7 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   private end(): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.begun.steps?.end(this.spent);
     this.begun.release();
     if (!this.isAccepted) return;
     const { account, model } = this.begun;

@@ -12,10 +12,11 @@ import { HOSTED_TOOLS } from "../core/compat.ts";
 import { defined } from "../core/defined.ts";
 import type { Draw } from "../core/image.ts";
 import type { LoadFailure } from "../core/model-info.ts";
+import type { Day } from "../core/telemetry.ts";
 import type { OwnedState } from "../core/state.ts";
 import { VERSION } from "../core/version.ts";
 import type { Models } from "../engine/models.ts";
-import type { CompatOptions, HttpDeps } from "../http/deps.ts";
+import type { CompatOptions, HttpDeps, McpAccess } from "../http/deps.ts";
 import { toErrorData } from "../http/errors.ts";
 import { LogDay, MetricsDay } from "../metrics/day.ts";
 import { Metrics } from "../metrics/metrics.ts";
@@ -50,6 +51,7 @@ import { createRequantizers, requantizing } from "./requantizers.ts";
 import { openPayloadLog, type PayloadLog } from "./payload-log.ts";
 import { newSystem } from "./system.ts";
 import type { Tools } from "./tools.ts";
+import { openTraces, type Traces } from "./traces.ts";
 import { webPolicies } from "./web-policies.ts";
 
 export interface AppOptions extends ConversationOptions {
@@ -233,6 +235,23 @@ function meteredWork({ core, edge: { quotas }, usage, metrics }: Parts, draw: Dr
   );
 }
 
+/** What the web interface shows of the time before it was opened. */
+function dayOf(log: LogDay, metrics: MetricsDay | undefined, traces: Traces): Day {
+  return {
+    log: () => log.list(),
+    ...defined({ traces: traces.list }),
+    ...(metrics && { metrics: () => metrics.columns() }),
+  };
+}
+
+function mcpAccess({ core, edge }: Parts, settings: Settings): McpAccess {
+  return {
+    servers: core.pageMcp,
+    isAllowed: mayAddMcp(settings, edge),
+    mayReadLogs: hasKeyOrIsLocal(settings.server, edge.apiKeys),
+  };
+}
+
 function startWith(parts: Parts, options: AppOptions): RunningServer {
   const { core, metrics, live, requantizers, logDay, usage } = parts;
   const { settings, log } = options;
@@ -240,6 +259,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
   const stopping = new AbortController();
   const metricsDay = metrics && new MetricsDay(() => metrics.text());
   const images = openImages(models, options, metrics?.images);
+  const traces = openTraces(settings, log);
   const work = meteredWork(parts, images.draw);
   const { responses, background } = openResponses(stores.state, work.converse, log);
   const hub = hubAccess(models, parts, options);
@@ -260,14 +280,11 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     control: models,
     tune: newTuning(options, models, stopping.signal),
     draining: () => stopping.signal.aborted,
-    day: { log: () => logDay.list(), ...(metricsDay && { metrics: () => metricsDay.columns() }) },
+    ...defined({ tracer: traces.tracer }),
+    day: dayOf(logDay, metricsDay, traces),
     system: newSystem(options, models, () => server.port),
     ...hub.access,
-    mcp: {
-      servers: core.pageMcp,
-      isAllowed: mayAddMcp(settings, parts.edge),
-      mayReadLogs: hasKeyOrIsLocal(settings.server, parts.edge.apiKeys),
-    },
+    mcp: mcpAccess(parts, settings),
     ...openHistory(stores.state, parts.edge, options),
   };
   // Ports come first: if one is taken, no model has been loaded in vain.
@@ -285,6 +302,7 @@ function startWith(parts: Parts, options: AppOptions): RunningServer {
     unwatch();
     await parts.payloads?.close();
     stopSampling?.();
+    await traces.close();
     stores.close();
     images.imageFiles.close();
   };

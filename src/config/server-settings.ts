@@ -144,6 +144,27 @@ export const Server = section("Where the server listens and how it handles reque
   access_log_health: toggle("Log requests for health, metrics and documentation too.", { isLive: true }),
   disable_request_id_header: toggle("Do not send x-request-id back."),
   disable_metrics: toggle("Serve no metrics."),
+  traces: toggle(
+    "Keep the last 200 requests to models as traces, which the web interface shows to administrators.",
+  ),
+  otlp_endpoint: optional(
+    text(
+      "Collector of OpenTelemetry that gets the traces, by OTLP over HTTP: its address without /v1/traces.",
+      {
+        form: { pattern: "^https?://[^\\s?#]+$", words: "an http or https address" },
+        env: "OTEL_EXPORTER_OTLP_ENDPOINT",
+        example: "http://127.0.0.1:4318",
+      },
+    ),
+  ),
+  otlp_headers: optional(
+    list(Type.String({ pattern: "^[A-Za-z0-9-]+=.+$" }), "Headers for this collector, NAME=VALUE: its key.", {
+      env: "OTEL_EXPORTER_OTLP_HEADERS",
+      secretAfter: "",
+      minItems: 1,
+      example: ["x-api-key=secret"],
+    }),
+  ),
   metrics_keys: toggle("Show usage by key in the metrics: names of at most 500 keys become labels."),
   idle_timeout: optional(
     integer("Seconds without a request after which a model is unloaded; the next request loads it again.", {

@@ -2,6 +2,7 @@
 // upstream servers. Knows neither HTTP nor keys.
 
 import type { Account } from "./account.ts";
+import type { RequestTrace } from "./tracing.ts";
 
 /** Caller of a request: the one place that says what belongs to whom. */
 export interface Caller {
@@ -31,6 +32,8 @@ export interface Trace {
 export interface Watch {
   /** A run has waited so long for its turn, seconds. */
   queued(seconds: number): void;
+  /** Takes the steps of the work; absent where requests are not traced. */
+  readonly trace?: RequestTrace | undefined;
 }
 
 /** A place in the bounded number of requests that a server works on. */

@@ -3,6 +3,7 @@
 
 import type { AppliedEdit } from "./agent.ts";
 import type { CompatKind } from "./compat.ts";
+import type { ShownTrace } from "./tracing.ts";
 import type { FinishReason } from "./run.ts";
 import type { HistogramData } from "./histogram.ts";
 
@@ -92,6 +93,8 @@ export interface LoggedLine {
 
 /** The last day of a server. */
 export interface Day {
+  /** Its last requests to models; absent where none are traced. */
+  readonly traces?: () => readonly ShownTrace[];
   /** Absent: metrics are switched off. */
   readonly metrics?: () => MetricsColumns;
   readonly log: () => readonly LoggedLine[];

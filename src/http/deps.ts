@@ -12,6 +12,7 @@ import type { ModelControl, ModelInfo, ToolCounts, TuneModel } from "../core/mod
 import type { PageMcp } from "../core/page-mcp.ts";
 import type { Requantizing } from "../core/requantize.ts";
 import type { Quotas } from "../core/quota.ts";
+import type { Tracer } from "../core/tracing.ts";
 import type { ReadUsage } from "../core/usage.ts";
 import type { Embed, Generate, Rank } from "../core/run.ts";
 import type { Sessions } from "../core/sessions.ts";
@@ -123,6 +124,8 @@ export interface HttpDeps {
   readonly compat?: CompatOptions;
   /** Keys of which a client must send one. Absent: no key is needed. */
   readonly apiKeys?: ApiKeys;
+  /** Follows requests to models; absent: none are traced. */
+  readonly tracer?: Tracer;
   /** Limits of keys; absent: there are none. */
   readonly quotas?: Quotas;
   /** Reads what callers have used; absent: nothing is counted. */

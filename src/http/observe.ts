@@ -6,7 +6,7 @@
 import { assert } from "../core/assert.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Account } from "../core/account.ts";
-import { type Caller, type Place, SERVER, type Trace, type Watch } from "../core/caller.ts";
+import { type Caller, type Place, SERVER, type Watch } from "../core/caller.ts";
 import type { AnswerEvent } from "../core/agent.ts";
 import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
@@ -14,11 +14,13 @@ import type { ModelAliases } from "./model-alias.ts";
 import type { Quotas } from "../core/quota.ts";
 import { type Ability, defaultModel, KIND_OF, type ModelInfo } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
+import type { RequestTrace, Tracer } from "../core/tracing.ts";
 import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { resolvedName } from "./model-name.ts";
 import { PayloadRecord, type TakePayload } from "./payloads.ts";
+import { requestSpan, traceOf } from "./request-trace.ts";
 import { type RouteRule, ruleOf } from "./route-rules.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
 import { pathOf, settleTarget } from "./target.ts";
@@ -38,6 +40,8 @@ export interface ObserverOptions {
   readonly bodyPace?: BodyPace | undefined;
   /** Takes what each request for a model, and its answer, said. */
   readonly payloads?: TakePayload | undefined;
+  /** Follows requests to models; absent: none are traced. */
+  readonly tracer?: Tracer | undefined;
   /** Limits of keys, of which answers tell; absent: there are none. */
   readonly quotas?: Quotas | undefined;
   /** Decides which requests are let in; absent: all. */
@@ -181,6 +185,7 @@ export class Observation implements ObservedRequest, Watch {
   private place: Place | undefined;
   private account: Account | undefined;
   queueSecs: number | undefined;
+  trace: RequestTrace | undefined;
   private readonly startMs = performance.now();
   private lastTokenMs: number[] | undefined; // [choices], once there is a token
   private isAnswered = false;
@@ -214,7 +219,13 @@ export class Observation implements ObservedRequest, Watch {
     const admitted = admission?.admit(this.arrived()) ?? { caller: SERVER };
     const { caller, refusal, turn } = admitted;
     this.account = caller.account;
-    callers.set(this.request, { ...caller, watch: this, trace: traceOf(this.id, this.request.headers) });
+    const trace = traceOf(this.id, this.request.headers);
+    if (this.modelField === "model") {
+      const { traceparent } = trace;
+      this.trace = this.options.tracer?.begin({ id: this.id, traceparent });
+    }
+    const own = this.trace === undefined ? {} : { traceparent: this.trace.traceparent };
+    callers.set(this.request, { ...caller, watch: this, trace: { ...trace, ...own } });
     if (refusal !== undefined) {
       this.error = refusal.code;
       return refused?.(refusal, this);
@@ -287,6 +298,8 @@ export class Observation implements ObservedRequest, Watch {
   /** A run of the request has waited for its turn. */
   queued(seconds: number): void {
     this.queueSecs = (this.queueSecs ?? 0) + seconds;
+    const endMs = performance.now();
+    this.trace?.add({ name: "queue", startMs: endMs - seconds * 1000, endMs });
   }
 
   /** Name of the key that it came with. */
@@ -367,9 +380,14 @@ export class Observation implements ObservedRequest, Watch {
     connections.get(this.request)?.answered();
     this.seconds = (performance.now() - this.startMs) / 1000;
     this.options.metrics?.finished(this);
+    this.endTrace();
     this.options.accessLog?.(this);
     const { payloads } = this.options;
     if (payloads !== undefined) void this.payload?.finish(this, payloads);
+  }
+
+  private endTrace(): void {
+    this.trace?.end(requestSpan(this, this.startMs));
   }
 
   private firstModel(entry: PathEntry | undefined): string {
@@ -389,18 +407,6 @@ export class Observation implements ObservedRequest, Watch {
     }
     return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
   }
-}
-
-/** W3C trace context: version, trace id, parent id, flags. */
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
-
-function traceOf(requestId: string, headers: Headers): Trace {
-  const traceparent = headers.get("traceparent");
-  if (traceparent === null || !TRACEPARENT.test(traceparent)) return { requestId };
-  const tracestate = headers.get("tracestate");
-  const isUsable = tracestate !== null && TRACESTATE.test(tracestate);
-  return { requestId, traceparent, ...(isUsable ? { tracestate } : {}) };
 }
 
 /** Output of the model, as opposed to events about it. */

@@ -155,6 +155,14 @@ const SHOTS: readonly Shot[] = [
   },
   { name: "15-system", act: (page) => go(page, "system") },
   {
+    name: "29-traces",
+    act: async (page) => {
+      await go(page, "system");
+      await page.getByText("POST /v1/chat/completions").click();
+      await page.getByText("execute_tool python").scrollIntoViewIfNeeded();
+    },
+  },
+  {
     name: "28-usage",
     act: async (page) => {
       await go(page, "usage");
@@ -318,7 +326,9 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
       };
       const rest = { reasoning_tokens: 9204, tool_calls: 31, compute_seconds: 812.4 };
       const usage = ["Anna", "Otto", "Nina"].map((key) => ({
-        ...{ day: "2026-11-27", key, model: "qwen3-8b" },
+        day: "2026-11-27",
+        key,
+        model: "qwen3-8b",
         ...used,
         ...rest,
       }));
@@ -330,6 +340,31 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
         signed_in_by: "key",
         limits,
         usage_today: { ...used, ...rest },
+      });
+      const steps = [
+        ["queue", 0, 0.2, 1],
+        ["chat qwen3-8b", 0.01, 4.1, 1],
+        ["prompt", 0.01, 0.31, 2],
+        ["prefill", 0.32, 0.9, 2],
+        ["decode", 1.22, 2.89, 2],
+        ["execute_tool python", 2.1, 1.2, 2],
+      ] as const;
+      const spans = steps.map(([name, startSeconds, seconds, depth]) => ({
+        name,
+        startSeconds,
+        seconds,
+        depth,
+      }));
+      const about = { "gen_ai.request.model": "qwen3-8b", "user.name": "Anna" };
+      const trace = {
+        traceId: "0af7651916cd43dd8448eb211c80319c",
+        requestId: "req_1",
+        at: now,
+        seconds: 4.13,
+        spans,
+      };
+      route("/ui/day/traces", {
+        traces: [{ ...trace, name: "POST /v1/chat/completions", attributes: about }],
       });
       route("/ui/mcp", {
         can_add: true,

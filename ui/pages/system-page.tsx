@@ -10,6 +10,7 @@ import { formatBytes } from "../format.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
 import { PageFrame } from "./page-frame.tsx";
+import { Traces } from "./traces.tsx";
 import { Problem } from "./problem.tsx";
 import { t } from "../texts/texts.ts";
 
@@ -38,6 +39,7 @@ export function SystemPage() {
           ))}
         </>
       )}
+      <Traces />
       <Log />
       <p class="faint">
         {t.system.endpoints} <a href="../docs">{t.system.apiDocs}</a>.

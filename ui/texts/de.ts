@@ -674,6 +674,11 @@ export const de: Texts = {
     models: "Modelle",
     usage: "Nutzung",
   },
+  traces: {
+    title: "Letzte Anfragen, Schritt für Schritt",
+    nothing: "Bisher gab es keine Anfrage an ein Modell.",
+    id: (id: string) => `Kennung des Trace: ${id}`,
+  },
   usage: {
     all: "Nutzung aller Schlüssel",
     own: "Meine Nutzung",

@@ -665,6 +665,11 @@ export const en = {
     models: "Models",
     usage: "Usage",
   },
+  traces: {
+    title: "Last requests, step by step",
+    nothing: "There was no request to a model yet.",
+    id: (id: string) => `Trace ${id}`,
+  },
   usage: {
     all: "Usage of all keys",
     own: "My usage",

@@ -17,5 +17,16 @@ export function uiDayRoutes({ day }: HttpDeps) {
       },
       HIDDEN,
     )
+    .get(
+      "/ui/day/traces",
+      () => {
+        if (day?.traces !== undefined) return Response.json({ traces: day.traces() });
+        throw new ServiceError(
+          "metrics_unavailable",
+          "traces are off; start the server with --traces or --otlp-endpoint",
+        );
+      },
+      HIDDEN,
+    )
     .get("/ui/day/log", () => Response.json({ lines: day?.log() ?? [] }), HIDDEN);
 }
