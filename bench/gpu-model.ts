@@ -8,6 +8,7 @@ import { tensorBytes } from "../src/core/gguf-facts.ts";
 import { type Field, int32Array, readFields, stringsOf } from "../src/core/gguf.ts";
 import { readGgufHeader } from "../src/core/gguf-file.ts";
 import { int32sField, stringsField, type Tensor, u32Field, writeGguf } from "../src/lora/gguf-write.ts";
+import type { ModelSize } from "./gpu-plan.ts";
 import { SHAPES, writeModel } from "./model.ts";
 import { CACHE, ROOT, SVC } from "./peer.ts";
 
@@ -66,6 +67,22 @@ export async function ensureGpuModel(name: GpuModel): Promise<string> {
     for (const part of [vocabulary, full, made, repeated]) rmSync(part, { force: true });
   }
   return target;
+}
+
+/** Figures that bound a model's speed; `bytes` of its file. */
+export function sizeOf(name: GpuModel, bytes: number): ModelSize {
+  const model = GPU_MODELS[name];
+  if (model === undefined)
+    return { bytes, activeBytes: bytes, activeParams: 4e6, cellBytes: 6 * 2 * 128 * 2 };
+  const { shape, times } = model;
+  const layers = shape.layers * times;
+  const experts = "experts" in shape ? shape.experts : { count: 1, used: 1 };
+  const attention = shape.embd * shape.headDim * (2 * shape.heads + 2 * shape.kvHeads);
+  const ffn = 3 * shape.embd * shape.ffn;
+  const params = layers * (attention + ffn * experts.count) + shape.embd * VOCABULARY;
+  const activeParams = layers * (attention + ffn * experts.used) + shape.embd * VOCABULARY;
+  const cellBytes = layers * 2 * shape.kvHeads * shape.headDim * 2;
+  return { bytes, activeBytes: (bytes * activeParams) / params, activeParams, cellBytes };
 }
 
 /** A small model with Qwen's vocabulary, for counting. */

@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sizeOf } from "../../bench/gpu-model.ts";
+import { cardOf, decodeBound, planOf, secondsOf } from "../../bench/gpu-plan.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+
+test("both servers of a model follow each other, curves come last, and cells begin with one stream", () => {
+  const plan = planOf(["8b", "0.6b"], true, false);
+  expect(plan.slice(0, 4).map(({ model, side }) => [model, side])).toEqual([
+    ["8b", "svc"],
+    ["8b", "llama-server"],
+    ["0.6b", "svc"],
+    ["0.6b", "llama-server"],
+  ]);
+  expect(plan.slice(4).map(({ flags }) => flags[0])).toEqual([
+    "--ubatch",
+    "--ubatch",
+    "--ubatch",
+    "--speculative",
+  ]);
+  expect(plan[0]?.cells[0]).toEqual({ streams: 1, promptTokens: 512 });
+  expect(planOf(["8b"], false, false).every(({ side }) => side === "svc")).toBe(true);
+});
+
+test("a card's bound is its memory for a stream, and grows with streams until the products bound it", () => {
+  const card = cardOf("cuda: CUDA0: NVIDIA H200, 141 GB");
+  expect(cardOf("Vulkan0: llvmpipe")).toBeUndefined();
+  if (card === undefined) throw new Error("an H200 is listed");
+  const size = sizeOf("8b", 4.9e9);
+  expect(size.activeParams).toBeGreaterThan(5e9);
+  const [one, many] = [1, 64].map((streams) => decodeBound(card, size, { streams, promptTokens: 0 }));
+  expect(one).toBeCloseTo(card.memory / 4.9e9, 0);
+  expect(many).toBeCloseTo(64 * (one ?? 0), 0);
+  const mixture = sizeOf("30b-a3b", 18e9);
+  expect(mixture.activeBytes).toBeLessThan(0.15 * 18e9);
+});
+
+test("a cell with long prompts of many streams takes longer than one without", () => {
+  const pace = { prompt: 1000, decode: 100 };
+  expect(secondsOf({ streams: 8, promptTokens: 1000 }, 50, pace)).toBe(24);
+});
+
+test.skipIf(process.env["SVC_SLOW_TESTS"] !== "1")(
+  "a dry run installs nothing, measures toys, ends in time and writes its table into a document",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "svc-gpu-"));
+    const document = join(folder, "page.md");
+    writeFileSync(document, "# A page\n\n## On a graphics card\n\nText.\n");
+    const run = async (): Promise<number> => {
+      const words = ["--minutes", "1", "--dry-run", "--write", document];
+      const env = { ...process.env, XDG_CACHE_HOME: folder };
+      return Bun.spawn([join(ROOT, "bench/gpu.sh"), ...words], { env, stdio: ["ignore", 2, 2] }).exited;
+    };
+    expect(await run()).toBe(0);
+    const once = readFileSync(document, "utf8");
+    expect(once).toContain("| `tiny` | 1 × 64 | svc |");
+    expect(once).toContain("Answers from lists and from whole rows are equal.");
+    expect(await run()).toBe(0);
+    expect(readFileSync(document, "utf8").match(/written by bench/g)).toHaveLength(1);
+    rmSync(folder, { recursive: true });
+  },
+  180_000,
+);
