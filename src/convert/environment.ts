@@ -1,5 +1,6 @@
 // Private Python environment of the converter in svc's cache folder: made once with uv or venv, from the package index that pip is
-// configured for. PyTorch of the base Python is used; its download, gigabytes, needs permission.
+// configured for. NumPy does for most models; those that need PyTorch get an environment with that of the base Python, or a download of
+// gigabytes, which needs permission.
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -43,6 +44,8 @@ export interface EnvironmentOptions {
   readonly cacheDir: string;
   /** Version of the converter, for which the environment is made. */
   readonly version: string;
+  /** Whether the model needs PyTorch. */
+  readonly needsTorch: boolean;
   /** Whether PyTorch may be downloaded. */
   readonly installsTorch: boolean;
   readonly signal: AbortSignal;
@@ -72,39 +75,41 @@ interface BasePython {
  * What an environment must be able to do. NumPy's and PyTorch's binary interfaces may not fit, which shows where one hands data to the
  * other, not at the import.
  */
-const PROOF = "import numpy, torch, transformers; torch.from_numpy(numpy.zeros(1)).numpy()";
+const TORCH_PROOF = "import numpy, torch, transformers; torch.from_numpy(numpy.zeros(1)).numpy()";
+const PROOF = "import numpy, transformers, sentencepiece";
+
+/** Where an environment's PyTorch is from; numpy: it has none. */
+export type EnvironmentKind = "numpy" | "system" | "own";
 
 /** The environment, made if necessary, which can take minutes, and proven. Throws a sentence for people. */
 export async function openEnvironment(options: EnvironmentOptions): Promise<PythonEnvironment> {
-  const { cacheDir, version, signal, log } = options;
+  const { cacheDir, version, needsTorch, signal, log } = options;
   const base = await basePython(options);
   const { release, torch } = base;
   const packages = Bun.hash([NUMPY, ...PACKAGES].join("\n")).toString(36);
-  const kind = torch === "" ? "own" : "system";
+  const kind: EnvironmentKind = !needsTorch ? "numpy" : torch === "" ? "own" : "system";
   rmSync(join(cacheDir, OLD_MODELS), { recursive: true, force: true });
   const folder = join(cacheDir, "convert", `python${release}-${kind}-${version}-${packages}`);
   const environment = { python: join(folder, "bin/python"), folders: [folder, base.prefix] };
+  const proof = needsTorch ? TORCH_PROOF : PROOF;
   if (existsSync(folder)) {
-    const flaw = await flawOf(environment, signal);
+    const flaw = await flawOf(environment, proof, signal);
     if (flaw === undefined) return environment;
     log(`the converter's Python environment does not work any more (${flaw}): making it again`);
     rmSync(folder, { recursive: true, force: true });
   }
-  if (torch === "" && !options.installsTorch)
+  if (kind === "own" && !options.installsTorch)
     throw new Error(
-      `the converter needs PyTorch, and ${base.program} has none. Install the system's (Debian and Ubuntu: apt install python3-torch) and name its Python, --python /usr/bin/python3, or let svc convert --install-torch download PyPI's: on Linux with x86-64 its CUDA build, about 3 GB (PIP_EXTRA_INDEX_URL may name an index of CPU builds).`,
+      `this model needs PyTorch, and ${base.program} has none. Install the system's (Debian and Ubuntu: apt install python3-torch) and name its Python, --python /usr/bin/python3, or let svc convert --install-torch download PyPI's: on Linux with x86-64 its CUDA build, about 3 GB (PIP_EXTRA_INDEX_URL may name an index of CPU builds).`,
     );
-  log(
-    torch === ""
-      ? "making a Python environment for the converter, with PyPI's PyTorch"
-      : `making a Python environment for the converter, with the PyTorch ${torch} of ${base.program}`,
-  );
+  const means = { numpy: "NumPy", own: "PyPI's PyTorch", system: `the PyTorch ${torch} of ${base.program}` };
+  log(`making a Python environment for the converter, with ${means[kind]}`);
   const partial = `${folder}.${process.pid}`;
   mkdirSync(join(cacheDir, "convert"), { recursive: true });
   try {
-    await install(base, partial, options);
+    await install(base.program, kind, partial, options);
     if (!existsSync(folder)) renameSync(partial, folder); // all or nothing
-    await prove(environment, signal);
+    await prove(environment, proof, signal);
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }
@@ -112,18 +117,22 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Pyth
 }
 
 /** Removes an environment that does not work, and throws why. */
-async function prove(environment: PythonEnvironment, signal: AbortSignal): Promise<void> {
-  const flaw = await flawOf(environment, signal);
+async function prove(environment: PythonEnvironment, proof: string, signal: AbortSignal): Promise<void> {
+  const flaw = await flawOf(environment, proof, signal);
   if (flaw === undefined) return;
   rmSync(environment.folders[0] ?? "", { recursive: true, force: true });
   throw new Error(
-    `the converter's Python environment was made, but does not work: ${flaw}. Name another Python with --python, or let svc convert --install-torch download PyTorch.`,
+    `the converter's Python environment was made, but does not work: ${flaw}. Name another Python with --python.`,
   );
 }
 
 /** Why an environment does not work; undefined where it does. */
-async function flawOf({ python }: PythonEnvironment, signal: AbortSignal): Promise<string | undefined> {
-  const { code, output } = await run([python, "-c", PROOF], signal).catch(() => ({ code: 1, output: "" }));
+async function flawOf(
+  { python }: PythonEnvironment,
+  proof: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { code, output } = await run([python, "-c", proof], signal).catch(() => ({ code: 1, output: "" }));
   signal.throwIfAborted();
   return code === 0 ? undefined : reasonLine(output) || `${python} does not run`;
 }
@@ -158,14 +167,15 @@ async function probe(python: string, signal: AbortSignal): Promise<BasePython> {
  * NumPy that does not fit it. There pip installs, which uv brings, because a system's venv often has none.
  */
 export function installSteps(
-  { program, torch }: Pick<BasePython, "program" | "torch">,
+  { program, kind }: { readonly program: string; readonly kind: EnvironmentKind },
   folder: string,
   uv: string | null,
 ): readonly (readonly string[])[] {
   const python = join(folder, "bin/python");
-  const isShared = torch !== "";
+  const isShared = kind === "system";
   const shared = isShared ? ["--system-site-packages"] : [];
-  const packages = isShared ? PACKAGES : ["torch", NUMPY, ...PACKAGES];
+  const own = kind === "own" ? ["torch", NUMPY] : [NUMPY];
+  const packages = isShared ? PACKAGES : [...own, ...PACKAGES];
   const pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", ...packages];
   if (uv === null) return [[program, "-m", "venv", ...shared, folder], pip];
   const seed = isShared ? ["--seed"] : [];
@@ -175,11 +185,12 @@ export function installSteps(
 
 /** Makes a virtual environment with the converter's packages in a folder. */
 async function install(
-  base: BasePython,
+  program: string,
+  kind: EnvironmentKind,
   folder: string,
   { signal, uv = Bun.which("uv") }: EnvironmentOptions,
 ): Promise<void> {
-  for (const step of installSteps(base, folder, uv)) {
+  for (const step of installSteps({ program, kind }, folder, uv)) {
     const { code, output } = await run(step, signal);
     signal.throwIfAborted();
     if (code !== 0)

@@ -34,12 +34,12 @@ export interface ConverterParts {
   readonly scripts: ConverterScripts;
 }
 
-/** Writes the file. Throws the converter's reason. */
+/** Writes the file. Returns the most memory that it took, bytes, where the converter says it. Throws the converter's reason. */
 export async function convert(
   { source, name, type, output, onProgress }: Conversion,
   { sandbox, environment, scripts }: ConverterParts,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number | undefined> {
   const workdir = sandbox.newWorkdirIn(dirname(output), `.${basename(output)}.partial`);
   try {
     const made = join(workdir.path, "model.gguf");
@@ -80,6 +80,8 @@ export async function convert(
       throw new Error("the converter has written no file");
     if (workdir.uid !== undefined) lchownSync(made, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
     renameSync(made, output);
+    const peak = /^peak memory (\d+) kB$/m.exec(said)?.[1];
+    return peak === undefined ? undefined : Number(peak) * 1024;
   } finally {
     await sandbox.removeWorkdir(workdir);
   }

@@ -5,6 +5,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join } from "node:path";
 import { assert } from "../core/assert.ts";
 import archivePath from "../../prebuilt/converter.zst" with { type: "file" };
+import awq from "./awq.py" with { type: "text" };
+import numpyTorch from "./numpy_torch.py" with { type: "text" };
 import starter from "./start.py" with { type: "text" };
 
 export interface ConverterArchive {
@@ -17,12 +19,18 @@ export interface ConverterArchive {
 /** The unpacked converter. */
 export interface ConverterScripts {
   readonly folder: string;
-  /** Digest of the archive and the starter. */
+  /** Digest of the archive and of svc's own files. */
   readonly version: string;
 }
 
 /** The script that is run; it starts the converter. */
 export const STARTER = "start.py";
+/** The starter, what takes PyTorch's place, and a format that the converter does not know. */
+const OWN_FILES = [
+  [STARTER, starter],
+  ["numpy_torch.py", numpyTorch],
+  ["awq.py", awq],
+] as const;
 
 const ARCHIVE_DIGEST_CHARS = 12;
 
@@ -35,12 +43,13 @@ export function readConverter(): ConverterArchive {
 
 /** Unpacks the converter below `cacheDir` unless it is there. */
 export function unpackConverter(cacheDir: string): ConverterScripts {
-  const digest = createHash("sha256").update(readFileSync(archivePath)).update(starter).digest("hex");
-  const version = digest.slice(0, ARCHIVE_DIGEST_CHARS);
+  const digest = createHash("sha256").update(readFileSync(archivePath));
+  for (const [, text] of OWN_FILES) digest.update(text);
+  const version = digest.digest("hex").slice(0, ARCHIVE_DIGEST_CHARS);
   const folder = join(cacheDir, "convert", `scripts-${version}`);
   if (existsSync(folder)) return { folder, version };
   const partial = `${folder}.${process.pid}`;
-  for (const [path, text] of [...Object.entries(readConverter().files), [STARTER, starter] as const]) {
+  for (const [path, text] of [...Object.entries(readConverter().files), ...OWN_FILES]) {
     const file = join(partial, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);

@@ -5,6 +5,8 @@ import { basename, dirname } from "node:path";
 import { PYTHON_BY_DEFAULT } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
 import type { FileType } from "../core/quantization.ts";
+import { reasonOf } from "../core/reason.ts";
+import { sizeText } from "../core/size-text.ts";
 import { hasSafetensors } from "../core/model-files.ts";
 import { convertedBytes } from "../convert/estimate.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
@@ -19,6 +21,9 @@ import { openConfined } from "../sandbox/confined.ts";
 
 /** Python of Linux distributions, which has their python3-torch: another one may come first in PATH. */
 const SYSTEM_PYTHON = "/usr/bin/python3";
+
+/** What numpy_torch.py says where it cannot take PyTorch's place. */
+const NEEDS_TORCH = /needs PyTorch/;
 
 const LIMITS = { memoryMb: CONVERT_MEMORY_MB, cpuSecs: CONVERT_CPU_SECS, procs: CONVERT_PROCS };
 
@@ -82,12 +87,22 @@ export async function convertFolder(
   const scripts = unpackConverter(cacheDir);
   const { version } = scripts;
   const pythons = python === PYTHON_BY_DEFAULT ? ([python, SYSTEM_PYTHON] as const) : ([python] as const);
-  const environment = await openEnvironment({ pythons, cacheDir, version, installsTorch, signal, log });
   log(`converting ${name}`);
   const onProgress = (percent: number): void =>
     meter.update({ doneBytes: Math.round((totalBytes * percent) / 100), totalBytes });
+  const run = async (needsTorch: boolean): Promise<void> => {
+    const wanted = { pythons, cacheDir, version, needsTorch, installsTorch, signal, log };
+    const environment = await openEnvironment(wanted);
+    const parts = { sandbox, environment, scripts };
+    const peak = await convert({ source, name, type, output, onProgress }, parts, signal);
+    if (peak !== undefined) log(`converted ${name} with at most ${sizeText(peak)} of memory`);
+  };
   try {
-    await convert({ source, name, type, output, onProgress }, { sandbox, environment, scripts }, signal);
+    await run(false);
+  } catch (error) {
+    if (!NEEDS_TORCH.test(reasonOf(error))) throw error;
+    log(`${reasonOf(error)}: trying PyTorch`);
+    await run(true);
   } finally {
     meter.stop();
   }

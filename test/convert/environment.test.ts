@@ -41,12 +41,13 @@ function makingPython(): { program: string; works: string; made: () => number } 
   return { program, works, made: count };
 }
 
-function open(python: string, cacheDir = tempDir()): Promise<string> {
+function open(python: string, cacheDir = tempDir(), needsTorch = true): Promise<string> {
   const signal = new AbortController().signal;
   const options = {
     pythons: [python] as const,
     cacheDir,
     version: "v",
+    needsTorch,
     installsTorch: false,
     signal,
     log: () => {},
@@ -135,6 +136,12 @@ describe("the Python environment", () => {
     expect(await open(fakePython("3.9", "2.4.0"))).toContain("is Python 3.9; the converter needs 3.10");
   });
 
+  test("needs no PyTorch where NumPy does", async () => {
+    const { program, works } = makingPython();
+    writeFileSync(works, "");
+    expect(await open(program, tempDir(), false)).toContain("-numpy-v-");
+  });
+
   test("needs PyTorch, whose download is named with its size and needs a flag", async () => {
     const said = await open(fakePython("3.12", ""));
     for (const words of ["needs PyTorch", "python3-torch", "--install-torch", "about 3 GB"])
@@ -157,7 +164,7 @@ describe("the Python environment", () => {
   });
 
   test("pip installs beside the PyTorch of a system, whose packages uv does not see", () => {
-    const system = { program: "/usr/bin/python3", torch: "1.13.1" };
+    const system = { program: "/usr/bin/python3", kind: "system" } as const;
     const [venv, install] = installSteps(system, "/env", "/bin/uv");
     expect(venv).toEqual([
       "/bin/uv",
@@ -171,8 +178,11 @@ describe("the Python environment", () => {
     ]);
     expect(install?.slice(0, 4)).toEqual(["/env/bin/python", "-m", "pip", "install"]);
     expect(install?.some((word) => word.startsWith("numpy"))).toBe(false);
-    const own = installSteps({ ...system, torch: "" }, "/env", "/bin/uv")[1];
+    const own = installSteps({ ...system, kind: "own" }, "/env", "/bin/uv")[1];
     expect(own).toEqual(expect.arrayContaining(["/bin/uv", "pip", "torch", "numpy~=2.2.6"]));
+    const plain = installSteps({ ...system, kind: "numpy" }, "/env", "/bin/uv")[1];
+    expect(plain).toContain("numpy~=2.2.6");
+    expect(plain).not.toContain("torch");
     expect(installSteps(system, "/env", null)[0]).toEqual([
       system.program,
       "-m",

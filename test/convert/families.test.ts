@@ -4,6 +4,8 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { tensorBytes } from "../../src/core/gguf-facts.ts";
+import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { fakeHub } from "../helpers/fake-hub.ts";
 import { postJson } from "../helpers/post.ts";
@@ -42,6 +44,18 @@ function makeFamilies(folder: string): ReadonlyMap<string, Expected> {
   return new Map(Object.entries(JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"))));
 }
 
+/** A digest of the bytes of each tensor. */
+function tensorsOf(path: string): ReadonlyMap<string, string> {
+  const bytes = readFileSync(path);
+  const { tensors } = readGgufHeader(path);
+  return new Map(
+    [...tensors.values()].map((tensor) => {
+      const values = bytes.subarray(tensor.offset, tensor.offset + (tensorBytes(tensor) ?? 0));
+      return [tensor.name, `${tensor.type} ${Bun.hash(values)}`];
+    }),
+  );
+}
+
 async function logprobsOf(url: string, { ids }: Expected): Promise<readonly number[]> {
   const response = await postJson(`${url}/v1/completions`, {
     model: "default",
@@ -74,12 +88,41 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
       const output = join(folder, `${family}.gguf`);
       const words = ["convert", join(folder, family), "f32", "-o", output, "--python", PYTHON];
       const converted = await runBinary(words, { limitMs: CONVERT_MS });
-      expect([converted.exit, converted.err]).toEqual([0, expect.any(String)]);
+      expect([converted.exit, converted.err]).toEqual([0, expect.stringContaining("with at most")]);
+      expect(converted.err).not.toContain("PyTorch");
       const server = await startServer(["-m", output]);
       const logprobs = await logprobsOf(server.url, expected);
       const difference = largestDifference(logprobs, expected.logprobs);
-      console.log(`${family}: ${difference.toFixed(5)}`);
+      console.log(`${family}: ${difference.toFixed(5)}, ${/at most .* of memory/.exec(converted.err)?.[0]}`);
       expect(difference).toBeLessThan(TOLERANCE);
+    },
+    CONVERT_MS,
+  );
+
+  test.each(["bf16", "fp8", "gptq", "awq"])(
+    "weights in %s have the values of their float32 twins",
+    async (format) => {
+      const formats = join(folder, "formats");
+      if (!existsSync(formats)) {
+        const made = Bun.spawnSync([
+          PYTHON,
+          join(import.meta.dir, "formats.py"),
+          join(folder, "llama"),
+          formats,
+        ]);
+        expect(made.stderr.toString()).toBe("");
+      }
+      const [own, twin] = await Promise.all(
+        [format, `${format}-twin`].map(async (name) => {
+          const output = join(folder, `${name}.gguf`);
+          const words = ["convert", join(formats, name), "f32", "-o", output, "--python", PYTHON];
+          const converted = await runBinary(words, { limitMs: CONVERT_MS });
+          expect([converted.exit, converted.err]).toEqual([0, expect.any(String)]);
+          return tensorsOf(output);
+        }),
+      );
+      expect(own?.size).toBeGreaterThan(10);
+      expect(own).toEqual(twin ?? new Map());
     },
     CONVERT_MS,
   );
