@@ -1,9 +1,9 @@
 // `svc backend`: puts the package, the store and throw-away engines together.
 
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readNvidiaCards } from "../../ffi/nvml.ts";
-import { codeProblem } from "../backends/card-code.ts";
+import { codeOf, codeProblem, partFile, partProblem } from "../backends/card-code.ts";
 import { BACKENDS, type BackendKind, RELEASE } from "../backends/catalog.ts";
 import { isBundled } from "../backends/bundled.ts";
 import { fetchPackage } from "../backends/fetch.ts";
@@ -13,6 +13,7 @@ import { type BackendRow, backendTable, type TrialReport, trialText } from "../b
 import { discard, installedBackends, publish, stage, uninstall } from "../backends/store.ts";
 import { unreachable } from "../core/assert.ts";
 import { processEnvironment } from "../config/sources.ts";
+import type { NvidiaCards } from "../core/card-drivers.ts";
 import { SERVER } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
@@ -50,9 +51,12 @@ export async function runBackend(command: BackendCommand, options: BackendOption
       return print(was ? `${name} is removed.` : `${name} was not installed.`);
     }
     case "install": {
-      const { kind, from, index } = command;
-      const isOwn = from !== undefined && existsSync(from) && isOwnBuild(kind, readFileSync(from));
-      const problem = isOwn ? undefined : codeProblem(kind, readNvidiaCards());
+      const { kind, index } = command;
+      const nvidia = readNvidiaCards();
+      const from = command.from === undefined ? undefined : libraryIn(command.from, kind, nvidia);
+      const library = from !== undefined && existsSync(from) ? readFileSync(from) : undefined;
+      const isOwn = library !== undefined && isOwnBuild(kind, library);
+      const problem = isOwn ? partProblem(codeOf(library) ?? "any", nvidia) : codeProblem(kind, nvidia);
       if (problem !== undefined) throw new StartError(problem);
       await installRuntime(kind, index, options);
       options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
@@ -62,6 +66,16 @@ export async function runBackend(command: BackendCommand, options: BackendOption
     default:
       return unreachable(command);
   }
+}
+
+/** The library that `--from` means: a file, or in a folder the one for the cards that are here. */
+function libraryIn(from: string, kind: BackendKind, nvidia: NvidiaCards | undefined): string {
+  if (!existsSync(from) || !statSync(from).isDirectory()) return from;
+  const part = kind.code === undefined || nvidia === undefined ? [] : [partFile(nvidia)];
+  const names = [...part, kind.file];
+  const found = names.find((name) => existsSync(join(from, name)));
+  if (found !== undefined) return join(from, found);
+  throw new StartError(`${from} has no ${names.join(", nor ")}; name a file, or a folder with it.`);
 }
 
 /** All back ends of the catalog. */

@@ -1,7 +1,54 @@
-// Whether the published library of a back end runs on the cards that are here.
+// Which library for NVIDIA's cards runs on those that are here: the published one, or one of the parts of an own build.
 
 import type { NvidiaCards } from "../core/card-drivers.ts";
 import type { BackendKind } from "./catalog.ts";
+
+/** Compute capabilities that the parts of an own build have machine code for (prebuilt/backends/build.sh). */
+const CODE_PARTS: readonly number[] = [75, 80, 86, 89, 90, 100, 120];
+/** The part that the driver compiles for any card from 7.5 on, and the CUDA version that it needs. */
+const PTX = "ptx";
+const PTX_FROM = 13_000;
+const CAPABILITY_MIN = 75;
+
+const MARK = Buffer.from("svc back end code ");
+
+/** Which cards an own build is for: `sm90`, `ptx`, `any`; undefined in other libraries. */
+export function codeOf(library: Buffer): string | undefined {
+  const at = library.indexOf(MARK);
+  if (at === -1) return undefined;
+  return /^[a-z]+\d*/.exec(library.subarray(at + MARK.length, at + MARK.length + 16).toString("latin1"))?.[0];
+}
+
+/** Machine code runs on cards of the same generation that are not older. */
+function runsOn(code: number, capability: number): boolean {
+  return Math.floor(code / 10) === Math.floor(capability / 10) && code <= capability;
+}
+
+/** The file of the part for the cards that are here: machine code where one part is for all of them, else what the driver compiles. */
+export function partFile({ cards }: NvidiaCards): string {
+  const code = CODE_PARTS.findLast((part) => cards.every(({ capability }) => runsOn(part, capability)));
+  return `libggml-cuda-${code === undefined || cards.length === 0 ? PTX : `sm${code}`}.so`;
+}
+
+/** Why an own build does not run here, and which file does; undefined where it does, or where nothing is known of the cards. */
+export function partProblem(code: string, nvidia: NvidiaCards | undefined): string | undefined {
+  if (nvidia === undefined || code === "any") return undefined;
+  const old = nvidia.cards.find(({ capability }) => capability < CAPABILITY_MIN);
+  if (old !== undefined)
+    return `${old.name} (compute capability ${dotted(old.capability)}) is older than CUDA 13 supports; use: svc backend install vulkan`;
+  if (code === PTX)
+    return nvidia.cudaVersion >= PTX_FROM
+      ? undefined
+      : "the driver has to compile this library, which takes one of CUDA 13 (580 or later); update NVIDIA's driver, or use: svc backend install vulkan";
+  const capability = Number(code.replace(/^sm/, ""));
+  const card = nvidia.cards.find((candidate) => !runsOn(capability, candidate.capability));
+  if (card === undefined) return undefined;
+  return `this library has machine code for compute capability ${dotted(capability)}, and ${card.name} has ${dotted(card.capability)}; use ${partFile(nvidia)}, or: svc backend install vulkan`;
+}
+
+function dotted(capability: number): string {
+  return (capability / 10).toFixed(1);
+}
 
 /** Why it does not, and what to do; undefined where it does, or where nothing is known of the cards. */
 export function codeProblem(
@@ -13,5 +60,5 @@ export function codeProblem(
   if (card === undefined) return undefined;
   const version = (thousands: number): string =>
     `${Math.floor(thousands / 1000)}.${Math.floor((thousands % 1000) / 10)}`;
-  return `back end ${name} has no machine code for ${card.name} (compute capability ${(card.capability / 10).toFixed(1)}), and this driver, of CUDA ${version(nvidia.cudaVersion)}, cannot compile it: that takes CUDA ${version(code.compiledFrom)}. Update NVIDIA's driver to ${code.driver} or later, or use: svc backend install vulkan`;
+  return `back end ${name} has no machine code for ${card.name} (compute capability ${dotted(card.capability)}), and this driver, of CUDA ${version(nvidia.cudaVersion)}, cannot compile it: that takes CUDA ${version(code.compiledFrom)}. Update NVIDIA's driver to ${code.driver} or later, or use: svc backend install vulkan`;
 }

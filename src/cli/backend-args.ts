@@ -21,7 +21,10 @@ export function addBackendCommands(program: Command, choose: Choose): void {
     .command("install")
     .description("Download a back end from npm, try it, and install it.")
     .addArgument(name())
-    .option("--from <file>", "the back end's library, instead of a download")
+    .option(
+      "--from <path>",
+      "the back end's library, or a folder with libraries for several cards, instead of a download",
+    )
     .option(
       "--index <url>",
       "Python package index for the vendor's run-time libraries that the system lacks (default: PIP_INDEX_URL)",

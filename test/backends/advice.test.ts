@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { missingBackends, startHint, usableDrivers } from "../../src/app/backend-advice.ts";
-import { codeProblem } from "../../src/backends/card-code.ts";
+import { codeOf, codeProblem, partFile, partProblem } from "../../src/backends/card-code.ts";
 import { BACKENDS, RELEASE } from "../../src/backends/catalog.ts";
 import { defaultModel } from "../../src/config/resolve.ts";
 import { loadedDrivers } from "../../src/core/card-drivers.ts";
@@ -58,6 +58,65 @@ test("the doctor offers one back end for each kind of driver, for integrated gra
     ["cuda", "NVIDIA"],
     ["vulkan", "AMD"],
   ]);
+});
+
+/** NVIDIA's cards of these compute capabilities. */
+const cardsOf = (...capabilities: readonly number[]) => ({
+  cudaVersion: 13_000,
+  cards: capabilities.map((capability) => ({ name: `NVIDIA card ${capability}`, capability })),
+});
+
+test.each([
+  [[75], "sm75"],
+  [[80], "sm80"],
+  [[86], "sm86"],
+  [[87], "sm86"],
+  [[89], "sm89"],
+  [[90], "sm90"],
+  [[103], "sm100"],
+  [[121], "sm120"],
+  [[86, 89], "sm86"],
+  [[80, 89], "sm80"],
+  [[86, 90], "ptx"],
+  [[110], "ptx"],
+  [[], "ptx"],
+])("cards of %j take the part %s of an own build, which runs on them", (capabilities, part) => {
+  const nvidia = cardsOf(...capabilities);
+  expect(partFile(nvidia)).toBe(`libggml-cuda-${part}.so`);
+  expect(partProblem(part, nvidia)).toBeUndefined();
+});
+
+test("a part that does not fit the cards or the driver is refused with the one that does", () => {
+  expect(partProblem("sm90", cardsOf(90, 86))).toBe(
+    "this library has machine code for compute capability 9.0, and NVIDIA card 86 has 8.6; use libggml-cuda-ptx.so, or: svc backend install vulkan",
+  );
+  expect(partProblem("sm89", cardsOf(86))).toContain("use libggml-cuda-sm86.so");
+  expect(partProblem("ptx", { ...cardsOf(110), cudaVersion: 12_080 })).toContain("update NVIDIA's driver");
+  expect(partProblem("sm75", cardsOf(61))).toContain("older than CUDA 13 supports");
+  expect(partProblem("any", cardsOf(61))).toBeUndefined();
+  expect(partProblem("sm90", undefined)).toBeUndefined();
+  expect(codeOf(Buffer.from("ELF svc back end code sm120\0more"))).toBe("sm120");
+  expect(codeOf(Buffer.from("ELF"))).toBeUndefined();
+});
+
+test("the build of CUDA lists its parts, with flags, and builds nothing in a dry run", () => {
+  const run = (parts: string) => {
+    const env = { ...process.env, SVC_DRY_RUN: "1", SVC_CUDA_PARTS: parts };
+    const script = join(import.meta.dir, "../../prebuilt/backends/build.sh");
+    const { exitCode, stdout, stderr } = Bun.spawnSync(["sh", script, "cuda", tempDir()], { env });
+    return { exitCode, lines: stdout.toString().trim().split("\n"), error: stderr.toString() };
+  };
+  const { exitCode, lines } = run("");
+  expect(exitCode).toBe(0);
+  const parts = lines.map((line) => [line.split(" ")[0], /ARCHITECTURES=(\S+)/.exec(line)?.[1]]);
+  expect(parts).toEqual([
+    ...[75, 80, 86, 89, 90, 100, 120].map((code) => [`sm${code}`, `${code}-real`]),
+    ["ptx", "75-virtual"],
+  ]);
+  for (const [part] of parts)
+    if (part !== "ptx") expect(partFile(cardsOf(Number(part?.slice(2))))).toContain(`-${part}.so`);
+  expect(run("sm90").lines).toHaveLength(1);
+  expect(run("sm91")).toMatchObject({ exitCode: 2, error: expect.stringContaining("there is no part sm91") });
 });
 
 test("a card that CUDA's library has no code for is given the driver it needs, and Vulkan instead", () => {
