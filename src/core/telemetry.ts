@@ -107,6 +107,9 @@ export const STEP_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ] as const;
 
+/** Upper bounds of the histograms of drafts, tokens; the last bucket has none. Each position has a bound, so its acceptance follows. */
+export const DRAFT_BUCKETS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16] as const;
+
 /** A device of this machine or of an RPC worker as it is now. */
 export interface DeviceStats {
   readonly device: string;
@@ -120,6 +123,8 @@ export interface DeviceStats {
 export interface EngineStats {
   /** Sequences that wait for a slot, and prompts being rendered. */
   readonly waiting: number;
+  /** Sequences that can be in the batch at the same time. */
+  readonly slots: number;
   /** Sequences in the batch. */
   readonly running: number;
   /** KV cells there are, those of running sequences, and those kept only for reuse. */
@@ -160,6 +165,9 @@ export interface EngineStats {
   /** Draft tokens, and those of them that were accepted. */
   readonly draftTokens: number;
   readonly draftHits: number;
+  /** Tokens of each draft, and those of it that were accepted, over DRAFT_BUCKETS. */
+  readonly draftLengths: HistogramData;
+  readonly draftAccepted: HistogramData;
   /** Tokens a step, over ROWS_BUCKETS. */
   readonly rows: HistogramData;
   /** Seconds a step, over STEP_BUCKETS. */

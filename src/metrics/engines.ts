@@ -3,6 +3,7 @@
 import type { Registry } from "prom-client";
 import { joinHistograms } from "../core/histogram.ts";
 import {
+  DRAFT_BUCKETS,
   type DeviceStats,
   type EngineMeter,
   type EngineStats,
@@ -54,6 +55,7 @@ const COUNTERS: readonly (readonly [NumberField, name: string, help: string])[] 
 
 const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = [
   ["waiting", "svc_queue_depth", "Waiting sequences."],
+  ["slots", "svc_sequence_slots", "Sequences that can run at the same time in all engines."],
   ["running", "svc_running_sequences", "Running sequences."],
   ["cells", "svc_kv_cells", "KV cells of all engines."],
   ["cellsRunning", "svc_kv_cells_used", "KV cells of running sequences."],
@@ -62,6 +64,18 @@ const GAUGES: readonly (readonly [NumberField, name: string, help: string])[] = 
   ["checkpointBytes", "svc_checkpoint_bytes", "Memory of the checkpoints."],
   ["tierBytes", "svc_cache_memory_bytes", "Memory of the copies outside the KV cache."],
   ["residentBytes", "svc_engine_resident_memory_bytes", "Resident memory of the engine processes."],
+];
+
+const HISTOGRAMS: readonly (readonly [
+  field: "rows" | "steps" | "draftLengths" | "draftAccepted",
+  bounds: readonly number[],
+  name: string,
+  help: string,
+])[] = [
+  ["rows", ROWS_BUCKETS, "svc_step_rows", "Rows of one engine step."],
+  ["steps", STEP_BUCKETS, "svc_step_seconds", "Time of one engine step."],
+  ["draftLengths", DRAFT_BUCKETS, "svc_draft_length_tokens", "Tokens of each draft."],
+  ["draftAccepted", DRAFT_BUCKETS, "svc_draft_accepted_tokens", "Accepted tokens of each draft."],
 ];
 
 const DEVICE_GAUGES: readonly {
@@ -159,22 +173,15 @@ export class EngineMetrics {
     for (const { name, help, of } of DEVICE_GAUGES) {
       addGauge(registry, { name, help, labelNames: ["device"], read: () => deviceSeries(meters, of) });
     }
-    const rows = single(() =>
-      joinHistograms(
-        counted().map((stats) => stats.rows),
-        ROWS_BUCKETS,
-      ),
-    );
-    const rowsHelp = "Rows of one engine step.";
-    addHistogram(registry, { name: "svc_step_rows", help: rowsHelp, read: rows }, ROWS_BUCKETS);
-    const steps = single(() =>
-      joinHistograms(
-        counted().map((stats) => stats.steps),
-        STEP_BUCKETS,
-      ),
-    );
-    const stepsHelp = "Time of one engine step.";
-    addHistogram(registry, { name: "svc_step_seconds", help: stepsHelp, read: steps }, STEP_BUCKETS);
+    for (const [field, bounds, name, help] of HISTOGRAMS) {
+      const read = single(() =>
+        joinHistograms(
+          counted().map((stats) => stats[field]),
+          bounds,
+        ),
+      );
+      addHistogram(registry, { name, help, read }, bounds);
+    }
   }
 
   /** Numbers of one more engine. They stay counted when it has gone for good. */
@@ -222,6 +229,7 @@ function summed(all: readonly EngineStats[]): EngineStats {
   const add = (field: NumberField): number => sum(all.map((stats) => stats[field]));
   return {
     waiting: 0,
+    slots: 0,
     running: 0,
     cells: 0,
     cellsRunning: 0,
@@ -249,6 +257,14 @@ function summed(all: readonly EngineStats[]): EngineStats {
     closedThoughts: add("closedThoughts"),
     draftTokens: add("draftTokens"),
     draftHits: add("draftHits"),
+    draftLengths: joinHistograms(
+      all.map(({ draftLengths }) => draftLengths),
+      DRAFT_BUCKETS,
+    ),
+    draftAccepted: joinHistograms(
+      all.map(({ draftAccepted }) => draftAccepted),
+      DRAFT_BUCKETS,
+    ),
     rows: joinHistograms(
       all.map(({ rows }) => rows),
       ROWS_BUCKETS,

@@ -16,6 +16,7 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
   for (let i = 0; i < steps; i++) meter.stepped(2, 1, 0, 1);
   const levels = {
     waiting: 1,
+    slots: 4,
     running: 2,
     cells: 512,
     cellsRunning: 9,

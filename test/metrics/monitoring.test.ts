@@ -4,6 +4,8 @@ import { expect, test } from "bun:test";
 import { join, resolve } from "node:path";
 import { parse } from "yaml";
 import { Metrics } from "../../src/metrics/metrics.ts";
+import { describeWith } from "../helpers/programs.ts";
+import { tempDir } from "../helpers/tmp.ts";
 
 const FOLDER = resolve(import.meta.dir, "../../deploy/monitoring");
 const read = (name: string): Promise<string> => Bun.file(join(FOLDER, name)).text();
@@ -25,8 +27,13 @@ async function metricNames(): Promise<ReadonlySet<string>> {
   metrics.watchRequantizations(() => []);
   metrics.watchUpstreams(() => []);
   metrics.watchDroppedConnections(() => 0);
+  metrics.watchUsage({ read: () => [], byKey: true });
   const names = [...(await metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)];
-  return new Set(names.map(([, name, type]) => (type === "histogram" ? `${name}_bucket` : `${name}`)));
+  return new Set(
+    names.flatMap(([, name, type]) =>
+      type === "histogram" ? [`${name}_bucket`, `${name}_count`] : [`${name}`],
+    ),
+  );
 }
 
 /** Metrics that an expression names; `job` and `instance` are labels of Prometheus itself. */
@@ -64,5 +71,43 @@ test("the scrape reads the alerts, under the job that they name, with a key", as
   expect(scrape).toMatchObject({
     rule_files: ["alerts.yml"],
     scrape_configs: [{ job_name: "svc", authorization: { credentials_file: expect.any(String) } }],
+  });
+});
+
+/** Ready to run: those of the dashboard with what Grafana puts in place of its variables. */
+const runnable = (text: string): string =>
+  text.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
+
+describeWith("promtool")("promtool", () => {
+  const run = async (args: readonly string[], stdin = ""): Promise<readonly [number, string]> => {
+    const child = Bun.spawn(["promtool", ...args], {
+      stdin: Buffer.from(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [exit, out, err] = await Promise.all([
+      child.exited,
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    return [exit, out + err];
+  };
+
+  test("takes alerts, scrape and every expression of the dashboard, and the server's text", async () => {
+    const rules = (await expressions()).map(([, expr], index) => ({
+      record: `x:${index}`,
+      expr: runnable(expr),
+    }));
+    const folder = tempDir();
+    const file = join(folder, "rules.yml");
+    await Bun.write(file, JSON.stringify({ groups: [{ name: "all", rules }] })); // JSON is YAML
+    for (const args of [
+      ["check", "rules", join(FOLDER, "alerts.yml")],
+      ["check", "rules", file],
+    ])
+      expect(await run(args)).toEqual([0, expect.stringContaining("SUCCESS")]);
+    const metrics = new Metrics();
+    const [exit, said] = await run(["check", "metrics"], await metrics.text());
+    expect([exit === 0 || !/error|parsing/i.test(said), said]).toEqual([true, said]);
   });
 });

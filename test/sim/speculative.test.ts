@@ -1,5 +1,6 @@
 // Speculative decoding changes the number of steps of an answer, and nothing else. With a fake model that repeats itself.
 
+import { countOf } from "../../src/core/histogram.ts";
 import { describe, expect, test } from "bun:test";
 import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
 import type { FakeDrafts, FakeOptions } from "../helpers/fake-backend.ts";
@@ -47,7 +48,9 @@ describe.each(SOURCES)("seeded traffic with drafts %s", (_name, options) => {
         expect(world.backend.usedCells).toBeLessThanOrEqual(world.backend.cells);
       }
       world.drain();
-      const { draftTokens, draftHits } = world.engine.stats();
+      const { draftTokens, draftHits, draftLengths, draftAccepted } = world.engine.stats();
+      expect([draftLengths.sum, draftAccepted.sum]).toEqual([draftTokens, draftHits]);
+      expect(countOf(draftLengths)).toBe(countOf(draftAccepted));
       world.expectEmpty();
       for (const [id, { prompt, maxTokens, adapter }] of asked) {
         const { aborted, ended, text } = world.witness(id);

@@ -261,6 +261,7 @@ export class Engine {
   stats(): Omit<EngineStats, "residentBytes" | "embedTokens" | "devices"> {
     return {
       waiting: this.runningSet.waiting.length + this.arrivals.count,
+      slots: this.backend.maxSeqs,
       running: this.runningSet.running.length,
       cells: this.backend.cells,
       cellsRunning: this.backend.cells - this.kv.availableCells,

@@ -1,7 +1,7 @@
 // Counters and histograms of the engine's steps. Only adds; formats and sends nothing.
 
 import { Histogram } from "../../core/histogram.ts";
-import { type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../core/telemetry.ts";
+import { DRAFT_BUCKETS, type EngineStats, ROWS_BUCKETS, STEP_BUCKETS } from "../../core/telemetry.ts";
 
 /** Draft tokens of a step, and how many were accepted. */
 export interface DraftOutcome {
@@ -21,6 +21,8 @@ export type Counted = Pick<
   | "closedThoughts"
   | "draftTokens"
   | "draftHits"
+  | "draftLengths"
+  | "draftAccepted"
   | "rows"
   | "steps"
 >;
@@ -35,6 +37,8 @@ export class StepMeter {
   private closedThoughts = 0;
   private draftTokens = 0;
   private draftHits = 0;
+  private readonly draftLengths = new Histogram(DRAFT_BUCKETS);
+  private readonly draftAccepted = new Histogram(DRAFT_BUCKETS);
   private readonly rows = new Histogram(ROWS_BUCKETS);
   private readonly steps = new Histogram(STEP_BUCKETS);
 
@@ -58,6 +62,12 @@ export class StepMeter {
     this.draftTokens += drafted;
     this.draftHits += accepted;
     this.decodeTokens += accepted;
+  }
+
+  /** A sequence's draft was verified. */
+  verified(length: number, accepted: number): void {
+    this.draftLengths.add(length);
+    this.draftAccepted.add(accepted);
   }
 
   preempted(sequences: number): void {
@@ -90,6 +100,8 @@ export class StepMeter {
       closedThoughts,
       draftTokens,
       draftHits,
+      draftLengths: this.draftLengths.data(),
+      draftAccepted: this.draftAccepted.data(),
       rows: this.rows.data(),
       steps: this.steps.data(),
     };

@@ -175,7 +175,7 @@ export class SpeculativeDecode implements DecodeMode {
 
   /** Takes the pass's sampled tokens, then verifies the drafts. No rejected token is left in the cache afterwards. */
   private takeTokens(nowMs: number): DraftOutcome {
-    const { batch, kv, takeToken } = this.context;
+    const { batch, kv, meter, takeToken } = this.context;
     const all = batch.drawn.map((sequence, i): Verified => {
       const row = batch.batchRows[i];
       assert(row !== undefined, "the batch has a row for each sampled sequence");
@@ -188,6 +188,7 @@ export class SpeculativeDecode implements DecodeMode {
       this.sampleNext(going, nowMs);
     for (const verified of drafted) {
       const { sequence, accepted } = verified;
+      meter.verified(sequence.draft.length, accepted);
       learn(verified);
       const { guard, guarded } = verified;
       const goesOn = sequence.slot !== undefined && sequence.owner.guard === guard;
