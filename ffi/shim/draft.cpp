@@ -2,6 +2,7 @@
 // of head. Adapts it to a scheduler that is not llama.cpp's own.
 
 #include "draft.h"
+#include "draft_pair.h"
 #include "draw.h"
 #include "guard.h"
 #include "svc_llama.h"
@@ -26,41 +27,6 @@ namespace {
 constexpr float SHARE_MIN = 0.4f;
 
 const llama_tokens NO_PROMPT;  // the library wants one, and its draft models do not read it
-
-std::string architecture(const llama_model * model) {
-    char name[64] = "";
-    llama_model_meta_val_str(model, "general.architecture", name, sizeof(name));
-    return name;
-}
-
-int32_t vocabulary(const llama_model * model) { return llama_vocab_n_tokens(llama_model_get_vocab(model)); }
-
-// Whether a head of this architecture can read what the model computes.
-bool is_head_for(const std::string & model, const std::string & head) {
-    return head == model || head == model + "-assistant";
-}
-
-// What the library would only find out by an assertion, or not at all.
-void check_head(const llama_model * model, const llama_model * head) {
-    const std::string own = architecture(model), other = architecture(head);
-    if (!is_head_for(own, other)) {
-        throw std::invalid_argument("the prediction head is for models of the architecture " + other + ", and this one is " + own);
-    }
-    if (llama_model_n_embd_out(head) != llama_model_n_embd_out(model) || vocabulary(head) != vocabulary(model)) {
-        throw std::invalid_argument("the prediction head is for a model of another size or vocabulary");
-    }
-}
-
-void check_plain(const llama_model * draft) {
-    const std::string name = architecture(draft);
-    if (name == "eagle3" || name == "dflash") {
-        throw std::invalid_argument("draft models of the architecture " + name + " are not supported");
-    }
-    if (llama_model_has_encoder(draft)) throw std::invalid_argument("the draft model needs an encoder");
-    if (llama_model_is_recurrent(draft) || llama_model_is_hybrid(draft)) {
-        throw std::invalid_argument("the draft model is recurrent: rejected draft tokens could not be removed");
-    }
-}
 
 // How many rejected draft tokens can be removed from a sequence, up to n_max.
 int32_t cuttable(llama_context * ctx, int32_t n_max) {
@@ -118,23 +84,34 @@ struct draft {
     std::vector<llama_tokens> results;  // [n_seq_max]
     std::vector<foresight> foresights;  // [n_seq_max]
     int32_t n_vocab = 0;  // of the model that checks
-    bool is_head = false;
+    draft_kind kind = draft_kind::plain;
+    // [n_seq_max] of a drafter whose cell of a row waits for the token after it: position of the last pass's first row, and the one due next
+    std::vector<llama_pos> first, due;
     bool follows = true;
     float ms = 0;  // spent on rows of the model since this was last asked for
 
     llama_memory_t memory() const { return llama_get_memory(ctx.get()); }
-    // Some heads read the cells of their model and have none.
-    bool has_cells() const { return llama_get_ctx_other(ctx.get()) == nullptr; }
+    // Some heads read the cells of their model and have none. Block drafters have cells, and may read its embeddings.
+    bool has_cells() const { return is_block(kind) || llama_get_ctx_other(ctx.get()) == nullptr; }
+
+    // Whether its cells reach to the row at `pos`, so that it can go on there.
+    bool reaches(llama_seq_id sequence, llama_pos pos) const {
+        const llama_pos last = llama_memory_seq_pos_max(memory(), sequence);
+        if (kind != draft_kind::eagle3) return last == pos - 1;
+        return due[sequence] == pos ? last <= pos - 1 : last == pos - 1;
+    }
 };
 
 void free_draft(draft * d) { delete d; }
 
 void draft_remove(draft & d, llama_seq_id sequence, llama_pos from, llama_pos to) {
+    if (from < d.due[sequence]) d.due[sequence] = -1;
     if (!llama_memory_seq_rm(d.memory(), sequence, from, to)) llama_memory_seq_rm(d.memory(), sequence, -1, -1);
 }
 
 void draft_copy(draft & d, llama_seq_id source, llama_seq_id target, llama_pos from, llama_pos to) {
     llama_memory_seq_cp(d.memory(), source, target, from, to);
+    d.due[target] = -1;
 }
 
 size_t draft_state_size(draft & d, llama_seq_id sequence) {
@@ -154,7 +131,9 @@ const llama_context * draft_context_of(const context & c) { return c.drafter == 
 
 llama_context_params draft_params(llama_context_params of_model, bool is_head, int32_t n_max) {
     llama_context_params p = of_model;
-    p.n_batch = std::max<uint32_t>(p.n_batch, p.n_seq_max * (n_max + 1));  // several heads read all draft tokens
+    // Several heads read all draft tokens; a block of them is computed in one piece.
+    p.n_batch = std::max<uint32_t>(p.n_batch, p.n_seq_max * (n_max + 1));
+    p.n_ubatch = std::max<uint32_t>(p.n_ubatch, p.n_seq_max * (n_max + 1));
     p.n_outputs_max = p.n_seq_max;
     p.n_rs_seq = 0;
     p.ctx_type = is_head ? LLAMA_CONTEXT_TYPE_MTP : LLAMA_CONTEXT_TYPE_DEFAULT;
@@ -163,7 +142,10 @@ llama_context_params draft_params(llama_context_params of_model, bool is_head, i
     return p;
 }
 
-void draft_clear(draft & d) { llama_memory_clear(d.memory(), false); }
+void draft_clear(draft & d) {
+    llama_memory_clear(d.memory(), false);
+    std::fill(d.due.begin(), d.due.end(), -1);
+}
 
 void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch) {
     llama_set_n_threads(d.ctx.get(), n_threads, n_threads_batch);
@@ -171,13 +153,13 @@ void draft_threads(draft & d, int32_t n_threads, int32_t n_threads_batch) {
 
 void draft_compute(draft & d, llama_context * of_model, const llama_batch & batch) {
     if (!d.follows) return;
-    if (d.is_head) llama_synchronize(of_model);  // it reads what the model computes: not its own time
+    if (d.kind != draft_kind::plain) llama_synchronize(of_model);  // it reads what the model computes: not its own time
     const stopwatch watch(d.ms);
     for (int32_t i = 0; i < batch.n_tokens; i++) {
         const llama_seq_id sequence = batch.seq_id[i][0];
         if (i > 0 && batch.seq_id[i - 1][0] == sequence) continue;
         // After an image, a failure or a pause: an empty sequence may begin at any position.
-        if (llama_memory_seq_pos_max(d.memory(), sequence) != batch.pos[i] - 1) draft_remove(d, sequence, -1, -1);
+        if (!d.reaches(sequence, batch.pos[i])) draft_remove(d, sequence, -1, -1);
     }
     bool done = false;
     try {
@@ -185,8 +167,12 @@ void draft_compute(draft & d, llama_context * of_model, const llama_batch & batc
     } catch (const std::exception &) {
         // the same as a failure that it reports
     }
-    if (done) return;
-    for (int32_t i = 0; i < batch.n_tokens; i++) draft_remove(d, batch.seq_id[i][0], -1, -1);
+    for (int32_t i = 0; i < batch.n_tokens; i++) {
+        const llama_seq_id sequence = batch.seq_id[i][0];
+        if (!done) draft_remove(d, sequence, -1, -1);
+        if (i == 0 || batch.seq_id[i - 1][0] != sequence) d.first[sequence] = batch.pos[i];
+        d.due[sequence] = done ? batch.pos[i] + 1 : -1;
+    }
 }
 
 }  // namespace svc
@@ -199,15 +185,27 @@ svc::draft & draft_of(void * context) {
     return *c.drafter;
 }
 
-llama_context_ptr draft_context(const svc::context & c, llama_model * model, bool is_head, int32_t n_max) {
-    llama_context_params p = svc::draft_params(c.params, is_head, n_max);
+llama_context_ptr draft_context(const svc::context & c, llama_model * model, svc::draft_kind kind, int32_t n_max) {
+    llama_context_params p = svc::draft_params(c.params, kind == svc::draft_kind::head, n_max);
     p.n_ctx = llama_n_ctx(c.ctx);
     p.n_batch = std::max<uint32_t>(p.n_batch, llama_n_batch(c.ctx));
     p.ctx_other = c.ctx;
+    if (svc::is_block(kind)) p.n_outputs_max = p.n_seq_max * (n_max + 1);  // of all tokens of a block
     llama_context_ptr ctx(llama_init_from_model(model, p));
     if (ctx == nullptr) throw std::runtime_error("the draft model's context could not be created: too little memory, or a setting that does not fit it");
     if (llama_get_memory(ctx.get()) == nullptr) throw std::invalid_argument("the draft model does not generate text");
     return ctx;
+}
+
+common_params_speculative speculation_of(const svc::context & c, const svc::draft & d, const llama_model * model, int32_t n_max) {
+    common_params_speculative p;
+    p.types = {svc::type_of(d.kind)};
+    p.draft.n_max = n_max;
+    p.draft.p_min = svc::has_probabilities(model, d.kind) ? SHARE_MIN : 0;
+    p.draft.backend_sampling = false;
+    p.draft.ctx_tgt = c.ctx;
+    p.draft.ctx_dft = d.ctx.get();
+    return p;
 }
 
 }  // namespace
@@ -217,31 +215,20 @@ int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max) {
         svc::context & c = need<svc::context>(context, "context");
         if (n_max < 1) throw std::invalid_argument("at least one draft token is required");
         llama_model * model = draft_model == nullptr ? c.model : static_cast<llama_model *>(draft_model);
-        const bool is_head = llama_model_n_layer_nextn(model) > 0;
-        if (is_head) {
-            check_head(c.model, model);
-        } else if (model == c.model) {
-            throw std::invalid_argument("the model file has no multi-token prediction head");
-        } else {
-            check_plain(model);
-        }
         auto d = std::make_unique<svc::draft>();
-        d->n_vocab = vocabulary(c.model);
-        d->is_head = is_head;
+        d->kind = svc::kind_of(c.model, model);
+        svc::check_pair(c.model, model, d->kind);
+        d->n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(c.model));
         n_max = cuttable(c.ctx, n_max);
-        d->ctx = draft_context(c, model, is_head, n_max);
-        common_params_speculative p;
-        p.types = {is_head ? COMMON_SPECULATIVE_TYPE_DRAFT_MTP : COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE};
-        p.draft.n_max = n_max;
-        p.draft.p_min = SHARE_MIN;
-        p.draft.backend_sampling = false;
-        p.draft.ctx_tgt = c.ctx;
-        p.draft.ctx_dft = d->ctx.get();
+        d->ctx = draft_context(c, model, d->kind, n_max);
+        common_params_speculative p = speculation_of(c, *d, model, n_max);
         d->spec.reset(common_speculative_init(p, c.params.n_seq_max));
         if (d->spec == nullptr) throw std::runtime_error("the draft model could not be set up");
         d->results.resize(c.params.n_seq_max);
+        d->first.assign(c.params.n_seq_max, -1);
+        d->due.assign(c.params.n_seq_max, -1);
         d->foresights.resize(c.params.n_seq_max);
-        for (auto & foresight : d->foresights) foresight.n_vocab = vocabulary(model);
+        for (auto & foresight : d->foresights) foresight.n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
         c.drafter.reset(d.release());
         return common_speculative_n_max(c.drafter->spec.get());
     });
@@ -251,8 +238,7 @@ int32_t svc_draft_follow(void * context, int32_t on) {
     return guard<int32_t>(-1, [&] {
         svc::draft & d = draft_of(context);
         d.follows = on != 0;
-        // What a head reads of the model's last layer, for all rows of a prompt.
-        if (d.is_head) llama_set_embeddings_nextn(need<svc::context>(context, "context").ctx, d.follows, /*masked*/ false);
+        svc::read_layers(need<svc::context>(context, "context").ctx, llama_get_model(d.ctx.get()), d.kind, d.follows);
         return 0;
     });
 }
@@ -275,7 +261,9 @@ int32_t svc_draft(void * context, int32_t n, const int32_t * sequence, const int
             const int32_t most = counts[i];
             counts[i] = 0;
             if (sequence[i] < 0 || (size_t) sequence[i] >= d.results.size()) throw std::invalid_argument("there is no such sequence");
-            const bool is_known = llama_memory_seq_pos_max(d.memory(), sequence[i]) == position[i] - 1;
+            const bool is_known = d.kind == svc::draft_kind::eagle3
+                ? d.due[sequence[i]] == position[i]
+                : llama_memory_seq_pos_max(d.memory(), sequence[i]) == position[i] - 1;
             if (!is_known || most < 1) continue;
             svc::foresight & foresight = d.foresights[sequence[i]];
             foresight.is_drawn = sampler[i] != 0 && foresight.follow(svc::drawer_of(reinterpret_cast<void *>(sampler[i])));
@@ -310,6 +298,7 @@ int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right) {
         if (sequence < 0 || (size_t) sequence >= d.results.size()) throw std::invalid_argument("there is no such sequence");
         if (d.results[sequence].empty()) return 0;  // no draft tokens, or already reported
         common_speculative_accept(d.spec.get(), sequence, n_right);
+        if (d.first[sequence] >= 0) d.due[sequence] = d.first[sequence] + n_right + 1;
         return 0;
     });
 }

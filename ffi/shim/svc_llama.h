@@ -153,9 +153,9 @@ SVC_API int32_t svc_sequence_score(void * context, int32_t sequence, float * sco
 
 // ---- draft tokens of a draft model -----------------------------------------------------------------------------
 
-// Adds `draft_model` to the context for speculative decoding, up to n_max draft tokens per sequence: a head made for its model, or any
-// small model with the same vocabulary. NULL: the head in the context's own model file. To be called before anything is in
-// the cache. The draft model must outlive the context. Returns the most draft tokens of a call, which may be fewer; -1 when the
+// Adds `draft_model` to the context for speculative decoding, up to n_max draft tokens per sequence: a head or a block drafter
+// (EAGLE-3, DFlash, DSpark) made for its model, or any small model with the same vocabulary. NULL: the head in the context's own
+// model file. To be called before anything is in the cache. The draft model must outlive the context. Returns the most draft tokens of a call, which may be fewer; -1 when the
 // two do not fit, or the context's memory cannot be cut back.
 SVC_API int32_t svc_draft_open(void * context, void * draft_model, int32_t n_max);
 // Whether the draft model also computes the rows of svc_decode (default: yes); without them it cannot draft. Where

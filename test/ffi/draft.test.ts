@@ -15,6 +15,7 @@ import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
+import { type DrafterKind, tinyDrafter } from "../helpers/tiny-drafters.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { tinyBert, tinyOtherVocabulary } from "../helpers/tiny-models.ts";
 
@@ -114,7 +115,19 @@ const PAIRS: readonly (readonly [name: string, model: string, guesser: Speculati
   ["a head that knows nothing", HYBRID, { ...LIKELIEST, mtpNPredict: 3 }, 0],
 ];
 
-describe.each(PAIRS)("%s drafts", (_name, model, speculative, rightMin) => {
+const drafterOf = (kind: DrafterKind): Speculative => ({
+  ...LIKELIEST,
+  mtpNPredict: 3,
+  mtpModel: tinyDrafter(kind),
+});
+const BLOCKS: typeof PAIRS = [
+  ["an EAGLE-3 drafter", SILENT, drafterOf("eagle3"), 0.3],
+  ["a DFlash drafter of random weights", SILENT, drafterOf("dflash"), 0],
+  ["a DSpark drafter", SILENT, drafterOf("dspark"), 0.9],
+];
+const SLOW = process.env.SVC_SLOW_TESTS === "1";
+
+describe.each(SLOW ? [...PAIRS, ...BLOCKS] : PAIRS)("%s drafts", (_name, model, speculative, rightMin) => {
   let plain: LlamaBackend;
   let guessing: LlamaBackend;
   beforeAll(async () => {
@@ -179,6 +192,18 @@ describe.each(PAIRS)("%s drafts", (_name, model, speculative, rightMin) => {
     expect(paused.texts).toEqual(answers(plain, asked).texts);
     expectSame(asked);
   });
+});
+
+test.each(BLOCKS)("%s drafts for eight sequences, whose answers are unchanged", async (...pair) => {
+  const [, model, speculative, rightMin] = pair;
+  const asked = PROMPTS.map((text) => request(text, { maxTokens: 24 }));
+  const [plain, drafting] = [await tinyBackend({}, model), await tinyBackend({ speculative }, model)];
+  const { texts, stats } = answers(drafting, asked, [3]);
+  expect(texts.toSpliced(3, 1)).toEqual(answers(plain, asked, [3]).texts.toSpliced(3, 1));
+  expect(stats.draftTokens).toBeGreaterThan(20);
+  expect(stats.draftHits).toBeGreaterThanOrEqual(rightMin * stats.draftTokens);
+  plain.close();
+  drafting.close();
 });
 
 describe("draft tokens that are sampled like the answer", () => {
@@ -333,5 +358,8 @@ test("an incompatible draft model is rejected with a reason", async () => {
   expect(await load(TINY_PATH, by(SILENT))).toContain("architecture qwen35");
   expect(await load(TINY_PATH, by(tinyBert("mean")))).toContain("does not generate");
   expect(await load(TINY_PATH, by(tinyHybrid({ silent: true, head: false })))).toContain("recurrent");
+  expect(await load(TINY_PATH, by(tinyDrafter("eagle3")))).toContain("other layers or of another size");
+  expect(await load(SILENT, by(tinyDrafter("dflash", { layers: [0, 2] })))).toContain("other layers");
+  expect(await load(SILENT, by(tinyDrafter("dspark", { maskToken: false })))).toContain("no mask token");
   expect(await load(TINY_PATH, by("/nowhere.gguf"))).toContain("mtp_model could not be loaded");
 });

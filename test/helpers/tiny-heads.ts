@@ -11,21 +11,23 @@ import {
   u32Field,
   writeGguf,
 } from "../../src/lora/gguf-write.ts";
+import { itemAt } from "../../src/core/assert.ts";
 import { arrayLength, type Field, readFields } from "../../src/core/gguf.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { TINY_PATH } from "./native.ts";
 import { f32Tensor as tensor, type Fill, onesTensor as ones } from "./tiny-tensors.ts";
 import { tempDir } from "./tmp.ts";
 
-const EMBD = 64;
-const FFN = 64;
-const HEADS = 2;
-const HEAD_DIM = 32;
+export const EMBD = 64;
+export const FFN = 64;
+export const HEADS = 2;
+export const HEAD_DIM = 32;
 /** Of the recurrent layer: heads, and the size of a head of its state. */
 const STATES = 2;
 const STATE_DIM = 32;
 const CONV = 4;
 const TRUNK_LAYERS = 2;
+const SEED = 11;
 
 /** What of the file matters to a test. */
 export interface HeadOptions {
@@ -70,8 +72,20 @@ function hybridFields(head: boolean): Field[] {
   ];
 }
 
+/** Rows of EMBD values a token: of the embeddings, and of the output weights. */
+export function embeddingsOf(
+  vocabulary: number,
+  uniform = uniformSource(SEED),
+): { readonly embeddings: Float32Array; readonly output: Float32Array } {
+  const random = (scale: number): Float32Array =>
+    Float32Array.from({ length: EMBD * vocabulary }, () => scale * (2 * uniform() - 1));
+  const embeddings = random(1);
+  return { embeddings, output: random(2) };
+}
+
 function hybridTensors(vocabulary: number, { silent, head }: HeadOptions): Tensor[] {
-  const uniform = uniformSource(11);
+  const uniform = uniformSource(SEED);
+  const { embeddings, output } = embeddingsOf(vocabulary, uniform);
   const random =
     (scale: number): Fill =>
     () =>
@@ -108,8 +122,8 @@ function hybridTensors(vocabulary: number, { silent, head }: HeadOptions): Tenso
   // The head sees the last token and what the model made of the one before: it goes by the token alone.
   const byToken: Fill = (index) => (index % (2 * EMBD) === Math.floor(index / (2 * EMBD)) ? 1 : 0);
   return [
-    tensor("token_embd.weight", random(1), EMBD, vocabulary),
-    tensor("output.weight", random(2), EMBD, vocabulary),
+    tensor("token_embd.weight", (i) => itemAt(embeddings, i), EMBD, vocabulary),
+    tensor("output.weight", (i) => itemAt(output, i), EMBD, vocabulary),
     ones("output_norm.weight", EMBD),
     ...common("blk.0."),
     ...recurrent("blk.0."),
