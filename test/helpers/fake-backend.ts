@@ -54,6 +54,8 @@ export interface FakeOptions {
   readonly eogOneIn: number;
   /** Most drawn tokens are the one that stands so many places before. */
   readonly period?: number;
+  /** Milliseconds of a pass of so many rows. */
+  readonly passMs?: (rows: number) => number;
   /** Told before each decode; what it returns is the outcome of this step. */
   readonly outcome?: (step: number) => DecodeOutcome;
   /** Steps that a prompt takes to be rendered. */
@@ -143,6 +145,7 @@ export class FakeBackend implements Backend {
   openEncodings = 0;
   private readonly encoder: object[] = []; // encodings under way, the one at work first
   private adapter: AdapterId = BASE_MODEL;
+  private untoldMs = 0;
   private readonly options: FakeOptions;
   private readonly held = new Map<number, Cell[]>(); // slot → what the cache holds of it
   private readonly holders = new Map<Cell, number>(); // cell → how many slots hold it
@@ -233,6 +236,13 @@ export class FakeBackend implements Backend {
     this.adapter = adapter;
   }
 
+  /** Milliseconds since the last call. */
+  takeTime(): number {
+    const ms = this.untoldMs + (this.draftModel?.takeTime() ?? 0);
+    this.untoldMs = 0;
+    return ms;
+  }
+
   decode(columns: BatchColumns, n: number): DecodeOutcome {
     this.steps++;
     this.largestStep = Math.max(this.largestStep, n);
@@ -255,6 +265,7 @@ export class FakeBackend implements Backend {
     }
     this.lastRows = lastRows;
     this.computedTokens += n;
+    this.untoldMs += this.options.passMs?.(n) ?? 0;
     this.draftModel?.passed();
     return forced;
   }

@@ -72,12 +72,13 @@ export class Witness {
   }
 }
 
-/** An engine with a fake clock: each reading advances it by 0.5 ms, plus what a draft model takes: 0.1 ms a token. */
+/** An engine with a fake clock: each reading advances it by 0.5 ms, plus what passes take, and a draft model: 0.1 ms a token. */
 export class World {
   readonly backend: FakeBackend;
   readonly engine: Engine;
   readonly witnesses = new Map<number, Witness>();
-  private clock = 0;
+  /** Milliseconds. */
+  clock = 0;
 
   constructor(
     options: FakeOptions,
@@ -106,7 +107,7 @@ export class World {
       checkpointBytes,
       tiers: tiers?.(this.backend),
       emit: (run, event) => this.witness(run).take(event),
-      now: () => (this.clock += 0.5 + (this.backend.draftModel?.takeTime() ?? 0)),
+      now: () => (this.clock += 0.5 + this.backend.takeTime()),
       newSeed: () => 1,
     });
   }

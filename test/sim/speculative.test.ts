@@ -156,6 +156,29 @@ describe("the time that a draft model takes", () => {
   });
 });
 
+describe("eight streams with drafts", () => {
+  /** Time of answers, in rounds of eight at once. */
+  function time(drafts: "off" | "ngram", passMs: (rows: number) => number): number {
+    const options = { ...REPEATING, maxSeqs: 8, slots: 16, cells: 8192, batch: 64, ubatch: 64 };
+    const world = new World({ ...options, contextTokens: 1024, eogOneIn: 1e9, passMs }, { drafts });
+    for (let id = 0; id < 32; id++) {
+      world.add(id, request(letters(random(id), 40), { maxTokens: 200 }));
+      if (id % 8 === 7) world.drain();
+    }
+    return world.clock;
+  }
+
+  test("lose little where one row more costs as much as eight", () => {
+    const passMs = (rows: number): number => 20 * Math.ceil(rows / 8);
+    expect(time("ngram", passMs)).toBeLessThan(1.02 * time("off", passMs));
+  });
+
+  test("gain where rows cost little", () => {
+    const passMs = (rows: number): number => 20 + rows / 4;
+    expect(time("ngram", passMs)).toBeLessThan(0.8 * time("off", passMs));
+  });
+});
+
 describe("one run with drafts", () => {
   const prompt = letters(random(3), 21);
 

@@ -8,6 +8,8 @@ const ACCEPTANCE_WEIGHT = 0.15;
 
 /** Where drafts do not pay, one token is drafted after this many sampled ones, to learn whether that has changed. */
 const PROBE_TOKENS = 64;
+/** What the probes of all sequences may cost together, as a share of all tokens. */
+const PROBE_SHARE = 0.01;
 
 /** Of one sequence. */
 export interface DraftLengths {
@@ -34,9 +36,9 @@ export class DraftLength {
     return Math.max(0, Math.floor(Math.log(costRatio) / Math.log(this.acceptance)));
   }
 
-  /** Tokens to draft after `known` tokens: the worthwhile ones, or now and then a single probe. */
-  wanted(known: number, costRatio: number): number {
-    return Math.max(this.worth(costRatio), known >= this.nextProbe ? 1 : 0);
+  /** Tokens to draft after `known` tokens: the worthwhile ones, or now and then a single probe, if `mayProbe`. */
+  wanted(known: number, costRatio: number, mayProbe: boolean): number {
+    return Math.max(this.worth(costRatio), mayProbe && known >= this.nextProbe ? 1 : 0);
   }
 
   /** A draft was made after `known` tokens. */
@@ -48,5 +50,26 @@ export class DraftLength {
   learn(accepted: number, all: boolean): void {
     for (let i = 0; i < accepted; i++) this.acceptance += ACCEPTANCE_WEIGHT * (0.99 - this.acceptance);
     if (!all) this.acceptance -= ACCEPTANCE_WEIGHT * this.acceptance;
+  }
+}
+
+/** When sequences may probe. One row more can cost as much as eight, so where probes are dear they wait for each other. */
+export class ProbeBudget {
+  private sampled = 0;
+  private cost = 0;
+
+  get isOpen(): boolean {
+    return this.sampled * PROBE_SHARE >= this.cost;
+  }
+
+  /** A step samples `tokens`. */
+  stepped(tokens: number): void {
+    this.sampled += tokens;
+  }
+
+  /** Probes took the time of `tokens`. */
+  spent(tokens: number): void {
+    this.sampled = 0;
+    this.cost = tokens;
   }
 }

@@ -12,6 +12,7 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
+import { ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
@@ -41,9 +42,11 @@ interface Drafts {
   readonly tokens: number;
   /** Draft tokens whose computation took time; an empty draft of a costly source counts as one. */
   readonly charged: number;
+  /** Tokens in the drafts of sequences for which none are worthwhile. */
+  readonly probes: number;
 }
 
-const NO_DRAFTS: Drafts = { tokens: 0, charged: 0 };
+const NO_DRAFTS: Drafts = { tokens: 0, charged: 0, probes: 0 };
 
 /**
  * grammar: tokens that grammars dictate; auto: not in greedy answers, which should be the same each time: wider passes round
@@ -70,6 +73,7 @@ export class SpeculativeDecode implements DecodeMode {
   private readonly grammars: GrammarDrafts;
   /** Drafts of this step under a grammar. */
   private readonly guarded = new Map<EngineSequence, GuardedDraft>();
+  private readonly probeBudget = new ProbeBudget();
 
   /** `budget`: rows of one pass. */
   constructor(context: DecodeContext, source: DraftSource, budget: number) {
@@ -81,7 +85,8 @@ export class SpeculativeDecode implements DecodeMode {
 
   decode({ rows, startMs }: DecodeStep): DecodeOutcome | undefined {
     const { context } = this;
-    const { tokens, charged } = this.draft(rows);
+    const { tokens, charged, probes } = this.draft(rows);
+    this.probeBudget.stepped(rows.length);
     if (charged === 0) return undefined;
     const result = tokenPass(context, rows);
     if (typeof result === "string") return result;
@@ -92,6 +97,7 @@ export class SpeculativeDecode implements DecodeMode {
     const ownMs = context.balance.stepped(ms);
     const { decodeMs } = context.cost;
     context.cost = measuredDraft(context.cost, ownMs, charged);
+    if (probes > 0) this.probeBudget.spent(probes * draftCostRatio(context.cost, rows.length));
     meter.stepped(ms, batch.count, batch.count - result.continued - tokens, batch.drawn.length);
     const outcome = this.takeTokens(nowMs);
     meter.drafted(outcome);
@@ -125,12 +131,17 @@ export class SpeculativeDecode implements DecodeMode {
     const targets = rows.flatMap(({ sequence }) => {
       const { drafts, guard } = sequence.owner;
       if (drafts === undefined || sequence.generated === 0 || guard?.isMixed === true) return [];
-      const wanted = drafts.proposed.wanted(sequence.known, costRatio);
+      const wanted = drafts.proposed.wanted(sequence.known, costRatio, this.mayProbe);
       const max = Math.min(tokensLeft(sequence), this.source.max, wanted);
       return max > 0 ? { sequence, max } : [];
     });
     const drafts = targets.length === 0 ? [] : this.source.draft(targets, room);
     return new Map(targets.map(({ sequence }, i) => [sequence, drafts[i] ?? NO_DRAFT]));
+  }
+
+  /** A draft model is paused as a whole where it does not pay. */
+  private get mayProbe(): boolean {
+    return this.source.isCostly || this.probeBudget.isOpen;
   }
 
   private assign(rows: Rows, room: number, costRatio: number): Drafts {
@@ -139,7 +150,9 @@ export class SpeculativeDecode implements DecodeMode {
     this.grammars.begin();
     let tokens = 0;
     let charged = 0;
+    let probes = 0;
     for (const { sequence } of rows) {
+      const isProbe = !pays(sequence, costRatio);
       const proposal = proposals.get(sequence);
       const left = Math.min(room - tokens, tokensLeft(sequence));
       const guarded = this.draftUnder(sequence, proposal, { all: left, costRatio });
@@ -151,8 +164,9 @@ export class SpeculativeDecode implements DecodeMode {
       if (isCharged) sequence.owner.drafts?.proposed.learn(0, false);
       tokens += drafted;
       charged += isCharged ? 1 : drafted;
+      probes += isProbe ? drafted : 0;
     }
-    return { tokens, charged };
+    return { tokens, charged, probes };
   }
 
   /** The draft of a sequence under a grammar; undefined without one. */
@@ -164,7 +178,9 @@ export class SpeculativeDecode implements DecodeMode {
     const { drafts, guard } = sequence.owner;
     if (guard === undefined || guard.isOff || drafts === undefined) return undefined;
     // A draft token costs what one of a draft model does: those that the grammar dictates would make it look cheap.
-    const wanted = this.source.isCostly ? 0 : drafts.dictated.wanted(sequence.known, costRatio);
+    const wanted = this.source.isCostly
+      ? 0
+      : drafts.dictated.wanted(sequence.known, costRatio, this.mayProbe);
     if (all <= 0 || wanted + proposal.length === 0 || sequence.generated === 0) return NO_GUARDED_DRAFT;
     const dictated = Math.min(DICTATED_MAX, wanted);
     const draft = this.grammars.draft(sequence, guard, proposal, { dictated, all });
@@ -215,6 +231,13 @@ export class SpeculativeDecode implements DecodeMode {
     backend.sample(going.length, batch.batchRows, batch.samplers, batch.masks, batch.tokens);
     takeSampled(going, batch.tokens.slice(0, going.length), takeToken, nowMs);
   }
+}
+
+/** Whether drafts of either kind are worthwhile. */
+function pays({ owner: { drafts } }: EngineSequence, costRatio: number): boolean {
+  return (
+    drafts !== undefined && (drafts.proposed.worth(costRatio) > 0 || drafts.dictated.worth(costRatio) > 0)
+  );
 }
 
 function takeSampled(

@@ -81,7 +81,7 @@ describe("draft length", () => {
     const draftLength = new DraftLength();
     let drafted = 0;
     for (let known = 200; known < 400; known++) {
-      const wanted = draftLength.wanted(known, 0.3);
+      const wanted = draftLength.wanted(known, 0.3, true);
       if (wanted === 0) continue;
       drafted += wanted;
       draftLength.drafted(known);
@@ -93,9 +93,10 @@ describe("draft length", () => {
 
   test("is 0 where a draft token costs as much as it saves", () => {
     const draftLength = new DraftLength();
-    expect(draftLength.wanted(100, 1)).toBe(1); // the first try
+    expect(draftLength.wanted(100, 1, true)).toBe(1); // the first try
+    expect(draftLength.wanted(100, 1, false)).toBe(0);
     draftLength.drafted(100);
-    expect(draftLength.wanted(101, 1)).toBe(0);
+    expect(draftLength.wanted(101, 1, true)).toBe(0);
     expect(draftLength.worth(Number.POSITIVE_INFINITY)).toBe(0);
   });
 });
