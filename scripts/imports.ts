@@ -91,7 +91,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   {
     from: "src/media/",
-    may: [CORE, "src/reader/protocol.ts", "src/reader/process.ts"],
+    may: [CORE, "src/reader/documents/reading.ts", "src/reader/protocol.ts", "src/reader/process.ts"],
     types: ["src/sandbox/types.ts"],
     why: "files are decoded by reader processes, and by ffmpeg in the sandbox that it is given",
   },
@@ -317,6 +317,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "@jsquash/avif": ["src/reader/media/"],
   "libheif-js": ["src/reader/media/"],
   omggif: ["src/reader/media/"],
+  "@hyzyla/pdfium": ["src/reader/media/"],
   "@wasm-audio-decoders/ogg-vorbis": ["src/reader/media/"],
   "codec-parser": ["src/reader/media/"],
   "opus-decoder": ["src/reader/media/"],

@@ -1,7 +1,6 @@
 // Files in messages: each is stored and replaced by a marker; a system text lists the files with previews. The model never
 // gets base64.
 
-import { createHash } from "node:crypto";
 import type { CutFile, FilePart } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
 import type { Converters } from "../core/converters.ts";
@@ -13,7 +12,8 @@ import { INPUT_FILE_BYTES_MAX, INPUT_FILES_MAX } from "../core/limits.ts";
 import type { ReadVideo } from "../core/video.ts";
 import { REQUEST_PREVIEW_CHARS_MAX } from "./limits.ts";
 import { type ContentPart, type Message, messageText } from "../core/message.ts";
-import { decodeInline, type FetchFile, fetched, joined, unknownFile } from "./source-bytes.ts";
+import { documentParts, type PaintPages, type ReadDocument } from "./input-documents.ts";
+import { decodeInline, type FetchFile, fetched, joined, repeatableId, unknownFile } from "./source-bytes.ts";
 
 export interface InputFilesDeps {
   readonly caller: Caller;
@@ -31,6 +31,8 @@ export interface StoredInputs {
   readonly files: readonly StoredFile[];
   /** Ids of files whose whole text is in the messages. */
   readonly whole: ReadonlySet<string>;
+  /** Documents that the model does not have whole. */
+  readonly cut: readonly CutFile[];
 }
 
 /**
@@ -38,7 +40,7 @@ export interface StoredInputs {
  * `invalid_request` for invalid base64 and failed fetches, `payload_too_large`; the message names the part.
  */
 export async function storeInputFiles(
-  deps: InputFilesDeps,
+  deps: InputFilesDeps & { readonly paint?: PaintPages | undefined },
   messages: readonly Message<ContentPart | FilePart>[],
   sessionId: string | undefined,
   signal: AbortSignal,
@@ -50,36 +52,58 @@ export async function storeInputFiles(
   }
   const earlier = [...stored.values()];
   const whole = new Set<string>();
+  const cut: CutFile[] = [];
   const taken: Message[] = [];
   for (const message of messages) {
     const content: ContentPart[] = [];
     for (const part of message.content) {
-      if (part.type === "file") {
-        const { file, pieces } = await storeInputFile(deps, part, sessionId, signal);
-        stored.set(file.id, file);
-        const text =
-          part.isWhole === true && file.isText ? await textOf(deps.files, file, pieces) : undefined;
-        if (text !== undefined) whole.add(file.id);
-        content.push(text === undefined ? fileMarker(file.name) : wholeFile(file.name, text));
-      } else content.push(part);
+      const read = part.type === "file" ? await readInputFile(deps, part, sessionId, signal) : undefined;
+      read?.files.forEach((file) => stored.set(file.id, file));
+      read?.whole.forEach((id) => whole.add(id));
+      cut.push(...(read?.cut ?? []));
+      if (read !== undefined) content.push(...read.content);
+      else if (part.type !== "file") content.push(part);
     }
     taken.push({ ...message, content });
   }
   // A session's messages may hold files of earlier turns whole.
   const texts = earlier.length === 0 ? [] : taken.map(messageText);
   for (const { id, name } of earlier) if (texts.some((text) => hasWholeFile(text, name))) whole.add(id);
-  return { messages: taken, files: [...stored.values()], whole };
+  return { messages: taken, files: [...stored.values()], whole, cut };
 }
 
-/** The text of a text file; undefined if its body expired meanwhile. */
-async function textOf(files: Files, { id }: StoredFile, pieces?: Pieces): Promise<string | undefined> {
-  const bytes =
-    pieces === undefined
-      ? await files
-          .body(id)
-          ?.bytes()
-          .catch(() => undefined)
-      : joined(pieces);
+/** Stores a file, and reads it where it is a document or wanted whole. */
+async function readInputFile(
+  deps: InputFilesDeps & { readonly paint?: PaintPages | undefined },
+  part: FilePart,
+  sessionId: string | undefined,
+  signal: AbortSignal,
+): Promise<ReadDocument> {
+  const { file, pieces } = await storeInputFile(deps, part, sessionId, signal);
+  const bytes = (): Promise<Uint8Array<ArrayBuffer> | undefined> => bytesOf(deps.files, file, pieces);
+  if (part.text === undefined) {
+    const read = await documentParts(deps, { file, bytes, sessionId, part }, signal);
+    if (read !== undefined) return { ...read, files: [file, ...read.files] };
+  }
+  const text = part.isWhole === true && file.isText ? decoded(await bytes()) : undefined;
+  const content = [text === undefined ? fileMarker(file.name) : wholeFile(file.name, text)];
+  return { content, files: [file], whole: text === undefined ? [] : [file.id], cut: [] };
+}
+
+/** The content of a file; undefined if its body expired meanwhile. */
+async function bytesOf(
+  files: Files,
+  { id }: StoredFile,
+  pieces?: Pieces,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (pieces !== undefined) return joined(pieces);
+  return files
+    .body(id)
+    ?.bytes()
+    .catch(() => undefined);
+}
+
+function decoded(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
 }
 
@@ -124,14 +148,6 @@ function storedFile(files: Files, id: string, param: string, sessionId: string |
   if (file === undefined) throw unknownFile(id, param);
   if (sessionId !== undefined) files.join(id, sessionId);
   return file;
-}
-
-/** Content-derived id: clients resend a file with every turn; it is stored once, and the prompt that names it stays the same. */
-function repeatableId(of: string | Caller, name: string, pieces: Pieces): string {
-  const whose = typeof of === "string" ? of : { owner: of.owner };
-  const hash = createHash("sha256").update(JSON.stringify([whose, name]));
-  for (const piece of pieces) hash.update(piece);
-  return `file-${hash.digest("hex").slice(0, 32)}`;
 }
 
 /** Tools that can read the files. */

@@ -6,10 +6,12 @@ import type { StoredFile } from "../core/files.ts";
 import type { Message } from "../core/message.ts";
 import { mountedNames } from "../exec/names.ts";
 import type { InputFile } from "../exec/types.ts";
-import { hasMedia } from "../core/input-file.ts";
+import { hasFile, hasMedia } from "../core/input-file.ts";
 import { NO_MEDIA } from "../core/media.ts";
 import type { ModelTarget } from "../core/target.ts";
 import { filesText, type InputFilesDeps, storeInputFiles } from "./input-files.ts";
+import type { PaintPages } from "./input-documents.ts";
+import { PAGES_MAX } from "./limits.ts";
 import { MediaBudget, resolveMedia } from "./input-media.ts";
 import type { Plan } from "./plan.ts";
 import { withSystemTexts } from "./system-text.ts";
@@ -45,11 +47,13 @@ export async function resolveInput(
   signal: AbortSignal,
 ): Promise<Input> {
   // A text-only conversation does not wait for the model to load.
-  const rules =
-    plan.acts || sent.some(hasMedia) ? (await target.loadFacts(signal, deps.caller)).media : NO_MEDIA;
+  const needsFacts = plan.acts || sent.some((message) => hasMedia(message) || hasFile(message));
+  const rules = needsFacts ? (await target.loadFacts(signal, deps.caller)).media : NO_MEDIA;
   const mediaBudget = new MediaBudget(rules);
   const seen = await resolveMedia(deps, sent, { rules, mediaBudget }, signal);
-  const { messages, files, whole } = await storeInputFiles(deps, seen.messages, sessionId, signal);
+  const paint = mediaBudget.takes("image") ? pagePainter(deps, mediaBudget) : undefined;
+  const stored = await storeInputFiles({ ...deps, paint }, seen.messages, sessionId, signal);
+  const { messages, files, whole } = stored;
   const bodies = files.flatMap(({ id, name }) => {
     const body = deps.files.body(id);
     return body === undefined ? [] : [{ id, name, body }];
@@ -66,8 +70,21 @@ export async function resolveInput(
     sessionMessages: messages,
     mediaBudget: rules.modalities.length === 0 ? undefined : mediaBudget,
     files: bodies,
-    cut: [...seen.cut, ...cut],
+    cut: [...seen.cut, ...stored.cut, ...cut],
     readTool,
+  };
+}
+
+/** Paints as many pages as the request may have images. */
+function pagePainter({ converters }: InputFilesDeps, mediaBudget: MediaBudget): PaintPages {
+  return async (file, param, signal) => {
+    const pagesMax = Math.min(PAGES_MAX, mediaBudget.framesLeft(0));
+    const pages = await converters.pages(file, pagesMax, signal);
+    if (pages === undefined) return undefined;
+    return {
+      parts: pages.frames.map(({ bytes }) => mediaBudget.add(bytes, "image", param)),
+      total: pages.total,
+    };
   };
 }
 

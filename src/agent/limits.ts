@@ -53,3 +53,5 @@ export const SUMMARIES_MAX = 256;
 export const SUMMARY_TOKENS_MAX = 2048;
 export const SUMMARY_CHUNK_SHARE = 0.5;
 export const SUMMARY_RESULT_CHARS = 2000;
+/** Pages of a scan that are shown to a model that sees. */
+export const PAGES_MAX = 16;

@@ -1,5 +1,7 @@
 // Bytes of a file in a request: inline base64, or fetched from a public URL.
 
+import { createHash } from "node:crypto";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 
 /** Fetches a URL. Throws a FetchError whose message may be sent to the client. */
@@ -66,6 +68,14 @@ export function joined(pieces: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<A
     at += piece.byteLength;
   }
   return whole;
+}
+
+/** Content-derived id: clients resend a file with every turn; it is stored once, and the prompt that names it stays the same. */
+export function repeatableId(of: string | Caller, name: string, pieces: readonly Uint8Array[]): string {
+  const whose = typeof of === "string" ? of : { owner: of.owner };
+  const hash = createHash("sha256").update(JSON.stringify([whose, name]));
+  for (const piece of pieces) hash.update(piece);
+  return `file-${hash.digest("hex").slice(0, 32)}`;
 }
 
 /** Error for a file id that is unknown or expired. */

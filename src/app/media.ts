@@ -14,6 +14,7 @@ import {
   VIDEO_MEMORY_MB,
   VIDEO_PROCS,
 } from "../media/limits.ts";
+import { documentReader } from "../media/documents.ts";
 import { imageConverter } from "../media/images.ts";
 import { soundConverter } from "../media/sounds.ts";
 import { videoFrames } from "../media/video-frames.ts";
@@ -28,7 +29,11 @@ export function mediaReaders(): { readonly readVideo: ReadVideo; readonly conver
     openSandbox: () => openConfined({ program: "ffmpeg", limits, environment: processEnvironment() }),
   });
   const run = readerProcesses({ timeoutMs: CONVERT_MS_MAX, atOnce: CONVERSIONS_AT_ONCE });
-  const converters = { image: imageConverter(run), sound: soundConverter(run, ffmpegSound(ffmpeg)) };
+  const converters = {
+    ...documentReader(run),
+    image: imageConverter(run),
+    sound: soundConverter(run, ffmpegSound(ffmpeg)),
+  };
   return { readVideo: videoFrames(ffmpeg), converters };
 }
 

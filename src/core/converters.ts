@@ -23,10 +23,24 @@ export interface Sound {
   readonly total: number | undefined;
 }
 
+/** Text of a document, "" if it has none, as a scan; or why it cannot be read, in words. */
+export type DocumentText = { readonly text: string } | { readonly problem: string };
+
+/** A file that may be a document. */
+export interface NamedFile {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly bytes: () => Promise<Uint8Array<ArrayBuffer> | undefined>;
+}
+
 /** Each throws ServiceError for a file that cannot be converted. */
 export interface Converters {
   /** The image upright; at most `framesMax` of an animation, evenly spaced. */
   readonly image: (file: ConvertedFile, framesMax: number, signal: AbortSignal) => Promise<Frames>;
   /** The first seconds. */
+  /** Undefined for what is no PDF and no office document. */
+  readonly document: (file: NamedFile, signal: AbortSignal) => Promise<DocumentText | undefined>;
+  /** The first pages of a PDF as images; undefined for another document, and for one that cannot be painted. */
+  readonly pages: (file: NamedFile, pagesMax: number, signal: AbortSignal) => Promise<Frames | undefined>;
   readonly sound: (file: ConvertedFile, secondsMax: number, signal: AbortSignal) => Promise<Sound>;
 }

@@ -15,3 +15,5 @@ export const ANIMATION_FRAMES_MAX = 2000;
 export const READER_DATA_BYTES_MAX = 1536 * 1024 * 1024;
 /** Of it for compiled code. */
 export const READER_CODE_BYTES = 64 * 1024 * 1024;
+/** Longest edge of a page as an image, pixels: small print stays readable. */
+export const PAGE_EDGE = 1500;

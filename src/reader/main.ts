@@ -29,6 +29,8 @@ async function reply(job: ReadJob): Promise<ReaderTasks[ReaderTask]["reply"]> {
     }
     case "image":
       return (await import("./media/images.ts")).readImage(job);
+    case "pages":
+      return (await import("./media/pages.ts")).readPages(job);
     case "sound":
       return (await import("./media/sounds.ts")).readSound(job);
     case "ranking":

@@ -57,6 +57,13 @@ export type ImageReply =
     }
   | { readonly problem: "damaged" | "unsupported" | "tooLarge" };
 
+/** A PDF to paint. */
+export interface PagesTask {
+  /** base64 */
+  readonly data: string;
+  readonly pagesMax: number;
+}
+
 /** An Ogg file to decode. */
 export interface SoundTask {
   /** base64 */
@@ -76,6 +83,7 @@ export interface ReaderTasks {
     readonly reply: ReadReply;
   };
   readonly image: { readonly given: ImageTask; readonly reply: ImageReply };
+  readonly pages: { readonly given: PagesTask; readonly reply: ImageReply };
   readonly sound: { readonly given: SoundTask; readonly reply: SoundReply };
   readonly ranking: {
     readonly given: { readonly query: string; readonly hits: readonly ReadHit[] };

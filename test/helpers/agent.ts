@@ -176,6 +176,8 @@ export function withTestTarget(
 /** Conversions of requests that need none. */
 export const CONVERTS_NOTHING: Converters = {
   image: () => Promise.reject(new Error("nothing is converted here")),
+  document: async () => undefined,
+  pages: async () => undefined,
   sound: () => Promise.reject(new Error("nothing is converted here")),
 };
 

@@ -8,7 +8,7 @@ import { INPUT_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { checkedMedium, checkedVideo } from "../../core/media.ts";
 import { ownCommand } from "../../core/own-command.ts";
 import { fromHome } from "../../core/user-home.ts";
-import { documentKind, type Problem, type ReadReply } from "../../reader/documents/reading.ts";
+import { DOCUMENT_PROBLEMS, documentKind, type ReadReply } from "../../reader/documents/reading.ts";
 import { READER_WORD, type ReadJob } from "../../reader/protocol.ts";
 import { DOCUMENT_MS } from "./limits.ts";
 
@@ -52,11 +52,15 @@ export function filePart(filename: string, data: string): FilePart {
   return { type: "file", source: { type: "inline", data, filename }, param: filename, ...defined({ text }) };
 }
 
-/** Texts of documents beside the files: models without tools cannot open them. */
-export function withDocumentTexts<T extends { readonly content: readonly InputPart[] }>(message: T): T {
-  const content = message.content.flatMap((part): readonly InputPart[] => {
-    if (part.type !== "file" || part.text === undefined) return [part];
-    return [part, { type: "text", text: `File ${part.param}:\n\n${part.text}\n\n` }];
+/** Texts in the place of documents, for models that have no tools to open them. With tools the server reads them, too. */
+export function withDocumentTexts<T extends { readonly content: readonly InputPart[] }>(
+  message: T,
+  hasTools: boolean,
+): T {
+  const content = message.content.map((part): InputPart => {
+    if (part.type !== "file" || part.text === undefined) return part;
+    const { text, ...file } = part;
+    return hasTools ? file : { type: "text", text: `File ${part.param}:\n\n${text}\n\n` };
   });
   return { ...message, content };
 }
@@ -76,16 +80,5 @@ function documentText(filename: string, data: string): string | undefined {
   const failure: ReadReply = { problem: exitedDueToTimeout === true ? "tooSlow" : "damaged" };
   const reply = success ? (JSON.parse(stdout.toString()) as ReadReply) : failure; // from svc's own process
   if ("text" in reply) return reply.text;
-  throw new Error(`${filename} could not be read: ${PROBLEMS[reply.problem]}`);
+  throw new Error(`${filename} could not be read: ${DOCUMENT_PROBLEMS[reply.problem]}`);
 }
-
-const PROBLEMS: Readonly<Record<Problem, string>> = {
-  unknownKind: "it is no document of a known kind",
-  tooLargeUnpacked: "it is too large when unpacked",
-  damaged: "it is damaged, or locked by a password",
-  tooLong: "it has more text than a conversation can hold",
-  tooDeep: "its elements are nested too deeply",
-  tooSlow: "it takes too long to read",
-  needsPassword: "it needs a password; save a copy without one",
-  notPdf: "it is not a readable PDF",
-};

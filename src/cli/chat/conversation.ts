@@ -99,12 +99,15 @@ export class ChatState {
     const system: readonly InputMessage[] =
       this.system === undefined ? [] : [{ role: "system", content: [{ type: "text", text: this.system }] }];
     const { target = this.model, preset = {} } = this.card;
+    const hasTools = tools.python === true || tools.shell !== undefined;
     return {
       run: {
         model: target,
         prompt: {
           type: "chat",
-          messages: [...system, ...this.messages, question].map(withDocumentTexts),
+          messages: [...system, ...this.messages, question].map((message) =>
+            withDocumentTexts(message, hasTools),
+          ),
           tools: [],
           toolChoice: { type: "auto" },
           thinking: this.thinking,

@@ -29,6 +29,18 @@ export type Problem =
   | "needsPassword"
   | "notPdf";
 
+/** The same in words, after the name of the document. */
+export const DOCUMENT_PROBLEMS: Readonly<Record<Problem, string>> = {
+  unknownKind: "it is no document of a known kind",
+  tooLargeUnpacked: "it is too large when unpacked",
+  damaged: "it is damaged, or locked by a password",
+  tooLong: "it has more text than a conversation can hold",
+  tooDeep: "its elements are nested too deeply",
+  tooSlow: "it takes too long to read",
+  needsPassword: "it needs a password; save a copy without one",
+  notPdf: "it is not a readable PDF",
+};
+
 export type ReadReply = { readonly text: string } | { readonly problem: Problem };
 
 export class DocumentProblem extends Error {

@@ -31,16 +31,22 @@ function sent(state: ChatState, text: string) {
 test.each<[string, Uint8Array, string]>([
   ["a.pdf", pdfOf(["It is banana."]), "[page 1]\nIt is banana."],
   ["b.docx", WORD, "It is cherry."],
-])("%s is sent with its text, and comes back without it", (name, bytes, text) => {
+])("%s is sent as its text, and comes back without it", (name, bytes, text) => {
   const state = asking(name, bytes);
   const { question, parts } = sent(state, "What is it?");
   expect(parts).toEqual([
-    expect.objectContaining({ type: "file", param: name }),
     { type: "text", text: `File ${name}:\n\n${text}\n\n` },
     { type: "text", text: "What is it?" },
   ]);
   expect(state.giveBack(question)).toBe("What is it?");
-  expect(sent(state, "Again?").parts).toHaveLength(3);
+  expect(sent(state, "Again?").parts).toHaveLength(2);
+});
+
+test("models with tools get the file, whose text the server reads", () => {
+  const state = asking("b.docx", WORD);
+  const { prompt } = state.request(state.question("What is it?"), { python: true }, false).run;
+  expect(JSON.stringify(prompt)).not.toContain("It is cherry.");
+  expect(JSON.stringify(prompt)).toContain('"type":"file"');
 });
 
 test("a saved chat has the file, and its text again once it is loaded", () => {
