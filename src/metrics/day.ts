@@ -20,7 +20,7 @@ interface Sample {
 
 /** Metrics of which samples are kept: those of the charts in ui/pages/metrics-series.ts. */
 const KEPT =
-  /^(?<name>svc_(?:decode_tokens_total|prefill_tokens_total|running_sequences|queue_depth|kv_cells(?:_used|_kept)?|engine_resident_memory_bytes|time_to_first_token_seconds_bucket|inter_token_latency_seconds_bucket)|http_requests_total|http_requests_in_flight|process_resident_memory_bytes)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
+  /^(?<name>svc_(?:decode_tokens_total|tools_deferred_tokens_total|tools_found_total|context_edits_total|context_edit_tokens_total|thinking_closed_total|prefill_tokens_total|running_sequences|queue_depth|kv_cells(?:_used|_kept)?|engine_resident_memory_bytes|time_to_first_token_seconds_bucket|inter_token_latency_seconds_bucket)|http_requests_total|http_requests_in_flight|process_resident_memory_bytes)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
 
 /** Samples of the metrics, dense for the last hour. */
 export class MetricsDay {

@@ -11,6 +11,9 @@ export interface Recorded {
 /** Calls by the names of their tools, one a request that offers the tool: the model's answers for as long as there are some. */
 export type Script = readonly { readonly tool: string; readonly input: object }[];
 
+/** What the demo model claims to have: with its 4096 tokens some clients summarize the conversation before the first answer. */
+const CONTEXT = 65_536;
+
 export interface Recorder {
   readonly root: string;
   /** Answers with these calls before it passes requests on: streams of Messages or chat completions. */
@@ -47,7 +50,10 @@ export function startRecorder(target: string): Recorder {
       });
       const { status } = answer;
       recorded.push({ method: request.method, path: pathname, body, status });
-      return new Response(answer.body, { status, headers: answer.headers });
+      if (!pathname.startsWith("/v1/models"))
+        return new Response(answer.body, { status, headers: answer.headers });
+      const cards = (await answer.text()).replaceAll(/"context_length":\d+/g, `"context_length":${CONTEXT}`);
+      return new Response(cards, { status, headers: { "content-type": "application/json" } });
     },
   });
   return {

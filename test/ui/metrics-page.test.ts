@@ -1,7 +1,7 @@
 // The metrics and system pages open with what the server has kept of the last day.
 
 import { expect, test } from "bun:test";
-import { describeInBrowser, visit } from "../helpers/browser.ts";
+import { describeInBrowser, violations, visit } from "../helpers/browser.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 
 const SLOW_MS = 60_000;
@@ -25,6 +25,14 @@ describeInBrowser("the pages about the server", () => {
       expect(await page.locator(".chart").nth(1).innerText()).toContain("running 3");
       await page.getByRole("link", { name: "System" }).click();
       await page.getByLabel("Log", { exact: true }).getByText("the model is loaded").waitFor();
+      const apps = page.getByRole("region", { name: "Connect your apps" });
+      await apps.getByText("ANTHROPIC_BASE_URL").waitFor();
+      await apps.getByText("It needs a context of about 65,536 tokens").waitFor();
+      await apps.getByLabel("App").selectOption("opencode");
+      await apps.getByText("~/.config/opencode/opencode.json").waitFor();
+      await apps.getByText(`svc launch opencode --url ${new URL(ui.url()).origin}`).waitFor();
+      expect(await apps.getByLabel("Copy code").count()).toBe(3);
+      expect(await violations(page)).toEqual([]);
       expect(troubles).toEqual([]);
     },
     SLOW_MS,

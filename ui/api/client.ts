@@ -7,6 +7,11 @@ import { t } from "../texts/texts.ts";
 /** Root URL of the server: the parent of the page's folder, also behind a proxy with a path prefix. */
 const ROOT = new URL("..", document.baseURI);
 
+/** The server's address for other programs, without a slash at its end. */
+export function serverAddress(): string {
+  return ROOT.href.replace(/\/+$/, "");
+}
+
 /** An unsuccessful response, with the server's message. */
 export class ApiError extends Error {
   readonly status: number;

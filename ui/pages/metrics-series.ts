@@ -50,6 +50,27 @@ const percentile = (name: string, metric: string, share: number): Line => ({
 
 const MEGABYTE = 1e-6;
 
+/** What agents are spared: totals since the start, which change seldom. */
+const agentCharts = (): readonly Chart[] => [
+  {
+    title: t.metrics.saved,
+    unit: t.metrics.tokens,
+    lines: [
+      gauge(t.metrics.toolsLeftOut, "svc_tools_deferred_tokens_total"),
+      gauge(t.metrics.shortened, "svc_context_edit_tokens_total"),
+    ],
+  },
+  {
+    title: t.metrics.interventions,
+    unit: "",
+    lines: [
+      gauge(t.metrics.budgets, "svc_thinking_closed_total"),
+      gauge(t.metrics.toolsFound, "svc_tools_found_total"),
+      gauge(t.metrics.edits, "svc_context_edits_total"),
+    ],
+  },
+];
+
 export const charts = (): readonly Chart[] => [
   {
     title: t.metrics.throughput,
@@ -97,6 +118,7 @@ export const charts = (): readonly Chart[] => [
       gauge(t.metrics.total, "svc_kv_cells"),
     ],
   },
+  ...agentCharts(),
   {
     title: t.metrics.memory,
     unit: "MB",

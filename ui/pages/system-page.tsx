@@ -9,6 +9,7 @@ import { messageOf, sendForJson, sendIfAvailable } from "../api/client.ts";
 import { formatBytes } from "../format.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
+import { ConnectApps } from "./connect-apps.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Traces } from "./traces.tsx";
 import { Problem } from "./problem.tsx";
@@ -40,6 +41,7 @@ export function SystemPage() {
         </>
       )}
       <Traces />
+      <ConnectApps />
       <Log />
       <p class="faint">
         {t.system.endpoints} <a href="../docs">{t.system.apiDocs}</a>.
