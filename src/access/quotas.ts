@@ -121,17 +121,6 @@ export class KeyQuotas implements Quotas {
     );
   }
 
-  /** What is counted of an account now, for itself to see. */
-  used(account: Account): { readonly requests: number; readonly tokens: number; readonly answers: number } {
-    const counted = this.of(account);
-    const nowMs = this.options.clock();
-    return {
-      requests: counted.requests.total(nowMs),
-      tokens: counted.tokens.total(nowMs) + counted.reserved,
-      answers: counted.running,
-    };
-  }
-
   private requestsLeft(account: Account) {
     const limit = account.limits.requestsPerMinute;
     if (limit === undefined) return undefined;

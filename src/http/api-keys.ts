@@ -62,7 +62,8 @@ export class ApiKeys {
     const sent = ApiKeys.sentIn(headers);
     const known = sent === undefined ? undefined : this.ofKey(keyDigest(sent));
     if (known !== undefined) return known;
-    return this.others.person?.(peer(), headers); // proxies may put a token of their own into `authorization`
+    const person = this.others.person?.(peer(), headers); // proxies may put a token of their own into `authorization`
+    return person === undefined || isExpired(person) ? undefined : person;
   }
 
   private ofKey(digest: string): Account | undefined {
