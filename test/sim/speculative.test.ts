@@ -21,8 +21,11 @@ const SOURCES: readonly (readonly [name: string, options: Partial<FakeOptions>])
   ["from a draft model, with a cache that can only drop drafts", { draft: MODEL, reuse: "whole", slots: 8 }],
 ];
 
+/** Of 400 runs each; SVC_SLOW_TESTS=1: 10,000 runs from each source. */
+const SEEDS = Array.from({ length: process.env.SVC_SLOW_TESTS === "1" ? 25 : 4 }, (_, i) => i + 1);
+
 describe.each(SOURCES)("seeded traffic with drafts %s", (_name, options) => {
-  for (const seed of [1, 2, 3, 4]) {
+  for (const seed of SEEDS) {
     test(`seed ${seed}: every answer is the one without batching, and some drafts are accepted`, () => {
       const chance = random(seed);
       const world = new World(
