@@ -1,13 +1,14 @@
-// Tests that need a program which a fresh machine may lack.
+// Tests that need programs which a fresh machine may lack.
 
 import { describe } from "bun:test";
 
 const missing = new Set<string>();
 
 /** `describe`, or a skip that names the missing program once. */
-export function describeWith(program: string): typeof describe {
-  if (Bun.which(program) !== null) return describe;
-  if (!missing.has(program)) console.warn(`SKIPPED: tests that need ${program}, which is not installed`);
-  missing.add(program);
+export function describeWith(...programs: readonly string[]): typeof describe {
+  const lacked = programs.find((program) => Bun.which(program) === null);
+  if (lacked === undefined) return describe;
+  if (!missing.has(lacked)) console.warn(`SKIPPED: tests that need ${lacked}, which is not installed`);
+  missing.add(lacked);
   return describe.skip;
 }
