@@ -1,7 +1,7 @@
 // Where a configured or pulled voice comes from, and how the neural voice is pulled.
 
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { HUB_VOICES, HUB_VOICES_PATH, VOICE_WHEEL } from "../backends/voices.ts";
 import { isInstalled, roomFor, unpackWheel, wheelFolder } from "../backends/wheels.ts";
@@ -79,8 +79,11 @@ export function pulledVoice(
   if (isConfigured || settings.server.models_mutable === false) return undefined;
   let isServed = false;
   return (models) => {
-    if (isServed || !isInstalled(cacheDir, VOICE_WHEEL) || models.ids().includes(NEURAL_VOICE)) return;
-    isServed = true;
+    const isHere = isInstalled(cacheDir, VOICE_WHEEL);
+    if (isServed && !isHere) void models.remove(NEURAL_VOICE);
+    if (isServed === isHere || (isHere && models.ids().includes(NEURAL_VOICE))) return;
+    isServed = isHere;
+    if (!isHere) return;
     const entry = { ...defaultModel(NEURAL_VOICE), alias: NEURAL_VOICE, kind: "speech" as const };
     models.add({ ...serve(entry), isLazy: true });
   };
@@ -137,6 +140,17 @@ export async function pullVoice(
     },
   );
   return folder;
+}
+
+/** Deletes the pulled voice, or one of its voices of the hub; false where it is not here. */
+export function removeVoice(id: string, cacheDir: string): boolean {
+  if (!isInstalled(cacheDir, VOICE_WHEEL)) return false;
+  const folder = wheelFolder(cacheDir, VOICE_WHEEL);
+  const named = HUB_VOICES[neuralVoiceNamed(id) ?? ""];
+  const path = named === undefined ? folder : join(folder, named.file);
+  const isHere = existsSync(path);
+  rmSync(path, { recursive: true, force: true });
+  return isHere;
 }
 
 /** A wheel that the user names, which must be the pinned one. */

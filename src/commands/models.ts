@@ -2,7 +2,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
-import { pullVoice } from "../app/voices.ts";
+import { pullVoice, removeVoice } from "../app/voices.ts";
 import { modelFile, urlFile } from "../models/model-files.ts";
 import { cacheTable, deletedText } from "../cli/cache-table.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
@@ -16,6 +16,7 @@ import { unreachable } from "../core/assert.ts";
 import { purgeBlocks } from "../core/block-folder.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
+import { neuralVoiceNamed } from "../core/voice-names.ts";
 import { terminalText } from "../core/visible-text.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
 import {
@@ -107,6 +108,11 @@ function listModels({ settings }: Loaded, host: CommandHost): number {
 }
 
 function deleteModel({ settings }: Loaded, name: string, host: CommandHost): number {
+  if (neuralVoiceNamed(name) !== undefined) {
+    if (removeVoice(name, host.options.cacheDir)) return EXIT.ok;
+    host.complain(`svc: the voice ${name} is not on this machine.`);
+    return EXIT.failure;
+  }
   const id = parseHubId(name);
   const place = hubOf(host, settings);
   let deleted: Deleted | undefined;

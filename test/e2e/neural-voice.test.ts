@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { VOICE_WHEEL } from "../../src/backends/voices.ts";
-import { newFolder, startServer } from "../helpers/binary.ts";
+import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
 import { postJson } from "../helpers/post.ts";
 import { pitchOf, samplesOf } from "../helpers/sound.ts";
 import {
@@ -82,4 +82,8 @@ test("one that is pulled speaks by default in a server that runs", async () => {
   expect(new Set(await voicesOf(url))).toEqual(new Set(["hibari", "svc-voice"]));
   expect((await spoken(url, { input: "hello" })).rate).toBe(TINY_NEURAL_RATE);
   expect((await spoken(url, { input: "hello", model: "svc-voice" })).rate).toBe(16_000);
+  const gone = await runBinary(["rm", "hibari"], { env: { XDG_CACHE_HOME: cache } });
+  expect([gone.exit, gone.err]).toEqual([0, ""]);
+  expect(await voicesOf(url)).toEqual(["svc-voice"]);
+  expect((await spoken(url, { input: "hello" })).rate).toBe(16_000);
 });
