@@ -16,7 +16,6 @@
 #include "common.h"
 #include "json.h"
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,22 +36,7 @@ struct rendered {
     common_chat_params params;
     svc::known_parser parser;
     bool thinks = true;  // value given to the template
-    std::atomic<bool> formatted{false};  // the tokens alone are missing
     svc::outcome done;
-
-    void tell_parser(const std::string & text) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        expected = text;
-    }
-
-    std::string take_expected() {
-        const std::lock_guard<std::mutex> lock(mutex);
-        return std::exchange(expected, std::string());
-    }
-
-  private:
-    std::mutex mutex;
-    std::string expected;  // the parser that was made before the prompt; empty: none yet
 };
 
 // A request without its tools.
@@ -118,7 +102,6 @@ class template_set {
             return;
         }
         svc::marked_text prompt = format(request, out);
-        out.formatted = true;
         if (out.media == nullptr) {
             out.tokens = svc::tokenize_marked(vocab, prompt, content, true, &fragments);
         } else {
@@ -160,7 +143,6 @@ class template_set {
         renderings.manner = proof.manner;
         renderings.tools = tools.shown;
         renderings.listed = tools.listed;
-        renderings.on_parser = [&out](const std::string & parser) { out.tell_parser(parser); };
         out.params = common_chat_templates_apply(templates.get(), in);
         const bool generic = request.contains("generic_tools");
         if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);
@@ -334,10 +316,6 @@ int32_t svc_render_wait(void * handle, int32_t wait_ms) {
     return guard<int32_t>(-1, [&] { return need_prompt(handle).done.wait(wait_ms); });
 }
 
-int32_t svc_render_formatted(void * handle) {
-    return guard<int32_t>(-1, [&]() -> int32_t { return need_prompt(handle).formatted ? 1 : 0; });
-}
-
 void svc_render_free(void * handle) {
     guard<int32_t>(-1, [&] {
         delete &need<std::shared_ptr<rendered>>(handle, "rendered prompt");
@@ -365,13 +343,6 @@ char * svc_render_info(void * handle) {
         out["thinks"] = r.thinks;
         out["grammar_triggers"] = triggers_json(p.grammar_triggers);
         return svc::copy_text(out.dump_safe());
-    });
-}
-
-char * svc_render_expected_parser(void * handle) {
-    return guard<char *>(nullptr, [&]() -> char * {
-        const std::string parser = need_prompt(handle).take_expected();
-        return parser.empty() ? nullptr : svc::copy_text(parser);
     });
 }
 

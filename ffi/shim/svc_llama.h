@@ -8,7 +8,7 @@
 //  - `char *` results are malloc'ed UTF-8 text ended by 0: release them with svc_free. `const char *` results stay ours.
 //  - Only svc_load_state may be called while another thread works on the same handle.
 //
-// ffi/symbols.ts is generated from this file; svc_abi_hash() proves that a library was built from the same text.
+// ffi/llama/symbols.ts is generated from this file; svc_abi_hash() proves that a library was built from the same text.
 #ifndef SVC_LLAMA_H
 #define SVC_LLAMA_H
 
@@ -299,12 +299,7 @@ SVC_API void * svc_render_media_begin(void * chat, void * media, const char * re
 // Waits up to wait_ms. 1 ready, 0 still working, -1 failed: svc_last_error says what the template rejected, or what is
 // wrong with a file ("image 1: ...").
 SVC_API int32_t svc_render_wait(void * rendered, int32_t wait_ms);
-// 1 if the text of the prompt is rendered and its tokens at most are missing: info, parser, prompt and parse may be called.
-SVC_API int32_t svc_render_formatted(void * rendered);
-// May be called at any time: the parser that the prompt is expected to have, where it is made before the prompt, as for long lists of
-// tools; NULL: none so far, or it was given before. svc_render_parser has the last word.
-SVC_API char * svc_render_expected_parser(void * rendered);
-// May be called at any time; work that is still under way is dropped. All of the following need a ready prompt, except as said above.
+// May be called at any time; work that is still under way is dropped. All of the following need a ready prompt.
 SVC_API void svc_render_free(void * rendered);
 // JSON {format, thinking_start, thinking_ends, supports_thinking, generation_prompt, additional_stops, preserved_tokens,
 //  calls (tools are offered), parser (number of the parser of the answer; prompts of one chat handle with equal numbers have equal

@@ -3,7 +3,7 @@
 // llama.cpp's compute threads meet at a barrier about a hundred times a token and spin there for a while. If the scheduler
 // puts two of them on one CPU, because another program keeps the next one busy, each barrier lasts a time slice: a token
 // that takes half a millisecond was measured to take 950. So where there is a compute thread for every core, each is tied
-// to its own (ffi/usable-cores.ts). Threads created by a tied thread inherit what was set for it; all others of the process are set
+// to its own (ffi/linux/usable-cores.ts). Threads created by a tied thread inherit what was set for it; all others of the process are set
 // free again.
 //
 // They then keep all CPUs busy, and a thread that wakes to pass on a token, in the serving process or the client, waited up to

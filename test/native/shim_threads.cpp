@@ -83,9 +83,8 @@ counts run(void * model, int rounds) {
             seen.dropped++;
         }
         while (waiting.size() > 16) {
-            while (svc_render_wait(waiting.front(), 0) == 0 && svc_render_formatted(waiting.front()) != 1) std::this_thread::yield();
-            if (svc_render_formatted(waiting.front()) == 1) svc_free(svc_render_info(waiting.front()));  // its tokens may be missing
             if (svc_render_wait(waiting.front(), 60000) != 1) fail("render");
+            svc_free(svc_render_info(waiting.front()));
             use(waiting.front());
             svc_render_free(waiting.front());
             waiting.pop_front();
