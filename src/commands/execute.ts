@@ -65,29 +65,21 @@ export async function execute(invocation: Invocation, host: Host): Promise<numbe
       return withSettings(invocation, { host }, (loaded) => doctor(invocation, hostOf(loaded, host)));
     case "bench":
     case "tune":
-      return withSettings(invocation, { host }, (loaded) =>
-        measure(loaded, invocation, hostOf(loaded, host)),
-      );
+      return hosted(invocation, host, measure);
     case "pull":
-      return withSettings(invocation, { host }, (loaded) => pull(loaded, invocation, hostOf(loaded, host)));
+      return hosted(invocation, host, pull);
     case "estimate":
-      return withSettings(invocation, { host }, (loaded) =>
-        estimate(loaded, invocation, hostOf(loaded, host)),
-      );
+      return hosted(invocation, host, estimate);
     case "search":
     case "cache-list":
     case "cache-purge":
     case "cache-delete":
-      return withSettings(invocation, { host }, (loaded) =>
-        runCache(loaded, invocation, hostOf(loaded, host)),
-      );
+      return hosted(invocation, host, runCache);
     case "update":
-      return withSettings(invocation, { host }, (loaded) => update(loaded, invocation, hostOf(loaded, host)));
+      return hosted(invocation, host, update);
     case "convert":
     case "quantize":
-      return withSettings(invocation, { host }, (loaded) =>
-        makeModel(loaded, invocation, hostOf(loaded, host)),
-      );
+      return hosted(invocation, host, makeModel);
     case "ps":
     case "list":
     case "show":
@@ -154,6 +146,15 @@ interface Loading {
   readonly command?: "serve" | "run" | undefined;
   /** Settings in place of those with these problems; undefined: there are none. */
   readonly otherwise?: ((problems: readonly Problem[]) => Promise<Loaded | undefined>) | undefined;
+}
+
+/** Runs a command that needs settings and the options of models. */
+function hosted<I extends SettingsArgs>(
+  invocation: I,
+  host: Host,
+  run: (loaded: Loaded, invocation: I, host: CommandHost) => Promise<number> | number,
+): Promise<number> {
+  return withSettings(invocation, { host }, (loaded) => run(loaded, invocation, hostOf(loaded, host)));
 }
 
 /** Loads the settings and calls `go`, or lists every problem. */

@@ -2,7 +2,7 @@
 // keys. What people write besides stays as it is.
 
 /** What stands in a secret's place. */
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /** Names of fields with secrets; `max_tokens` is none. */
 const SECRET_FIELD =

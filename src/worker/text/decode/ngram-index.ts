@@ -21,7 +21,7 @@ export interface Continuation {
   readonly agreeing: number;
 }
 
-export const NO_CONTINUATION: Continuation = { tokens: new Int32Array(), agreeing: 0 };
+const NO_CONTINUATION: Continuation = { tokens: new Int32Array(), agreeing: 0 };
 
 export class NgramIndex {
   /** Hash of n-grams to the position after their latest occurrence; 0: none. */
