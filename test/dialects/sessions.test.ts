@@ -172,7 +172,7 @@ describe("refused", () => {
       { messages: [{ role: "user", content: [{ type: "image" }] }], images: ["aGk="] },
       "invalid_request",
       "images[0]",
-      "PNG, JPEG, GIF or BMP",
+      "PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC or TIFF",
     ],
     [
       { messages: [{ role: "user", content: [{ type: "video" }] }] },

@@ -1,6 +1,6 @@
 // Index of a text of tokens, for prompt-lookup decoding (Saxena 2023): drafts what followed the last tokens where most of them occurred
 // before, in a sequence itself or in another text. A hash chain over n-grams, as LZ77 compressors have it (RFC 1951, section 4): of
-// real edits of files it finds as good drafts as a suffix automaton, in a sixth of the time.
+// real edits of files it finds as good drafts as a suffix automaton, in less time.
 // Not llama.cpp's, which works on one context and one sequence at a time. Of other texts only those of the same partition are searched.
 
 import { itemAt } from "../../../core/assert.ts";
