@@ -4,7 +4,7 @@
 import { statSync } from "node:fs";
 import { type Account, accountOf, ownerOf } from "../core/account.ts";
 import { reasonOf } from "../core/reason.ts";
-import { readKeyFile } from "./key-file.ts";
+import { isMissing, readKeyFile } from "./key-file.ts";
 import { KEY_FILE_LOOK_MS } from "./limits.ts";
 
 /** A key that is recognized by its digest. */
@@ -56,6 +56,11 @@ function keysOf(file: string): readonly NamedKey[] | undefined {
 }
 
 function stampOf(file: string): string {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  return stat === undefined ? "" : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
+  try {
+    const { ino, mtimeMs, size } = statSync(file);
+    return `${ino} ${mtimeMs} ${size}`;
+  } catch (error) {
+    if (isMissing(error)) return "";
+    throw error;
+  }
 }

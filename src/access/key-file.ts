@@ -47,7 +47,7 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (isMissing(error)) return undefined;
     throw new Error(`the file of keys ${file} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
   const read = parsed(text);
@@ -55,6 +55,11 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
   const [first] = Value.Errors(KeyFile, read);
   const what = first === undefined ? "" : ` (${first.path || "the whole"}: ${first.message.toLowerCase()})`;
   throw new Error(`the file of keys ${file} is not one that svc keys has written${what}; mend or delete it`);
+}
+
+/** Whether there is no file; no folder either where the home is a file. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }
 
 function parsed(text: string): unknown {

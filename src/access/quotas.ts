@@ -27,6 +27,8 @@ export interface QuotaOptions {
   readonly tokensToday: (owner: string) => number;
   /** Unix time, milliseconds. */
   readonly clock: () => number;
+  /** Milliseconds that pass however the clock is set. */
+  readonly elapsed: () => number;
 }
 
 const DAY_SECS = 86_400;
@@ -43,7 +45,7 @@ export class KeyQuotas implements Quotas {
     const { requestsPerMinute: most, streams } = account.limits;
     if (!isLimited(account.limits)) return undefined;
     const { requests, running } = this.of(account);
-    const nowMs = this.options.clock();
+    const nowMs = this.options.elapsed();
     if (streams !== undefined && running >= streams)
       return refusal(`this key has ${streams} answers at the same time`, 1);
     if (most !== undefined && requests.total(nowMs) >= most)
@@ -57,7 +59,7 @@ export class KeyQuotas implements Quotas {
     const refused = this.refusal(account);
     if (refused !== undefined) throw refused;
     const counted = this.of(account);
-    counted.requests.add(1, this.options.clock());
+    counted.requests.add(1, this.options.elapsed());
     counted.running++;
     let isOver = false;
     return () => {
@@ -83,7 +85,7 @@ export class KeyQuotas implements Quotas {
     return {
       settle: (spent) => {
         counted.reserved -= wanted;
-        counted.tokens.add(spent, this.options.clock());
+        counted.tokens.add(spent, this.options.elapsed());
       },
     };
   }
@@ -91,7 +93,7 @@ export class KeyQuotas implements Quotas {
   /** Counts tokens of work for which none were set aside. */
   spend(account: Account, tokens: number): void {
     if (account.limits.tokensPerMinute !== undefined)
-      this.of(account).tokens.add(tokens, this.options.clock());
+      this.of(account).tokens.add(tokens, this.options.elapsed());
   }
 
   headers(account: Account, form: "messages" | "openai"): Readonly<Record<string, string>> {
@@ -125,7 +127,7 @@ export class KeyQuotas implements Quotas {
     const limit = account.limits.requestsPerMinute;
     if (limit === undefined) return undefined;
     const { requests } = this.of(account);
-    const nowMs = this.options.clock();
+    const nowMs = this.options.elapsed();
     const left = Math.max(0, limit - requests.total(nowMs));
     return { what: "requests", limit, left, resetSecs: requests.secondsUntil(0, nowMs) };
   }
@@ -134,10 +136,10 @@ export class KeyQuotas implements Quotas {
   private tokensLeft(account: Account) {
     const { tokensPerMinute, tokensPerDay } = account.limits;
     const { tokens } = this.of(account);
-    const nowMs = this.options.clock();
+    const nowMs = this.options.elapsed();
     const rows = [
       { limit: tokensPerMinute, left: this.leftOfMinute(account), resetSecs: tokens.secondsUntil(0, nowMs) },
-      { limit: tokensPerDay, left: this.leftOfDay(account), resetSecs: secsToMidnight(nowMs) },
+      { limit: tokensPerDay, left: this.leftOfDay(account), resetSecs: secsToMidnight(this.options.clock()) },
     ].flatMap(({ limit, left, ...row }) =>
       limit === undefined ? [] : [{ what: "tokens", limit, left: Math.max(0, left), ...row }],
     );
@@ -150,7 +152,7 @@ export class KeyQuotas implements Quotas {
 
   private leftOfMinute(account: Account): number {
     const { tokens, reserved } = this.of(account);
-    return (account.limits.tokensPerMinute ?? Infinity) - tokens.total(this.options.clock()) - reserved;
+    return (account.limits.tokensPerMinute ?? Infinity) - tokens.total(this.options.elapsed()) - reserved;
   }
 
   private leftOfDay(account: Account): number {
@@ -161,13 +163,13 @@ export class KeyQuotas implements Quotas {
   /** Why an account does not get that many tokens more. */
   private shortage(account: Account, wanted: number): ServiceError | undefined {
     const { tokensPerMinute = Infinity, tokensPerDay = Infinity } = account.limits;
-    const nowMs = this.options.clock();
+    const nowMs = this.options.elapsed();
     const asked = wanted > 1 ? `, and this request may take ${wanted}` : "";
     if (wanted > this.leftOfDay(account)) {
       const isHopeless = wanted > tokensPerDay ? "; lower max_tokens, or shorten the prompt" : "";
       return refusal(
         `this key has ${tokensPerDay} tokens a day (UTC)${asked}${isHopeless}`,
-        secsToMidnight(nowMs),
+        secsToMidnight(this.options.clock()),
       );
     }
     if (wanted <= this.leftOfMinute(account)) return undefined;
@@ -188,7 +190,7 @@ export class KeyQuotas implements Quotas {
 
   /** People of a proxy come and go. */
   private forgetIdle(): void {
-    const nowMs = this.options.clock();
+    const nowMs = this.options.elapsed();
     for (const [owner, { requests, tokens, running, reserved }] of this.byOwner)
       if (running + reserved + requests.total(nowMs) + tokens.total(nowMs) === 0) this.byOwner.delete(owner);
   }

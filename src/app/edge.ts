@@ -44,7 +44,7 @@ export function newEdge(settings: Settings, { models, tokensToday, log }: EdgeOp
     );
   }
   const { apiKeys, replaceKeys } = openAccounts(settings, log);
-  const quotas = new KeyQuotas({ tokensToday, clock: Date.now });
+  const quotas = new KeyQuotas({ tokensToday, clock: Date.now, elapsed: () => performance.now() });
   const atOnce: Readonly<Record<ModelKind, number>> = {
     text: runtime.max_seqs,
     image: 1,

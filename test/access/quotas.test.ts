@@ -12,7 +12,8 @@ const account = (limits: AccountLimits, owner = "anna"): Account => {
 
 function quotasAt(startMs = 0, spent = new Map<string, number>()) {
   const clock = { nowMs: startMs };
-  const quotas = new KeyQuotas({ tokensToday: (owner) => spent.get(owner) ?? 0, clock: () => clock.nowMs });
+  const now = (): number => clock.nowMs;
+  const quotas = new KeyQuotas({ tokensToday: (owner) => spent.get(owner) ?? 0, clock: now, elapsed: now });
   return { quotas, clock, spent };
 }
 

@@ -29,7 +29,11 @@ const KEYS = Object.entries({
 /** An application that counts as the server does. */
 function countingApp(generate: Generate = playing(answer("Hi")).generate, state: State = memoryState()) {
   const usage = new UsageBook(ownedState(state));
-  const quotas = new KeyQuotas({ tokensToday: (owner) => usage.tokensToday(owner), clock: Date.now });
+  const quotas = new KeyQuotas({
+    tokensToday: (owner) => usage.tokensToday(owner),
+    clock: Date.now,
+    elapsed: Date.now,
+  });
   const apiKeys = new ApiKeys([], { named: () => KEYS });
   const admission = new Admission({
     keys: apiKeys,

@@ -24,7 +24,7 @@ function tracing() {
   const data = { tool_type: "code_execution" } as const;
   const base = testDeps(playing(answer("Hi")).generate, { log: () => undefined });
   const usage = new UsageBook(ownedState(memoryState()));
-  const quotas = new KeyQuotas({ tokensToday: () => 0, clock: Date.now });
+  const quotas = new KeyQuotas({ tokensToday: () => 0, clock: Date.now, elapsed: Date.now });
   const work = metered(
     { quotas, usage, models: base.models },
     {
