@@ -234,7 +234,7 @@ describeInBrowser("the web interface of the executable", () => {
       const { page, troubles } = await visit(server().url);
       await page.getByRole("link", { name: "Metrics" }).click();
       await page.locator(".chart canvas").first().waitFor();
-      expect(await page.locator(".chart").count()).toBe(7);
+      expect(await page.locator(".chart").count()).toBe(9);
       await page.getByRole("link", { name: "System" }).click();
       await page.getByRole("button", { name: "Run checks" }).click();
       await page.locator(".checks li").first().waitFor();

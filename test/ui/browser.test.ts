@@ -411,7 +411,7 @@ describeInBrowser("a team's server", () => {
       const { page } = await visit(ui.url());
       const signIn = async (key: string): Promise<void> => {
         await page.getByLabel("API key", { exact: true }).last().fill(key);
-        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByRole("link", { name: "Usage" }).click();
         await page.getByText("Total", { exact: true }).waitFor();
       };
