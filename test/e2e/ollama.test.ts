@@ -29,6 +29,18 @@ describe("the built-in model", () => {
     expect(parts.at(-1)).toMatchObject({ done: true, done_reason: "stop", eval_count });
   });
 
+  test("says what the model did not get of a conversation: in the body, and in the last line", async () => {
+    const turns = Array.from({ length: 10 }, (_, at) => [
+      { role: "user", content: `Turn ${at}. ${"blah ".repeat(60)}` },
+      { role: "assistant", content: "Noted." },
+    ]).flat();
+    const body = { model, messages: [...turns, ...messages], options, compact_at: 0.1 };
+    const told = { context_management: { applied_edits: [{ type: "compact_20260112" }] } };
+    expect(await client.chat(body)).toMatchObject({ done: true, ...told });
+    const parts = await Array.fromAsync(await client.chat({ ...body, stream: true }));
+    expect(parts.at(-1)).toMatchObject({ done: true, ...told });
+  });
+
   test("keeps to a schema, and to JSON", async () => {
     const schema = { type: "object", properties: { city: { enum: ["Paris"] } }, required: ["city"] };
     const held = await client.generate({ model, prompt: "Where?", format: schema, options });

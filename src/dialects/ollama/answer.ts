@@ -3,11 +3,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
 import { rfc3339 } from "../../core/time.ts";
-import type { Ending } from "../shared/answer-reducer.ts";
+import { agentAnswerProperties } from "../shared/agent-events.ts";
+import type { AnswerReducer } from "../shared/answer-reducer.ts";
 import { TokenLogprobBody } from "../shared/logprobs.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
 import { jsonObject } from "../shared/json-object.ts";
-import type { RunCost } from "../shared/usage.ts";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const nanoseconds = (description: string) => Type.Integer({ minimum: 0, description: `${description}, ns.` });
@@ -15,6 +15,7 @@ const nanoseconds = (description: string) => Type.Integer({ minimum: 0, descript
 const modelName = Type.String({ description: "Model name as sent in the request." });
 const createdAt = Type.String({ description: "ISO 8601." });
 
+const { cut_files, context_management } = agentAnswerProperties;
 const lineProperties = {
   model: modelName,
   created_at: createdAt,
@@ -39,6 +40,8 @@ const lineProperties = {
   eval_count: Type.Optional(count("Generated tokens.")),
   eval_duration: Type.Optional(nanoseconds("From the end of prefill to the last token")),
   ...fingerprintProperties,
+  cut_files,
+  context_management,
 };
 
 const OllamaAnswerCall = Type.Object(
@@ -125,12 +128,10 @@ export function headOf({ model, created }: OllamaMeta): {
   return { model, created_at: rfc3339(created) };
 }
 
-/** Final fields of an answer. Tool calls are reported as `stop`. */
-export function endingOf(
-  { loadSecs }: OllamaMeta,
-  { reason, fingerprint }: Pick<Ending, "reason" | "fingerprint"> = { reason: "stop" },
-  { usage, timings }: RunCost,
-) {
+/** Final fields of an answer, with what the model did not get of the conversation. Tool calls are reported as `stop`. */
+export function endingOf({ loadSecs }: OllamaMeta, { answer, agent, cost }: AnswerReducer) {
+  const { reason, fingerprint } = answer.ending ?? { reason: "stop" as const };
+  const { usage, timings } = cost;
   return {
     done: true,
     done_reason: reason === "tool_calls" ? ("stop" as const) : reason,
@@ -141,6 +142,7 @@ export function endingOf(
     eval_count: usage.completionTokens,
     eval_duration: nanosecondsOf(timings.completionSecs),
     ...defined({ fingerprint }),
+    ...agent.cut(),
   };
 }
 

@@ -12,6 +12,7 @@ import type { Preset } from "../../core/preset.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { bySamplingName, llamaNameOf } from "../../core/sampling.ts";
 import { checker, isPresent, describeValue } from "../shared/check.ts";
+import { compactAtOf } from "../shared/compaction.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { namedMedia } from "../shared/media.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
@@ -64,7 +65,7 @@ export function parseOllamaChat(
     ...templateValuesOf(body, compat),
     thinking: agreedThinking(sayingsOf(body, compat)),
   } as const;
-  const conversation = { run: { ...run, prompt }, agent: NO_AGENT };
+  const conversation = { run: { ...run, prompt }, agent: { ...NO_AGENT, ...compactAtOf(body) } };
   return callOf(body, messages.length === 0 ? { type: "load" } : { type: "converse", conversation });
 }
 
@@ -104,7 +105,7 @@ function callOf({ model, stream, keep_alive: field }: Body, work: OllamaWork): O
   return { model: model ?? "default", work, stream: stream ?? true, keepAlive: keepAliveOf(field) };
 }
 
-/** The agent request of this dialect, which has no agent fields. */
+/** The agent request of this dialect, which has no fields for tools of the server. */
 const NO_AGENT: AgentRequest = { python: false, files: [], interactive: false };
 
 type Generation = Pick<

@@ -1,4 +1,4 @@
-// The body of a non-streaming answer. This dialect has no agent fields.
+// The body of a non-streaming answer. This dialect has no fields for tools of the server.
 
 import { type AnswerReducer, callBlocks, joined, textBlocks } from "../shared/answer-reducer.ts";
 import { tokenLogprob } from "../shared/logprobs.ts";
@@ -14,15 +14,16 @@ import { callBody } from "./calls.ts";
 
 /** The body; requires that the run's `finish` was added. */
 export function ollamaBody(
-  { answer, cost }: AnswerReducer,
+  reduced: AnswerReducer,
   meta: OllamaMeta,
   shape: OllamaShape,
 ): OllamaChatResponse | OllamaGenerateResponse {
+  const { answer } = reduced;
   const reasoning = textBlocks(answer, "reasoning");
   const tokens = textBlocks(answer, "text").flatMap((block) => block.tokens);
   const thinking = reasoning.length === 0 ? {} : { thinking: joined(reasoning) };
   const logprobs = tokens.length === 0 ? {} : { logprobs: tokens.map(tokenLogprob) };
-  const ending = endingOf(meta, answer.ending, cost);
+  const ending = endingOf(meta, reduced);
   const text = joined(textBlocks(answer, "text"));
   if (shape === "generate") return { ...headOf(meta), response: text, ...thinking, ...logprobs, ...ending };
   const calls = callBlocks(answer);

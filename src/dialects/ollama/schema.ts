@@ -5,6 +5,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { TOOLS_MAX } from "../../core/limits.ts";
 import { orNull } from "../shared/check.ts";
+import { compactProperties } from "../shared/compaction.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { llamaSamplingProperties, samenessProperties, StopTokens } from "../shared/sampling.ts";
 import { reasoningFieldProperties, thinkingProperties } from "../shared/thinking-fields.ts";
@@ -131,6 +132,7 @@ export const OllamaChatRequest = Type.Object(
         description: "Functions that the model may call.",
       }),
     ),
+    ...compactProperties,
   },
   {
     $id: "OllamaChatRequest",

@@ -55,8 +55,8 @@ class OllamaLines implements AnswerChanges {
     return this.line("", `,"tool_calls":${JSON.stringify([callBody(block)])}`);
   }
 
-  finished(cost: Extract<RunEvent, { type: "finish" }>, { answer }: AnswerReducer): string {
-    const ending = JSON.stringify(endingOf(this.meta, answer.ending, cost)).slice(1);
+  finished(_: Extract<RunEvent, { type: "finish" }>, answer: AnswerReducer): string {
+    const ending = JSON.stringify(endingOf(this.meta, answer)).slice(1);
     return `${this.head}""${this.tail},${ending}\n`;
   }
 

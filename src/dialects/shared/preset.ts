@@ -141,6 +141,7 @@ export function withOllamaPreset(body: Body, preset: Preset): Body {
     isLlamaNamed: true,
     thinking: "think",
     takesBudget: true,
+    ...(isGenerate ? {} : { compacts: true }),
     ...(isRaw ? {} : { withSystem: isGenerate ? systemField("system") : systemMessage }),
   });
 }
