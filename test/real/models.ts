@@ -84,7 +84,8 @@ async function fetched(path: string, parts: readonly string[]): Promise<string |
   }
 }
 
-async function run(argv: readonly string[]): Promise<void> {
+/** Runs a program; throws its last line. */
+export async function run(argv: readonly string[]): Promise<void> {
   const child = Bun.spawn([...argv], { stdio: ["ignore", "ignore", "pipe"] });
   const [said, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
   if (code !== 0) throw new Error(said.trim().split("\n").at(-1) ?? `${argv[0]} failed`);
