@@ -1,7 +1,7 @@
 // Draws from the largest logits that a device lists, beside draws from whole rows. The CPU counts as the device here, unless back ends
 // are named.
 
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { newSampler } from "../../ffi/llama/sampler.ts";
@@ -10,18 +10,12 @@ import { writeVocabulary } from "../../bench/gpu-model.ts";
 import { SHAPES, writeModel } from "../../bench/model.ts";
 import { uniformSource } from "../../bench/random.ts";
 import { DEFAULT_DRY, DEFAULT_SAMPLING, type SamplingParams } from "../../src/core/sampling.ts";
+import { setDeviceSampling } from "../helpers/device-sampling.ts";
 import { native, tinyBackend } from "../helpers/native.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const VOCABULARY = 20_017; // a prime: no blocks of equal size hold it
 const ROWS = 8;
-
-const libc = dlopen("libc.so.6", { setenv: { args: ["cstring", "cstring", "i32"], returns: "i32" } });
-
-/** Whether the CPU counts as a device, from the next context on. */
-function set(sampling: "cpu" | "off" | ""): void {
-  libc.symbols.setenv(Buffer.from("SVC_DEVICE_SAMPLING\0"), Buffer.from(`${sampling}\0`), 1);
-}
 
 let listing: LlamaBackend;
 let whole: LlamaBackend;
@@ -30,11 +24,11 @@ beforeAll(async () => {
   writeVocabulary(vocabulary, VOCABULARY);
   const shape = { ...SHAPES["qwen3-0.6b"], layers: 1, embd: 64, heads: 2, kvHeads: 1, headDim: 32, ffn: 64 };
   writeModel(model, "device-sampling", shape, vocabulary);
-  set("off");
+  setDeviceSampling("off");
   whole = await tinyBackend({}, model);
-  set("cpu");
+  setDeviceSampling("cpu");
   listing = await tinyBackend({}, model);
-  set("");
+  setDeviceSampling("");
 });
 afterAll(() => {
   listing.close();
