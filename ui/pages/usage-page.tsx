@@ -7,6 +7,7 @@ import { saveFile } from "../save-file.ts";
 import { isAdmin, loadMe, me, type UsageCounts } from "../state/me.ts";
 import { notify } from "../state/toasts.ts";
 import { Icon } from "../view/icon.tsx";
+import { ConnectApps } from "./connect-apps.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
 import { t } from "../texts/texts.ts";
@@ -78,6 +79,7 @@ export function UsagePage() {
         {body?.data.length === 0 && <p class="faint">{t.usage.nothing}</p>}
         {body !== undefined && body.data.length > 0 && <UsageTable body={body} />}
       </section>
+      {!isAdmin.value && <ConnectApps />}
     </PageFrame>
   );
 }
