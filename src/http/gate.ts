@@ -10,7 +10,7 @@ import { hostCheck } from "./hooks/hosts.ts";
 import { pageCheck, refusePage, signedInPageCheck } from "./hooks/origins.ts";
 import { checkPage } from "./hooks/page.ts";
 import { refuseToolPeer } from "./hooks/tool-peers.ts";
-import { connectionOf } from "./observe.ts";
+import { connectionOf } from "./connection.ts";
 import type { RouteRule } from "./route-rules.ts";
 import { isUsableHost } from "./target.ts";
 

@@ -4,7 +4,8 @@ import { ServiceError } from "../core/error.ts";
 import type { Hub, HubPull } from "../core/hub.ts";
 import type { ModelChanges } from "../core/load-settings.ts";
 import type { HttpDeps } from "./deps.ts";
-import { connectionOf, observed } from "./observe.ts";
+import { connectionOf } from "./connection.ts";
+import { observed } from "./observe.ts";
 import type { FrameSource } from "./sse.ts";
 
 /** The hub, for clients that may change the models of this server; for others its routes are absent. */

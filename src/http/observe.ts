@@ -17,6 +17,7 @@ import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { RequestTrace, Tracer } from "../core/tracing.ts";
 import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
+import { connectionOf } from "./connection.ts";
 import { requestId } from "./hooks/request-id.ts";
 import { resolvedName } from "./model-name.ts";
 import { PayloadRecord, type TakePayload } from "./payloads.ts";
@@ -107,19 +108,6 @@ export function observed(): Observation | undefined {
   return current.getStore();
 }
 
-/** The connection that a request came on. */
-export interface Connection {
-  /** Address of its other end. */
-  readonly peer: () => string;
-  /** Port of its other end; 0 once it is gone. */
-  readonly peerPort: () => number;
-  /** The port that it came to. */
-  readonly ownPort: number;
-  /** Told once the whole answer has been made, just before the end of it is written. */
-  readonly answered: () => void;
-}
-
-const connections = new WeakMap<Request, Connection>();
 const callers = new WeakMap<Request, Caller>();
 
 /** On whose behalf a request is handled. */
@@ -127,16 +115,6 @@ export function callerOf(request: Request): Caller {
   const caller = callers.get(request);
   assert(caller !== undefined, "a request is let in before it is handled");
   return caller;
-}
-
-/** Notes the connection of a request that is about to be handled. */
-export function cameOn(request: Request, connection: Connection): void {
-  connections.set(request, connection);
-}
-
-/** The connection that a request came on; undefined where it came on none. */
-export function connectionOf(request: Request): Connection | undefined {
-  return connections.get(request);
 }
 
 /** Wraps the application's handler, so that every request is observed, also those that no route fits. */
@@ -239,7 +217,7 @@ export class Observation implements ObservedRequest, Watch {
     const runs = modelField === "model" && !WITHOUT_RUN.has(route);
     return {
       headers: request.headers,
-      peer: () => connections.get(request)?.peer() ?? "",
+      peer: () => connectionOf(request)?.peer() ?? "",
       housekeeping,
       kind: runs ? KIND_OF[ability] : undefined,
     };
@@ -377,7 +355,7 @@ export class Observation implements ObservedRequest, Watch {
     if (!this.isAnswered || isOpen || this.isFinished) return;
     this.isFinished = true;
     this.place?.release();
-    connections.get(this.request)?.answered();
+    connectionOf(this.request)?.answered();
     this.seconds = (performance.now() - this.startMs) / 1000;
     this.options.metrics?.finished(this);
     this.endTrace();

@@ -13,7 +13,8 @@ import { errorResponse, refusedResponse, toServiceError, unroutedResponse } from
 import { newGate } from "./gate.ts";
 import { CORS_HEADERS, preflightAnswer } from "./hooks/cors.ts";
 import { idHeaders } from "./hooks/request-id.ts";
-import { cameOn, observed, observing } from "./observe.ts";
+import { cameOn } from "./connection.ts";
+import { observed, observing } from "./observe.ts";
 import { completeDetails } from "./openapi-routes.ts";
 import { ApiComponents, openapiHook } from "./openapi.ts";
 import { adapterRoutes } from "./routes/adapters.ts";

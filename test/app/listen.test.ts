@@ -12,7 +12,7 @@ import { ServerClient } from "../../src/cli/server-client.ts";
 import { loadSettings } from "../../src/config/resolve.ts";
 import type { Settings } from "../../src/config/settings.ts";
 import { assert } from "../../src/core/assert.ts";
-import { connectionOf } from "../../src/http/observe.ts";
+import { connectionOf } from "../../src/http/connection.ts";
 import { listen } from "../../src/http/server.ts";
 import { localClients } from "../../src/net/local-client.ts";
 import { testDeps } from "../helpers/app.ts";

@@ -14,7 +14,7 @@ import {
 import type { History } from "../../src/core/history.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys, type OtherAccounts } from "../../src/http/api-keys.ts";
-import { cameOn } from "../../src/http/observe.ts";
+import { cameOn } from "../../src/http/connection.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { absentHub, chatBody, noAdapters, testApp } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";

@@ -1,7 +1,7 @@
 // Blocks tool processes from this server's port if the sandbox cannot: a model could approve its own actions.
 
 import { ServiceError } from "../../core/error.ts";
-import type { Connection } from "../observe.ts";
+import type { Connection } from "../connection.ts";
 
 /** Whether the other end of a connection is a process that tools run. */
 export type IsToolPeer = (

@@ -10,7 +10,8 @@ import { PageMcpRequest, PageMcpToken } from "../../core/page-mcp.ts";
 import { checker } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
-import { callerOf, connectionOf } from "../observe.ts";
+import { connectionOf } from "../connection.ts";
+import { callerOf } from "../observe.ts";
 
 /** Header with the ids of the servers that a conversation does without: a JSON array, percent-encoded. */
 const OFF_HEADER = "x-svc-mcp-off";
