@@ -10,7 +10,7 @@ import { ensureGpuModel, GPU_MODELS, type GpuModel, sizeOf } from "./gpu-model.t
 import { drive, installedFile, placementOf, useBackend } from "./gpu-parts.ts";
 import { type Cell, cardOf, decodeBound, type Group, type Pace, planOf, secondsOf } from "./gpu-plan.ts";
 import { machineLine, THREADS } from "./machine.ts";
-import { CACHE, type Peer } from "./peer.ts";
+import { CACHE, type Peer, serverAlone } from "./peer.ts";
 import { type RunningServer, startServer } from "./servers.ts";
 
 const USAGE = `usage: bench/gpu.sh --minutes 8 [--models 8b,0.6b,30b-a3b] [--cuda FILE] [--vulkan FILE] [--llama-server PROGRAM]
@@ -237,14 +237,7 @@ async function main(): Promise<void> {
   const devices = await install({ vulkan, cuda });
   if (devices === undefined && !isDry)
     throw new Error("no back end works here; name its library with --cuda or --vulkan");
-  const peer: Peer = {
-    server: program ?? "",
-    bench: "",
-    quantize: "",
-    source: "",
-    release: "",
-    others: new Map(),
-  };
+  const peer = serverAlone(program ?? "");
   const run: Run = { endMs, devices: devices ?? NO_DEVICE, peer, isDry, rows: [], notes: [] };
   await compareAnswers(run);
   const models = isDry

@@ -8,7 +8,7 @@ import { BACKENDS } from "../src/backends/catalog.ts";
 import { ensureGpuModel, GPU_MODELS, type GpuModel } from "./gpu-model.ts";
 import { drive, installedFile, placementOf, useBackend } from "./gpu-parts.ts";
 import { machineLine, THREADS } from "./machine.ts";
-import { CACHE, type Peer } from "./peer.ts";
+import { CACHE, type Peer, serverAlone } from "./peer.ts";
 import { startServer } from "./servers.ts";
 
 const USAGE = `usage: bench/gpu.sh --minutes 8 [--llama-server PROGRAM] …   (bench/gpu.sh --minutes help says more)
@@ -135,14 +135,7 @@ async function main(): Promise<void> {
   };
   if (models.length === 0 || plan.streams.length === 0) throw new Error(USAGE);
   const program = values["llama-server"];
-  const peer: Peer = {
-    server: program ?? "",
-    bench: "",
-    quantize: "",
-    source: "",
-    release: "",
-    others: new Map(),
-  };
+  const peer = serverAlone(program ?? "");
   const wanted = new Set(values.backends.split(","));
   const rows: Row[] = [];
   const found = new Set<string>();

@@ -43,6 +43,11 @@ export interface Peer {
   readonly others: ReadonlyMap<string, string>;
 }
 
+/** A peer of which only the server is at hand; "": none. */
+export function serverAlone(server: string): Peer {
+  return { server, bench: "", quantize: "", source: "", release: "", others: new Map() };
+}
+
 /** Builds the peer if missing: about 5 minutes on two cores, once per release. Throws if a step fails. */
 export async function ensurePeer(): Promise<Peer> {
   const version = await lockedVersion();
