@@ -64,6 +64,7 @@ export class LlamaBackend implements Backend {
   readonly cellCopies: LlamaCells | undefined;
   readonly contextTokens: number;
   readonly vocabulary: number;
+  readonly goesOn: boolean;
   readonly info: TextInfo;
   readonly draftModel: LlamaDraftModel | undefined;
   readonly calibration: LlamaCalibration;
@@ -115,6 +116,9 @@ export class LlamaBackend implements Backend {
     this.vocabulary = meta.n_vocab;
     const generates = this.meta.causal && !meta.has_encoder;
     this.draftModel = generates ? this.openDraft(options) : undefined;
+    // With layers on the CPU, a pass has mostly ended when the call returns.
+    const isWhole = layers === undefined || layers.report.device_layers === layers.report.layers;
+    this.goesOn = isWhole && native.svc_context_get(this.context, 7) === 1;
     this.tokenTable = new LlamaTokens(native, model, meta.n_vocab);
     this.media = this.openMedia(options, threadsBatch);
     onTemplate?.();

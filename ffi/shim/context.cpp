@@ -100,6 +100,7 @@ int32_t svc_context_get(void * context, int32_t which) {
             case 4: return llama_n_ctx_seq(c.ctx);
             case 5: return !llama_model_is_recurrent(c.model) && !llama_model_is_hybrid(c.model);
             case 6: return memory(c) != nullptr;
+            case 7: return c.on_device != nullptr && c.drafter == nullptr;
             default: throw std::invalid_argument("unknown context property");
         }
     });
@@ -133,7 +134,8 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
         if (c.on_device != nullptr) svc::begin_pass(*c.on_device, n, output);
         const int32_t result = llama_decode(c.ctx, batch);
         if (result == 0) count_pass(c, n, output);
-        if (result == 0 && c.on_device != nullptr) svc::wait_for_pass(*c.on_device);
+        if (result != 0 && c.on_device != nullptr) svc::begin_pass(*c.on_device, 0, output);  // none to wait for
+        if (result == 0 && c.drafter != nullptr && c.on_device != nullptr) svc::wait_for_pass(*c.on_device);
         if (result == 0 && c.drafter != nullptr) svc::draft_compute(*c.drafter, c.ctx, batch);
         return result;
     });

@@ -121,6 +121,7 @@ struct device_rows {
     int64_t group = 1;  // rows whose lists are copied as one
 
     // Of the last pass.
+    bool is_over = true;
     std::vector<int32_t> output_of;  // [rows] index of its output, -1: none
     std::vector<int32_t> batch_row;  // [outputs]
     std::vector<copied_group> groups;
@@ -259,10 +260,12 @@ void begin_pass(device_rows & d, int32_t n, const int8_t * output) {
     }
     d.whole.assign(d.batch_row.size(), {});
     d.everything.clear();
+    d.is_over = d.batch_row.empty();  // the next pass waits for this one
 }
 
 void wait_for_pass(device_rows & d) {
-    if (d.batch_row.empty()) return;  // the next pass waits for this one
+    if (d.is_over) return;
+    d.is_over = true;
     llama_synchronize(d.ctx);
     d.traffic->waits++;
     if (d.listed.logits == nullptr) return;
@@ -309,6 +312,7 @@ bool listed(const device_rows & d, int32_t row, listed_row & out) {
 
 float * whole_row(device_rows & d, int32_t row) {
     if (row < 0 || row >= (int32_t) d.output_of.size() || d.output_of[row] < 0 || d.logits == nullptr) return nullptr;
+    wait_for_pass(d);
     const int32_t output = d.output_of[row];
     const size_t n_vocab = d.dealt.n_vocab, bytes = n_vocab * sizeof(float);
     if (d.listed.logits == nullptr) {  // a prompt whose log probabilities are wanted: of every row

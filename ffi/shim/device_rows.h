@@ -32,7 +32,7 @@ bool rows_are_listed(device_rows & d, llama_context * ctx, row_traffic & traffic
 
 // Before a pass of n rows.
 void begin_pass(device_rows & d, int32_t n, const int8_t * output);
-// Waits for it.
+// Waits for it, at the first call after a pass that has begun without an error.
 void wait_for_pass(device_rows & d);
 
 // The listed tokens of a row as the model left them, in no order; `sum` of e^(logit - top) over all tokens, `top` the largest logit. False: none

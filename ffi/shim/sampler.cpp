@@ -283,6 +283,7 @@ int32_t svc_sample(void * context, int32_t n, const int32_t * row, const uint64_
         const auto mask_of = [&](int32_t i) { return reinterpret_cast<const uint32_t *>(masks[i]); };
         std::fill_n(token, n, svc::UNDECIDED);
         if (c.on_device != nullptr) {
+            svc::wait_for_pass(*c.on_device);
             for_rows(c, n, [&](int32_t i, sampler & s) {
                 thread_local svc::listed_row few;
                 if (svc::listed(*c.on_device, row[i], few)) token[i] = sample_listed(s, few, mask_of(i), n_vocab);

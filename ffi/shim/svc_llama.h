@@ -102,7 +102,8 @@ SVC_API void svc_context_free(void * context);
 SVC_API char * svc_context_memory(void * context);
 // What the library made of the settings: which = 0 n_ctx, 1 n_batch, 2 n_ubatch, 3 n_seq_max, 4 context of one sequence,
 // 5 whether part of a sequence can be removed (0 for recurrent memory), 6 whether it remembers what it has computed: with 0,
-// as for BERT, every pass starts without state, so an input must be complete and nothing can be generated.
+// as for BERT, every pass starts without state, so an input must be complete and nothing can be generated, 7 whether a device computes the
+// logits and svc_decode may return before it has, so that svc_sample waits.
 SVC_API int32_t svc_context_get(void * context, int32_t which);
 SVC_API void svc_context_threads(void * context, int32_t n_threads, int32_t n_threads_batch);
 // Ties n_threads compute threads to sets of CPUs, thread i to set i % n_sets, each a cpu_set_t of 128 bytes. Writes the ids of the

@@ -66,6 +66,8 @@ export interface FakeOptions {
   readonly encodeSteps?: number;
   /** A draft model. */
   readonly draft?: FakeDrafts;
+  /** A pass goes on after decode. */
+  readonly goesOn?: boolean;
   /** The encoder fails at contents of which this is true. */
   readonly encoderFails?: (content: number) => boolean;
 }
@@ -128,6 +130,7 @@ export class FakeBackend implements Backend {
   readonly ubatch: number;
   readonly contextTokens: number;
   readonly vocabulary = 257;
+  readonly goesOn: boolean | undefined;
   readonly draftModel: FakeDraftModel | undefined;
   readonly states: StateBackend | undefined;
   readonly cellCopies: CellBackend | undefined;
@@ -138,6 +141,8 @@ export class FakeBackend implements Backend {
   openPrompts = 0;
   openSamplers = 0;
   largestStep = 0;
+  /** Passes whose tokens were drawn. */
+  sampled = 0;
   /** Calls that asked for several steps. */
   multiStepCalls = 0;
   selections = 0;
@@ -160,6 +165,7 @@ export class FakeBackend implements Backend {
     this.batch = options.batch;
     this.ubatch = options.ubatch;
     this.contextTokens = options.contextTokens;
+    this.goesOn = options.goesOn;
     const { draft, states, copies } = options;
     if (copies !== undefined) this.cellCopies = this.newCopies(copies);
     if (states !== undefined) this.states = this.newStates(states === "alone");
@@ -277,6 +283,7 @@ export class FakeBackend implements Backend {
     _masks: BigUint64Array,
     tokens: Int32Array,
   ): void {
+    this.sampled++;
     for (let i = 0; i < n; i++) {
       if (samplers[i] === 0n) throw new Error("a row without a sampler");
       const row = this.lastRows[rows[i] ?? -1];

@@ -77,6 +77,7 @@ describe("seeded traffic", () => {
         reuse,
         cells: seed % 2 === 0 ? 300 : 1024,
         renderSteps: seed % 2,
+        goesOn: seed > 6,
       });
       const openings = [20, 90, 160].map((n) => Array.from({ length: n }, () => Math.floor(chance() * 256)));
       const adapters = seed > 4 ? 3 : 1; // 0 is the base model

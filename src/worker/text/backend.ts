@@ -218,6 +218,8 @@ export interface Backend extends MediaBackend {
   readonly vocabulary: number;
   /** A row's result does not depend on other rows, on cells or on threads; absent: it may. */
   readonly isInvariant?: boolean | undefined;
+  /** A device computes: `decode` may return before it has, and `sample` waits. */
+  readonly goesOn?: boolean | undefined;
   /** With a draft model, the cache can always drop rejected draft tokens, whatever `reuse` is. */
   readonly draftModel?: DraftModel | undefined;
   /** Starts to render and tokenize. Prompts are rendered in order; very long ones and those with media have queues of their own. */

@@ -56,6 +56,20 @@ export class Batch<S extends Sequence> {
     return prefill;
   }
 
+  /** Leaves out sequences whose next token is not sampled after all. */
+  dropDrawn(isDropped: (sequence: S) => boolean): void {
+    const { drawn, batchRows, samplers } = this;
+    let kept = 0;
+    drawn.forEach((sequence, i) => {
+      if (isDropped(sequence)) return;
+      drawn[kept] = sequence;
+      batchRows.copyWithin(kept, i, i + 1);
+      samplers.copyWithin(kept, i, i + 1);
+      kept++;
+    });
+    drawn.length = kept;
+  }
+
   /** Draft tokens follow their sequence's last known token, each with logits to verify the next. */
   private fillDraft({ draft, slot }: S, at: number, position: number): number {
     const { columns } = this;

@@ -84,6 +84,9 @@ export class Engine {
   private readonly context: DecodeContext;
   /** For rows of tokens: the first mode that suits a step computes it. */
   private readonly tokenModes: readonly DecodeMode[];
+  private readonly plain: PlainDecode;
+  /** Whether tokens are proposed that no grammar dictates. */
+  private readonly proposes: boolean;
   private readonly mediaModes: readonly DecodeMode[];
 
   constructor(deps: EngineDeps) {
@@ -103,6 +106,7 @@ export class Engine {
     const balance = new DraftBalance(backend.draftModel);
     const { drafts = "off" } = deps;
     const draftSource = draftSourceOf(backend, kv, balance, drafts);
+    this.proposes = (draftSource?.max ?? 0) > 0;
     const { prefillShare = PREFILL_SHARE } = deps;
     this.runningSet = new RunningSet({ backend, kv, media, meter, budget, prefillShare, noKvCache });
     this.arrivals = new Arrivals(backend, constraints, emit, now);
@@ -134,12 +138,15 @@ export class Engine {
       now,
       batch: new Batch(budget, backend.maxSeqs),
       takeToken: (sequence, token, row, nowMs) => runs.takeToken(sequence, token, row, nowMs),
+      takeUntold: (sequence, token, nowMs) => runs.takeUntold(sequence, token, nowMs),
+      tellToken: (sequence, token, nowMs) => runs.tellToken(sequence, token, nowMs),
       cost: UNKNOWN_COST,
     };
+    this.plain = new PlainDecode(this.context);
     this.tokenModes = [
       ...(draftSource === undefined ? [] : [new SpeculativeDecode(this.context, draftSource, budget)]),
-      new MultiStepDecode(this.context, multiStepMs),
-      new PlainDecode(this.context),
+      new MultiStepDecode(this.context, backend.goesOn === true ? 0 : multiStepMs),
+      this.plain,
     ];
     this.mediaModes = [new MediaDecode(this.context)];
     void this.kv.readRecalls((scope) => this.partitions.of(BASE_MODEL, scope));
@@ -152,6 +159,7 @@ export class Engine {
 
   /** Drops an adapter's cache; no run may use the adapter any more. */
   forgetAdapter(adapter: AdapterId): void {
+    this.plain.end(); // it may be of a run that was aborted
     this.kv.dropAdapter(adapter);
     this.runningSet.forgetAdapter(adapter);
     this.partitions.forgetAdapter(adapter);
@@ -165,11 +173,13 @@ export class Engine {
 
   /** One step. `waitMs`: how long it may wait for a prompt or an encoding when there is nothing to compute. */
   step(waitMs: number): StepOutcome {
-    const { arrivals, runningSet, runs, media } = this;
+    const { arrivals, runningSet, runs, media, plain } = this;
+    plain.end();
     const isBusy = runningSet.running.length > 0 || runningSet.waiting.length > 0;
     arrivals.take(isBusy ? 0 : waitMs, (arrival, prompt, matchers) => runs.accept(arrival, prompt, matchers));
     this.takeEncodings(0);
     runs.takeGrammars(0);
+    if (!this.mayBeginUntold) plain.tell();
     const { rows, separate } = runningSet.schedule(this.context.cost, this.now());
     runs.reportWaits(runningSet.waiting);
     if (rows.length > 0 || separate.length > 0) {
@@ -177,12 +187,14 @@ export class Engine {
       runs.reportPrompts(separate);
       const isDone = rows.length === 0 || this.decode(this.tokenModes, rows);
       // A pass that was not computed preempts or fails sequences: the rest of the plan no longer holds.
+      if (isDone && separate.length > 0) plain.end();
       if (isDone) for (const planned of separate) this.decode(this.mediaModes, [planned]);
       if (this.tiers !== undefined) this.tiers.prefillTokenMs = this.context.cost.prefillTokenMs;
       this.kv.restorePiece(runningSet.running);
       this.kv.writeBlock();
       return "worked";
     }
+    plain.tell();
     if (runs.takeGrammars(waitMs)) return "rendering";
     assert(runningSet.running.length === 0, "a running sequence has rows, or awaits a grammar");
     if (media.pending > 0) {
@@ -201,6 +213,12 @@ export class Engine {
   private takeEncodings(waitMs: number): void {
     const failed = this.media.poll(waitMs);
     this.runs.failAll(this.runningSet.waiting.filter((sequence) => failed.includes(sequence)));
+  }
+
+  /** Whether a step may begin before what was drawn last is passed on: where it has no drafts, which follow from that. */
+  private get mayBeginUntold(): boolean {
+    if (this.proposes) return false;
+    return this.runningSet.all().every(({ owner }) => owner.guard === undefined);
   }
 
   /** Computes rows in the first mode that suits them. False: they could not be computed. */
@@ -253,6 +271,7 @@ export class Engine {
 
   /** Drops all caches; no run may be under way. */
   close(): void {
+    this.plain.end();
     this.kv.dropAll();
     this.media.clear();
   }

@@ -40,6 +40,7 @@ export class Runs {
   private readonly deps: RunsDeps;
   /** Sequences whose grammars are being compiled. */
   private readonly compiling = new Set<EngineSequence>();
+  private readonly ended = new WeakSet<EngineSequence>();
 
   constructor(deps: RunsDeps) {
     this.deps = deps;
@@ -119,19 +120,41 @@ export class Runs {
 
   /** Appends a sampled token to its sequence and ends the choice where it must. `row` has the token's logits. */
   takeToken(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
-    if (sequence.slot === undefined) return; // another choice of its run failed in this step
+    if (this.ended.has(sequence)) return; // another choice of its run failed in this step
     const { backend, logprobs } = this.deps;
-    const { run, output, guard, thinkingLimit } = sequence.owner;
+    const { run, output, guard, fingerprint } = sequence.owner;
     if (token < 0) return this.fail(run, guard?.failure() ?? ENGINE_FAILED);
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was wanted
     sequence.append(token);
     run.tokenDrawn(nowMs);
-    const wasReasoning = output.inReasoning;
-    sequence.owner.fingerprint?.add(token, backend.logprobs(row, token, 0).logprob);
-    const { logprobs: wanted, ignoreEnd = false } = run.request;
-    const ends = backend.endsGeneration(token) && !ignoreEnd;
-    if (ends) return this.endChoice(sequence, "stop", false, nowMs);
+    fingerprint?.add(token, backend.logprobs(row, token, 0).logprob);
+    if (this.ends(run, token)) return this.endChoice(sequence, "stop", false, nowMs);
+    const { logprobs: wanted } = run.request;
     if (wanted !== undefined) output.noteLogprob(logprobs.at(row, token, wanted.top));
+    this.tellToken(sequence, token, nowMs);
+  }
+
+  /**
+   * Appends a sampled token whose text can wait until `tellToken`: the next pass may begin without it, since nothing else can end the
+   * choice, and no grammar decides about the next token. False: nothing was done.
+   */
+  takeUntold(sequence: EngineSequence, token: number, nowMs: number): boolean {
+    const { run, guard, fingerprint } = sequence.owner;
+    const { logprobs, lineDeadlineMs } = run.request;
+    if (token < 0 || sequence.generated + 1 >= run.tokenCap || this.ended.has(sequence)) return false;
+    if (guard !== undefined || fingerprint !== undefined || logprobs !== undefined) return false;
+    if (lineDeadlineMs !== undefined || this.ends(run, token)) return false;
+    sequence.append(token);
+    run.tokenDrawn(nowMs);
+    return true;
+  }
+
+  /** Passes on the text of the last token of a sequence, and ends the choice where it must. */
+  tellToken(sequence: EngineSequence, token: number, nowMs: number): void {
+    if (this.ended.has(sequence)) return;
+    const { backend } = this.deps;
+    const { run, output, guard, thinkingLimit } = sequence.owner;
+    const wasReasoning = output.inReasoning;
     const bytes = backend.tokenBytes(token, run.prompt.format.visibleTokens.has(token));
     const stopped = output.push(token, bytes, guard);
     if (wasReasoning || output.inReasoning) run.reasoned(1);
@@ -143,6 +166,10 @@ export class Runs {
     const end = thinkingLimit?.noted(output, sequence.generated, guard);
     if (end !== undefined) this.giveTokens(sequence, end, nowMs);
     else if (run.isSpent(sequence.generated, bytes, nowMs)) this.endChoice(sequence, "length", false, nowMs);
+  }
+
+  private ends({ request }: RunState, token: number): boolean {
+    return this.deps.backend.endsGeneration(token) && request.ignoreEnd !== true;
   }
 
   /** Appends the end of reasoning to a sequence. The next step computes it in one pass, as after a preemption. */
@@ -196,6 +223,7 @@ export class Runs {
   /** Removes a sequence from the engine and frees what it holds. `keep`: its prefix stays in the cache for others. */
   private release(sequence: EngineSequence, keep: boolean): void {
     const { runningSet, backend } = this.deps;
+    this.ended.add(sequence);
     runningSet.release(sequence, keep);
     backend.freeSampler(sequence.sampler);
     sequence.owner.guard?.free();

@@ -29,6 +29,9 @@ export interface DecodeContext {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly takeToken: TakeToken;
+  /** Appends a token whose text can wait until `tellToken`; false: it cannot, and nothing was done. */
+  readonly takeUntold: (sequence: EngineSequence, token: number, nowMs: number) => boolean;
+  readonly tellToken: (sequence: EngineSequence, token: number, nowMs: number) => void;
   /** Measured by each mode for its own steps. */
   cost: StepCost;
 }

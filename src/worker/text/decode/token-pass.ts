@@ -15,23 +15,55 @@ export interface TokenPassResult {
 
 /** The sampled tokens are in the context's batch afterwards. Returns the outcome of a pass that was not computed. */
 export function tokenPass(
-  { backend, batch, constraints, echo, kv }: DecodeContext,
+  context: DecodeContext,
   rows: readonly PlannedRows<EngineSequence>[],
 ): TokenPassResult | Exclude<DecodeOutcome, "done"> {
+  const begun = beginPass(context, rows);
+  if (typeof begun !== "string") samplePass(context);
+  return begun;
+}
+
+/**
+ * Begins a pass, which a device may still be computing afterwards. `meanwhile`: what is done as soon as it has begun, before the masks are
+ * computed; without it, masks are computed beside the pass.
+ */
+export function beginPass(
+  context: DecodeContext,
+  rows: readonly PlannedRows<EngineSequence>[],
+  meanwhile?: () => void,
+): TokenPassResult | Exclude<DecodeOutcome, "done"> {
+  const { backend, batch, echo, kv } = context;
   const prefillTokens = batch.fill(rows);
-  const { drawn, batchRows, samplers, masks, tokens } = batch;
-  // A mask depends on earlier tokens, not on logits, so masks are computed beside the pass.
-  const matchers = drawn.flatMap(({ owner }) => owner.guard?.active ?? []);
-  if (matchers.length > 0) constraints().masksBegin(matchers);
+  // A mask depends on earlier tokens, not on logits.
+  const waitForMasks = meanwhile === undefined ? beginMasks(context) : undefined;
   const outcome = backend.decode(batch.columns, batch.count);
-  if (matchers.length > 0) constraints().masksWait();
+  waitForMasks?.();
   if (outcome !== "done") return outcome;
   echo.score(rows);
   const continued = rows.filter(({ sequence }) => sequence.generated > 0 && sequence.gap === 1).length;
   for (const { sequence, count } of rows) kv.extend(sequence, count);
+  if (meanwhile !== undefined) {
+    meanwhile();
+    batch.dropDrawn((sequence) => sequence.slot === undefined);
+    beginMasks(context)();
+  }
+  return { prefillTokens, continued };
+}
+
+/** Begins to compute the masks of the batch's next tokens. Returns what waits for them. */
+function beginMasks({ batch, constraints }: DecodeContext): () => void {
+  const matchers = batch.drawn.flatMap(({ owner }) => owner.guard?.active ?? []);
+  if (matchers.length === 0) return () => undefined;
+  const masks = constraints();
+  masks.masksBegin(matchers);
+  return () => masks.masksWait();
+}
+
+/** Samples the next tokens of the batch, once its pass is computed. */
+export function samplePass({ backend, batch }: DecodeContext): void {
+  const { drawn, batchRows, samplers, masks, tokens } = batch;
   drawn.forEach((sequence, i) => (masks[i] = maskAddress(sequence)));
   if (drawn.length > 0) backend.sample(drawn.length, batchRows, samplers, masks, tokens);
-  return { prefillTokens, continued };
 }
 
 /** Address of the mask for a sequence's next token, 0 for none. `mask`: where it was computed; by default in the guard's matcher. */
