@@ -7,8 +7,12 @@ export class TokenTexts {
   private readonly known: (string | null | undefined)[] = []; // null: not valid UTF-8 by itself
   private readonly strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-  /** Text of a token; null if its bytes are not valid UTF-8 by themselves. */
+  /**
+   * Text of a token; null if its bytes are not valid UTF-8 by themselves. A control token has bytes for one reader and none for another:
+   * those without are not cached.
+   */
   get(token: number, bytes: Uint8Array): string | null {
+    if (bytes.length === 0) return "";
     const cached = this.known[token];
     if (cached !== undefined) return cached;
     let text: string | null;

@@ -79,6 +79,13 @@ describe("Detokenizer", () => {
     expect(out.join("")).toBe("\ufffdA\ufffdB");
   });
 
+  test("a token that one sequence shows and another hides is text for the first alone", () => {
+    const texts = new TokenTexts();
+    const [shown, hidden] = [Buffer.from("<tool_call>"), new Uint8Array()];
+    for (const bytes of [hidden, shown, hidden, shown])
+      expect(new Detokenizer(texts).push(7, bytes)).toBe(bytes.toString() && "<tool_call>");
+  });
+
   test("an unfinished character waits for its end", () => {
     const detokenizer = new Detokenizer(new TokenTexts());
     expect(detokenizer.push(1, Uint8Array.of(0xe2, 0x82))).toBe("");
