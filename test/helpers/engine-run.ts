@@ -16,6 +16,8 @@ export interface Answer {
   text: string;
   calls: { id: string; name: string; args: string }[];
   reason: FinishReason | undefined;
+  /** Where the request asks for it. */
+  fingerprint?: string;
   logprobs: TokenLogprob[];
 }
 
@@ -39,11 +41,12 @@ export function chatRequest(text: string, extra: Partial<RunRequest> = {}): RunR
   };
 }
 
-function emptyAnswer(): Answer {
+export function emptyAnswer(): Answer {
   return { reasoning: "", text: "", calls: [], reason: undefined, logprobs: [] };
 }
 
-function take(answer: Answer, event: RunEvent): void {
+/** Adds an event of its choice to an answer. */
+export function take(answer: Answer, event: RunEvent): void {
   switch (event.type) {
     case "text":
     case "reasoning":
@@ -62,6 +65,7 @@ function take(answer: Answer, event: RunEvent): void {
     }
     case "choice_end":
       answer.reason = event.reason;
+      if (event.fingerprint !== undefined) answer.fingerprint = event.fingerprint;
       break;
     case "accepted":
     case "load_progress":
