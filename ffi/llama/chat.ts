@@ -7,12 +7,7 @@ import { modalitiesOf } from "../../src/core/message.ts";
 import { Recent } from "../../src/core/recent.ts";
 import { mustCall, type Prompt } from "../../src/core/run.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
-import type {
-  OutputFormat,
-  PendingPrompt,
-  RenderedPrompt,
-  ThinkingEnd,
-} from "../../src/worker/text/backend.ts";
+import type { OutputFormat, PendingPrompt, RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
 import { effortFields, Efforts } from "./efforts.ts";
 import type { Native } from "../library.ts";
@@ -21,7 +16,8 @@ import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prom
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
-import { thinkingBudget, thinkingCloses } from "./thinking-closes.ts";
+import { thinkingBudget, type ThinkingCloses, thinkingCloses } from "./thinking-closes.ts";
+import { type ThinkingFacts, thinkingFacts } from "./thinking-facts.ts";
 import {
   type NativePrompt,
   offeredTools,
@@ -102,7 +98,8 @@ export class LlamaTemplates {
   private typed = false; // the template requires a type in every schema
   private readonly answers: PlannedAnswers;
   private readonly efforts = new Efforts((word) => this.effortPrompt(word));
-  private readonly closes = new Map<string, readonly ThinkingEnd[]>(); // by end tag
+  private thinkingFacts: ThinkingFacts | undefined;
+  private readonly closes = new Map<string, ThinkingCloses>(); // by end tag
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
 
   /** Throws ServiceError(template_failed) when it does not parse, or fails with every conversation. */
@@ -129,8 +126,7 @@ export class LlamaTemplates {
 
   /** Whether the template supports thinking: determined by rendering a short conversation. */
   canThink(): boolean {
-    const request = { messages: [{ role: "user", content: "Hi" }], enable_thinking: true, kwargs: {} };
-    return this.probe(request)?.supports_thinking ?? false;
+    return this.thinking.isSupported;
   }
 
   /** Whether the vocabulary has fill-in-the-middle tokens: determined likewise. */
@@ -147,6 +143,14 @@ export class LlamaTemplates {
 
   private probe(request: object): RenderInfo | undefined {
     return this.probed(request, (handle) => renderInfo(this.native, handle));
+  }
+
+  /** Found out by rendering short conversations, once. */
+  private get thinking(): ThinkingFacts {
+    return (this.thinkingFacts ??= thinkingFacts(this.native, {
+      tokenize: (text) => this.tokenize(text),
+      probed: (messages, read) => this.probed({ messages, enable_thinking: true, kwargs: {} }, read),
+    }));
   }
 
   /** What is read of a rendered request; undefined if it cannot be rendered. */
@@ -199,7 +203,8 @@ export class LlamaTemplates {
       if (state === 0) return undefined;
       if (state > 0) {
         this.typed ||= limits.typed;
-        const info = prompt.type === "chat" ? renderInfo(this.native, handle) : undefined;
+        const info =
+          prompt.type === "chat" ? this.thinking.named(renderInfo(this.native, handle)) : undefined;
         if (info === undefined || limits.generic || !lacksCalls(info))
           return this.readyOrFreed(handle, asked(), info, rendering.files);
         this.generic = true;
@@ -304,14 +309,14 @@ export class LlamaTemplates {
       thinkingStart: info.thinking_start,
       thinkingStartTokens: this.tokenize(info.thinking_start),
       thinkingEnds,
-      thinkingCloses: this.thinkingCloses(thinkingEnds[0]?.trim() ?? ""),
+      ...this.thinkingCloses(thinkingEnds[0]?.trim() ?? ""),
       ...defined({ thinkingBudget: thinkingBudget(prompt.thinking, this.efforts) }),
       startsInReasoning,
       toolMarkers,
       toolMarkerTokens: this.tokenize(toolMarkers[0] ?? ""),
       calls: this.answers.callStarts(handle, prompt, info, toolMarkers),
       stops: info.additional_stops,
-      visibleTokens: this.visibleTokens(info.preserved_tokens),
+      visibleTokens: this.visibleTokens([...info.preserved_tokens, info.thinking_start, ...thinkingEnds]),
       markup: [...new Set(tags.filter((tag) => tag !== ""))],
     };
   }
@@ -340,8 +345,9 @@ export class LlamaTemplates {
     return found;
   }
 
-  private thinkingCloses(end: string): readonly ThinkingEnd[] {
-    const known = this.closes.get(end) ?? thinkingCloses(end, (text) => this.tokenize(text));
+  private thinkingCloses(end: string): ThinkingCloses {
+    const known =
+      this.closes.get(end) ?? thinkingCloses(end, this.thinking.answer, (text) => this.tokenize(text));
     this.closes.set(end, known);
     return known;
   }

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { defined } from "../../src/core/defined.ts";
 import { isShapely } from "../../src/core/json-shape.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
-import { type GapPrompt, isSingleCall, mustCall, type Prompt } from "../../src/core/run.ts";
+import { type GapPrompt, isSingleCall, mustCall, type Prompt, type Thinking } from "../../src/core/run.ts";
 import { effortFields, type Efforts } from "./efforts.ts";
 import { genericMessages } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
@@ -164,10 +164,15 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   return JSON.stringify({
     messages: messages.map((message) => toTemplateMessage(message, options)),
     ...(templateDecides ? {} : { enable_thinking: enabled }),
-    kwargs: { ...prompt.templateValues, ...effortFields(effort) },
+    kwargs: { ...prompt.templateValues, ...effortFields(effort), ...budgetField(prompt.thinking) },
     ...tools,
     ...options.files?.described(),
   });
+}
+
+/** For templates that tell the model its budget, and know no other switch (Seed-OSS). */
+function budgetField({ enabled, budget }: Thinking): { readonly thinking_budget?: number } {
+  return enabled ? defined({ thinking_budget: budget }) : { thinking_budget: 0 };
 }
 
 function pairRequest({ query, document, documentTokens, roomTokens }: PairPrompt): object {

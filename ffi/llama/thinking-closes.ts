@@ -2,8 +2,9 @@
 // tag of the template. Rejected: the tag alone where there is room, since small models go on reasoning in the answer.
 
 import type { ReasoningEffort, Thinking } from "../../src/core/run.ts";
-import type { ThinkingEnd } from "../../src/worker/text/backend.ts";
+import type { OutputFormat, ThinkingEnd } from "../../src/worker/text/backend.ts";
 import type { Efforts } from "./efforts.ts";
+import type { AnswerForm } from "./reasoning-form.ts";
 
 const SENTENCE = "\n\nI have thought about this long enough. I answer now.\n";
 
@@ -15,10 +16,25 @@ const EFFORT_TOKENS: Readonly<Record<ReasoningEffort, number | undefined>> = {
   xhigh: undefined,
 };
 
+/** What a format's reasoning is ended with. */
+export type ThinkingCloses = Required<
+  Pick<OutputFormat, "thinkingCloses" | "thinkingAgain" | "answerOpening" | "reopens">
+>;
+
 /** The ways to end reasoning, the fullest first; none without a tag. */
-export function thinkingCloses(end: string, tokenize: (text: string) => Int32Array): readonly ThinkingEnd[] {
-  if (end === "") return [];
-  return [`${SENTENCE}${end}`, end].map((text) => ({ text, tokens: tokenize(text) }));
+export function thinkingCloses(
+  end: string,
+  { opening, reopens }: AnswerForm,
+  tokenize: (text: string) => Int32Array,
+): ThinkingCloses {
+  const closes = (...texts: readonly string[]): readonly ThinkingEnd[] =>
+    end === "" ? [] : texts.map((text) => ({ text, tokens: tokenize(text) }));
+  return {
+    thinkingCloses: closes(`${SENTENCE}${end}`, end),
+    thinkingAgain: closes(`${end}${opening}`, end),
+    answerOpening: tokenize(opening).length,
+    reopens,
+  };
 }
 
 /** Reasoning tokens of an answer: what the request says, else what its effort means. */

@@ -129,7 +129,7 @@ export class FakeBackend implements Backend {
   readonly batch: number;
   readonly ubatch: number;
   readonly contextTokens: number;
-  readonly vocabulary = 257;
+  readonly vocabulary: number = 257;
   readonly goesOn: boolean | undefined;
   readonly draftModel: FakeDraftModel | undefined;
   readonly states: StateBackend | undefined;
@@ -286,14 +286,15 @@ export class FakeBackend implements Backend {
     this.sampled++;
     for (let i = 0; i < n; i++) {
       if (samplers[i] === 0n) throw new Error("a row without a sampler");
-      const row = this.lastRows[rows[i] ?? -1];
-      if (row === undefined) throw new Error(`row ${rows[i]} was not computed`);
-      const cells = this.held.get(row.slot)?.slice(0, row.cells) ?? [];
-      tokens[i] = this.next(
-        cells.map(({ token }) => token),
-        this.adapter,
-      );
+      tokens[i] = this.next(this.tokensOf(rows[i] ?? -1), this.adapter);
     }
+  }
+
+  /** Tokens up to a row of the last step. */
+  protected tokensOf(at: number): readonly number[] {
+    const row = this.lastRows[at];
+    if (row === undefined) throw new Error(`row ${at} was not computed`);
+    return (this.held.get(row.slot)?.slice(0, row.cells) ?? []).map(({ token }) => token);
   }
 
   decodeSteps(

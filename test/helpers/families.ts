@@ -189,7 +189,7 @@ export const FAMILIES: readonly Family[] = [
     "Seed-OSS",
     "ByteDance-Seed-OSS",
     tagged({ open: "<seed:think>", close: "</seed:think>\n" }, seed),
-    THINKS,
+    SWITCHES,
   ),
   family("Apertus", "Apertus-8B-Instruct", tagged(undefined, apertus, ""), { switches: true }),
   family("Functionary 3.1", "meetkai-functionary-medium-v3.1", tagged(undefined, functionary31, "")),

@@ -88,6 +88,12 @@ export interface OutputFormat {
   readonly thinkingEnds: readonly string[];
   /** Ways to end reasoning before the model does, the fullest first: a sentence and a tag of `thinkingEnds`, or the tag alone. */
   readonly thinkingCloses?: readonly ThinkingEnd[];
+  /** The same for reasoning that begins again after it was ended: the end with the opening of the answer, or the tag alone. */
+  readonly thinkingAgain?: readonly ThinkingEnd[];
+  /** Tokens of the markup between reasoning and answer. */
+  readonly answerOpening?: number;
+  /** Reasoning may begin again after its end. */
+  readonly reopens?: boolean;
   /** Reasoning tokens after which the reasoning is ended; absent: no budget. */
   readonly thinkingBudget?: number;
   /** The template opens the reasoning itself: the answer's first token is part of it. */

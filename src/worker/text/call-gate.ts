@@ -35,6 +35,7 @@ export class CallGate {
   private readonly calls: CallStarts | undefined;
   private readonly format: OutputFormat;
   private readonly ends: readonly string[];
+  private readonly start: string; // opens reasoning
   private readonly needles: HoldBack;
   private readonly letters: string; // first letters of openers and tags
   /** What the parser makes of all that has been taken from here and a text after it. */
@@ -43,6 +44,7 @@ export class CallGate {
   private held = "";
   private reasoning: boolean;
   private apart = false; // the parser does not know that this is reasoning
+  private wasApart = false;
   private reasoned: boolean;
   private said = ""; // since the end of reasoning
   private lastLetter = "";
@@ -59,16 +61,22 @@ export class CallGate {
     this.probe = probe;
     const openers = calls?.openers ?? [];
     this.ends = thinkingEnds.filter((end) => end.trimStart() === end);
-    this.needles = new HoldBack([...this.ends, ...openers]);
+    this.start = thinkingStart.trimStart();
+    this.needles = new HoldBack([...this.ends, ...openers, ...(format.reopens === true ? [this.start] : [])]);
     this.letters = [...new Set([...openers, ...this.ends].map((text) => text.charAt(0)))].join("");
     this.reasoning = startsInReasoning;
     this.reasoned = startsInReasoning;
-    this.state = thinkingStart === "" ? "free" : "start";
+    this.state = this.start === "" ? "free" : "start";
   }
 
   /** Whether the model is reasoning, from the opening tag on. */
   get inReasoning(): boolean {
     return this.reasoning && this.state !== "calls";
+  }
+
+  /** Whether reasoning that the parser does not know has ended. */
+  get hasReasoned(): boolean {
+    return this.wasApart && !this.reasoning;
   }
 
   /** Whether no text is held back. */
@@ -132,23 +140,24 @@ export class CallGate {
 
   /** Whether the answer begins with reasoning, or repeats the tag with which the template has begun it. */
   private begin(isLast: boolean): boolean {
-    const { thinkingStart, startsInReasoning } = this.format;
+    const { start } = this;
+    const { startsInReasoning, thinkingStart } = this.format;
     const text = this.held.trimStart();
-    const isOpen = text.length <= thinkingStart.length && thinkingStart.startsWith(text);
+    const isOpen = text.length <= start.length && start.startsWith(text);
     if (!isLast && isOpen) return false;
     this.state = "free";
-    if (!text.startsWith(thinkingStart)) return true;
+    if (!text.startsWith(start)) return true;
     this.reasoning = true;
     this.reasoned = true;
-    this.apart = !startsInReasoning && (this.parsed(`${thinkingStart}x`)?.reasoning ?? "") === "";
-    if (this.apart || startsInReasoning) this.held = text.slice(thinkingStart.length).replace(/^\n/, "");
+    this.apart = !startsInReasoning && this.reasons(`${thinkingStart}x`) === 0;
+    if (this.apart || startsInReasoning) this.held = text.slice(start.length).replace(/^\n/, "");
     return true;
   }
 
   /** Passes text up to the next markup. */
   private find(isLast: boolean): boolean {
     const { free, match, rest } = this.needles.push(this.held);
-    const isOpener = match !== undefined && !this.ends.includes(match);
+    const isOpener = match !== undefined && match !== this.start && !this.ends.includes(match);
     const solid = isOpener ? free.trimEnd() : free;
     this.gap = free.slice(solid.length);
     this.pass(solid);
@@ -158,11 +167,29 @@ export class CallGate {
       this.state = "opener";
       return true;
     }
+    if (match === this.start) return this.open();
     return this.reasoning ? this.close(match) : this.stray(match, isLast);
   }
 
+  /** Reasoning begins again where the parser says so; else the tag is text. */
+  private open(): boolean {
+    if (!this.reasoning && this.reasons(`${this.start}x`) > this.reasons("")) {
+      this.reasoning = true;
+      this.reasoned = true;
+    }
+    this.pass(this.start);
+    this.held = this.held.slice(this.start.length);
+    return true;
+  }
+
+  /** Length of the reasoning in all that has passed and a text after it. */
+  private reasons(text: string): number {
+    return this.parsed(text)?.reasoning.length ?? 0;
+  }
+
   private close(end: string): boolean {
-    if (!this.apart) this.pass(end);
+    if (this.apart) this.wasApart = true;
+    else this.pass(end);
     this.held = this.held.slice(end.length);
     this.reasoning = false;
     this.apart = false;

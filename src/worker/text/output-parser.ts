@@ -60,7 +60,7 @@ export class OutputParser {
 
   /** Whether the content of the answer has begun, after any reasoning. */
   get answering(): boolean {
-    return this.contentSent > 0 || this.reasoningClosed;
+    return this.contentSent > 0 || this.reasoningClosed || this.gate.hasReasoned;
   }
 
   /** The text from the marker of the first call on; undefined before it. */
@@ -269,8 +269,8 @@ export class OutputParser {
   /** Finds the end of reasoning. */
   private noteStructure(): void {
     const { thinkingStart, thinkingEnds, startsInReasoning } = this.prompt.format;
-    const opened =
-      startsInReasoning || (thinkingStart !== "" && this.raw.trimStart().startsWith(thinkingStart));
+    const start = thinkingStart.trimStart();
+    const opened = startsInReasoning || (start !== "" && this.raw.trimStart().startsWith(start));
     const closed = Math.max(...thinkingEnds.map((tag) => this.raw.lastIndexOf(tag)), -1);
     if (opened && closed < 0) return;
     this.reasoningClosed = closed >= 0;

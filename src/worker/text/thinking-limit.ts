@@ -1,6 +1,7 @@
 // Ends a choice's reasoning at its budget, or where the rest of the token cap is just enough for an answer: a closing sentence and the
 // format's end tag follow as given tokens. Decides when; `runs.ts` gives the tokens. Never within a call or a tag that has begun.
 
+import type { Prompt, RunRequest } from "../../core/run.ts";
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { OutputFormat, ThinkingEnd } from "./backend.ts";
 
@@ -10,6 +11,16 @@ const ANSWER_MIN = 16;
 const ANSWER_MAX = 1024;
 /** Tokens after which a grammar that rejects the end of reasoning is not tried again. */
 const TRIES_MAX = 16;
+
+/** A cap below this has no room for reasoning, its tags and an answer, tokens. */
+const CAP_MIN = 6;
+
+/** The prompt of a request; with a cap that has no room for reasoning, the model is to answer at once. */
+export function promptWithRoom({ prompt, maxTokens }: Pick<RunRequest, "prompt" | "maxTokens">): Prompt {
+  const thinks = prompt.type === "chat" && prompt.thinking.enabled;
+  if (!thinks || maxTokens === undefined || maxTokens === 0 || maxTokens >= CAP_MIN) return prompt;
+  return { ...prompt, thinking: { enabled: false } };
+}
 
 export interface ThinkingLimitOptions {
   readonly format: OutputFormat;
@@ -25,44 +36,60 @@ export interface ReasoningState {
   readonly inReasoning: boolean;
   /** No text is held back that may become markup. */
   readonly isSettled: boolean;
+  /** The answer has begun, after any reasoning. */
+  readonly answering: boolean;
+}
+
+interface Limits {
+  /** The fullest first. */
+  readonly ends: readonly ThinkingEnd[];
+  /** For reasoning that begins again. */
+  readonly again: readonly ThinkingEnd[];
+  readonly budget: number;
+  readonly cap: number;
+  /** Generated tokens by which the end must begin. */
+  readonly lastStart: number;
+  /** Tokens of the tag with which reasoning begins again, 0: it does not. */
+  readonly reopening: number;
 }
 
 export class ThinkingLimit {
-  private readonly ends: readonly ThinkingEnd[]; // the fullest first
-  private readonly budget: number;
-  private readonly cap: number;
-  private readonly lastStart: number; // generated tokens by which the end must begin
+  private readonly limits: Limits;
   private spent = 0;
   private tries = 0;
-  private over = false;
+  private closed = false;
 
-  private constructor(ends: readonly ThinkingEnd[], budget: number, cap: number, lastStart: number) {
-    this.ends = ends;
-    this.budget = budget;
-    this.cap = cap;
-    this.lastStart = lastStart;
+  private constructor(limits: Limits) {
+    this.limits = limits;
   }
 
   /** Undefined where reasoning cannot be ended: the format has no tag for it, or the cap has no room. */
   static of({ format, cap, stop }: ThinkingLimitOptions): ThinkingLimit | undefined {
-    const { thinkingBudget = Number.POSITIVE_INFINITY, thinkingCloses = [] } = format;
-    if (!format.thinks && !format.startsInReasoning) return undefined;
-    const answer = answerRoom(cap);
-    const fits = thinkingCloses.filter(
-      ({ text, tokens }) =>
-        tokens.length > 0 && tokens.length + answer < cap && !stop.some((string) => text.includes(string)),
-    );
+    const { thinkingBudget: budget = Number.POSITIVE_INFINITY, thinkingCloses = [] } = format;
+    const { answerOpening: opening = 0, thinkingAgain: again = [], thinkingStartTokens: start } = format;
+    const isFree = ({ text }: ThinkingEnd): boolean => !stop.some((string) => text.includes(string));
+    const usable = thinkingCloses.filter((end) => end.tokens.length > 0 && isFree(end));
+    const shortest = usable.at(-1);
+    if (shortest === undefined) return undefined;
+    const answer = Math.min(answerRoom(cap, opening), cap - shortest.tokens.length - 1);
+    if (answer <= opening) return undefined;
     // A sentence must not take the room of the reasoning itself.
-    const ends = fits.filter(({ tokens }, i) => i === fits.length - 1 || tokens.length <= answer);
-    const [longest] = ends;
-    if (longest === undefined) return undefined;
-    return new ThinkingLimit(ends, thinkingBudget, cap, cap - answer - longest.tokens.length);
+    const fits = ({ tokens }: ThinkingEnd): boolean =>
+      tokens.length <= answer && tokens.length + answer < cap;
+    const ends = usable.filter((end) => end === shortest || fits(end));
+    const longest = Math.max(...ends.map(({ tokens }) => tokens.length));
+    const lastStart = cap - answer - longest;
+    const reopening = format.reopens === true ? start.length : 0;
+    return new ThinkingLimit({ ends, again: again.filter(isFree), budget, cap, lastStart, reopening });
   }
 
   /** Tokens that can be generated before the reasoning may have to end, at least 0. */
-  untilDue(generated: number): number {
-    if (this.over) return Number.POSITIVE_INFINITY;
-    return Math.max(0, Math.min(this.budget - this.spent, this.lastStart - generated));
+  untilDue({ inReasoning, answering }: Omit<ReasoningState, "isSettled">, generated: number): number {
+    const { budget, lastStart, reopening } = this.limits;
+    if (this.tries === TRIES_MAX) return Number.POSITIVE_INFINITY;
+    const left = Math.max(0, Math.min(budget - this.spent, lastStart - generated));
+    if (inReasoning || (!answering && !this.closed)) return left;
+    return reopening === 0 ? Number.POSITIVE_INFINITY : reopening + Math.max(0, left - 1);
   }
 
   /**
@@ -70,26 +97,25 @@ export class ThinkingLimit {
    * `generated`: tokens of the answer so far.
    */
   noted(
-    { inReasoning, isSettled }: ReasoningState,
+    state: ReasoningState,
     generated: number,
     guard: Pick<AnswerGuard, "mayGoOnWith"> | undefined,
   ): Int32Array | undefined {
-    if (this.over) return undefined;
-    if (!inReasoning) {
-      this.over = this.spent > 0;
-      return undefined;
-    }
+    if (!state.inReasoning) return undefined;
     this.spent++;
-    if (this.untilDue(generated) > 0 || !isSettled) return undefined;
+    if (this.untilDue(state, generated) > 0 || !state.isSettled) return undefined;
+    const { ends, again, cap } = this.limits;
     const fits = ({ tokens }: ThinkingEnd): boolean =>
-      generated + tokens.length < this.cap && (guard === undefined || guard.mayGoOnWith(tokens));
-    const end = this.ends.find(fits);
-    this.over = end !== undefined || ++this.tries === TRIES_MAX;
+      generated + tokens.length < cap && (guard === undefined || guard.mayGoOnWith(tokens));
+    const end = (this.closed ? again : ends).find(fits);
+    if (end === undefined) this.tries++;
+    else this.closed = true;
     return end?.tokens;
   }
 }
 
-function answerRoom(cap: number): number {
+/** Room for an answer and the markup before it, tokens. */
+function answerRoom(cap: number, opening: number): number {
   const share = Math.min(ANSWER_MAX, Math.floor(cap * ANSWER_SHARE));
-  return Math.max(1, share, Math.min(ANSWER_MIN, Math.floor(cap / 2)));
+  return opening + Math.max(1, share, Math.min(ANSWER_MIN, Math.floor((cap - opening) / 2)));
 }

@@ -61,9 +61,10 @@ export class MultiStepDecode implements DecodeMode {
     let max = Math.min(STEPS_MAX, perTime, Math.floor(kv.freeCells / rows.length));
     for (const { sequence } of rows) {
       if (max < 2 || !isUnconstrained(sequence)) return 1;
-      const { run, thinkingLimit } = sequence.owner;
+      const { run, output, thinkingLimit } = sequence.owner;
       max = Math.min(max, run.tokenCap - sequence.generated);
-      if (thinkingLimit !== undefined) max = Math.min(max, thinkingLimit.untilDue(sequence.generated));
+      if (thinkingLimit !== undefined)
+        max = Math.min(max, thinkingLimit.untilDue(output, sequence.generated));
     }
     return max;
   }

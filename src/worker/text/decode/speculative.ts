@@ -262,8 +262,8 @@ function isAccepted({ sequence, guard, accepted }: Verified): boolean {
 
 /** Tokens that may be drafted: one more is sampled after them. */
 function tokensLeft({ owner, generated }: EngineSequence): number {
-  const { run, thinkingLimit } = owner;
-  const due = thinkingLimit?.untilDue(generated) ?? Number.POSITIVE_INFINITY;
+  const { run, output, thinkingLimit } = owner;
+  const due = thinkingLimit?.untilDue(output, generated) ?? Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(run.tokenCap - generated, due) - 1);
 }
 
