@@ -4,14 +4,14 @@
 // which the prefix cache needs.
 
 import { createHash } from "node:crypto";
-import { type ContextEdits, SUMMARY_HEADER } from "../core/agent.ts";
+import type { ContextEdits } from "../core/agent.ts";
+import { isInstruction, SUMMARY_HEADER, withSummary } from "../core/applied-edit.ts";
 import type { Caller } from "../core/caller.ts";
 import { type Message, messageText } from "../core/message.ts";
 import { Recent } from "../core/recent.ts";
 import type { RunRequest } from "../core/run.ts";
 import { shorten } from "../core/shorten.ts";
 import type { ModelTarget } from "../core/target.ts";
-import { isInstruction } from "./context-edits.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import {
   COMPACT_CONTEXT_SHARE,
@@ -145,16 +145,6 @@ function cutOf(talk: readonly Message[], charsMax: number): number {
     if (message.role === "user" || message.role === "assistant") cut = at;
   }
   return cut;
-}
-
-/** The summary in the place of old turns. Templates want turns that alternate, so it joins a message of the user. */
-function withSummary(talk: readonly Message[], cut: number, summary: string): readonly Message[] {
-  const tail = talk.slice(cut);
-  const text = { type: "text" as const, text: `${SUMMARY_HEADER}\n${summary}\n\n` };
-  const [first, ...rest] = tail;
-  if (first?.role === "user") return [{ ...first, content: [text, ...first.content] }, ...rest];
-  const asked = talk.slice(0, cut).findLast(({ role }) => role === "user");
-  return [{ role: "user", content: [text, ...(asked?.content ?? [])] }, ...tail];
 }
 
 interface Old {

@@ -2,6 +2,7 @@
 // results stay in pairs.
 
 import type { ContextEdits } from "../core/agent.ts";
+import { isInstruction } from "../core/applied-edit.ts";
 import type { Message } from "../core/message.ts";
 
 const CLEARED = "[Result removed to save context. Call the tool again if you need it.]";
@@ -11,10 +12,6 @@ export function sinceSummary(messages: readonly Message[]): readonly Message[] {
   const at = messages.findLastIndex(({ replacesEarlier }) => replacesEarlier === true);
   if (at < 0) return messages;
   return [...messages.slice(0, at).filter(isInstruction), ...messages.slice(at)];
-}
-
-export function isInstruction({ role }: Message): boolean {
-  return role === "system" || role === "developer";
 }
 
 /** Calls of tools, in order: their ids. */

@@ -1,10 +1,11 @@
 // Applies the edits of a request to its conversation, in the order of their cost: from the last summary on, without old reasoning, without
 // old results, and with a summary of old turns.
 
-import type { AppliedEdit, ContextEdits } from "../core/agent.ts";
+import type { ContextEdits } from "../core/agent.ts";
+import { type AppliedEdit, keptText } from "../core/applied-edit.ts";
 import type { Message } from "../core/message.ts";
 import { compacted, type CompactTask, promptTokens, type Summaries } from "./compaction.ts";
-import { isInstruction, sinceSummary, toolUses, withoutThinking, withoutToolUses } from "./context-edits.ts";
+import { sinceSummary, toolUses, withoutThinking, withoutToolUses } from "./context-edits.ts";
 import { type Cost, NO_COST } from "./cost.ts";
 
 export interface EditedContext {
@@ -51,17 +52,11 @@ export async function editedContext(
   const made = await compacted(counting, messages, summaries, signal);
   if (made === undefined) return { messages, edits: applied, cost: NO_COST };
   const { summary, replaced, cost } = made;
-  const kept = made.messages.filter((message) => !isInstruction(message)).map(withoutMedia);
-  await apply(made.messages, (tokens) => ({ type: "compaction", summary, replaced, kept, tokens }));
+  const kept = keptText(made.messages);
+  const { promptTokens: read, completionTokens } = cost.usage;
+  const spent = { promptTokens: read, completionTokens };
+  await apply(made.messages, (tokens) => ({ type: "compaction", summary, replaced, kept, tokens, spent }));
   return { messages, edits: applied, cost };
-}
-
-function withoutMedia(message: Message): Message {
-  const { foundTools: _, replacesEarlier: __, ...rest } = message;
-  const content = message.content.map((part) =>
-    part.type === "text" ? part : { type: "text" as const, text: `[${part.type}]` },
-  );
-  return { ...rest, content };
 }
 
 async function isDue(

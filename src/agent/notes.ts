@@ -1,13 +1,7 @@
 // What is done to a request before its first pass, and the events that report it.
 
-import type {
-  AgentEvent,
-  AnswerEvent,
-  AppliedEdit,
-  ContextEdits,
-  CutFile,
-  TargetedConversation,
-} from "../core/agent.ts";
+import type { AgentEvent, AnswerEvent, ContextEdits, CutFile, TargetedConversation } from "../core/agent.ts";
+import type { AppliedEdit } from "../core/applied-edit.ts";
 import type { Message } from "../core/message.ts";
 import type { CompactTask } from "./compaction.ts";
 import { addCosts, type Cost } from "./cost.ts";

@@ -63,6 +63,7 @@ export class Pass {
         return this.options.isFirst ? event : undefined;
       case "load_progress":
       case "prompt_progress":
+      case "context_edited": // by an upstream server
         return event;
       case "text":
       case "reasoning":

@@ -125,9 +125,6 @@ export interface ToolSearch {
   readonly isClients?: true;
 }
 
-/** Begins the text that stands for old turns. */
-export const SUMMARY_HEADER = "Summary of the conversation so far:";
-
 /** Changes of a request's conversation before the model sees it. */
 export interface ContextEdits {
   /** Without old results of tools. */
@@ -152,20 +149,6 @@ export interface ContextEdits {
     readonly instructions?: string;
   };
 }
-
-/** An edit of a conversation, and the prompt tokens that it saves. */
-export type AppliedEdit =
-  | { readonly type: "clear_tool_uses"; readonly uses: number; readonly tokens: number }
-  | { readonly type: "clear_thinking"; readonly turns: number; readonly tokens: number }
-  | {
-      readonly type: "compaction";
-      readonly summary: string;
-      /** Messages that it stands for. */
-      readonly replaced: number;
-      /** The conversation from the summary on, without instructions and media. */
-      readonly kept: readonly Message[];
-      readonly tokens: number;
-    };
 
 /** Server-side actions that a request permits. */
 export interface AgentRequest {
@@ -292,8 +275,7 @@ export type AgentEvent =
   | { readonly type: "session"; readonly sessionId: string }
   /** Attached files that the model does not get whole; comes before anything it says. */
   | { readonly type: "input_cut"; readonly files: readonly CutFile[] }
-  /** The conversation was edited before the model saw it; comes before anything it says, or before a round. */
-  | { readonly type: "context_edited"; readonly edits: readonly AppliedEdit[] }
+  | Extract<RunEvent, { type: "context_edited" }>
   | ({ readonly type: "tool_calling"; readonly data: ToolProgress } & ToolCallAt)
   /** What a running tool says of its progress. */
   | ({ readonly type: "tool_progress"; readonly message: string } & ToolCallAt)

@@ -12,6 +12,7 @@
 // A body is the fold of the events that are streamed, so both cannot differ.
 
 import type { AdapterSelection } from "./adapter.ts";
+import type { AppliedEdit } from "./applied-edit.ts";
 import type { Caller } from "./caller.ts";
 import type { Constraint } from "./constraint.ts";
 import type { ErrorData } from "./error.ts";
@@ -222,6 +223,8 @@ export type RunEvent =
       /** Where asked for. */
       readonly fingerprint?: string;
     }
+  /** The conversation was edited before the model saw it; comes before anything it says, or before a round. */
+  | { readonly type: "context_edited"; readonly edits: readonly AppliedEdit[] }
   | { readonly type: "finish"; readonly usage: Usage; readonly timings: Timings }
   | { readonly type: "error"; readonly error: ErrorData };
 

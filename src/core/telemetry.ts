@@ -1,7 +1,7 @@
 // Telemetry: one record for each request, one set of numbers for each engine. Plain data, so that its sources (http, worker)
 // and its consumers (metrics, access log) do not depend on each other.
 
-import type { AppliedEdit } from "./agent.ts";
+import type { AppliedEdit } from "./applied-edit.ts";
 import type { CompatKind } from "./compat.ts";
 import type { ShownTrace } from "./tracing.ts";
 import type { FinishReason } from "./run.ts";

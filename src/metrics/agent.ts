@@ -1,7 +1,7 @@
 // Metrics of the agent loop: tools that prompts leave out, and searches for them.
 
 import type { Registry } from "prom-client";
-import type { AppliedEdit } from "../core/agent.ts";
+import type { AppliedEdit } from "../core/applied-edit.ts";
 import type { AgentMeter } from "../core/telemetry.ts";
 import { addCounter, single } from "./read-when-asked.ts";
 

@@ -1,6 +1,7 @@
 // Converts chunks of a streamed completion to RunEvents. Knows nothing of connections; its caller handles early ends.
 
 import { defined } from "../core/defined.ts";
+import { editsIn } from "../core/edit-body.ts";
 import {
   type FinishReason,
   isSingleCall,
@@ -47,6 +48,7 @@ export class Answer {
   private readonly choices: readonly Choice[];
   private readonly budget: AnswerBudget;
   private usage: Counts | undefined;
+  private edits = 0;
 
   constructor(request: RunRequest) {
     this.request = request;
@@ -78,7 +80,7 @@ export class Answer {
   take(chunk: WireChunk): readonly RunEvent[] {
     this.budget.chunk();
     this.usage = countsOf(chunk.usage) ?? this.usage;
-    const events: RunEvent[] = progressEvents(chunk, this.request);
+    const events: RunEvent[] = [...progressEvents(chunk, this.request), ...this.editEvents(chunk)];
     for (const wire of chunk.choices ?? []) {
       const index = wire.index ?? 0;
       const choice = this.choices[index];
@@ -111,6 +113,15 @@ export class Answer {
       reasoningTokens: usage?.reasoningTokens ?? sum(({ reasoningPieces }) => reasoningPieces),
       ...defined({ closedThoughts: usage?.closedThoughts }),
     };
+  }
+
+  /** Edits that are new: each list has those before, too. */
+  private editEvents({ context_management: body }: WireChunk): readonly RunEvent[] {
+    const { prompt } = this.request;
+    if (body === undefined || prompt.type !== "chat") return [];
+    const edits = editsIn(body, prompt.messages).slice(this.edits);
+    this.edits += edits.length;
+    return edits.length === 0 ? [] : [{ type: "context_edited", edits }];
   }
 
   private piece(choice: Choice, index: number, wire: WireChoice, events: RunEvent[]): void {

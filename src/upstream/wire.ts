@@ -100,6 +100,8 @@ const Chunk = Type.Object(
     /** In any form: forms.ts reads the counts. */
     usage: Type.Optional(Type.Unknown()),
     error: maybe(Type.Unknown()),
+    /** svc: what it has done to the conversation. */
+    context_management: Type.Optional(Type.Unknown()),
     ...progress,
   },
   OPEN,

@@ -10,6 +10,7 @@ import { end, FINISH, text } from "../helpers/run-events.ts";
 
 const CONTEXT = 8192;
 const CHARS = 4; // of a token
+const UNSPENT = { promptTokens: 0, completionTokens: 0 };
 
 function tokensOf(request: RunRequest): number {
   return Math.ceil(messagesOf(request).map(messageText).join("").length / CHARS);
@@ -152,7 +153,14 @@ describe("compaction", () => {
       says("user", "Summary"),
       { ...says("assistant", "b"), toolCalls: [{ id: "1", name: "f", arguments: "{}" }] },
     ];
-    const opaque = opaqueText({ type: "compaction", summary: "s", replaced: 3, tokens: 9, kept });
+    const opaque = opaqueText({
+      type: "compaction",
+      summary: "s",
+      replaced: 3,
+      tokens: 9,
+      spent: UNSPENT,
+      kept,
+    });
     expect(fromOpaqueText(opaque)).toEqual([
       { ...says("user", "Summary"), replacesEarlier: true },
       ...kept.slice(1),

@@ -120,7 +120,7 @@ function inBandError(all: readonly SseEvent[]): string | undefined {
 const chat: Dialect = {
   name: "chat",
   framing: "sse",
-  has: ["tools", "agent", "choices"],
+  has: ["tools", "agent", "choices", "edits"],
   showsReasoning: true,
   stream: ({ events, choices = 1 }) => framed(chatStream(META, { choices, includeUsage: false }), events),
   body: ({ events, choices = 1, withLogprobs = false }) =>
@@ -133,7 +133,10 @@ const chat: Dialect = {
     const session = chunks.find(({ session_id: id }) => id !== undefined)?.session_id;
     return {
       ...foldChunks(chunks, withLogprobs),
-      ...defined({ session_id: session }),
+      ...defined({
+        session_id: session,
+        context_management: chunks.findLast((chunk) => chunk.context_management)?.context_management,
+      }),
       // Streams report calls by events; only bodies have the list.
       ...agenticCalls(events),
       ...(files.length === 0 ? {} : { files }),
@@ -230,7 +233,7 @@ const TERMINAL = new Set(["response.completed", "response.incomplete", "response
 const responses: Dialect = {
   name: "responses",
   framing: "sse",
-  has: ["tools", "agent", "choices"],
+  has: ["tools", "agent", "choices", "edits"],
   showsReasoning: true,
   stream: ({ events, choices = 1 }) => framed(new ResponseStream({ ...responseHead(), choices }), events),
   body: ({ events, choices = 1 }) => fed(new ResponseFold({ ...responseHead(), choices }), events).body(),
@@ -272,7 +275,7 @@ const VIEW = { countsCached: true, omitsThinking: false };
 const messages: Dialect = {
   name: "messages",
   framing: "sse",
-  has: ["tools", "agent"],
+  has: ["tools", "agent", "edits"],
   showsReasoning: true,
   stream: ({ events }) => framed(messagesStream(META, VIEW), events),
   body: ({ events }) => messagesBody(fed(new AnswerReducer(), events), META, VIEW),
@@ -330,7 +333,7 @@ function ollama(shape: OllamaShape): Dialect {
   return {
     name: `ollama-${shape}`,
     framing: "ndjson",
-    has: shape === "chat" ? ["tools"] : [],
+    has: shape === "chat" ? ["tools", "edits"] : [],
     showsReasoning: true,
     stream: ({ events }) => framed(ollamaStream(OLLAMA_META, shape), events),
     body: ({ events }) => ollamaBody(fed(new AnswerReducer(), events), OLLAMA_META, shape),

@@ -70,6 +70,7 @@ export function take(answer: Answer, event: RunEvent): void {
     case "accepted":
     case "load_progress":
     case "prompt_progress":
+    case "context_edited":
     case "finish":
     case "error":
       break;

@@ -78,8 +78,8 @@ class Fold {
   body(): MessagesResponse {
     if (this.start === undefined || this.end === undefined || !this.stopped) throw new Error("no end");
     const { stop_reason, stop_sequence, session_id, fingerprint } = this.end.delta;
-    const { usage } = this.end;
-    const extensions = defined({ session_id, fingerprint });
+    const { usage, context_management } = this.end;
+    const extensions = defined({ session_id, fingerprint, context_management });
     return { ...this.start, content: this.content, stop_reason, stop_sequence, usage, ...extensions };
   }
 

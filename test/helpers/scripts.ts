@@ -2,11 +2,12 @@
 
 import fc from "fast-check";
 import type { AnswerEvent, FileObject } from "../../src/core/agent.ts";
+import type { AppliedEdit } from "../../src/core/applied-edit.ts";
 import type { FinishReason, RunEvent } from "../../src/core/run.ts";
 import { ACCEPTED, end, FINISH, logprob, text } from "./run-events.ts";
 
 /** A feature of a run that not every dialect has. */
-export type Feature = "tools" | "agent" | "choices";
+export type Feature = "tools" | "agent" | "choices" | "edits";
 
 export interface Script {
   readonly needs: readonly Feature[];
@@ -39,6 +40,12 @@ const PYTHON_CALL = {
   arguments: '{"code":"1+1"}',
 } as const;
 
+function compaction(summary: string, replaced: number): AppliedEdit {
+  const kept = [{ role: "user" as const, content: [{ type: "text" as const, text: `${summary} Go on.` }] }];
+  const spent = { promptTokens: 40, completionTokens: 8 };
+  return { type: "compaction", summary, replaced, kept, tokens: 90, spent };
+}
+
 /** Named runs; each is also a golden file per dialect. */
 export const SCRIPTS = {
   text: { needs: [], events: [ACCEPTED, text("Hé"), text('llo "you"\n'), text("🌍"), end(), FINISH] },
@@ -67,6 +74,21 @@ export const SCRIPTS = {
       { type: "tool_call_start", choice: 0, index: 1, id: "call_b", name: "stop" },
       { type: "tool_call_args", choice: 0, index: 1, delta: "{}" },
       end("tool_calls"),
+      FINISH,
+    ],
+  },
+  compaction: {
+    needs: ["edits"],
+    events: [
+      ACCEPTED,
+      {
+        type: "context_edited",
+        edits: [compaction("FACT 1", 3), { type: "clear_thinking", turns: 1, tokens: 5 }],
+      },
+      text("He"),
+      { type: "context_edited", edits: [compaction("FACT 1, FACT 2", 5)] },
+      text("llo"),
+      end(),
       FINISH,
     ],
   },

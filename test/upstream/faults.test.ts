@@ -419,10 +419,18 @@ test("of two kinds of servers the request goes to the one that honours it", asyn
   expect(vllm.seen[0]?.body["min_p"]).toBe(0.1);
 });
 
+const edit = (turns: number) => ({
+  type: "clear_thinking_20251015",
+  cleared_thinking_turns: turns,
+  cleared_input_tokens: 5,
+});
+
 test("reasoning in either spelling, tools numbered alike, and counts", async () => {
   const upstream = fakeUpstream({
     type: "answer",
     chunks: [
+      { ...chunk({}), context_management: { applied_edits: [edit(1)] } },
+      { ...chunk({}), context_management: { applied_edits: [edit(1), edit(2)] } },
       chunk({ reasoning: "Hm." }),
       chunk({ reasoning_content: " So." }),
       chunk({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: '{"x":' } }] }),
@@ -444,6 +452,8 @@ test("reasoning in either spelling, tools numbered alike, and counts", async () 
   const events = await all(model.generate(chat(), NEVER, SERVER));
   // They may arrive in one read or in several.
   expect(coalesced(events.slice(1, -1))).toEqual([
+    { type: "context_edited", edits: [{ type: "clear_thinking", turns: 1, tokens: 5 }] },
+    { type: "context_edited", edits: [{ type: "clear_thinking", turns: 2, tokens: 5 }] },
     { type: "reasoning", choice: 0, text: "Hm. So." },
     { type: "tool_call_start", choice: 0, index: 0, id: "a", name: "f" },
     { type: "tool_call_args", choice: 0, index: 0, delta: '{"x":1}' },

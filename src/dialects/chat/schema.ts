@@ -348,6 +348,8 @@ export const ChatCompletionChunkResponse = Type.Object(
     object: Type.Literal("chat.completion.chunk"),
     choices: Type.Array(ChatCompletionChunkChoice),
     session_id: agentAnswerProperties.session_id,
+    cut_files: agentAnswerProperties.cut_files,
+    context_management: agentAnswerProperties.context_management,
     ...progressEventProperties,
     usage: Type.Optional(Type.Union([CompletionUsageResponse, Type.Null()])),
   },

@@ -2,9 +2,11 @@
 // reason, and the stream has exactly one end.
 
 import type { AgentEvent } from "../../core/agent.ts";
+import type { AppliedEdit } from "../../core/applied-edit.ts";
+import { contextManagementBody } from "../../core/edit-body.ts";
 import type { ErrorData } from "../../core/error.ts";
 import type { RunEvent, TokenLogprob } from "../../core/run.ts";
-import { contextManagementBody, agentFrame, cutFilesBody } from "../shared/agent-events.ts";
+import { agentFrame, cutFilesBody } from "../shared/agent-events.ts";
 import type { AnswerMeta } from "../shared/answer.ts";
 import {
   type AnswerBlock,
@@ -38,6 +40,7 @@ export function chatStream(meta: AnswerMeta, options: ChatStreamOptions): Answer
 class ChatChunks implements AnswerChanges {
   private readonly writer: ChunkWriter;
   private readonly choices: number;
+  private readonly edits: AppliedEdit[] = [];
   private readonly model: string;
 
   constructor(meta: AnswerMeta, { choices, includeUsage }: ChatStreamOptions) {
@@ -90,10 +93,15 @@ class ChatChunks implements AnswerChanges {
 
   agent(event: AgentEvent): string {
     if (event.type === "session") this.writer.addFields({ session_id: event.sessionId });
-    if (event.type === "context_edited")
-      this.writer.addFields({ context_management: contextManagementBody(event.edits) });
+    if (event.type === "context_edited") return this.edited(event.edits);
     if (event.type === "input_cut") this.writer.addFields({ cut_files: cutFilesBody(event.files) });
     return this.writer.flush() + agentFrame(event);
+  }
+
+  /** All edits so far in one chunk: later ones would repeat the summary with each token. */
+  private edited(edits: readonly AppliedEdit[]): string {
+    this.edits.push(...edits);
+    return this.writer.note({ context_management: contextManagementBody(this.edits) });
   }
 
   finished({ usage, timings }: Extract<RunEvent, { type: "finish" }>): string {

@@ -8,7 +8,8 @@ import type { FinishReason, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { argumentsObject } from "../shared/call-arguments.ts";
-import type { AppliedEdit } from "../../core/agent.ts";
+import type { AnswerEvent } from "../../core/agent.ts";
+import type { AppliedEdit } from "../../core/applied-edit.ts";
 import { type Compaction, opaqueText } from "../shared/compaction.ts";
 import type { SearchComplete } from "../shared/tool-search.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
@@ -101,18 +102,26 @@ const ResponseContentBlock = Type.Union(
 );
 export type ResponseContentBlock = Static<typeof ResponseContentBlock>;
 
+/** The blocks of what the server has done. */
+export function deedBlocks(
+  event: SearchComplete | Extract<AnswerEvent, { type: "context_edited" }>,
+): readonly ResponseContentBlock[] {
+  if (event.type === "context_edited") return compactionsOf(event.edits).map(compactionBlock);
+  return searchBlocks(event);
+}
+
 /** The block of a compaction. */
-export function compactionBlock(edit: Compaction): ResponseContentBlock {
+function compactionBlock(edit: Compaction): ResponseContentBlock {
   return { type: "compaction", content: edit.summary, encrypted_content: opaqueText(edit) };
 }
 
 /** The compactions among edits. */
-export function compactionsOf(edits: readonly AppliedEdit[]): readonly Compaction[] {
+function compactionsOf(edits: readonly AppliedEdit[]): readonly Compaction[] {
   return edits.filter((edit) => edit.type === "compaction");
 }
 
 /** The blocks of a search for tools that the server has executed. */
-export function searchBlocks(event: SearchComplete): readonly [ResponseContentBlock, ResponseContentBlock] {
+function searchBlocks(event: SearchComplete): readonly [ResponseContentBlock, ResponseContentBlock] {
   const id = event.callId.replace(/^call_/, "srvtoolu_");
   const references = event.data.tools.map(({ name }) => ({
     type: "tool_reference" as const,
@@ -173,7 +182,7 @@ const messageProperties = {
   model: Type.String({ description: "Id of the model that answered." }),
 };
 
-const { session_id, files, cut_files } = agentAnswerProperties;
+const { session_id, files, cut_files, context_management } = agentAnswerProperties;
 
 export const MessagesResponse = Type.Object(
   {
@@ -184,6 +193,7 @@ export const MessagesResponse = Type.Object(
     session_id,
     files,
     cut_files,
+    context_management,
     ...fingerprintProperties,
   },
   { $id: "MessagesMessageResponse", description: "A complete answer." },
@@ -257,6 +267,7 @@ export const MessagesStreamEvent = Type.Union(
         { ...stopProperties, session_id, cut_files, ...fingerprintProperties },
         { description: "What is new." },
       ),
+      context_management,
       usage: MessagesUsage,
     }),
     Type.Object({ type: Type.Literal("message_stop") }),

@@ -8,9 +8,7 @@ import { argumentsObject } from "../shared/call-arguments.ts";
 import {
   type MessagesResponse,
   type ResponseContentBlock,
-  compactionBlock,
-  compactionsOf,
-  searchBlocks,
+  deedBlocks,
   SIGNATURE,
   stopBody,
   usageBody,
@@ -19,24 +17,23 @@ import type { AnswerView } from "./request.ts";
 
 /** The body; requires that the run's `finish` was added. */
 export function messagesBody(
-  { cost, answer, agent, searches }: AnswerReducer,
+  { cost, answer, agent, deeds }: AnswerReducer,
   meta: AnswerMeta,
   view: AnswerView,
 ): MessagesResponse {
   const { blocks, ending } = answer;
   assert(ending !== undefined, "run finished before its choice ended");
   const files = agent.files();
-  const searched = (at: number): readonly ResponseContentBlock[] =>
-    searches.flatMap(({ after, event }) => (after === at ? searchBlocks(event) : []));
+  const done = (at: number): readonly ResponseContentBlock[] =>
+    deeds.flatMap(({ after, event }) => (after === at ? deedBlocks(event) : []));
   return {
     id: meta.id,
     type: "message",
     role: "assistant",
     model: meta.model,
     content: [
-      ...compactionsOf(agent.edits).map(compactionBlock),
-      ...blocks.flatMap((block, at) => [...searched(at), contentOf(block, view)]),
-      ...searched(blocks.length),
+      ...blocks.flatMap((block, at) => [...done(at), contentOf(block, view)]),
+      ...done(blocks.length),
     ],
     ...stopBody(ending.reason, ending.stop),
     usage: usageBody(cost.usage, view.countsCached),

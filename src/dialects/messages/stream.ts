@@ -18,9 +18,7 @@ import { type ProgressEvent, progressBody } from "../shared/progress.ts";
 import {
   type MessagesStreamEvent,
   type ResponseContentBlock,
-  compactionBlock,
-  compactionsOf,
-  searchBlocks,
+  deedBlocks,
   SIGNATURE,
   stopBody,
   usageBody,
@@ -103,8 +101,8 @@ class MessagesEvents implements AnswerChanges {
   }
 
   agent(event: AgentEvent): string {
-    if (event.type === "context_edited") return this.whole(compactionsOf(event.edits).map(compactionBlock));
-    return isSearchComplete(event) ? this.whole(searchBlocks(event)) : agentFrame(event);
+    const isDeed = event.type === "context_edited" || isSearchComplete(event);
+    return isDeed ? this.whole(deedBlocks(event)) : agentFrame(event);
   }
 
   private indexOf({ position }: AnswerBlock): number {
@@ -129,14 +127,16 @@ class MessagesEvents implements AnswerChanges {
   finished({ usage }: Extract<RunEvent, { type: "finish" }>, { answer, agent }: AnswerReducer): string {
     const { ending } = answer;
     assert(ending !== undefined, "run finished before its choice ended");
+    const { context_management, ...cut } = agent.cut();
     const extensions = {
       ...defined({ session_id: agent.session() }),
-      ...agent.cut(),
+      ...cut,
       ...defined({ fingerprint: ending.fingerprint }),
     };
     const delta = frame({
       type: "message_delta",
       delta: { ...stopBody(ending.reason, ending.stop), ...extensions },
+      ...defined({ context_management }),
       usage: usageBody(usage, this.view.countsCached),
     });
     return delta + frame({ type: "message_stop" });

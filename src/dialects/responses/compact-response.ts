@@ -22,6 +22,8 @@ export const CompactedResponse = Type.Object(
 );
 export type CompactedResponse = Static<typeof CompactedResponse>;
 
+const UNSPENT = { promptTokens: 0, completionTokens: 0 };
+
 /** The answer to a finished response whose conversation was compacted. One without old turns stays as it is, without media. */
 export function compactedResponse(
   { id, created_at, output, usage }: ResponseResource,
@@ -32,7 +34,7 @@ export function compactedResponse(
   const kept = run.prompt.messages
     .filter(({ role }) => role !== "system" && role !== "developer")
     .map(asText);
-  const whole = { type: "compaction", summary: "", replaced: 0, tokens: 0, kept } as const;
+  const whole = { type: "compaction", summary: "", replaced: 0, tokens: 0, spent: UNSPENT, kept } as const;
   const items = made.length > 0 ? made : [compactionItem(id.replace(/^resp_/, "cmp_"), whole)];
   return { id, object: "response.compaction", created_at, output: items, usage };
 }

@@ -1,9 +1,10 @@
 // Wire form of agent events, the same in every dialect: named events in streams, fields in bodies.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { AgentEvent, AppliedEdit, CutFile, FileObject } from "../../core/agent.ts";
-import { unreachable } from "../../core/assert.ts";
+import type { AgentEvent, CutFile, FileObject } from "../../core/agent.ts";
+import type { AppliedEdit } from "../../core/applied-edit.ts";
 import { defined } from "../../core/defined.ts";
+import { ContextManagement, contextManagementBody } from "../../core/edit-body.ts";
 import { FILES_IN_BODY_MAX } from "./limits.ts";
 import { eventFrame } from "./frame.ts";
 
@@ -92,53 +93,6 @@ export function cutFilesBody(files: readonly CutFile[]): Static<typeof CutFileBo
   return files.map((file) =>
     "unit" in file ? file : { name: file.name, shown_characters: file.shown, bytes: file.bytes },
   );
-}
-
-const ContextManagement = Type.Object(
-  {
-    applied_edits: Type.Array(
-      Type.Object(
-        {
-          type: Type.String({ description: "Kind of the edit." }),
-          cleared_input_tokens: Type.Integer({ minimum: 0, description: "Prompt tokens that it saved." }),
-          cleared_tool_uses: Type.Optional(Type.Integer({ minimum: 0, description: "Results left out." })),
-          cleared_thinking_turns: Type.Optional(
-            Type.Integer({ minimum: 0, description: "Turns whose reasoning was left out." }),
-          ),
-          summary: Type.Optional(Type.String({ description: "Text in the place of old messages." })),
-          summarized_messages: Type.Optional(
-            Type.Integer({ minimum: 0, description: "Messages that the summary stands for." }),
-          ),
-        },
-        { description: "An edit." },
-      ),
-    ),
-  },
-  { $id: "ContextManagement", description: "Edits of the conversation before the model saw it." },
-);
-
-/** The wire form of edits. */
-export function contextManagementBody(edits: readonly AppliedEdit[]): Static<typeof ContextManagement> {
-  return { applied_edits: edits.map(editBody) };
-}
-
-function editBody(edit: AppliedEdit): Static<typeof ContextManagement>["applied_edits"][number] {
-  const saved = { cleared_input_tokens: edit.tokens };
-  switch (edit.type) {
-    case "clear_tool_uses":
-      return { type: "clear_tool_uses_20250919", cleared_tool_uses: edit.uses, ...saved };
-    case "clear_thinking":
-      return { type: "clear_thinking_20251015", cleared_thinking_turns: edit.turns, ...saved };
-    case "compaction":
-      return {
-        type: "compact_20260112",
-        ...saved,
-        summary: edit.summary,
-        summarized_messages: edit.replaced,
-      };
-    default:
-      return unreachable(edit);
-  }
 }
 
 const AgenticToolCall = Type.Object(

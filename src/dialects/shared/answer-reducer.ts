@@ -93,8 +93,8 @@ export class AnswerReducer {
   /** What the server did. With changes, which show the rest: session and cut files. */
   readonly agent = new AgentFold();
   promptTokens = 0;
-  /** Searches for tools, each with the number of blocks of the first choice before it. */
-  readonly searches: { readonly after: number; readonly event: SearchComplete }[] = [];
+  /** Searches for tools and edits, each with the number of blocks of the first choice before it. */
+  readonly deeds: { readonly after: number; readonly event: SearchComplete | Of<"context_edited"> }[] = [];
   private readonly options: AnswerOptions;
   private readonly changes: AnswerChanges | undefined;
   private readonly filter: AnswerOptions["filter"];
@@ -224,10 +224,12 @@ export class AnswerReducer {
       event.type === "session" || event.type === "input_cut" || event.type === "context_edited";
     const leavesOpen = event.type === "file_produced" && this.options.citesFiles === true;
     let shown = "";
-    // The model's output of this round is complete before the server acts.
-    if (!isSilent && !leavesOpen) for (const draft of this.drafts) shown += this.close(draft);
+    // The model's output of this round is complete before the server acts. Dialects show compactions as blocks of their own.
+    if ((!isSilent || event.type === "context_edited") && !leavesOpen)
+      for (const draft of this.drafts) shown += this.close(draft);
     if (isSilent || changes === undefined) this.agent.add(event);
-    if (isSearchComplete(event)) this.searches.push({ after: this.draft(0).blocks.length, event });
+    if (event.type === "context_edited" || isSearchComplete(event))
+      this.deeds.push({ after: this.draft(0).blocks.length, event });
     return shown + (changes?.agent?.(event) ?? "");
   }
 

@@ -2,7 +2,8 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { type AppliedEdit, type ContextEdits, SUMMARY_HEADER } from "../../core/agent.ts";
+import type { ContextEdits } from "../../core/agent.ts";
+import { type AppliedEdit, SUMMARY_HEADER } from "../../core/applied-edit.ts";
 import type { Message } from "../../core/message.ts";
 import { isPresent, orNull } from "./check.ts";
 
