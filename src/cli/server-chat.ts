@@ -13,6 +13,7 @@ import type {
   FileObject,
   ToolProgress,
 } from "../core/agent.ts";
+import { editsIn } from "../core/edit-body.ts";
 import { defined } from "../core/defined.ts";
 import type { ChatModel, ModelInfo } from "../core/model-info.ts";
 import type { Usage } from "../core/run.ts";
@@ -162,6 +163,7 @@ interface Chunk {
   readonly error?: { readonly message: string };
   readonly session_id?: string;
   readonly cut_files?: readonly CutFileBody[];
+  readonly context_management?: unknown;
   readonly load_progress?: { readonly progress: number };
   readonly prompt_progress?: {
     readonly total: number;
@@ -191,10 +193,14 @@ type CutFileBody =
 async function* events(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<AnswerEvent> {
   const parsed = bytes.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
   let hasCut = false; // each chunk names the cut files
+  let edits = 0; // each list has those before
   for await (const { event, data } of parsed as unknown as AsyncIterable<{ event?: string; data: string }>) {
     if (data === "[DONE]") return;
     const body: unknown = JSON.parse(data);
-    const { cut_files: cut } = body as Chunk;
+    const { cut_files: cut, context_management: management } = body as Chunk;
+    const edited = editsIn(management, []).slice(edits);
+    edits += edited.length;
+    if (edited.length > 0) yield { type: "context_edited", edits: edited };
     if (cut !== undefined && !hasCut) {
       hasCut = true;
       yield {

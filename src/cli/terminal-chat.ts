@@ -4,7 +4,8 @@
 import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
 import { unreachable } from "../core/assert.ts";
-import type { AnswerApproval, Converse, CutFile, FileObject, InputMessage } from "../core/agent.ts";
+import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
+import type { AppliedEdit } from "../core/applied-edit.ts";
 import { SERVER } from "../core/caller.ts";
 import { reasonOf } from "../core/reason.ts";
 import { CHAT_FILES_MAX } from "./chat/limits.ts";
@@ -17,6 +18,7 @@ import type { ChatChoices } from "./chat/choices.ts";
 import { runCommand } from "./chat/commands.ts";
 import { chatCompleter } from "./chat/completer.ts";
 import { type ChatQuestion, ChatState, type ChatTools } from "./chat/conversation.ts";
+import { cutLine, editLine } from "./chat/edit-notes.ts";
 import { readHistory, writeHistory } from "./chat/history.ts";
 import { Keyboard } from "./chat/keyboard.ts";
 import { modelNote } from "./chat/model-note.ts";
@@ -191,10 +193,11 @@ class Chat {
         case "accepted":
         case "choice_end":
           break;
-        case "context_edited": // the terminal sends no edits
+        case "context_edited":
+          this.noteEdits(event.edits, writer);
           break;
         case "input_cut":
-          for (const file of event.files) output.write(`${this.paint("dim", terminalText(cutLine(file)))}\n`);
+          this.note(event.files.map(cutLine), writer);
           break;
         case "session":
           this.state.sessionId = event.sessionId;
@@ -204,6 +207,26 @@ class Chat {
       }
     }
     return undefined;
+  }
+
+  /** Every question is sent with all before it, so a summary comes back each time: the same one is noted once. */
+  private noteEdits(edits: readonly AppliedEdit[], writer: AnswerWriter): void {
+    const summary = edits.findLast((edit) => edit.type === "compaction")?.summary;
+    const isKnown = summary !== undefined && summary === this.state.summary;
+    this.state.summary = summary ?? this.state.summary;
+    const more = isKnown || summary === undefined || this.ask === undefined ? [] : ["/summary shows it"];
+    const told = edits.filter(({ type }) => type !== "compaction" || !isKnown);
+    this.note([...told.map(editLine), ...more], writer);
+  }
+
+  /** Lines about the prompt, for people: beside the answer where that goes to a program. */
+  private note(lines: readonly string[], writer: AnswerWriter): void {
+    if (lines.length === 0) return;
+    const { output, errorOutput = output, isTty } = this.options;
+    writer.pause();
+    for (const line of lines.map(terminalText))
+      if (isTty) output.write(`${this.paint("dim", line)}\n`);
+      else errorOutput.write(`svc: ${line}\n`);
   }
 
   private async decide(event: ApprovalRequired): Promise<void> {
@@ -338,10 +361,4 @@ async function readAll(input: Readable): Promise<string> {
     text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
-}
-
-/** What a model has of a file. */
-function cutLine(file: CutFile): string {
-  if (!("unit" in file)) return `${file.name}: the model reads the first ${file.shown} characters`;
-  return `${file.name}: the model gets ${file.shown} of ${file.of} ${file.unit}`;
 }

@@ -66,6 +66,13 @@ async function chatWith(events: readonly AnswerEvent[]) {
   return { ask, chat, seen, answers, bodies };
 }
 
+const SPENT = { promptTokens: 40, completionTokens: 8 };
+
+function edited(summary: string): AnswerEvent {
+  const edit = { type: "compaction", summary, replaced: 3, kept: [], tokens: 90, spent: SPENT } as const;
+  return { type: "context_edited", edits: [edit] };
+}
+
 describe("a chat at a running server", () => {
   test("gets every event of tools and progress as the server made it", async () => {
     const cut = { type: "input_cut", files: [{ name: "a.txt", shown: 4096, bytes: 9000 }] } as const;
@@ -77,7 +84,9 @@ describe("a chat at a running server", () => {
       { type: "session", sessionId: "sess_1" },
       cut,
       prompt,
+      edited("FACT 1"),
       text("He"),
+      edited("FACT 2"),
       APPROVAL,
       text("llo"),
       end("stop"),
@@ -86,6 +95,10 @@ describe("a chat at a running server", () => {
     const events = await ask();
     expect(events).toContainEqual(APPROVAL);
     expect(events.filter(({ type }) => type === "input_cut")).toEqual([cut]);
+    expect(events.filter(({ type }) => type === "context_edited")).toMatchObject([
+      { edits: [{ type: "compaction", summary: "FACT 1", replaced: 3, tokens: 90, spent: SPENT }] },
+      { edits: [{ summary: "FACT 2" }] },
+    ]);
     expect(events).toContainEqual(load);
     expect(events).toContainEqual(prompt);
     expect(events.flatMap((event) => (event.type === "text" ? event.text : [])).join("")).toBe("Hello");

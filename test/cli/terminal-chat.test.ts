@@ -60,6 +60,21 @@ function say(text: string): readonly RunEvent[] {
   return [{ type: "text", choice: 0, text }, ...DONE];
 }
 
+const EDITED: AnswerEvent = {
+  type: "context_edited",
+  edits: [
+    {
+      type: "compaction",
+      summary: "FACT 1",
+      replaced: 7,
+      kept: [],
+      tokens: 1200,
+      spent: { promptTokens: 850, completionTokens: 50 },
+    },
+    { type: "clear_thinking", turns: 1, tokens: 5 },
+  ],
+};
+
 /** The conversation of a request, one line a message. */
 function transcript(request: Conversation | undefined): readonly string[] {
   return (request?.run.prompt.messages ?? []).map(({ role, content }) => {
@@ -91,6 +106,16 @@ describe("one shot", () => {
     expect(transcript(requests[0])).toEqual(["user: 2+2?"]);
     expect(requests[0]?.run).toMatchObject({ model: "m", choices: 1, stop: [] });
     expect(requests[0]?.agent.interactive).toBe(false);
+  });
+
+  test("what was done to the prompt is told beside the answer", async () => {
+    const { converse, requests } = fake(() => [EDITED, ...say("four")]);
+    const cards = [{ id: "m", preset: { compact_at: 0.6 } }];
+    const err =
+      "svc: a summary stands for the oldest 7 messages: 1,200 tokens less; writing it took 900\n" +
+      "svc: reasoning of 1 turn left out: 5 tokens less\n";
+    expect(await once({ converse, cards, prompt: "2+2?" })).toEqual({ exit: 0, out: "four\n", err });
+    expect(requests[0]?.agent.edits).toEqual({ compact: { share: 0.6 } });
   });
 
   test("the defaults of a model or an alias apply where the person has said nothing", async () => {

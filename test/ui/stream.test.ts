@@ -283,6 +283,35 @@ describe("an approval", () => {
   });
 });
 
+test("each compaction of an answer is shown once, in its place", () => {
+  const edit = (summary: string) => ({
+    type: "compact_20260112",
+    cleared_input_tokens: 90,
+    summary,
+    summarized_messages: 3,
+    summary_input_tokens: 40,
+    summary_output_tokens: 8,
+  });
+  const chunk = (...edits: readonly object[]): SentEvent => ({
+    data: JSON.stringify({
+      choices: [{ index: 0, delta: {}, finish_reason: null }],
+      context_management: { applied_edits: edits },
+    }),
+  });
+  const clear = { type: "clear_thinking_20251015", cleared_thinking_turns: 1, cleared_input_tokens: 5 };
+  const events = [
+    ...chatEvents(chunk(clear, edit("FACT 1"))),
+    { type: "text", text: "He" } as const,
+    ...chatEvents(chunk(clear, edit("FACT 1"), edit("FACT 2"))),
+  ];
+  const part = (summary: string) =>
+    ({ type: "compaction", summary, replaced: 3, saved: 90, spent: 48 }) as const;
+  const parts = [part("FACT 1"), { type: "text", text: "He" } as const, part("FACT 2")];
+  expect(events.reduce(applyEvent, EMPTY).parts).toEqual(parts);
+  const going = { ...EMPTY, parts, base: parts };
+  expect(events.reduce(applyEvent, going).parts).toEqual([...parts, ...parts]);
+});
+
 test("what an answer waits for is told until its first word", () => {
   const chunk = (extra: object): SentEvent => ({ data: JSON.stringify({ choices: [], ...extra }) });
   const prompt = { total: 4300, cache: 24, processed: 1024, time_ms: 2000 };

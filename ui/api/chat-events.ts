@@ -4,7 +4,7 @@ import type { ActionReach, AgentEvent } from "../../src/core/agent.ts";
 import { promptPace } from "../../src/core/prompt-pace.ts";
 import type { ChatCompletionChunkResponse } from "../../src/dialects/chat/schema.ts";
 import type { CompletionUsageResponse } from "../../src/dialects/shared/usage.ts";
-import type { ProducedFile, ToolData, Wait } from "../state/conversation.ts";
+import type { CompactionPart, ProducedFile, ToolData, Wait } from "../state/conversation.ts";
 import { diffOf } from "./edit-diff.ts";
 
 /** A server-sent event; `event` is absent for plain `data:` lines. */
@@ -34,6 +34,8 @@ export type ChatEvent =
   | { readonly type: "wait"; readonly waitsFor: Wait }
   | { readonly type: "file"; readonly file: ProducedFile }
   | { readonly type: "session"; readonly id: string }
+  /** Compactions of the answer so far. */
+  | { readonly type: "compacted"; readonly compactions: readonly CompactionPart[] }
   | { readonly type: "finish"; readonly reason: string }
   | { readonly type: "usage"; readonly usage: CompletionUsageResponse }
   | { readonly type: "error"; readonly code: string; readonly message: string }
@@ -103,6 +105,8 @@ function chunkEvents(chunk: Chunk): readonly ChatEvent[] {
   const waitsFor = waitOf(chunk);
   if (waitsFor !== undefined) events.push({ type: "wait", waitsFor });
   if (session !== undefined) events.push({ type: "session", id: session });
+  const compactions = compactionsOf(chunk);
+  if (compactions.length > 0) events.push({ type: "compacted", compactions });
   for (const { delta, finish_reason: reason } of choices) {
     if (delta.reasoning_content) events.push({ type: "reasoning", text: delta.reasoning_content });
     if (delta.content) events.push({ type: "text", text: delta.content });
@@ -115,6 +119,16 @@ function chunkEvents(chunk: Chunk): readonly ChatEvent[] {
   }
   if (usage) events.push({ type: "usage", usage });
   return events;
+}
+
+function compactionsOf({ context_management: management }: Chunk): readonly CompactionPart[] {
+  return (management?.applied_edits ?? []).flatMap((edit) => {
+    const { summary, summarized_messages: replaced = 0, cleared_input_tokens: saved } = edit;
+    const { summary_input_tokens: read = 0, summary_output_tokens: written = 0 } = edit;
+    return summary === undefined
+      ? []
+      : [{ type: "compaction", summary, replaced, saved, spent: read + written }];
+  });
 }
 
 /** What a chunk tells of the load or the prompt; the time that is left follows from the pace so far. */

@@ -1,7 +1,7 @@
 // Updates an answer with stream events. Pure.
 
 import type { ChatEvent } from "../api/chat-events.ts";
-import type { Approval, AssistantMessage, Figures, Part, ToolPart } from "./conversation.ts";
+import type { Approval, AssistantMessage, CompactionPart, Figures, Part, ToolPart } from "./conversation.ts";
 
 /** The answer after an event. `session` belongs to the conversation and is ignored here. */
 export function applyEvent(waiting: AssistantMessage, event: ChatEvent): AssistantMessage {
@@ -20,6 +20,8 @@ export function applyEvent(waiting: AssistantMessage, event: ChatEvent): Assista
       return { ...answer, parts: withApproval(parts, event) };
     case "file":
       return { ...answer, parts: withFile(parts, event.file) };
+    case "compacted":
+      return { ...answer, parts: withCompactions(answer, event.compactions) };
     case "finish":
       return { ...answer, finish: event.reason };
     case "usage":
@@ -90,6 +92,15 @@ function withText(parts: readonly Part[], type: "text" | "reasoning", text: stri
   const last = parts.at(-1);
   if (last?.type !== type) return [...parts, { type, text }];
   return [...parts.slice(0, -1), { type, text: last.text + text }];
+}
+
+/** Each event has the compactions before it, too. */
+function withCompactions(
+  { parts, base = [] }: AssistantMessage,
+  compactions: readonly CompactionPart[],
+): Part[] {
+  const known = parts.slice(base.length).filter(({ type }) => type === "compaction").length;
+  return [...parts, ...compactions.slice(known)];
 }
 
 function withCall(

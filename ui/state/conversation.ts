@@ -98,7 +98,16 @@ const CallPart = Type.Object({
   name: Type.String(),
   arguments: Type.String(),
 });
-export const Part = Type.Union([TextPart, ReasoningPart, ToolPart, FilesPart, CallPart]);
+/** A summary that the server put in the place of the oldest messages; tokens that it saved and took. */
+const CompactionPart = Type.Object({
+  type: Type.Literal("compaction"),
+  summary: Type.String(),
+  replaced: Type.Number(),
+  saved: Type.Number(),
+  spent: Type.Number(),
+});
+export type CompactionPart = Static<typeof CompactionPart>;
+export const Part = Type.Union([TextPart, ReasoningPart, ToolPart, FilesPart, CallPart, CompactionPart]);
 export type Part = Static<typeof Part>;
 
 export const Figures = Type.Object({

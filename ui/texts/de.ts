@@ -175,6 +175,10 @@ export const de: Texts = {
         : `In der Warteschlange: ${many(before, "Anfrage", "Anfragen")} davor`,
     reading: (read: string, total: string) => `${read} von ${total} Tokens gelesen`,
     pace: (perSec: string, secs: string) => `(${perSec} je Sekunde, noch ${secs} s)`,
+    compacted: "Zusammengefasst",
+    compaction: (messages: number, saved: string) =>
+      `Das Modell bekam eine Zusammenfassung der ältesten ${many(messages, "Nachricht", "Nachrichten")}: ${saved} Tokens weniger.`,
+    compactionCost: (tokens: string) => `Sie zu schreiben kostete ${tokens} Tokens.`,
     reconnecting: "Die Verbindung ging verloren. Sie wird wieder aufgebaut …",
     regenerate: "Antwort neu erzeugen",
     edited: "Bearbeitet",

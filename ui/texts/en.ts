@@ -174,6 +174,10 @@ export const en = {
       before === 0 ? "Next in the queue" : `In the queue: ${many(before, "request")} before you`,
     reading: (read: string, total: string) => `Reading ${read} of ${total} tokens`,
     pace: (perSec: string, secs: string) => `(${perSec} a second, ${secs} s left)`,
+    compacted: "Compacted",
+    compaction: (messages: number, saved: string) =>
+      `The model got a summary of the oldest ${many(messages, "message")}: ${saved} tokens less.`,
+    compactionCost: (tokens: string) => `Writing it took ${tokens} tokens.`,
     reconnecting: "The connection was lost. Reconnecting…",
     regenerate: "Regenerate answer",
     edited: "Edited",

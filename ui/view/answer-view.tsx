@@ -19,6 +19,7 @@ import {
   isTooLong,
 } from "../state/conversation.ts";
 import { Alternatives } from "./alternatives.tsx";
+import { Compaction } from "./compaction.tsx";
 import { CodeBlock, CopyButton } from "./code-block.tsx";
 import { FilesView } from "./files-view.tsx";
 import { formatNumber, formatSecs } from "../format.ts";
@@ -65,7 +66,7 @@ export function AnswerView({ conversation, message }: AnswerProps) {
           isLast={isGrowing && index === parts.length - 1}
         />
       ))}
-      {isGrowing && parts.length === 0 && <p class="thinking">{waitText(message.waitsFor)}</p>}
+      {isGrowing && isWordless(message) && <p class="thinking">{waitText(message.waitsFor)}</p>}
       {isLost(message.id) && (
         <p class="faint" role="status">
           {t.answer.reconnecting}
@@ -105,6 +106,8 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
       return <Reasoning text={part.text} isGrowing={isLast} />;
     case "tool":
       return <ToolCall {...{ conversation, message, part }} />;
+    case "compaction":
+      return <Compaction part={part} />;
     case "files":
       return <FilesView files={part.files} />;
     case "call":
@@ -118,6 +121,10 @@ function PartView({ conversation, message, part, isLast }: AnswerProps & { part:
         </div>
       );
   }
+}
+
+function isWordless({ parts }: AssistantMessage): boolean {
+  return parts.every(({ type }) => type === "compaction");
 }
 
 /** What can be done about an answer that ended early. */
@@ -184,7 +191,7 @@ function waitText(wait: AssistantMessage["waitsFor"]): string {
 
 /** Error, stop or truncation of an answer, if any. */
 function Ending({ message }: { readonly message: AssistantMessage }) {
-  const { state, error, finish, parts } = message;
+  const { state, error, finish } = message;
   if (state === "failed") {
     return (
       <p class="problem" role="alert">
@@ -199,7 +206,7 @@ function Ending({ message }: { readonly message: AssistantMessage }) {
   if (state === "stopped") return <p class="faint">{t.answer.stopped}</p>;
   if (finish === "length") return <p class="faint">{t.answer.truncated}</p>;
   if (finish === "content_filter") return <p class="faint">{t.answer.filtered}</p>;
-  if (state === "done" && parts.length === 0) return <p class="faint">{t.answer.empty}</p>;
+  if (state === "done" && isWordless(message)) return <p class="faint">{t.answer.empty}</p>;
   return null;
 }
 

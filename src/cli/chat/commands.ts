@@ -68,6 +68,11 @@ const COMMANDS: readonly Command[] = [
   { name: "copy", help: "copy the last answer to the clipboard", run: copy },
   { name: "context", help: "tokens of the conversation, and room in the model's context", run: context },
   {
+    name: "summary",
+    help: "what stands for the oldest messages in the model's prompt",
+    run: (_, { state }) => `${state.summary ?? "The model gets all messages."}\n`,
+  },
+  {
     name: "detach",
     help: "remove the attached files",
     run: (_, { state }) => {

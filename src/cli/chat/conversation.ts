@@ -1,7 +1,8 @@
 // State of one terminal chat: messages, attached files, settings of the next request. Knows nothing of terminals.
 
-import type { AgentRequest, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
+import type { AgentRequest, ContextEdits, Conversation, InputMessage, InputPart } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
+import type { Preset } from "../../core/preset.ts";
 import type { Thinking } from "../../core/run.ts";
 import type { ChatModel } from "../../core/model-info.ts";
 import { DEFAULT_SAMPLING, samplingNumbers, type SamplingParams } from "../../core/sampling.ts";
@@ -28,6 +29,8 @@ export class ChatState {
   messages: readonly InputMessage[] = [];
   /** Session of the tools: later questions find its variables and files. */
   sessionId: string | undefined;
+  /** What stands for the oldest messages in the model's prompt; undefined while nothing does. */
+  summary: string | undefined;
   /** Files, images and audio that go with the next question. */
   attached: readonly Attached[] = [];
 
@@ -84,6 +87,7 @@ export class ChatState {
     this.messages = [];
     this.attached = [];
     this.sessionId = undefined;
+    this.summary = undefined;
   }
 
   /** Removes the last question with its answer and returns the question; undefined for an empty conversation. */
@@ -123,12 +127,17 @@ export class ChatState {
         python: false,
         files: [],
         ...tools,
-        ...defined({ sessionId: this.sessionId }),
+        ...defined({ sessionId: this.sessionId, edits: editsOf(preset) }),
         interactive,
       },
       chosen: { sampling: this.chosen, ...defined({ thinking: this.chosenThinking }) },
     };
   }
+}
+
+/** Whether a default compacts long conversations. */
+function editsOf({ compact_at: share }: Preset): ContextEdits | undefined {
+  return share === undefined ? undefined : { compact: { share } };
 }
 
 /** The text of a message, without its files. */
