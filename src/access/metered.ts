@@ -1,10 +1,9 @@
 // Meters the work that is done for callers: checks that a key may use the model, holds it to its limits, and counts what it takes.
 // One place for all dialects: what HTTP, the MCP endpoint and background responses call is wrapped here.
 
-import { type Account, mayUse } from "../core/account.ts";
+import { type Account, refuseModel } from "../core/account.ts";
 import type { AnswerEvent, Converse, Conversation } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
-import { ServiceError } from "../core/error.ts";
 import type { Draw } from "../core/image.ts";
 import { type Ability, defaultModel, type ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate, Rank, RunRequest } from "../core/run.ts";
@@ -91,11 +90,7 @@ function begin(
   const model = card?.id ?? "unknown";
   const steps = watch?.trace && new AnswerSteps(watch.trace, model);
   if (account === undefined) return { account, model, steps, release: () => undefined };
-  const names = [card?.id, card?.root, card?.parent, name].filter((one) => one !== undefined);
-  if (!mayUse(account, names)) {
-    const message = `this key may not use the model ${JSON.stringify(name.slice(0, 200))}; it may use ${account.models?.join(", ")}`;
-    throw new ServiceError("permission_denied", message, { param: "model" });
-  }
+  refuseModel(account, name, card);
   return { account, model, steps, release: quotas.begin(account) };
 }
 

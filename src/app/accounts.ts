@@ -6,7 +6,7 @@ import { configFolder } from "../config/cache-folder.ts";
 import { keyParts, type KeyParts } from "../config/key-entry.ts";
 import type { Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { type AccountFields, accountOf, keyDigest, ownerOf } from "../core/account.ts";
+import { type AccountFields, accountOf, expiryMs, keyDigest, ownerOf } from "../core/account.ts";
 import { reasonOf } from "../core/reason.ts";
 import { readSecrets } from "../core/secret.ts";
 import { StartError } from "../core/start-error.ts";
@@ -46,7 +46,7 @@ function namedOf(settings: Settings) {
     throw new StartError(
       `keys[${faulty}]: set name and key of a key, or user of a person whom a proxy has signed in`,
     );
-  const late = keys.findIndex(({ expires }) => expires !== undefined && Number.isNaN(Date.parse(expires)));
+  const late = keys.findIndex(({ expires }) => expires !== undefined && expiryMs(expires) === undefined);
   if (late >= 0) throw new StartError(`keys[${late}].expires: there is no such day; write it as 2027-01-31`);
   const people = new Map(
     keys.flatMap(({ user, ...fields }) => (user === undefined ? [] : [[user, fields] as const])),

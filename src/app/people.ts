@@ -1,5 +1,6 @@
 // People whom a reverse proxy has signed in: it names them, and their groups, in headers that count from trusted addresses only.
 
+import { isUtf8 } from "node:buffer";
 import { type Account, accountOf, type AccountFields, ownerOf, type Role } from "../core/account.ts";
 import { ServiceError } from "../core/error.ts";
 import { addressesWithin } from "../net/client-address.ts";
@@ -26,9 +27,9 @@ export function people(options: PeopleOptions): (peer: string, headers: Headers)
   const isTrusted = addressesWithin(proxies);
   return (peer, headers) => {
     if (!isTrusted(peer)) return undefined;
-    const user = headers.get(userHeader)?.trim() ?? "";
+    const user = textOf(headers.get(userHeader)).trim();
     if (!USER.test(user)) return undefined;
-    const groups = (groupsHeader === undefined ? "" : (headers.get(groupsHeader) ?? ""))
+    const groups = textOf(groupsHeader === undefined ? null : headers.get(groupsHeader))
       .split(/[,;|]/)
       .map((one) => one.trim());
     const entry = entryOf(user);
@@ -42,6 +43,13 @@ export function people(options: PeopleOptions): (peer: string, headers: Headers)
       isAmbient: true,
     };
   };
+}
+
+/** A header is bytes, of which the runtime makes one character each; proxies write names in UTF-8. */
+function textOf(header: string | null): string {
+  if (header === null) return "";
+  const bytes = Buffer.from(header, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : header;
 }
 
 function roleOf(groups: readonly string[], { adminGroups, userGroups }: PeopleOptions): Role | undefined {

@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createHash } from "node:crypto";
 import { defined } from "./defined.ts";
+import { ServiceError } from "./error.ts";
 
 /** `user`: answers of models and what is one's own. `admin`: also what concerns everybody. */
 export type Role = "user" | "admin";
@@ -90,8 +91,42 @@ export function accountOf(
   who: Pick<Account, "owner" | "name">,
 ): Account {
   const limits = { requestsPerMinute: rpm, tokensPerMinute: tpm, streams, tokensPerDay: day };
-  const expiresMs = expires === undefined ? undefined : Date.parse(expires);
+  const expiresMs = expires === undefined ? undefined : (expiryMs(expires) ?? 0); // what is no day has passed
   return { ...who, role, weight, limits: defined(limits), ...defined({ models, expiresMs }) };
+}
+
+/** The time that `expires` names, milliseconds; undefined where there is no such day: 30 February would be one of March. */
+export function expiryMs(text: string): number | undefined {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.slice(0, 10)) ? undefined : ms;
+}
+
+/** Names of a model: its own and those of what it is made of. */
+export interface ModelNames {
+  readonly id: string;
+  readonly root?: string | undefined;
+  readonly parent?: string | undefined;
+}
+
+/** Throws `permission_denied` for a model that an account may not use. `name`: as the request names it; `model`: absent where nothing has it. */
+export function refuseModel(
+  account: Pick<Account, "models"> | undefined,
+  name: string,
+  model: ModelNames | undefined,
+): void {
+  if (account === undefined) return;
+  const names = [model?.id, model?.root, model?.parent, name].filter((one) => one !== undefined);
+  if (mayUse(account, names)) return;
+  const message = `this key may not use the model ${JSON.stringify(name.slice(0, 200))}; it may use ${account.models?.join(", ")}`;
+  throw new ServiceError("permission_denied", message, { param: "model" });
+}
+
+/** Whether an account may use a model. */
+export function mayUseModel(
+  account: Pick<Account, "models"> | undefined,
+  { id, root = id, parent = id }: ModelNames,
+): boolean {
+  return account === undefined || mayUse(account, [id, root, parent]);
 }
 
 /** Whether an account may use a model of these names. */

@@ -1,5 +1,7 @@
 // The model that a request of Ollama's dialect names.
 
+import { refuseModel } from "../core/account.ts";
+import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
 import { describeValue } from "../dialects/shared/check.ts";
@@ -28,16 +30,20 @@ export async function readOllama(
   return filled(asked, { ...body, model: name }, name, defaults, withOllamaPreset);
 }
 
-/** The card of the model that a name means. Throws ServiceError(model_not_found). */
-export function modelOf(deps: HttpDeps, name: string): ModelInfo {
-  const model = cardOf(deps.models(), resolvedModel(deps, name, false).name);
-  if (model !== undefined) return model;
+/** The card of the model that a name means, for a caller who may use it. Throws ServiceError: `model_not_found`, `permission_denied`. */
+export function modelOf(deps: HttpDeps, { account }: Caller, name: string): ModelInfo {
+  const meant = resolvedModel(deps, name, false).name;
+  const model = cardOf(deps.models(), meant);
+  if (model !== undefined) {
+    refuseModel(account, meant, model);
+    return model;
+  }
   const message = `model ${describeValue(name)} not found; GET /api/tags lists the served models`;
   throw new ServiceError("model_not_found", message, { param: "model" });
 }
 
 /** Id of the model that is loaded for a name: of an adapter its base model. */
-export function baseOf(deps: HttpDeps, name: string): Pick<ModelInfo, "id" | "status"> {
-  const { id, parent, status } = modelOf(deps, name);
+export function baseOf(deps: HttpDeps, caller: Caller, name: string): Pick<ModelInfo, "id" | "status"> {
+  const { id, parent, status } = modelOf(deps, caller, name);
   return { id: parent ?? id, status };
 }

@@ -14,14 +14,15 @@ export function isUsableHost(host: string | null): boolean {
 }
 
 /**
- * Gives a request a URL that begins with its scheme and a host, and whose path has no empty segments: base addresses that end in a
- * slash are usual. Everything that reads `request.url` afterwards, the router included, sees the same path.
+ * Gives a request a URL that begins with its scheme and a host, and whose path has no empty segments, base addresses that end in a
+ * slash are usual, and no fragment, behind which the router and a rule would see different paths. Everything that reads `request.url` afterwards, the router included, sees the same path.
  */
 export function settleTarget(request: Request): void {
   const { url } = request;
   if (isSettled(url) && isUsableHost(request.headers.get("host"))) return;
   const settled = new URL(SOME_HOST + targetOf(url));
   settled.pathname = settled.pathname.replaceAll(/\/{2,}/g, "/");
+  settled.hash = "";
   Object.defineProperty(request, "url", { value: settled.href });
 }
 
@@ -34,7 +35,7 @@ export function pathOf(url: string): string {
 }
 
 function isSettled(url: string): boolean {
-  return /^https?:\/\/[^/]/.test(url) && !pathOf(url).includes("//");
+  return /^https?:\/\/[^/]/.test(url) && !url.includes("#") && !pathOf(url).includes("//");
 }
 
 /** Path and query of a URL of the runtime: absolute, or the target alone. CONNECT names no path. */

@@ -79,7 +79,7 @@ const TEST_SYSTEM: System = {
   }),
 };
 /** One model that does as it is told. */
-function obedientModel(): ModelControl {
+export function obedientModel(): ModelControl {
   let status: ModelStatus = "loaded";
   let pin: Pick<ModelState, "isPinned"> = {};
   const state = (name: string): ModelState => {

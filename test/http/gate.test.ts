@@ -210,6 +210,7 @@ describe("a target", () => {
     ["/v1/models", [], "1.0"],
     ["/v1/models", ["host: [::1]:1234"], "1.1"],
     ["/v1/models", ["host: under_score.lan"], "1.1"],
+    ["/v1/models#/health", [HOST], "1.1"],
   ] as const)("%s with %j in HTTP/%s is served", async (target, headers, version) => {
     seen.length = 0;
     const { status, answer } = await ask(servers.locked, {

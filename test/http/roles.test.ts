@@ -11,12 +11,13 @@ import {
   mayUse,
   ownerOf,
 } from "../../src/core/account.ts";
+import type { ModelControl } from "../../src/core/model-info.ts";
 import type { History } from "../../src/core/history.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys, type OtherAccounts } from "../../src/http/api-keys.ts";
 import { cameOn } from "../../src/http/connection.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
-import { absentHub, chatBody, noAdapters, testApp } from "../helpers/app.ts";
+import { absentHub, chatBody, noAdapters, obedientModel, testApp } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 
 const WHOLE = {
@@ -155,6 +156,46 @@ describe("a user's key", () => {
     const late = appOf({ named: () => [named("late", "k", { expires: "2020-01-01" })] });
     expect((await late.request("/v1/models", { headers: { "x-api-key": "k" } })).status).toBe(401);
   });
+
+  test.each(["2027-13-45", "2027-02-30", "2027-01-31T25:00:00Z"])(
+    "one that ends on %s is none",
+    (expires) => {
+      const keys = new ApiKeys([], { named: () => [named("late", "k", { expires })] });
+      expect(keys.accountOf(new Headers({ "x-api-key": "k" }), () => "")).toBeUndefined();
+    },
+  );
+
+  test.each([
+    ["/api/generate", { model: "tiny" }],
+    ["/api/chat", { model: "TINY:latest", messages: [] }],
+    ["/api/embed", { model: "tiny", input: [] }],
+    ["/api/show", { model: "tiny" }],
+    ["/v1/models/status", { model_id: "tiny" }],
+  ])("neither loads nor describes a model that it may not use: %s %j", async (path, body) => {
+    const asked: string[] = [];
+    const models = obedientModel();
+    const control: ModelControl = {
+      ...models,
+      ensureLoaded: async (id) => {
+        asked.push(id);
+        return models.status(id);
+      },
+    };
+    const limited = [named("lim", "k", { models: ["other"] }), named("all", "all", {})];
+    const apiKeys = new ApiKeys([], { named: () => limited });
+    const admission = new Admission({
+      keys: apiKeys,
+      addressOf: String,
+      placesOf: () => 8,
+      isCrowded: () => false,
+    });
+    const app = testApp(playing(answer("Hi")).generate, { ...WHOLE, apiKeys, admission, control });
+    const headers = (key: string) => ({ "content-type": "application/json", "x-api-key": key });
+    const status = async (key: string) => (await app.post(path, body, { headers: headers(key) })).status;
+    expect(await status("k")).toBe(403);
+    expect(asked).toEqual([]);
+    expect(await status("all")).toBe(200);
+  });
 });
 
 describe("keys that change", () => {
@@ -188,6 +229,14 @@ describe("people whom a proxy has signed in", () => {
     expect(whoIs("10.1.2.3", "anna@x")).toMatchObject({ name: "anna@x", role: "user", isAmbient: true });
     expect(whoIs("192.0.2.1", "anna@x")).toBeUndefined();
     expect(whoIs("", "anna@x")).toBeUndefined();
+  });
+
+  test("have names in UTF-8, or in Latin-1 from older proxies", () => {
+    const utf8 = Buffer.from("renée@x").toString("latin1");
+    expect([whoIs("10.1.2.3", utf8)?.name, whoIs("10.1.2.3", "renée@x")?.name]).toEqual([
+      "renée@x",
+      "renée@x",
+    ]);
   });
 
   test.each(["", "anna@x, root@x", "anna@x,root@x", " "])("the name %j is nobody's", (user) => {

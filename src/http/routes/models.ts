@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, NotFoundError } from "elysia";
-import { mayUse } from "../../core/account.ts";
+import { mayUseModel, refuseModel } from "../../core/account.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { ModelState } from "../../core/model-info.ts";
@@ -178,9 +178,12 @@ function stateAnswer({ requantizing }: HttpDeps, { id, status, error, isPinned }
   return Response.json(body);
 }
 
-/** The model that a command is about: of an alias its base model. */
+/** The model that a command is about, if its caller may use it: of an alias its base model. */
 async function modelId(deps: HttpDeps, request: Request): Promise<string> {
-  return baseModelId(deps, checkOperation(await readJsonObject(request)).model_id);
+  const { model_id: name } = checkOperation(await readJsonObject(request));
+  const meant = resolvedName(deps, name, false);
+  refuseModel(callerOf(request).account, meant, cardOf(deps.models(), meant));
+  return baseModelId(deps, name);
 }
 
 /** The cards of the models that a caller may use. */
@@ -188,7 +191,7 @@ async function usableCards(deps: HttpDeps, request: Request): Promise<readonly M
   const cards = await modelCards(deps);
   const { account } = callerOf(request);
   if (account?.models === undefined) return cards;
-  return cards.filter(({ id, root, parent }) => mayUse(account, [id, root ?? id, parent ?? id]));
+  return cards.filter((card) => mayUseModel(account, card));
 }
 
 /**

@@ -1,7 +1,7 @@
 // Ollama's routes about models and the server: /api/tags, /api/show, /api/ps, /api/version.
 
 import { Elysia } from "elysia";
-import { mayUse } from "../../core/account.ts";
+import { mayUseModel } from "../../core/account.ts";
 import { assert } from "../../core/assert.ts";
 import type { ModelInfo } from "../../core/model-info.ts";
 import { VERSION } from "../../core/version.ts";
@@ -30,9 +30,7 @@ const TAGS = ["Ollama"];
 export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
   const textModels = (request: Request) => {
     const { account } = callerOf(request);
-    const isUsable = ({ id, root, parent }: ModelInfo): boolean =>
-      account === undefined || mayUse(account, [id, root ?? id, parent ?? id]);
-    return deps.models().filter((model) => model.kind === "text" && isUsable(model));
+    return deps.models().filter((model) => model.kind === "text" && mayUseModel(account, model));
   };
   const running = async (request: Request) =>
     (await filed(textModels(request)))
@@ -85,7 +83,7 @@ export function ollamaModelRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function describeValue(deps: HttpDeps, request: Request) {
   const name = parseOllamaShow(await readOllama(deps, request, true));
-  const [model] = await filed([modelOf(deps, name)]);
+  const [model] = await filed([modelOf(deps, callerOf(request), name)]);
   assert(model !== undefined, "one model gives one card");
   return showBody(model);
 }

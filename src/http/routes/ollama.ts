@@ -107,7 +107,7 @@ async function answer(deps: HttpDeps, request: Request, shape: OllamaShape): Pro
   const compat = requestCompat(deps);
   const call = shape === "chat" ? parseOllamaChat(body, compat) : parseOllamaGenerate(body, compat);
   if (call.work.type === "load") return loadOrUnload(deps, call, shape, clientOf(request));
-  const { id, status } = baseOf(deps, call.model);
+  const { id, status } = baseOf(deps, clientOf(request).caller, call.model);
   const startMs = performance.now();
   const work = call.work;
   const start = async (options?: StartOptions) => {
@@ -145,7 +145,7 @@ async function loadOrUnload(
   shape: OllamaShape,
   client: Client,
 ): Promise<Response> {
-  const { id } = baseOf(deps, model);
+  const { id } = baseOf(deps, client.caller, model);
   const leaves = keepAlive === 0;
   if (leaves && isUser(client))
     throw new ServiceError(
@@ -189,7 +189,7 @@ interface Embedded {
 
 async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: Client): Promise<Embedded> {
   const { request, keepAlive } = call;
-  const { id } = baseOf(deps, request.model);
+  const { id } = baseOf(deps, client.caller, request.model);
   const startMs = performance.now();
   await untilClientLeaves((signal, caller) => deps.control.ensureLoaded(id, signal, caller), client);
   const loadSecs = secsSince(startMs);
