@@ -271,6 +271,7 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
       "access",
       "agent",
       "cli",
+      "clients",
       "config",
       "convert",
       "core",

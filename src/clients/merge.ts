@@ -4,6 +4,7 @@
 // JSON is edited by jsonc-parser, which changes the text of a member only; YAML as a document of `yaml`, which keeps comments.
 // TOML has no such editor: svc's tables stand between two comments at the end.
 
+import { type Static, Type } from "@sinclair/typebox";
 import { applyEdits, type FormattingOptions, modify, parse, type ParseError } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { parseDocument } from "yaml";
@@ -13,13 +14,14 @@ import type { ClientFile, Entry } from "./client.ts";
 import { fileText } from "./text.ts";
 
 /** What an entry has replaced, so that it can come back. */
-export interface Replaced {
-  readonly path: readonly string[];
+export const Replaced = Type.Object({
+  path: Type.Array(Type.String()),
   /** What svc wrote. */
-  readonly wrote: unknown;
+  wrote: Type.Unknown(),
   /** What was there; absent: nothing. */
-  readonly before?: unknown;
-}
+  before: Type.Optional(Type.Unknown()),
+});
+export type Replaced = Readonly<Static<typeof Replaced>>;
 
 interface Merged {
   readonly text: string;
@@ -43,7 +45,7 @@ export function merged(file: ClientFile, text: string, earlier: readonly Replace
     const now = at(present, path);
     const known = earlier.find((one) => isDeepStrictEqual(one.path, path));
     const before = known !== undefined && isDeepStrictEqual(known.wrote, now) ? known.before : now;
-    return [{ path, wrote: value, ...(before === undefined ? {} : { before }) }];
+    return [{ path: [...path], wrote: value, ...(before === undefined ? {} : { before }) }];
   });
   const done = wanted.reduce((result, entry) => put(file, result, entry), text);
   return { text: done, replaced };
@@ -53,7 +55,7 @@ export function merged(file: ClientFile, text: string, earlier: readonly Replace
 export function unmerged(file: ClientFile, text: string, replaced: readonly Replaced[]): string | undefined {
   if (file.format === "toml") {
     const rest = withoutTables(text);
-    return rest.trim() === "" ? undefined : rest;
+    return rest.trim() === "" && rest !== text ? undefined : rest;
   }
   const done = file.entries
     .filter(({ isForm }) => isForm !== true)
@@ -61,7 +63,7 @@ export function unmerged(file: ClientFile, text: string, replaced: readonly Repl
   const left = read(file, done);
   const forms = new Set(file.entries.filter(({ isForm }) => isForm === true).map(({ path }) => path[0]));
   const others = Object.keys(left ?? {}).filter((name) => !forms.has(name));
-  return others.length === 0 ? undefined : done;
+  return others.length === 0 && done !== text ? undefined : done;
 }
 
 function read({ format, names }: ClientFile, text: string): unknown {
@@ -89,6 +91,11 @@ function at(tree: unknown, path: readonly string[]): unknown {
   );
 }
 
+/** Whether members can be added to a value, or there is none yet. */
+function isTable(value: unknown): boolean {
+  return value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value));
+}
+
 /** Where svc's item is in a list, or would be. */
 function itemIndex(list: unknown, value: unknown): number {
   if (!Array.isArray(list)) return 0;
@@ -98,9 +105,19 @@ function itemIndex(list: unknown, value: unknown): number {
 }
 
 function put(file: ClientFile, text: string, { path, value, isItem }: Entry): string {
-  const list = isItem === true ? at(read(file, text), path) : undefined;
+  const present = read(file, text);
+  const list = isItem === true ? at(present, path) : undefined;
+  const closed =
+    present === undefined ? -1 : path.findIndex((_, depth) => !isTable(at(present, path.slice(0, depth))));
+  if (closed >= 0) {
+    const what =
+      closed === 0
+        ? `the whole of ${file.names[0]}`
+        : `${path.slice(0, closed).join(".")} of ${file.names[0]}`;
+    throw new Error(`${what} is no object that svc could add to`);
+  }
   if (isItem === true && list !== undefined && list !== null && !Array.isArray(list))
-    throw new Error(`${path.join(".")} of ${file.names[0]} is not a list`);
+    throw new Error(`${path.length === 0 ? "the whole" : path.join(".")} of ${file.names[0]} is not a list`);
   if (isItem !== true) return withValue(file, text, path, value);
   return Array.isArray(list)
     ? withValue(file, text, [...path, itemIndex(list, value)], value)
@@ -158,18 +175,27 @@ function withTables(file: ClientFile, text: string): string {
   const others = withoutTables(text);
   const own = `${TOML_BEGIN}\n${fileText(file)}${TOML_END}\n`;
   const result = others.trim() === "" ? own : `${others.trimEnd()}\n\n${own}`;
-  try {
-    parseToml(others);
-  } catch (error) {
-    throw new Error(`${file.names[0]} is not TOML: ${reasonOf(error).split("\n")[0]}`, { cause: error });
-  }
+  const present = tomlOf(file, others);
   try {
     parseToml(result);
   } catch (error) {
-    const names = file.entries.map(({ path }) => path.join(".")).join(", ");
-    throw new Error(`${file.names[0]} has ${names} already; rename or delete that table`, { cause: error });
+    const taken = file.entries.filter(({ path }) => at(present, path) !== undefined);
+    const names = taken.map(({ path }) => path.join(".")).join(", ");
+    const what =
+      names === ""
+        ? "holds a table between braces, to which nothing can be added; write it in brackets"
+        : `has ${names} already; rename or delete that table`;
+    throw new Error(`${file.names[0]} ${what}`, { cause: error });
   }
   return result;
+}
+
+function tomlOf(file: ClientFile, text: string): unknown {
+  try {
+    return parseToml(text);
+  } catch (error) {
+    throw new Error(`${file.names[0]} is not TOML: ${reasonOf(error).split("\n")[0]}`, { cause: error });
+  }
 }
 
 function withoutTables(text: string): string {

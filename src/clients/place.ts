@@ -1,20 +1,24 @@
 // A client's configuration file on this machine, and svc's own note of what it replaced there.
 
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   readFileSync,
-  realpathSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { defined } from "../core/defined.ts";
 import { textDigest } from "../core/digest.ts";
 import { writePrivateFile } from "../core/private-file.ts";
 import type { ClientFile } from "./client.ts";
-import { merged, type Replaced, unmerged } from "./merge.ts";
+import { merged, Replaced, unmerged } from "./merge.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -27,12 +31,24 @@ export interface Places {
 }
 
 /** What was there before svc wrote. */
-interface Note {
-  readonly replaced: readonly Replaced[];
+const Note = Type.Object({
+  replaced: Type.Array(Replaced),
   /** Digest of the text that svc wrote. While the file has it, the text before comes back as it was. */
-  readonly wrote: string;
-  readonly before?: string;
-}
+  wrote: Type.String(),
+  before: Type.Optional(Type.String()),
+  /** Permissions that others had lost, since a key stands in the file. */
+  mode: Type.Optional(Type.Integer({ minimum: 0, maximum: 0o777 })),
+});
+type Note = Readonly<Static<typeof Note>>;
+const Notes = Type.Record(Type.String(), Note);
+type Notes = Readonly<Static<typeof Notes>>;
+
+/** Permissions of all but the owner. */
+const OTHERS = 0o077;
+/** Links that lead from one to the next. */
+const LINKS_MAX = 40;
+/** Some editors begin files with it. */
+const BYTE_ORDER_MARK = "\u{feff}";
 
 /** Where a file is, or would be. */
 function pathOf({ folder, names }: ClientFile, { home, environment }: Places): string {
@@ -43,38 +59,70 @@ function pathOf({ folder, names }: ClientFile, { home, environment }: Places): s
   return candidates.find((path) => existsSync(path)) ?? join(place, names[0]);
 }
 
-/** Writes svc's part into a client's file. Returns its path, and whether it was another text before. */
+/** Writes svc's part into a client's file. Returns its path, and whether it was another text before. `key`: of the server. */
 export function connect(
   file: ClientFile,
   places: Places,
+  key: string,
 ): { readonly path: string; readonly isNew: boolean } {
   const path = pathOf(file, places);
   const notes = readNotes(places);
-  const now = textOf(path);
   const note = notes[path];
-  const { text, replaced } = aboutFile(path, () => merged(file, now ?? "", note?.replaced ?? []));
-  if (text === now) return { path, isNew: false };
-  const isOurs = note !== undefined && now !== undefined && note.wrote === textDigest(now);
-  const before = isOurs ? note.before : note === undefined ? now : undefined;
-  const kept: Note = { replaced, wrote: textDigest(text), ...(before === undefined ? {} : { before }) };
-  writeNotes(places, { ...notes, [path]: kept });
-  write(path, text);
-  return { path, isNew: true };
+  return aboutFile(path, () => {
+    const now = textOf(path);
+    const { text, replaced } = changed(now ?? "", (body) => merged(file, body, note?.replaced ?? []));
+    const mode = text.includes(key) ? modeOf(path) : undefined;
+    const isOpen = mode !== undefined && key !== "none" && (mode & OTHERS) !== 0;
+    if (text === now && !isOpen) return { path, isNew: false };
+    const isOurs = note !== undefined && now !== undefined && note.wrote === textDigest(now);
+    const before = isOurs ? note.before : note === undefined ? now : undefined;
+    const kept: Note = {
+      ...defined({ before, mode: isOpen ? mode : note?.mode }),
+      replaced: [...replaced],
+      wrote: textDigest(text),
+    };
+    writeNotes(places, { ...notes, [path]: kept });
+    write(path, text, isOpen ? mode & ~OTHERS : undefined);
+    return { path, isNew: text !== now };
+  });
+}
+
+/** A text with its byte order mark, if it has one. */
+function changed<R extends { readonly text: string | undefined }>(
+  text: string,
+  change: (body: string) => R,
+): R {
+  if (!text.startsWith(BYTE_ORDER_MARK)) return change(text);
+  const result = change(text.slice(BYTE_ORDER_MARK.length));
+  return result.text === undefined ? result : { ...result, text: BYTE_ORDER_MARK + result.text };
 }
 
 /** Takes svc's part out of a client's file; a file with nothing else goes. Undefined where there was no such part. */
 export function disconnect(file: ClientFile, places: Places): string | undefined {
   const path = pathOf(file, places);
   const { [path]: note, ...others } = readNotes(places);
-  const now = textOf(path);
-  if (now === undefined) return undefined;
-  const isAsWritten = note?.before !== undefined && note.wrote === textDigest(now);
-  const text = isAsWritten ? note.before : aboutFile(path, () => unmerged(file, now, note?.replaced ?? []));
-  if (text === undefined) rmSync(path);
-  else if (text === now) return undefined;
-  else write(path, text);
-  if (note !== undefined) writeNotes(places, others);
-  return path;
+  return aboutFile(path, () => {
+    const now = textOf(path);
+    if (now === undefined) return undefined;
+    const text = textWithout(file, now, note);
+    if (text === now) return undefined;
+    if (text === undefined) rmSync(targetOf(path));
+    else write(path, text, modeBefore(path, note));
+    if (note !== undefined) writeNotes(places, others);
+    return path;
+  });
+}
+
+/** The permissions that a file had, while it has those that svc left; else those that it has. */
+function modeBefore(path: string, note: Note | undefined): number | undefined {
+  const now = modeOf(path);
+  return note?.mode !== undefined && now === (note.mode & ~OTHERS) ? note.mode : now;
+}
+
+/** What is left without svc's part; undefined where it was all that svc had written. */
+function textWithout(file: ClientFile, now: string, note: Note | undefined): string | undefined {
+  if (note?.before !== undefined && note.wrote === textDigest(now)) return note.before;
+  return changed(now, (body) => ({ text: unmerged(file, body, note?.replaced ?? []) })).text;
 }
 
 /** What is thrown, with the file that it is about: nothing was written. */
@@ -87,12 +135,10 @@ function aboutFile<T>(path: string, work: () => T): T {
   }
 }
 
-type Notes = Readonly<Record<string, Note>>;
-
 function readNotes({ note }: Places): Notes {
   const text = textOf(note);
   try {
-    return text === undefined ? {} : (JSON.parse(text) as Notes);
+    return text === undefined ? {} : Value.Decode(Notes, JSON.parse(text));
   } catch {
     return {}; // damaged: what was replaced is not known
   }
@@ -113,14 +159,29 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** Replaces a file as a whole; a link keeps its target, a file its mode. New ones are the user's alone: they hold a key. */
-function write(path: string, text: string): void {
-  if (!existsSync(path)) return writePrivateFile(path, text);
-  const target = realpathSync(path);
+/** The file that a path leads to, whether it exists or not: a link stays one. */
+function targetOf(path: string): string {
+  let at = path;
+  for (let links = 0; links < LINKS_MAX; links++) {
+    if (lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return at;
+    at = resolve(dirname(at), readlinkSync(at));
+  }
+  throw new Error("its links lead in a circle");
+}
+
+function modeOf(path: string): number | undefined {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+  return mode === undefined ? undefined : mode & 0o777;
+}
+
+/** Replaces a file as a whole; it keeps its mode where none is given. New ones are the user's alone: they may hold a key. */
+function write(path: string, text: string, mode = modeOf(path)): void {
+  const target = targetOf(path);
+  if (mode === undefined) return writePrivateFile(target, text);
   const aside = `${target}.${process.pid}`;
   try {
     writeFileSync(aside, text, { mode: 0o600, flag: "wx" });
-    chmodSync(aside, statSync(target).mode & 0o777);
+    chmodSync(aside, mode);
     renameSync(aside, target);
   } catch (error) {
     rmSync(aside, { force: true });

@@ -32,7 +32,8 @@ export async function launch(command: LaunchCommand, settings: Settings, host: H
   if (!server.url.startsWith("http")) throw new Error(`${client.name} reaches no UNIX socket; use --url`);
   const card = await modelCard(server, command.model);
   for (const line of await warnings(client, card, server)) host.complain(`svc: ${line}`);
-  const connection = client.connect(targetOf(server, card, command.model));
+  const target = targetOf(server, card, command.model);
+  const connection = client.connect(target);
   const file = connection.file;
   if (command.action === "print") {
     process.stdout.write(
@@ -41,7 +42,7 @@ export async function launch(command: LaunchCommand, settings: Settings, host: H
     return EXIT.ok;
   }
   if (file !== undefined) {
-    const { path, isNew } = connect(file, placesOf(host));
+    const { path, isNew } = connect(file, placesOf(host), target.key);
     if (isNew) host.complain(`svc: svc is in ${path}; svc launch ${client.id} --remove takes it out`);
   }
   if (command.action === "start") return start(client, connection, command.args, host);
