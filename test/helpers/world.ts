@@ -47,6 +47,8 @@ export function request(tokens: readonly number[], extra: Partial<RunRequest> = 
 export class Witness {
   text = "";
   accepted = 0;
+  /** Tokens with a log probability. */
+  scored = 0;
   /** The stop string of the choice that ended last. */
   stop: string | undefined;
   ended: RunEvent | undefined;
@@ -66,7 +68,10 @@ export class Witness {
     }
     if (event.type === "accepted") this.accepted++;
     else if (event.type !== "error") expect(this.accepted).toBe(1);
-    if (event.type === "text") this.text += event.text;
+    if (event.type === "text") {
+      this.text += event.text;
+      this.scored += event.logprobs?.length ?? 0;
+    }
     if (event.type === "choice_end") this.stop = event.stop;
     if (event.type === "finish" || event.type === "error") this.ended = event;
   }

@@ -357,6 +357,23 @@ describe("shared prefixes", () => {
     world.expectEmpty();
   });
 
+  test("a preempted sequence echoes its prompt once, with the probabilities of its tokens", () => {
+    const world = new World({ ...OPTIONS, cells: 160, eogOneIn: 1e9 });
+    const prompts = [1, 2, 3, 4].map((seed) =>
+      Array.from({ length: 30 }, (_, i) => 97 + ((7 * seed + i * i) % 26)),
+    );
+    const extra = { maxTokens: 60, echo: true, logprobs: { top: 0 } };
+    prompts.forEach((prompt, id) => world.add(id, request(prompt, extra)));
+    world.drain();
+    expect(world.engine.stats().preemptions).toBeGreaterThan(0);
+    prompts.forEach((prompt, id) => {
+      const { text, scored } = world.witness(id);
+      expect(text).toBe(String.fromCharCode(...prompt) + expectedText(world.backend, prompt, 60).text);
+      expect(scored).toBe(90);
+    });
+    world.expectEmpty();
+  });
+
   test("the next turn of a conversation finds the last one, answer included", () => {
     const world = new World(options);
     world.add(1, request(shared, { maxTokens: 10 }));

@@ -40,11 +40,13 @@ export class PromptEcho {
     assert(logprobs !== undefined, "only requests with logprobs score the prompt");
     for (let i = 0; i < count; i++) {
       const position = sequence.computed + i;
+      if (position < sequence.scored) continue;
       if (position === 0) output.noteLogprob(this.logprobs.unscored(sequence.tokenAt(0)));
       if (position + 1 >= sequence.promptTokens) continue;
       output.noteLogprob(this.logprobs.at(row + i, sequence.tokenAt(position + 1), logprobs.top));
     }
-    if (sequence.computed + count === sequence.promptTokens)
+    sequence.scored = Math.max(sequence.scored, sequence.computed + count);
+    if (sequence.scored === sequence.promptTokens)
       output.echo(this.text(sequence.firstTokens(sequence.promptTokens)));
   }
 }

@@ -42,8 +42,8 @@ export class Sequence<Owner = unknown> {
   /** Its cells are shared within it alone. */
   readonly partition: Partition;
   readonly promptTokens: number;
-  /** Every prompt token needs logits, so none may come from the cache. */
-  readonly scoresPrompt: boolean;
+  /** Prompt tokens whose probabilities are known. */
+  scored: number;
   /**
    * The prompt's last token is computed in a step of its own, as after a prefix hit: in a wider pass, kernels round differently, and
    * a seed would stand for another answer.
@@ -75,7 +75,7 @@ export class Sequence<Owner = unknown> {
     }: SequenceOptions = {},
   ) {
     this.owner = owner;
-    this.scoresPrompt = scoresPrompt;
+    this.scored = scoresPrompt ? 0 : prompt.length;
     this.lastApart = lastApart;
     this.media = media;
     this.sampler = sampler;
@@ -84,6 +84,11 @@ export class Sequence<Owner = unknown> {
     this.buffer = new Int32Array(prompt.length + GROWTH);
     this.buffer.set(prompt);
     this.count = prompt.length;
+  }
+
+  /** Prompt tokens still need logits, so none may come from the cache. A preempted sequence scores no token twice. */
+  get scoresPrompt(): boolean {
+    return this.scored < this.promptTokens;
   }
 
   /** Adapter of its passes. */
