@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -67,6 +68,27 @@ void check_layers(const llama_model * model, const llama_model * draft, svc::dra
     }
 }
 
+// A drafter with fewer tokens than its model lists which of the model's each of its rows is (d2t). llama.cpp writes logits to these places
+// without a look at them.
+void check_map(const llama_model * model, const llama_model * draft) {
+    const ggml_tensor * map = draft->d2t;
+    if (map == nullptr) return;
+    if (map->type != GGML_TYPE_I64) throw std::invalid_argument("the draft model's list of tokens (d2t) has no 64-bit integers");
+    const ggml_tensor * output = draft->output == nullptr ? model->output : draft->output;
+    if (output->ne[1] != map->ne[0]) {
+        throw std::invalid_argument("the draft model lists its tokens (d2t) and has no output weights for them");
+    }
+    std::vector<int64_t> tokens(map->ne[0]);
+    ggml_backend_tensor_get(map, tokens.data(), 0, ggml_nbytes(map));
+    std::vector<bool> is_listed(vocabulary(model));
+    for (const int64_t token : tokens) {
+        if (token < 0 || token >= (int64_t) is_listed.size() || is_listed[token]) {
+            throw std::invalid_argument("the draft model's list of tokens (d2t) names one twice, or one that the model does not have");
+        }
+        is_listed[token] = true;
+    }
+}
+
 void check_block(const llama_model * model, const llama_model * draft, svc::draft_kind kind) {
     const std::string own = architecture(model);
     const auto is_own = [&](const char * name) { return own == name; };
@@ -77,6 +99,7 @@ void check_block(const llama_model * model, const llama_model * draft, svc::draf
     check_layers(model, draft, kind);
     check_shared(draft->tok_embd, model->tok_embd, llama_model_n_embd(draft), "embeddings");
     check_shared(draft->output, model->output, llama_model_n_embd(draft), "output weights");
+    check_map(model, draft);
     if (kind == svc::draft_kind::eagle3) {
         if (llama_model_n_layer(draft) != 1) throw std::invalid_argument("an EAGLE-3 draft model has one layer, and this one has others");
         return;

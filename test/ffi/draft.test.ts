@@ -15,7 +15,7 @@ import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
-import { type DrafterKind, tinyDrafter } from "../helpers/tiny-drafters.ts";
+import { type DrafterFlaws, type DrafterKind, EVERY_OTHER, tinyDrafter } from "../helpers/tiny-drafters.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { tinyBert, tinyOtherVocabulary } from "../helpers/tiny-models.ts";
 
@@ -120,10 +120,17 @@ const drafterOf = (kind: DrafterKind): Speculative => ({
   mtpNPredict: 3,
   mtpModel: tinyDrafter(kind),
 });
+const reducedOf = (kind: DrafterKind): Speculative => ({
+  ...LIKELIEST,
+  mtpNPredict: 3,
+  mtpModel: tinyDrafter(kind, { tokens: EVERY_OTHER }),
+});
 const BLOCKS: typeof PAIRS = [
   ["an EAGLE-3 drafter", SILENT, drafterOf("eagle3"), 0.3],
   ["a DFlash drafter of random weights", SILENT, drafterOf("dflash"), 0],
   ["a DSpark drafter", SILENT, drafterOf("dspark"), 0.9],
+  ["an EAGLE-3 drafter with some of the tokens", SILENT, reducedOf("eagle3"), 0.05],
+  ["a DSpark drafter with some of the tokens", SILENT, reducedOf("dspark"), 0.2],
 ];
 const SLOW = process.env.SVC_SLOW_TESTS === "1";
 
@@ -361,5 +368,12 @@ test("an incompatible draft model is rejected with a reason", async () => {
   expect(await load(TINY_PATH, by(tinyDrafter("eagle3")))).toContain("other layers or of another size");
   expect(await load(SILENT, by(tinyDrafter("dflash", { layers: [0, 2] })))).toContain("other layers");
   expect(await load(SILENT, by(tinyDrafter("dspark", { maskToken: false })))).toContain("no mask token");
+  const listing = (kind: DrafterKind, tokens: readonly number[], more: DrafterFlaws = {}): Promise<string> =>
+    load(SILENT, by(tinyDrafter(kind, { tokens, ...more })));
+  expect(await listing("eagle3", [5, 6, 5])).toContain("names one twice");
+  expect(await listing("dspark", [5, 6, 1_000_000])).toContain("or one that the model does not have");
+  expect(await listing("eagle3", [5, -1])).toContain("or one that the model does not have");
+  expect(await listing("dflash", [5, 6, 7], { sharesOutput: true })).toContain("no output weights for them");
+  expect(await listing("eagle3", [5, 6, 7], { floatTokens: true })).toContain("no 64-bit integers");
   expect(await load(TINY_PATH, by("/nowhere.gguf"))).toContain("mtp_model could not be loaded");
 });

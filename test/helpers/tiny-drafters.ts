@@ -17,17 +17,26 @@ import {
 } from "../../src/lora/gguf-write.ts";
 import { TINY_PATH } from "./native.ts";
 import { EMBD, embeddingsOf, FFN, HEAD_DIM, HEADS } from "./tiny-heads.ts";
-import { f32Tensor as tensor, type Fill, onesTensor as ones } from "./tiny-tensors.ts";
+import { f32Tensor as tensor, type Fill, i64Tensor, onesTensor as ones } from "./tiny-tensors.ts";
 import { tempDir } from "./tmp.ts";
 
 export type DrafterKind = "eagle3" | "dflash" | "dspark";
 
-/** What of a file may be wrong. */
+/** What of a file may be another way, or wrong. */
 export interface DrafterFlaws {
   readonly layers?: readonly number[];
   readonly embd?: number;
   readonly maskToken?: boolean;
+  /** Tokens of the model that the drafter has (d2t), instead of all. */
+  readonly tokens?: readonly number[];
+  /** They are listed as 32-bit floats. */
+  readonly floatTokens?: true;
+  /** The file has no output weights, though it has some of the tokens. */
+  readonly sharesOutput?: true;
 }
+
+/** Of 2,048 tokens every other one, in another order: drafters that know what follows are right about half. */
+export const EVERY_OTHER = Array.from({ length: 1024 }, (_, i) => 2 * ((i * 389) % 1024) + 1);
 
 const BLOCK = 4;
 /** Dimension that is the same for all tokens, so that positions alone decide what an EAGLE-3 drafter attends to: the last one. */
@@ -44,8 +53,35 @@ export function tinyDrafter(kind: DrafterKind, flaws: DrafterFlaws = {}): string
   const kept = own.filter(({ key }) => key.startsWith("tokenizer."));
   const mask = flaws.maskToken === false ? [] : [u32Field("tokenizer.ggml.mask_token_id", 3)];
   const made = kind === "eagle3" ? eagleTensors : blockTensors;
-  writeGguf(path, [...fieldsOf(kind, flaws), ...kept, ...mask], made(arrayLength(tokens), kind));
+  const all = [...made(arrayLength(tokens), kind), ...outputOf(kind, flaws, arrayLength(tokens))];
+  const tensors = all.map((one) => reduced(one, flaws.tokens));
+  writeGguf(path, [...fieldsOf(kind, flaws), ...kept, ...mask], [...tensors, ...listOf(flaws)]);
   return path;
+}
+
+/** Block drafters share the model's output weights, where they have all tokens. */
+function outputOf(kind: DrafterKind, { tokens, sharesOutput }: DrafterFlaws, vocabulary: number): Tensor[] {
+  if (kind === "eagle3" || tokens === undefined || sharesOutput === true) return [];
+  const { output } = embeddingsOf(vocabulary);
+  return [tensor("output.weight", (i) => itemAt(output, i), EMBD, vocabulary)];
+}
+
+function listOf({ tokens, floatTokens }: DrafterFlaws): Tensor[] {
+  if (tokens === undefined) return [];
+  return [
+    floatTokens === true ? tensor("d2t", (i) => itemAt(tokens, i), tokens.length) : i64Tensor("d2t", tokens),
+  ];
+}
+
+/** Of weights with a row for each token that may follow, the rows of some. */
+function reduced(whole: Tensor, tokens: readonly number[] | undefined): Tensor {
+  if (tokens === undefined || !["output.weight", "markov_w2.weight"].includes(whole.name)) return whole;
+  const [width = 0, rows = 0] = whole.shape;
+  const bytes = Buffer.concat([...whole.chunks()]);
+  const row = bytes.length / rows;
+  const rowOf = (token: number): Buffer => bytes.subarray(row * token, row * (token + 1));
+  const kept = Buffer.concat(tokens.map((token) => rowOf(Math.abs(token) % rows)));
+  return { ...whole, shape: [width, tokens.length], chunks: () => [kept] };
 }
 
 function fieldsOf(kind: DrafterKind, { layers, embd = EMBD }: DrafterFlaws): Field[] {

@@ -8,7 +8,7 @@ import type { DraftKind } from "../../src/worker/text/decode/speculative.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { grammars, tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { chatTemplates } from "../helpers/templates.ts";
-import { type DrafterKind, tinyDrafter } from "../helpers/tiny-drafters.ts";
+import { type DrafterKind, EVERY_OTHER, tinyDrafter } from "../helpers/tiny-drafters.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import type { MixAsk } from "./asks.ts";
@@ -63,6 +63,12 @@ export const WORLDS: readonly World[] = [
   block("eagle3"),
   block("dflash"),
   block("dspark"),
+  {
+    name: "eagle3-some-tokens",
+    path: silent,
+    speculative: () => ({ ...SAMPLED, mtpModel: tinyDrafter("eagle3", { tokens: EVERY_OTHER }) }),
+    drafts: NONE,
+  },
 ];
 
 /** A model with drafts and without. */
