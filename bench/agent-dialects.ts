@@ -6,10 +6,14 @@ import { uniformSource } from "./random.ts";
 /** Cap on the tokens of each answer: only TTFT is measured. */
 const MAX_TOKENS = 8;
 
+/** Distance of the tools of two turns in a declared list: those of neighbours are alike. */
+const STRIDE = 13;
+
 /** A tool call and its result. */
 interface Turn {
   readonly said: string;
   readonly callId: string;
+  readonly tool: string;
   readonly args: string;
   readonly result: string;
 }
@@ -40,7 +44,7 @@ export interface Dialect {
 }
 
 const flat = (traffic: Traffic) => traffic.tools.map((tool) => ({ type: "function", ...tool }));
-const call = ({ callId, args }: Turn) => ({ callId, name: "tool_0", args });
+const call = ({ callId, tool: name, args }: Turn) => ({ callId, name, args });
 
 export const DIALECTS: readonly Dialect[] = [
   {
@@ -62,6 +66,7 @@ export const DIALECTS: readonly Dialect[] = [
       tools: traffic.tools.map((tool) => ({ type: "function", function: tool })),
       max_tokens: MAX_TOKENS,
       enable_thinking: false,
+      stream_options: { include_usage: true },
     }),
     isPiece: (event) => JSON.stringify(event).includes('"delta":{"content":"') && !hasRole(event),
     usage: ["prompt_tokens", "cached_tokens"],
@@ -149,8 +154,8 @@ function hasRole(event: Event): boolean {
   return JSON.stringify(event).includes('"delta":{"role"');
 }
 
-/** Generates the traffic. */
-export function makeTraffic(turns: number, tools: number): Traffic {
+/** Generates the traffic, with the `declared` tools, else with `tools` of its own. */
+export function makeTraffic(turns: number, tools: number, declared: Traffic["tools"] = []): Traffic {
   const random = uniformSource(7);
   const words = "open file test build error value return import index number token string list map set".split(
     " ",
@@ -161,18 +166,22 @@ export function makeTraffic(turns: number, tools: number): Traffic {
   return {
     system: text(1500),
     task: text(40),
-    tools: Array.from({ length: tools }, (_, index) => ({
-      name: `tool_${index}`,
-      description: text(30),
-      parameters: {
-        type: "object",
-        properties: { path: parameter(), pattern: parameter(), mode: parameter() },
-        required: ["path"],
-      },
-    })),
+    tools:
+      declared.length > 0
+        ? declared
+        : Array.from({ length: tools }, (_, index) => ({
+            name: `tool_${index}`,
+            description: text(30),
+            parameters: {
+              type: "object",
+              properties: { path: parameter(), pattern: parameter(), mode: parameter() },
+              required: ["path"],
+            },
+          })),
     turns: Array.from({ length: turns }, (_, index) => ({
       said: text(15),
       callId: `call_${index}`,
+      tool: declared[(index * STRIDE) % declared.length]?.name ?? "tool_0",
       args: JSON.stringify({ path: text(3), pattern: text(2) }),
       result: text(120),
     })),

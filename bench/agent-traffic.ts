@@ -4,26 +4,34 @@
 // alternation.
 //
 //   bun bench/agent-traffic.ts [--model FILE or NAME] [--template FILE] [--turns 30] [--tools 20] [--repeats 3] [--only chat] [--peer]
+//   bun bench/agent-traffic.ts --model nano --mcp 300 --context 163840 --turns 20 --repeats 1 --only chat --peer
 //
-// Default model: the built-in one, with a longer context than it was trained for; its answers do not matter.
+// --mcp: tools of the MCP catalogue, a call in each turn to another of them; svc as it is (a quarter of the context for tools), with
+// 4,000 tokens of tools, and with all of them in the prompt.
+// "computed" are prompt tokens that did not come from a cache.
+// Default model: the built-in one. It and models of bench/model.ts get the context, however short theirs is: answers do not matter.
 // A model with random weights needs a chat template that knows tools: demo-model/template.jinja. `windows` and `hybrid` of
 // bench/model.ts have it.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import type { Subprocess } from "bun";
 import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
 import { postStream } from "./http-stream.ts";
 import { THREADS } from "./machine.ts";
+import { catalogTools } from "./mcp-catalog.ts";
 import { ensureModel, MODELS } from "./model.ts";
 import { CACHE, ensurePeer, ROOT, SVC } from "./peer.ts";
 import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
-import { freePort, type Side } from "./servers.ts";
+import { freePort, type Side, untilAnswering } from "./servers.ts";
 import { median } from "./stats.ts";
 
-const CONTEXT_TOKENS = 32_768;
-const READY_MS_MAX = 60_000;
+/** What is measured: a side, and settings of svc. */
+interface Way {
+  readonly name: string;
+  readonly side: Side;
+  readonly flags: readonly string[];
+}
 
 interface Answer {
   readonly status: number;
@@ -73,13 +81,13 @@ function numbersOf(json: string, key: string): readonly number[] {
   return [...json.matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, digits]) => Number(digits));
 }
 
-function commandOf(side: Side, port: number): readonly string[] {
+function commandOf({ side, flags }: Way, port: number): readonly string[] {
   const place = ["--host", "127.0.0.1", "--port", String(port), "--threads", String(THREADS)];
-  const context = String(CONTEXT_TOKENS);
+  const { context } = values;
   if (side === "svc") {
     const size = ["--max-seqs", "1", "--max-seq-len", context, "--pa-context-len", context];
     const look = template === undefined ? [] : ["--chat-template", template];
-    return [SVC, "serve", "-m", model, ...look, ...place, ...size];
+    return [SVC, "serve", "-m", model, ...look, ...place, ...size, ...flags];
   }
   if (peer === undefined) throw new Error("llama-server was not built; see the output above");
   const look = template === undefined ? [] : ["--chat-template-file", template];
@@ -87,13 +95,13 @@ function commandOf(side: Side, port: number): readonly string[] {
 }
 
 /** All turns on a fresh server; undefined if it does not support the dialect. */
-async function replay(dialect: Dialect, side: Side): Promise<readonly Measured[] | undefined> {
+async function replay(dialect: Dialect, way: Way): Promise<readonly Measured[] | undefined> {
   const port = freePort();
-  const child = spawnLogged([...commandOf(side, port)], join(CACHE, "logs", "agent-traffic.log"), {
+  const child = spawnLogged([...commandOf(way, port)], join(CACHE, "logs", "agent-traffic.log"), {
     XDG_CACHE_HOME: join(CACHE, "xdg"),
   });
   try {
-    await untilReady(child, port);
+    await untilAnswering(child, port);
     const answers: Measured[] = [];
     for (let turns = 0; turns < traffic.turns.length; turns++) {
       const before = treeCpuSeconds(child.pid);
@@ -102,7 +110,9 @@ async function replay(dialect: Dialect, side: Side): Promise<readonly Measured[]
       if (answer.status !== 200)
         throw new Error(`${dialect.name}: status ${answer.status} at turn ${turns + 1}`);
       answers.push({ ...answer, cpuMs: (treeCpuSeconds(child.pid) - before) * 1000 });
-      console.error(`bench: ${side}, ${dialect.name}, turn ${turns + 1}: ${answer.firstMs.toFixed(0)} ms`);
+      console.error(
+        `bench: ${way.name}, ${dialect.name}, turn ${turns + 1}: ${answer.firstMs.toFixed(0)} ms`,
+      );
     }
     return answers;
   } finally {
@@ -110,23 +120,13 @@ async function replay(dialect: Dialect, side: Side): Promise<readonly Measured[]
   }
 }
 
-async function untilReady(child: Subprocess, port: number): Promise<void> {
-  const deadline = performance.now() + READY_MS_MAX;
-  const body = JSON.stringify({ prompt: "ready?", max_tokens: 1 });
-  while (performance.now() < deadline && child.exitCode === null) {
-    const answered = await postStream(port, "/v1/completions", body, () => undefined).catch(() => 0);
-    if (answered === 200) return;
-    await Bun.sleep(20);
-  }
-  throw new Error("the server does not answer; see bench/.cache/logs/agent-traffic.log");
-}
-
-/** The built-in model with a longer context, as a file. */
-function longModel(): string {
-  const bytes = readFileSync(join(ROOT, "demo-model/tiny.gguf"));
-  const key = "llama.context_length";
-  const at = bytes.indexOf(key) + key.length;
-  bytes.writeUInt32LE(CONTEXT_TOKENS, at + 4); // after the value's type
+/** A model under the context that was asked for, as a file. */
+function longModel(file: string): string {
+  const bytes = readFileSync(file);
+  const key = ".context_length";
+  const at = bytes.indexOf(key) + key.length + 4; // after the value's type
+  if (bytes.readUInt32LE(at) >= Number(values.context)) return file;
+  bytes.writeUInt32LE(Number(values.context), at);
   mkdirSync(CACHE, { recursive: true });
   const path = join(CACHE, "agent-traffic.gguf");
   writeFileSync(path, bytes);
@@ -134,8 +134,8 @@ function longModel(): string {
 }
 
 async function modelFile(): Promise<string> {
-  if (named !== undefined && peer !== undefined) return ensureModel(named, peer);
-  return values.model === undefined ? longModel() : resolve(values.model);
+  if (named !== undefined && peer !== undefined) return longModel(await ensureModel(named, peer));
+  return values.model === undefined ? longModel(join(ROOT, "demo-model/tiny.gguf")) : resolve(values.model);
 }
 
 /** One line of the table: medians over the repeats. */
@@ -148,8 +148,10 @@ function row(name: string, runs: readonly (readonly Measured[])[]): string {
   ];
   const last = runs[0]?.at(-1);
   const totals = runs.map((answers) => answers.reduce((sum, { totalMs }) => sum + totalMs, 0) / 1000);
-  const computed = (last?.prompt ?? 0) - (last?.cached ?? 0);
-  return `| ${[name, ...byTurn("firstMs"), ...byTurn("cpuMs"), median(totals).toFixed(1), last?.prompt, computed].join(" | ")} |`;
+  const computed = (runs[0] ?? []).map(({ prompt, cached }) => prompt - cached);
+  const sum = computed.reduce((all, tokens) => all + tokens, 0);
+  const ends = [median(totals).toFixed(1), last?.prompt, computed.at(-1), sum];
+  return `| ${[name, ...byTurn("firstMs"), ...byTurn("cpuMs"), ...ends].join(" | ")} |`;
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -166,30 +168,41 @@ const { values } = parseArgs({
     repeats: { type: "string", default: "3" },
     template: { type: "string" },
     only: { type: "string", default: "" },
+    mcp: { type: "string", default: "0" },
+    context: { type: "string", default: "32768" },
     peer: { type: "boolean", default: false },
   },
 });
-const traffic = makeTraffic(Number(values.turns), Number(values.tools));
+const traffic = makeTraffic(Number(values.turns), Number(values.tools), catalogTools(Number(values.mcp)));
 const template = values.template === undefined ? undefined : resolve(values.template);
 const named = MODELS.find((name) => name === values.model);
 const peer = values.peer || named !== undefined ? await ensurePeer() : undefined;
 const model = await modelFile();
-const sides: readonly Side[] = values.peer ? ["svc", "llama-server"] : ["svc"];
+const shown = (name: string, tokens: number): Way => ({
+  name: `svc, ${name}`,
+  side: "svc",
+  flags: ["--tools-in-prompt", String(tokens)],
+});
+const ways: readonly Way[] = [
+  { name: "svc", side: "svc", flags: [] },
+  ...(values.mcp === "0" ? [] : [shown("4,000 tokens of tools", 4000), shown("all tools", 10_000_000)]),
+  ...(values.peer ? [{ name: "llama-server", side: "llama-server" as const, flags: [] }] : []),
+];
 const columns = [1, 2, values.turns].map((turn) => `turn ${turn}`).join(" | ");
 console.log(
-  `| dialect | TTFT, ms: ${columns} | last / 2nd | CPU, ms: ${columns} | last / 2nd | all turns, s | prompt | computed |`,
+  `| dialect | TTFT, ms: ${columns} | last / 2nd | CPU, ms: ${columns} | last / 2nd | all turns, s | prompt | computed | computed in all turns |`,
 );
-console.log(`|---|${"--:|".repeat(11)}`);
+console.log(`|---|${"--:|".repeat(12)}`);
 for (const dialect of DIALECTS.filter(({ name }) => name.includes(values.only))) {
-  const runs = new Map<Side, (readonly Measured[])[]>(sides.map((side) => [side, []]));
+  const runs = new Map<Way, (readonly Measured[])[]>(ways.map((way) => [way, []]));
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
-    for (const [side, list] of runs) {
-      const answers = await replay(dialect, side);
+    for (const [way, list] of runs) {
+      const answers = await replay(dialect, way);
       if (answers !== undefined) list.push(answers);
     }
   }
-  for (const [side, list] of runs) {
-    const name = `${side}, ${dialect.name}`;
-    console.log(list.length === 0 ? `| ${name} | not served |||||||||||` : row(name, list));
+  for (const [way, list] of runs) {
+    const name = `${way.name}, ${dialect.name}`;
+    console.log(list.length === 0 ? `| ${name} | not served ||||||||||||` : row(name, list));
   }
 }

@@ -120,7 +120,8 @@ function llamaServerCommand(
   return [peer.server, "-m", modelPath, ...place, ...size, "--jinja", "--no-ui", ...flags];
 }
 
-async function untilAnswering(child: Subprocess, port: number): Promise<void> {
+/** Waits until a server answers chat requests. */
+export async function untilAnswering(child: Subprocess, port: number): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`it exited with code ${child.exitCode}`);

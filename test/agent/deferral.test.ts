@@ -16,6 +16,7 @@ import {
   scripted,
   testLoop,
 } from "../helpers/agent.ts";
+import { CATALOG_TASKS, catalogTools } from "../../bench/mcp-catalog.ts";
 
 function spec(name: string, description = "", more: Partial<ToolSpec> = {}): ToolSpec {
   const properties = { place: { type: "string" } };
@@ -226,5 +227,16 @@ test("a request without server rounds, or with several choices, shows all tools"
     await loop.answer(asking(agent, { ...run, prompt: { tools: TOOLS } }));
     const { prompt } = requests[0] ?? {};
     expect(prompt?.type === "chat" && prompt.tools).toEqual(TOOLS);
+  }
+});
+
+test("among 300 tools a search finds what a task needs", async () => {
+  const tools = catalogTools(300).map(({ name, description, parameters }) =>
+    spec(name, description, { parameters: { ...parameters } }),
+  );
+  const search = searchTool({ name: "tool_search", form: "words", tools });
+  for (const { query, tool } of CATALOG_TASKS.filter((_, at) => at % 5 === 0)) {
+    const { data } = await search.run({ query }, AT, new AbortController().signal);
+    expect(data.tool_type === "custom" && data.tools?.map(({ name }) => name)).toContain(tool);
   }
 });
