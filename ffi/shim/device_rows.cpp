@@ -24,7 +24,8 @@ namespace {
 constexpr int64_t BLOCK_MAX = 1024;  // the longest rows that CUDA sorts in one launch
 constexpr int64_t BLOCK_MIN = 512;
 constexpr int64_t LISTED = 800;  // tokens of a row, together: of 152,000, as 850 of them, 7 KB
-constexpr int64_t HOST_BYTES_MAX = 2ll << 30;  // of llama.cpp's buffers: four vocabularies a sequence
+constexpr int64_t HOST_COLUMNS = 4;  // of llama.cpp's buffers, each of a vocabulary, for a sequence: logits, and three of samplers
+constexpr int64_t HOST_BYTES_MAX = 2ll << 30;
 constexpr int64_t ROWS_MAX = 256;  // of a pass with lists; they take three times the memory of the logits
 
 // How a vocabulary is dealt: n_blocks of `block` tokens, of which `listed` leave the device, and the rest of less than a block, which does so
@@ -221,7 +222,7 @@ device_rows_ptr list_rows(const llama_model * model, llama_context_params & para
     const bool has_device = llama_model_n_devices(model) > 0 || is_set_to("cpu");
     const bool divides = llama_model_is_recurrent(model) || llama_model_is_hybrid(model) || !params.kv_unified;
     const deal dealt = deal_of(llama_vocab_n_tokens(llama_model_get_vocab(model)));
-    const bool fits = (int64_t) params.n_seq_max * dealt.n_vocab * 4 * (int64_t) sizeof(float) <= HOST_BYTES_MAX;
+    const bool fits = row_buffer_bytes(model, params, true) <= HOST_BYTES_MAX;
     // A pass of several micro-batches has the logits of the last one only.
     if (!has_device || is_set_to("off") || divides || params.embeddings || !fits || dealt.n_blocks == 0 || params.n_ubatch < params.n_seq_max ||
         llama_model_has_encoder(model)) {
@@ -239,6 +240,11 @@ device_rows_ptr list_rows(const llama_model * model, llama_context_params & para
     params.n_samplers = d->configs.size();
     params.n_outputs_max_per_seq = 0;  // as many as there are
     return d;
+}
+
+int64_t row_buffer_bytes(const llama_model * model, const llama_context_params & params, bool are_listed) {
+    const int64_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+    return (int64_t) params.n_seq_max * n_vocab * (are_listed ? HOST_COLUMNS : 1) * (int64_t) sizeof(float);
 }
 
 bool rows_are_listed(device_rows & d, llama_context * ctx, row_traffic & traffic) {

@@ -26,8 +26,11 @@ struct row_traffic {
 // not apply: no layers on a device, or a memory that divides a pass by sequences. The result must outlive the context.
 device_rows_ptr list_rows(const llama_model * model, llama_context_params & params);
 
-// To be called with the new context, whose traffic it counts from now on. False: the device lacks an operation, or the logits are computed on the CPU; the context gives whole
-// rows then.
+// Main memory that llama.cpp reserves for the rows that passes of such a context return, bytes; no function of its own counts it.
+int64_t row_buffer_bytes(const llama_model * model, const llama_context_params & params, bool are_listed);
+
+// To be called with the new context, whose traffic it counts from now on. False: the device lacks an operation, or the logits are computed on
+// the CPU; the context gives whole rows then.
 bool rows_are_listed(device_rows & d, llama_context * ctx, row_traffic & traffic);
 
 // Before a pass of n rows.

@@ -139,6 +139,8 @@ llama_context_params draft_params(llama_context_params of_model, bool is_head, i
     p.ctx_type = is_head ? LLAMA_CONTEXT_TYPE_MTP : LLAMA_CONTEXT_TYPE_DEFAULT;
     p.cb_eval = nullptr;  // statistics are those of the model itself
     p.cb_eval_user_data = nullptr;
+    p.samplers = nullptr;
+    p.n_samplers = 0;
     return p;
 }
 

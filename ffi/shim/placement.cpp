@@ -3,6 +3,7 @@
 
 #include "placement.h"
 
+#include "device_rows.h"
 #include "draft.h"
 #include "guard.h"
 #include "model.h"
@@ -27,9 +28,18 @@ constexpr int64_t MIB = 1024 * 1024;
 // Of the memory of a small device, less than the wanted reserve is left free.
 constexpr int64_t RESERVE_SHARE = 8;
 
+constexpr uint32_t SMALL_CONTEXT = 256;
+
+// The device besides the CPU that holds a tensor, or what it is a view of; NULL: none.
+ggml_backend_dev_t device_of(const ggml_tensor * t) {
+    while (t->view_src != nullptr) t = t->view_src;
+    if (t->buffer == nullptr || ggml_backend_buffer_is_host(t->buffer)) return nullptr;
+    return ggml_backend_buft_get_device(ggml_backend_buffer_get_type(t->buffer));
+}
+
 bool is_used(const llama_model_tensor_buft_override & rule) { return rule.pattern != nullptr; }
 
-common_device_memory_data_vec measured(const std::string & path, const llama_model_params & model, const llama_context_params & context,
+common_device_memory_data_vec memory_of(const std::string & path, const llama_model_params & model, const llama_context_params & context,
     std::vector<ggml_backend_dev_t> & devices, uint32_t & n_layers, uint32_t & n_trained, uint32_t & n_experts) {
     return common_get_device_memory_data(path.c_str(), &model, &context, devices, n_layers, n_trained, n_experts, GGML_LOG_LEVEL_ERROR);
 }
@@ -72,11 +82,38 @@ void placement::keep_experts(int32_t n) {
     params.tensor_buft_overrides = rules.data();
 }
 
+// llama.cpp turns fused attention on for a quantized cache, whether the device has it or not.
+void placement::check_attention() {
+    if (!ggml_is_quantized(context.type_k) && !ggml_is_quantized(context.type_v)) return;
+    llama_context_params small = context;
+    small.n_ctx = small.n_batch = small.n_ubatch = SMALL_CONTEXT;
+    const llama_context_ptr ctx(llama_init_from_model(header.get(), small));
+    ggml_cgraph * graph = ctx == nullptr ? nullptr : llama_graph_reserve(ctx.get(), 1, 1, 1);
+    for (int i = 0; graph != nullptr && i < ggml_graph_n_nodes(graph); i++) {
+        const ggml_tensor * node = ggml_graph_node(graph, i);
+        ggml_backend_dev_t device = node->op == GGML_OP_FLASH_ATTN_EXT ? device_of(node->src[1]) : nullptr;
+        if (device == nullptr || ggml_backend_dev_supports_op(device, node)) continue;
+        without_attention = ggml_backend_dev_name(device);
+        return;
+    }
+}
+
+// Lists of logits are a part of the passes, and their rows in main memory one of the context (device_rows.h). A context of its own has lists of
+// its own.
+common_device_memory_data_vec placement::with_rows(bool with_lists) {
+    llama_context_params listing = context;
+    const bool may_list = with_lists && header != nullptr && params.devices == nullptr;
+    const device_rows_ptr lists = may_list ? list_rows(header.get(), listing) : nullptr;
+    auto bytes = memory_of(path, params, listing, devices, n_layers, n_trained, n_experts);
+    if (header != nullptr) bytes.back().compute += row_buffer_bytes(header.get(), context, lists != nullptr);
+    return bytes;
+}
+
 void placement::measure() {
     take_log_error();
     try {
         if (!base.empty()) return measure_draft();
-        needs = measured(path, params, context, devices, n_layers, n_trained, n_experts);
+        needs = with_rows(true);
         if (n_draft > 0) measure_head();
     } catch (const std::exception & e) {
         const std::string reason = take_log_error();
@@ -89,7 +126,7 @@ void placement::measure_head() {
     const llama_context_params of_head = draft_params(context, true, n_draft);
     std::vector<ggml_backend_dev_t> same;
     uint32_t layers_of, trained, experts_of;
-    const auto head = measured(path, params, of_head, same, layers_of, trained, experts_of);
+    const auto head = memory_of(path, params, of_head, same, layers_of, trained, experts_of);
     for (size_t i = 0; i < needs.size(); i++) {
         needs[i].context += head[i].context;
         needs[i].compute += head[i].compute;
@@ -107,7 +144,7 @@ void placement::measure_draft() {
     if (other == nullptr) throw std::runtime_error("the model that it drafts for could not be measured");
     llama_context_params of_draft = draft_params(context, is_head, n_draft);
     of_draft.ctx_other = other.get();
-    needs = measured(path, params, of_draft, devices, n_layers, n_trained, n_experts);
+    needs = memory_of(path, params, of_draft, devices, n_layers, n_trained, n_experts);
 }
 
 int64_t placement::limit(size_t device) const {
@@ -127,7 +164,13 @@ bool placement::fits() const {
 
 void placement::place() {
     params.n_gpu_layers = layers < 0 ? llama_model_default_params().n_gpu_layers : layers;
+    llama_model_params unread = params;
+    unread.no_alloc = true;
+    unread.load_mode = LLAMA_LOAD_MODE_NONE;
+    header.reset(base.empty() ? llama_model_load_from_file(path.c_str(), unread) : nullptr);  // where it fails, measure() says why
+    if (header != nullptr) check_attention();
     measure();
+    remember_wishes();
     if (devices.empty()) throw std::runtime_error("there is no device besides the CPU");
     if (n_shares > (int32_t) devices.size()) throw std::invalid_argument("tensor_split has more entries than there are devices");
     fitted = fits();
@@ -139,10 +182,21 @@ void placement::place() {
     fitted = fits();
 }
 
+void placement::remember_wishes() {
+    for (size_t i = 0; i < devices.size(); i++) {
+        const auto & n = needs[i];
+        wishes.push_back({ggml_backend_dev_name(devices[i]), (int64_t) (n.model + n.context + n.compute), (int64_t) n.context, limit(i), n.free});
+    }
+}
+
 // llama.cpp's own search, which also divides layers with experts. Works with its default settings only.
 bool placement::fit() {
     std::vector<size_t> margins;
-    for (size_t i = 0; i < devices.size(); i++) margins.push_back(std::max<int64_t>(0, needs[i].free - limit(i)));
+    const auto plain = with_rows(false);
+    for (size_t i = 0; i < devices.size(); i++) {
+        const int64_t lists = needs[i].compute - plain[i].compute;  // which the search does not know
+        margins.push_back(std::max<int64_t>(0, needs[i].free - limit(i) + lists));
+    }
     llama_model_params result = params;
     llama_context_params same = context, of_head = draft_params(context, true, n_draft);
     llama_model_params with_head = params;
@@ -150,13 +204,16 @@ bool placement::fit() {
     const auto status = common_fit_params(path.c_str(), &result, &same, split.data(), rules.data(), margins.data(), UINT32_MAX,
         n_draft > 0 ? &head : nullptr, GGML_LOG_LEVEL_ERROR);
     take_log_error();
-    if (status != COMMON_PARAMS_FIT_STATUS_SUCCESS) {
-        std::fill(split.begin(), split.end(), 0.0f);
-        rules.assign(rules.size(), {nullptr, nullptr});
-        return false;
+    const llama_model_params before = params;
+    if (status == COMMON_PARAMS_FIT_STATUS_SUCCESS) {
+        params = result;
+        measure();
+        if (fits()) return true;
     }
-    params = result;
-    return true;
+    params = before;
+    std::fill(split.begin(), split.end(), 0.0f);
+    rules.assign(rules.size(), {nullptr, nullptr});
+    return false;
 }
 
 // The most layers that fit with the given shares and rules.
@@ -280,7 +337,19 @@ char * svc_place_report(void * placement) {
             add_bytes(entry, memory.model, memory.context, memory.compute);
             devices.push_back(entry);
         }
+        common_json wanted = common_json::array();
+        for (const auto & [device, bytes, cache, limit, free] : p.wishes) {
+            common_json entry = common_json::object();
+            entry["name"] = device;
+            entry["bytes"] = bytes;
+            entry["cache"] = cache;
+            entry["limit"] = limit;
+            entry["free"] = free;
+            wanted.push_back(entry);
+        }
         common_json out = common_json::object();
+        out["wanted"] = wanted;
+        out["without_attention"] = p.without_attention;
         out["layers"] = (int32_t) p.n_layers + 1;
         out["device_layers"] = p.device_layers();
         out["divided_layers"] = p.divided_layers();
@@ -303,6 +372,7 @@ char * svc_context_memory(void * context) {
         svc::context & c = need<svc::context>(context, "context");
         buffers sums;
         add_context(sums, c.ctx, true);
+        sums[ggml_backend_cpu_buffer_type()].compute += svc::row_buffer_bytes(c.model, c.params, c.on_device != nullptr);
         if (const llama_context * drafter = svc::draft_context_of(c)) add_context(sums, drafter, llama_get_model(drafter) != c.model);
         common_json out = common_json::array();
         for (const auto & [type, bytes] : sums) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fit.h"
-#include "llama.h"
+#include "llama-cpp.h"
 
 #include "../src/llama-ext.h"
 
@@ -13,6 +13,12 @@
 #include <vector>
 
 namespace svc {
+
+// What the wanted layers would take of a device; `needs` is what the placed ones take.
+struct wish {
+    std::string device;
+    int64_t bytes, cache, limit, free;
+};
 
 struct placement {
     std::thread thread;
@@ -26,6 +32,9 @@ struct placement {
     std::vector<ggml_backend_dev_t> devices;
     uint32_t n_layers = 0, n_trained = 0, n_experts = 0;
     bool fitted = false;
+    std::vector<wish> wishes;  // of each device
+    // The first device that holds a quantized cache without computing attention over it; the CPU would, after a copy of it for each pass.
+    std::string without_attention;
 
     placement(const char * path, const int32_t * place, int32_t n_place, const float * shares, int32_t n_shares,
         const llama_context_params & context_params, const char * base);
@@ -38,6 +47,7 @@ struct placement {
   private:
     std::string path, base;  // base: the file of the model that this one drafts for; empty if it drafts for none
     llama_context_params context;
+    llama_model_ptr header;  // the model without its weights
     int32_t n_draft;  // most draft tokens of a draft model, or of the head in the file; 0 without either
     bool is_head;  // draft tokens are a head's
     int32_t layers;  // wanted on devices; -1: as many as fit
@@ -51,6 +61,9 @@ struct placement {
 
     void keep_experts(int32_t n);
     void place();
+    void check_attention();
+    void remember_wishes();
+    common_device_memory_data_vec with_rows(bool with_lists);
     void measure();
     void measure_head();
     void measure_draft();

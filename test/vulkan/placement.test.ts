@@ -1,6 +1,6 @@
 // Placement by the native library on Mesa's software device: which parts of a model land where.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { unpackLibraries } from "../../ffi/embedded.ts";
 import { type Native, openNative } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama/llama.ts";
@@ -8,7 +8,6 @@ import type { LoadHooks } from "../../ffi/llama/model.ts";
 import { RELEASE } from "../../src/backends/catalog.ts";
 import { modelBytes } from "../../src/core/model-bytes.ts";
 import type { PlacementOptions, TextOptions } from "../../src/engine/protocol.ts";
-import { setDeviceSampling } from "../helpers/device-sampling.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { tinyExperts } from "../helpers/tiny-experts.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
@@ -25,10 +24,6 @@ interface Loaded {
 
 describe.skipIf(!IS_WANTED)("placement", () => {
   let native: Native;
-
-  // Lists of logits are not in the estimate: a few megabytes, of which real models have thousands.
-  beforeAll(() => setDeviceSampling("off"));
-  afterAll(() => setDeviceSampling(""));
 
   beforeAll(async () => {
     await installVulkan();
