@@ -1,5 +1,6 @@
 // Opens a model for an engine: decides where its layers go, loads it and its draft model, creates its context.
 
+import { isCacheChosen } from "../../src/core/cache-size.ts";
 import { DEVICE_PROFILES, profileOf } from "../../src/core/device-profile.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { freeMemory } from "../../src/core/free-memory.ts";
@@ -15,6 +16,7 @@ import {
 } from "./context.ts";
 import {
   type CacheMemory,
+  cellsBytes,
   type GraphLimits,
   graphLimits,
   isSmall,
@@ -35,6 +37,7 @@ import {
   planModel,
 } from "./placement.ts";
 import { planProjector, type ProjectorPlan } from "./projector.ts";
+import { fewerCells, refuseShortage, shortageText } from "./shortage.ts";
 import { interleaveMemory } from "../linux/interleaving.ts";
 import { defaultThreads } from "../linux/usable-cores.ts";
 import { type Handle, takeText } from "../text.ts";
@@ -72,7 +75,7 @@ export async function openModel(
   const planned = mayUseDevices(native, asked)
     ? await planDevices(native, asked, { file, draftFile, freeBytes })
     : undefined;
-  if (planned !== undefined) onPlaced?.(placementText(planned.layers), deviceNames(native, planned.layers));
+  if (planned !== undefined) onPlaced?.(planned.summary, deviceNames(native, planned.layers));
   const layers = planned?.layers;
   const model = await loadModel(native, { ...file, place: placeOf(layers) }, onProgress);
   const draft =
@@ -101,12 +104,21 @@ interface DeviceLoad {
   readonly freeBytes: () => number;
 }
 
-interface DevicePlan {
+interface DevicePlan extends Planned {
+  /** Where the layers go, for the operator. */
+  readonly summary: string;
+}
+
+interface Planned {
   /** As requested, with the sequences and micro-batches that are planned. */
   readonly options: TextOptions;
   readonly plan: ContextPlan;
   readonly layers: LayerPlan;
 }
+
+/** Cells below which layers on devices are not worth a smaller cache, and trials of smaller ones. */
+const USUAL_CELLS = 4096;
+const CACHE_ATTEMPTS = 3;
 
 /** Plans context and layers from the headers of the files. */
 async function planDevices(native: Native, asked: TextOptions, load: DeviceLoad): Promise<DevicePlan> {
@@ -115,12 +127,21 @@ async function planDevices(native: Native, asked: TextOptions, load: DeviceLoad)
   const options = lowered(asked, graphLimits(meta));
   const files = { ...load, meta, draft, projector: planProjector(native, options) };
   const planned = await planBatches(native, options, files);
+  const { report } = planned.layers;
+  const { cells } = planned.plan;
+  const summary = placementText(planned.layers) + shortageText(report, cells, planned.options);
   const [needed, free] = [planCpuBytes(planned.layers), load.freeBytes()];
-  if (needed <= free) return planned;
+  try {
+    refuseShortage(report, cells, planned.options);
+    if (needed <= free) return { ...planned, summary };
+  } catch (error) {
+    freePlan(native, planned.layers);
+    throw error;
+  }
   freePlan(native, planned.layers);
   throw new ServiceError(
     "model_unavailable",
-    `${placementText(planned.layers)}; the part on the CPU needs about ${sizeText(needed)} of memory, but only ${sizeText(free)} are free; use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers`,
+    `${summary}; the part on the CPU needs about ${sizeText(needed)} of memory, but only ${sizeText(free)} are free; use a smaller quantization of the model (quant), or a smaller cache (context_len, memory_mb or memory_fraction), or more device_layers`,
   );
 }
 
@@ -131,13 +152,34 @@ interface Headers extends DeviceLoad {
 }
 
 /** Micro-batches and draft tokens for devices where the whole model is there with their buffers. */
-async function planBatches(native: Native, options: TextOptions, files: Headers): Promise<DevicePlan> {
+async function planBatches(native: Native, options: TextOptions, files: Headers): Promise<Planned> {
   const wanted = onDevices(options);
-  const planned = await planWith(native, wanted, files);
-  const { layers, device_layers: placed } = planned.layers.report;
-  if (wanted === options || placed === layers) return planned;
+  const planned = await planCells(native, wanted, files);
+  if (wanted === options || isWhole(planned)) return planned;
   freePlan(native, planned.layers);
-  return planWith(native, options, files);
+  return planCells(native, options, files);
+}
+
+function isWhole({ layers: { report } }: Planned): boolean {
+  return report.device_layers === report.layers;
+}
+
+/** A cache of default size rather shrinks, to that of a usual context, than push layers to the CPU. */
+async function planCells(native: Native, options: TextOptions, files: Headers): Promise<Planned> {
+  const first = await planWith(native, options, files);
+  const least = Math.min(USUAL_CELLS, files.meta.n_ctx_train);
+  let planned = first;
+  for (let attempt = 0; attempt < CACHE_ATTEMPTS && !isCacheChosen(options); attempt++) {
+    const cells = fewerCells(planned.layers.report, planned.plan.cells) ?? 0;
+    if (cells < least) break;
+    if (planned !== first) freePlan(native, planned.layers);
+    planned = await planWith(native, options, files, cells);
+    if (!planned.layers.report.fits || (options.deviceLayers < 0 && !isWhole(planned))) continue;
+    freePlan(native, first.layers);
+    return planned;
+  }
+  if (planned !== first) freePlan(native, planned.layers);
+  return first;
 }
 
 /** Options with the choices for a model that is on devices as a whole; `options` itself where none differs. */
@@ -158,9 +200,13 @@ async function planWith(
   native: Native,
   options: TextOptions,
   { file, draftFile, meta, draft, projector }: Headers,
-): Promise<DevicePlan> {
+  cells?: number,
+): Promise<Planned> {
   const weights = meta.size_bytes + (draft?.size_bytes ?? 0);
-  const memory = deviceMemory(native, options, weights, projector);
+  const memory =
+    cells === undefined
+      ? deviceMemory(native, options, weights, projector)
+      : { freeBytes: cellsBytes(cells, options, meta, draft), share: 1 };
   const plan = planContext(meta, graphLimits(meta), options, memory, draft);
   const context = contextColumns(options, plan, threadsFor(meta, options, undefined));
   const layers = await planModel(

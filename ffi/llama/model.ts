@@ -1,6 +1,6 @@
 // Loads a model file, and derives what its context needs.
 
-import { cacheCells, type CacheType } from "../../src/core/cache-size.ts";
+import { cacheCells, type CacheShape, type CacheType, cellBytes } from "../../src/core/cache-size.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { GgufProblem, HeaderCut } from "../../src/core/gguf.ts";
 import { readWholeHeader } from "../../src/core/gguf-file.ts";
@@ -119,8 +119,22 @@ export function chooseCells(
   info: ModelInfo,
   draft?: ModelInfo,
 ): number {
+  return cacheCells(options, shapeOf(info, draft), freeBytes, share);
+}
+
+/** Bytes of that many cells of a model and its draft model. */
+export function cellsBytes(
+  cells: number,
+  { cacheType }: Pick<TextOptions, "cacheType">,
+  info: ModelInfo,
+  draft?: ModelInfo,
+): number {
+  return cells * cellBytes(shapeOf(info, draft), cacheType);
+}
+
+function shapeOf(info: ModelInfo, draft: ModelInfo | undefined): CacheShape {
   const elements = cellElements(info) + (draft === undefined ? 0 : cellElements(draft));
-  return cacheCells(options, { elements, trainedContext: info.n_ctx_train }, freeBytes, share);
+  return { elements, trainedContext: info.n_ctx_train };
 }
 
 /** Where the weights of a file go. */

@@ -10,6 +10,7 @@ import { describeHost } from "../host.ts";
 import type { Native } from "../library.ts";
 import { type ProjectorPlan, projectorOnCpu } from "./projector.ts";
 import { copiedEmbeddingBytes } from "./tied-embedding.ts";
+import type { WantedLayers } from "./shortage.ts";
 import { cText, type Handle, nativeText, takeText } from "../text.ts";
 
 const MIB = 2 ** 20;
@@ -27,11 +28,8 @@ interface DeviceBytes {
 }
 
 /** svc_place_report, with all weights of the CPU. */
-interface Report {
-  readonly layers: number;
-  readonly device_layers: number;
+interface Report extends WantedLayers {
   readonly divided_layers: number;
-  readonly fits: boolean;
   readonly devices: readonly (DeviceBytes & { readonly free: number; readonly total: number })[];
 }
 
@@ -300,7 +298,7 @@ export function placementText({ report }: LayerPlan): string {
   const experts = divided > 0 ? `; experts of ${divided} of them on the CPU` : "";
   const warning = fits
     ? ""
-    : ". That is more than is free: expect the driver to fail, or lower device_layers";
+    : ". That leaves less than the reserve: other programs can make the driver fail; lower device_layers";
   return placed < layers
     ? `${placed} of ${layers} layers on ${names}${experts}, the rest on the CPU: ${used} of ${free} free${warning}`
     : `all ${layers} layers on ${names}${experts}: ${used} of ${free} free${warning}`;

@@ -37,6 +37,8 @@ ggml_backend_dev_t device_of(const ggml_tensor * t) {
     return ggml_backend_buft_get_device(ggml_backend_buffer_get_type(t->buffer));
 }
 
+int64_t taken(const common_device_memory_data & n) { return n.model + n.context + n.compute; }
+
 bool is_used(const llama_model_tensor_buft_override & rule) { return rule.pattern != nullptr; }
 
 common_device_memory_data_vec memory_of(const std::string & path, const llama_model_params & model, const llama_context_params & context,
@@ -147,9 +149,9 @@ void placement::measure_draft() {
     needs = memory_of(path, params, of_draft, devices, n_layers, n_trained, n_experts);
 }
 
-int64_t placement::limit(size_t device) const {
+int64_t placement::limit(size_t device, bool with_reserve) const {
     const auto & memory = needs[device];
-    const int64_t left = memory.free - std::min(reserve, memory.total / RESERVE_SHARE);
+    const int64_t left = memory.free - (with_reserve ? std::min(reserve, memory.total / RESERVE_SHARE) : 0);
     int64_t taken = 0;
     for (size_t i = 0; i < others.size(); i++) taken += ggml_backend_dev_get(i) == devices[device] ? others[i] : 0;
     return (most > 0 ? std::min(left, most) : left) - taken;
@@ -157,7 +159,7 @@ int64_t placement::limit(size_t device) const {
 
 bool placement::fits() const {
     for (size_t i = 0; i < devices.size(); i++) {
-        if ((int64_t) (needs[i].model + needs[i].context + needs[i].compute) > limit(i)) return false;
+        if (taken(needs[i]) > limit(i)) return false;
     }
     return true;
 }
@@ -174,19 +176,42 @@ void placement::place() {
     if (devices.empty()) throw std::runtime_error("there is no device besides the CPU");
     if (n_shares > (int32_t) devices.size()) throw std::invalid_argument("tensor_split has more entries than there are devices");
     fitted = fits();
-    if (fitted || layers >= 0) return;
+    fitting = device_layers();
+    if (fitted) return;
+    measure_least();
+    if (layers >= 0) return count_fitting();
     const bool is_free = n_shares == 0 && patterns.empty() && params.split_mode != LLAMA_SPLIT_MODE_ROW;
     if (!is_free || !fit()) search();
     if (params.n_gpu_layers == 0) stay_on_cpu();
     measure();
     fitted = fits();
+    fitting = device_layers();
+}
+
+// The wanted layers stay as they are.
+void placement::count_fitting() {
+    const int32_t chosen = params.n_gpu_layers;
+    search();
+    fitting = device_layers();
+    params.n_gpu_layers = chosen;
+    measure();
 }
 
 void placement::remember_wishes() {
     for (size_t i = 0; i < devices.size(); i++) {
         const auto & n = needs[i];
-        wishes.push_back({ggml_backend_dev_name(devices[i]), (int64_t) (n.model + n.context + n.compute), (int64_t) n.context, limit(i), n.free});
+        wishes.push_back({ggml_backend_dev_name(devices[i]), taken(n), (int64_t) n.context, (int64_t) n.compute, taken(n), limit(i), limit(i, false)});
     }
+}
+
+// What does not shrink with the cache. Between both, memory grows evenly with the cells.
+void placement::measure_least() {
+    if (context.n_ctx <= SMALL_CONTEXT || header == nullptr) return;
+    const llama_context_params whole = context;
+    context.n_ctx = SMALL_CONTEXT;
+    const auto few = with_rows(true);
+    for (size_t i = 0; i < wishes.size(); i++) wishes[i].least = taken(few[i]);
+    context = whole;
 }
 
 // llama.cpp's own search, which also divides layers with experts. Works with its default settings only.
@@ -338,13 +363,15 @@ char * svc_place_report(void * placement) {
             devices.push_back(entry);
         }
         common_json wanted = common_json::array();
-        for (const auto & [device, bytes, cache, limit, free] : p.wishes) {
+        for (const auto & [device, bytes, cache, compute, least, limit, most] : p.wishes) {
             common_json entry = common_json::object();
             entry["name"] = device;
             entry["bytes"] = bytes;
             entry["cache"] = cache;
+            entry["compute"] = compute;
+            entry["least"] = least;
             entry["limit"] = limit;
-            entry["free"] = free;
+            entry["most"] = most;
             wanted.push_back(entry);
         }
         common_json out = common_json::object();
@@ -352,6 +379,7 @@ char * svc_place_report(void * placement) {
         out["without_attention"] = p.without_attention;
         out["layers"] = (int32_t) p.n_layers + 1;
         out["device_layers"] = p.device_layers();
+        out["fitting_layers"] = p.fitting;
         out["divided_layers"] = p.divided_layers();
         out["fits"] = p.fitted;
         out["devices"] = devices;

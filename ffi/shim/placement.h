@@ -17,7 +17,9 @@ namespace svc {
 // What the wanted layers would take of a device; `needs` is what the placed ones take.
 struct wish {
     std::string device;
-    int64_t bytes, cache, limit, free;
+    int64_t bytes, cache, compute;
+    int64_t least;  // with a cache of the fewest cells
+    int64_t limit, most;  // it may take, and could take if no reserve were left
 };
 
 struct placement {
@@ -33,6 +35,7 @@ struct placement {
     uint32_t n_layers = 0, n_trained = 0, n_experts = 0;
     bool fitted = false;
     std::vector<wish> wishes;  // of each device
+    int32_t fitting = 0;  // the most layers that fit on devices; the output layer is one
     // The first device that holds a quantized cache without computing attention over it; the CPU would, after a copy of it for each pass.
     std::string without_attention;
 
@@ -63,14 +66,16 @@ struct placement {
     void place();
     void check_attention();
     void remember_wishes();
+    void measure_least();
     common_device_memory_data_vec with_rows(bool with_lists);
     void measure();
     void measure_head();
     void measure_draft();
-    int64_t limit(size_t device) const;
+    int64_t limit(size_t device, bool with_reserve = true) const;
     bool fits() const;
     bool fit();
     void search();
+    void count_fitting();
     void stay_on_cpu();
 };
 

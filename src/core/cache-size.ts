@@ -48,6 +48,15 @@ const CELLS_PER_SEQUENCE = 1024;
 /** The cache is sized in steps of this many cells, which is what attention pads to anyway. */
 const CELL_STEP = 256;
 
+export function elementBytes(type: CacheType): number {
+  return ELEMENT_BYTES[type];
+}
+
+/** Whether its size is configured; else it is chosen. */
+export function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: CacheRequest): boolean {
+  return contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;
+}
+
 /** Bytes of one cell. */
 export function cellBytes({ elements }: CacheShape, type: CacheType): number {
   return Math.max(1, elements * ELEMENT_BYTES[type]);

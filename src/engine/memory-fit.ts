@@ -4,7 +4,7 @@
 // Rejected: @huggingface/gguf, which builds arrays of all 150,000 tokens in the serving process.
 
 import { statSync } from "node:fs";
-import { cacheCells, type CacheShape } from "../core/cache-size.ts";
+import { cacheCells, type CacheShape, isCacheChosen } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
 import { arrayLength, type GgufHeader, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { tensorBytes } from "../core/gguf-facts.ts";
@@ -13,6 +13,7 @@ import { modelBytes } from "../core/model-bytes.ts";
 import { cacheBytes, type CacheLayers, cacheLayers, isEncoder, type Metadata } from "./cache-layers.ts";
 import { ENCODER_PROCESS_BYTES, ENGINE_PROCESS_BYTES } from "./limits.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
+import { waysToFit } from "../core/shortage.ts";
 import { sizeText } from "../core/size-text.ts";
 
 /** Memory by purpose, bytes. */
@@ -132,10 +133,6 @@ export function memoryAtMost(file: EstimatedFile, freeBytes: number): number {
   return memoryWith(file, cells);
 }
 
-function isCacheChosen({ contextLen, memoryBytes, memoryFraction }: TextOptions): boolean {
-  return contextLen !== undefined || memoryBytes !== undefined || memoryFraction !== undefined;
-}
-
 const F32_BYTES = 4;
 
 /**
@@ -215,19 +212,21 @@ function checkTextMemory(options: TextOptions, freeBytes: number): void {
   const parts = `weights ${sizeText(need.weights)}, ${need.cells} cache cells ${sizeText(need.cache)}, compute buffers ${sizeText(need.compute)}`;
   throw new ServiceError(
     "model_unavailable",
-    `the model needs about ${sizeText(total)} of memory (${parts}), but only ${sizeText(freeBytes)} are free. ${advice(need, options)}`,
+    `the model needs about ${sizeText(total)} of memory (${parts}), but only ${sizeText(freeBytes)} are free; ${advice(need, options, total - freeBytes)}`,
   );
 }
 
-function advice(need: MemoryNeed, options: TextOptions): string {
-  const ways = ["a smaller quantization of the model (--quant)"];
-  if (need.cache > 0.1 * need.weights) {
-    ways.unshift("a smaller cache (--pa-context-len, --pa-memory-mb or --pa-memory-fraction)");
-    if (options.cacheType === "f16" || options.cacheType === "f32") ways.push("--cache-type q8_0");
-  }
-  if (need.compute > 0.1 * need.weights) ways.push(`an --ubatch below ${options.ubatch}`);
-  ways.push("fewer pinned models (pin)", "a larger --models-memory-mb, where it is set");
-  return `Use ${ways.join(", or ")}.`;
+function advice(need: MemoryNeed, options: TextOptions, missing: number): string {
+  const ways = [
+    ...waysToFit(
+      { ...need, missing, cellBytes: need.cache / need.cells + options.ubatch * MASK_BYTES },
+      options,
+    ),
+    "a smaller quantization of the model (quant)",
+    "fewer pinned models (pin)",
+    "a larger models_memory_mb, where it is set",
+  ];
+  return `use ${ways.join(", or ")}`;
 }
 
 /** The draft model's file; undefined without one, or where it cannot be read. */

@@ -243,7 +243,7 @@ test("a cache that cannot fit is refused with advice before an engine is started
   );
   expect(exit).toBe(1);
   expect(err).toMatch(
-    /svc: a: the model needs about [\d.]+ [MG]B of memory .* are free\. Use a smaller cache/,
+    /svc: a: the model needs about [\d.]+ [MG]B of memory .* are free; use context_len of at most \d+/,
   );
 });
 

@@ -106,14 +106,28 @@ describe("memory of a model", () => {
   });
 });
 
+function refusalOf(check: () => void): string {
+  try {
+    check();
+  } catch (error) {
+    return error instanceof Error ? error.message : "";
+  }
+  return "";
+}
+
 describe("a model that does not fit", () => {
   test("is rejected with the numbers and the settings to change", () => {
     const options = { ...OPTIONS, modelPath: model(), contextLen: 100_000 };
     checkMemory(options, 1e9);
     expect(() => checkMemory(options, 4e8)).toThrow(
-      /needs about 617\.7 MB of memory \(weights 0\.0 MB, 100000 cache cells 512\.0 MB, compute buffers 105\.7 MB\), but only 400\.0 MB are free\. Use a smaller cache \(--pa-context-len, --pa-memory-mb or --pa-memory-fraction\), or /,
+      /needs about 617\.7 MB of memory \(weights 0\.0 MB, 100000 cache cells 512\.0 MB, compute buffers 105\.7 MB\), but only 400\.0 MB are free; use context_len of at most (\d+)/,
     );
-    expect(() => checkMemory(options, 4e8)).toThrow("--cache-type q8_0");
+    const refusal = refusalOf(() => checkMemory(options, 4e8));
+    const fitting = Number(/context_len of at most (\d+)/.exec(refusal)?.[1]);
+    checkMemory({ ...options, contextLen: fitting }, 4e8);
+    expect(() => checkMemory({ ...options, contextLen: fitting + 512 }, 4e8)).toThrow("free");
+    expect(refusal).toContain("cache_type q8_0");
+    checkMemory({ ...options, cacheType: "q8_0" }, 4e8);
   });
 
   test("the built-in model and unreadable files are not checked", () => {

@@ -41,6 +41,7 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     placement: PlacementOptions,
     more: Partial<TextOptions> = {},
     hooks: LoadHooks = {},
+    isSized = true,
   ): Promise<Loaded> {
     let summary = "";
     const options: TextOptions = {
@@ -48,7 +49,7 @@ describe.skipIf(!IS_WANTED)("placement", () => {
       cacheDir: "",
       maxSeqs: 4,
       prefixCacheN: 0,
-      contextLen: 2048,
+      ...(isSized ? { contextLen: 2048 } : {}),
       cacheType: "f16",
       pagedAttn: true,
       threads: 2,
@@ -155,10 +156,10 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     expect(refused).rejects.toThrow(
       /^3 of 7 layers on Vulkan0 .*the part on the CPU needs about .* of memory, but only .* are free; use /s,
     );
-    const beside = { deviceLayers: 3, mmprojPath: tinyMmproj() };
+    const beside = { mmprojPath: tinyMmproj() };
     const { backend } = await load(TINY_PATH, { memoryBytes: MIB }, beside, free(1024 * MIB));
-    const [, own] = backend.info.placement?.devices ?? [];
-    const needed = own?.estimated_bytes ?? 0; // the projector is on the CPU here
+    const own = backend.info.placement?.devices.at(-1);
+    const needed = own?.estimated_bytes ?? 0; // all of it is on the CPU here
     backend.close();
     expect(load(TINY_PATH, { memoryBytes: MIB }, beside, free(needed - 1))).rejects.toThrow("only");
     (await load(TINY_PATH, { memoryBytes: MIB }, beside, free(needed))).backend.close();
@@ -200,11 +201,64 @@ describe.skipIf(!IS_WANTED)("placement", () => {
     for (const backend of all) backend.close();
   });
 
-  test("a chosen number of layers is kept, with a warning where it does not fit", async () => {
-    const loaded = await load(TINY_PATH, { memoryBytes: 4 * MIB }, { deviceLayers: 5 });
-    expect(loaded.backend.info.placement?.device_layers).toBe(5);
-    expect(loaded.summary).toContain("more than is free");
+  const sessions = { maxSeqs: 64, contextLen: 64 * 8192, batch: 512, ubatch: 128 };
+
+  /** The ways that a text names, as options. */
+  function waysIn(text: string): readonly Partial<TextOptions>[] {
+    const number = (pattern: RegExp): number => Number(pattern.exec(text)?.[1]);
+    const type = /cache_type (q8_0|q4_0)/.exec(text)?.[1];
+    const ways: readonly Partial<TextOptions>[] = [
+      { contextLen: number(/context_len of at most (\d+)/) },
+      { deviceLayers: number(/device_layers of at most (\d+)/) },
+      ...(["q8_0", "q4_0"] as const).filter((one) => one === type).map((cacheType) => ({ cacheType })),
+    ];
+    return ways.filter((way) => !Object.values(way).includes(Number.NaN));
+  }
+
+  test("64 contexts of 8,192 tokens fit, or chosen layers are refused with what is missing; each way that is named works", async () => {
+    const whole = await load(TINY_PATH, {}, { ...sessions, deviceLayers: 99 });
+    const bytes = whole.backend.info.placement?.devices[0]?.estimated_bytes ?? 0;
+    whole.backend.close();
+    const memoryBytes = Math.ceil((bytes * 0.7) / MIB) * MIB;
+    const more = { ...sessions, deviceLayers: 7 };
+    const refused = await load(TINY_PATH, { memoryBytes }, more).then(
+      ({ summary }) => summary,
+      (error: Error) => error.message,
+    );
+    expect(refused).toMatch(
+      /^7 of 7 layers need .* of Vulkan0 \(524288 cache cells .*, compute buffers .*\), which has .* for them: .* are missing; use /,
+    );
+    expect(refused).toMatch(/, which is \d\d of 64 sequences with 8192 tokens/);
+    const ways = waysIn(refused);
+    expect(ways.map((way) => Object.keys(way)[0])).toEqual(["contextLen", "deviceLayers", "cacheType"]);
+    for (const way of ways) {
+      const { backend } = await load(TINY_PATH, { memoryBytes }, { ...more, ...way });
+      const [device] = backend.info.placement?.devices ?? [];
+      const used = (device?.weights_bytes ?? 0) + (device?.cache_bytes ?? 0) + (device?.compute_bytes ?? 0);
+      expect(used).toBeLessThanOrEqual(memoryBytes);
+      expect(used).toBeGreaterThan(0);
+      backend.close();
+    }
+  });
+
+  test("layers that no one chose go to the CPU, and the log says what would place them all", async () => {
+    const loaded = await load(TINY_PATH, { memoryBytes: 24 * MIB }, sessions);
+    expect(loaded.backend.info.placement?.device_layers).toBeLessThan(7);
     loaded.backend.close();
+    expect(loaded.summary).toMatch(/; for all of them .* are missing: use context_len of at most /);
+    const [way = {}] = waysIn(loaded.summary);
+    const whole = await load(TINY_PATH, { memoryBytes: 24 * MIB }, { ...sessions, ...way });
+    expect(whole.backend.info.placement?.device_layers).toBe(7);
+    whole.backend.close();
+  });
+
+  test("a cache without a configured size shrinks before layers leave the device", async () => {
+    const sizes = { maxSeqs: 32, batch: 512, ubatch: 512 };
+    const small = await load(TINY_PATH, { memoryBytes: 40 * MIB }, sizes, {}, false);
+    const { placement, cells } = small.backend.info;
+    small.backend.close();
+    expect([placement?.device_layers, placement?.layers]).toEqual([7, 7]);
+    expect(cells).toBeGreaterThanOrEqual(4096);
   });
 
   test("experts stay on the CPU: of all layers, or of the first ones", async () => {
