@@ -214,6 +214,12 @@ build() {
 # Copies FILE to DIR/NAME with MODE by a rename: a running svc keeps its file, and a reader never sees half of one.
 place() { # FILE DIR NAME MODE
   mkdir -p -- "$2" || fail "cannot create $2"
+  for aside in "$2/.$3".*; do # of an installation that was killed
+    case ${aside##*.} in
+      '' | *[!0-9]*) ;;
+      *) kill -0 "${aside##*.}" 2>/dev/null || rm -f -- "$aside" ;;
+    esac
+  done
   aside=$2/.$3.$$
   cp -- "$1" "$aside" || {
     rm -f -- "$aside"
@@ -256,6 +262,14 @@ refuse_downgrade() {
   fi
 }
 
+# Where svc update looks: the address that the release itself names, else the one that it came from, unless that holds a password.
+note_address() {
+  [ -n "$work" ] && [ ! -f "$source/release.url" ] || return 0
+  case $release_url in *://*@*) return 0 ;; esac
+  printf '%s\n' "$release_url" >"$work/release.url"
+  place "$work/release.url" "$prefix/share/svc" release.url 644
+}
+
 install_files() {
   bin_dir=$prefix/bin
   before=$("$bin_dir/svc" --version 2>/dev/null </dev/null || true)
@@ -264,6 +278,7 @@ install_files() {
   printf '%s\n' "$SHARED" | while read -r from folder name; do
     [ ! -f "$source/$from" ] || place "$source/$from" "$prefix/$folder" "$name" 644
   done
+  note_address
   say "installed $bin_dir/svc${before:+ (was: $before)}"
 }
 

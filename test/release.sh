@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A release on an empty Debian: two releases are built from this checkout (the second with a raised version), then installed
-# from a folder and over HTTP, asked, upgraded and removed; the same with the .deb; the image's file system is built and started.
-# Needs root on Linux, mmdebstrap, openssl; buildah for the image. Takes some minutes; run before every release.
+# from a folder and over HTTP, asked, upgraded and removed; a service is updated by svc update, with kills in between; the same with the
+# .deb; the image's file system is built and started. Needs root on Linux, mmdebstrap, openssl; buildah for the image. Takes some
+# minutes; run before every release.
 #
-#   test/release.sh [script|deb|image …]      all unless named
+#   test/release.sh [script|update|deb|image …]      all unless named
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,11 +13,11 @@ skip() { echo "SKIPPED: test/release.sh: $*"; exit 0; }
 command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed"
 
 parts=("$@")
-[ $# != 0 ] || parts=(script deb image)
+[ $# != 0 ] || parts=(script update deb image)
 has() { local part; for part in "${parts[@]}"; do [ "$part" = "$1" ] && return 0; done; return 1; }
 work=$(mktemp -d /var/tmp/svc-release-XXXXXX)
 pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
+trap 'kill "${pids[@]}" 2>/dev/null || true; umount "$work"/root/home/person/{small,noexec} 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 say() { printf '\n== release: %s\n' "$*"; }
 expect() { # WORDS COMMAND...: the command's output has the words; it is shown
     local words=$1 output code=0
@@ -47,7 +48,7 @@ inside() { # USER COMMAND...: with its own processes and mounts, which end with 
     # shellcheck disable=SC2016
     env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin LANG=C.UTF-8 HOME="$home" USER="$user" \
         unshare --mount --pid --fork --kill-child --propagation private sh -c '
-            mount --bind "$0" "$0"
+            mount --rbind "$0" "$0"
             mount -t proc proc "$0/proc"
             mount --rbind /sys "$0/sys"
             mount --rbind /dev "$0/dev"
@@ -69,6 +70,11 @@ sed -i "s/$old/$new/" "$work/tree"/{package.json,CHANGELOG.md,src/core/version.t
 ls -l "$work/new"
 mv "$work/old" "$work/new" "$root/srv/"
 chmod -R go+rX "$root/srv"
+
+node_modules/.bin/bun test/release/serve.ts "$root/srv" "$work/port" &
+pids+=($!)
+until [ -s "$work/port" ]; do sleep 0.1; done
+served=http://127.0.0.1:$(cat "$work/port")
 
 if has script; then
     # shellcheck disable=SC2016
@@ -99,12 +105,7 @@ if has script; then
     expect "svc $old" inside person '.local/bin/svc --version'
 
     say "upgrade over HTTP; the stored response is still there"
-    (cd "$root/srv/new" && exec "$OLDPWD/node_modules/.bin/bun" -e '
-        const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => new Response(Bun.file("." + new URL(request.url).pathname)) });
-        await Bun.write(process.argv[1], String(server.port));' "$work/port") &
-    pids+=($!)
-    until [ -s "$work/port" ]; do sleep 0.1; done
-    address=http://127.0.0.1:$(cat "$work/port")
+    address=$served/new
     expect "(was: svc $old)" inside person "curl -fsSL $address/install.sh | SVC_RELEASE_URL=$address sh -s -- --user"
     expect "svc $new" inside person '.local/bin/svc --version'
     expect "Rome" inside person "$start curl -s localhost:\$port/v1/responses/$response; kill \$!; wait"
@@ -121,6 +122,19 @@ if has script; then
     left=$(cd "$root/home/person" && find . -type f ! -name '.bash*' ! -name .profile ! -name 'log' ! -name keyless.sh | sort | tr '\n' ' ')
     echo "left: $left"
     grep -q svc/svc.toml <<<"$left" && ! grep -q '\.local\|cache/svc' <<<"$left"
+fi
+
+if has update; then
+    say "a service through svc update: refused, killed, without room, to the new release and back"
+    rm -rf "$root/home/person"
+    install -d -o "$(chroot "$root" id -u person)" -m 755 "$root/home/person"
+    install -m 755 test/release/systemctl "$root/usr/local/bin/systemctl"
+    install -m 755 test/release/update.sh "$root/srv/update.sh"
+    mkdir "$root/home/person"/{small,noexec}
+    mount -t tmpfs -o size=64m tmpfs "$root/home/person/small"
+    mount -t tmpfs -o size=1g,noexec tmpfs "$root/home/person/noexec"
+    inside person "sh /srv/update.sh $served $old $new"
+    umount "$root/home/person"/{small,noexec}
 fi
 
 if has deb; then

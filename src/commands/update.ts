@@ -10,7 +10,7 @@ import { hubPlace } from "../hub/place.ts";
 import { type HubRevision, hubRevisions, localRevisions } from "../hub/revisions.ts";
 import { readToken } from "../hub/token.ts";
 import { type Installation, installationOf, installRelease, releasePlace } from "../update/install.ts";
-import { findArchive } from "../update/release.ts";
+import { findArchive, shown } from "../update/release.ts";
 import { restartService } from "../update/service.ts";
 import { compareVersions } from "../update/version.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
@@ -34,16 +34,16 @@ async function updateProgram(
   const installation = installationOf(process.execPath);
   const { SVC_RELEASE_URL: url, SVC_RELEASE_KEY: keyFile } = host.environment;
   const place = releasePlace(installation, { address: release ?? url, keyFile });
-  host.complain(`svc: update: asking ${place.address} for its newest release`);
+  host.complain(`svc: update: asking ${shown(place)} for its newest release`);
   const archive = await findArchive(place, signal);
   const order = compareVersions(archive.version, VERSION);
   if (order === 0) {
-    console.log(`svc ${VERSION} is the release at ${place.address}.`);
+    console.log(`svc ${VERSION} is the release at ${shown(place)}.`);
     return EXIT.ok;
   }
   if (order < 0 && !downgrade) {
     host.complain(
-      `svc: update: the release at ${place.address} is the older svc ${archive.version}, this is ${VERSION}: nothing was changed. Use --downgrade if that is what you want.`,
+      `svc: update: the release at ${shown(place)} is the older svc ${archive.version}, this is ${VERSION}: nothing was changed. Use --downgrade if that is what you want.`,
     );
     return EXIT.failure;
   }

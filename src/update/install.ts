@@ -1,9 +1,10 @@
 // The place that this svc is installed in, and how a release takes it: by the release's own install.sh, from an archive whose sum was
 // signed. That script replaces by a rename and refuses an older release, too.
 
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { reasonOf } from "../core/reason.ts";
 import { downloadArchive, type ReleaseArchive, type ReleasePlace } from "./release.ts";
 
 /** An installation that `svc update` can replace. */
@@ -16,6 +17,9 @@ export interface Installation {
 /** What install.sh has left of the release's address and key. */
 const ADDRESS_FILE = "share/svc/release.url";
 const KEY_FILE = "share/svc/release.pem";
+/** Of the folder that a release is unpacked in, before the number of the process. */
+const WORK_PREFIX = "svc-update-";
+const ABANDONED = new RegExp(`^${WORK_PREFIX}(\\d+)-`);
 
 /** The installation of this executable. Throws a sentence that says how to update another kind of it. */
 export function installationOf(executable: string): Installation {
@@ -47,6 +51,10 @@ export function releasePlace(
     throw new Error(
       "no address of releases is known; name one: svc update --release ADDRESS, or SVC_RELEASE_URL",
     );
+  if (/^(?!https?:|file:)[a-z][a-z0-9+.-]*:\/\//i.test(address))
+    throw new Error(
+      `${address.replace(/:.*/s, "")} is no protocol that releases come by; name the address of one with https or http, or a folder`,
+    );
   const key = noted(named.keyFile ?? join(prefix, KEY_FILE));
   if (key === undefined || key === "")
     throw new Error(
@@ -74,19 +82,55 @@ export interface InstallWork {
 /** Downloads, checks and installs a release. Returns what its installer says. Throws a sentence for people. */
 export async function installRelease(work: InstallWork): Promise<string> {
   const { place, archive, installation, mayDowngrade, signal } = work;
-  const folder = mkdtempSync(join(tmpdir(), "svc-update-"));
+  removeAbandoned();
+  const folder = mkdtempSync(join(tmpdir(), `${WORK_PREFIX}${process.pid}-`));
   try {
     const file = join(folder, archive.name);
     await downloadArchive(place, archive, file, signal);
     await run(["tar", "-xzf", file, "-C", folder], signal);
     const source = join(folder, archive.name.replace(/\.tar\.gz$/, ""));
-    const own = (await run([join(source, "svc"), "--version"], signal)).trim();
+    const own = (await firstRun(join(source, "svc"), signal)).trim();
     if (own !== `svc ${archive.version}`)
       throw new Error(`${archive.name} holds ${own === "" ? "no svc" : own}: nothing was changed`);
     const options = ["--prefix", installation.prefix, ...(mayDowngrade ? ["--downgrade"] : [])];
     return await run(["sh", join(source, "install.sh"), ...options], signal);
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Its version. A folder for temporary files may forbid programs. */
+async function firstRun(program: string, signal: AbortSignal): Promise<string> {
+  try {
+    return await run([program, "--version"], signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Error(
+      `the new svc does not run here, so nothing was changed: ${reasonOf(error)}. Where ${tmpdir()} forbids programs (noexec), name another folder in TMPDIR`,
+      { cause: error },
+    );
+  }
+}
+
+/** Removes the folders of updates that were killed; what is another user's stays. */
+function removeAbandoned(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = ABANDONED.exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    } catch {
+      continue;
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && "code" in error && error.code === "ESRCH");
   }
 }
 

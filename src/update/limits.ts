@@ -6,3 +6,6 @@ export const LIST_BYTES_MAX = 1 << 20;
 export const ARCHIVE_BYTES_MAX = 2 ** 32;
 /** Time in which the list must come, milliseconds. */
 export const LIST_MS = 30_000;
+/** Time in which the next megabyte of an archive must come, milliseconds. */
+export const ARCHIVE_STALL_MS = 60_000;
+export const ARCHIVE_STALL_BYTES = 1 << 20;

@@ -2,11 +2,18 @@
 // before its signature, or its sum in the signed list, is right.
 
 import { createHash, verify } from "node:crypto";
-import { createReadStream, createWriteStream, readFileSync } from "node:fs";
-import { Readable, Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { join } from "node:path";
-import { ARCHIVE_BYTES_MAX, LIST_BYTES_MAX, LIST_MS } from "./limits.ts";
+import { createReadStream, readFileSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { reasonOf } from "../core/reason.ts";
+import {
+  ARCHIVE_BYTES_MAX,
+  ARCHIVE_STALL_BYTES,
+  ARCHIVE_STALL_MS,
+  LIST_BYTES_MAX,
+  LIST_MS,
+} from "./limits.ts";
 
 /** Where releases are, and the public key (PEM) that they must be signed with. */
 export interface ReleasePlace {
@@ -36,15 +43,15 @@ export async function findArchive(
   const signature = await smallFile(place, "SHA256SUMS.sig", limit);
   if (!isSigned(sums, signature, place.key))
     throw new Error(
-      `the signature of ${place.address}/SHA256SUMS is wrong: nothing was changed. The files were changed, or another key signed them`,
+      `the signature of ${shown(place)}/SHA256SUMS is wrong: nothing was changed. The files were changed, or another key signed them`,
     );
   const line = new RegExp(`^([0-9a-f]{64})  (svc-(\\d[0-9A-Za-z.+-]*)-${platform}\\.tar\\.gz)$`, "gm");
   const found = [...sums.toString().matchAll(line)];
   const [[, sha256 = "", name = "", version = ""] = [], other] = found;
-  if (name === "") throw new Error(`the release at ${place.address} has no archive for ${platform}`);
+  if (name === "") throw new Error(`the release at ${shown(place)} has no archive for ${platform}`);
   if (other !== undefined)
     throw new Error(
-      `${place.address}/SHA256SUMS names several archives for ${platform}; name the address of one release`,
+      `${shown(place)}/SHA256SUMS names several archives for ${platform}; name the address of one release`,
     );
   return { name, version, sha256 };
 }
@@ -61,42 +68,76 @@ function isSigned(sums: Buffer, signature: Buffer, key: string): boolean {
 export async function downloadArchive(
   place: ReleasePlace,
   { name, sha256 }: ReleaseArchive,
-  file: string,
+  path: string,
   signal: AbortSignal,
 ): Promise<void> {
+  const stall = new AbortController();
+  const timer = setTimeout(() => stall.abort(), ARCHIVE_STALL_MS);
   const digest = createHash("sha256");
+  const file = await open(path, "wx", 0o600);
   let bytes = 0;
-  const checked = new Transform({
-    transform(chunk: Uint8Array, _, done) {
+  let mark = 0;
+  try {
+    for await (const chunk of await pieces(place, name, AbortSignal.any([signal, stall.signal]))) {
       bytes += chunk.byteLength;
+      if (bytes > ARCHIVE_BYTES_MAX) throw new Error("it is larger than an archive can be");
+      if (bytes - mark >= ARCHIVE_STALL_BYTES) {
+        timer.refresh();
+        mark = bytes;
+      }
       digest.update(chunk);
-      done(bytes > ARCHIVE_BYTES_MAX ? new Error(`${name} is larger than an archive can be`) : null, chunk);
-    },
-  });
-  await pipeline(await open(place, name, signal), checked, createWriteStream(file, { mode: 0o600 }), {
-    signal,
-  });
+      await write(file, chunk, path);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = stall.signal.aborted ? "nothing came for a while" : reasonOf(error);
+    throw new Error(`${shown(place)}/${name} could not be downloaded: ${reason}; nothing was changed`, {
+      cause: error,
+    });
+  } finally {
+    clearTimeout(timer);
+    await file.close();
+  }
   if (digest.digest("hex") !== sha256)
     throw new Error(
       `${name} does not have the SHA-256 sum of the signed list: nothing was changed. Try again; the download may be damaged`,
     );
 }
 
+async function write(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array, path: string): Promise<void> {
+  try {
+    await file.writeFile(chunk);
+  } catch (error) {
+    throw new Error(
+      `${dirname(path)} cannot be written (${reasonOf(error)}); name a folder with room in TMPDIR`,
+      { cause: error },
+    );
+  }
+}
+
+/** An address as it may be shown: without a password. */
+export function shown({ address }: ReleasePlace): string {
+  return address.replace(/^(https?:\/\/)[^/@]*@/, "$1");
+}
+
 function isAddress({ address }: ReleasePlace): boolean {
   return /^https?:\/\//.test(address);
 }
 
-async function open(place: ReleasePlace, name: string, signal: AbortSignal): Promise<Readable> {
-  if (!isAddress(place)) return createReadStream(join(place.address, name));
-  const response = await fetched(place, name, signal);
-  return Readable.from(response.body ?? []);
+async function pieces(
+  place: ReleasePlace,
+  name: string,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (!isAddress(place)) return createReadStream(join(place.address, name), { signal });
+  return (await fetched(place, name, signal)).body ?? Readable.from([]);
 }
 
-async function fetched({ address }: ReleasePlace, name: string, signal: AbortSignal): Promise<Response> {
-  const url = `${address}/${name}`;
+async function fetched(place: ReleasePlace, name: string, signal: AbortSignal): Promise<Response> {
+  const url = `${shown(place)}/${name}`;
   let response: Response;
   try {
-    response = await fetch(url, { signal });
+    response = await fetch(`${place.address}/${name}`, { signal });
   } catch (error) {
     throw new Error(`${url} could not be reached; check the address and the network`, { cause: error });
   }
@@ -117,7 +158,7 @@ async function smallFile(place: ReleasePlace, name: string, signal: AbortSignal)
   let bytes = 0;
   for await (const piece of response.body ?? []) {
     bytes += piece.byteLength;
-    if (bytes > LIST_BYTES_MAX) throw new Error(`${place.address}/${name} is too large to be one`);
+    if (bytes > LIST_BYTES_MAX) throw new Error(`${shown(place)}/${name} is too large to be one`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

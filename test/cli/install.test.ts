@@ -290,8 +290,13 @@ describe("from a release", () => {
     expect(runs(bin)).toBe("released");
     mkdirSync(join(place, "home/.config/svc"), { recursive: true });
     writeFileSync(join(place, "home/.config/svc/svc.toml"), "mine");
+    const url = join(place, "home/.local/share/svc/release.url"); // what svc update asks next
+    expect(readFileSync(url, "utf8").trim()).toBe(join(place, "dist"));
     publish("newer");
+    writeFileSync(join(place, "home/.local/bin/.svc.4194305"), "of an installation that was killed");
+    writeFileSync(join(place, "home/.local/bin/.svc.mine"), "of somebody else");
     expect(piped("home").text).toContain("(was: released)");
+    expect(readdirSync(join(place, "home/.local/bin")).toSorted()).toEqual([".svc.mine", "svc"]);
     expect(runs(bin)).toBe("newer");
     expect(readFileSync(join(place, "home/.config/svc/svc.toml"), "utf8")).toBe("mine");
   });

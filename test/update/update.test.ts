@@ -1,7 +1,16 @@
 // Updates from signed releases: what is refused, and that nothing has changed then.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installationOf, installRelease, releasePlace } from "../../src/update/install.ts";
 import { findArchive, type ReleasePlace } from "../../src/update/release.ts";
@@ -25,7 +34,10 @@ beforeAll(() => {
     port: 0,
     hostname: "127.0.0.1",
     fetch: async ({ url }) => {
-      const file = Bun.file(join(releases, new URL(url).pathname));
+      const { pathname } = new URL(url);
+      const file = Bun.file(join(releases, pathname.replace("/cut", "")));
+      if (pathname.startsWith("/cut/") && pathname.endsWith(".gz"))
+        return new Response((await file.bytes()).subarray(10));
       return (await file.exists()) ? new Response(file) : new Response("no", { status: 404 });
     },
   });
@@ -77,6 +89,7 @@ describe("refused", () => {
   const archive = `svc-0.9.7-${process.platform}-${process.arch}.tar.gz`;
   test.each<[string, () => ReleasePlace, string]>([
     ["another key", () => ({ ...at("0.9.5"), key: releaseKeys().pem }), "is wrong: nothing was changed"],
+    ["a part of the archive", () => at("cut/0.9.6"), "does not have the SHA-256 sum"],
     ["what is no key", () => ({ ...at("0.9.5"), key: "x" }), "no public key in PEM form"],
     [
       "a changed list",
@@ -118,6 +131,18 @@ describe("refused", () => {
     expect(await failure(update(place(), installation))).toContain(said);
     expect(versionOf(installation.program)).toBe("svc 0.9.4");
   });
+});
+
+test("a folder of an update that was killed is removed by the next one; no password of an address is shown", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-update-4194305-"));
+  expect(await update(at("0.9.5"))).toBe("svc 0.9.5");
+  expect(existsSync(folder)).toBe(false);
+  const secret = { ...at("0.9.6"), address: "http://me:secret@127.0.0.1:1/x" };
+  const said = await failure(update(secret));
+  expect([said, said.includes("secret")]).toEqual([expect.stringContaining("http://127.0.0.1:1/x/"), false]);
+  expect(() => releasePlace(installed(), { address: "ftp://me:secret@x/y", keyFile: undefined })).toThrow(
+    "ftp is no protocol that releases come by",
+  );
 });
 
 test("versions are compared as install.sh does", () => {
