@@ -60,7 +60,6 @@ function stampOf(file: string): string {
     const { ino, mtimeMs, size } = statSync(file);
     return `${ino} ${mtimeMs} ${size}`;
   } catch (error) {
-    if (isMissing(error)) return "";
-    throw error;
+    return isMissing(error) ? "" : `unreadable: ${reasonOf(error)}`;
   }
 }

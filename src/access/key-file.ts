@@ -48,7 +48,8 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw new Error(`the file of keys ${file} cannot be read: ${reasonOf(error)}`, { cause: error });
+    const fix = "give this user the right to, or name another with keys_file, XDG_CONFIG_HOME or HOME";
+    throw new Error(`the file of keys ${file} cannot be read (${reasonOf(error)}); ${fix}`, { cause: error });
   }
   const read = parsed(text);
   if (Value.Check(KeyFile, read)) return read.keys;

@@ -14,7 +14,7 @@ import type { Environment } from "./sources.ts";
  */
 export function cacheFolder(environment: Environment): string {
   const named = environment["XDG_CACHE_HOME"];
-  if (named !== undefined && named !== "") return join(named, "svc");
+  if (named !== undefined && named !== "") return existing(join(named, "svc"));
   const home = userHome();
   const own = home === undefined ? undefined : join(home, ".cache", "svc");
   if (own !== undefined && isWritable(own)) return own;
@@ -26,6 +26,17 @@ export function cacheFolder(environment: Environment): string {
     throw new StartError(`${why}; set XDG_CACHE_HOME, HOME or TMPDIR to one`, { cause });
   }
   return temporary;
+}
+
+/** A folder that is there afterwards; it may be one that others have filled and this user only reads. Throws StartError. */
+function existing(folder: string): string {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  } catch (cause) {
+    const why = `the cache folder ${folder} cannot be made (${reasonOf(cause)})`;
+    throw new StartError(`${why}; set XDG_CACHE_HOME to a folder of yours, or unset it`, { cause });
+  }
 }
 
 /** `svc` in XDG_CONFIG_HOME, else in the home folder's `.config`: sign-ins, and what is chosen in the web interface. */

@@ -77,10 +77,7 @@ export class Requantizer {
 
   /** Starts; the log has the result. Throws ServiceError when it cannot start. */
   start(type: FileType, importance = this.weights.importance): void {
-    if (this.under !== undefined) {
-      const message = `the model is being requantized to ${this.under.type} (${Math.floor(this.under.permille / 10)} %); retry when it has finished`;
-      throw new ServiceError("requantization_in_progress", message);
-    }
+    this.refuseSecond();
     const { calibration } = this.weights;
     if (needsImportance(type) && importance === undefined && calibration === undefined) {
       const message = `${type} needs importance statistics: calibrate the model first, or use another type`;
@@ -109,6 +106,7 @@ export class Requantizer {
       const message = "save_cimatrix must be a file name of letters, digits and . _ -";
       throw new ServiceError("invalid_request", message, { param: "save_cimatrix" });
     }
+    this.refuseSecond();
     const type = await this.targetType();
     const counts = (await this.deps.countCalibration()) ?? NOTHING;
     if (counts.matrices === 0 || counts.rowsMin < this.rows.min) {
@@ -120,6 +118,13 @@ export class Requantizer {
     if (saveAs !== undefined) this.copyOut(file, saveAs);
     this.start(type, file);
     return this.statusOf(used);
+  }
+
+  private refuseSecond(): void {
+    if (this.under === undefined) return;
+    const { type, permille } = this.under;
+    const message = `the model is being requantized to ${type} (${Math.floor(permille / 10)} %); retry when it has finished`;
+    throw new ServiceError("requantization_in_progress", message);
   }
 
   private async run(weights: Weights & { readonly type: FileType }): Promise<void> {

@@ -1,7 +1,7 @@
 // The file of keys, and how a server follows its changes.
 
 import { expect, test } from "bun:test";
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KeyBook } from "../../src/access/key-book.ts";
 import { changeKeyFile, type KeyRecord, newKey, newKeyId, readKeyFile } from "../../src/access/key-file.ts";
@@ -37,6 +37,13 @@ test("a server follows the file; one that is gone or broken opens nothing", asyn
   expect(names()).toBeUndefined();
   await changeKeyFile(file, () => [[record("a"), record("b")], undefined]);
   expect(names()).toEqual(["a", "b"]);
+  writeFileSync(file, "{");
+  expect(names()).toEqual(["a", "b"]);
+  rmSync(file);
+  symlinkSync("keys.json", file); // cannot be read by anybody, root included
+  expect(names()).toEqual(["a", "b"]);
+  expect(() => new KeyBook(file, () => undefined)).toThrow("cannot be read (");
+  rmSync(file);
   writeFileSync(file, "{");
   expect(names()).toEqual(["a", "b"]);
   expect(lines.at(-1)).toContain("the keys stay as they were");

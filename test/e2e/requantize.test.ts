@@ -83,6 +83,11 @@ test("calibration from live traffic: collected, saved, applied", async () => {
   expect(existsSync(join(cwd, "imatrix.gguf"))).toBe(true);
   await server.says("serving Q4_K_M weights now");
   expect(await completeText(server.url, ask(CAPITAL))).toBe(CAPITAL.answer);
+  await call(server, "/calibration/start", {});
+  await completeText(server.url, ask(CAPITAL));
+  const paths = Array.from({ length: 24 }, (_, index) => (index % 3 === 1 ? "start" : "apply"));
+  const raced = await Promise.all(paths.map((path) => call(server, `/calibration/${path}`, {})));
+  expect(raced.filter(({ status }) => status >= 500)).toEqual([]);
 }, 120_000);
 
 test("the card describes the weights that are served", async () => {

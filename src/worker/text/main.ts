@@ -102,6 +102,11 @@ function sendEmbedding({ id, result }: EmbedOutcome): void {
   send({ type: "embedded", id, vectors, promptTokens: result.promptTokens });
 }
 
+function notCollected(): ServiceError {
+  const message = "nothing has been collected since the calibration was started; send more requests";
+  return new ServiceError("calibration_not_ready", message);
+}
+
 /** Runs, embeddings, adapters and calibrations of one model. */
 export class TextWork implements EngineWork {
   private readonly options: TextOptions;
@@ -237,11 +242,13 @@ export class TextWork implements EngineWork {
   }
 
   private calibrate(id: RunId, command: CalibrationCommand): void {
-    const calibration = this.backend?.calibration;
-    if (calibration === undefined) return;
     try {
+      const calibration = this.backend?.calibration;
+      if (calibration === undefined)
+        throw new ServiceError("model_unavailable", "the model is not loaded; try again");
       if (command.type === "start") calibration.start(command.rowsMax);
       if (command.type === "save") {
+        if (calibration.counts().matrices === 0) throw notCollected(); // a start came after the counts were read
         calibration.stop();
         calibration.save(command.file);
       }
