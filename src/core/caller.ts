@@ -16,6 +16,8 @@ export interface Caller {
   readonly watch?: Watch;
   /** The place that the request took when it arrived. */
   readonly place?: Place;
+  /** Its work goes after that of all others. Called when another request wants its place. */
+  readonly yields?: () => void;
   /** Trace headers for upstream servers, so that their logs can be joined with ours. */
   readonly trace?: Trace;
 }

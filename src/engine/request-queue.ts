@@ -13,12 +13,15 @@ export interface QueueBounds {
   readonly places: number;
   /** Maximum requests with the engine. */
   readonly atOnce: number;
+  /** Of these, how many it computes at a time. */
+  readonly computed: number;
 }
 
 /** Bounds for an engine with these options. `queueMax`: requests that may wait. */
 export function queueBounds(options: EngineOptions, queueMax: number): QueueBounds {
   const computed = options.kind === "text" ? options.maxSeqs : options.kind === "image" ? 1 : SPEECHES_MAX;
-  return { places: computed + queueMax, atOnce: computed + Math.ceil(computed * ENGINE_AHEAD) };
+  const atOnce = computed + Math.ceil(computed * ENGINE_AHEAD);
+  return { places: computed + queueMax, atOnce, computed };
 }
 
 /** A waiting request. */
@@ -34,17 +37,23 @@ interface Line {
   readonly weight: number;
   /** Those of them that were. */
   turns: number;
+  /** Served when no other line waits and the engine has a place to spare. */
+  readonly yields: boolean;
 }
 
 export class RequestQueue {
   private readonly atOnce: number;
+  private readonly computed: number;
   private readonly places: FairShare;
   private running = 0;
   /** Waiting requests by client; the first client is served next and then moves to the end. */
   private readonly lines = new Map<string, Line>();
   private count = 0;
+  /** Requests with the engine that go after all others: what ends them. */
+  private readonly yielding = new Set<() => void>();
 
-  constructor({ places, atOnce }: QueueBounds) {
+  constructor({ places, atOnce, computed }: QueueBounds) {
+    this.computed = computed;
     this.places = new FairShare(() => places);
     this.atOnce = atOnce;
   }
@@ -59,11 +68,12 @@ export class RequestQueue {
    * releases both; only its first call counts. Rejects with `queue_full`, or with the signal's reason.
    */
   async enter(
-    { client, place, watch, account }: Caller,
+    { client, place, watch, account, yields }: Caller,
     signal: AbortSignal,
     needsTurn: boolean,
   ): Promise<() => void> {
-    const weight = account?.weight ?? 1;
+    const line = { client, weight: account?.weight ?? 1, yields: yields !== undefined };
+    const { weight } = line;
     this.places.mustTake(client, undefined, weight);
     place?.enteredQueue();
     let hasTurn = false;
@@ -72,12 +82,15 @@ export class RequestQueue {
       if (hasLeft) return;
       hasLeft = true;
       this.places.release(client);
+      if (yields !== undefined) this.yielding.delete(yields);
       if (hasTurn) this.next();
       place?.release();
     };
     try {
       const startMs = performance.now();
-      if (needsTurn) await this.turn(client, weight, signal);
+      if (needsTurn && yields === undefined) this.displace();
+      if (needsTurn) await this.turn(line, signal);
+      if (yields !== undefined) this.yielding.add(yields);
       watch?.queued((performance.now() - startMs) / 1000);
       hasTurn = needsTurn;
       return leave;
@@ -87,16 +100,28 @@ export class RequestQueue {
     }
   }
 
-  private async turn(client: string, weight: number, signal: AbortSignal): Promise<void> {
+  /** Ends a request that goes after all others where one of them would wait for it in the engine. */
+  private displace(): void {
+    const [end] = this.yielding;
+    if (end === undefined || this.running < this.computed) return;
+    this.yielding.delete(end);
+    end();
+  }
+
+  private async turn(
+    { client, weight, yields }: Pick<Line, "weight" | "yields"> & { readonly client: string },
+    signal: AbortSignal,
+  ): Promise<void> {
     signal.throwIfAborted();
-    if (this.running < this.atOnce) {
+    if (this.running < (yields ? this.computed : this.atOnce)) {
       this.running++;
       return;
     }
+    const key = yields ? `${client}\nyields` : client;
     const turn = Promise.withResolvers<void>();
-    const waiter: Waiter = { client, go: turn.resolve };
-    const line = this.lines.get(client);
-    if (line === undefined) this.lines.set(client, { waiters: [waiter], weight, turns: 0 });
+    const waiter: Waiter = { client: key, go: turn.resolve };
+    const line = this.lines.get(key);
+    if (line === undefined) this.lines.set(key, { waiters: [waiter], weight, turns: 0, yields });
     else line.waiters.push(waiter);
     this.count++;
     const abort = (): void => {
@@ -107,12 +132,12 @@ export class RequestQueue {
 
   /** A request has ended; the next one starts. */
   private next(): void {
-    const first = this.lines.entries().next();
-    if (first.done === true) {
+    const first = this.nextLine();
+    if (first === undefined) {
       this.running--;
       return;
     }
-    const [client, line] = first.value;
+    const [client, line] = first;
     const waiter = line.waiters.shift();
     line.turns++;
     if (line.waiters.length === 0) this.lines.delete(client);
@@ -123,6 +148,15 @@ export class RequestQueue {
     }
     this.count--;
     waiter?.go();
+  }
+
+  private nextLine(): readonly [string, Line] | undefined {
+    let spare: readonly [string, Line] | undefined;
+    for (const entry of this.lines) {
+      if (!entry[1].yields) return entry;
+      spare ??= entry;
+    }
+    return this.running <= this.computed ? spare : undefined;
   }
 
   /** False: it is no longer waiting. */

@@ -1,18 +1,19 @@
 // The order in which requests reach an engine.
 
 import { expect, test } from "bun:test";
+import { defined } from "../../src/core/defined.ts";
 import { RequestQueue } from "../../src/engine/request-queue.ts";
 import { turns } from "../helpers/turns.ts";
 
 const never = new AbortController().signal;
 
 /** A queue, and what has happened to it: names of requests in the order of their turns. */
-function setup(places: number, atOnce: number) {
-  const queue = new RequestQueue({ places, atOnce });
+function setup(places: number, atOnce: number, computed = atOnce) {
+  const queue = new RequestQueue({ places, atOnce, computed });
   const began: string[] = [];
   const leaves: (() => void)[] = [];
-  const ask = async (client: string, signal = never): Promise<void> => {
-    const leave = await queue.enter({ client }, signal, true);
+  const ask = async (client: string, signal = never, yields?: () => void): Promise<void> => {
+    const leave = await queue.enter({ client, ...defined({ yields }) }, signal, true);
     began.push(client);
     leaves.push(leave);
   };
@@ -22,7 +23,7 @@ function setup(places: number, atOnce: number) {
     leaves.shift()?.();
     await Bun.sleep(0);
   };
-  return { queue, began, ask, end };
+  return { queue, began, ask, end, leaves };
 }
 
 test("a light client waits for one request of a greedy client, not for all", async () => {
@@ -35,6 +36,30 @@ test("a light client waits for one request of a greedy client, not for all", asy
   await end();
   await end();
   expect(began).toEqual(["greedy", "greedy", "greedy", "light", "greedy", "light"]);
+});
+
+test("what yields waits for everybody and for a place to spare, and is ended where another would wait", async () => {
+  const { began, ask, end, leaves } = setup(9, 3, 2);
+  const ends: string[] = [];
+  const aside = (name: string) => ask(name, never, () => void ends.push(name));
+  void ask("a");
+  void ask("b");
+  void aside("later");
+  void ask("c");
+  void ask("d");
+  await Bun.sleep(0);
+  expect(began).toEqual(["a", "b", "c"]);
+  await end();
+  expect(began).toEqual(["a", "b", "c", "d"]);
+  await end();
+  expect(began).toHaveLength(4);
+  await end();
+  expect(began.at(-1)).toBe("later");
+  expect(ends).toEqual([]);
+  void ask("e");
+  await Bun.sleep(0);
+  expect([began.at(-1), ends]).toEqual(["e", ["later"]]);
+  for (const leave of leaves) leave();
 });
 
 test("three clients take turns, each FIFO", async () => {
