@@ -41,7 +41,10 @@ export function metered(deps: MeterDeps, work: Work): Work {
       return answered(deps, begun, request, signal, () => generate(own(request, caller), signal, caller));
     },
     converse: (conversation: Conversation, signal, caller) => {
-      const { run } = conversation;
+      const { run, agent } = conversation;
+      const writer = agent.edits?.compact?.model;
+      if (writer !== undefined)
+        refuseModel(caller.account, writer, cardOf(deps, writer, "generates"), "summary_model");
       const begun = begin(deps, run, "generates", caller);
       const asked = { ...conversation, run: own(run, caller) };
       return answered(deps, begun, run, signal, () => converse(asked, signal, caller));
@@ -77,21 +80,23 @@ interface Begun {
 
 /** Throws ServiceError for a model that a key may not use, and for one answer too many. */
 function begin(
-  { quotas, models }: MeterDeps,
+  deps: MeterDeps,
   { model: name }: { readonly model: string },
   ability: Ability,
   { account, watch }: Caller,
 ): Begun {
-  const served = models();
-  const card =
-    name === "default"
-      ? defaultModel(served, ability)
-      : served.find(({ id, root }) => id === name || root === name);
+  const card = cardOf(deps, name, ability);
   const model = card?.id ?? "unknown";
   const steps = watch?.trace && new AnswerSteps(watch.trace, model);
   if (account === undefined) return { account, model, steps, release: () => undefined };
   refuseModel(account, name, card);
-  return { account, model, steps, release: quotas.begin(account) };
+  return { account, model, steps, release: deps.quotas.begin(account) };
+}
+
+function cardOf({ models }: MeterDeps, name: string, ability: Ability): ModelInfo | undefined {
+  const served = models();
+  if (name === "default") return defaultModel(served, ability);
+  return served.find(({ id, root }) => id === name || root === name);
 }
 
 /** How long a model stays loaded concerns everybody, so what users say of it has no effect. */

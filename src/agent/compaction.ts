@@ -7,16 +7,17 @@ import { createHash } from "node:crypto";
 import type { ContextEdits } from "../core/agent.ts";
 import { isInstruction, SUMMARY_HEADER, withSummary } from "../core/applied-edit.ts";
 import type { Caller } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
 import { type Message, messageText } from "../core/message.ts";
-import { Recent } from "../core/recent.ts";
 import type { RunRequest } from "../core/run.ts";
 import { shorten } from "../core/shorten.ts";
 import type { ModelTarget } from "../core/target.ts";
+import type { Begun, Found, Summaries, Summary, Write } from "./ahead.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import {
   COMPACT_CONTEXT_SHARE,
   COMPACT_TAIL_SHARE,
-  SUMMARIES_MAX,
+  SUMMARY_AHEAD_SHARE,
   SUMMARY_CHUNK_SHARE,
   SUMMARY_RESULT_CHARS,
   SUMMARY_TOKENS_MAX,
@@ -28,6 +29,8 @@ type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
 export interface CompactTask {
   readonly request: ChatRequest;
   readonly target: ModelTarget;
+  /** Writes summaries; absent: the model that answers. */
+  readonly writer?: ModelTarget;
   readonly caller: Caller;
   /** Context of the model; undefined if unknown. */
   readonly contextTokens: number | undefined;
@@ -46,13 +49,6 @@ export interface Compacted {
 const WRITER =
   "You write summaries of conversations between a user and an assistant. The summary replaces the conversation: the assistant goes on from it alone. Keep every name, number, path, decision, requirement, result and open task. Write facts, one a line, without comments.";
 const RATIO_MIN = 2; // characters of a token, for texts that were not counted
-
-/** Summaries by the turns that they stand for. */
-export type Summaries = Recent<string>;
-
-export function newSummaries(): Summaries {
-  return new Recent(SUMMARIES_MAX);
-}
 
 /** Tokens of a prompt above which it is compacted; undefined where that cannot be known. */
 function compactTrigger({ compact, contextTokens }: CompactTask): number | undefined {
@@ -79,35 +75,62 @@ export async function promptTokens(
   return Math.ceil(charsOf(messages) / RATIO_MIN);
 }
 
-/** The conversation with a summary of its oldest turns; undefined where it is short enough, or has no old turns. */
+/** What becomes of a conversation. */
+export interface Compaction {
+  /** Absent where it is short enough, or has no old turns. */
+  readonly made?: Compacted;
+  /** Begins a summary for the next turn, where this one comes near the bound. */
+  readonly ahead?: () => Begun | undefined;
+}
+
+/** The conversation with a summary of its oldest turns. */
 export async function compacted(
   task: CompactTask,
   messages: readonly Message[],
   summaries: Summaries,
   signal: AbortSignal,
-): Promise<Compacted | undefined> {
+): Promise<Compaction> {
   const trigger = compactTrigger(task);
-  if (trigger === undefined || charsOf(messages) / RATIO_MIN < trigger / 2) return undefined;
+  if (trigger === undefined || charsOf(messages) / RATIO_MIN < trigger / 2) return {};
   const start = messages.findIndex((message) => !isInstruction(message));
-  if (start < 0) return undefined;
+  if (start < 0) return {};
   const [head, talk] = [messages.slice(0, start), messages.slice(start)];
   const keys = keysOf(task, talk);
-  const known = keys.findLastIndex((key) => summaries.find(key) !== undefined);
-  const before = known < 0 ? undefined : summaries.find(keys[known] ?? "");
-  const made = (count: number, summary: string, cost: Cost): Compacted => {
+  const made = ({ count, text: summary, cost }: Found): Compacted => {
     return { messages: [...head, ...withSummary(talk, count, summary)], summary, replaced: count, cost };
   };
-  const kept = before === undefined ? messages : made(known, before, NO_COST).messages;
-  const tokens = await promptTokens(task, kept, signal);
-  if (tokens <= trigger) return before === undefined ? undefined : made(known, before, NO_COST);
+  const tokensOf = (found: Found | undefined): Promise<number> =>
+    promptTokens(task, found === undefined ? messages : made(found).messages, signal);
+  let found = summaries.latest(keys);
+  let tokens = await tokensOf(found);
+  if (tokens > trigger) {
+    const early = await summaries.claim(keys, found?.count ?? 0, signal);
+    found = early ?? found;
+    if (early !== undefined) tokens = await tokensOf(found);
+  }
+  const kept = found === undefined ? messages : made(found).messages;
   const ratio = Math.max(1, charsOf(kept) / Math.max(1, tokens));
-  const cut = cutOf(talk, trigger * COMPACT_TAIL_SHARE * ratio);
-  if (cut <= Math.max(0, known)) return before === undefined ? undefined : made(known, before, NO_COST);
-  const old = talk.slice(Math.max(0, known), cut);
-  const written = await summarized(task, { before, old, trigger, ratio }, signal);
-  if (written === undefined) return before === undefined ? undefined : made(known, before, NO_COST);
-  summaries.set(keys[cut] ?? "", written.text);
-  return made(cut, written.text, written.cost);
+  const count = cutOf(talk, trigger * COMPACT_TAIL_SHARE * ratio);
+  const { text: before, count: known = 0 } = found ?? {};
+  const old = { before, old: talk.slice(known, count), trigger, ratio };
+  const result = found === undefined ? {} : { made: made(found) };
+  if (count <= known) return result;
+  if (tokens <= trigger) {
+    const isNear = task.compact.share !== undefined && tokens > trigger * SUMMARY_AHEAD_SHARE;
+    if (!isNear) return result;
+    const write: Write = (yields, own) =>
+      summarized({ ...task, caller: aside(task.caller, yields) }, old, own);
+    return { ...result, ahead: () => summaries.begin(keys, count, write) };
+  }
+  const written = await summarized(task, old, signal);
+  if (written === undefined) return result;
+  summaries.use(keys[count] ?? "", written.text);
+  return { made: made({ ...written, count, cost: addCosts(found?.cost ?? NO_COST, written.cost) }) };
+}
+
+/** Caller of work ahead: no request waits for it or has a place for it. */
+function aside({ client, owner, account }: Caller, yields: () => void): Caller {
+  return { client, yields, ...defined({ owner, account }) };
 }
 
 function charsOf(messages: readonly Message[]): number {
@@ -121,9 +144,12 @@ function sizeOf(message: Message): number {
 }
 
 /** Keys of the beginnings of a conversation, by their number of messages. Callers do not learn of each other's conversations. */
-function keysOf({ target, compact, caller }: CompactTask, talk: readonly Message[]): readonly string[] {
+function keysOf(
+  { target, writer = target, compact, caller }: CompactTask,
+  talk: readonly Message[],
+): readonly string[] {
   const hash = createHash("sha256").update(
-    JSON.stringify([caller.owner ?? "", target.id, compact.instructions ?? ""]),
+    JSON.stringify([caller.owner ?? "", writer.id, compact.instructions ?? ""]),
   );
   const keys = [hash.copy().digest("hex")];
   for (const message of talk) {
@@ -160,12 +186,13 @@ async function summarized(
   task: CompactTask,
   { before = "", old, trigger, ratio }: Old,
   signal: AbortSignal,
-): Promise<{ readonly text: string; readonly cost: Cost } | undefined> {
-  const tokensMax = Math.max(64, Math.min(SUMMARY_TOKENS_MAX, Math.floor(trigger / 4)));
-  const charsMax = Math.max(
-    1000,
-    (task.contextTokens ?? trigger) * SUMMARY_CHUNK_SHARE * ratio - before.length,
+): Promise<Summary | undefined> {
+  const { contextTokens } = await (task.writer ?? task.target).loadFacts(signal, task.caller);
+  const tokensMax = Math.max(
+    64,
+    Math.min(SUMMARY_TOKENS_MAX, Math.floor(Math.min(trigger, contextTokens) / 4)),
   );
+  const charsMax = Math.max(1000, contextTokens * SUMMARY_CHUNK_SHARE * ratio - before.length);
   let text = before;
   let cost = NO_COST;
   for (const chunk of chunksOf(old.map(transcribed), charsMax)) {
@@ -184,16 +211,15 @@ interface Part {
 }
 
 async function passage(
-  { request, target, caller, compact }: CompactTask,
+  { request, target, writer = target, caller, compact }: CompactTask,
   { text: before, chunk, tokensMax }: Part,
   signal: AbortSignal,
-): Promise<{ readonly text: string; readonly cost: Cost } | undefined> {
+): Promise<Summary | undefined> {
   const earlier = before === "" ? "" : `${SUMMARY_HEADER}\n${before}\n\n`;
   const asked = compact.instructions ?? "Write the summary of all of this.";
-  const { model, sampling } = request;
   const run: ChatRequest = {
-    model,
-    sampling,
+    model: writer.id,
+    sampling: request.sampling,
     stop: [],
     choices: 1,
     maxTokens: tokensMax,
@@ -210,7 +236,7 @@ async function passage(
     },
   };
   let text = "";
-  for await (const event of target.generate(run, signal, caller)) {
+  for await (const event of writer.generate(run, signal, caller)) {
     if (event.type === "text") text += event.text;
     if (event.type === "error") return undefined;
     if (event.type === "finish") return { text, cost: { usage: event.usage, timings: event.timings } };

@@ -4,7 +4,9 @@
 import type { ContextEdits } from "../core/agent.ts";
 import { type AppliedEdit, keptText } from "../core/applied-edit.ts";
 import type { Message } from "../core/message.ts";
-import { compacted, type CompactTask, promptTokens, type Summaries } from "./compaction.ts";
+import { defined } from "../core/defined.ts";
+import type { Begun, Summaries } from "./ahead.ts";
+import { compacted, type CompactTask, promptTokens } from "./compaction.ts";
 import { sinceSummary, toolUses, withoutThinking, withoutToolUses } from "./context-edits.ts";
 import { type Cost, NO_COST } from "./cost.ts";
 
@@ -13,6 +15,8 @@ export interface EditedContext {
   readonly edits: readonly AppliedEdit[];
   /** Cost of summaries. */
   readonly cost: Cost;
+  /** Begins a summary for the next turn; called while the answer streams. */
+  readonly ahead?: () => Begun | undefined;
 }
 
 export interface EditTask extends Omit<CompactTask, "compact"> {
@@ -49,14 +53,15 @@ export async function editedContext(
     if (saves) await apply(edited, (tokens) => ({ type: "clear_tool_uses", uses: cleared, tokens }));
   }
   if (compact === undefined) return { messages, edits: applied, cost: NO_COST };
-  const made = await compacted(counting, messages, summaries, signal);
-  if (made === undefined) return { messages, edits: applied, cost: NO_COST };
+  const { made, ahead } = await compacted(counting, messages, summaries, signal);
+  const next = defined({ ahead });
+  if (made === undefined) return { messages, edits: applied, cost: NO_COST, ...next };
   const { summary, replaced, cost } = made;
   const kept = keptText(made.messages);
   const { promptTokens: read, completionTokens } = cost.usage;
   const spent = { promptTokens: read, completionTokens };
   await apply(made.messages, (tokens) => ({ type: "compaction", summary, replaced, kept, tokens, spent }));
-  return { messages, edits: applied, cost };
+  return { messages, edits: applied, cost, ...next };
 }
 
 async function isDue(

@@ -50,6 +50,9 @@ export const COMPACT_CONTEXT_SHARE = 0.8;
 export const COMPACT_TAIL_SHARE = 0.4;
 /** Summaries that a server keeps, tokens of one, the share of a context that is summarized at once, and characters of a result in it. */
 export const SUMMARIES_MAX = 256;
+/** Share of the bound from which a summary is written beside the answer, and such summaries at a time in a server. */
+export const SUMMARY_AHEAD_SHARE = 0.75;
+export const SUMMARIES_AHEAD_MAX = 2;
 export const SUMMARY_TOKENS_MAX = 2048;
 export const SUMMARY_CHUNK_SHARE = 0.5;
 export const SUMMARY_RESULT_CHARS = 2000;

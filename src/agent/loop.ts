@@ -23,7 +23,7 @@ import type { OpenSession, Sessions } from "../core/sessions.ts";
 import type { ModelFacts } from "../core/target.ts";
 import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
-import { newSummaries, type Summaries } from "./compaction.ts";
+import { Summaries } from "./ahead.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import { sizeOf, tokensOf, withDefinitions } from "./deferral.ts";
 import { FILE_LIST_CHARS_MAX, TOOLS_CHARS_SMALL } from "./limits.ts";
@@ -31,7 +31,7 @@ import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { type ModelCall, Pass, type PassResult } from "./pass.ts";
 import type { EditedContext } from "./edited-context.ts";
-import { type Editor, editor, notesOf, withNotes } from "./notes.ts";
+import { type Editor, type EditorDeps, editor, notesOf, withAhead, withNotes } from "./notes.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
 import { Repeats } from "./repeats.ts";
@@ -47,6 +47,9 @@ export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "
   readonly files: ForCaller<Files>;
   readonly sessions: ForCaller<Pick<Sessions, "open" | "keyOf">>;
   readonly log: (line: string) => void;
+  /** Of all conversations of the server. */
+  readonly summaries?: Summaries;
+  readonly modelNamed?: NonNullable<EditorDeps["modelNamed"]>;
   /** Called when an answer in a session starts (1) and ends (-1). */
   readonly onAnswer?: (change: 1 | -1) => void;
 }
@@ -61,7 +64,7 @@ interface CallersDeps extends Omit<LoopDeps, "files" | "sessions">, InputFilesDe
  * Converse with server tools. Throws at once for an invalid request; errors of files and sessions reject the first `next`.
  */
 export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
-  const summaries = newSummaries();
+  const { summaries = new Summaries() } = deps;
   return (conversation, signal, caller) => {
     const own = { ...deps, summaries, caller, files: deps.files(caller), sessions: deps.sessions(caller) };
     const facts = conversation.target.facts();
@@ -137,12 +140,14 @@ async function* converse(
   for (const one of edited.edits) deps.meter?.edited(one.type, one.tokens);
   if (input.cut.length > 0)
     deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
+  const answered = (events: AsyncIterable<AnswerEvent>): AsyncIterable<AnswerEvent> =>
+    withAhead(events, edited.ahead, signal);
   if (session === undefined)
-    return yield* withNotes(target.generate(request, signal, deps.caller), notes, edited.cost);
+    return yield* withNotes(answered(target.generate(request, signal, deps.caller)), notes, edited.cost);
   deps.onAnswer?.(1);
   try {
     const answer = new Loop(deps, { conversation, plan, session, input, request, edit }, signal).answer();
-    yield* withNotes(answer, notes, edited.cost);
+    yield* withNotes(answered(answer), notes, edited.cost);
   } finally {
     deps.onAnswer?.(-1);
   }
@@ -269,7 +274,8 @@ class Loop {
       if (context.edits.length > 0) yield { type: "context_edited", edits: context.edits };
       const pass = new Pass({ isFirst: round === 1, isClients });
       let isContextExceeded = false;
-      for await (const event of this.generate(round, context.messages)) {
+      const events = this.generate(round, context.messages);
+      for await (const event of withAhead(events, context.ahead, this.signal)) {
         isContextExceeded =
           round > 1 && event.type === "error" && event.error.code === "context_length_exceeded";
         if (isContextExceeded) break;

@@ -2,7 +2,9 @@
 
 import type { AgentEvent, AnswerEvent, ContextEdits, CutFile, TargetedConversation } from "../core/agent.ts";
 import type { AppliedEdit } from "../core/applied-edit.ts";
+import { ServiceError } from "../core/error.ts";
 import type { Message } from "../core/message.ts";
+import type { ModelTarget } from "../core/target.ts";
 import type { CompactTask } from "./compaction.ts";
 import { addCosts, type Cost } from "./cost.ts";
 import { type EditedContext, editedContext, type EditTask } from "./edited-context.ts";
@@ -10,17 +12,37 @@ import { type EditedContext, editedContext, type EditTask } from "./edited-conte
 /** Edits the messages of a pass, as the request wants it. */
 export type Editor = (messages: readonly Message[]) => Promise<EditedContext>;
 
+export interface EditorDeps extends Pick<CompactTask, "caller">, Pick<EditTask, "summaries"> {
+  /** The model of a name. Throws ServiceError for one that is not served. */
+  readonly modelNamed?: (name: string) => ModelTarget;
+}
+
 /** What edits the messages of a pass. Only a request with edits waits for the model. */
 export async function editor(
-  { caller, summaries }: Pick<CompactTask, "caller"> & Pick<EditTask, "summaries">,
+  { caller, summaries, modelNamed }: EditorDeps,
   { agent, run, target }: TargetedConversation,
   request: CompactTask["request"],
   signal: AbortSignal,
 ): Promise<Editor> {
+  const writer = writerOf(agent.edits?.compact?.model, modelNamed);
   const facts = agent.edits === undefined ? undefined : await target.loadFacts(signal, caller);
   const edits = run.countOnly === true ? withoutCompaction(agent.edits) : agent.edits;
-  const task = { request, target, caller, contextTokens: facts?.contextTokens, edits, summaries };
+  const task = { request, target, caller, contextTokens: facts?.contextTokens, edits, summaries, ...writer };
   return (messages) => editedContext(task, messages, signal);
+}
+
+/** The model that a request names for its summaries. Throws ServiceError for one that is not served. */
+function writerOf(
+  name: string | undefined,
+  modelNamed: EditorDeps["modelNamed"],
+): Pick<CompactTask, "writer"> {
+  if (name === undefined || modelNamed === undefined) return {};
+  try {
+    return { writer: modelNamed(name) };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    throw new ServiceError(error.code, `summary_model: ${error.message}`, { param: "summary_model" });
+  }
 }
 
 /** Counting writes no summary. */
@@ -55,3 +77,27 @@ export async function* withNotes(
     yield* notes;
   }
 }
+
+/** The events of an answer, beside which a summary for the next turn is begun at its first word. It ends with an answer that is broken off. */
+export async function* withAhead<E extends AnswerEvent>(
+  events: AsyncIterable<E>,
+  begin: EditedContext["ahead"],
+  signal: AbortSignal,
+): AsyncGenerator<E> {
+  if (begin === undefined) return yield* events;
+  let begun: ReturnType<typeof begin>;
+  let isBegun = false;
+  try {
+    for await (const event of events) {
+      if (!isBegun && WORDS.has(event.type)) {
+        isBegun = true;
+        begun = begin();
+      }
+      yield event;
+    }
+  } finally {
+    if (signal.aborted) begun?.cancel();
+  }
+}
+
+const WORDS: ReadonlySet<AnswerEvent["type"]> = new Set(["text", "reasoning", "tool_call_start"]);

@@ -1,6 +1,7 @@
 // The agent of the composition root: from settings and executors to the loop that answers conversations.
 
 import type { Approvals } from "../agent/approvals.ts";
+import { Summaries } from "../agent/ahead.ts";
 import { agentConverse, type LoopDeps } from "../agent/loop.ts";
 import type { Toolset } from "../agent/tool.ts";
 import { tokenCounter } from "../agent/count-tokens.ts";
@@ -26,7 +27,7 @@ import type { Tools } from "./tools.ts";
 
 export interface AgentOptions extends Pick<
   LoopDeps,
-  "files" | "fetchFile" | "readVideo" | "converters" | "log" | "meter"
+  "files" | "fetchFile" | "readVideo" | "converters" | "log" | "meter" | "modelNamed"
 > {
   readonly generate: Generate;
   readonly settings: Settings;
@@ -45,6 +46,8 @@ export interface Agent {
   readonly converse: Converse<TargetedConversation>;
   /** Answers in progress. Between two passes of an answer no engine has a run of it. */
   activeAnswers(): number;
+  /** Runs that write a summary for a later answer; no request waits for them. */
+  summariesAhead(): number;
 }
 
 /** The loop over everything that it needs. Sessions that end take their interpreters and folders along. */
@@ -58,8 +61,10 @@ export function createAgent(options: AgentOptions): Agent {
     tool_dispatch_timeout: secs,
   } = settings.server;
   let active = 0;
+  const summaries = new Summaries();
   const answer = agentConverse({
     ...deps,
+    summaries,
     sessions: sessions.of,
     toolsets: toolsetsOf(options),
     permission: settings.runtime.agent_permission,
@@ -79,6 +84,7 @@ export function createAgent(options: AgentOptions): Agent {
   return {
     converse: mcp === undefined ? converse : afterFirstTry(mcp, settings.server.queue_max, converse),
     activeAnswers: () => active,
+    summariesAhead: () => summaries.writing,
   };
 }
 

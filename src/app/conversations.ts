@@ -102,6 +102,7 @@ function withTools(
   const agent = createAgent({
     ...surroundings,
     generate: adapters.generate,
+    modelNamed: (name) => adapters.named(name),
     fetchFile: fetchPublic,
     ...mediaReaders(),
     ...defined({ meter }),
@@ -117,7 +118,7 @@ function withTools(
     converse: adapters.withTarget(agent.converse),
     answerApproval: approvals.answer,
     toolLine: toolLine(tools, web, settings),
-    isBusy: () => models.activeRuns() + agent.activeAnswers() > 0,
+    isBusy: () => models.activeRuns() - agent.summariesAhead() + agent.activeAnswers() > 0,
     closeApprovals: () => approvals.close(),
     stop: async () => void (await Promise.all([core.stop(), tools.close(), mcp?.close(), pageMcp.close()])),
   };

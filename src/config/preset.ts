@@ -34,6 +34,12 @@ export const presetRows = {
       example: 0.7,
     }),
   ),
+  summary_model: optional(
+    text("Model that writes these summaries; the one that answers unless set.", {
+      flag: false,
+      example: "qwen3-0.6b",
+    }),
+  ),
   thinking_budget: optional(
     integer("Most reasoning tokens of an answer; then the reasoning is ended, and the answer follows.", {
       flag: false,

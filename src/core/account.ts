@@ -113,12 +113,13 @@ export function refuseModel(
   account: Pick<Account, "models"> | undefined,
   name: string,
   model: ModelNames | undefined,
+  param = "model",
 ): void {
   if (account === undefined) return;
   const names = [model?.id, model?.root, model?.parent, name].filter((one) => one !== undefined);
   if (mayUse(account, names)) return;
   const message = `this key may not use the model ${JSON.stringify(name.slice(0, 200))}; it may use ${account.models?.join(", ")}`;
-  throw new ServiceError("permission_denied", message, { param: "model" });
+  throw new ServiceError("permission_denied", message, { param });
 }
 
 /** Whether an account may use a model. */

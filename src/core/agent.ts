@@ -147,6 +147,8 @@ export interface ContextEdits {
     readonly share?: number;
     /** What the summary must have. */
     readonly instructions?: string;
+    /** Name of the model that writes it; absent: the one that answers. */
+    readonly model?: string;
   };
 }
 

@@ -16,6 +16,7 @@ export const Preset = Type.Object({
   compact_at: Type.Optional(
     Type.Number({ description: "Share of the context above which old turns become a summary." }),
   ),
+  summary_model: Type.Optional(Type.String({ description: "Model that writes these summaries." })),
   thinking_budget: Type.Optional(
     Type.Integer({ minimum: 1, description: "Most reasoning tokens of an answer." }),
   ),

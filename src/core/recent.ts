@@ -23,6 +23,10 @@ export class Recent<Value, Key = string> {
     return value;
   }
 
+  delete(key: Key): void {
+    this.values.delete(key);
+  }
+
   set(key: Key, value: Value): void {
     this.values.delete(key);
     this.values.set(key, value);

@@ -69,6 +69,17 @@ export class AdaptedModels implements Adapters {
       });
   }
 
+  /** The model or adapter of a name. Throws for one that is not served. */
+  named(name: string): ModelTarget {
+    const { model } = this.resolve({ model: name });
+    return {
+      id: name,
+      generate: (request, signal, caller) => this.generate({ ...request, model: name }, signal, caller),
+      facts: () => model.facts(),
+      loadFacts: (signal, caller) => model.loadFacts(signal, caller),
+    };
+  }
+
   /** Models and their adapters, each adapter after its model. */
   cards(): readonly ModelInfo[] {
     return this.deps.models().flatMap((model) => [model, ...this.adapterCards(model)]);

@@ -2,11 +2,25 @@
 
 import { describe, expect, test } from "bun:test";
 import type { AnswerEvent, ContextEdits } from "../../src/core/agent.ts";
+import type { AppliedEdit } from "../../src/core/applied-edit.ts";
+import { type Caller, SERVER } from "../../src/core/caller.ts";
+import { ServiceError } from "../../src/core/error.ts";
 import { type Message, messageText } from "../../src/core/message.ts";
 import type { Generate, RunRequest } from "../../src/core/run.ts";
+import type { ModelTarget } from "../../src/core/target.ts";
 import { fromOpaqueText, opaqueText } from "../../src/dialects/shared/compaction.ts";
-import { asking, calling, fakeTool, messagesOf, saying, testLoop } from "../helpers/agent.ts";
+import {
+  asking,
+  calling,
+  fakeTool,
+  messagesOf,
+  saying,
+  type TestLoop,
+  testLoop,
+  testTarget,
+} from "../helpers/agent.ts";
 import { end, FINISH, text } from "../helpers/run-events.ts";
+import { turns } from "../helpers/turns.ts";
 
 const CONTEXT = 8192;
 const CHARS = 4; // of a token
@@ -16,16 +30,35 @@ function tokensOf(request: RunRequest): number {
   return Math.ceil(messagesOf(request).map(messageText).join("").length / CHARS);
 }
 
+/** A summary that a model was asked for. */
+interface Write {
+  readonly model: string;
+  readonly signal: AbortSignal;
+  readonly caller: Caller;
+  isOver: boolean;
+}
+
 /** A model that keeps the facts of what it summarizes, and answers all else as it is told. */
-function keeper(answer: (request: RunRequest) => readonly AnswerEvent[] = () => saying("ok")) {
+function keeper(
+  answer: (request: RunRequest) => readonly AnswerEvent[] = () => saying("ok"),
+  gate: (signal: AbortSignal) => Promise<unknown> = async () => undefined,
+) {
   const asked: RunRequest[] = [];
-  let summaries = 0;
-  async function* generate(request: RunRequest): AsyncGenerator<AnswerEvent> {
+  const writes: Write[] = [];
+  async function* generate(
+    request: RunRequest,
+    signal: AbortSignal,
+    caller: Caller,
+  ): AsyncGenerator<AnswerEvent> {
     const promptTokens = tokensOf(request);
     if (request.countOnly === true) return yield* [{ type: "accepted", promptTokens } as const, FINISH];
     const [system] = messagesOf(request);
     if (system !== undefined && messageText(system).startsWith("You write summaries")) {
-      summaries++;
+      const write = { model: request.model, signal, caller, isOver: false };
+      writes.push(write);
+      await gate(signal);
+      if (signal.aborted) return;
+      write.isOver = true;
       expect(promptTokens).toBeLessThan(CONTEXT);
       const facts =
         messagesOf(request)
@@ -37,7 +70,7 @@ function keeper(answer: (request: RunRequest) => readonly AnswerEvent[] = () => 
     asked.push(request);
     yield* answer(request);
   }
-  return { generate: generate as Generate, asked, count: () => summaries };
+  return { generate: generate as Generate, asked, writes, count: () => writes.length };
 }
 
 const says = (role: Message["role"], words: string): Message => ({
@@ -174,6 +207,128 @@ describe("compaction", () => {
     ])
       expect(fromOpaqueText(other)).toBeUndefined();
   });
+});
+
+/** Turns of a growing conversation, each answered; what was told of compactions. */
+async function talkOf(loop: TestLoop, count: number, edits: ContextEdits, between = async () => turnsDone()) {
+  const talk: Message[] = [];
+  const told: Extract<AppliedEdit, { type: "compaction" }>[] = [];
+  for (let turn = 0; turn < count; turn++) {
+    talk.push(says("user", `FACT ${turn} is value${turn}. ${"word ".repeat(60)}`));
+    const events = await loop.answer(asking({ edits }, { prompt: { messages: [...talk] } }));
+    for (const event of events)
+      if (event.type === "context_edited")
+        told.push(...event.edits.filter((edit) => edit.type === "compaction"));
+    talk.push(says("assistant", "Noted."));
+    await between();
+  }
+  return { talk, told };
+}
+const turnsDone = (): Promise<void> => Bun.sleep(0);
+
+describe("a summary ahead", () => {
+  const edits: ContextEdits = { compact: { share: 0.3 } };
+
+  test("is written beside answers, is found by the turn that needs it, and keeps 20 of 20 facts", async () => {
+    const model = keeper();
+    const { talk, told } = await talkOf(loopOf(model.generate), 80, edits);
+    const last = messagesOf(model.asked.at(-1)).map(messageText).join("\n");
+    const kept = Array.from(
+      { length: 20 },
+      (_, at) => last.includes(`FACT ${at} is value${at}.`) || last.includes(`FACT ${at} is value${at}\n`),
+    );
+    expect(kept.filter(Boolean)).toHaveLength(20);
+    for (const request of model.asked) {
+      expect(tokensOf(request)).toBeLessThanOrEqual(0.3 * CONTEXT);
+      expect(messageText(messagesOf(request).at(-1) ?? says("user", ""))).toEndWith("word ");
+    }
+    expect(model.count()).toBeGreaterThan(1);
+    expect(model.writes.every(({ caller }) => caller.yields !== undefined)).toBe(true);
+    // Counted once, by the answer that used it.
+    const paid = told.filter(({ spent }) => spent.promptTokens > 0);
+    expect(paid.length).toBe(new Set(told.map(({ summary }) => summary)).size);
+    expect(messageText(talk.at(-1) ?? says("user", ""))).toBe("Noted.");
+  });
+
+  test("is waited for by a turn that needs it at once, and is nobody's to end then", async () => {
+    let turn = 0;
+    const model = keeper(undefined, async () => {
+      for (let before = -1; before !== turn; await turns()) before = turn; // until a turn waits
+      model.writes[0]?.caller.yields?.();
+    });
+    const between = async (): Promise<void> => {
+      turn++;
+      await turnsDone();
+    };
+    const { told } = await talkOf(loopOf(model.generate), 40, edits, between);
+    expect(model.writes[0]?.caller.yields).toBeDefined();
+    expect(model.writes[0]?.signal.aborted).toBe(false);
+    expect(told.length).toBeGreaterThan(0);
+  });
+
+  test("ends where others want its place; then the turn that needs it writes it", async () => {
+    const model = keeper(undefined, (signal) =>
+      model.writes.at(-1)?.caller.yields === undefined
+        ? Promise.resolve()
+        : new Promise((resolve) => signal.addEventListener("abort", resolve)),
+    );
+    const between = async (): Promise<void> => {
+      await turnsDone();
+      for (const { caller } of model.writes) caller.yields?.();
+      await turnsDone();
+    };
+    const { told } = await talkOf(loopOf(model.generate), 40, edits, between);
+    expect(model.writes.some(({ caller, isOver }) => caller.yields !== undefined && isOver)).toBe(false);
+    expect(model.writes.some(({ caller, isOver }) => caller.yields === undefined && isOver)).toBe(true);
+    expect(told.length).toBeGreaterThan(0);
+  });
+
+  test("ends with an answer that is broken off", async () => {
+    const model = keeper(
+      () => saying("a", "b", "c"),
+      (signal) => new Promise((resolve) => signal.addEventListener("abort", resolve)),
+    );
+    const loop = loopOf(model.generate);
+    const messages = [0, 1, 2].flatMap((turn) => [
+      says("user", `FACT ${turn} ${"word ".repeat(520)}`),
+      says("assistant", "Noted."),
+    ]);
+    const talk = [...messages, says("user", "And?")];
+    const stop = new AbortController();
+    for await (const event of loop.converse(
+      asking({ edits }, { prompt: { messages: talk } }),
+      stop.signal,
+      SERVER,
+    )) {
+      if (event.type !== "text") continue;
+      await turnsDone();
+      stop.abort();
+    }
+    expect(model.writes.map(({ signal }) => signal.aborted)).toEqual([true]);
+  });
+
+  test("is never begun where a number of tokens or no bound is named", async () => {
+    const model = keeper();
+    await talkOf(loopOf(model.generate), 20, { compact: { tokens: 2600 } });
+    await talkOf(loopOf(model.generate), 20, {});
+    expect(model.writes.filter(({ caller }) => caller.yields !== undefined)).toEqual([]);
+  });
+});
+
+test("a named model writes the summaries, and one that is not served is refused by its field", async () => {
+  const model = keeper();
+  const writer = keeper();
+  const modelNamed = (name: string): ModelTarget => {
+    if (name !== "small") throw new ServiceError("model_not_found", "no such model", { param: "model" });
+    return testTarget(name, { generate: writer.generate, contextTokens: async () => 2048 });
+  };
+  const loop = testLoop({ generate: model.generate, modelNamed, contextTokens: async () => CONTEXT });
+  await talkOf(loop, 40, { compact: { share: 0.3, model: "small" } });
+  expect(model.count()).toBe(0);
+  expect(writer.writes.every((write) => write.model === "small")).toBe(true);
+  expect(writer.count()).toBeGreaterThan(0);
+  const refusal = talkOf(loop, 1, { compact: { share: 0.3, model: "large" } });
+  expect(refusal).rejects.toMatchObject({ code: "model_not_found", param: "summary_model" });
 });
 
 describe("cleared are", () => {

@@ -154,22 +154,24 @@ export interface TargetOptions {
 }
 
 /** Answers conversations with a target that is not loaded yet. */
-export function withTestTarget(
-  converse: Converse<TargetedConversation>,
+export function withTestTarget(converse: Converse<TargetedConversation>, options: TargetOptions): Converse {
+  return (conversation, signal, caller) =>
+    converse({ ...conversation, target: testTarget(conversation.run.model, options) }, signal, caller);
+}
+
+/** A model that is not loaded yet. */
+export function testTarget(
+  id: string,
   { generate, contextTokens = async () => 131_072, media = async () => NO_MEDIA }: TargetOptions,
-): Converse {
-  return (conversation, signal, caller) => {
-    const id = conversation.run.model;
-    const target: ModelTarget = {
-      id,
-      generate,
-      facts: () => undefined,
-      loadFacts: async (loadSignal) => ({
-        contextTokens: await contextTokens(id, loadSignal),
-        media: await media(id, loadSignal),
-      }),
-    };
-    return converse({ ...conversation, target }, signal, caller);
+): ModelTarget {
+  return {
+    id,
+    generate,
+    facts: () => undefined,
+    loadFacts: async (signal) => ({
+      contextTokens: await contextTokens(id, signal),
+      media: await media(id, signal),
+    }),
   };
 }
 

@@ -31,7 +31,7 @@ export function ModelDefaults({ card: { defaults, defaults_from: from } }: { rea
 function defaultsOf(
   defaults: NonNullable<ModelCard["defaults"]>,
 ): readonly (readonly [field: string, text: string])[] {
-  const { stop = [], system = false, thinking } = defaults;
+  const { stop = [], system = false, thinking, summary_model: writer } = defaults;
   const numbers = [
     ...SAMPLING_NAMES.map((name) => [name, t.settings.options[name]] as const),
     ["max_tokens", t.settings.maxTokens] as const,
@@ -44,6 +44,7 @@ function defaultsOf(
       const value = defaults[name];
       return value === undefined ? [] : [[name, `${label} ${formatNumber(value)}`] as const];
     }),
+    ...(writer === undefined ? [] : [["summary_model", t.models.summariesBy(writer)] as const]),
     ...(stop.length === 0 ? [] : [["stop", t.models.stops(stop.length)] as const]),
     ...(thinking === undefined
       ? []

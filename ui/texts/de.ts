@@ -521,6 +521,7 @@ export const de: Texts = {
     reasonsNot: "ohne Nachdenken",
     thinkingBudget: "Token zum Nachdenken",
     compactAt: "Zusammenfassung ab Anteil des Kontexts",
+    summariesBy: (model: string) => `Zusammenfassungen von ${model}`,
     pin: "Anheften",
     pinNamed: (model: string) => `${model} anheften`,
     pinWhat:

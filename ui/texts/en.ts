@@ -516,6 +516,7 @@ export const en = {
     reasonsNot: "reasoning off",
     thinkingBudget: "Reasoning tokens",
     compactAt: "Summary above a share of the context",
+    summariesBy: (model: string) => `summaries by ${model}`,
     pin: "Pin",
     pinNamed: (model: string) => `Pin ${model}`,
     pinWhat:

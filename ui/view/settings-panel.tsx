@@ -140,7 +140,7 @@ const LEAST_STEP = 0.01;
 
 function Fields({ conversation: { id, settings, model } }: { readonly conversation: Conversation }) {
   const card = cardOf(models.value ?? [], model);
-  const { system = false, ...defaults } = card?.defaults ?? {};
+  const { system = false, summary_model: _, ...defaults } = card?.defaults ?? {};
   const hints: Readonly<Record<string, number | boolean | readonly string[]>> = defaults;
   const set = (part: Partial<Settings>): void => setSettings(id, { ...settings, ...part });
   const field = (name: keyof Settings) => ({

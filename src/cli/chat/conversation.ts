@@ -136,8 +136,8 @@ export class ChatState {
 }
 
 /** Whether a default compacts long conversations. */
-function editsOf({ compact_at: share }: Preset): ContextEdits | undefined {
-  return share === undefined ? undefined : { compact: { share } };
+function editsOf({ compact_at: share, summary_model: model }: Preset): ContextEdits | undefined {
+  return share === undefined ? undefined : { compact: { share, ...defined({ model }) } };
 }
 
 /** The text of a message, without its files. */

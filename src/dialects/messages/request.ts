@@ -22,6 +22,7 @@ import { type ContentBlock, knownBlocks } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
 import { MessagesRequest } from "./schema.ts";
 import { templateValuesOf } from "../shared/thinking-fields.ts";
+import { withSummaryModel } from "../shared/compaction.ts";
 import { editsOf } from "./edits.ts";
 import { thinkingOf } from "./thinking.ts";
 import { toolUseOf } from "./tools.ts";
@@ -102,7 +103,10 @@ function messagesConversation(body: MessagesRequest, stream: boolean, compat: Co
     ...progressOf(body, stream),
   };
   const edits = { ...agent.edits, ...editsOf(body) };
-  return { run, agent: Object.keys(edits).length === 0 ? agent : { ...agent, edits } };
+  return {
+    run,
+    agent: { ...agent, ...withSummaryModel(Object.keys(edits).length === 0 ? undefined : edits, body) },
+  };
 }
 
 /** The constraint of any of the fields that have one; `output_format` is the older name of `output_config.format`. */

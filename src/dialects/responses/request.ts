@@ -29,7 +29,7 @@ import {
 } from "../shared/thinking-fields.ts";
 import { type QualifiedName, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
-import { compactAtOf } from "../shared/compaction.ts";
+import { compactAtOf, withSummaryModel } from "../shared/compaction.ts";
 import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
@@ -131,12 +131,11 @@ export function parseResponsesRequest(
 }
 
 /** The edit of `context_management`, which wins over `compact_at`. */
-function editsOf({ context_management: entries }: ResponsesCreateRequest): Pick<AgentRequest, "edits"> {
-  const [entry] = entries ?? [];
+function editsOf(body: ResponsesCreateRequest): Pick<AgentRequest, "edits"> {
+  const [entry] = body.context_management ?? [];
   if (entry === undefined) return {};
-  return {
-    edits: { compact: isPresent(entry.compact_threshold) ? { tokens: entry.compact_threshold } : {} },
-  };
+  const tokens = entry.compact_threshold ?? undefined;
+  return withSummaryModel({ compact: defined({ tokens }) }, body);
 }
 
 function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): ResponsesCreateRequest {

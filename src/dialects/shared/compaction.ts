@@ -17,16 +17,30 @@ export const compactProperties = {
         "Share of the model's context above which the oldest turns become a summary that the model writes. Absent: never.",
     }),
   ),
+  summary_model: orNull(
+    Type.String({ minLength: 1, description: "Model that writes summaries. Absent: the one that answers." }),
+  ),
 };
 const Fields = Type.Object(compactProperties);
 
 export type Compaction = Extract<AppliedEdit, { type: "compaction" }>;
 
 /** The edits of `compact_at`. */
-export function compactAtOf({ compact_at: share }: Static<typeof Fields>): {
-  readonly edits?: ContextEdits;
-} {
-  return isPresent(share) ? { edits: { compact: { share } } } : {};
+export function compactAtOf(body: Static<typeof Fields>): { readonly edits?: ContextEdits } {
+  const { compact_at: share } = body;
+  return withSummaryModel(isPresent(share) ? { compact: { share } } : undefined, body);
+}
+
+/** The edits with the model that a body names for summaries. */
+export function withSummaryModel(
+  edits: ContextEdits | undefined,
+  { summary_model: model }: Static<typeof Fields>,
+): { readonly edits?: ContextEdits } {
+  if (edits === undefined) return {};
+  const { compact } = edits;
+  return {
+    edits: compact === undefined || !isPresent(model) ? edits : { ...edits, compact: { ...compact, model } },
+  };
 }
 
 const PREFIX = "svc1.";

@@ -46,12 +46,17 @@ function withPreset(body: Body, preset: Preset, form: PresetForm): Body {
 
 function withTexts(
   body: Body,
-  { thinking, thinking_budget: budget, compact_at: share, system }: Preset,
+  { thinking, thinking_budget: budget, compact_at: share, summary_model: writer, system }: Preset,
   { thinking: field, takesBudget, compacts, withSystem }: PresetForm,
 ): Body {
   const isSaid = thinking === undefined || field === undefined || saysThinking(body);
   const isEdited = isPresent(body["compact_at"]) || isPresent(body["context_management"]);
-  const talk = share === undefined || compacts !== true || isEdited ? body : { ...body, compact_at: share };
+  const isWritten = writer === undefined || compacts !== true || isPresent(body["summary_model"]);
+  const talk = {
+    ...body,
+    ...(share === undefined || compacts !== true || isEdited ? {} : { compact_at: share }),
+    ...(isWritten ? {} : { summary_model: writer }),
+  };
   const limited =
     budget === undefined || takesBudget !== true || saysBudget(body)
       ? talk
