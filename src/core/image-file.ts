@@ -17,6 +17,8 @@ interface Head {
   /** How it is to be turned: 2 … 8 of Exif; absent: it is upright, or its decoder turns it. */
   readonly orientation?: number;
   readonly isAnimated?: true;
+  /** Something may show through, which the engine's decoder would paint black. */
+  readonly isClear?: true;
   /** The engine's decoder does not read it. */
   readonly isForeign?: true;
 }
@@ -32,7 +34,11 @@ export const IMAGE_FORMATS: readonly ImageFormat[] = [
   {
     format: "PNG",
     starts: (view) => has(view, 0, "\x89PNG\r\n\x1a\n"),
-    head: (view) => ({ ...sized(read(pngSize, view)), ...turned(view, pngExif) }),
+    head: (view) => ({
+      ...sized(read(pngSize, view)),
+      ...turned(view, pngExif),
+      ...(read(isClearPng, view) === true ? { isClear: true } : {}),
+    }),
   },
   {
     format: "JPEG",
@@ -42,10 +48,7 @@ export const IMAGE_FORMATS: readonly ImageFormat[] = [
   {
     format: "GIF",
     starts: (view) => has(view, 0, "GIF87a") || has(view, 0, "GIF89a"),
-    head: (view) => ({
-      ...sized(read(gifSize, view)),
-      ...(read(hasFrames, view) === true ? { isAnimated: true } : {}),
-    }),
+    head: (view) => ({ ...sized(read(gifSize, view)), ...gifParts(view) }),
   },
   {
     format: "BMP",
@@ -122,28 +125,49 @@ function pngSize(view: DataView): ImageSize | undefined {
 }
 
 function pngExif(view: DataView): number | undefined {
+  const at = pngChunk(view, "eXIf");
+  return at === undefined ? undefined : at + 8;
+}
+
+/** Where a chunk before the pixels begins. */
+function pngChunk(view: DataView, type: string): number | undefined {
   for (let at = 8; !has(view, at + 4, "IDAT"); at += 12 + view.getUint32(at))
-    if (has(view, at + 4, "eXIf")) return at + 8;
+    if (has(view, at + 4, type)) return at;
   return undefined;
+}
+
+/** Colour types of PNG with a value for opacity; of the others a chunk may name one. */
+const WITH_OPACITY = new Set([4, 6]);
+
+function isClearPng(view: DataView): boolean {
+  return WITH_OPACITY.has(view.getUint8(25)) || pngChunk(view, "tRNS") !== undefined;
 }
 
 function gifSize(view: DataView): ImageSize | undefined {
   return sizeOf(view.getUint16(6, true), view.getUint16(8, true));
 }
 
-/** Whether a GIF has a second image. */
-function hasFrames(view: DataView): boolean {
+/** Whether a GIF has a second image, and whether one of the two has a colour that is none. */
+function gifParts(view: DataView): Pick<Head, "isAnimated" | "isClear"> {
   const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
+  const parts: { isAnimated?: true; isClear?: true } = {};
   let frames = 0;
-  for (let at = 13 + tableBytes(view.getUint8(10)); ;) {
-    const kind = view.getUint8(at);
-    if (kind === 0x2c && ++frames === 2) return true;
-    if (kind === 0x2c) at += 11 + tableBytes(view.getUint8(at + 9));
-    else if (kind === 0x21) at += 2;
-    else return false;
-    for (let bytes = view.getUint8(at); bytes > 0; bytes = view.getUint8(at)) at += 1 + bytes;
-    at++;
-  }
+  const walk = (): void => {
+    for (let at = 13 + tableBytes(view.getUint8(10)); ;) {
+      const kind = view.getUint8(at);
+      if (kind === 0x2c && ++frames === 2) parts.isAnimated = true;
+      if (kind === 0x21 && view.getUint8(at + 1) === 0xf9 && (view.getUint8(at + 3) & 1) === 1)
+        parts.isClear = true;
+      if (parts.isAnimated === true) return;
+      if (kind === 0x2c) at += 11 + tableBytes(view.getUint8(at + 9));
+      else if (kind === 0x21) at += 2;
+      else return;
+      for (let bytes = view.getUint8(at); bytes > 0; bytes = view.getUint8(at)) at += 1 + bytes;
+      at++;
+    }
+  };
+  read(walk, view); // a file that is cut off has what was found in it
+  return parts;
 }
 
 /** The oldest header has 16-bit sizes; in newer ones a negative height means rows from top to bottom. */

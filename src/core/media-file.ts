@@ -14,6 +14,8 @@ export type MediaFile =
       readonly size?: ImageSize;
       readonly orientation?: number;
       readonly isAnimated?: true;
+      /** Something may show through. */
+      readonly isClear?: true;
       readonly isForeign?: true;
     }
   | {

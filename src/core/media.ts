@@ -83,7 +83,7 @@ export interface CheckedMedium {
   readonly format: string;
   /** The engine does not read it. */
   readonly isForeign: boolean;
-  /** An image that the engine does not read, or would not show as it is meant: turned, or animated. */
+  /** An image that the engine does not read, or would not show as it is meant: turned, animated, or not opaque. */
   readonly isConverted: boolean;
 }
 
@@ -109,7 +109,8 @@ export function checkedMedium(
     if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
     refuseLarge(file.size, edgeMax, param);
     const isForeign = file.isForeign === true;
-    const isConverted = isForeign || file.orientation !== undefined || file.isAnimated === true;
+    const isOther = file.orientation !== undefined || file.isAnimated === true || file.isClear === true;
+    const isConverted = isForeign || isOther;
     return { part, seconds: 0, format: file.format, isForeign, isConverted };
   }
   const isForeign = file.isForeign === true;

@@ -1,11 +1,9 @@
 // Frames of animated GIF and WebP files, as a viewer shows them: each is drawn over what those before it left.
 // Packages: omggif (MIT) for GIF. WebP: a frame of the container (RFC 9649) becomes a file of its own, which the runtime decodes.
 
-import { decode } from "fast-png";
 import { GifReader } from "omggif";
-import { PICTURE_PIXELS_MAX } from "../../core/limits.ts";
 import { ANIMATION_FRAMES_MAX } from "../limits.ts";
-import { ImageProblem, type Raster } from "./raster.ts";
+import { imageOf, ImageProblem, type Raster, rasterOf } from "./raster.ts";
 
 /** What is drawn, and what is left of it before the next frame. */
 interface Step {
@@ -129,7 +127,7 @@ const OPACITY_FLAG = 0x10;
 async function stillPixels(
   chunk: Uint8Array,
   { width, height }: { readonly width: number; readonly height: number },
-): Promise<Uint8Array> {
+): Promise<Raster["data"]> {
   const three = (value: number): readonly number[] => [value & 255, (value >> 8) & 255, value >> 16];
   const head = [OPACITY_FLAG, 0, 0, 0, ...three(width - 1), ...three(height - 1)];
   const words = new TextEncoder();
@@ -138,20 +136,9 @@ async function stillPixels(
   new DataView(file.buffer).setUint32(4, file.byteLength - 8, true);
   file.set([10, 0, 0, 0, ...head], 16);
   file.set(chunk, 30);
-  return rgbaOf(file, width * height);
-}
-
-/** Pixels that the runtime decodes, four bytes each. */
-export async function rgbaOf(file: Uint8Array, count: number): Promise<Uint8Array> {
-  const image = new Bun.Image(file, { autoOrient: false, maxPixels: PICTURE_PIXELS_MAX });
-  const { data, channels } = decode(await image.png({ compressionLevel: 0 }).bytes());
-  if (data.length !== count * channels) throw new ImageProblem("damaged");
-  if (channels === 4 && data instanceof Uint8Array) return data;
-  const rgba = new Uint8Array(count * 4).fill(255);
-  for (let pixel = 0; pixel < count; pixel++)
-    for (let colour = 0; colour < 3; colour++)
-      rgba[pixel * 4 + colour] = data[pixel * channels + (channels < 3 ? 0 : colour)] ?? 0;
-  return rgba;
+  const raster = await rasterOf(imageOf(file));
+  if (raster.width !== width || raster.height !== height) throw new ImageProblem("damaged");
+  return raster.data;
 }
 
 function blit(
@@ -165,7 +152,7 @@ function blit(
     pixels,
     isBlended,
   }: Pick<Step, "left" | "top" | "width" | "height"> & {
-    readonly pixels: Uint8Array;
+    readonly pixels: Raster["data"];
     readonly isBlended: boolean;
   },
 ): void {
@@ -179,7 +166,7 @@ function blit(
 }
 
 /** RFC 9649, section 2.7.1.1: the colours are not multiplied by their opacity. */
-function blendPixel(canvas: Uint8Array, at: number, pixel: Uint8Array): void {
+function blendPixel(canvas: Uint8Array, at: number, pixel: Raster["data"]): void {
   const above = pixel[3] ?? 0;
   if (above === 0) return;
   const below = ((canvas[at + 3] ?? 0) * (255 - above)) / 255;

@@ -3,7 +3,16 @@
 
 import { mediaFile, type MediaFile } from "../../core/media-file.ts";
 import type { ImageReply, ImageTask } from "../protocol.ts";
-import { finishedPng, ImageProblem, plainPng, type Raster, rasterPng } from "./raster.ts";
+import {
+  finishedPng,
+  imageOf,
+  ImageProblem,
+  plainPng,
+  type Raster,
+  rasterOf,
+  rasterPng,
+  withinPixels,
+} from "./raster.ts";
 
 type ImageMedium = Extract<MediaFile, { readonly modality: "image" }>;
 
@@ -49,6 +58,8 @@ async function still(bytes: Uint8Array<ArrayBuffer>, { format, orientation }: Im
       return turned(raster, pages);
     }
     case "WebP":
+    case "GIF":
+    case "PNG":
       return { png: await finishedPng(await onWhite(bytes), orientation), total: 1 };
     case "JPEG":
       if (!isWhole(bytes)) throw new ImageProblem("damaged");
@@ -60,9 +71,7 @@ async function still(bytes: Uint8Array<ArrayBuffer>, { format, orientation }: Im
 
 /** Without what shows through, which the engine's decoder would paint black. */
 async function onWhite(bytes: Uint8Array): Promise<Uint8Array> {
-  const { width, height } = await new Bun.Image(bytes, { autoOrient: false }).metadata();
-  const { rgbaOf } = await import("./animation.ts");
-  return plainPng({ width, height, data: await rgbaOf(bytes, width * height) });
+  return plainPng(await rasterOf(await withinPixels(imageOf(bytes))));
 }
 
 /** Whether a JPEG file's last scan has an end: its decoder paints grey what is missing. */

@@ -1,8 +1,9 @@
 // Images of all formats: the decoders see what the encoders were given, and nothing is worse than an error.
 
 import { beforeAll, describe, expect, mock, test } from "bun:test";
-import { decode } from "fast-png";
+import { decode, encode } from "fast-png";
 import fc from "fast-check";
+import { checkedMedium } from "../../../src/core/media.ts";
 import { mediaFile } from "../../../src/core/media-file.ts";
 import { readImage } from "../../../src/reader/media/images.ts";
 import { png } from "../../helpers/media-bytes.ts";
@@ -126,7 +127,18 @@ describe("hostile files are a problem, or an image", () => {
   });
 });
 
-test("what shows through is white", async () => {
-  const clear = await new Bun.Image(png(8, 4, [9, 9, 9])).webp({ lossless: true }).bytes();
-  expect(await read(new Uint8Array(clear))).toHaveProperty("frames");
+/** One pixel of no colour. */
+const CLEAR_GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+
+test("what shows through is white, also in formats that the engine reads", async () => {
+  const clear = (channels: 2 | 4) =>
+    new Uint8Array(encode({ width: 8, height: 4, channels, data: new Uint8Array(8 * 4 * channels) }));
+  const webp = new Uint8Array(await new Bun.Image(clear(4)).webp({ lossless: true }).bytes());
+  for (const file of [clear(4), clear(2), Uint8Array.fromBase64(CLEAR_GIF), webp]) {
+    expect(checkedMedium(file, "image", {}, "image").isConverted).toBe(true);
+    const reply = await read(file);
+    const { data } = decode(Uint8Array.fromBase64("frames" in reply ? (reply.frames[0]?.png ?? "") : ""));
+    expect(data.slice(0, 3)).toEqual(Uint8Array.of(255, 255, 255));
+  }
+  expect(checkedMedium(png(8, 4, [9, 9, 9]), "image", {}, "image").isConverted).toBe(false);
 });
