@@ -54,6 +54,8 @@ export interface FakeOptions {
   readonly eogOneIn: number;
   /** Most drawn tokens are the one that stands so many places before. */
   readonly period?: number;
+  /** Of eight tokens, those that are another one; 1 by default. */
+  readonly fresh?: number;
   /** Milliseconds of a pass of so many rows. */
   readonly passMs?: (rows: number) => number;
   /** Told before each decode; what it returns is the outcome of this step. */
@@ -418,8 +420,8 @@ export class FakeBackend implements Backend {
   next(tokens: readonly number[], adapter: AdapterId = BASE_MODEL): number {
     const h = hash(adapter === BASE_MODEL ? tokens : [...tokens, -adapter]);
     if (h % this.options.eogOneIn === 0) return EOG;
-    const { period = 0 } = this.options;
-    const before = period === 0 || (h >>> 4) % 8 === 0 ? undefined : tokens.at(-period);
+    const { period = 0, fresh = 1 } = this.options;
+    const before = period === 0 || (h >>> 4) % 8 < fresh ? undefined : tokens.at(-period);
     return before === undefined || before < 97 ? 97 + ((h >>> 8) % 26) : before;
   }
 

@@ -53,7 +53,7 @@ async function batchFrom(from: number): Promise<number> {
   const worlds = WORLDS.filter(({ name }) => values.world === undefined || name === values.world);
   const world = worlds[number % worlds.length];
   if (world === undefined) throw new Error(`the worlds are ${WORLDS.map(({ name }) => name).join(", ")}`);
-  const pair = await openPair(world);
+  const pair = await openPair(world, 1 + (number % 2));
   if (typeof pair === "string") {
     console.warn(`Skipped: ${world.name} (${pair}).`);
     return to;

@@ -83,8 +83,8 @@ export interface Pair {
 /** Few, so that sequences are preempted. */
 const CELLS = 320;
 
-/** Opens both, or returns why a world cannot be had. */
-export async function openPair(world: World): Promise<Pair | string> {
+/** Opens both, the one with drafts on so many threads, or returns why a world cannot be had. */
+export async function openPair(world: World, threads = 1): Promise<Pair | string> {
   const templates = chatTemplates();
   if (world.template !== undefined && templates.type === "missing") return templates.reason;
   const source = templates.type === "found" ? templates.sources.get(world.template ?? "") : undefined;
@@ -98,7 +98,7 @@ export async function openPair(world: World): Promise<Pair | string> {
   const path = world.path();
   const speculative = world.speculative?.();
   const plain = await open(world, path, { ...options, maxSeqs: 2, threads: 1 });
-  const drafting = await open(world, path, { ...options, maxSeqs: 8, ...(speculative && { speculative }) });
+  const drafting = await open(world, path, { ...options, maxSeqs: 8, threads, ...(speculative && { speculative }) });
   return {
     plain,
     drafting,

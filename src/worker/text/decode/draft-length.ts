@@ -5,6 +5,9 @@
 const ACCEPTANCE_START = 0.5;
 const ACCEPTANCE_START_DICTATED = 0.9;
 const ACCEPTANCE_WEIGHT = 0.15;
+const ACCEPTANCE_MAX = 0.997;
+/** The same weight where the outcomes of all sequences are one stream. */
+const COMMON_WEIGHT = 0.06;
 
 /** Where drafts do not pay, one token is drafted after this many sampled ones, to learn whether that has changed. */
 const PROBE_TOKENS = 64;
@@ -22,12 +25,30 @@ export function newDraftLengths(): DraftLengths {
   return { proposed: new DraftLength(), dictated: new DraftLength(ACCEPTANCE_START_DICTATED) };
 }
 
+/** Of the proposals for all sequences of an engine: what new ones may expect. */
+export function commonDraftLength(): DraftLength {
+  return new DraftLength(ACCEPTANCE_START, COMMON_WEIGHT);
+}
+
 export class DraftLength {
   private acceptance: number;
+  private readonly weight: number; // of one outcome
   private nextProbe = 0; // known tokens
+  private isNew = true;
 
-  constructor(acceptance = ACCEPTANCE_START) {
+  constructor(acceptance = ACCEPTANCE_START, weight = ACCEPTANCE_WEIGHT) {
     this.acceptance = acceptance;
+    this.weight = weight;
+  }
+
+  /** Expects what other sequences have seen, before it has outcomes of its own, unless they have seen less than usual. */
+  expect({ rate }: DraftLength): void {
+    if (this.isNew) this.acceptance = Math.max(ACCEPTANCE_START, rate);
+  }
+
+  /** Share of the draft tokens that are accepted, of those whose predecessors are. */
+  get rate(): number {
+    return this.acceptance;
   }
 
   /** Draft tokens worth computing. `costRatio`: cost of a draft token as a share of what it saves when it is accepted. */
@@ -38,7 +59,11 @@ export class DraftLength {
 
   /** Tokens to draft after `known` tokens: the worthwhile ones, or now and then a single probe, if `mayProbe`. */
   wanted(known: number, costRatio: number, mayProbe: boolean): number {
-    return Math.max(this.worth(costRatio), mayProbe && known >= this.nextProbe ? 1 : 0);
+    return Math.max(this.worth(costRatio), mayProbe && this.isProbeDue(known) ? 1 : 0);
+  }
+
+  isProbeDue(known: number): boolean {
+    return known >= this.nextProbe;
   }
 
   /** A draft was made after `known` tokens. */
@@ -48,8 +73,9 @@ export class DraftLength {
 
   /** `accepted` tokens of a draft were accepted; unless `all` were, the one after them was rejected. */
   learn(accepted: number, all: boolean): void {
-    for (let i = 0; i < accepted; i++) this.acceptance += ACCEPTANCE_WEIGHT * (0.99 - this.acceptance);
-    if (!all) this.acceptance -= ACCEPTANCE_WEIGHT * this.acceptance;
+    this.isNew = false;
+    for (let i = 0; i < accepted; i++) this.acceptance += this.weight * (ACCEPTANCE_MAX - this.acceptance);
+    if (!all) this.acceptance -= this.weight * this.acceptance;
   }
 }
 

@@ -37,6 +37,17 @@ export const NO_GUARDED_DRAFT: GuardedDraft = {
   places: [],
 };
 
+/** The first tokens of a draft. */
+export function firstOf(draft: GuardedDraft, count: number): GuardedDraft {
+  const { tokens, masks, dictated, places } = draft;
+  return {
+    tokens: tokens.subarray(0, count),
+    masks: masks.slice(0, count),
+    dictated: dictated.slice(0, count),
+    places: places.slice(0, count + 1),
+  };
+}
+
 /** Most tokens of each kind. */
 export interface DraftRoom {
   readonly dictated: number;

@@ -12,10 +12,11 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
-import { ProbeBudget } from "./draft-length.ts";
+import { commonDraftLength, type DraftLength, ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
-import { GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
+import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
+import { leastRowShare, RowCosts, worthwhile } from "./row-costs.ts";
 import { maskAddress, tokenPass } from "./token-pass.ts";
 
 /** Draft tokens of one step: each needs a row of logits, vocabulary × 4 bytes. */
@@ -74,6 +75,9 @@ export class SpeculativeDecode implements DecodeMode {
   /** Drafts of this step under a grammar. */
   private readonly guarded = new Map<EngineSequence, GuardedDraft>();
   private readonly probeBudget = new ProbeBudget();
+  private readonly common = commonDraftLength();
+  /** Of steps with drafts that take no time to make. */
+  private readonly rowCosts = new RowCosts();
 
   /** `budget`: rows of one pass. */
   constructor(context: DecodeContext, source: DraftSource, budget: number) {
@@ -96,13 +100,28 @@ export class SpeculativeDecode implements DecodeMode {
     const ms = nowMs - startMs;
     const ownMs = context.balance.stepped(ms);
     const { decodeMs } = context.cost;
-    context.cost = measuredDraft(context.cost, ownMs, charged);
-    if (probes > 0) this.probeBudget.spent(probes * draftCostRatio(context.cost, rows.length));
+    if (this.source.isCostly) context.cost = measuredDraft(context.cost, ownMs, charged);
+    else this.rowCosts.measured(rows.length + tokens, ownMs);
+    if (probes > 0) this.probed(rows, tokens, probes);
     meter.stepped(ms, batch.count, batch.count - result.continued - tokens, batch.drawn.length);
     const outcome = this.takeTokens(nowMs);
     meter.drafted(outcome);
     context.balance.add((outcome.accepted * decodeMs) / rows.length - (ownMs - decodeMs));
     return "done";
+  }
+
+  /** Charges the probes among the draft tokens of a step. */
+  private probed(rows: Rows, tokens: number, probes: number): void {
+    const costs = this.costsOf(rows, tokens);
+    const [base = 1] = costs;
+    const ms = (costs[tokens] ?? base) - (costs[tokens - probes] ?? base);
+    this.probeBudget.spent((ms * rows.length) / base);
+  }
+
+  /** Milliseconds of steps with up to `more` draft tokens. */
+  private costsOf({ length }: Rows, more: number): Float64Array {
+    const { decodeMs, prefillTokenMs } = this.context.cost;
+    return this.rowCosts.of({ rows: length, ms: decodeMs, wideRowMs: prefillTokenMs }, more);
   }
 
   /**
@@ -114,14 +133,20 @@ export class SpeculativeDecode implements DecodeMode {
     if (cost.decodeMs === 0) return NO_DRAFTS; // what a draft token saves is unknown
     if (this.source.max === 0 && rows.every(({ sequence }) => sequence.owner.guard === undefined))
       return NO_DRAFTS;
-    for (const { sequence } of rows) sequence.draft = NO_DRAFT; // a failed pass leaves its drafts behind
+    for (const { sequence } of rows) {
+      sequence.draft = NO_DRAFT; // a failed pass leaves its drafts behind
+      sequence.owner.drafts?.proposed.expect(this.common);
+    }
     if (rows.some(({ sequence }) => sequence.gap !== 1)) {
       this.source.onPrefill(rows.length);
       return NO_DRAFTS;
     }
-    const costRatio = draftCostRatio(cost, rows.length);
     const room = Math.min(this.budget, kv.freeCells, rows.length + DRAFT_ROWS_MAX) - rows.length;
-    return room <= 0 ? NO_DRAFTS : this.assign(rows, room, costRatio);
+    if (room <= 0) return NO_DRAFTS;
+    if (this.source.isCostly) return this.assign(rows, room, draftCostRatio(cost, rows.length));
+    const costs = this.costsOf(rows, room);
+    const drafts = this.assign(rows, room, leastRowShare(costs, rows.length));
+    return drafts.tokens === 0 ? drafts : this.cut(rows, costs);
   }
 
   /** The source's proposals, for the sequences that want some. */
@@ -150,23 +175,63 @@ export class SpeculativeDecode implements DecodeMode {
     this.grammars.begin();
     let tokens = 0;
     let charged = 0;
-    let probes = 0;
     for (const { sequence } of rows) {
-      const isProbe = !pays(sequence, costRatio);
       const proposal = proposals.get(sequence);
       const left = Math.min(room - tokens, tokensLeft(sequence));
       const guarded = this.draftUnder(sequence, proposal, { all: left, costRatio });
       sequence.draft = guarded?.tokens ?? proposal?.subarray(0, left) ?? NO_DRAFT;
       const drafted = sequence.draft.length;
       const isCharged = drafted === 0 && proposal !== undefined && this.source.isCostly;
-      if (proposal !== undefined && (drafted > 0 || isCharged))
+      if (isCharged || (drafted > 0 && this.source.isCostly))
         sequence.owner.drafts?.proposed.drafted(sequence.known);
       if (isCharged) sequence.owner.drafts?.proposed.learn(0, false);
       tokens += drafted;
       charged += isCharged ? 1 : drafted;
-      probes += isProbe ? drafted : 0;
     }
-    return { tokens, charged, probes };
+    return { tokens, charged, probes: 0 };
+  }
+
+  /** Cuts drafts that took no time to what is worth the rows of this step, or a probe. */
+  private cut(rows: Rows, costs: Float64Array): Drafts {
+    const lengths = worthwhile(
+      rows.map(({ sequence }) => this.chancesOf(sequence)),
+      costs,
+      rows.length,
+    );
+    let tokens = 0;
+    let probes = 0;
+    rows.forEach(({ sequence }, i) => {
+      const length = lengths[i] ?? 0;
+      const isProbe = length === 0 && sequence.draft.length > 0 && this.mayProbe && isProbeDue(sequence);
+      this.shorten(sequence, isProbe ? 1 : length);
+      tokens += sequence.draft.length;
+      probes += isProbe ? 1 : 0;
+    });
+    return { tokens, charged: tokens, probes };
+  }
+
+  /** For each draft token of a sequence, the chance that it and all before it are accepted. */
+  private chancesOf(sequence: EngineSequence): readonly number[] {
+    const { drafts } = sequence.owner;
+    const dictated = this.guarded.get(sequence)?.dictated ?? [];
+    let chance = 1;
+    return Array.from(sequence.draft, (_, i) => {
+      chance *= (dictated[i] === true ? drafts?.dictated.rate : drafts?.proposed.rate) ?? 0;
+      return chance;
+    });
+  }
+
+  private shorten(sequence: EngineSequence, length: number): void {
+    if (length < sequence.draft.length) {
+      const guarded = this.guarded.get(sequence);
+      if (guarded !== undefined) this.guarded.set(sequence, firstOf(guarded, length));
+      sequence.draft = sequence.draft.subarray(0, length);
+    }
+    if (length === 0) return;
+    const { drafts } = sequence.owner;
+    const dictated = this.guarded.get(sequence)?.dictated ?? [];
+    if (dictated.includes(true)) drafts?.dictated.drafted(sequence.known);
+    if (dictated.length === 0 || dictated.includes(false)) drafts?.proposed.drafted(sequence.known);
   }
 
   /** The draft of a sequence under a grammar; undefined without one. */
@@ -184,7 +249,6 @@ export class SpeculativeDecode implements DecodeMode {
     if (all <= 0 || wanted + proposal.length === 0 || sequence.generated === 0) return NO_GUARDED_DRAFT;
     const dictated = Math.min(DICTATED_MAX, wanted);
     const draft = this.grammars.draft(sequence, guard, proposal, { dictated, all });
-    if (draft.dictated.includes(true)) drafts.dictated.drafted(sequence.known);
     this.guarded.set(sequence, draft);
     return draft;
   }
@@ -205,7 +269,7 @@ export class SpeculativeDecode implements DecodeMode {
     for (const verified of drafted) {
       const { sequence, accepted } = verified;
       meter.verified(sequence.draft.length, accepted);
-      learn(verified);
+      learn(verified, this.common);
       const { guard, guarded } = verified;
       const goesOn = sequence.slot !== undefined && sequence.owner.guard === guard;
       if (goesOn && guard !== undefined && guarded !== undefined)
@@ -233,11 +297,9 @@ export class SpeculativeDecode implements DecodeMode {
   }
 }
 
-/** Whether drafts of either kind are worthwhile. */
-function pays({ owner: { drafts } }: EngineSequence, costRatio: number): boolean {
-  return (
-    drafts !== undefined && (drafts.proposed.worth(costRatio) > 0 || drafts.dictated.worth(costRatio) > 0)
-  );
+/** Whether a draft that is not worthwhile may be tried again. */
+function isProbeDue({ known, owner: { drafts } }: EngineSequence): boolean {
+  return drafts !== undefined && (drafts.proposed.isProbeDue(known) || drafts.dictated.isProbeDue(known));
 }
 
 function takeSampled(
@@ -268,12 +330,12 @@ function tokensLeft({ owner, generated }: EngineSequence): number {
 }
 
 /** What a verified draft says of the next ones: of tokens that a grammar dictates, and of proposals. */
-function learn({ sequence, guarded, accepted }: Verified): void {
+function learn({ sequence, guarded, accepted }: Verified, common: DraftLength): void {
   const { drafts } = sequence.owner;
   const dictated = guarded?.dictated ?? [];
   const held = dictated.slice(0, accepted).filter(Boolean).length;
   const isAll = accepted === sequence.draft.length;
   const isDictated = dictated[accepted] === true;
   drafts?.dictated.learn(held, isAll || !isDictated);
-  drafts?.proposed.learn(accepted - held, isAll || isDictated);
+  for (const proposed of [drafts?.proposed, common]) proposed?.learn(accepted - held, isAll || isDictated);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { DraftLength } from "../../../../src/worker/text/decode/draft-length.ts";
+import { commonDraftLength, DraftLength } from "../../../../src/worker/text/decode/draft-length.ts";
 import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
+import { leastRowShare, RowCosts, worthwhile } from "../../../../src/worker/text/decode/row-costs.ts";
 import { NgramIndex } from "../../../../src/worker/text/decode/ngram-index.ts";
 
 const tokens = (...list: number[]): Int32Array => Int32Array.from(list);
@@ -91,6 +92,18 @@ describe("draft length", () => {
     expect(drafted).toBeLessThan(12);
   });
 
+  test("of a new sequence begins with what others have seen, unless that is less than usual", () => {
+    const [common, fresh, old] = [commonDraftLength(), new DraftLength(), new DraftLength()];
+    old.learn(0, false);
+    for (let i = 0; i < 50; i++) common.learn(4, true);
+    for (const one of [fresh, old]) one.expect(common);
+    expect(fresh.rate).toBe(common.rate);
+    expect(old.rate).toBeLessThan(0.5);
+    for (let i = 0; i < 200; i++) common.learn(0, false);
+    fresh.expect(common);
+    expect(fresh.rate).toBe(0.5);
+  });
+
   test("is 0 where a draft token costs as much as it saves", () => {
     const draftLength = new DraftLength();
     expect(draftLength.wanted(100, 1, true)).toBe(1); // the first try
@@ -98,6 +111,47 @@ describe("draft length", () => {
     draftLength.drafted(100);
     expect(draftLength.wanted(101, 1, true)).toBe(0);
     expect(draftLength.worth(Number.POSITIVE_INFINITY)).toBe(0);
+  });
+});
+
+describe("costs of passes by their rows", () => {
+  const base = { rows: 8, ms: 10, wideRowMs: 1 };
+  const of = (costs: RowCosts, more = 4): number[] => Array.from(costs.of(base, more));
+
+  test("are estimated from below, until they are measured", () => {
+    const costs = new RowCosts();
+    expect(of(costs)).toEqual([10, 11, 12, 13, 14]);
+    expect(Array.from(costs.of({ ...base, wideRowMs: 0 }, 2))).toEqual([10, 10.625, 11.25]);
+    costs.measured(9, 18);
+    expect(of(costs)).toEqual([10, 18, 19, 20, 21]);
+    costs.measured(11, 18.5);
+    expect(of(costs)).toEqual([10, 18, 18.5, 18.5, 19.5]);
+    costs.measured(12, 17); // a wider pass was faster: the others were held up
+    expect(of(costs)).toEqual([10, 17, 17, 17, 17]);
+    costs.measured(9, 8);
+    expect(of(costs)[1]).toBe(13); // half of the way down, and slowly up
+    costs.measured(9, 23);
+    expect(of(costs)[1]).toBe(15);
+  });
+
+  test("are forgotten, and very wide passes are not remembered", () => {
+    const costs = new RowCosts();
+    costs.measured(9, 30);
+    for (let i = 0; i < 4096; i++) costs.measured(300, 99);
+    expect(of(costs, 1)).toEqual([10, 30]);
+    costs.measured(300, 99);
+    expect(of(costs, 1)).toEqual([10, 11]);
+  });
+
+  test("decide which draft tokens are computed", () => {
+    const blocks = Float64Array.of(10, 15, 15, 15, 15);
+    expect(leastRowShare(blocks, 2)).toBe(0.25);
+    const sure = [0.99, 0.98];
+    expect(worthwhile([sure, sure], blocks, 2)).toEqual([2, 2]);
+    expect(worthwhile([[0.99], []], blocks, 2)).toEqual([0, 0]); // one row costs as much as four
+    expect(worthwhile([[0.5, 0.25], sure], Float64Array.of(10, 11, 12, 13, 14), 2)).toEqual([1, 2]);
+    expect(worthwhile([[0.2], [0.1]], Float64Array.of(10, 11, 12), 2)).toEqual([0, 0]);
+    expect(worthwhile([[], [0.9, 0.8, 0.7]], Float64Array.of(10, 10, 10), 2)).toEqual([0, 2]); // all the room there is
   });
 });
 
