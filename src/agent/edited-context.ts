@@ -54,14 +54,23 @@ export async function editedContext(
   }
   if (compact === undefined) return { messages, edits: applied, cost: NO_COST };
   const { made, ahead } = await compacted(counting, messages, summaries, signal);
-  const next = defined({ ahead });
-  if (made === undefined) return { messages, edits: applied, cost: NO_COST, ...next };
+  const next = compact.pauses === undefined ? defined({ ahead }) : {};
+  if (made === undefined) {
+    if (compact.pauses === "always") applied.push(uncompacted(messages));
+    return { messages, edits: applied, cost: NO_COST, ...next };
+  }
   const { summary, replaced, cost } = made;
   const kept = keptText(made.messages);
-  const { promptTokens: read, completionTokens } = cost.usage;
-  const spent = { promptTokens: read, completionTokens };
+  const { promptTokens: read, cachedTokens, completionTokens } = cost.usage;
+  const spent = { promptTokens: read, cachedTokens, completionTokens };
   await apply(made.messages, (tokens) => ({ type: "compaction", summary, replaced, kept, tokens, spent }));
   return { messages, edits: applied, cost, ...next };
+}
+
+/** What a conversation without old turns, or one that the model could not summarize, stands for: itself. */
+function uncompacted(messages: readonly Message[]): AppliedEdit {
+  const spent = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 };
+  return { type: "compaction", summary: "", replaced: 0, kept: keptText(messages), tokens: 0, spent };
 }
 
 async function isDue(

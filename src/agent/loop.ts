@@ -31,7 +31,16 @@ import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { type ModelCall, Pass, type PassResult } from "./pass.ts";
 import type { EditedContext } from "./edited-context.ts";
-import { type Editor, type EditorDeps, editor, notesOf, withAhead, withNotes } from "./notes.ts";
+import {
+  type Editor,
+  type EditorDeps,
+  editor,
+  isPaused,
+  notesOf,
+  paused,
+  withAhead,
+  withNotes,
+} from "./notes.ts";
 import { strictest } from "./permission.ts";
 import { type Plan, type PlanDeps, planOf } from "./plan.ts";
 import { Repeats } from "./repeats.ts";
@@ -140,6 +149,10 @@ async function* converse(
   for (const one of edited.edits) deps.meter?.edited(one.type, one.tokens);
   if (input.cut.length > 0)
     deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
+  if (isPaused(agent.edits, edited.edits)) {
+    const counted = target.generate({ ...request, countOnly: true }, signal, deps.caller);
+    return yield* withNotes(paused(counted), notes, edited.cost);
+  }
   const answered = (events: AsyncIterable<AnswerEvent>): AsyncIterable<AnswerEvent> =>
     withAhead(events, edited.ahead, signal);
   if (session === undefined)

@@ -4,9 +4,10 @@ import type { AgentEvent, AnswerEvent, ContextEdits, CutFile, TargetedConversati
 import type { AppliedEdit } from "../core/applied-edit.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Message } from "../core/message.ts";
+import type { RunEvent } from "../core/run.ts";
 import type { ModelTarget } from "../core/target.ts";
 import type { CompactTask } from "./compaction.ts";
-import { addCosts, type Cost } from "./cost.ts";
+import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import { type EditedContext, editedContext, type EditTask } from "./edited-context.ts";
 
 /** Edits the messages of a pass, as the request wants it. */
@@ -101,3 +102,18 @@ export async function* withAhead<E extends AnswerEvent>(
 }
 
 const WORDS: ReadonlySet<AnswerEvent["type"]> = new Set(["text", "reasoning", "tool_call_start"]);
+
+/** Whether a request wants no answer after its edits. */
+export function isPaused(edits: ContextEdits | undefined, applied: readonly AppliedEdit[]): boolean {
+  return edits?.compact?.pauses !== undefined && applied.some(({ type }) => type === "compaction");
+}
+
+/** The events of a request that is not answered, from those that count its prompt. */
+export async function* paused(counted: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent> {
+  for await (const event of counted) {
+    if (event.type === "finish") {
+      yield { type: "choice_end", choice: 0, reason: "stop", isPaused: true };
+      yield { type: "finish", ...NO_COST };
+    } else if (event.type !== "choice_end") yield event;
+  }
+}

@@ -147,6 +147,8 @@ export interface ContextEdits {
     readonly share?: number;
     /** What the summary must have. */
     readonly instructions?: string;
+    /** The request is not answered: after a compaction, or at all, however short it is. */
+    readonly pauses?: "after" | "always";
     /** Name of the model that writes it; absent: the one that answers. */
     readonly model?: string;
   };

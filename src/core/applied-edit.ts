@@ -24,6 +24,8 @@ export type AppliedEdit =
 /** Tokens that a model read and wrote. */
 export interface Spent {
   readonly promptTokens: number;
+  /** Part of them, from the cache. */
+  readonly cachedTokens: number;
   readonly completionTokens: number;
 }
 

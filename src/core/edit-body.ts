@@ -82,7 +82,14 @@ function editOf(
       const talk = messages.filter((message) => !isInstruction(message));
       const kept = keptText(withSummary(talk, replaced, summary));
       return [
-        { type: "compaction", summary, replaced, kept, tokens, spent: { promptTokens, completionTokens } },
+        {
+          type: "compaction",
+          summary,
+          replaced,
+          kept,
+          tokens,
+          spent: { promptTokens, cachedTokens: 0, completionTokens },
+        },
       ];
     }
     default:

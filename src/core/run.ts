@@ -220,6 +220,8 @@ export type RunEvent =
       readonly reason: FinishReason;
       /** Which of the request's stop strings ended it, if one did. */
       readonly stop?: string;
+      /** The conversation was compacted and, as the request wants it, not answered. */
+      readonly isPaused?: true;
       /** Where asked for. */
       readonly fingerprint?: string;
     }

@@ -24,7 +24,7 @@ import { turns } from "../helpers/turns.ts";
 
 const CONTEXT = 8192;
 const CHARS = 4; // of a token
-const UNSPENT = { promptTokens: 0, completionTokens: 0 };
+const UNSPENT = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 };
 
 function tokensOf(request: RunRequest): number {
   return Math.ceil(messagesOf(request).map(messageText).join("").length / CHARS);

@@ -66,7 +66,7 @@ async function chatWith(events: readonly AnswerEvent[]) {
   return { ask, chat, seen, answers, bodies };
 }
 
-const SPENT = { promptTokens: 40, completionTokens: 8 };
+const SPENT = { promptTokens: 40, cachedTokens: 0, completionTokens: 8 };
 
 function edited(summary: string): AnswerEvent {
   const edit = { type: "compaction", summary, replaced: 3, kept: [], tokens: 90, spent: SPENT } as const;

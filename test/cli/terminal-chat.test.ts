@@ -69,7 +69,7 @@ const EDITED: AnswerEvent = {
       replaced: 7,
       kept: [],
       tokens: 1200,
-      spent: { promptTokens: 850, completionTokens: 50 },
+      spent: { promptTokens: 850, cachedTokens: 0, completionTokens: 50 },
     },
     { type: "clear_thinking", turns: 1, tokens: 5 },
   ],

@@ -212,6 +212,44 @@ test("a long conversation is compacted, and the block stands for what was before
   expect(after.usage.input_tokens).toBeLessThan(500);
 });
 
+test("a compaction that pauses is not answered; the block, alone or before the last turns, goes on", async () => {
+  const turns = Array.from({ length: 8 }, (_, at) => [
+    { role: "user" as const, content: `Turn ${at}. ${"blah ".repeat(40)}` },
+    { role: "assistant" as const, content: `Noted ${at}.` },
+  ]).flat();
+  const messages = [...turns, { role: "user" as const, content: CAPITAL.content }];
+  const trigger = { type: "input_tokens" as const, value: 500 };
+  const edit = { type: "compact_20260112" as const, trigger, pause_after_compaction: true };
+  const body = { ...ask("", OFF), messages, context_management: { edits: [edit] } };
+  const paused = await client().beta.messages.create(body);
+  expect(paused).toMatchObject({ stop_reason: "compaction", content: [{ type: "compaction" }] });
+  expect(paused.usage).toMatchObject({ output_tokens: 0, iterations: [{ type: "compaction" }] });
+  const streamed = await client().beta.messages.stream(body).finalMessage();
+  expect(streamed.stop_reason).toBe("compaction");
+  expect(JSON.stringify(streamed.content)).toBe(JSON.stringify(paused.content));
+  const block = { role: "assistant" as const, content: paused.content };
+  const counts = await Promise.all(
+    [
+      [...messages, block],
+      [block, ...messages.slice(-2)],
+      [block, ...messages.slice(-1)],
+    ].map(async (next) => {
+      const { stop_reason, usage } = await client().beta.messages.create({ ...body, messages: next });
+      expect(["end_turn", "max_tokens"]).toContain(stop_reason ?? "");
+      return usage.input_tokens;
+    }),
+  );
+  expect(new Set(counts).size).toBe(1);
+  const { context_management: _, ...plain } = body;
+  const whole = { ...plain, compaction: { type: "summarize" as const }, messages: turns };
+  const summarized = await client().beta.messages.create(whole);
+  expect(summarized).toMatchObject({ stop_reason: "compaction", content: [{ type: "compaction" }] });
+  const short = await client().beta.messages.create({ ...whole, messages: turns.slice(0, 1) });
+  expect(short).toMatchObject({ stop_reason: "compaction", content: [{ type: "compaction" }] });
+  const both = client().beta.messages.create({ ...body, compaction: whole.compaction });
+  expect(String(await rejection(both))).toContain("contradict");
+});
+
 test.each(["bm25", "regex"])("tools on demand are searched by the server: %s", async (kind) => {
   const type = `tool_search_tool_${kind}_20251119`;
   const search = { type, name: `tool_search_tool_${kind}` };

@@ -42,7 +42,7 @@ const PYTHON_CALL = {
 
 function compaction(summary: string, replaced: number): AppliedEdit {
   const kept = [{ role: "user" as const, content: [{ type: "text" as const, text: `${summary} Go on.` }] }];
-  const spent = { promptTokens: 40, completionTokens: 8 };
+  const spent = { promptTokens: 4, cachedTokens: 1, completionTokens: 3 };
   return { type: "compaction", summary, replaced, kept, tokens: 90, spent };
 }
 

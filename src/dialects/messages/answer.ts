@@ -4,12 +4,12 @@
 
 import { progressEventProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import type { FinishReason, Usage } from "../../core/run.ts";
+import type { FinishReason, RunEvent, Usage } from "../../core/run.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { argumentsObject } from "../shared/call-arguments.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
-import type { AppliedEdit } from "../../core/applied-edit.ts";
+import type { AppliedEdit, Spent } from "../../core/applied-edit.ts";
 import { type Compaction, opaqueText } from "../shared/compaction.ts";
 import type { SearchComplete } from "../shared/tool-search.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
@@ -22,6 +22,19 @@ import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
 export const SIGNATURE = "svc";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const Iteration = Type.Object(
+  {
+    type: Type.Union([Type.Literal("compaction"), Type.Literal("message")], {
+      description: "What was written.",
+    }),
+    input_tokens: count("Tokens of the prompt, without those in `cache_read_input_tokens`."),
+    cache_creation_input_tokens: count("Always 0."),
+    cache_read_input_tokens: count("Prompt tokens taken from the prefix cache."),
+    output_tokens: count("Generated tokens."),
+  },
+  { $id: "MessagesIteration", description: "Token counts of a summary, or of the answer." },
+);
 
 const MessagesUsage = Type.Object(
   {
@@ -38,20 +51,56 @@ const MessagesUsage = Type.Object(
       },
       { description: "Parts of `output_tokens`." },
     ),
+    iterations: Type.Optional(
+      Type.Array(Iteration, {
+        description:
+          "Where summaries were written: their tokens, which the other counts leave out, and the answer's.",
+      }),
+    ),
   },
   { $id: "MessagesUsage", description: "Token counts. The three input counts add up to the prompt." },
 );
 export type MessagesUsage = Static<typeof MessagesUsage>;
 
-/** The wire form of a run's token counts. `countsCached`: report cached tokens separately. */
-export function usageBody(usage: Usage, countsCached: boolean): MessagesUsage {
-  const cached = countsCached ? usage.cachedTokens : 0;
+/** The wire form of a run's token counts. `countsCached`: report cached tokens separately. Summaries are counted apart. */
+export function usageBody(
+  usage: Usage,
+  countsCached: boolean,
+  edits: readonly AppliedEdit[] = [],
+): MessagesUsage {
+  const spent = compactionsOf(edits)
+    .map((edit) => edit.spent)
+    .filter(({ promptTokens }) => promptTokens > 0);
+  const own = spent.reduce<Spent>(
+    (left, one) => ({
+      promptTokens: Math.max(0, left.promptTokens - one.promptTokens),
+      cachedTokens: Math.max(0, left.cachedTokens - one.cachedTokens),
+      completionTokens: Math.max(0, left.completionTokens - one.completionTokens),
+    }),
+    usage,
+  );
+  const message = countsOf(own, countsCached);
   return {
-    input_tokens: usage.promptTokens - cached,
+    ...message,
+    output_tokens_details: { thinking_tokens: usage.reasoningTokens, ...closedThoughtsOf(usage) },
+    ...(spent.length === 0
+      ? {}
+      : {
+          iterations: [
+            ...spent.map((one) => ({ type: "compaction" as const, ...countsOf(one, countsCached) })),
+            ...(own.promptTokens === 0 ? [] : [{ type: "message" as const, ...message }]),
+          ],
+        }),
+  };
+}
+
+function countsOf({ promptTokens, cachedTokens, completionTokens }: Spent, countsCached: boolean) {
+  const cached = countsCached ? cachedTokens : 0;
+  return {
+    input_tokens: promptTokens - cached,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: cached,
-    output_tokens: usage.completionTokens,
-    output_tokens_details: { thinking_tokens: usage.reasoningTokens, ...closedThoughtsOf(usage) },
+    output_tokens: completionTokens,
   };
 }
 
@@ -144,6 +193,7 @@ const StopReason = Type.Union(
     Type.Literal("stop_sequence"),
     Type.Literal("tool_use"),
     Type.Literal("refusal"),
+    Type.Literal("compaction"),
   ],
   { description: "Why the answer ended." },
 );
@@ -162,8 +212,11 @@ export interface Stop {
   readonly stop_sequence: string | null;
 }
 
+type Ending = Pick<Extract<RunEvent, { type: "choice_end" }>, "reason" | "stop" | "isPaused">;
+
 /** The wire form of a choice's end. */
-export function stopBody(reason: FinishReason, stop: string | undefined): Stop {
+export function stopBody({ reason, stop, isPaused }: Ending): Stop {
+  if (isPaused === true) return { stop_reason: "compaction", stop_sequence: null };
   if (stop !== undefined) return { stop_reason: "stop_sequence", stop_sequence: stop };
   return { stop_reason: STOP_REASONS[reason], stop_sequence: null };
 }

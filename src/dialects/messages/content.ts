@@ -10,7 +10,7 @@ import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { argumentsText } from "../shared/call-arguments.ts";
 import { isPresent, isRecord, describeValue } from "../shared/check.ts";
-import { fromOpaqueText, fromSummary } from "../shared/compaction.ts";
+import { fromOpaqueText, fromSummary, repeated } from "../shared/compaction.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
@@ -35,8 +35,7 @@ export function conversationOf(
   messages: readonly Message[],
 ): readonly InputMessage[] {
   const names = new Map<string, string>(); // tool names of earlier calls, by call id
-  const converted = messages.flatMap((message, index) => {
-    const path = `messages[${index}].content`;
+  const convert = (message: Message, path: string): readonly InputMessage[] => {
     switch (message.role) {
       case "system":
         return [{ role: message.role, content: blocksOf(message.content).map(onlyText("system", path)) }];
@@ -47,8 +46,18 @@ export function conversationOf(
       default:
         return unreachable(message.role);
     }
-  });
-  return mergeAdjacent([...systemMessages(system), ...converted]);
+  };
+  const all = messages.map((message, index) => convert(message, `messages[${index}].content`));
+  const at = messages.findLastIndex(isPause);
+  const [before, after] = [all.slice(0, at + 1).flat(), all.slice(at + 1).flat()];
+  const again = repeated(all[at] ?? [], after);
+  return mergeAdjacent([...systemMessages(system), ...before, ...after.slice(again)]);
+}
+
+/** Whether an answer was paused after a compaction: clients may send the last turns again behind it, which it has verbatim. */
+function isPause({ role, content }: Message): boolean {
+  const [first, ...others] = blocksOf(content);
+  return role === "assistant" && first?.type === "compaction" && others.length === 0;
 }
 
 /**

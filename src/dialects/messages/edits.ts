@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { ContextEdits } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
+import { ServiceError } from "../../core/error.ts";
 import { isPresent, orNull } from "../shared/check.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -59,7 +60,7 @@ const Compact = Type.Object(
     trigger: orNull(Tokens),
     instructions: orNull(Type.String({ description: "What the summary must have." })),
     pause_after_compaction: orNull(
-      Type.Boolean({ description: "Without effect: the answer follows the compaction." }),
+      Type.Boolean({ description: "Whether a compaction is not answered: `stop_reason` is `compaction`." }),
     ),
   },
   { $id: "CompactEdit", description: "Replaces old turns by a summary that the model writes.", ...OPEN },
@@ -77,7 +78,22 @@ const ContextManagement = Type.Object(
   { $id: "MessagesContextManagement", description: "Edits of the conversation for this request.", ...OPEN },
 );
 
-export const contextManagementProperties = { context_management: orNull(ContextManagement) };
+const Summarize = Type.Object(
+  {
+    type: Type.Literal("summarize"),
+    instructions: orNull(Type.String({ description: "What the summary must have." })),
+  },
+  {
+    $id: "SummarizeCompaction",
+    description: "The conversation is compacted and not answered. Not with `context_management`.",
+    ...OPEN,
+  },
+);
+
+export const contextManagementProperties = {
+  context_management: orNull(ContextManagement),
+  compaction: orNull(Summarize),
+};
 const Fields = Type.Object(contextManagementProperties);
 
 /** Defaults of the interface. */
@@ -86,7 +102,14 @@ const KEEP_USES = 3;
 const COMPACT_TOKENS = 150_000;
 
 /** The edits of a checked body. */
-export function editsOf({ context_management: management }: Static<typeof Fields>): ContextEdits {
+export function editsOf({ context_management: management, compaction }: Static<typeof Fields>): ContextEdits {
+  if (isPresent(compaction)) {
+    if (isPresent(management)) {
+      const message = "compaction and context_management contradict each other; send one of them";
+      throw new ServiceError("contradictory_fields", message, { param: "compaction" });
+    }
+    return { compact: { tokens: 1, pauses: "always", ...instructionsOf(compaction.instructions) } };
+  }
   const all = (management?.edits ?? []).map((edit): ContextEdits => {
     switch (edit.type) {
       case "clear_tool_uses_20250919":
@@ -97,15 +120,20 @@ export function editsOf({ context_management: management }: Static<typeof Fields
         return { clearThinking: { keep: keep?.value ?? 1 } };
       }
       case "compact_20260112": {
-        const { trigger, instructions } = edit;
-        const text = isPresent(instructions) && instructions !== "" ? { instructions } : {};
-        return { compact: { tokens: trigger?.value ?? COMPACT_TOKENS, ...text } };
+        const { trigger, instructions, pause_after_compaction: pause } = edit;
+        const pauses = pause === true ? ("after" as const) : undefined;
+        const tokens = trigger?.value ?? COMPACT_TOKENS;
+        return { compact: { tokens, ...instructionsOf(instructions), ...defined({ pauses }) } };
       }
       default:
         return unreachable(edit);
     }
   });
   return Object.assign({}, ...all) as ContextEdits;
+}
+
+function instructionsOf(text: string | null | undefined): { readonly instructions?: string } {
+  return isPresent(text) && text.trim() !== "" ? { instructions: text } : {};
 }
 
 function clearToolUses(edit: Static<typeof ClearToolUses>): NonNullable<ContextEdits["clearToolUses"]> {

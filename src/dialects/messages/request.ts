@@ -16,7 +16,11 @@ import {
   onlyConstraint,
   refuseJsonObject,
 } from "../shared/constraint.ts";
-import { refusePrefixConflicts, withAnswerPrefix } from "../shared/answer-prefix.ts";
+import {
+  refusePrefixConflicts,
+  type PrefixedConversation,
+  withAnswerPrefix,
+} from "../shared/answer-prefix.ts";
 import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { type ContentBlock, knownBlocks } from "./blocks.ts";
 import { conversationOf } from "./content.ts";
@@ -77,7 +81,11 @@ function checkedBody(json: Json, compat: Compat): MessagesRequest {
 function messagesConversation(body: MessagesRequest, stream: boolean, compat: Compat): Conversation {
   const { tools, choice, agent } = toolUseOf(body, stream, compat);
   const constrained = dropFormatForForcedCall(messagesConstraint(body), choice);
-  const begun = withAnswerPrefix(conversationOf(body.system, body.messages), body.messages.length - 1);
+  const messages = conversationOf(body.system, body.messages);
+  const isAnswered = !isPresent(body.compaction);
+  const begun: PrefixedConversation = isAnswered
+    ? withAnswerPrefix(messages, body.messages.length - 1)
+    : { messages };
   refusePrefixConflicts(begun, constrained, choice);
   const maxTokens = capByGrammar(capTokens(body.max_tokens), body);
   const run: Conversation["run"] = {

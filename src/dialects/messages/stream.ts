@@ -135,9 +135,9 @@ class MessagesEvents implements AnswerChanges {
     };
     const delta = frame({
       type: "message_delta",
-      delta: { ...stopBody(ending.reason, ending.stop), ...extensions },
+      delta: { ...stopBody(ending), ...extensions },
       ...defined({ context_management }),
-      usage: usageBody(usage, this.view.countsCached),
+      usage: usageBody(usage, this.view.countsCached, agent.edits),
     });
     return delta + frame({ type: "message_stop" });
   }

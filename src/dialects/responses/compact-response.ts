@@ -22,7 +22,7 @@ export const CompactedResponse = Type.Object(
 );
 export type CompactedResponse = Static<typeof CompactedResponse>;
 
-const UNSPENT = { promptTokens: 0, completionTokens: 0 };
+const UNSPENT = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 };
 
 /** The answer to a finished response whose conversation was compacted. One without old turns stays as it is, without media. */
 export function compactedResponse(

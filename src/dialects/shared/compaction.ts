@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { ContextEdits } from "../../core/agent.ts";
+import type { ContextEdits, InputMessage } from "../../core/agent.ts";
 import { type AppliedEdit, SUMMARY_HEADER } from "../../core/applied-edit.ts";
 import type { Message } from "../../core/message.ts";
 import { isPresent, orNull } from "./check.ts";
@@ -102,4 +102,19 @@ export function fromSummary(text: string): Message {
     content: [{ type: "text", text: `${SUMMARY_HEADER}\n${text}` }],
     replacesEarlier: true,
   };
+}
+
+/** How many messages after a compaction are the last ones that it has verbatim. */
+export function repeated(kept: readonly InputMessage[], after: readonly InputMessage[]): number {
+  const [mine, theirs] = [kept.map(wordsOf), after.map(wordsOf)];
+  for (let count = Math.min(mine.length, theirs.length); count > 0; count--) {
+    const isSame = theirs.slice(0, count).every((words, at) => words === mine[mine.length - count + at]);
+    if (isSame) return count;
+  }
+  return 0;
+}
+
+function wordsOf({ role, content, toolCalls = [], toolCallId, replacesEarlier }: InputMessage): string {
+  const own = replacesEarlier === true ? content.slice(1) : content; // the first part is the summary
+  return JSON.stringify([role, own, toolCalls, toolCallId]);
 }
