@@ -1,7 +1,7 @@
 // The part of the composition root that is about models on upstream servers: from settings to their pools.
 
 import { defined } from "../core/defined.ts";
-import { readSecret } from "../core/secret.ts";
+import { isSendable, readSecret } from "../core/secret.ts";
 import { kindOf, type ModelOptions } from "../models/model-files.ts";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -111,7 +111,7 @@ function upstreamOptions(
 /** The key that `env:NAME`, `path:FILE` or `literal:KEY` names. Its value is never part of an error. */
 function readKey(source: string, model: string): string {
   const key = readSecret(source, processEnvironment()) ?? "";
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  if (isSendable(key)) return key;
   const what = source.startsWith("literal:") ? "its key" : `the key that ${source} names`;
   const problem = key === "" ? "is not set" : "has characters that are not allowed in a header";
   throw new StartError(`${model}: ${what} ${problem}. Set it, or omit key.`);

@@ -22,6 +22,14 @@ export function unexpandedName(secret: string): string | undefined {
   return braced ?? plain;
 }
 
+/** What a client can send in a header: printable ASCII characters, with no blanks around them. */
+const SENDABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** Whether a secret can stand in a header. */
+export function isSendable(secret: string): boolean {
+  return SENDABLE.test(secret);
+}
+
 /**
  * The secrets of a setting that holds some of them, as they are or by their sources; a file has one a line. Throws StartError naming
  * the entry, never its value.
@@ -32,9 +40,13 @@ export function readSecrets(
   environment: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
   return entries.flatMap((entry, index) => {
-    if (!isSecretSource(entry)) return [entry];
-    const lines = (readSecret(entry, environment) ?? "").split("\n").map((line) => line.trim());
-    const found = lines.filter((line) => line !== "");
+    const text = isSecretSource(entry) ? (readSecret(entry, environment) ?? "") : entry;
+    const lines = isSecretSource(entry) ? text.split("\n") : [text];
+    const found = lines.map((line) => line.trim()).filter((line) => line !== "");
+    if (!found.every(isSendable))
+      throw new StartError(
+        `${setting}[${index}]: no client can send it, since headers hold printable ASCII characters only. Choose another, such as one of svc keys add.`,
+      );
     if (found.length > 0) return found;
     const kind = entry.slice(0, entry.indexOf(":"));
     throw new StartError(

@@ -455,6 +455,10 @@ describe("secrets", () => {
     expect(read("env:KEY", `path:${file}`, "plain")).toEqual(["first", "second", "third", "plain"]);
     expect(() => read("plain", "env:EMPTY")).toThrow("server.api_keys[1]: the environment has no such name");
     expect(() => read(`path:${file}.gone`)).toThrow("cannot be read");
+    expect(read(" one", "two words ")).toEqual(["one", "two words"]);
+    environment.KEY = "ключ";
+    for (const entry of ["schlüssel", "a\u{200b}b", "a\nb", "€", "env:KEY"])
+      expect(() => read("plain", entry), entry).toThrow("server.api_keys[1]: no client can send it");
   });
 
   test("come from the environment as a list", () => {

@@ -33,6 +33,9 @@ export interface Send {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What a header holds. Without a key that could never be one, the server refuses the request, which opens the dialog. */
+const SENDABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
 /** Sends a request; resolves with a success, throws ApiError for everything else. `path` has no leading slash. */
 export async function send(
   path: string,
@@ -45,7 +48,7 @@ export async function send(
       ...headers,
       ...(path.startsWith("ui/") ? { "x-svc-page": "1" } : {}),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
+      ...(SENDABLE.test(key) ? { authorization: `Bearer ${key}` } : {}),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
@@ -62,7 +65,7 @@ export async function send(
     isKeyRefused.value = key !== "";
     isKeyDialogOpen.value = true;
   }
-  throw await toApiError(response);
+  throw await toApiError(response, key !== "");
 }
 
 /** The JSON of a successful response. */
@@ -92,12 +95,13 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function toApiError(response: Response): Promise<ApiError> {
+async function toApiError(response: Response, hasKey: boolean): Promise<ApiError> {
   const { status } = response;
   try {
     const body = (await response.json()) as { error?: { code?: string; message?: string } };
     const { code = "", message = t.errors.status(status) } = body.error ?? {};
-    return new ApiError(status, code, message);
+    const isKey = code === "invalid_api_key"; // the server's words are for programs
+    return new ApiError(status, code, isKey ? (hasKey ? t.key.wrong : t.key.required) : message);
   } catch {
     return new ApiError(status, "", t.errors.status(status)); // not JSON: an error page of a proxy
   }

@@ -36,6 +36,7 @@ function KeyForm() {
         <input
           class="grow"
           type="password"
+          autofocus
           autocomplete="off"
           aria-label={t.key.title}
           value={key}
