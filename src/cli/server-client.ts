@@ -77,14 +77,18 @@ export class ServerClient {
     return body.data as readonly ServedModel[];
   }
 
-  /** The models of a server that is there and is svc; undefined where none answers in time. */
+  /**
+   * The models of a server that is there and is svc; undefined where none answers in time. Throws AnswerError for one that refuses the
+   * key: whoever means it would take another model's answers for its own.
+   */
   async probe(): Promise<readonly ServedModel[] | undefined> {
     const signal = AbortSignal.timeout(CONNECT_MS);
     try {
       const root = await this.json("/api/version", undefined, signal);
       const isServer = typeof root === "object" && root !== null && "svc_version" in root;
       return isServer ? await this.models(signal) : undefined;
-    } catch {
+    } catch (error) {
+      if (error instanceof AnswerError && error.code === KEY_REFUSED) throw error;
       return undefined;
     }
   }
@@ -120,6 +124,8 @@ export class ServerClient {
   }
 }
 
+const KEY_REFUSED = "invalid_api_key";
+
 async function answerError(response: Response): Promise<AnswerError> {
   const body: unknown = await response.json().catch(() => undefined);
   const error = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
@@ -129,6 +135,10 @@ async function answerError(response: Response): Promise<AnswerError> {
     readonly param?: string;
   };
   if (response.status === 401)
-    return new AnswerError("The server requires a key: --api-keys KEY or SVC_API_KEYS=KEY.", "", undefined);
+    return new AnswerError(
+      "The server requires a key: --api-keys KEY or SVC_API_KEYS=KEY.",
+      KEY_REFUSED,
+      undefined,
+    );
   return new AnswerError(message ?? `the server answered with status ${response.status}`, code ?? "", param);
 }

@@ -11,6 +11,7 @@ import { type Loaded, loadSettings } from "../config/resolve.ts";
 import type { Problem } from "../config/problem.ts";
 import type { Environment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
+import { reasonOf } from "../core/reason.ts";
 import { type CommandHost, failed } from "./host.ts";
 
 /** Whether styles may be used on an output. See https://no-color.org. */
@@ -27,10 +28,10 @@ function serverFor({ settings, origins }: Loaded, isLocal: boolean): Promise<Ser
   const said = [...origins].filter(([, { type }]) => type !== "default");
   const here = said.filter(([path, { type }]) => type !== "env" && !OF_SERVER_CHATS.test(path));
   if (isLocal || here.length > 0) return Promise.resolve(undefined);
-  return findServer(
-    settings,
-    said.some(([path]) => path === "models[0].model_id"),
-  );
+  const isModelNamed = said.some(([path]) => path === "models[0].model_id");
+  return findServer(settings, isModelNamed).catch((cause: unknown) => {
+    throw new Error(`${reasonOf(cause)} Without the server: --local.`, { cause });
+  });
 }
 
 const MODEL_FLAG = "models[].model_id";
@@ -47,7 +48,8 @@ export function namedByServer({ flags, configFile, isLocal }: SettingsArgs & Cha
     if (!isModelOnly || isLocal === true || configFile !== undefined) return undefined;
     if (typeof name !== "string" || more.length > 0) return undefined;
     const loaded = loadSettings({ command: "run", flags: { ...others, assistant: name } });
-    return loaded.ok && (await findServer(loaded.settings, false)) !== undefined ? loaded : undefined;
+    const found = loaded.ok ? await findServer(loaded.settings, false).catch(() => undefined) : undefined;
+    return loaded.ok && found !== undefined ? loaded : undefined;
   };
 }
 

@@ -47,6 +47,26 @@ test("ps, list and show name the model; pin keeps it; stop unloads it, and a req
   expect((await ask("ps")).out).toContain("No model is loaded");
 });
 
+test("a chat with a server that refuses its key answers by no other model", async () => {
+  await server().says("Ready.");
+  const { port } = new URL(server().url);
+  for (const key of [[], ["--api-keys", "wrong"]]) {
+    const { exit, out, err } = await runBinary([
+      "run",
+      QUESTION,
+      "--host",
+      "127.0.0.1",
+      "--port",
+      port,
+      ...key,
+    ]);
+    expect([exit, out]).toEqual([1, ""]);
+    expect(err).toContain(
+      "The server requires a key: --api-keys KEY or SVC_API_KEYS=KEY. Without the server: --local.",
+    );
+  }
+});
+
 test("a chat uses a server that has its model, and loads its own where the server lacks it or --local is said", async () => {
   const asked = () => server().stderr().split("POST /v1/chat/completions 200").length - 1;
   const before = asked();

@@ -421,6 +421,9 @@ describeInBrowser("a team's server", () => {
       expect(await page.getByRole("link", { name: "Metrics" }).count()).toBe(0);
       expect(await page.locator("tbody tr").count()).toBe(1);
       expect(await violations(page)).toEqual([]);
+      await page.evaluate(() => (location.hash = "#/models"));
+      await page.getByText("This page is for administrators").waitFor();
+      expect(await page.getByRole("button", { name: "Unload" }).count()).toBe(0);
       await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: "Search actions" }).fill("Sign out");
       await page.keyboard.press("Enter");
@@ -447,8 +450,10 @@ describeInBrowser("a server that requires API keys", () => {
         await page.getByLabel("API key", { exact: true }).last().fill(key);
         await page.getByRole("button", { name: "Save" }).click();
       };
-      await enter("wrong");
-      await page.getByText("does not accept this key").waitFor();
+      for (const key of ["wrong", "pasted\u{200b}", "wrong"]) {
+        await enter(key);
+        await page.getByText("does not accept this key").waitFor();
+      }
       await enter("secret");
       await page.getByRole("link", { name: "Images" }).first().waitFor(); // asked for again, now with the key
       await say(page, "Hello");

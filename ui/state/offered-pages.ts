@@ -3,17 +3,19 @@
 import { computed } from "@preact/signals";
 import { hasImages, hasSpeech } from "./capabilities.ts";
 import { isAdmin } from "./me.ts";
-import { OTHER_PAGES } from "./route.ts";
+import { OTHER_PAGES, type Route } from "./route.ts";
+
+const FOR_ADMINS: ReadonlySet<Route["page"]> = new Set(["models", "metrics", "system"]);
+
+/** Whether a page, which may be a bookmark of somebody who had another key, is not for this person. */
+export function isClosed(page: Route["page"]): boolean {
+  return !isAdmin.value && FOR_ADMINS.has(page);
+}
 
 /** In the order of the list. */
-export const offeredPages = computed(() => {
-  const isOffered = {
-    images: hasImages.value,
-    speech: hasSpeech.value,
-    models: isAdmin.value,
-    metrics: isAdmin.value,
-    system: isAdmin.value,
-    usage: true,
-  };
-  return OTHER_PAGES.filter((name) => isOffered[name]);
-});
+export const offeredPages = computed(() =>
+  OTHER_PAGES.filter((name) => {
+    if (name === "images") return hasImages.value;
+    return name === "speech" ? hasSpeech.value : !isClosed(name);
+  }),
+);

@@ -372,6 +372,7 @@ export const de: Texts = {
     title: "API-Schlüssel",
     required: "Dieser Server verlangt einen API-Schlüssel. Der Schlüssel wird in diesem Browser gespeichert.",
     wrong: "Der Server nimmt diesen Schlüssel nicht an.",
+    forAdmins: "Diese Seite ist für Verwalter; Ihr Schlüssel hat die Rolle Nutzer.",
     stored: "Ein API-Schlüssel ist in diesem Browser gespeichert.",
     signedInAs: (name: string) => `Angemeldet als ${name}.`,
     leaveProxy: "Abmelden",

@@ -368,6 +368,7 @@ export const en = {
     title: "API key",
     required: "This server requires an API key. The key is stored in this browser.",
     wrong: "The server does not accept this key.",
+    forAdmins: "This page is for administrators; your key has the role user.",
     stored: "An API key is stored in this browser.",
     signedInAs: (name: string) => `Signed in as ${name}.`,
     leaveProxy: "Sign out",

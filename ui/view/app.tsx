@@ -4,10 +4,13 @@ import { PanelLeft, SlidersHorizontal } from "lucide";
 import { ImagesPage } from "../pages/images-page.tsx";
 import { MetricsPage } from "../pages/metrics-page.tsx";
 import { ModelsPage } from "../pages/models-page.tsx";
+import { PageFrame } from "../pages/page-frame.tsx";
+import { Problem } from "../pages/problem.tsx";
 import { SpeechPage } from "../pages/speech-page.tsx";
 import { SystemPage } from "../pages/system-page.tsx";
 import { UsagePage } from "../pages/usage-page.tsx";
 import { current } from "../state/conversations.ts";
+import { isClosed } from "../state/offered-pages.ts";
 import { route } from "../state/route.ts";
 import { ChatPage } from "./chat-page.tsx";
 import { ConversationGallery } from "./conversation-gallery.tsx";
@@ -59,9 +62,14 @@ export function App() {
         {isChat && <ChatPage />}
         {page === "images" && <ImagesPage />}
         {page === "speech" && <SpeechPage />}
-        {page === "models" && <ModelsPage />}
-        {page === "metrics" && <MetricsPage />}
-        {page === "system" && <SystemPage />}
+        {isClosed(page) && (
+          <PageFrame label={title}>
+            <Problem text={t.key.forAdmins} />
+          </PageFrame>
+        )}
+        {page === "models" && !isClosed(page) && <ModelsPage />}
+        {page === "metrics" && !isClosed(page) && <MetricsPage />}
+        {page === "system" && !isClosed(page) && <SystemPage />}
         {page === "usage" && <UsagePage />}
       </main>
       {isChat && isPanelOpen.value && <SettingsPanel />}
