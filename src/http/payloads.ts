@@ -1,7 +1,7 @@
 // What a request and its answer said, for the log of payloads: one record once the answer has ended. Secrets are left out here, so that
 // no record with one exists.
 
-import { redacted, redactedHeaders, redactedText } from "./redact.ts";
+import { redacted, redactedEvents, redactedHeaders, redactedText } from "./redact.ts";
 import type { ObservedRequest } from "../core/telemetry.ts";
 
 /** One request with its answer. */
@@ -69,7 +69,7 @@ export class PayloadRecord {
   async finish(seen: ObservedRequest, take: TakePayload): Promise<void> {
     const { id, method, route, status, model, seconds, error, clientLeft } = seen;
     const time = new Date().toISOString();
-    const response = await (this.whole ?? Promise.resolve(this.events())).catch(() => null);
+    const whole = await this.whole?.then((answer) => redacted(answer)).catch(() => null);
     take({
       time,
       request_id: id,
@@ -82,7 +82,7 @@ export class PayloadRecord {
       client_left: clientLeft,
       headers: redactedHeaders(this.headers),
       request: redacted(this.request),
-      response: redacted(response),
+      response: this.whole === undefined ? redactedEvents(this.events()) : whole,
     });
   }
 

@@ -31,6 +31,59 @@ export function redacted(value: unknown, depth = 0): unknown {
   );
 }
 
+/** Fields whose texts in the events of a stream are parts of one text. */
+const PART_FIELD =
+  /^(?:content|text|delta|reasoning(?:_content)?|thinking|refusal|partial_json|arguments|response)$/;
+
+interface Part {
+  readonly text: string;
+  readonly put: (text: string) => void;
+}
+
+/** The data of a stream's events without secrets, also where one was written in parts. */
+export function redactedEvents(events: readonly unknown[]): readonly unknown[] {
+  const copies = events.map((event) => redacted(event));
+  const texts = new Map<string, Part[]>();
+  for (const copy of copies) collectParts(copy, "", texts);
+  for (const parts of texts.values()) hideAcross(parts);
+  return copies;
+}
+
+function collectParts(value: unknown, path: string, found: Map<string, Part[]>, depth = 0): void {
+  if (typeof value !== "object" || value === null || depth > DEPTH_MAX) return;
+  for (const [name, item] of Object.entries(value)) {
+    const place = `${path}/${name}`;
+    if (typeof item !== "string") collectParts(item, place, found, depth + 1);
+    else if (PART_FIELD.test(name)) {
+      const put = (text: string): void => void Object.assign(value, { [name]: text });
+      const parts = found.get(place) ?? [];
+      parts.push({ text: item, put });
+      found.set(place, parts);
+    }
+  }
+}
+
+/** Puts the mark into the part that a key begins in, and takes the rest out of the others. */
+function hideAcross(parts: readonly Part[]): void {
+  const whole = parts.map(({ text }) => text).join("");
+  const keys = [...whole.matchAll(SECRET_TEXT)].map(({ index, 0: key }) => ({
+    from: index,
+    to: index + key.length,
+  }));
+  if (keys.length === 0) return;
+  let at = 0;
+  for (const { text, put } of parts) {
+    let [left, shown] = [at, ""];
+    for (const { from, to } of keys) {
+      if (to <= at || from >= at + text.length) continue;
+      shown += whole.slice(left, Math.max(left, from)) + (from >= at ? REDACTED : "");
+      left = Math.min(to, at + text.length);
+    }
+    at += text.length;
+    put(shown + whole.slice(left, at));
+  }
+}
+
 /** A text without what looks like a key. */
 export function redactedText(text: string): string {
   const shown = text.length > TEXT_CHARS_MAX ? text.slice(0, TEXT_CHARS_MAX) : text;

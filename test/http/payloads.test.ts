@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPayloadLog } from "../../src/app/payload-log.ts";
-import { redacted, redactedHeaders } from "../../src/http/redact.ts";
+import { redacted, redactedEvents, redactedHeaders } from "../../src/http/redact.ts";
 import type { Payload } from "../../src/http/payloads.ts";
 import { testApp } from "../helpers/app.ts";
 import { failure } from "../helpers/failure.ts";
@@ -81,6 +81,25 @@ describe("secrets are left out", () => {
     ],
   ])("%s", (_, given, expected) => {
     expect(redacted(given)).toEqual(expected);
+  });
+
+  test("of texts that a stream sends in parts, each of its kind", () => {
+    const delta = (index: number, content: string, more = {}) => ({
+      model: "svc-tiny",
+      choices: [{ index, delta: { content, ...more } }],
+    });
+    const texts = ["use sk-", "abcdefgh", "ijklmnop12", "34 now", "!"];
+    const said = redactedEvents(texts.map((text) => delta(0, text, { reasoning: "sk" })));
+    expect(said).toEqual(
+      ["use [redacted]", "", "", " now", "!"].map((text) => delta(0, text, { reasoning: "sk" })),
+    );
+    const plain = [delta(0, "svc-"), delta(0, "tiny"), "[DONE]", null];
+    expect(redactedEvents(plain)).toEqual(plain);
+    const two = ["a hf_aaaaaaaaaaaaaaaaaaaa b hf_bbbb", "bbbbbbbbbbbbbbbbbbbb c"];
+    expect(redactedEvents(two.map((text) => ({ delta: text })))).toEqual([
+      { delta: "a [redacted] b [redacted]" },
+      { delta: " c" },
+    ]);
   });
 
   test("of headers, and long texts say what is missing", () => {
