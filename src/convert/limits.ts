@@ -9,7 +9,8 @@ export const CONFIG_BYTES_MAX = 16 * 1024 * 1024;
 export const ENTRIES_MAX = 100_000;
 /** Characters of the converter's output that are kept for its error. */
 export const CONVERT_OUTPUT_CHARS = 16_384;
-/** Caps of the converter's process, far above what a conversion takes: MiB, seconds, processes and threads. */
+/** Caps of the converter's process, far above what a conversion takes: MiB, seconds, processes and threads, bytes of its file. */
 export const CONVERT_MEMORY_MB = 16_777_216;
 export const CONVERT_CPU_SECS = 604_800;
 export const CONVERT_PROCS = 4096;
+export const CONVERT_FILE_BYTES = 2 ** 46;

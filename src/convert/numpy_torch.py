@@ -386,8 +386,12 @@ class Tensor:
         return _result(e / e.sum(axis=dim, keepdims=True), self)
 
 
-def _method(function):
-    return lambda self, *others: _compute(function, self, *others)
+def _method(function, name=None):
+    def method(self, *others):
+        return _compute(function, self, *others)
+
+    method.__name__ = name or function.__name__  # stream.py reads it
+    return method
 
 
 for _name, _function in {
@@ -395,17 +399,17 @@ for _name, _function in {
     "mod": operator.mod, "pow": operator.pow, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
     "lshift": operator.lshift, "rshift": operator.rshift,
 }.items():
-    setattr(Tensor, f"__{_name}__", _method(_function))
-    setattr(Tensor, f"__i{_name}__", _method(_function))
-    setattr(Tensor, f"__r{_name}__", _method(lambda a, b, f=_function: f(b, a)))
+    setattr(Tensor, f"__{_name}__", _method(_function, f"__{_name}__"))
+    setattr(Tensor, f"__i{_name}__", _method(_function, f"__i{_name}__"))
+    setattr(Tensor, f"__r{_name}__", _method(lambda a, b, f=_function: f(b, a), f"__r{_name}__"))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Tensor, f"__{_name}__", _method(getattr(operator, _name)))
-Tensor.__neg__, Tensor.__invert__, Tensor.__pos__ = _method(operator.neg), _method(operator.invert), lambda self: self
+    setattr(Tensor, f"__{_name}__", _method(getattr(operator, _name), f"__{_name}__"))
+Tensor.__neg__, Tensor.__invert__, Tensor.__pos__ = _method(operator.neg, "__neg__"), _method(operator.invert, "__invert__"), lambda self: self
 Tensor.__matmul__ = lambda self, other: _result(_value(self) @ _value(other), self, other)
 for _name in ("exp", "exp2", "log", "sqrt", "abs", "round", "sin", "cos", "reciprocal"):
     setattr(Tensor, _name, _method(getattr(np, _name)))
 Tensor.__abs__ = Tensor.abs
-Tensor.rsqrt = _method(lambda a: 1 / np.sqrt(a))
+Tensor.rsqrt = _method(lambda a: 1 / np.sqrt(a), "rsqrt")
 for _name, _of in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "pow": "pow", "ne": "ne", "eq": "eq", "gt": "gt", "lt": "lt"}.items():
     setattr(Tensor, _name, getattr(Tensor, f"__{_of}__"))
 

@@ -3,7 +3,7 @@
 
 import { lchownSync, lstatSync, readdirSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { Sandbox } from "../sandbox/types.ts";
+import type { BrokenLimit, Sandbox } from "../sandbox/types.ts";
 import { reasonLine, type PythonEnvironment } from "./environment.ts";
 import { readableFiles } from "./folder.ts";
 import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
@@ -12,6 +12,8 @@ import { type ConverterScripts, STARTER } from "./scripts.ts";
 /** Types that the converter writes itself; other ones are quantized from `auto`. */
 export const CONVERTER_TYPES = ["f32", "f16", "bf16", "q8_0", "auto"] as const;
 export type ConverterType = (typeof CONVERTER_TYPES)[number];
+
+const FULL = "the disk has no room for the file; delete files, or name another disk with --output";
 
 /** Mode bit: everyone may read. */
 const OTHERS_READ = 0o004;
@@ -74,8 +76,7 @@ export async function convert(
     const { code, limit } = await run.ended;
     signal.removeEventListener("abort", stop);
     signal.throwIfAborted();
-    if (code !== 0)
-      throw new Error(limit === undefined ? reasonLine(said) : `it took more ${limit} than it may`);
+    if (code !== 0) throw new Error(limit === undefined ? failureReason(said) : limitReason(limit));
     if (lstatSync(made, { throwIfNoEntry: false })?.isFile() !== true)
       throw new Error("the converter has written no file");
     if (workdir.uid !== undefined) lchownSync(made, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
@@ -85,6 +86,16 @@ export async function convert(
   } finally {
     await sandbox.removeWorkdir(workdir);
   }
+}
+
+/** NumPy says of a write that fails only how much was written. */
+function failureReason(said: string): string {
+  const reason = reasonLine(said);
+  return /\d+ requested and \d+ written$/.test(reason) ? FULL : reason;
+}
+
+function limitReason(limit: BrokenLimit): string {
+  return limit === "disk" ? FULL : `it took more ${limit} than it may`;
 }
 
 /** The share that is written by what the converter has printed last; undefined before it writes. */

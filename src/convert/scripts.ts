@@ -7,6 +7,7 @@ import { assert } from "../core/assert.ts";
 import archivePath from "../../prebuilt/converter.zst" with { type: "file" };
 import awq from "./awq.py" with { type: "text" };
 import numpyTorch from "./numpy_torch.py" with { type: "text" };
+import stream from "./stream.py" with { type: "text" };
 import starter from "./start.py" with { type: "text" };
 
 export interface ConverterArchive {
@@ -25,11 +26,12 @@ export interface ConverterScripts {
 
 /** The script that is run; it starts the converter. */
 export const STARTER = "start.py";
-/** The starter, what takes PyTorch's place, and a format that the converter does not know. */
+/** The starter, what takes PyTorch's place, a format that the converter does not know, and tensors by rows. */
 const OWN_FILES = [
   [STARTER, starter],
   ["numpy_torch.py", numpyTorch],
   ["awq.py", awq],
+  ["stream.py", stream],
 ] as const;
 
 const ARCHIVE_DIGEST_CHARS = 12;

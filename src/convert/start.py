@@ -14,7 +14,9 @@ except ImportError:
     import numpy_torch
 
     numpy_torch.install()
+    streams = True
 else:
+    streams = False
     # Only named in tables: weights of these types need a newer PyTorch, and are refused by it.
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "uint16", "uint32", "uint64"):
         if not hasattr(torch, name):
@@ -24,6 +26,10 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "ggu
 import awq  # noqa: E402  (needs torch, or what takes its place)
 
 awq.install()
+if streams:
+    import stream
+
+    stream.install()
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} kB", file=sys.stderr)

@@ -3,7 +3,10 @@
 
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { openEnvironment } from "../../src/convert/environment.ts";
+import { unpackConverter } from "../../src/convert/scripts.ts";
 import { tensorBytes } from "../../src/core/gguf-facts.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { newFolder, runBinary, startServer } from "../helpers/binary.ts";
@@ -12,6 +15,8 @@ import { postJson } from "../helpers/post.ts";
 
 /** Largest difference of a log probability: transformers computes in float32, svc with keys and values in float16. */
 const TOLERANCE = 0.02;
+/** Size of the largest matrix of formats.py in its 16 bits. */
+const LARGEST_MB = (2048 * 2 ** 15 * 2) / 1e6;
 /** Time for a conversion, the first of which makes the environment. */
 const CONVERT_MS = 600_000;
 
@@ -42,6 +47,16 @@ function makeFamilies(folder: string): ReadonlyMap<string, Expected> {
   const made = Bun.spawnSync([PYTHON, script, folder], { env: { ...process.env, HF_HUB_OFFLINE: "1" } });
   if (!made.success) throw new Error(made.stderr.toString());
   return new Map(Object.entries(JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"))));
+}
+
+/** The folder of models of formats.py, written once. */
+function formatsOf(folder: string): string {
+  const formats = join(folder, "formats");
+  if (existsSync(formats)) return formats;
+  const script = join(import.meta.dir, "formats.py");
+  const made = Bun.spawnSync([PYTHON, script, join(folder, "llama"), formats]);
+  expect(made.stderr.toString()).toBe("");
+  return formats;
 }
 
 /** A digest of the bytes of each tensor. */
@@ -99,19 +114,41 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
     CONVERT_MS,
   );
 
+  test(
+    "a matrix is written by rows: less memory than 1.3 times the largest",
+    async () => {
+      const output = join(folder, "wide.gguf");
+      const words = ["convert", join(formatsOf(folder), "wide"), "auto", "-o", output, "--python", PYTHON];
+      const { exit, err } = await runBinary(words, { limitMs: CONVERT_MS });
+      const peak = Number(/at most ([\d.]+) MB of memory/.exec(err)?.[1]);
+      console.log(`matrices of ${LARGEST_MB.toFixed(0)} MB: at most ${peak} MB of memory`);
+      expect([exit, err, peak <= 1.3 * LARGEST_MB]).toEqual([0, expect.any(String), true]);
+    },
+    CONVERT_MS,
+  );
+
+  test(
+    "gpt-oss's MXFP4 keeps its values",
+    async () => {
+      const cacheDir = join(homedir(), ".cache/svc");
+      const { folder: scripts, version } = unpackConverter(cacheDir);
+      const { signal } = new AbortController();
+      const means = { needsTorch: false, installsTorch: false, signal, log: () => {} };
+      const { python } = await openEnvironment({ pythons: [PYTHON], cacheDir, version, ...means });
+      const script = join(import.meta.dir, "mxfp4.py");
+      const run = Bun.spawnSync([python, script, scripts, join(folder, "mxfp4")]);
+      expect([run.exitCode, run.stdout.toString()]).toEqual([
+        0,
+        expect.stringMatching(/^(?:(?:gate|up|down): 24576 values equal\n){3}$/),
+      ]);
+    },
+    CONVERT_MS,
+  );
+
   test.each(["bf16", "fp8", "gptq", "awq"])(
     "weights in %s have the values of their float32 twins",
     async (format) => {
-      const formats = join(folder, "formats");
-      if (!existsSync(formats)) {
-        const made = Bun.spawnSync([
-          PYTHON,
-          join(import.meta.dir, "formats.py"),
-          join(folder, "llama"),
-          formats,
-        ]);
-        expect(made.stderr.toString()).toBe("");
-      }
+      const formats = formatsOf(folder);
       const [own, twin] = await Promise.all(
         [format, `${format}-twin`].map(async (name) => {
           const output = join(folder, `${name}.gguf`);

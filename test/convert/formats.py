@@ -1,6 +1,7 @@
 """A model of families.py in formats of other types of weights, each with a twin that has the same values in float32.
 
-formats.py SOURCE OUT: writes OUT/FORMAT and OUT/FORMAT-twin for bf16, fp8 (blocks), gptq and awq (4 bits).
+formats.py SOURCE OUT: writes OUT/FORMAT and OUT/FORMAT-twin for bf16, fp8 (blocks), gptq and awq (4 bits); and OUT/wide, a model in bf16
+whose largest matrices take 128 MB each.
 """
 
 import json
@@ -111,3 +112,21 @@ write("bf16-twin", {key: ("F32", (values.astype(np.uint32) << 16).view(np.float3
 both("fp8", fp8, {"quant_method": "fp8", "weight_block_size": [BLOCK, BLOCK]})
 both("gptq", four_bits("gptq"), {"quant_method": "gptq", "bits": 4, "group_size": BLOCK})
 both("awq", four_bits("awq"), {"quant_method": "awq", "bits": 4, "group_size": BLOCK, "version": "gemm"})
+
+HIDDEN, INNER = 2048, 1 << 15
+config = json.loads((source / "config.json").read_text())
+config.update(hidden_size=HIDDEN, intermediate_size=INNER, num_hidden_layers=1, num_attention_heads=16, num_key_value_heads=16, head_dim=128)
+sizes = {config["vocab_size"]: config["vocab_size"], 64: HIDDEN, 32: HIDDEN, 96: INNER}
+random = np.random.default_rng(3)
+
+
+def wide(shape):
+    values = np.empty(shape, np.uint16)
+    for row in values.reshape(-1, shape[-1]):
+        row[:] = random.standard_normal(shape[-1], np.float32).view(np.uint32) >> 16
+    return values
+
+
+layers = {key: values.shape for key, values in weights.items() if ".layers.1." not in key}
+write("wide", {key: ("BF16", wide(tuple(sizes[size] for size in shape))) for key, shape in layers.items()})
+(out / "wide/config.json").write_text(json.dumps(config))
