@@ -12,7 +12,7 @@ import { convertedBytes } from "../convert/estimate.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
 import { readableFiles } from "../convert/folder.ts";
 import { openEnvironment } from "../convert/environment.ts";
-import { CONVERT_CPU_SECS, CONVERT_MEMORY_MB, CONVERT_PROCS } from "../convert/limits.ts";
+import { CONVERT_CPU_SECS, CONVERT_FILE_BYTES, CONVERT_MEMORY_MB, CONVERT_PROCS } from "../convert/limits.ts";
 import { closedFile, convert, CONVERTER_TYPES, type ConverterType } from "../convert/run.ts";
 import { unpackConverter } from "../convert/scripts.ts";
 import { checkConvertedRoom } from "../hub/converted.ts";
@@ -25,7 +25,12 @@ const SYSTEM_PYTHON = "/usr/bin/python3";
 /** What numpy_torch.py says where it cannot take PyTorch's place. */
 const NEEDS_TORCH = /needs PyTorch/;
 
-const LIMITS = { memoryMb: CONVERT_MEMORY_MB, cpuSecs: CONVERT_CPU_SECS, procs: CONVERT_PROCS };
+const LIMITS = {
+  memoryMb: CONVERT_MEMORY_MB,
+  cpuSecs: CONVERT_CPU_SECS,
+  procs: CONVERT_PROCS,
+  fileBytes: CONVERT_FILE_BYTES,
+};
 
 export interface ConvertOptions {
   readonly cacheDir: string;

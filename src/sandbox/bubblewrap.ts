@@ -156,7 +156,7 @@ function limitWords(limits: Limits, tasks: number): readonly string[] {
     `--cpu=${limits.cpuSecs}:${limits.cpuSecs + 2}`,
     `--nproc=${limits.procs + tasks}`,
     `--nofile=${openFilesLimit()}`,
-    `--fsize=${SANDBOX_FILE_BYTES_MAX}`,
+    `--fsize=${limits.fileBytes ?? SANDBOX_FILE_BYTES_MAX}`,
     "--core=0",
   ];
 }

@@ -196,7 +196,7 @@ function policyOf(options: LauncherOptions, job: Assignment): LauncherPolicy {
     ...(filter === undefined || !abilities.seccomp ? {} : { filter: Buffer.from(filter).toString("base64") }),
     limits: {
       cpu: [limits.cpuSecs, limits.cpuSecs + 2],
-      fsize: both(SANDBOX_FILE_BYTES_MAX),
+      fsize: both(limits.fileBytes ?? SANDBOX_FILE_BYTES_MAX),
       core: both(0),
       nproc: both(limits.procs + tasks + (options.isGuarded && workdir.uid === undefined ? GUARD_TASKS : 0)),
       nofile: both(openFilesLimit()),

@@ -15,6 +15,8 @@ export interface Limits {
   readonly cpuSecs: number;
   /** Processes and threads. */
   readonly procs: number;
+  /** Size of one file that it writes, bytes; absent: as of tools (limits.ts). */
+  readonly fileBytes?: number;
 }
 
 export interface SandboxPolicy {

@@ -3,6 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CONVERT_FILE_BYTES } from "../../src/convert/limits.ts";
+import { defined } from "../../src/core/defined.ts";
 import { runToEnd } from "../../src/exec/run-to-end.ts";
 import { confinedEnvironment } from "../../src/sandbox/environment.ts";
 import { profileText } from "../../src/sandbox/macos.ts";
@@ -75,6 +77,27 @@ describe("modes", () => {
     const { stdout, timedOut } = await runToEnd(run, 500);
     expect({ stdout, timedOut }).toEqual({ stdout: `kept\n${workdir.path}\n`, timedOut: true });
     await sandbox.removeWorkdir(workdir);
+  });
+
+  test("a file is as large as the limits say: a tool's is bounded, a converter's is a whole model", async () => {
+    const sizes = { tool: undefined, small: 1000, converter: CONVERT_FILE_BYTES };
+    const commands = {
+      tool: "! truncate -s 300M f",
+      small: "! truncate -s 1001 f",
+      converter: "truncate -s 300M f",
+    };
+    for (const name of ["tool", "small", "converter"] as const) {
+      const limits = { memoryMb: 1024, cpuSecs: 60, procs: 64, ...defined({ fileBytes: sizes[name] }) };
+      const sandbox = await sandboxWith({ limits });
+      if (sandbox.effective.mechanism === "none") {
+        console.warn("SKIPPED: sizes of files: this machine has no sandbox");
+        return;
+      }
+      const workdir = sandbox.newWorkdir("svc-test-");
+      const run = sandbox.spawn({ argv: ["/bin/sh", "-c", `trap '' XFSZ; ${commands[name]}`], workdir });
+      expect([name, (await runToEnd(run, 30_000)).ending.code]).toEqual([name, 0]);
+      await sandbox.removeWorkdir(workdir);
+    }
   });
 
   test("auto goes on with what there is, on does not", async () => {
