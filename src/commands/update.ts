@@ -73,8 +73,11 @@ async function modelRevisions({ settings }: Loaded, host: CommandHost): Promise<
     console.log(`Nothing in ${place.cacheDir} follows a branch of the hub.`);
     return EXIT.ok;
   }
-  if (place.offline) throw new Error("update: HF_HUB_OFFLINE forbids the network. Unset it.");
-  host.complain(`svc: update: asking ${place.endpoint} about ${local.length} downloaded repositories`);
+  if (place.offline && local.some(({ named }) => named === undefined))
+    throw new Error("update: HF_HUB_OFFLINE forbids the network. Unset it.");
+  const asked = local.filter(({ named }) => named === undefined).length;
+  if (asked > 0)
+    host.complain(`svc: update: asking ${place.endpoint} about ${asked} downloaded repositories`);
   const token = readToken(settings.global.token_source, place, host.environment);
   const signal = stoppable(host, "update: it was stopped");
   const found = await hubRevisions(local, { endpoint: place.endpoint, token, signal });
@@ -86,15 +89,15 @@ async function modelRevisions({ settings }: Loaded, host: CommandHost): Promise<
 const COMMIT_CHARS = 12;
 
 function revisionTable(found: readonly HubRevision[]): string {
-  const rows = found.map(({ repo, ref, commit, newest }) => [
-    terminalText(ref === "main" ? repo : `${repo}@${ref}`),
+  const rows = found.map(({ repo, ref, commit, newest, named }) => [
+    terminalText(named !== undefined ? `${repo} (${ref})` : ref === "main" ? repo : `${repo}@${ref}`),
     commit.slice(0, COMMIT_CHARS),
     newest?.slice(0, COMMIT_CHARS) ?? "?",
     newest === undefined
       ? "not known"
       : newest === commit
         ? "current"
-        : `newer: svc pull ${terminalText(repo)}`,
+        : `newer: svc pull ${terminalText(named === undefined ? repo : ref)}`,
   ]);
   return columns([["REPOSITORY", "HERE", "HUB", ""], ...rows], () => false);
 }

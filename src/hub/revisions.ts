@@ -1,5 +1,6 @@
 // Whether the hub has newer revisions of what was downloaded: one question for each repository and branch.
 
+import { CATALOGUE_ENTRIES, type CatalogueEntry } from "../core/catalogue.ts";
 import { formatRepo } from "../core/hub-id.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { HubAccess } from "./api.ts";
@@ -7,11 +8,14 @@ import { listCache } from "./cache.ts";
 import { ASKED_AT_ONCE } from "./limits.ts";
 import { describeRepository } from "./search.ts";
 
-/** A branch or tag of a repository in the cache. */
+/** A branch or tag of a repository in the cache, or a commit that a name of the catalogue has meant. */
 export interface LocalRevision {
   readonly repo: string;
+  /** Branch, tag, or the name. */
   readonly ref: string;
   readonly commit: string;
+  /** What the name means in this release: nobody is asked for it. */
+  readonly named?: string;
 }
 
 export interface HubRevision extends LocalRevision {
@@ -20,11 +24,20 @@ export interface HubRevision extends LocalRevision {
   readonly failure?: string;
 }
 
-/** Branches and tags in the cache, by repository; a commit alone is pinned and has none. */
-export function localRevisions(cacheDir: string): readonly LocalRevision[] {
+/** Branches and tags in the cache, by repository; a commit alone is pinned and has none, unless the catalogue names its repository. */
+export function localRevisions(
+  cacheDir: string,
+  entries: readonly CatalogueEntry[] = CATALOGUE_ENTRIES,
+): readonly LocalRevision[] {
   const found = new Map<string, LocalRevision>();
-  for (const { repo, commit, refs } of listCache(cacheDir, true))
+  const cached = listCache(cacheDir, true);
+  for (const { repo, commit, refs } of cached)
     for (const ref of refs) found.set(`${repo}@${ref}`, { repo, ref, commit });
+  for (const { name: ref, repo, revision: named } of entries) {
+    const own = cached.filter((file) => file.repo === repo && file.refs.length === 0);
+    const commit = own.find((file) => file.commit === named)?.commit ?? own[0]?.commit;
+    if (named !== undefined && commit !== undefined) found.set(ref, { repo, ref, commit, named });
+  }
   return [...found.values()].toSorted((a, b) => a.repo.localeCompare(b.repo) || a.ref.localeCompare(b.ref));
 }
 
@@ -43,6 +56,7 @@ export async function hubRevisions(
 }
 
 async function asked(one: LocalRevision, access: HubAccess): Promise<HubRevision> {
+  if (one.named !== undefined) return { ...one, newest: one.named };
   const id = one.ref === "main" ? { repo: one.repo } : { repo: one.repo, revision: one.ref };
   try {
     const { commit } = await describeRepository(id, access);

@@ -5,7 +5,9 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import { dirname, join, relative } from "node:path";
 import { cacheTable, deletedText } from "../../src/cli/cache-table.ts";
 import { type HubId, parseHubId } from "../../src/core/hub-id.ts";
+import { defined } from "../../src/core/defined.ts";
 import { deleteCached, listCache } from "../../src/hub/cache.ts";
+import { hubRevisions, localRevisions } from "../../src/hub/revisions.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const OLD = "a".repeat(40);
@@ -88,4 +90,32 @@ test("deleting says what is gone", () => {
   expect(deletedText(deleteCached(filled(), id("b/no--refs")))).toBe(
     "deleted b/no--refs x.gguf\n0.0 MB freed\n",
   );
+});
+
+test("what a name of the catalogue has meant is compared with what it means now; nobody is asked", async () => {
+  const cacheDir = filled();
+  put(join(cacheDir, "models--acme--pinned"), `${OLD}/p.gguf`, "p", 5);
+  const size = { size: "1b", billions: 1, quant: "Q8_0", license: "mit", kinds: [] };
+  const entry = (name: string, repo: string, revision?: string) => ({
+    ...size,
+    ...defined({ revision }),
+    name,
+    family: name,
+    repo,
+  });
+  const entries = [
+    entry("p:1b", "acme/pinned", NEW),
+    entry("same:1b", "b/no--refs", OLD),
+    entry("open:1b", "acme/pinned"),
+    entry("away:1b", "acme/away", NEW),
+  ];
+  const local = localRevisions(cacheDir, entries);
+  expect(local).toEqual([
+    { repo: "acme/pinned", ref: "p:1b", commit: OLD, named: NEW },
+    { repo: "acme/tiny", ref: "main", commit: NEW },
+    { repo: "b/no--refs", ref: "same:1b", commit: OLD, named: OLD },
+  ]);
+  const access = { endpoint: "http://127.0.0.1:1", token: undefined, retryMs: 1 };
+  const named = local.filter((one) => one.named !== undefined);
+  expect((await hubRevisions(named, access)).map(({ newest }) => newest)).toEqual([NEW, OLD]);
 });
