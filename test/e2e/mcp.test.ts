@@ -2,7 +2,7 @@
 // the endpoint of our own.
 
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
@@ -31,7 +31,9 @@ const ECHO = { id: "demo", tool_prefix: "demo", source: demoProcess({ DEMO_ONLY:
 const ABSENT = { name: "absent", source: { type: "Process", command: "no-such-program-anywhere" } };
 
 const CONFIG = mcpFile([ABSENT, ECHO]);
-const server = fileServer(["--mcp-config", CONFIG, "--mcp-port", "0", "--max-tool-rounds", "1"]);
+const PAYLOADS = join(newFolder(), "payloads.jsonl");
+const MCP_FLAGS = ["--mcp-config", CONFIG, "--mcp-port", "0", "--max-tool-rounds", "1"];
+const server = fileServer([...MCP_FLAGS, "--log", PAYLOADS]);
 
 /** The address of the MCP endpoint, as the server tells it. */
 async function mcpUrl({ stderr, says }: Server): Promise<string> {
@@ -149,12 +151,17 @@ test("the SDK's client calls chat at our own endpoint, and the model may use the
   const plain = await client.callTool({
     name: "chat",
     arguments: {
-      messages: [{ role: "user", content: "What is the capital of France?" }],
+      messages: [{ role: "user", content: "What is the capital of France? hf_abcdefghijklmnopqrst" }],
       tool_choice: "none",
       temperature: 0,
     },
   });
   expect(JSON.stringify(plain.content)).toContain("Paris");
+  const recorded = (): string => readFileSync(PAYLOADS, "utf8");
+  await until("the call is in the log of payloads", () => recorded().includes('"tools/call"'));
+  expect(recorded()).toMatch(/"route":"POST \/mcp"|"route":"\/mcp"/);
+  expect(recorded()).toContain("the capital of France? [redacted]");
+  expect(recorded()).not.toContain("hf_abcdefghijklmnopqrst");
   const acting = await client.callTool({ name: "chat", arguments: BODY });
   expect(acting.content).toEqual([{ type: "text", text: expect.any(String) }]);
   await client.close();
