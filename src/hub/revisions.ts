@@ -14,7 +14,7 @@ export interface LocalRevision {
   /** Branch, tag, or the name. */
   readonly ref: string;
   readonly commit: string;
-  /** What the name means in this release: nobody is asked for it. */
+  /** What the name means in this release; the hub is not asked. */
   readonly named?: string;
 }
 

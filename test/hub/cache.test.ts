@@ -92,7 +92,7 @@ test("deleting says what is gone", () => {
   );
 });
 
-test("what a name of the catalogue has meant is compared with what it means now; nobody is asked", async () => {
+test("what a name of the catalogue has meant is compared with what it means now; the hub is not asked", async () => {
   const cacheDir = filled();
   put(join(cacheDir, "models--acme--pinned"), `${OLD}/p.gguf`, "p", 5);
   const size = { size: "1b", billions: 1, quant: "Q8_0", license: "mit", kinds: [] };
