@@ -16,6 +16,7 @@ import type { Begun, Found, Summaries, Summary, Write } from "./ahead.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
 import {
   COMPACT_CONTEXT_SHARE,
+  COMPACT_LEAST_SHARE,
   COMPACT_TAIL_SHARE,
   SUMMARY_AHEAD_SHARE,
   SUMMARY_CHUNK_SHARE,
@@ -95,7 +96,7 @@ export async function compacted(
   const start = messages.findIndex((message) => !isInstruction(message));
   if (start < 0) return {};
   const [head, talk] = [messages.slice(0, start), messages.slice(start)];
-  const keys = keysOf(task, talk);
+  const keys = keysOf(task, talk, trigger);
   const made = ({ count, text: summary, cost }: Found): Compacted => {
     return { messages: [...head, ...withSummary(talk, count, summary)], summary, replaced: count, cost };
   };
@@ -122,6 +123,8 @@ export async function compacted(
       summarized({ ...task, caller: aside(task.caller, yields) }, old, own);
     return { ...result, ahead: () => summaries.begin(keys, count, write) };
   }
+  const isLittle = charsOf(old.old) < trigger * COMPACT_LEAST_SHARE * ratio;
+  if (isLittle && tokens <= (task.contextTokens ?? 0) * COMPACT_CONTEXT_SHARE) return result;
   const written = await summarized(task, old, signal);
   if (written === undefined) return result;
   summaries.use(keys[count] ?? "", written.text);
@@ -143,13 +146,17 @@ function sizeOf(message: Message): number {
   return messageText(message).length + reasoning.length + calls;
 }
 
-/** Keys of the beginnings of a conversation, by their number of messages. Callers do not learn of each other's conversations. */
+/**
+ * Keys of the beginnings of a conversation, by their number of messages. Callers do not learn of each other's conversations, and a lower
+ * bound does not take turns from a request with a higher one.
+ */
 function keysOf(
   { target, writer = target, compact, caller }: CompactTask,
   talk: readonly Message[],
+  trigger: number,
 ): readonly string[] {
   const hash = createHash("sha256").update(
-    JSON.stringify([caller.owner ?? "", writer.id, compact.instructions ?? ""]),
+    JSON.stringify([caller.owner ?? "", writer.id, compact.instructions ?? "", trigger]),
   );
   const keys = [hash.copy().digest("hex")];
   for (const message of talk) {
@@ -168,9 +175,16 @@ function cutOf(talk: readonly Message[], charsMax: number): number {
     if (message === undefined) break;
     chars += sizeOf(message);
     if (chars > charsMax && cut > 0) break;
-    if (message.role === "user" || message.role === "assistant") cut = at;
+    if (message.role === "user" || (message.role === "assistant" && keepsRoom(talk, at, charsMax))) cut = at;
   }
   return cut;
+}
+
+/** Whether turns from an answer on leave room for what it answers, which stays verbatim before them. A later question does instead. */
+function keepsRoom(talk: readonly Message[], at: number, charsMax: number): boolean {
+  const isUsers = ({ role }: Message): boolean => role === "user";
+  const asked = talk.slice(0, at).findLast(isUsers);
+  return asked === undefined || sizeOf(asked) <= charsMax / 2 || !talk.slice(at).some(isUsers);
 }
 
 interface Old {

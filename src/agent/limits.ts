@@ -48,6 +48,8 @@ export const TOOL_GROUPS_MAX = 60;
 /** Share of a context above which a conversation is compacted at the latest, and what its verbatim turns may take of the bound. */
 export const COMPACT_CONTEXT_SHARE = 0.8;
 export const COMPACT_TAIL_SHARE = 0.4;
+/** Share of the bound that a summary must stand for, unless the context is full: instructions may take most of the bound. */
+export const COMPACT_LEAST_SHARE = 0.1;
 /** Summaries that a server keeps, tokens of one, the share of a context that is summarized at once, and characters of a result in it. */
 export const SUMMARIES_MAX = 256;
 /** Share of the bound from which a summary is written beside the answer, and such summaries at a time in a server. */

@@ -155,6 +155,44 @@ describe("compaction", () => {
     expect(messagesOf(silent.asked[0])).toEqual(long);
   });
 
+  test("a lower bound takes no turns from a request with a higher one", async () => {
+    const { generate, asked } = keeper();
+    const loop = loopOf(generate);
+    const messages = Array.from({ length: 31 }, (_, at) =>
+      says(at % 2 === 0 ? "user" : "assistant", `FACT ${at} is x ${"y ".repeat(400)}`),
+    );
+    for (const tokens of [1, 4000])
+      await loop.answer(asking({ edits: { compact: { tokens } } }, { prompt: { messages } }));
+    const [low = 0, high = 0] = asked.map((request) => messagesOf(request).length);
+    expect(low).toBe(1);
+    expect(high).toBeGreaterThan(5);
+  });
+
+  test("an old question that is too long gives way to a later one", async () => {
+    const { generate, asked } = keeper();
+    const messages = [
+      says("user", "FACT 1 is x " + "a ".repeat(14_000)),
+      says("assistant", "ok"),
+      says("user", "And?"),
+    ];
+    await loopOf(generate).answer(asking({ edits: { compact: { share: 0.5 } } }, { prompt: { messages } }));
+    const words = messagesOf(asked[0]).map(messageText).join("\n");
+    expect(words.length).toBeLessThan(4000);
+    expect(words).toContain("FACT 1 is x");
+  });
+
+  test("instructions that take most of the bound cost no summary a turn", async () => {
+    const { generate, count } = keeper();
+    const loop = loopOf(generate);
+    const talk = [says("system", "Rule. ".repeat(2500))];
+    for (let turn = 0; turn < 30; turn++) {
+      talk.push(says("user", `Turn ${turn} ${"word ".repeat(30)}`));
+      await loop.answer(asking({ edits: { compact: { share: 0.4 } } }, { prompt: { messages: [...talk] } }));
+      talk.push(says("assistant", "Noted."));
+    }
+    expect(count()).toBeLessThan(6);
+  });
+
   test("rounds of an answer are compacted, too", async () => {
     let round = 0;
     const { generate, asked, count } = keeper(() =>
