@@ -167,7 +167,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
         "sessions",
         "skills",
       ),
-      ...rooms("state", "system", "traces", "upstream", "media"),
+      ...rooms("state", "system", "traces", "upstream", "media", "update"),
       "src/reader/process.ts",
       "ffi/embedded.ts",
       "ffi/linux/listen-backlog.ts",

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds a release from this checkout: scripts/release.sh [--with vulkan[=FILE]] [FOLDER]      (default: dist)
+# Builds a release from this checkout: scripts/release.sh [--with vulkan[=FILE]] [--parts FOLDER] [FOLDER]      (default: dist)
 # Holds, for every platform of prebuilt/: svc-VERSION-PLATFORM.tar.gz, a .deb (Linux), the
 # CycloneDX bill of materials; with `--with vulkan` also svc-VERSION-linux-x64-vulkan.tar.gz, whose executable contains that back end
-# (from its npm package, or FILE); then install.sh, the Homebrew formula, NOTES.md of the changelog, SHA256SUMS and its signature.
+# (from its npm package, or FILE); with `--parts FOLDER` that folder's libraries for NVIDIA's cards (prebuilt/build.sh cuda), which
+# `svc backend install cuda` finds; then install.sh, the Homebrew formula, NOTES.md of the changelog, SHA256SUMS and its signature.
 #
 #   SVC_SIGNING_KEY   private key that signs, PEM; make one with
 #                     openssl ecparam -name prime256v1 -genkey -noout -out release-key.pem
@@ -17,6 +18,12 @@ with=
 if [ "${1:-}" = --with ]; then
     with=${2:?--with names a back end: vulkan}
     shift 2
+fi
+parts=
+if [ "${1:-}" = --parts ]; then
+    parts=${2:?--parts names a folder with libggml-cuda-*.so}
+    shift 2
+    ls "$parts"/libggml-cuda-*.so >/dev/null || fail "$parts has no libggml-cuda-*.so; build them: prebuilt/build.sh cuda"
 fi
 out=${1:-dist}
 [ -n "${SVC_SIGNING_KEY:-}" ] || fail 'SVC_SIGNING_KEY names no key; see the head of this script'
@@ -151,6 +158,7 @@ if [ -n "$with" ]; then
     archive "linux-x64-${with%%=*}"
 fi
 
+[ -z "$parts" ] || install -m 644 "$parts"/libggml-cuda-*.so "$out/"
 formula
 (cd "$out" && sha256sum -- * >SHA256SUMS && openssl dgst -sha256 -sign "$SVC_SIGNING_KEY" -out SHA256SUMS.sig SHA256SUMS)
 ls -l "$out"

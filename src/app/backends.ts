@@ -22,6 +22,7 @@ import type { EngineHost } from "../core/system.ts";
 import { EngineClient } from "../engine/client.ts";
 import { spawnEngine } from "../engine/host.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
+import { fetchPart, type FetchedPart, partPlace } from "./backend-release.ts";
 import { installRuntime } from "./backend-runtime.ts";
 import type { ModelOptions } from "../models/model-files.ts";
 import { PROBE_ENGINE } from "./system.ts";
@@ -50,22 +51,57 @@ export async function runBackend(command: BackendCommand, options: BackendOption
       const was = uninstall(options.cacheDir, command.kind);
       return print(was ? `${name} is removed.` : `${name} was not installed.`);
     }
-    case "install": {
-      const { kind, index } = command;
-      const nvidia = readNvidiaCards();
-      const from = command.from === undefined ? undefined : libraryIn(command.from, kind, nvidia);
-      const library = from !== undefined && existsSync(from) ? readFileSync(from) : undefined;
-      const isOwn = library !== undefined && isOwnBuild(kind, library);
-      const problem = isOwn ? partProblem(codeOf(library) ?? "any", nvidia) : codeProblem(kind, nvidia);
-      if (problem !== undefined) throw new StartError(problem);
-      await installRuntime(kind, index, options);
-      options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
-      print(trialText(await installBackend(kind, from, options)));
-      return print(`${kind.name} is installed. Models use it when they are loaded the next time.`);
-    }
+    case "install":
+      return install(command, options, print);
     default:
       return unreachable(command);
   }
+}
+
+async function install(
+  command: Extract<BackendCommand, { action: "install" }>,
+  options: TrialOptions,
+  print: (text: string) => void,
+): Promise<void> {
+  const { kind, index } = command;
+  const nvidia = readNvidiaCards();
+  const part = command.from === undefined ? await releasedPart(command, nvidia, options) : undefined;
+  const from = command.from === undefined ? part?.file : libraryIn(command.from, kind, nvidia);
+  const library = from !== undefined && existsSync(from) ? readFileSync(from) : undefined;
+  const isOwn = library !== undefined && isOwnBuild(kind, library);
+  const problem = isOwn ? partProblem(codeOf(library) ?? "any", nvidia) : codeProblem(kind, nvidia);
+  if (problem !== undefined) throw new StartError(problem);
+  await installRuntime(kind, index, options);
+  options.log(`Trying ${kind.name}. Its first start compiles kernels, which can take a minute.`);
+  print(trialText(await installBackend(kind, from, options)));
+  if (part?.isDownloaded === true) rmSync(part.file, { force: true });
+  print(`${kind.name} is installed. Models use it when they are loaded the next time.`);
+}
+
+/** The library of a release; undefined where the package of npm is to be used. A release that was not named may fail. */
+async function releasedPart(
+  { kind, release }: Extract<BackendCommand, { action: "install" }>,
+  nvidia: NvidiaCards | undefined,
+  options: TrialOptions,
+): Promise<FetchedPart | undefined> {
+  if (kind.code === undefined || nvidia === undefined) {
+    if (release === undefined) return undefined;
+    const why = kind.code === undefined ? `releases have no ${kind.name}` : "NVIDIA's driver does not answer";
+    throw new StartError(`${why}. Leave out --release.`);
+  }
+  const place = partPlace(release);
+  if (place === undefined) return undefined;
+  try {
+    const part = await fetchPart(place, nvidia, options);
+    if (part !== undefined) return part;
+    if (release !== undefined)
+      throw new StartError(`the release at ${release} has no library for these cards. Leave out --release.`);
+  } catch (error) {
+    if (release !== undefined || !(error instanceof StartError)) throw error;
+    options.log(error.message);
+  }
+  options.log(`Taking ${kind.package} from npm.`);
+  return undefined;
 }
 
 /** The library that `--from` means: a file, or in a folder the one for the cards that are here. */

@@ -23,3 +23,7 @@ export const MACHINE_READ_BYTES = 256 * 1024 * 1024;
 export const MACHINE_READ_MS = 60_000;
 /** Records of the log of payloads that wait for the disk, bytes; what comes then is left out, and said. */
 export const PAYLOADS_WAITING_BYTES = 64 * 1024 * 1024;
+/** Most bytes of a library for graphics cards in a release (prebuilt/backends/build.sh keeps them below 64 MiB), and the time in which a
+ * server must say how many it has, milliseconds. */
+export const PART_BYTES_MAX = 512 * 1024 * 1024;
+export const PART_SIZE_MS = 30_000;

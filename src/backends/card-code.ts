@@ -7,6 +7,7 @@ import type { BackendKind } from "./catalog.ts";
 const CODE_PARTS: readonly number[] = [75, 80, 86, 89, 90, 100, 120];
 /** The part that the driver compiles for any card from 7.5 on, and the CUDA version that it needs. */
 const PTX = "ptx";
+export const PTX_FILE = `libggml-cuda-${PTX}.so`;
 const PTX_FROM = 13_000;
 const CAPABILITY_MIN = 75;
 

@@ -19,22 +19,26 @@ export function addBackendCommands(program: Command, choose: Choose): void {
     .action(() => choose({ command: "backend", action: "list" }));
   backend
     .command("install")
-    .description("Download a back end from npm, try it, and install it.")
+    .description("Download a back end from a signed release or npm, try it, and install it.")
     .addArgument(name())
     .option(
       "--from <path>",
       "the back end's library, or a folder with libraries for several cards, instead of a download",
     )
     .option(
+      "--release <address>",
+      "cuda: signed release, an address or a folder, that has libraries for several cards (default: where install.sh was from)",
+    )
+    .option(
       "--index <url>",
       "Python package index for the vendor's run-time libraries that the system lacks (default: PIP_INDEX_URL)",
     )
-    .action((chosen: string, { from, index }: { from?: string; index?: string }) =>
+    .action((chosen: string, { from, release, index }: { from?: string; release?: string; index?: string }) =>
       choose({
         command: "backend",
         action: "install",
         kind: kindOf(chosen),
-        ...defined({ from, index }),
+        ...defined({ from, release, index }),
       }),
     );
   for (const [action, description] of [

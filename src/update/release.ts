@@ -32,12 +32,8 @@ export interface ReleaseArchive {
 /** Name of this platform in releases: `linux-x64`. */
 const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** The archive that a signed release has for this platform. Throws a sentence for people. */
-export async function findArchive(
-  place: ReleasePlace,
-  signal: AbortSignal,
-  platform = PLATFORM,
-): Promise<ReleaseArchive> {
+/** The sums of a signed release: lines of `SHA256SUMS`. Throws a sentence for people. */
+async function signedList(place: ReleasePlace, signal: AbortSignal): Promise<string> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
   const sums = await smallFile(place, "SHA256SUMS", limit);
   const signature = await smallFile(place, "SHA256SUMS.sig", limit);
@@ -45,8 +41,27 @@ export async function findArchive(
     throw new Error(
       `the signature of ${shown(place)}/SHA256SUMS is wrong: nothing was changed. The files were changed, or another key signed them`,
     );
+  return sums.toString();
+}
+
+/** SHA-256 sums of the files of a signed release, by name. Throws a sentence for people. */
+export async function signedSums(
+  place: ReleasePlace,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const lines = (await signedList(place, signal)).matchAll(/^([0-9a-f]{64})  ([\w.+-]+)$/gm);
+  return new Map(Array.from(lines, ([, sha256 = "", name = ""]) => [name, sha256]));
+}
+
+/** The archive that a signed release has for this platform. Throws a sentence for people. */
+export async function findArchive(
+  place: ReleasePlace,
+  signal: AbortSignal,
+  platform = PLATFORM,
+): Promise<ReleaseArchive> {
+  const sums = await signedList(place, signal);
   const line = new RegExp(`^([0-9a-f]{64})  (svc-(\\d[0-9A-Za-z.+-]*)-${platform}\\.tar\\.gz)$`, "gm");
-  const found = [...sums.toString().matchAll(line)];
+  const found = [...sums.matchAll(line)];
   const [[, sha256 = "", name = "", version = ""] = [], other] = found;
   if (name === "") throw new Error(`the release at ${shown(place)} has no archive for ${platform}`);
   if (other !== undefined)
@@ -120,7 +135,8 @@ export function shown({ address }: ReleasePlace): string {
   return address.replace(/^(https?:\/\/)[^/@]*@/, "$1");
 }
 
-function isAddress({ address }: ReleasePlace): boolean {
+/** Whether it is reached by network; else it is a folder. */
+export function isAddress({ address }: ReleasePlace): boolean {
   return /^https?:\/\//.test(address);
 }
 

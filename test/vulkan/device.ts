@@ -1,6 +1,10 @@
 // Mesa's software device for the tests in this folder: its environment, and the back end in a cache of its own.
 
 import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { unpackLibraries } from "../../ffi/embedded.ts";
+import { type Native, openNative } from "../../ffi/library.ts";
+import { RELEASE } from "../../src/backends/catalog.ts";
 import { newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
 import { preloadLibrary } from "./preload.ts";
@@ -30,6 +34,16 @@ export async function installVulkan(): Promise<string> {
   const { exit, out, err } = await runBinary(["backend", "install", "vulkan", ...from], OPTIONS);
   if (exit !== 0) throw new Error(`the back end could not be installed: ${err}`);
   return out;
+}
+
+/** The library with the back end, in this process. */
+export async function vulkanNative(): Promise<Native> {
+  await installVulkan();
+  const path = join(OPTIONS.cache, "svc", "backends", `vulkan-${RELEASE}`, "libggml-vulkan.so");
+  const needs = [{ paths: ["libvulkan.so.1"], symbol: "vkGetInstanceProcAddr", from: "Debian: libvulkan1" }];
+  return openNative(unpackLibraries(OPTIONS.cache), 0, [{ name: "vulkan", path, needs }], (failure) => {
+    throw new Error(failure);
+  });
 }
 
 /** What tests read of /v1/system/info; the shape is tested elsewhere. */

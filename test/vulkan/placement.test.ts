@@ -1,19 +1,16 @@
 // Placement by the native library on Mesa's software device: which parts of a model land where.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { unpackLibraries } from "../../ffi/embedded.ts";
-import { type Native, openNative } from "../../ffi/library.ts";
+import type { Native } from "../../ffi/library.ts";
 import { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { LoadHooks } from "../../ffi/llama/model.ts";
-import { RELEASE } from "../../src/backends/catalog.ts";
 import { modelBytes } from "../../src/core/model-bytes.ts";
 import type { PlacementOptions, TextOptions } from "../../src/engine/protocol.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { tinyExperts } from "../helpers/tiny-experts.ts";
 import { tinyHybrid } from "../helpers/tiny-heads.ts";
 import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
-import { join } from "node:path";
-import { installVulkan, IS_WANTED, OPTIONS } from "./device.ts";
+import { IS_WANTED, vulkanNative } from "./device.ts";
 
 const MIB = 2 ** 20;
 
@@ -25,16 +22,7 @@ interface Loaded {
 describe.skipIf(!IS_WANTED)("placement", () => {
   let native: Native;
 
-  beforeAll(async () => {
-    await installVulkan();
-    const path = join(OPTIONS.cache, "svc", "backends", `vulkan-${RELEASE}`, "libggml-vulkan.so");
-    const needs = [
-      { paths: ["libvulkan.so.1"], symbol: "vkGetInstanceProcAddr", from: "Debian: libvulkan1" },
-    ];
-    native = openNative(unpackLibraries(OPTIONS.cache), 0, [{ name: "vulkan", path, needs }], (failure) => {
-      throw new Error(failure);
-    });
-  }, 180_000);
+  beforeAll(async () => void (native = await vulkanNative()), 180_000);
 
   async function load(
     path: string,
