@@ -63,8 +63,8 @@ export async function engineBytes(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = Uint8Array.fromBase64(data);
-  const { format, isConverted } = checkedMedium(bytes, type, rules, type);
-  if (!isConverted) return bytes;
+  const { format, isConverted, isForeign } = checkedMedium(bytes, type, rules, type);
+  if (!isConverted || (type === "audio" && !isForeign)) return bytes;
   if (type === "audio") return (await sound({ bytes, format, param: type }, AUDIO_SECONDS_MAX, signal)).bytes;
   const { frames } = await image({ bytes, format, param: type }, 1, signal);
   return frames[0]?.bytes ?? bytes;

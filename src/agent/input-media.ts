@@ -41,6 +41,10 @@ export class MediaBudget {
     return this.rules.audioSecondsMax - this.seconds;
   }
 
+  bytesLeft(): number {
+    return REQUEST_MEDIA_BYTES_MAX - this.bytes;
+  }
+
   /** Images of an animation, where that number of others is still to come; at least one, which `add` may refuse. */
   framesLeft(others: number): number {
     const { imagesMax, videoFramesMax } = this.rules;

@@ -18,6 +18,7 @@ const CONVERTED_SECONDS_MAX = Math.floor(
 /** What counts the seconds of a request. */
 interface SecondCount {
   secondsLeft(): number;
+  bytesLeft(): number;
   add(bytes: Uint8Array<ArrayBuffer>, modality: "audio", param: string): MediaPart;
 }
 
@@ -38,12 +39,14 @@ export async function soundParts(
   { rules, mediaBudget }: SoundPlace,
   signal: AbortSignal,
 ): Promise<PerceivedParts> {
-  const { format, isForeign, seconds } = checkedMedium(bytes, "audio", rules, param);
+  const { format, isForeign, isConverted, seconds } = checkedMedium(bytes, "audio", rules, param);
   const left = mediaBudget.secondsLeft();
-  const isWhole = !isForeign && (seconds <= left || left < SECONDS_MIN);
-  if (isWhole) return { parts: [mediaBudget.add(bytes, "audio", param)], cut: [] };
+  const most = Math.min(CONVERTED_SECONDS_MAX, mediaBudget.bytesLeft() / (SOUND_RATE * WAV_SAMPLE_BYTES) - 1);
+  const isRead = !isConverted || (!isForeign && Math.min(seconds, left) > most);
+  if (isRead && (seconds <= left || left < SECONDS_MIN))
+    return { parts: [mediaBudget.add(bytes, "audio", param)], cut: [] };
   const secondsMax = Math.max(SECONDS_MIN, Math.min(left, CONVERTED_SECONDS_MAX));
-  const short = isForeign ? undefined : beginningOf(bytes, left);
+  const short = isRead ? beginningOf(bytes, left) : undefined;
   const file = { bytes, format, param };
   const taken: Sound =
     short === undefined ? await sound(file, secondsMax, signal) : { bytes: short, total: seconds };

@@ -157,7 +157,7 @@ export function createModels(options: ModelOptions, parts: ModelParts = {}): Mod
       id: modelName(model),
       kind: kindOf(model),
       presets,
-      mediaLimits: mediaLimitsOf(model),
+      mediaLimits: { ...mediaLimitsOf(model), keepsSounds: true },
       model: pool,
     };
   });

@@ -8,57 +8,97 @@ interface AudioFormat {
   readonly format: string;
   readonly starts: (view: DataView) => boolean;
   readonly seconds?: (view: DataView) => number | undefined;
-  /** The engine's decoder does not read it. */
-  readonly isForeign?: true;
+  /** Samples a second, of what the engine reads. */
+  readonly rate?: (view: DataView) => number | undefined;
+  /** Whether the engine's decoder does not read it. */
+  readonly isForeign?: (view: DataView) => boolean;
 }
+
+const always = (): boolean => true;
 
 /** The formats that can be read. Containers of videos may hold nothing but sound, too. */
 export const AUDIO_FORMATS: readonly AudioFormat[] = [
-  { format: "WAV", starts: (view) => has(view, 0, "RIFF") && has(view, 8, "WAVE"), seconds: wavSeconds },
-  { format: "FLAC", starts: (view) => has(view, 0, "fLaC"), seconds: flacSeconds },
+  {
+    format: "WAV",
+    starts: (view) => has(view, 0, "RIFF") && has(view, 8, "WAVE"),
+    seconds: wavSeconds,
+    rate: (view) => wavForm(view)?.rate,
+    isForeign: (view) => !EVEN_SAMPLES.has(read(wavForm, view)?.code ?? PCM),
+  },
+  { format: "FLAC", starts: (view) => has(view, 0, "fLaC"), seconds: flacSeconds, rate: flacRate },
   {
     format: "MP3",
     starts: (view) => has(view, 0, "ID3") || mp3Frame(view, 0) !== undefined,
     seconds: mp3Seconds,
+    rate: mp3Rate,
   },
   {
     format: "Opus",
-    isForeign: true,
+    isForeign: always,
     starts: (view) => has(view, 0, "OggS") && has(view, 28, "OpusHead"),
     seconds: oggSeconds,
   },
   {
     format: "Vorbis",
-    isForeign: true,
+    isForeign: always,
     starts: (view) => has(view, 0, "OggS") && has(view, 28, "\x01vorbis"),
     seconds: oggSeconds,
   },
-  { format: "M4A", isForeign: true, starts: (view) => has(view, 4, "ftypM4A") || has(view, 4, "ftypM4B") },
-  { format: "AAC", isForeign: true, starts: (view) => has(view, 0, "\xff\xf1") || has(view, 0, "\xff\xf9") },
-  { format: "AIFF", isForeign: true, starts: (view) => has(view, 0, "FORM") && has(view, 8, "AIF") },
-  { format: "AMR", isForeign: true, starts: (view) => has(view, 0, "#!AMR") },
-  { format: "CAF", isForeign: true, starts: (view) => has(view, 0, "caff") },
+  { format: "M4A", isForeign: always, starts: (view) => has(view, 4, "ftypM4A") || has(view, 4, "ftypM4B") },
+  {
+    format: "AAC",
+    isForeign: always,
+    starts: (view) => has(view, 0, "\xff\xf1") || has(view, 0, "\xff\xf9"),
+  },
+  { format: "AIFF", isForeign: always, starts: (view) => has(view, 0, "FORM") && has(view, 8, "AIF") },
+  { format: "AMR", isForeign: always, starts: (view) => has(view, 0, "#!AMR") },
+  { format: "CAF", isForeign: always, starts: (view) => has(view, 0, "caff") },
 ];
 
 /** Formats whose samples all take the same room: integers, floats, A-law, mu-law, and the one that names it elsewhere. */
-const EVEN_SAMPLES = new Set([1, 3, 6, 7, 0xfffe]);
+const PCM = 1;
+const EVEN_SAMPLES = new Set([PCM, 3, 6, 7, 0xfffe]);
+const NAMED_ELSEWHERE = 0xfffe;
 
-function wavSeconds(view: DataView): number | undefined {
-  let bytesPerSecond = 0;
+/** How the samples of a WAV file lie in it. */
+export interface WavForm {
+  /** 1: integers, 3: floats, 6: A-law, 7: mu-law. */
+  readonly code: number;
+  readonly channels: number;
+  readonly rate: number;
+  /** Of a sample. */
+  readonly bits: number;
+  /** Where the samples are, and what the file claims of their bytes. */
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Undefined without a form before the samples. Throws RangeError at an early end. */
+export function wavForm(view: DataView): WavForm | undefined {
+  let form: Omit<WavForm, "start" | "length"> | undefined;
   for (let at = 12; ;) {
     const length = view.getUint32(at + 4, true);
-    const body = at + 8;
+    const start = at + 8;
     if (has(view, at, "fmt ")) {
-      if (!EVEN_SAMPLES.has(view.getUint16(body, true))) return undefined;
-      const bits = view.getUint16(body + 2, true) * view.getUint16(body + 14, true); // channels × bits of a sample
-      bytesPerSecond = (view.getUint32(body + 4, true) * bits) / 8;
-    } else if (has(view, at, "data")) {
-      // Decoders make room for what it claims, so a claim that the file does not hold is none.
-      const isWhole = bytesPerSecond > 0 && length <= view.byteLength - body;
-      return isWhole ? length / bytesPerSecond : undefined;
-    }
-    at = body + length + (length % 2);
+      const code = view.getUint16(start, true);
+      form = {
+        code: code === NAMED_ELSEWHERE && length >= 26 ? view.getUint16(start + 24, true) : code,
+        channels: view.getUint16(start + 2, true),
+        rate: view.getUint32(start + 4, true),
+        bits: view.getUint16(start + 14, true),
+      };
+    } else if (has(view, at, "data")) return form && { ...form, start, length };
+    at = start + length + (length % 2);
   }
+}
+
+function wavSeconds(view: DataView): number | undefined {
+  const form = wavForm(view);
+  if (form === undefined || !EVEN_SAMPLES.has(form.code)) return undefined;
+  const bytesPerSecond = (form.rate * form.channels * form.bits) / 8;
+  // Decoders make room for what it claims, so a claim that the file does not hold is none.
+  const isWhole = bytesPerSecond > 0 && form.length <= view.byteLength - form.start;
+  return isWhole ? form.length / bytesPerSecond : undefined;
 }
 
 function flacSeconds(view: DataView): number | undefined {
@@ -67,6 +107,10 @@ function flacSeconds(view: DataView): number | undefined {
   const rate = view.getUint32(head + 10) >>> 12;
   const samples = (view.getUint8(head + 13) & 0x0f) * 2 ** 32 + view.getUint32(head + 14);
   return rate > 0 && samples > 0 ? samples / rate : undefined;
+}
+
+function flacRate(view: DataView): number {
+  return view.getUint32(18) >>> 12;
 }
 
 /** Opus counts at this rate, whatever the sound was recorded with. */
@@ -100,6 +144,7 @@ const LAYER_III = 1;
 
 interface Mp3Frame {
   readonly bytes: number;
+  readonly rate: number;
   readonly seconds: number;
 }
 
@@ -118,6 +163,7 @@ function mp3Frame(view: DataView, at: number): Mp3Frame | undefined {
   const padding = (third >> 1) & 1;
   return {
     bytes: Math.floor((samples / 8) * ((kbits * 1000) / samplesPerSecond)) + padding,
+    rate: samplesPerSecond,
     seconds: samples / samplesPerSecond,
   };
 }
@@ -138,6 +184,15 @@ function mp3Seconds(view: DataView): number | undefined {
     at += frame?.bytes ?? 1;
   }
   return seconds > 0 ? seconds : undefined;
+}
+
+/** Of the first frame. */
+function mp3Rate(view: DataView): number | undefined {
+  for (let at = has(view, 0, "ID3") ? afterId3(view) : 0; at < view.byteLength; at++) {
+    const frame = mp3Frame(view, at);
+    if (frame !== undefined) return frame.rate;
+  }
+  return undefined;
 }
 
 /** A tag's length has seven bits in each byte; ten bytes of head come before, and of foot after where a flag says so. */
@@ -163,24 +218,15 @@ function wavBeginning(
   bytes: Uint8Array<ArrayBuffer>,
   seconds: number,
 ): Uint8Array<ArrayBuffer> {
-  let frame = 0;
-  let rate = 0;
-  for (let at = 12; ;) {
-    const length = view.getUint32(at + 4, true);
-    const body = at + 8;
-    if (has(view, at, "fmt ")) {
-      rate = view.getUint32(body + 4, true);
-      frame = (view.getUint16(body + 2, true) * view.getUint16(body + 14, true)) / 8;
-    } else if (has(view, at, "data")) {
-      const kept = Math.min(length, Math.floor(seconds * rate) * frame);
-      const file = bytes.slice(0, body + kept);
-      const head = new DataView(file.buffer);
-      head.setUint32(4, file.byteLength - 8, true);
-      head.setUint32(at + 4, kept, true);
-      return file;
-    }
-    at = body + length + (length % 2);
-  }
+  const form = wavForm(view);
+  if (form === undefined) throw new RangeError("it has no samples");
+  const { rate, channels, bits, start, length } = form;
+  const kept = Math.min(length, Math.floor(seconds * rate) * ((channels * bits) / 8));
+  const file = bytes.slice(0, start + kept);
+  const head = new DataView(file.buffer);
+  head.setUint32(4, file.byteLength - 8, true);
+  head.setUint32(start - 4, kept, true);
+  return file;
 }
 
 function mp3Beginning(

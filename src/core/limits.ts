@@ -33,6 +33,10 @@ export const VIDEO_FRAMES_MAX = 32;
 export const AUDIO_SECONDS_MAX = 3600;
 /** Samples a second of a converted sound, Hz: encoders of known models take no other. */
 export const SOUND_RATE = 16_000;
+/** Samples of a channel that are brought to that rate by a filter; the engine takes longer sounds without one. */
+export const RESAMPLED_MAX = 64 * 1024 * 1024;
+/** Highest rate that is brought to it so, Hz: four times that of the best recorders. */
+export const RESAMPLED_RATE_MAX = 768_000;
 /** Characters of a file's name, of its purpose, of a form's text field. */
 export const FILE_NAME_CHARS_MAX = 255;
 export const FILE_PURPOSE_CHARS_MAX = 64;

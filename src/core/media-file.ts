@@ -22,6 +22,8 @@ export type MediaFile =
       readonly modality: "audio";
       readonly format: string;
       readonly seconds?: number;
+      /** Samples a second; of what the engine reads. */
+      readonly rate?: number;
       /** The engine's decoder does not read it. */
       readonly isForeign?: true;
     }
@@ -43,9 +45,11 @@ export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined
   if (image !== undefined) return { modality: "image", format: image.format, ...image.head(view) };
   const audio = AUDIO_FORMATS.find(({ starts }) => starts(view));
   if (audio !== undefined) {
-    const { format, isForeign } = audio;
-    const seconds = audio.seconds === undefined ? undefined : read(audio.seconds, view);
-    return { modality: "audio", format, ...defined({ seconds, isForeign }) };
+    const isForeign = audio.isForeign?.(view) === true;
+    const seconds = audio.seconds && read(audio.seconds, view);
+    const rate = seconds === undefined ? undefined : audio.rate && read(audio.rate, view);
+    const { format } = audio;
+    return { modality: "audio", format, ...defined({ seconds, rate }), ...(isForeign ? { isForeign } : {}) };
   }
   const foreign = FOREIGN.find(({ starts }) => starts(view));
   if (foreign !== undefined) return { modality: "none", format: foreign.format };

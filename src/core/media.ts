@@ -6,6 +6,9 @@ import {
   IMAGES_MAX,
   MEDIA_BYTES_MAX,
   PICTURE_PIXELS_MAX,
+  RESAMPLED_MAX,
+  RESAMPLED_RATE_MAX,
+  SOUND_RATE,
   VIDEO_FRAMES_MAX,
 } from "./limits.ts";
 import type { InputModality } from "./agent.ts";
@@ -23,6 +26,8 @@ export interface MediaRules {
   readonly audioSecondsMax: number;
   /** Of one video; they count as images. */
   readonly videoFramesMax: number;
+  /** Another server decodes sounds, and may use all that is in them. */
+  readonly keepsSounds?: true;
 }
 
 /** Limits that one model sets for itself; absent ones are those of ANY_MEDIA. */
@@ -83,7 +88,7 @@ export interface CheckedMedium {
   readonly format: string;
   /** The engine does not read it. */
   readonly isForeign: boolean;
-  /** An image that the engine does not read, or would not show as it is meant: turned, animated, or not opaque. */
+  /** What the engine does not read, or would not perceive as it is meant: turned, animated, not opaque, of another rate. */
   readonly isConverted: boolean;
 }
 
@@ -94,7 +99,7 @@ export interface CheckedMedium {
 export function checkedMedium(
   bytes: Uint8Array<ArrayBuffer>,
   modality: Modality,
-  { edgeMax }: Pick<MediaRules, "edgeMax">,
+  { edgeMax, keepsSounds }: Pick<MediaRules, "edgeMax" | "keepsSounds">,
   param: string,
 ): CheckedMedium {
   refuseManyBytes(bytes, param);
@@ -118,7 +123,10 @@ export function checkedMedium(
     const problem = `is a ${file.format} file without a duration, so it is cut off or damaged; ${accepted}`;
     throw invalid(param, problem);
   }
-  return { part, seconds: file.seconds ?? 0, format: file.format, isForeign, isConverted: isForeign };
+  const { format, seconds = 0, rate = SOUND_RATE } = file;
+  const isBounded = rate <= RESAMPLED_RATE_MAX && seconds * rate <= RESAMPLED_MAX;
+  const isOther = keepsSounds !== true && rate !== SOUND_RATE && isBounded;
+  return { part, seconds, format, isForeign, isConverted: isForeign || isOther };
 }
 
 /** What a file is. A container of videos is taken for a sound where one is asked for. */

@@ -1,17 +1,19 @@
 // Converts images in reader processes, and keeps the latest: clients send a conversation's images again with every turn.
 
-import { createHash } from "node:crypto";
 import type { Converters, ConvertedFile, Frames } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import { FORMATS_READ } from "../core/media-file.ts";
 import { ReaderFailure, type RunReader } from "../reader/process.ts";
 import type { ImageReply } from "../reader/protocol.ts";
-import { IMAGES_KEPT_BYTES_MAX, VIDEO_FRAMES_PER_SECOND } from "./limits.ts";
+import { KeptFiles, keyOf } from "./kept-files.ts";
+import { KEPT_BYTES_MAX, VIDEO_FRAMES_PER_SECOND } from "./limits.ts";
 
 export function imageConverter(run: RunReader): Converters["image"] {
-  const kept = new KeptFrames(IMAGES_KEPT_BYTES_MAX);
+  const kept = new KeptFiles<Frames>(KEPT_BYTES_MAX, ({ frames }) =>
+    frames.reduce((sum, { bytes }) => sum + bytes.byteLength, 0),
+  );
   return async (file, framesMax, signal) => {
-    const key = createHash("sha256").update(file.bytes).update(`${framesMax}`).digest("base64");
+    const key = keyOf(file.bytes, framesMax);
     const known = kept.find(key);
     if (known !== undefined) return known;
     const reply = await read(run, file, framesMax, signal);
@@ -50,39 +52,4 @@ const PROBLEMS: Readonly<Record<Extract<ImageReply, { problem: string }>["proble
 function problemOf({ param, format }: ConvertedFile, problem: keyof typeof PROBLEMS): ServiceError {
   const message = `${param} is a ${format} file that ${PROBLEMS[problem]}; send ${FORMATS_READ.image}`;
   return new ServiceError("invalid_request", message, { param });
-}
-
-/** The latest frames, of limited bytes altogether. */
-class KeptFrames {
-  private readonly values = new Map<string, Frames>(); // the latest last
-  private readonly max: number;
-  private bytes = 0;
-
-  constructor(max: number) {
-    this.max = max;
-  }
-
-  find(key: string): Frames | undefined {
-    const value = this.values.get(key);
-    if (value !== undefined) {
-      this.values.delete(key);
-      this.values.set(key, value);
-    }
-    return value;
-  }
-
-  set(key: string, value: Frames): void {
-    if (this.values.has(key)) return;
-    this.values.set(key, value);
-    this.bytes += bytesOf(value);
-    for (const [oldest, frames] of this.values) {
-      if (this.bytes <= this.max) return;
-      this.values.delete(oldest);
-      this.bytes -= bytesOf(frames);
-    }
-  }
-}
-
-function bytesOf({ frames }: Frames): number {
-  return frames.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
 }

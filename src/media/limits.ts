@@ -20,5 +20,5 @@ export const VIDEO_PROCS = 64;
 /** Time for an image or a sound in its reader process, milliseconds, and how many are read at the same time. */
 export const CONVERT_MS_MAX = 30_000;
 export const CONVERSIONS_AT_ONCE = 2;
-/** Bytes of converted images that are kept for the next turn of a conversation. */
-export const IMAGES_KEPT_BYTES_MAX = 64 * 1024 * 1024;
+/** Bytes of converted images, and of sounds, that are kept for the next turn of a conversation. */
+export const KEPT_BYTES_MAX = 64 * 1024 * 1024;

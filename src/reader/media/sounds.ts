@@ -1,29 +1,31 @@
-// Ogg files with Opus or Vorbis as samples of one channel. Runs in a reader process.
-// Packages: opus-decoder (libopus) and @wasm-audio-decoders/ogg-vorbis (libvorbis), both MIT and WebAssembly; codec-parser (LGPL-3.0) for
-// the container. Rejected: ogg-opus-decoder, which brings a neural network of 8 MB.
+// Sounds as samples of one channel at the engine's rate. Runs in a reader process.
+// Packages of one family, all MIT and WebAssembly: opus-decoder (libopus), @wasm-audio-decoders/ogg-vorbis (libvorbis),
+// @wasm-audio-decoders/flac (libFLAC), mpg123-decoder (mpg123, LGPL-2.1); codec-parser (LGPL-3.0) for Ogg. Rejected: ogg-opus-decoder, which brings
+// a neural network of 8 MB; the engine's own decoder for WAV, MP3 and FLAC of other rates, which hears false tones.
 
+import * as flacLibrary from "@wasm-audio-decoders/flac";
 import * as vorbisLibrary from "@wasm-audio-decoders/ogg-vorbis"; // whole, as below: it names a class that the bundler would drop
 import CodecParser, { type OggPage, type OpusHeader } from "codec-parser";
+import * as mpegLibrary from "mpg123-decoder";
 import * as opusLibrary from "opus-decoder";
 import { SOUND_RATE } from "../../core/limits.ts";
+import { mediaFile } from "../../core/media-file.ts";
 import type { SoundReply, SoundTask } from "../protocol.ts";
+import { folded, resampled } from "./samples.ts";
+import { wavSamples } from "./wav-samples.ts";
 
-/** Samples of a channel each, at a rate. */
+/** Samples of one channel at a rate. */
 interface Sound {
-  readonly channels: readonly Float32Array[];
+  readonly mono: Float32Array;
   readonly rate: number;
 }
 
 /** The beginning of a file, or why it cannot be read. */
 export async function readSound({ data, secondsMax }: SoundTask): Promise<SoundReply> {
   try {
-    const pages = pagesOf(Uint8Array.fromBase64(data));
-    const sound = await decoded(pages, secondsMax);
+    const sound = await decoded(Uint8Array.fromBase64(data), secondsMax);
     if (sound === undefined) return { problem: "damaged" };
-    const mono = resampled(folded(sound.channels), sound.rate).subarray(
-      0,
-      Math.floor(secondsMax * SOUND_RATE),
-    );
+    const mono = resampled(sound.mono, sound.rate).subarray(0, Math.floor(secondsMax * SOUND_RATE));
     if (mono.length === 0) return { problem: "damaged" };
     return { samples: packed(mono).toBase64() };
   } catch {
@@ -31,13 +33,67 @@ export async function readSound({ data, secondsMax }: SoundTask): Promise<SoundR
   }
 }
 
-function pagesOf(bytes: Uint8Array): readonly OggPage[] {
-  return new CodecParser<OggPage>("application/ogg").parseAll(bytes);
+async function decoded(bytes: Uint8Array<ArrayBuffer>, secondsMax: number): Promise<Sound | undefined> {
+  switch (mediaFile(bytes)?.format ?? "") {
+    case "WAV":
+      return wavSamples(bytes, secondsMax);
+    case "MP3": {
+      const { MPEGDecoder } = { ...mpegLibrary };
+      return inPieces(new MPEGDecoder(), bytes, secondsMax);
+    }
+    case "FLAC": {
+      const { FLACDecoder } = { ...flacLibrary };
+      return inPieces(new FLACDecoder(), bytes, secondsMax);
+    }
+    default:
+      return ogg(bytes, secondsMax);
+  }
 }
 
-async function decoded(pages: readonly OggPage[], secondsMax: number): Promise<Sound | undefined> {
-  const frames = pages.flatMap(({ codecFrames }) => codecFrames);
-  const [first] = frames;
+interface Piece {
+  readonly channelData: readonly Float32Array[];
+  readonly sampleRate: number;
+}
+
+interface PieceDecoder {
+  readonly ready: Promise<void>;
+  decode(bytes: Uint8Array): Piece | Promise<Piece>;
+  flush?(): Promise<Piece>;
+}
+
+/** Bytes that a decoder gets at a time, so that its channels never lie there whole. */
+const PIECE_BYTES = 256 * 1024;
+
+async function inPieces(decoder: PieceDecoder, bytes: Uint8Array, secondsMax: number): Promise<Sound> {
+  await decoder.ready;
+  const taken = { mono: new Array<Float32Array>(), count: 0, rate: SOUND_RATE };
+  const take = ({ channelData, sampleRate }: Piece): void => {
+    if ((channelData[0]?.length ?? 0) === 0) return;
+    const piece = folded(channelData).slice(); // the decoder's memory is used again
+    taken.mono.push(piece);
+    taken.count += piece.length;
+    taken.rate = sampleRate;
+  };
+  const isEnough = (): boolean => taken.count > (secondsMax + 1) * taken.rate;
+  for (let at = 0; at < bytes.length && !isEnough(); at += PIECE_BYTES)
+    take(await decoder.decode(bytes.subarray(at, at + PIECE_BYTES)));
+  if (decoder.flush !== undefined && !isEnough()) take(await decoder.flush());
+  return { mono: joined(taken.mono, taken.count), rate: taken.rate };
+}
+
+function joined(pieces: readonly Float32Array[], count: number): Float32Array {
+  const whole = new Float32Array(count);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+async function ogg(bytes: Uint8Array, secondsMax: number): Promise<Sound | undefined> {
+  const pages = new CodecParser<OggPage>("application/ogg").parseAll(bytes);
+  const first = pages.flatMap(({ codecFrames }) => codecFrames)[0];
   if (first === undefined) return undefined;
   const wanted: OggPage[] = [];
   let seconds = 0;
@@ -46,10 +102,15 @@ async function decoded(pages: readonly OggPage[], secondsMax: number): Promise<S
     seconds += page.codecFrames.reduce((sum, { duration }) => sum + duration, 0) / 1000;
     if (seconds > secondsMax + 1) break; // what a decoder drops at the start
   }
-  return "preSkip" in first.header ? opus(wanted, first.header) : vorbis(wanted);
+  return "preSkip" in first.header
+    ? opus(wanted, first.header, wanted.length === pages.length)
+    : vorbis(wanted);
 }
 
-async function opus(pages: readonly OggPage[], header: OpusHeader): Promise<Sound> {
+/** Opus counts at this rate, whatever it decodes to. */
+const OPUS_RATE = 48_000;
+
+async function opus(pages: readonly OggPage[], header: OpusHeader, isWhole: boolean): Promise<Sound> {
   const { channels, preSkip, streamCount, coupledStreamCount, channelMappingTable } = header;
   const { OpusDecoder } = { ...opusLibrary };
   const decoder = new OpusDecoder({
@@ -58,11 +119,13 @@ async function opus(pages: readonly OggPage[], header: OpusHeader): Promise<Soun
     streamCount,
     coupledStreamCount,
     channelMappingTable,
-    sampleRate: SOUND_RATE,
+    sampleRate: OPUS_RATE, // at the engine's rate libopus comes in later than it should
   });
   await decoder.ready;
   const frames = pages.flatMap(({ codecFrames }) => codecFrames.map(({ data }) => data));
-  return { channels: decoder.decodeFrames(frames).channelData, rate: SOUND_RATE };
+  const mono = folded(decoder.decodeFrames(frames).channelData, "Vorbis");
+  const end = (pages.at(-1)?.absoluteGranulePosition ?? 0) - preSkip; // the last frame may be cut
+  return { mono: isWhole && end > 0 ? mono.subarray(0, end) : mono, rate: OPUS_RATE };
 }
 
 async function vorbis(pages: readonly OggPage[]): Promise<Sound> {
@@ -70,40 +133,7 @@ async function vorbis(pages: readonly OggPage[]): Promise<Sound> {
   const decoder = new OggVorbisDecoder();
   await decoder.ready;
   const { channelData, sampleRate } = await decoder.decodeOggPages([...pages]);
-  return { channels: channelData, rate: sampleRate };
-}
-
-/** The mean of the channels. */
-function folded(channels: readonly Float32Array[]): Float32Array {
-  const [first = new Float32Array(), ...others] = channels;
-  if (others.length === 0) return first;
-  return first.map(
-    (sample, at) => others.reduce((sum, channel) => sum + (channel[at] ?? 0), sample) / channels.length,
-  );
-}
-
-/** Zero crossings of the filter on each side of its middle. */
-const CROSSINGS = 16;
-
-/** At SOUND_RATE, by a windowed sinc that leaves out what that rate cannot hold. */
-function resampled(samples: Float32Array, rate: number): Float32Array {
-  if (rate === SOUND_RATE) return samples;
-  const step = rate / SOUND_RATE;
-  const scale = Math.min(1, 1 / step);
-  const reach = CROSSINGS / scale;
-  const out = new Float32Array(Math.floor(samples.length / step));
-  for (let index = 0; index < out.length; index++) {
-    const middle = index * step;
-    let sum = 0;
-    for (let at = Math.ceil(middle - reach); at <= middle + reach; at++) {
-      const distance = (at - middle) * scale;
-      const window = 0.5 + 0.5 * Math.cos((Math.PI * distance) / CROSSINGS);
-      const sinc = distance === 0 ? 1 : Math.sin(Math.PI * distance) / (Math.PI * distance);
-      sum += (samples[at] ?? 0) * sinc * window;
-    }
-    out[index] = sum * scale;
-  }
-  return out;
+  return { mono: folded(channelData, "Vorbis"), rate: sampleRate };
 }
 
 function packed(samples: Float32Array): Uint8Array {
