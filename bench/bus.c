@@ -1,14 +1,22 @@
 // For LD_PRELOAD: counts what ggml's back ends are asked to do, between two calls of bus_counts. bench/bus.ts reads it. A wait is a call
-// that waits for work since the last one. Calls within a call, by back ends without asynchronous copies, do not count.
+// that waits for work since the last one. Calls within a call, by back ends without asynchronous copies, do not count. Host time is what lies
+// between the calls that compute graphs; on the CPU, which computes within them, all that is no computation.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
-enum { WAITS, FROM_DEVICE, TO_DEVICE, COPIES, GRAPHS, N_COUNTS };
-static int64_t counts[N_COUNTS];
+enum { WAITS, FROM_DEVICE, TO_DEVICE, COPIES, GRAPHS, HOST_US, N_COUNTS };
+static int64_t counts[N_COUNTS], computed_at;
 static int depth, has_work;
+
+static int64_t now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000ll + t.tv_nsec / 1000;
+}
 
 // Copies the counts and begins again.
 void bus_counts(int64_t * out) {
@@ -83,5 +91,8 @@ typedef int (*compute_t)(void *, void *);
 int ggml_backend_graph_compute_async(void * backend, void * graph) {
     ORIGINAL(ggml_backend_graph_compute_async, compute_t);
     counts[GRAPHS]++, has_work = 1;
-    return real(backend, graph);
+    if (computed_at != 0) counts[HOST_US] += now_us() - computed_at;
+    const int result = real(backend, graph);
+    computed_at = now_us();
+    return result;
 }

@@ -1,6 +1,6 @@
 // `bun bench/bus.ts`: what a step costs on a device, in numbers that do not depend on its speed: copies and bytes of each direction, waits,
 // graphs that are used again. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
-// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc.
+// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc. A second table has steps of the engine (bus-steps.ts).
 
 import { dlopen } from "bun:ffi";
 import { mkdirSync } from "node:fs";
@@ -14,12 +14,15 @@ import { installedBackends } from "../src/backends/store.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
 import type { SlotId } from "../src/worker/text/backend.ts";
 import { exec } from "./exec.ts";
+import { type EngineRow, engineSteps } from "./bus-steps.ts";
 import { ensureBusModel } from "./gpu-model.ts";
 import { CACHE } from "./peer.ts";
 
 const STEPS = 16;
 const PROMPT_TOKENS = 512;
-const COUNTS = 5;
+const COUNTS = 6;
+/** Cells for 64 streams and for a long prompt. */
+const STEPS_CONTEXT = 32_768;
 
 /** Counts of one kind of step, each per step. */
 export interface BusRow {
@@ -39,6 +42,7 @@ const { values } = parseArgs({
     backends: { type: "string" },
     rows: { type: "string", default: "1,8,64" },
     sampling: { type: "string" },
+    steps: { type: "boolean" },
   },
 });
 
@@ -50,7 +54,7 @@ interface Subject {
 }
 
 /** The model in this process, whose environment has the library of bus.c and the way of sampling. */
-async function open(maxSeqs: number): Promise<Subject> {
+async function open(maxSeqs: number, contextLen = maxSeqs * (STEPS + 2) + 2048): Promise<Subject> {
   const counter = dlopen(join(CACHE, "bus.so"), { bus_counts: { args: ["buffer"], returns: "void" } });
   const out = new BigInt64Array(COUNTS);
   const counts = (): readonly number[] => {
@@ -67,10 +71,10 @@ async function open(maxSeqs: number): Promise<Subject> {
     cacheDir: CACHE,
     maxSeqs,
     prefixCacheN: 0,
-    contextLen: maxSeqs * (STEPS + 2) + 2048,
+    contextLen,
     cacheType: "f16",
     pagedAttn: true,
-    threads: 2,
+    threads: 1,
     batch: PROMPT_TOKENS,
     ubatch: PROMPT_TOKENS,
     deviceLayers: backends === undefined ? 0 : -1,
@@ -145,26 +149,54 @@ function table(rows: readonly BusRow[]): string {
   ].join("\n");
 }
 
+/** Steps of the engine, in this process. */
+async function measureSteps(): Promise<readonly EngineRow[]> {
+  const rowCounts = values.rows.split(",").map(Number);
+  const { backend, counts } = await open(Math.max(...rowCounts), STEPS_CONTEXT);
+  const rows = engineSteps(backend, counts, rowCounts);
+  backend.close();
+  return rows;
+}
+
+function stepsTable(rows: readonly EngineRow[]): string {
+  const lines = rows.map(
+    ({ test, goesOn, steps, waits, graphs, reused, hostMs, idleMs, beginMs }) =>
+      `| ${test} | ${goesOn ? "goes on" : "waited for"} | ${steps} | ${waits.toFixed(1)} | ${graphs.toFixed(1)} | ${(100 * reused).toFixed(0)} % | ${hostMs.toFixed(3)} | ${idleMs.toFixed(3)} | ${beginMs.toFixed(3)} |`,
+  );
+  return [
+    "| Steps of the engine | A pass | Steps | Waits | Graphs computed | Reused | Host ms | Idle ms | Begin ms |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    ...lines,
+  ].join("\n");
+}
+
+/** A process with the counting library, and what it prints. */
+async function counting(args: readonly string[], sampling: string): Promise<unknown> {
+  const command = [process.execPath, import.meta.path, ...process.argv.slice(2), ...args];
+  const env = { ...process.env, LD_PRELOAD: join(CACHE, "bus.so"), SVC_DEVICE_SAMPLING: sampling };
+  const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "inherit"] });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`the counts of ${args.join(" ")} failed`);
+  return JSON.parse(text);
+}
+
 /** One process for each way of sampling. */
 async function main(): Promise<void> {
+  if (values.steps === true) return console.log(JSON.stringify(await measureSteps()));
   if (values.sampling !== undefined) return console.log(JSON.stringify(await measure(values.sampling)));
   const library = join(CACHE, "bus.so");
   mkdirSync(CACHE, { recursive: true });
   await exec(["cc", "-shared", "-fPIC", "-O1", "-o", library, join(import.meta.dir, "bus.c")], CACHE);
   await ensureBusModel();
+  const device = values.backends === undefined ? "cpu" : "";
   const rows: BusRow[] = [];
   for (const [sampling, setting] of [
     ["whole rows", "off"],
-    ["lists", values.backends === undefined ? "cpu" : ""],
-  ] as const) {
-    const command = [process.execPath, import.meta.path, ...process.argv.slice(2), "--sampling", sampling];
-    const env = { ...process.env, LD_PRELOAD: library, SVC_DEVICE_SAMPLING: setting };
-    const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "inherit"] });
-    const text = await new Response(child.stdout).text();
-    if ((await child.exited) !== 0) throw new Error(`the counts of ${sampling} failed`);
-    rows.push(...(JSON.parse(text) as readonly BusRow[])); // of measure()
-  }
+    ["lists", device],
+  ] as const)
+    rows.push(...((await counting(["--sampling", sampling], setting)) as readonly BusRow[])); // of measure()
   console.log(table(rows));
+  console.log(stepsTable((await counting(["--steps"], device)) as readonly EngineRow[])); // of measureSteps()
 }
 
 await main();

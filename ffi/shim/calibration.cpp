@@ -110,11 +110,13 @@ calibration * new_calibration([[maybe_unused]] llama_context_params & params) {
     return c;
 }
 
+bool nodes_are_watched(const context & c) { return c.stats->collecting || c.stats->variance != nullptr; }
+
 void watch_nodes(context & c) {
 #ifdef _WIN32
     (void) c;
 #else
-    const bool wanted = c.stats->collecting || c.stats->variance != nullptr;
+    const bool wanted = nodes_are_watched(c);
     // The interface takes a callback for the life of a context, and with one, every pass is waited for, node by node on a device.
     auto & params = const_cast<llama_cparams &>(c.ctx->get_cparams());
     params.cb_eval = wanted ? on_node : nullptr;

@@ -27,6 +27,50 @@ void count_pass(svc::context & c, int32_t n, const int8_t * output) {
     c.traffic.whole_rows += rows;
 }
 
+int32_t decode_rows(svc::context & c, const svc::row_columns & rows) {
+    for (int32_t i = 0; i < rows.n; i++) c.seq_id[i] = const_cast<llama_seq_id *>(rows.sequence) + i;
+    llama_batch batch = {};
+    batch.n_tokens = rows.n;
+    batch.token = const_cast<llama_token *>(rows.token);
+    batch.pos = const_cast<llama_pos *>(rows.position);
+    batch.n_seq_id = c.n_seq_id.data();
+    batch.seq_id = c.seq_id.data();
+    batch.logits = const_cast<int8_t *>(rows.output);
+    if (c.on_device != nullptr) svc::begin_pass(*c.on_device, rows.n, rows.output);
+    const int32_t result = llama_decode(c.ctx, batch);
+    if (result != 0 && c.on_device != nullptr) svc::begin_pass(*c.on_device, 0, rows.output);  // none to wait for
+    if (result == 0 && c.drafter != nullptr) {
+        if (c.on_device != nullptr) svc::wait_for_pass(*c.on_device);
+        svc::draft_compute(*c.drafter, c.ctx, batch);
+    }
+    return result;
+}
+
+// Whether the rows of passes may be in another order, with fillers: none are to be collected, or to move a window.
+bool may_arrange(const svc::context & c, const svc::row_columns & given) {
+    const bool is_alone = c.drafter == nullptr && !svc::nodes_are_watched(c);
+    return c.on_device != nullptr && is_alone && llama_model_n_swa(c.model) == 0 && given.n <= (int32_t) llama_n_seq_max(c.ctx);
+}
+
+// A filler costs little of a pass that reads all weights anyway, but llama.cpp looks at all cells for it: a nanosecond or three each, where a
+// new graph takes one or two milliseconds once.
+size_t most_fillers(const svc::context & c, int32_t rows) {
+    constexpr size_t CELLS_MAX = 1 << 17;
+    return std::min<size_t>(rows / 2, CELLS_MAX / llama_n_ctx(c.ctx));
+}
+
+int32_t decode_arranged(svc::context & c, const svc::row_columns & given) {
+    if (!c.layout.arrange(given, memory(c), most_fillers(c, given.n))) return decode_rows(c, given);
+    int32_t result = decode_rows(c, c.layout.columns());
+    if (result == 0) c.layout.drop_fillers(memory(c));
+    if (result == 1 && !c.layout.fillers.empty()) {  // no room for fillers
+        c.layout.arrange(given, memory(c), 0);
+        result = decode_rows(c, c.layout.columns());
+    }
+    if (result == 0) svc::move_rows(*c.on_device, c.layout.place);
+    return result;
+}
+
 }  // namespace
 
 llama_context_params svc::context_params(const int32_t * params, int32_t n) {
@@ -121,22 +165,9 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
     return guard<int32_t>(-2, [&]() -> int32_t {
         svc::context & c = need<svc::context>(context, "context");
         if (n < 1 || (size_t) n > c.seq_id.size()) throw std::invalid_argument("the batch is empty or larger than n_batch");
-        for (int32_t i = 0; i < n; i++) {
-            c.seq_id[i] = const_cast<llama_seq_id *>(sequence) + i;
-        }
-        llama_batch batch = {};
-        batch.n_tokens = n;
-        batch.token = const_cast<llama_token *>(token);
-        batch.pos = const_cast<llama_pos *>(position);
-        batch.n_seq_id = c.n_seq_id.data();
-        batch.seq_id = c.seq_id.data();
-        batch.logits = const_cast<int8_t *>(output);
-        if (c.on_device != nullptr) svc::begin_pass(*c.on_device, n, output);
-        const int32_t result = llama_decode(c.ctx, batch);
+        const svc::row_columns given = {n, token, position, sequence, output};
+        const int32_t result = may_arrange(c, given) ? decode_arranged(c, given) : decode_rows(c, given);
         if (result == 0) count_pass(c, n, output);
-        if (result != 0 && c.on_device != nullptr) svc::begin_pass(*c.on_device, 0, output);  // none to wait for
-        if (result == 0 && c.drafter != nullptr && c.on_device != nullptr) svc::wait_for_pass(*c.on_device);
-        if (result == 0 && c.drafter != nullptr) svc::draft_compute(*c.drafter, c.ctx, batch);
         return result;
     });
 }

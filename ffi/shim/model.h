@@ -3,6 +3,7 @@
 
 #include "device_rows.h"
 #include "llama.h"
+#include "row_layout.h"
 
 #include <memory>
 #include <string>
@@ -48,12 +49,14 @@ struct context {
     int32_t n_threads = 1;
     std::unique_ptr<calibration, calibration_deleter> stats;  // outlives ctx, whose graphs call it
     row_traffic traffic;
+    row_layout layout;  // of passes whose logits a device computes
     device_rows_ptr on_device;  // outlives ctx, whose graphs it adds to; empty where the CPU computes the logits
     std::unique_ptr<draft, draft_deleter> drafter;  // freed before ctx, to which it refers
 };
 
 // Has the nodes of a context's graphs shown to its statistics while something reads them.
 void watch_nodes(context & c);
+bool nodes_are_watched(const context & c);
 // While `variance` is not NULL, it gets the first node of a graph whose rows may depend on their batch.
 void inspect_nodes(context & c, std::string * variance);
 // The logits of a row of the last pass, in main memory; NULL if it has none.

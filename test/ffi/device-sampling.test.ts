@@ -157,3 +157,62 @@ describe("what is copied", () => {
     expect(listing.logprobs(5, 12, 4)).toEqual(whole.logprobs(5, 12, 4));
   });
 });
+
+describe("streams that end", () => {
+  const sides = (): readonly LlamaBackend[] => [listing, whole];
+
+  /** A pass with a row of each of these slots. */
+  function decode(side: LlamaBackend, slots: readonly number[], position: (slot: number) => number) {
+    const columns = {
+      token: Int32Array.from(slots, (slot) => 300 + slot),
+      position: Int32Array.from(slots, position),
+      slot: Int32Array.from(slots),
+      output: new Int8Array(slots.length).fill(1),
+    };
+    return side.decode(columns, slots.length);
+  }
+
+  const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
+
+  test("leave the graph and the results of the others as they are, and their own cells", () => {
+    pass(3);
+    for (const side of sides()) expect(decode(side, EIGHT, () => 1)).toBe("done");
+    const { reusedGraphs } = listing.traffic();
+    const left = [7, 6, 4, 3, 1, 0]; // 2 and 5 have ended
+    expect(decode(listing, left, () => 2)).toBe("done");
+    expect(listing.traffic().reusedGraphs).toBe(reusedGraphs + 1);
+    expect(decode(whole, EIGHT, () => 2)).toBe("done");
+    for (const [row, slot] of left.entries()) expect(listing.logits(row)).toEqual(whole.logits(slot));
+    for (const slot of [2, 5]) whole.cutSlot(slot as Parameters<LlamaBackend["cutSlot"]>[0], 2);
+    // They go on as if nothing had been computed for them.
+    for (const side of sides())
+      expect(decode(side, EIGHT, (slot) => (left.includes(slot) ? 3 : 2))).toBe("done");
+    for (const row of EIGHT) expect(listing.logits(row)).toEqual(whole.logits(row));
+    // More than half have ended: the rest has rows of its own.
+    for (const side of sides()) expect(decode(side, [6, 1], () => 4)).toBe("done");
+    for (const row of [0, 1]) expect(listing.logits(row)).toEqual(whole.logits(row));
+  });
+
+  test("need no cells that the others want", async () => {
+    setDeviceSampling("cpu");
+    const small = await tinyBackend({ contextLen: 256, maxSeqs: ROWS, prefixCacheN: 0, threads: 1 });
+    setDeviceSampling("");
+    const filled = small.cells - 2 * ROWS + 2; // leaves 6 cells after a pass of 8
+    const columns = {
+      token: new Int32Array(filled).fill(300),
+      position: Int32Array.from({ length: filled }, (_, i) => i),
+      slot: new Int32Array(filled).fill(7),
+      output: new Int8Array(filled),
+    };
+    for (let at = 0; at < filled; at += small.ubatch) {
+      const part = (list: Int32Array): Int32Array => list.slice(at, at + small.ubatch);
+      const { token, position, slot, output } = columns;
+      const rows = { token: part(token), position: part(position), slot: part(slot), output };
+      expect(small.decode(rows, rows.token.length)).toBe("done");
+    }
+    expect(decode(small, EIGHT, (slot) => (slot === 7 ? filled : 0))).toBe("done");
+    expect(decode(small, EIGHT, (slot) => (slot === 7 ? filled + 1 : 1))).toBe("full");
+    expect(decode(small, [0, 1, 2, 3, 4, 5], () => 1)).toBe("done");
+    small.close();
+  });
+});
