@@ -27,12 +27,18 @@ interface Untold {
 export class PlainDecode implements DecodeMode {
   private readonly context: DecodeContext;
   private readonly goesOn: boolean;
+  /** Where memory cannot be truncated, a prefix that is kept must not have the token that ended an answer. */
+  private readonly textsWait: boolean;
   private pass: Pass | undefined;
+  /** Whether nothing was drawn from the pass before, so that the next one waits for it. */
+  private isQueued = false;
   private untold: Untold[] = [];
 
   constructor(context: DecodeContext) {
     this.context = context;
-    this.goesOn = context.backend.goesOn === true;
+    const { goesOn, reuse } = context.backend;
+    this.goesOn = goesOn === true;
+    this.textsWait = this.goesOn && reuse !== "whole";
   }
 
   decode({ rows, startMs }: DecodeStep): DecodeOutcome {
@@ -61,7 +67,11 @@ export class PlainDecode implements DecodeMode {
     const ownMs = context.balance.stepped(ms);
     const { prefillTokens, continued } = pass;
     const stepMs = prefillTokens === 0 ? ownMs : ms; // what a step without a draft model takes
-    context.cost = measured(context.cost, stepMs, batch.count - prefillTokens, prefillTokens);
+    const isQueued = this.goesOn && batch.drawn.length === 0;
+    // The time of a pass that is waited for alone, or that of the one before by this one.
+    if (!this.goesOn || isQueued === this.isQueued)
+      context.cost = measured(context.cost, stepMs, batch.count - prefillTokens, prefillTokens);
+    this.isQueued = isQueued;
     context.meter.stepped(ms, batch.count, batch.count - continued, batch.drawn.length);
     batch.drawn.forEach((sequence, i) => this.take(sequence, i, nowMs));
   }
@@ -69,7 +79,8 @@ export class PlainDecode implements DecodeMode {
   private take(sequence: EngineSequence, i: number, drawnMs: number): void {
     const { batch, takeToken, takeUntold } = this.context;
     const token = itemAt(batch.tokens, i);
-    if (this.goesOn && takeUntold(sequence, token, drawnMs)) this.untold.push({ sequence, token, drawnMs });
+    if (this.textsWait && takeUntold(sequence, token, drawnMs))
+      this.untold.push({ sequence, token, drawnMs });
     else takeToken(sequence, token, itemAt(batch.batchRows, i), drawnMs);
   }
 
