@@ -249,11 +249,15 @@ async function passage(
       thinking: { enabled: false },
     },
   };
-  let text = "";
-  for await (const event of writer.generate(run, signal, caller)) {
-    if (event.type === "text") text += event.text;
-    if (event.type === "error") return undefined;
-    if (event.type === "finish") return { text, cost: { usage: event.usage, timings: event.timings } };
+  // Other servers cannot cut a prompt that is too long for them, and refuse to.
+  for (const truncate of [true, false]) {
+    let text = "";
+    for await (const event of writer.generate({ ...run, truncate }, signal, caller)) {
+      if (event.type === "text") text += event.text;
+      if (event.type === "error" && event.error.code === "unsupported_capability") break;
+      if (event.type === "error") return undefined;
+      if (event.type === "finish") return { text, cost: { usage: event.usage, timings: event.timings } };
+    }
   }
   return undefined;
 }

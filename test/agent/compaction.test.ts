@@ -193,6 +193,24 @@ describe("compaction", () => {
     expect(count()).toBeLessThan(6);
   });
 
+  test("a server that refuses to cut prompts writes summaries, too", async () => {
+    const { generate, asked } = keeper();
+    const refusing = async function* (...[request, signal, caller]: Parameters<Generate>) {
+      if (request.truncate) {
+        const error = { code: "unsupported_capability", message: "leave out truncate_sequence" } as const;
+        yield { type: "error", error } as const;
+      } else yield* generate(request, signal, caller);
+    };
+    const messages = [
+      says("user", `FACT 1 is kept ${"a ".repeat(4000)}`),
+      says("assistant", "b"),
+      says("user", "c"),
+    ];
+    await loopOf(refusing).answer(asking({ edits: { compact: { tokens: 1000 } } }, { prompt: { messages } }));
+    expect(JSON.stringify(messagesOf(asked[0]))).toMatch(/FACT 1 is kept(?! a)/);
+    expect(messagesOf(asked[0]).at(-1)).toEqual(says("user", "c"));
+  });
+
   test("rounds of an answer are compacted, too", async () => {
     let round = 0;
     const { generate, asked, count } = keeper(() =>
