@@ -108,9 +108,13 @@ export function offeredTools({ tools, toolChoice }: ChatPrompt): readonly ToolSp
 
 const texts = new WeakMap<readonly ToolSpec[], string>();
 
-/** The JSON of a list of tools, in keys of what is kept by content. It takes 2 ms of 1,000 tools, and each request has several keys. */
+/**
+ * The JSON of a list of tools, in keys of what is kept by content. It takes 2 ms of 1,000 tools, and each request has several keys.
+ * Templates and grammars take a left-out tool alike whether it was found or not.
+ */
 export function toolsText(tools: readonly ToolSpec[]): string {
-  const text = texts.get(tools) ?? JSON.stringify(tools);
+  const left = (tool: ToolSpec): ToolSpec => (tool.deferred === "found" ? { ...tool, deferred: true } : tool);
+  const text = texts.get(tools) ?? JSON.stringify(tools.map(left));
   texts.set(tools, text);
   return text;
 }

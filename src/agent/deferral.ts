@@ -100,6 +100,19 @@ export function markedSpecs(
   });
 }
 
+/** The specs of a later pass: those that the answer itself has found are marked, too. The same list if there are none. */
+export function foundSince(
+  specs: readonly ToolSpec[],
+  { hidden }: Deferral,
+  turn: readonly InputMessage[],
+): readonly ToolSpec[] {
+  const found = foundIn(turn, hidden);
+  const isNew = (spec: ToolSpec): boolean => spec.deferred === true && found.has(spec.name);
+  return specs.some(isNew)
+    ? specs.map((spec) => (isNew(spec) ? { ...spec, deferred: "found" } : spec))
+    : specs;
+}
+
 /** Names of left-out tools whose definitions the conversation has, or which it has called. */
 function foundIn(messages: readonly InputMessage[], hidden: Deferral["hidden"]): ReadonlySet<string> {
   const names = messages.flatMap((message) => [

@@ -25,7 +25,7 @@ import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
 import { Summaries } from "./ahead.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { sizeOf, tokensOf, withDefinitions } from "./deferral.ts";
+import { foundSince, sizeOf, tokensOf, withDefinitions } from "./deferral.ts";
 import { FILE_LIST_CHARS_MAX, TOOLS_CHARS_SMALL } from "./limits.ts";
 import { type Input, resolveInput } from "./input.ts";
 import type { InputFilesDeps } from "./input-files.ts";
@@ -353,7 +353,9 @@ class Loop {
   /** A required tool call applies to the first pass that does not search for tools; otherwise the model could never answer. */
   private toolsOf(round: number): { readonly tools?: readonly ToolSpec[]; readonly toolChoice?: ToolChoice } {
     if (this.isLast(round)) return { tools: [], toolChoice: { type: "none" } };
-    return round === 1 || this.hasOnlySearched() ? {} : { toolChoice: { type: "auto" } };
+    const { deferral, specs } = this.task.plan;
+    const found = deferral === undefined ? {} : { tools: foundSince(specs, deferral, this.turn) };
+    return round === 1 || this.hasOnlySearched() ? found : { ...found, toolChoice: { type: "auto" } };
   }
 
   /** A search for tools does not do what a required call is for. */
