@@ -207,8 +207,7 @@ describe("compaction", () => {
       says("user", "c"),
     ];
     await loopOf(refusing).answer(asking({ edits: { compact: { tokens: 1000 } } }, { prompt: { messages } }));
-    expect(JSON.stringify(messagesOf(asked[0]))).toMatch(/FACT 1 is kept(?! a)/);
-    expect(messagesOf(asked[0]).at(-1)).toEqual(says("user", "c"));
+    expect(messagesOf(asked[0]).map(messageText).join("\n")).toMatch(/FACT 1 is kept\s+c$/);
   });
 
   test("rounds of an answer are compacted, too", async () => {
