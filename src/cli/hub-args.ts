@@ -23,7 +23,10 @@ export const PULL_FLAGS = [
 const ESTIMATE_FLAGS = [
   "models[].device.hf_cache",
   "global.token_source",
+  "models[].device.device_layers",
   "paged_attn.cache_type",
+  "paged_attn.context_len",
+  "paged_attn.memory_mb",
   "runtime.max_seqs",
   "runtime.ubatch",
 ];

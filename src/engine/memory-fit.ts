@@ -13,7 +13,7 @@ import { modelBytes } from "../core/model-bytes.ts";
 import { cacheBytes, type CacheLayers, cacheLayers, isEncoder, type Metadata } from "./cache-layers.ts";
 import { ENCODER_PROCESS_BYTES, ENGINE_PROCESS_BYTES } from "./limits.ts";
 import type { EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
-import { waysToFit } from "../core/shortage.ts";
+import { type Shortage, waysToFit } from "../core/shortage.ts";
 import { sizeText } from "../core/size-text.ts";
 
 /** Memory by purpose, bytes. */
@@ -40,13 +40,30 @@ const ESTIMATED_TOKENS = 8192;
  * else of 8,192 tokens.
  */
 export function memoryEstimate(file: EstimatedFile, freeBytes: number): number {
-  const { metadata, weightBytes, options } = file;
+  return memoryWith(file, estimatedCells(file, freeBytes));
+}
+
+/** Cells of the cache in estimates for people: of the configured size, else 8,192, or what a model was trained for. */
+export function estimatedCells({ metadata, weightBytes, options }: EstimatedFile, freeBytes: number): number {
   const shape = shapeOf(metadata, cacheLayers(metadata));
-  const usual = Math.min(options.maxSeqLen ?? ESTIMATED_TOKENS, shape.trainedContext, ESTIMATED_TOKENS);
-  const cells = isCacheChosen(options)
+  return isCacheChosen(options)
     ? chosenCells(options, shape, Math.max(0, freeBytes - weightBytes))
-    : usual;
-  return memoryWith(file, cells);
+    : Math.min(options.maxSeqLen ?? ESTIMATED_TOKENS, shape.trainedContext, ESTIMATED_TOKENS);
+}
+
+/** What a model of that estimate lacks of this memory; undefined where nothing. */
+export function estimatedShortage(file: EstimatedFile, freeBytes: number): Shortage | undefined {
+  const { metadata, options } = file;
+  const cells = estimatedCells(file, freeBytes);
+  const missing = memoryWith(file, cells) - freeBytes;
+  if (missing <= 0) return undefined;
+  return {
+    missing,
+    cells,
+    cache: cacheBytes(cacheLayers(metadata), { ...options, cells }),
+    cellBytes: (memoryWith(file, cells) - memoryWith(file, 0)) / cells,
+    compute: computeBytes(metadata, options, cells),
+  };
 }
 
 /**

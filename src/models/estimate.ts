@@ -5,12 +5,15 @@ import type { HubEstimate, HubModelChoice, HubQuality } from "../core/hub.ts";
 import type { GgufHeader } from "../core/gguf.ts";
 import { tensorBytes } from "../core/gguf-facts.ts";
 import { weightBytes as readBytes, workOf } from "../core/model-work.ts";
+import { waysToFit } from "../core/shortage.ts";
 import { sizeText } from "../core/size-text.ts";
 import type { Card } from "../engine/claims.ts";
 import {
   contextThatFits,
   type EstimatedFile,
+  estimatedShortage,
   layerCount,
+  memoryEstimate,
   memoryLoaded,
   memoryWith,
   trainedContext,
@@ -90,6 +93,15 @@ export function estimated(
   };
 }
 
+/** How much of the machine's memory a model lacks with the configured cache, and what would make it fit, as loads say it; empty where it fits. */
+export function lackText(file: EstimatedFile, { freeBytes, cards }: MachineRoom): string {
+  const shortage = estimatedShortage(file, freeBytes + cardBytes(cards));
+  if (shortage === undefined) return "";
+  const ways = waysToFit(shortage, file.options);
+  const how = ways.length === 0 ? "" : `: use ${ways.join(", or ")}`;
+  return `${sizeText(shortage.missing)} are missing for ${shortage.cells} cache cells${how}`;
+}
+
 /** Of a model whose header cannot be read. */
 export const NOT_ESTIMATED: Omit<Estimated, "quality"> = {
   loaded_bytes: null,
@@ -117,8 +129,7 @@ function withSpread(expected: number): HubModelChoice["tokens_per_second"] {
 /** Layers of equal size, as many as the cards have room for beside what every model takes. */
 function layersOnCards(file: EstimatedFile, layers: number, cards: readonly Card[]): number {
   if (cards.length === 0 || file.options.deviceLayers === 0) return 0;
-  const tokens = Math.min(USUAL_TOKENS, trainedContext(file.metadata));
-  const layer = memoryWith(file, tokens) / layers;
+  const layer = memoryEstimate(file, cardBytes(cards)) / layers;
   const wanted = file.options.deviceLayers < 0 ? layers : Math.min(layers, file.options.deviceLayers);
   return Math.min(wanted, Math.floor(cardBytes(cards) / layer));
 }

@@ -23,6 +23,7 @@ import { listRepository, type RepoFile, type RepoListing } from "../hub/reposito
 import { cacheBytes, diskFreeBytes, missingBytes } from "../hub/room.ts";
 import {
   estimated,
+  lackText,
   type MachineRoom,
   NOT_ESTIMATED,
   qualityOf,
@@ -115,14 +116,22 @@ async function estimateModels(
     const file = parts[0] === undefined ? undefined : estimatedFile(plan, parts, options);
     return choiceOf({ id, group, plan, names }, { file, share, room }, options.place);
   });
+  const lackOf = (group: ModelGroup): string => {
+    const plan = planModel({ repo: id.repo, file: group.name }, listing, AUTO_COMPANIONS);
+    return parts[0] === undefined ? "" : lackText(estimatedFile(plan, parts, options), room);
+  };
   const models = found.toSorted((a, b) => a.size_bytes - b.size_bytes);
   const idOf = (name: string | undefined): string | undefined => name && modelId(id, name, names);
   const best = recommendation(models, idOf(usual));
   const meant = idOf(downloadedOf(id, names, options.place)) ?? best.recommended ?? idOf(usual);
+  const [first] = models;
+  const smallest = groups.find(({ name }) => idOf(name) === first?.id);
+  const lack = first?.fit !== "fits" && smallest !== undefined ? lackOf(smallest) : "";
   return {
     models: models.map((one) => ({ ...one, is_default: one.id === meant })),
     estimate: {
       ...best,
+      reason: lack === "" ? best.reason : `${best.reason}; of it, ${lack}`,
       memory_bytes_per_second: speed ?? null,
       devices: cards.map(({ name, bytes }) => ({ name, memory_bytes: bytes })),
     },

@@ -187,9 +187,13 @@ test("one of twelve models is chosen by what they take of this machine: the same
     estimate: { id: details.id },
   });
 
-  const printed = await runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json"], { env });
-  const { models } = JSON.parse(printed.out) as HubRepositoryDetails;
+  const sessions = ["--max-seqs", "64", "--pa-context-len", String(64 * 2 ** 22)];
+  const printed = await runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json", ...sessions], { env });
+  const { models, estimate } = JSON.parse(printed.out) as HubRepositoryDetails;
   expect(models).toEqual([expect.objectContaining({ id: "acme/many-GGUF:Q4_K_M", quality: "good" })]);
+  expect(estimate.reason).toMatch(
+    /are missing for 268435456 cache cells: use context_len of at most \d+, which/,
+  );
   const toml = await runBinary(["estimate", "acme/many-GGUF:Q6_K", "--toml"], { env });
   expect(toml.out).toContain(`model_id = "acme/many-GGUF@${COMMIT}:Q6_K"`);
   const config = join(newFolder(), "svc.toml");

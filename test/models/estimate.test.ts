@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { HubModelChoice } from "../../src/core/hub.ts";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { contextThatFits, memoryWith, trainedContext } from "../../src/engine/memory-fit.ts";
-import { estimated, qualityOf, readShare, recommendation } from "../../src/models/estimate.ts";
+import { estimated, lackText, qualityOf, readShare, recommendation } from "../../src/models/estimate.ts";
 import { TINY_FILE } from "../helpers/binary.ts";
 import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 
@@ -131,4 +131,24 @@ describe("an estimate", () => {
     );
     expect(onCard).toMatchObject({ device_layers: found.layers, tokens_per_second: null });
   });
+});
+
+test("what a model lacks with a configured cache, on the machine or its cards, is said with a context that fits", () => {
+  const { fields } = readGgufHeader(TINY_FILE);
+  const options = { ...TEXT_OPTIONS, maxSeqs: 64, contextLen: 64 * 8192 };
+  const file = { metadata: fields, weightBytes: 1e7, options };
+  const needed = memoryWith(file, options.contextLen);
+  const room = {
+    freeBytes: needed / 4,
+    cards: [{ name: "A", bytes: needed / 4 }],
+    bytesPerSecond: undefined,
+  };
+  const text = lackText(file, room);
+  expect(text).toMatch(
+    /^[\d.]+ [MG]B are missing for 524288 cache cells: use context_len of at most \d+, which is \d+ of 64 /,
+  );
+  const contextLen = Number(/at most (\d+)/.exec(text)?.[1]);
+  expect(lackText({ ...file, options: { ...options, contextLen } }, room)).toBe("");
+  expect(lackText({ ...file, options: { ...options, contextLen: contextLen + 512 } }, room)).not.toBe("");
+  expect(lackText(file, { ...room, freeBytes: needed })).toBe("");
 });
