@@ -8,6 +8,7 @@ import type { HubModelChoice, HubRepositoryDetails } from "../core/hub.ts";
 import { formatRepo, type HubId, parseHubId } from "../core/hub-id.ts";
 import { modelEntry } from "../core/model-entry.ts";
 import { chooseModelFiles } from "../core/model-files.ts";
+import { chosenParts } from "../hub/plan.ts";
 import { hubPlace } from "../hub/place.ts";
 import { readToken } from "../hub/token.ts";
 import { repositoryDetails } from "../models/hub-fit.ts";
@@ -36,6 +37,12 @@ export async function estimate(
     const repository = { repo: id.repo, ...defined({ revision: id.revision }) };
     const access = { endpoint: place.endpoint, token, signal };
     const details = await repositoryDetails(repository, access, { ...host.options, machine, place });
+    if (details.models.length === 0)
+      // says why
+      chosenParts(
+        id,
+        details.files.map(({ path }) => path),
+      );
     const models = wanted(details, id);
     if (output === "json") console.log(JSON.stringify({ ...details, models }, null, 2));
     else if (output === "toml") process.stdout.write(modelEntry(details, chosen(details, models, id)));

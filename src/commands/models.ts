@@ -1,5 +1,6 @@
 // Commands about models on disk and the hub: pull, cache, rm, quantize, login.
 
+import { shownAddress } from "../core/shown-address.ts";
 import { existsSync, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { pullVoice, removeVoice } from "../app/voices.ts";
@@ -264,7 +265,7 @@ export async function quantizeModel(
 /** Stores a hub token, typed or piped in. */
 export async function login(host: CommandHost): Promise<number> {
   const place = hubPlace(host.environment);
-  const question = `Token for ${place.endpoint} (it is not shown): `;
+  const question = `Token for ${shownAddress(place.endpoint)} (it is not shown): `;
   const token = await readSecret(process.stdin, process.stderr, question);
   if (token === undefined || /\s/.test(token)) {
     host.complain("svc: login: no token. Type it, or pipe it in: svc login <token.txt");

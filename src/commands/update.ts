@@ -1,6 +1,7 @@
 // `svc update`: a newer signed release in place of this one; with --models, which downloads the hub has newer revisions of. Says whom it
 // asks before it does; nothing asks by itself.
 
+import { shownAddress } from "../core/shown-address.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
 import { columns } from "../cli/table.ts";
 import type { Loaded } from "../config/resolve.ts";
@@ -77,7 +78,9 @@ async function modelRevisions({ settings }: Loaded, host: CommandHost): Promise<
     throw new Error("update: HF_HUB_OFFLINE forbids the network. Unset it.");
   const asked = local.filter(({ named }) => named === undefined).length;
   if (asked > 0)
-    host.complain(`svc: update: asking ${place.endpoint} about ${asked} downloaded repositories`);
+    host.complain(
+      `svc: update: asking ${shownAddress(place.endpoint)} about ${asked} downloaded repositories`,
+    );
   const token = readToken(settings.global.token_source, place, host.environment);
   const signal = stoppable(host, "update: it was stopped");
   const found = await hubRevisions(local, { endpoint: place.endpoint, token, signal });

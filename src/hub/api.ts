@@ -1,6 +1,7 @@
 // Requests to the hub's API: the token goes to the hub's own origin alone, every request has a timeout, and the hub's rate limit
 // is respected.
 
+import { shownAddress } from "../core/shown-address.ts";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -83,7 +84,7 @@ export function unreachable(error: unknown, subject: string, endpoint: string): 
   // A repository is written like a folder: it may have been meant.
   const hint = subject.includes("/") ? " The path of a local folder or file begins with ./ or /." : "";
   return new HubError(
-    `${subject}: ${endpoint} could not be reached (${why}). Check the network, or set HF_ENDPOINT to a mirror.${hint}`,
+    `${subject}: ${shownAddress(endpoint)} could not be reached (${why}). Check the network, or set HF_ENDPOINT to a mirror.${hint}`,
   );
 }
 
@@ -184,24 +185,24 @@ export function refusal(status: number, id: HubId, { endpoint, token, retryAfter
       : "The token in use has no access.";
   if (status === 401 && token === undefined) {
     return new HubError(
-      `${name}: ${endpoint} has no such public repository, or requires a token. ${login}`,
+      `${name}: ${shownAddress(endpoint)} has no such public repository, or requires a token. ${login}`,
       "hub_model_not_found",
     );
   }
   if (status === 401 || status === 403) {
     return new HubError(
-      `${name}: access is restricted. Request access at ${endpoint}/${id.repo} with the account of your token. ${login}`,
+      `${name}: access is restricted. Request access at ${shownAddress(endpoint)}/${id.repo} with the account of your token. ${login}`,
       "hub_access_denied",
     );
   }
   if (status === 404) {
     return new HubError(
-      `${name}: ${endpoint} has no such repository or revision, and there is no such folder here.`,
+      `${name}: ${shownAddress(endpoint)} has no such repository or revision, and there is no such folder here.`,
       "hub_model_not_found",
     );
   }
   return new HubError(
-    `${name}: ${endpoint} answered with status ${status}. Try again later.`,
+    `${name}: ${shownAddress(endpoint)} answered with status ${status}. Try again later.`,
     "hub_unavailable",
     retryAfterSecs,
   );
@@ -233,6 +234,6 @@ export async function hubJson(
   } catch (error) {
     access.signal?.throwIfAborted();
     if (error instanceof HubError) throw error;
-    throw new HubError(`${subject}: ${access.endpoint} sent no JSON. Check HF_ENDPOINT.`);
+    throw new HubError(`${subject}: ${shownAddress(access.endpoint)} sent no JSON. Check HF_ENDPOINT.`);
   }
 }

@@ -49,14 +49,20 @@ export class SafetensorsOnly extends HubError {
   }
 }
 
-/** Chooses the files of a model. Throws HubError. */
-export function planModel(id: HubId, { files }: RepoListing, companions: Companions): ModelPlan {
-  const paths = files.map(({ path }) => path);
+/** The parts that a name means among a repository's files. Throws HubError, which says why there are none. */
+export function chosenParts(id: HubId, paths: readonly string[]): readonly string[] {
   const chosen = chooseModelFiles(paths, defined({ file: id.file, quant: id.quant }), USUAL_QUANT);
   if (!chosen.ok && !paths.some((path) => path.endsWith(".gguf")) && hasSafetensors(paths))
     throw new SafetensorsOnly(id);
   if (!chosen.ok)
     throw new HubError(`${formatRepo(id)}: ${chosen.what}. ${chosen.fix}`, "hub_model_not_found");
+  return chosen.parts;
+}
+
+/** Chooses the files of a model. Throws HubError. */
+export function planModel(id: HubId, { files }: RepoListing, companions: Companions): ModelPlan {
+  const paths = files.map(({ path }) => path);
+  const chosen = chosenParts(id, paths);
   const named = (path: string): RepoFile[] => files.filter((file) => file.path === path);
   const companion = (wanted: string, found: string | undefined): RepoFile | undefined => {
     if (wanted === "none") return undefined;
@@ -66,11 +72,11 @@ export function planModel(id: HubId, { files }: RepoListing, companions: Compani
     if (file !== undefined) return file;
     throw new HubError(`${formatRepo(id)}: there is no file ${path} in it.`, "hub_model_not_found");
   };
-  const model = itemAt(chosen.parts, 0);
+  const model = itemAt(chosen, 0);
   const roles = companions.adapters === "auto" ? fileRoles(paths) : undefined;
   const isAdapter = ({ path }: RepoFile): boolean => path.endsWith(".gguf") && roles?.get(path) === "adapter";
   return {
-    parts: chosen.parts.flatMap(named),
+    parts: chosen.flatMap(named),
     adapters: files.filter(isAdapter).slice(0, ADAPTERS_AUTO_MAX),
     ...defined({
       projector: companion(companions.projector, projectorFor(model, paths)),

@@ -1,6 +1,7 @@
 // Lists the files of a repository on the hub. @huggingface/hub does requests and paging, with our own fetch: it accepts only
 // tokens of one form, the token must be sent to the hub's own address only, and a listing has limits.
 
+import { shownAddress } from "../core/shown-address.ts";
 import { HubApiError, type ListFileEntry, listFiles } from "@huggingface/hub";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
 import { visibleLine } from "../core/visible-text.ts";
@@ -69,7 +70,7 @@ export async function listRepository(id: HubId, access: HubAccess): Promise<Repo
   } catch (error) {
     if (deadline.aborted)
       throw new HubError(
-        `${formatRepo(id)}: ${endpoint} took longer than ${LISTING_MS / 1000} s to list its files. Try again later.`,
+        `${formatRepo(id)}: ${shownAddress(endpoint)} took longer than ${LISTING_MS / 1000} s to list its files. Try again later.`,
       );
     if (error instanceof HubError || signal?.aborted === true) throw error;
     if (error instanceof HubApiError) throw refusal(error.statusCode, id, access);

@@ -1,6 +1,7 @@
 // Searches the hub for repositories with GGUF files, and describes one. The API is asked directly: @huggingface/hub has no way to
 // ask for what the hub read in GGUF files (architecture, parameters, context).
 
+import { shownAddress } from "../core/shown-address.ts";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { HubQuery, HubRepository } from "../core/hub.ts";
@@ -71,13 +72,13 @@ async function askHub(query: HubQuery, access: HubAccess): Promise<readonly Foun
   const json = await hubJson(`/api/models?${params}`, access, subject, (status, secs) => {
     const fix = status === 429 ? "Try again later, or store a token with `svc login`." : "Try again later.";
     return new HubError(
-      `${subject}: ${access.endpoint} answered with status ${status}. ${fix}`,
+      `${subject}: ${shownAddress(access.endpoint)} answered with status ${status}. ${fix}`,
       "hub_unavailable",
       secs,
     );
   });
   if (!Array.isArray(json))
-    throw new HubError(`${subject}: ${access.endpoint} sent no list. Check HF_ENDPOINT.`);
+    throw new HubError(`${subject}: ${shownAddress(access.endpoint)} sent no list. Check HF_ENDPOINT.`);
   return json.flatMap((item: unknown) => (Value.Check(ApiRepository, item) ? [found(item)] : []));
 }
 
@@ -92,7 +93,9 @@ export async function describeRepository(
     refusal(status, id, { ...access, retryAfterSecs: secs }),
   );
   if (!Value.Check(ApiRepository, json) || !/^[0-9a-f]{40}$/.test(json.sha ?? ""))
-    throw new HubError(`${access.endpoint} did not send the commit of ${id.repo}. Try again later.`);
+    throw new HubError(
+      `${shownAddress(access.endpoint)} did not send the commit of ${id.repo}. Try again later.`,
+    );
   return { repository: found(json), commit: json.sha ?? "" };
 }
 

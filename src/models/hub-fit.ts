@@ -1,6 +1,7 @@
 // Which models of a repository fit this machine: sizes from the hub's listing, the shape of the cache and the weights from the header
 // of one file. What `owner/name` alone means is chosen by it.
 
+import { shownAddress } from "../core/shown-address.ts";
 import { totalmem } from "node:os";
 import { defaultModel } from "../config/resolve.ts";
 import type { Settings } from "../config/settings.ts";
@@ -122,7 +123,8 @@ async function estimateModels(
   };
   const models = found.toSorted((a, b) => a.size_bytes - b.size_bytes);
   const idOf = (name: string | undefined): string | undefined => name && modelId(id, name, names);
-  const best = recommendation(models, idOf(usual));
+  const isClosed = listing.repository.access === "gated" && parts[0] === undefined && groups.length > 0;
+  const best = isClosed ? closed(id, access) : recommendation(models, idOf(usual));
   const meant = idOf(downloadedOf(id, names, options.place)) ?? best.recommended ?? idOf(usual);
   const [first] = models;
   const smallest = groups.find(({ name }) => idOf(name) === first?.id);
@@ -135,6 +137,16 @@ async function estimateModels(
       memory_bytes_per_second: speed ?? null,
       devices: cards.map(({ name, bytes }) => ({ name, memory_bytes: bytes })),
     },
+  };
+}
+
+/** Its files are listed for everybody, and read by those who have asked. */
+function closed({ repo }: HubId, { endpoint, token }: HubAccess): ReturnType<typeof recommendation> {
+  const who = token === undefined ? "no token is configured; store one with svc login" : "the token has none";
+  const place = `${shownAddress(endpoint)}/${repo}`;
+  return {
+    recommended: null,
+    reason: `its files can be read with access only, requested at ${place}; ${who}`,
   };
 }
 

@@ -7,6 +7,7 @@ import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { reasonOf } from "../core/reason.ts";
+import { shownAddress } from "../core/shown-address.ts";
 import {
   ARCHIVE_BYTES_MAX,
   ARCHIVE_STALL_BYTES,
@@ -130,9 +131,9 @@ async function write(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array, 
   }
 }
 
-/** An address as it may be shown: without a password. */
+/** The address as it may be shown. */
 export function shown({ address }: ReleasePlace): string {
-  return address.replace(/^(https?:\/\/)[^/@]*@/, "$1");
+  return shownAddress(address);
 }
 
 /** Whether it is reached by network; else it is a folder. */

@@ -190,7 +190,7 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
         ["-m", "acme/weights", "--auto-convert", "--models-max-bytes", "200000"],
         { env },
       );
-      await short.says("models_max_bytes");
+      await short.says("of --models-max-bytes (");
       const words = ["-m", "acme/weights", "--auto-convert"];
       const expected = families.get("llama");
       if (expected === undefined) throw new Error("there is no llama");

@@ -31,6 +31,7 @@ const REPOS = {
   "evil/layers": { files: { "a-Q4_0.gguf": hostile(1n << 40n) } },
   "acme/many-GGUF": { files: many() },
   "HuggingFaceTB/SmolLM2-360M-Instruct-GGUF": { files: { "smol-Q8_0.gguf": TINY } },
+  "acme/parts": { files: { "p-Q8_0-00001-of-00003.gguf": TINY, "p-Q8_0-00003-of-00003.gguf": TINY } },
   "acme/safetensors": { files: { "model.safetensors": TINY } },
 };
 
@@ -339,6 +340,26 @@ test("a request that a proxy forwards is not from this machine", async () => {
 });
 
 describe("the command line", () => {
+  test("svc estimate says why there is nothing to estimate; no password is shown", async () => {
+    const { hub, env } = setup();
+    const estimate = async (repo: string, more: Record<string, string> = {}) => {
+      const { exit, out, err } = await runBinary(["estimate", repo], { env: { ...env, ...more } });
+      return [exit, out + err] as const;
+    };
+    const [exit, closed] = await estimate("acme/gated");
+    expect([exit, closed]).toEqual([0, expect.stringContaining(`requested at ${hub.url}/acme/gated;`)]);
+    expect(closed).toContain("no token is configured; store one with svc login");
+    const other = await estimate("acme/gated", { HF_TOKEN: "hf_another" });
+    expect(other).toEqual([0, expect.stringContaining("the token has none")]);
+    expect(await estimate("acme/safetensors")).toEqual([
+      1,
+      expect.stringContaining("there is no GGUF file in it"),
+    ]);
+    expect(await estimate("acme/parts")).toEqual([1, expect.stringContaining("2 of the 3 parts of")]);
+    const [, away] = await estimate("acme/x", { HF_ENDPOINT: "http://me:sesame@127.0.0.1:1" });
+    expect([away, away.includes("sesame")]).toEqual([expect.stringContaining("http://127.0.0.1:1 "), false]);
+  });
+
   test("search, pull (killed and resumed), rm: a running server follows", async () => {
     const { hub, home, env } = setup();
     const found = await runBinary(["search", "tiny"], { env });
