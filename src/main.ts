@@ -7,6 +7,9 @@ import { bypassLoopback } from "./config/proxy.ts";
 import { StartError } from "./core/start-error.ts";
 import { terminalText } from "./core/visible-text.ts";
 
+/** How long an end waits for its output to be read. */
+const OUTPUT_WAIT_MS = 2000;
+
 /** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
@@ -21,17 +24,19 @@ function untilSignal(): Promise<void> {
   });
 }
 
+const complain = (line: string): void => console.error(terminalText(line));
+
 /** A closed pipe, as of `head`, is not a failure. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(EXIT.ok);
+  if (error.code === "EPIPE") process.exit(EXIT.ok);
+  complain(`svc: the output could not be written (${error.code ?? error.message})`); // a full disk
+  process.exit(EXIT.failure);
 });
 
 /** As it was: programs that svc starts for the user read NO_PROXY in their own ways. */
 const environment = { ...process.env };
 bypassLoopback(process.env);
 
-const complain = (line: string): void => console.error(terminalText(line));
 const host = { environment, complain, untilSignal };
 
 /** Runs the command; a reason that the operator can remove is a sentence, not a stack. */
@@ -45,4 +50,10 @@ async function run(): Promise<number> {
   }
 }
 
-void run().then((code) => process.exit(code));
+/** Ends with a code once the output is written, or cannot be. */
+function exit(code: number): void {
+  setTimeout(() => process.exit(code), OUTPUT_WAIT_MS); // for a reader that does not read
+  process.stdout.write("", () => setImmediate(() => process.exit(code)));
+}
+
+void run().then(exit);

@@ -79,7 +79,7 @@ export class ServerClient {
 
   /**
    * The models of a server that is there and is svc; undefined where none answers in time. Throws AnswerError for one that refuses the
-   * key: whoever means it would take another model's answers for its own.
+   * key: its caller would take another model's answers for its own.
    */
   async probe(): Promise<readonly ServedModel[] | undefined> {
     const signal = AbortSignal.timeout(CONNECT_MS);

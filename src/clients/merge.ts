@@ -91,7 +91,7 @@ function at(tree: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** Whether members can be added to a value, or there is none yet. */
+/** Whether members can be added to a value, or it is missing. */
 function isTable(value: unknown): boolean {
   return value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value));
 }

@@ -15,7 +15,7 @@ export async function doctor(
 ): Promise<number> {
   const hasFixed = fix === undefined || (await installMissing(fix, host));
   const report = await runDoctor(host.options);
-  console.log(json ? JSON.stringify(report, null, 2) : doctorTable(report));
+  process.stdout.write(`${json ? JSON.stringify(report, null, 2) : doctorTable(report)}\n`);
   return report.ok && hasFixed ? EXIT.ok : EXIT.failure;
 }
 

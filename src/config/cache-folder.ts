@@ -1,7 +1,7 @@
 // Folders of the user, by the XDG rule: the cache for unpacked and converted files, and what is kept of a person's choices.
 
-import { accessSync, constants, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { accessSync, constants, mkdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
@@ -14,7 +14,7 @@ import type { Environment } from "./sources.ts";
  */
 export function cacheFolder(environment: Environment): string {
   const named = environment["XDG_CACHE_HOME"];
-  if (named !== undefined && named !== "") return existing(join(named, "svc"));
+  if (named !== undefined && named !== "") return possible(join(named, "svc"));
   const home = userHome();
   const own = home === undefined ? undefined : join(home, ".cache", "svc");
   if (own !== undefined && isWritable(own)) return own;
@@ -28,14 +28,21 @@ export function cacheFolder(environment: Environment): string {
   return temporary;
 }
 
-/** A folder that is there afterwards; it may be one that others have filled and this user only reads. Throws StartError. */
-function existing(folder: string): string {
+/** The same folder. Throws StartError for one that cannot be made; makes none, since a start may fail for other reasons. */
+function possible(folder: string): string {
+  let at = folder;
+  while (at !== dirname(at) && kindOf(at) === "missing") at = dirname(at);
+  if (kindOf(at) === "folder") return folder;
+  throw new StartError(
+    `the cache folder ${folder} cannot be made, since ${at} is no folder; set XDG_CACHE_HOME to a folder of yours, or unset it`,
+  );
+}
+
+function kindOf(path: string): "folder" | "missing" | "other" {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return folder;
-  } catch (cause) {
-    const why = `the cache folder ${folder} cannot be made (${reasonOf(cause)})`;
-    throw new StartError(`${why}; set XDG_CACHE_HOME to a folder of yours, or unset it`, { cause });
+    return statSync(path).isDirectory() ? "folder" : "other";
+  } catch {
+    return "missing";
   }
 }
 

@@ -29,6 +29,14 @@ describe("words", () => {
     expect(serve.out).not.toContain("engine"); // the command of the engine processes is nobody else's business
   });
 
+  test.each(["--version", "serve --help", "config show", "keys list", "doctor"])(
+    "a full disk below the output of %s is an error, 1",
+    async (words) => {
+      const { exit, err } = await runShell(`"$0" ${words} > /dev/full`);
+      expect([exit, err]).toEqual([1, "svc: the output could not be written (ENOSPC)\n"]);
+    },
+  );
+
   test.each([[["bogus"]], [["serve", "--bogus"]], [[]]])("%j is explained on stderr, 2", async (words) => {
     const { exit, out, err } = await runBinary(words);
     expect([exit, out]).toEqual([2, ""]);

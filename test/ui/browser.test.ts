@@ -226,6 +226,7 @@ describeInBrowser("the web interface with a scripted server", () => {
       });
       await say(page, "Again");
       await page.getByRole("link", { name: "See the models of this server" }).waitFor();
+      expect(await page.getByText("The answer is complete.").count()).toBe(0);
       ui.play(async function* () {
         yield* answer("At last");
       });

@@ -173,16 +173,20 @@ async function follow(
   }
   markEnded(messageId);
   changeMessage(id, messageId, (before) => expireApprovals(withoutBase(before)));
-  announcement.value = t.chat.complete;
+  announcement.value = isDone(id, messageId) ? t.chat.complete : ""; // an error is an alert of its own
   await save(id);
   await askQueued(id, messageId);
+}
+
+function isDone(id: string, answerId: string): boolean {
+  const answered = conversationOf(id)?.messages.find((message) => message.id === answerId);
+  return answered?.role === "assistant" && answered.state === "done";
 }
 
 /** Asks the queued question after a complete answer; after another one it goes back to the composer. */
 async function askQueued(id: string, answerId: string): Promise<void> {
   if (isRunning(id)) return; // another answer of the same conversation
-  const answered = conversationOf(id)?.messages.find((message) => message.id === answerId);
-  if (answered?.role !== "assistant" || answered.state !== "done") return unqueue(id);
+  if (!isDone(id, answerId)) return unqueue(id);
   const queued = await takeQueued(id);
   notifyTabs(id);
   if (queued !== undefined) ask(id, queued.text, queued.attachments);

@@ -7,7 +7,7 @@ import { OTHER_PAGES, type Route } from "./route.ts";
 
 const FOR_ADMINS: ReadonlySet<Route["page"]> = new Set(["models", "metrics", "system"]);
 
-/** Whether a page, which may be a bookmark of somebody who had another key, is not for this person. */
+/** Whether a page, which may be a bookmark from times of another key, is closed to this person. */
 export function isClosed(page: Route["page"]): boolean {
   return !isAdmin.value && FOR_ADMINS.has(page);
 }
