@@ -7,7 +7,7 @@ import { parseChatRequest } from "../../src/dialects/chat/request.ts";
 import { parseMessagesRequest } from "../../src/dialects/messages/request.ts";
 import { parseOllamaChat, parseOllamaGenerate } from "../../src/dialects/ollama/request.ts";
 import { parseResponsesRequest } from "../../src/dialects/responses/request.ts";
-import { withChatPreset, withResponsesPreset } from "../../src/dialects/shared/preset.ts";
+import { withChatPreset, withMessagesPreset, withResponsesPreset } from "../../src/dialects/shared/preset.ts";
 import { chatBody, messagesBody, responsesBody } from "../helpers/app.ts";
 import { NOTHING_STORED } from "../helpers/response-head.ts";
 import { refusalOf } from "../helpers/rules.ts";
@@ -168,4 +168,12 @@ test("defaults of a model do not contradict what a body says", () => {
   expect(parseChatRequest(withChatPreset(chatBody(), { thinking: false })).run.prompt.thinking).toEqual({
     enabled: false,
   });
+});
+
+test("a model's compaction holds beside a client's edits of other kinds", () => {
+  const filled = (management: unknown): unknown =>
+    withMessagesPreset(messagesBody({ context_management: management }), { compact_at: 0.5 }).compact_at;
+  expect(filled(undefined)).toBe(0.5);
+  expect(filled({ edits: [{ type: "clear_thinking_20251015", keep: "all" }] })).toBe(0.5);
+  expect(filled({ edits: [{ type: "compact_20260112" }] })).toBeUndefined();
 });

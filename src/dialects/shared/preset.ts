@@ -2,7 +2,7 @@
 
 import type { Preset } from "../../core/preset.ts";
 import { llamaNameOf, SAMPLING_NAMES } from "../../core/sampling.ts";
-import { isPresent } from "./check.ts";
+import { isPresent, isRecord } from "./check.ts";
 import { saysBudget, saysThinking } from "./thinking-fields.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ function withTexts(
   { thinking: field, takesBudget, compacts, withSystem }: PresetForm,
 ): Body {
   const isSaid = thinking === undefined || field === undefined || saysThinking(body);
-  const isEdited = isPresent(body["compact_at"]) || isPresent(body["context_management"]);
+  const isEdited = isPresent(body["compact_at"]) || compactsItself(body["context_management"]);
   const isWritten = writer === undefined || compacts !== true || isPresent(body["summary_model"]);
   const talk = {
     ...body,
@@ -63,6 +63,14 @@ function withTexts(
       : { ...talk, thinking_budget: budget };
   const thought = isSaid ? limited : { ...limited, [field]: thinking };
   return system === undefined || withSystem === undefined ? thought : withSystem(thought, system);
+}
+
+/** Whether the edits of a body are compactions among others: agents send edits of reasoning with each request. */
+function compactsItself(management: unknown): boolean {
+  const edits = isRecord(management) ? management["edits"] : management;
+  const isCompaction = (edit: unknown): boolean =>
+    isRecord(edit) && String(edit["type"]).startsWith("compact");
+  return Array.isArray(edits) && edits.some(isCompaction);
 }
 
 /** A table of fields; undefined where the field is none. */
