@@ -2,7 +2,7 @@
 // the engine nor crash the server.
 
 import { existsSync, renameSync, rmSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { ggufFacts } from "../core/gguf-facts.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { ownCommand } from "../core/own-command.ts";
@@ -118,8 +118,16 @@ async function runWorker(
     child.exited,
   ]);
   signal.throwIfAborted();
-  if (code !== 0) throw new Error(reason.trim() === "" ? `it exited with code ${code}` : reason.trim());
+  if (code === 0) return;
+  if (WRITE_FAILED.test(reason))
+    throw new Error(
+      `${dirname(work.output)} has no room for the file, or cannot be written; name another place with --output`,
+    );
+  throw new Error(reason.trim() === "" ? `it exited with code ${code}` : reason.trim());
 }
+
+/** What C++ streams say of a write that fails. */
+const WRITE_FAILED = /iostream error/;
 
 /** Lines "done total". */
 async function readProgress(

@@ -55,6 +55,17 @@ test("a text calibrates types that need it; single tensors have types of their o
 }, 60_000);
 
 test("the model inside the executable can be quantized too, and what cannot be done is said", async () => {
+  const full = await runBinary([
+    "quantize",
+    "svc-tiny",
+    "Q4_0",
+    "-o",
+    join(process.platform === "linux" ? "/proc" : "/dev/null", "tiny.gguf"),
+  ]);
+  expect([full.exit, full.err]).toEqual([
+    1,
+    expect.stringContaining("has no room for the file, or cannot be written"),
+  ]);
   const cwd = newFolder();
   const own = await runBinary(["quantize", "svc-tiny", "Q8_0", "-o", "own.gguf"], { cwd });
   expect([own.exit, existsSync(join(cwd, "own.gguf"))]).toEqual([0, true]);
