@@ -62,6 +62,11 @@ test("compaction: an item of an answer, or alone, goes on for what was before it
     input: [...turns, ...output, { role: "user", content: "Hi" }] as never,
   });
   expect(after.usage?.input_tokens).toBeLessThan(300);
+  const trigger = { type: "compaction_trigger" as const };
+  const triggered = await client().responses.create({ ...ask, input: [...input, trigger] });
+  expect(triggered.output.map(({ type }) => type)).toEqual(["compaction"]);
+  const early = client().responses.create({ ...ask, input: [trigger, ...input] });
+  expect(String(await rejection(early))).toContain("input[0] is a compaction_trigger before other items");
 });
 
 test("tools on demand: searched by the server, or by the client, which sends what it found", async () => {

@@ -1,11 +1,9 @@
 // `/v1/responses/compact`: a conversation is compacted and not answered.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { Conversation, InputMessage } from "../../core/agent.ts";
+import type { Conversation } from "../../core/agent.ts";
 import { assert } from "../../core/assert.ts";
-import { defined } from "../../core/defined.ts";
-import type { Message } from "../../core/message.ts";
-import { CompactionItem, compactionItem } from "./compaction.ts";
+import { CompactionItem, wholeCompaction } from "./compaction.ts";
 import { type ResponseResource, ResponseUsage } from "./resource.ts";
 
 export const CompactedResponse = Type.Object(
@@ -22,32 +20,15 @@ export const CompactedResponse = Type.Object(
 );
 export type CompactedResponse = Static<typeof CompactedResponse>;
 
-const UNSPENT = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 };
-
-/** The answer to a finished response whose conversation was compacted. One without old turns stays as it is, without media. */
-export function compactedResponse(
-  { id, created_at, output, usage }: ResponseResource,
-  { run }: Conversation,
-): CompactedResponse {
+/** The answer to a response whose conversation was compacted. */
+export function compactedResponse({ id, created_at, output, usage }: ResponseResource): CompactedResponse {
   assert(usage !== null, "a response has ended");
-  const made = output.filter((item) => item.type === "compaction");
-  const kept = run.prompt.messages
-    .filter(({ role }) => role !== "system" && role !== "developer")
-    .map(asText);
-  const whole = { type: "compaction", summary: "", replaced: 0, tokens: 0, spent: UNSPENT, kept } as const;
-  const items = made.length > 0 ? made : [compactionItem(id.replace(/^resp_/, "cmp_"), whole)];
+  const items = output.filter((item) => item.type === "compaction");
   return { id, object: "response.compaction", created_at, output: items, usage };
 }
 
-function asText({ role, content, toolCalls, toolCallId }: InputMessage): Message {
-  const parts = content.map((part) =>
-    part.type === "text" ? part : { type: "text" as const, text: `[${part.type}]` },
-  );
-  return { role, content: parts, ...defined({ toolCalls, toolCallId }) };
-}
-
 /** The conversation of a request, to be compacted whatever its length; nothing is answered. */
-export function compactionOf({ run, agent }: Conversation): Conversation {
+export function compactionOf({ run, agent }: Conversation, body: object): Conversation {
   const { messages } = run.prompt;
   const instructions = {
     messages,
@@ -56,7 +37,7 @@ export function compactionOf({ run, agent }: Conversation): Conversation {
     thinking: { enabled: false },
   };
   return {
-    run: { ...run, prompt: { type: "chat", ...instructions }, choices: 1, maxTokens: 0 },
-    agent: { ...agent, maxToolRounds: 0, edits: { compact: { tokens: 1 } } },
+    run: { ...run, prompt: { type: "chat", ...instructions }, choices: 1 },
+    agent: { ...agent, maxToolRounds: 0, edits: wholeCompaction(body) },
   };
 }

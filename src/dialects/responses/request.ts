@@ -30,6 +30,7 @@ import {
 import { type QualifiedName, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
 import { compactAtOf, withSummaryModel } from "../shared/compaction.ts";
+import { hasTrigger, wholeCompaction } from "./compaction.ts";
 import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
 import type { ResponseEcho } from "./resource.ts";
@@ -107,7 +108,7 @@ export function parseResponsesRequest(
   const agent: AgentRequest = {
     ...hosted,
     ...compactAtOf(body),
-    ...editsOf(body),
+    ...(hasTrigger(json["input"]) ? { edits: wholeCompaction(body) } : editsOf(body)),
     ...(isPresent(body.max_tool_calls) ? { maxToolRounds: body.max_tool_calls } : {}),
     ...(earlier?.sessionId === undefined ? {} : { sessionId: earlier.sessionId }),
     files: requestedFilesOf(body.files),

@@ -211,7 +211,7 @@ export class AnswerReducer {
     const draft = this.draft(choice);
     const text = this.filter?.end() ?? "";
     let shown = text === "" ? "" : this.write({ type: "text", choice, text });
-    const needsText = this.changes?.needsText?.(draft, reason) === true;
+    const needsText = event.isPaused !== true && this.changes?.needsText?.(draft, reason) === true;
     if (needsText && draft.open?.type !== "text") shown += this.openText("text", choice);
     draft.ending = event;
     shown += this.close(draft, reason);

@@ -200,7 +200,7 @@ async function compact(deps: HttpDeps, request: Request): Promise<Response> {
   const body = await readGeneration(deps, request, withResponsesPreset);
   const client = clientOf(request);
   const call = parseResponsesRequest(body, deps.responses(client.caller), requestCompat(deps));
-  const short = { ...call, ...compactionOf(call) };
+  const short = { ...call, ...compactionOf(call, body) };
   const fold = new ResponseFold({
     head: headOf(deps, call),
     choices: 1,
@@ -208,7 +208,7 @@ async function compact(deps: HttpDeps, request: Request): Promise<Response> {
     clock: unixSeconds,
   });
   await foldRun(await accepted(deps, short, client), fold);
-  return Response.json(compactedResponse(fold.body(), call));
+  return Response.json(compactedResponse(fold.body()));
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
