@@ -10,7 +10,7 @@ import { ServiceError } from "../../core/error.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { argumentsText } from "../shared/call-arguments.ts";
 import { isPresent, isRecord, describeValue } from "../shared/check.ts";
-import { fromOpaqueText, fromSummary, repeated } from "../shared/compaction.ts";
+import { fromOpaqueText, fromSummary, joinedOnce } from "../shared/compaction.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
 import type {
@@ -49,9 +49,9 @@ export function conversationOf(
   };
   const all = messages.map((message, index) => convert(message, `messages[${index}].content`));
   const at = messages.findLastIndex(isPause);
-  const [before, after] = [all.slice(0, at + 1).flat(), all.slice(at + 1).flat()];
-  const again = repeated(all[at] ?? [], after);
-  return mergeAdjacent([...systemMessages(system), ...before, ...after.slice(again)]);
+  const before = all.slice(0, Math.max(0, at)).flat();
+  const last = joinedOnce(all[at] ?? [], all.slice(at + 1).flat());
+  return mergeAdjacent([...systemMessages(system), ...before, ...last]);
 }
 
 /** Whether an answer was paused after a compaction: clients may send the last turns again behind it, which it has verbatim. */

@@ -104,14 +104,19 @@ export function fromSummary(text: string): Message {
   };
 }
 
-/** How many messages after a compaction are the last ones that it has verbatim. */
-export function repeated(kept: readonly InputMessage[], after: readonly InputMessage[]): number {
+/** The messages of a compaction and those after it, without turns that both have: clients send the last ones again. */
+export function joinedOnce(
+  kept: readonly InputMessage[],
+  after: readonly InputMessage[],
+): readonly InputMessage[] {
   const [mine, theirs] = [kept.map(wordsOf), after.map(wordsOf)];
-  for (let count = Math.min(mine.length, theirs.length); count > 0; count--) {
-    const isSame = theirs.slice(0, count).every((words, at) => words === mine[mine.length - count + at]);
-    if (isSame) return count;
-  }
-  return 0;
+  const starts = (words: readonly string[], at: number, begin: readonly string[]): boolean =>
+    begin.every((word, index) => words[at + index] === word);
+  const [first] = kept;
+  const all = theirs.findIndex((_, at) => starts(theirs, at, mine));
+  if (first !== undefined && all > 0) return [{ ...first, content: first.content.slice(0, 1) }, ...after];
+  const shared = mine.findIndex((_, at) => starts(theirs, 0, mine.slice(at)));
+  return [...kept, ...after.slice(shared < 0 ? 0 : mine.length - shared)];
 }
 
 function wordsOf({ role, content, toolCalls = [], toolCallId, replacesEarlier }: InputMessage): string {
