@@ -53,7 +53,10 @@ export const IMAGE_FORMATS: readonly ImageFormat[] = [
   {
     format: "BMP",
     starts: (view) => has(view, 0, "BM"),
-    head: (view) => sized(read(bmpSize, view)),
+    head: (view) => ({
+      ...sized(read(bmpSize, view)),
+      ...(read(isPackedBmp, view) === true ? { isForeign: true } : {}),
+    }),
   },
   {
     format: "WebP",
@@ -176,6 +179,11 @@ function bmpSize(view: DataView): ImageSize | undefined {
   return sizeOf(view.getInt32(18, true), Math.abs(view.getInt32(22, true)));
 }
 
+/** Runs of 8 or 4 bits, which nothing here unpacks. */
+function isPackedBmp(view: DataView): boolean {
+  return view.getUint32(14, true) >= 40 && [1, 2].includes(view.getUint32(30, true));
+}
+
 /** Frame headers (SOFn) are C0 … CF, apart from these: tables and an extension. */
 const NO_FRAMES = new Set([0xc4, 0xc8, 0xcc]);
 const START_OF_SCAN = 0xda;
@@ -274,14 +282,25 @@ function* boxes(view: DataView, start: number, end: number): Generator<Box> {
   }
 }
 
+/** Boxes in boxes of a type; some of them begin with a version. */
+function inside(view: DataView, outer: readonly Box[], type: string, skipped = 0): readonly Box[] {
+  return outer
+    .filter((box) => box.type === type)
+    .flatMap(({ start, end }) => [...boxes(view, start + skipped, end)]);
+}
+
 /** Properties of the images in a HEIF file: `meta` has a version of four bytes. */
 export function heifProperties(view: DataView): readonly Box[] {
-  const inside = (outer: readonly Box[], type: string, skipped = 0): readonly Box[] =>
-    outer
-      .filter((box) => box.type === type)
-      .flatMap(({ start, end }) => [...boxes(view, start + skipped, end)]);
-  const meta = inside([...boxes(view, 0, view.byteLength)], "meta", 4);
-  return inside(inside(meta, "iprp"), "ipco");
+  const meta = inside(view, [...boxes(view, 0, view.byteLength)], "meta", 4);
+  return inside(view, inside(view, meta, "iprp"), "ipco");
+}
+
+/** Frames of a HEIF file, one unless it holds a sequence. */
+export function heifFrames(view: DataView): number {
+  let found: readonly Box[] = [...boxes(view, 0, view.byteLength)];
+  for (const type of ["moov", "trak", "mdia", "minf", "stbl"]) found = inside(view, found, type);
+  const sizes = found.filter(({ type, start, end }) => type === "stsz" && end - start >= 12);
+  return Math.max(1, ...sizes.map(({ start }) => view.getUint32(start + 8)));
 }
 
 /** The largest image of the file: a photo has tiles and a thumbnail beside it. */

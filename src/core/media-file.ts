@@ -61,7 +61,26 @@ type Starts = (view: DataView) => boolean;
 
 const FOREIGN: readonly { readonly format: string; readonly starts: Starts }[] = [
   { format: "PDF", starts: (view) => has(view, 0, "%PDF-") },
+  { format: "JPEG XL", starts: (view) => has(view, 0, "\xff\x0a") || has(view, 4, "JXL ") },
+  { format: "JPEG 2000", starts: (view) => has(view, 4, "jP  ") || has(view, 0, "\xff\x4f\xff\x51") },
+  { format: "BigTIFF", starts: (view) => has(view, 0, "II+\0") || has(view, 0, "MM\0+") },
+  { format: "Photoshop", starts: (view) => has(view, 0, "8BPS") },
+  { format: "Windows icon", starts: (view) => has(view, 0, "\0\0\x01\0") },
+  { format: "MIDI", starts: (view) => has(view, 0, "MThd") },
+  { format: "zip or office", starts: (view) => has(view, 0, "PK\x03\x04") },
+  { format: "SVG", starts: isSvg },
 ];
+
+const SVG_START_BYTES_MAX = 1024;
+
+/** Text whose first element is `svg`, after declarations and comments. */
+function isSvg(view: DataView): boolean {
+  const head = new Uint8Array(view.buffer, view.byteOffset, Math.min(view.byteLength, SVG_START_BYTES_MAX));
+  return (
+    /^\s*<(?:svg|\?xml|!DOCTYPE svg|!--)/i.test(new TextDecoder().decode(head)) &&
+    /<svg[\s>]/i.test(new TextDecoder().decode(head))
+  );
+}
 
 /** Containers. Whether they hold video, the decoder finds. */
 const VIDEOS: readonly { readonly format: string; readonly starts: Starts }[] = [

@@ -14,6 +14,7 @@ import { bySamplingName, llamaNameOf } from "../../core/sampling.ts";
 import { checker, isPresent, describeValue } from "../shared/check.ts";
 import { compactAtOf } from "../shared/compaction.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
+import { mediaFile } from "../../core/media-file.ts";
 import { namedMedia } from "../shared/media.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
@@ -176,10 +177,32 @@ function contentOf(
   path: string,
 ): readonly InputPart[] {
   const parts: InputPart[] = (images ?? []).map((data, index) =>
-    namedMedia("image", { type: "inline", data }, `${path}[${index}]`),
+    namedMedia(modalityOf(data), { type: "inline", data }, `${path}[${index}]`),
   );
   if (isPresent(text) && text !== "") parts.push({ type: "text", text });
   return parts;
+}
+
+/** Of a file in base64: this dialect has one field for all. What is no sound counts as an image, as errors about it say. */
+function modalityOf(data: string): "image" | "audio" {
+  const start = decodedStart(data);
+  const modality = start === undefined ? undefined : mediaFile(start)?.modality;
+  return modality === "audio" ? "audio" : "image";
+}
+
+/** Characters of base64 that hold the signature of a file. */
+const START_CHARS = 512;
+
+function decodedStart(data: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    const start = data.slice(0, START_CHARS);
+    return Uint8Array.fromBase64(start, {
+      alphabet: /[-_]/.test(start) ? "base64url" : "base64",
+      lastChunkHandling: "loose",
+    });
+  } catch {
+    return undefined;
+  }
 }
 
 /** A call without a result so far. */

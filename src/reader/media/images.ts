@@ -1,6 +1,7 @@
 // An image file of any known format as PNG files. Runs in a reader process: files come from anywhere.
 // The runtime decodes PNG, JPEG with all its colours, GIF, BMP and WebP (libspng, libjpeg-turbo, libwebp).
 
+import { heifFrames } from "../../core/image-file.ts";
 import { mediaFile, type MediaFile } from "../../core/media-file.ts";
 import type { ImageReply, ImageTask } from "../protocol.ts";
 import {
@@ -48,10 +49,13 @@ async function still(bytes: Uint8Array<ArrayBuffer>, { format, orientation }: Im
   });
   switch (format) {
     case "HEIC":
-      return turned(await (await import("./heif.ts")).heicRaster(bytes));
+      return turned(await (await import("./heif.ts")).heicRaster(bytes), heifFrames(viewOf(bytes)));
     case "AVIF": {
       const { avifRaster, heifOrientation } = await import("./heif.ts");
-      return { png: await rasterPng(await avifRaster(bytes), heifOrientation(bytes)), total: 1 };
+      return {
+        png: await rasterPng(await avifRaster(bytes), heifOrientation(bytes)),
+        total: heifFrames(viewOf(bytes)),
+      };
     }
     case "TIFF": {
       const { raster, pages } = (await import("./tiff.ts")).tiffRaster(bytes);
@@ -61,12 +65,18 @@ async function still(bytes: Uint8Array<ArrayBuffer>, { format, orientation }: Im
     case "GIF":
     case "PNG":
       return { png: await finishedPng(await onWhite(bytes), orientation), total: 1 };
+    case "BMP":
+      throw new ImageProblem("unsupported");
     case "JPEG":
       if (!isWhole(bytes)) throw new ImageProblem("damaged");
       return { png: await finishedPng(bytes, orientation), total: 1 };
     default:
       return { png: await finishedPng(bytes, orientation), total: 1 };
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }
 
 /** Without what shows through, which the engine's decoder would paint black. */

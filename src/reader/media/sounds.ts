@@ -91,7 +91,7 @@ function joined(pieces: readonly Float32Array[], count: number): Float32Array {
   return whole;
 }
 
-async function ogg(bytes: Uint8Array, secondsMax: number): Promise<Sound | undefined> {
+async function ogg(bytes: Uint8Array<ArrayBuffer>, secondsMax: number): Promise<Sound | undefined> {
   const pages = new CodecParser<OggPage>("application/ogg").parseAll(bytes);
   const first = pages.flatMap(({ codecFrames }) => codecFrames)[0];
   if (first === undefined) return undefined;
@@ -102,15 +102,18 @@ async function ogg(bytes: Uint8Array, secondsMax: number): Promise<Sound | undef
     seconds += page.codecFrames.reduce((sum, { duration }) => sum + duration, 0) / 1000;
     if (seconds > secondsMax + 1) break; // what a decoder drops at the start
   }
-  return "preSkip" in first.header
-    ? opus(wanted, first.header, wanted.length === pages.length)
-    : vorbis(wanted);
+  if (!("preSkip" in first.header)) return vorbis(wanted);
+  const { mono, rate } = await opus(wanted, first.header);
+  const file = mediaFile(bytes);
+  const whole = file?.modality === "audio" ? (file.seconds ?? Infinity) : Infinity;
+  const end = Math.round(Math.min(whole, secondsMax + 1) * rate); // the last frame may be cut
+  return { mono: mono.subarray(0, end), rate };
 }
 
 /** Opus counts at this rate, whatever it decodes to. */
 const OPUS_RATE = 48_000;
 
-async function opus(pages: readonly OggPage[], header: OpusHeader, isWhole: boolean): Promise<Sound> {
+async function opus(pages: readonly OggPage[], header: OpusHeader): Promise<Sound> {
   const { channels, preSkip, streamCount, coupledStreamCount, channelMappingTable } = header;
   const { OpusDecoder } = { ...opusLibrary };
   const decoder = new OpusDecoder({
@@ -123,9 +126,7 @@ async function opus(pages: readonly OggPage[], header: OpusHeader, isWhole: bool
   });
   await decoder.ready;
   const frames = pages.flatMap(({ codecFrames }) => codecFrames.map(({ data }) => data));
-  const mono = folded(decoder.decodeFrames(frames).channelData, "Vorbis");
-  const end = (pages.at(-1)?.absoluteGranulePosition ?? 0) - preSkip; // the last frame may be cut
-  return { mono: isWhole && end > 0 ? mono.subarray(0, end) : mono, rate: OPUS_RATE };
+  return { mono: folded(decoder.decodeFrames(frames).channelData, "Vorbis"), rate: OPUS_RATE };
 }
 
 async function vorbis(pages: readonly OggPage[]): Promise<Sound> {
