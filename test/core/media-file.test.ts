@@ -81,7 +81,10 @@ test.each([
   [new TextEncoder().encode("OggS 1234567890"), { modality: "video", format: "Ogg" } as const],
   [new TextEncoder().encode("RIFF....AVI LIST"), { modality: "video", format: "AVI" } as const],
   [new TextEncoder().encode(`G${"-".repeat(187)}`.repeat(3)), { modality: "video", format: "MPEG" } as const],
-  [new TextEncoder().encode("<svg xmlns='http://www.w3.org/2000/svg'/>"), undefined],
+  [
+    new TextEncoder().encode("<svg xmlns='http://www.w3.org/2000/svg'/>"),
+    { modality: "none", format: "SVG" } as const,
+  ],
   [new Uint8Array(), undefined],
 ])("other files are known by their names, if they have one", (bytes, file) => {
   expect(mediaFile(bytes)).toEqual(file);
