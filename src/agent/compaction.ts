@@ -252,12 +252,14 @@ async function passage(
   // Other servers cannot cut a prompt that is too long for them, and refuse to.
   for (const truncate of [true, false]) {
     let text = "";
+    let isRefused = false;
     for await (const event of writer.generate({ ...run, truncate }, signal, caller)) {
       if (event.type === "text") text += event.text;
-      if (event.type === "error" && event.error.code === "unsupported_capability") break;
-      if (event.type === "error") return undefined;
+      isRefused = event.type === "error" && event.error.code === "unsupported_capability";
+      if (event.type === "error") break;
       if (event.type === "finish") return { text, cost: { usage: event.usage, timings: event.timings } };
     }
+    if (!isRefused) return undefined;
   }
   return undefined;
 }
