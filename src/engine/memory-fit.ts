@@ -44,7 +44,7 @@ export function memoryEstimate(file: EstimatedFile, freeBytes: number): number {
 }
 
 /** Cells of the cache in estimates for people: of the configured size, else 8,192, or what a model was trained for. */
-export function estimatedCells({ metadata, weightBytes, options }: EstimatedFile, freeBytes: number): number {
+function estimatedCells({ metadata, weightBytes, options }: EstimatedFile, freeBytes: number): number {
   const shape = shapeOf(metadata, cacheLayers(metadata));
   return isCacheChosen(options)
     ? chosenCells(options, shape, Math.max(0, freeBytes - weightBytes))

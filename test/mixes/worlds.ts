@@ -98,7 +98,12 @@ export async function openPair(world: World, threads = 1): Promise<Pair | string
   const path = world.path();
   const speculative = world.speculative?.();
   const plain = await open(world, path, { ...options, maxSeqs: 2, threads: 1 });
-  const drafting = await open(world, path, { ...options, maxSeqs: 8, threads, ...(speculative && { speculative }) });
+  const drafting = await open(world, path, {
+    ...options,
+    maxSeqs: 8,
+    threads,
+    ...(speculative && { speculative }),
+  });
   return {
     plain,
     drafting,
