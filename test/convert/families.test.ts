@@ -212,6 +212,7 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
         /model +weights\n[^]*quantization +B?F16\n/,
       );
       expect((await runBinary(["cache", "list"], { env })).out).toMatch(/weights-B?F16\.gguf/);
+      await again.stop(); // files in use stay
       expect((await runBinary(["rm", "acme/weights"], { env })).out).toMatch(
         /deleted acme\/weights weights-B?F16\.gguf/,
       );
