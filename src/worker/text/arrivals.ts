@@ -5,7 +5,6 @@ import { modalitiesOf } from "../../core/message.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { AnswerPlan, Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
-import { promptWithRoom } from "./thinking-limit.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import { MatcherSet } from "./choice.ts";
 import type { ConstraintBackend, Matcher, PendingGrammar } from "./constraint-backend.ts";
@@ -74,7 +73,7 @@ export class Arrivals {
         constraint === undefined || needsPrompt(request)
           ? undefined
           : this.constraints().compile(constraint, constraintParam);
-      const pending = this.backend.render(promptWithRoom(request));
+      const pending = this.backend.render(request.prompt);
       const arrivedMs = this.now();
       const arrival = { id, request, partition, arrivedMs };
       const text = pending.long ? this.longTexts : this.texts;

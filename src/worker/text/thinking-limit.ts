@@ -1,7 +1,6 @@
 // Ends a choice's reasoning at its budget, or where the rest of the token cap is just enough for an answer: a closing sentence and the
 // format's end tag follow as given tokens. Decides when; `runs.ts` gives the tokens. Never within a call or a tag that has begun.
 
-import type { Prompt, RunRequest } from "../../core/run.ts";
 import type { AnswerGuard } from "./answer-guard.ts";
 import type { OutputFormat, ThinkingEnd } from "./backend.ts";
 
@@ -11,16 +10,6 @@ const ANSWER_MIN = 16;
 const ANSWER_MAX = 1024;
 /** Tokens after which a grammar that rejects the end of reasoning is not tried again. */
 const TRIES_MAX = 16;
-
-/** A cap below this has no room for reasoning, its tags and an answer, tokens. */
-const CAP_MIN = 6;
-
-/** The prompt of a request; with a cap that has no room for reasoning, the model is to answer at once. */
-export function promptWithRoom({ prompt, maxTokens }: Pick<RunRequest, "prompt" | "maxTokens">): Prompt {
-  const thinks = prompt.type === "chat" && prompt.thinking.enabled;
-  if (!thinks || maxTokens === undefined || maxTokens === 0 || maxTokens >= CAP_MIN) return prompt;
-  return { ...prompt, thinking: { enabled: false } };
-}
 
 export interface ThinkingLimitOptions {
   readonly format: OutputFormat;
