@@ -13,6 +13,11 @@ export const SERVER_FLAGS = ["server.host", "server.port", "server.api_keys"] as
 /** A server answers at once or is not there, milliseconds. Loading and answering have no bound. */
 const CONNECT_MS = 2000;
 
+export interface MediaFormats {
+  readonly formats: readonly string[];
+  readonly formats_with_ffmpeg: readonly string[];
+}
+
 /** A card of GET /v1/models, as far as the command line reads it. */
 export interface ServedModel {
   readonly id: string;
@@ -22,6 +27,11 @@ export interface ServedModel {
   readonly owned_by: string;
   readonly context_length?: number;
   readonly modalities?: readonly string[];
+  readonly media?: {
+    readonly image?: MediaFormats & { readonly max_images: number };
+    readonly audio?: MediaFormats & { readonly max_seconds: number };
+    readonly video?: MediaFormats & { readonly max_frames: number };
+  };
   readonly capabilities?: Readonly<Record<string, boolean>>;
   readonly family?: string;
   readonly parameters?: number;

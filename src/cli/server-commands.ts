@@ -4,7 +4,7 @@ import type { Settings } from "../config/settings.ts";
 import { type FilePart, NO_TEMPLATE } from "./file-details.ts";
 import { visibleLine } from "../core/visible-text.ts";
 import { columns } from "./table.ts";
-import { ServerClient, type ServedModel } from "./server-client.ts";
+import { type MediaFormats, ServerClient, type ServedModel } from "./server-client.ts";
 import { sizeText } from "../core/size-text.ts";
 
 export type ServerCommand =
@@ -73,6 +73,7 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ["status", statusText(rest.status, rest.pinned)],
     ["context", rest.context_length === undefined ? "" : `${rest.context_length} tokens`],
     ["input", ["text", ...(modalities ?? [])].join(", ")],
+    ...mediaRows(rest),
     ["can", can.join(", ")],
     ["family", visibleLine(rest.family ?? "")],
     ["parameters", rest.parameters === undefined ? "" : rest.parameters.toLocaleString("en")],
@@ -85,6 +86,25 @@ function card({ id, capabilities = {}, modalities, ...rest }: ServedModel): stri
     ...presetRows(rest),
   ];
   return columns(rows.filter(([, value]) => value !== ""));
+}
+
+/** Formats and limits of each kind of media. */
+function mediaRows({ media = {} }: Partial<ServedModel>): [string, string][] {
+  const { image, audio, video } = media;
+  return [
+    ...(image === undefined ? [] : [mediaRow("images", image, `at most ${image.max_images} in a request`)]),
+    ...(audio === undefined ? [] : [mediaRow("audio", audio, `the first ${audio.max_seconds} seconds`)]),
+    ...(video === undefined ? [] : [mediaRow("videos", video, `${video.max_frames} frames of each`)]),
+  ];
+}
+
+function mediaRow(
+  name: string,
+  { formats, formats_with_ffmpeg: others }: MediaFormats,
+  bound: string,
+): [string, string] {
+  const withFfmpeg = others.length === 0 ? "" : `; with ffmpeg ${others.join(", ")}`;
+  return [name, `${formats.join(", ")}${withFfmpeg}; ${bound}`];
 }
 
 /** What a model takes now, once it is loaded, and at most. */

@@ -31,12 +31,37 @@ export type MediaFile =
   /** Known by name, but nothing here reads it. */
   | { readonly modality: "none"; readonly format: string };
 
+/** Formats of one kind. */
+interface Formats {
+  readonly always: readonly string[];
+  /** Where the server has it. */
+  readonly withFfmpeg: readonly string[];
+}
+
+/** Readable formats. */
+export const MEDIA_FORMATS: Readonly<Record<InputModality, Formats>> = {
+  image: { always: ["PNG", "JPEG", "GIF", "BMP", "WebP", "AVIF", "HEIC", "TIFF"], withFfmpeg: [] },
+  audio: {
+    always: ["WAV", "MP3", "FLAC", "Ogg (Opus, Vorbis)"],
+    withFfmpeg: ["M4A", "AAC", "WebM", "AIFF", "AMR"],
+  },
+  video: {
+    always: ["animated GIF", "animated WebP"],
+    withFfmpeg: ["MP4", "QuickTime", "WebM", "Matroska", "AVI", "MPEG", "Ogg", "Flash video"],
+  },
+};
+
 /** Readable formats, for messages. */
 export const FORMATS_READ: Readonly<Record<InputModality, string>> = {
-  image: "PNG, JPEG, GIF, BMP, WebP, AVIF, HEIC or TIFF",
-  audio: "WAV, MP3, FLAC, Ogg (Opus, Vorbis), M4A, AAC, WebM, AIFF or AMR",
-  video: "MP4, QuickTime, WebM, Matroska, AVI, MPEG, Ogg, Flash video, or an animated GIF or WebP",
+  image: wordsOf("image"),
+  audio: wordsOf("audio"),
+  video: wordsOf("video"),
 };
+
+function wordsOf(modality: InputModality): string {
+  const { always, withFfmpeg } = MEDIA_FORMATS[modality];
+  return [...always, ...withFfmpeg].join(", ").replace(/, (?=[^,]*$)/, " or ");
+}
 
 /** Tells what a file is. Undefined for what is no medium that it knows. */
 export function mediaFile(bytes: Uint8Array<ArrayBuffer>): MediaFile | undefined {

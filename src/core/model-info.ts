@@ -1,4 +1,5 @@
 import type { Caller } from "./caller.ts";
+import type { MediaLimits } from "./media.ts";
 import type { Modality } from "./message.ts";
 import type { Preset, PresetLayers } from "./preset.ts";
 import type { TuneProfile, TuneReport } from "./measure.ts";
@@ -64,6 +65,8 @@ export interface ModelInfo {
   readonly leavesOut?: readonly string[];
   /** Input besides text; absent until the model has been loaded once. */
   readonly modalities?: readonly Modality[];
+  /** Its own limits of media. */
+  readonly mediaLimits?: MediaLimits;
   /** Longest sequence, prompt and answer together, tokens; absent until it has been loaded once. */
   readonly contextTokens?: number;
   /** Abilities of a text model; absent until it has been loaded once. */

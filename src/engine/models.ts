@@ -170,7 +170,7 @@ export class Models implements ModelControl {
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
     this.options.refresh?.(this);
-    return this.models.map(({ id, kind, root, file, presets, model }) => ({
+    return this.models.map(({ id, kind, root, file, presets, mediaLimits, model }) => ({
       id,
       kind,
       created: this.created,
@@ -183,7 +183,7 @@ export class Models implements ModelControl {
       ...(model.memoryBytes === undefined
         ? {}
         : { memory: () => defined({ now: model.residentBytes, most: model.memoryBytes }) }),
-      ...defined({ root, file, presets }),
+      ...defined({ root, file, presets, mediaLimits }),
     }));
   }
 

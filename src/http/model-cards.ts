@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../core/defined.ts";
+import { ANY_MEDIA } from "../core/media.ts";
 import type { Modality } from "../core/message.ts";
 import {
   CHAT_TEMPLATE_SOURCES,
@@ -17,6 +18,7 @@ import {
   sourcesOfLayers,
 } from "../core/preset.ts";
 import type { HttpDeps } from "./deps.ts";
+import { mediaCard, ModelMedia } from "./media-card.ts";
 import { cardOf, isServed } from "./model-name.ts";
 
 export const ModelStatus = Type.Union(
@@ -89,6 +91,7 @@ export const ModelObject = Type.Object(
         description: "Input besides text; absent until the model has been loaded once.",
       }),
     ),
+    media: Type.Optional(ModelMedia),
     context_length: Type.Optional(
       Type.Integer({
         description:
@@ -241,7 +244,7 @@ function memoryCard({ memory }: ModelInfo): Partial<ModelObject> {
 
 function modelCard(model: ModelInfo): ModelObject {
   const { id, kind, created, ownedBy, status, modalities, root, parent, adapterGeneration } = model;
-  const { contextTokens, abilities, placement, isPinned, error, leavesOut } = model;
+  const { contextTokens, abilities, placement, isPinned, error, leavesOut, mediaLimits } = model;
   return {
     id,
     object: "model",
@@ -252,6 +255,7 @@ function modelCard(model: ModelInfo): ModelObject {
     ...defined({ error, pinned: isPinned }),
     ...(leavesOut === undefined ? {} : { template_leaves_out: [...leavesOut] }),
     ...(modalities === undefined ? {} : { modalities: [...modalities] }),
+    ...defined({ media: modalities && mediaCard({ ...ANY_MEDIA, ...mediaLimits, modalities }) }),
     ...(contextTokens === undefined ? {} : { context_length: contextTokens, max_model_len: contextTokens }),
     ...(abilities === undefined ? {} : { capabilities: capabilitiesOf(abilities, modalities ?? []) }),
     ...defined({ placement, root, parent, adapter_generation: adapterGeneration }),

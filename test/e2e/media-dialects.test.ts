@@ -9,7 +9,7 @@ import { BadRequestError, OpenAI } from "openai";
 import { fileServer, newFolder, runBinary, TINY_FILE } from "../helpers/binary.ts";
 import { rejection } from "../helpers/failure.ts";
 import { mediaFixture } from "../helpers/media-fixtures.ts";
-import { jpeg, png, wav } from "../helpers/media-bytes.ts";
+import { jpeg, png, pngHead, wav } from "../helpers/media-bytes.ts";
 import { postJson } from "../helpers/post.ts";
 import { PICTURE_TOKENS, tinyMmproj } from "../helpers/tiny-mmproj.ts";
 
@@ -144,6 +144,39 @@ describe("files as phones and browsers make them, in every dialect", () => {
     const words = await refused.text();
     expect(words).toContain("HEIC");
     expect(words).toContain("send PNG, JPEG");
+  });
+
+  /** Files that are none of a model's, each with what its refusal names. */
+  const REFUSED: readonly (readonly [string, Uint8Array<ArrayBuffer>, RegExp])[] = [
+    ["nothing", new Uint8Array(), /empty|unknown format|no bytes/],
+    ["text", Buffer.from("Hello, world"), /unknown format; send PNG, JPEG/],
+    ["a vector drawing", Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), /SVG.*send PNG, JPEG/],
+    ["a later format", Buffer.from("ff0a00000000", "hex"), /JPEG XL.*send PNG, JPEG/],
+    ["a document", Buffer.from("%PDF-1.7\n"), /PDF.*send PNG, JPEG/],
+    ["a damaged head", red.subarray(0, 20), /damaged PNG.*send PNG, JPEG/],
+    ["far too many pixels", pngHead(60_000, 60_000), /60000 × 60000 pixels/],
+    ["a cut file", red.subarray(0, 60), /./],
+  ];
+
+  test.each(Object.entries(bodies))("%s refuses others by name, streamed and not", async (path, body) => {
+    for (const [what, bytes, words] of REFUSED)
+      for (const stream of [false, true]) {
+        const url = `data:image/png;base64,${Buffer.from(bytes).toString("base64")}`;
+        const response = await postJson(server().url + path, { ...body(url), stream });
+        const text = await response.text();
+        expect(`${what}: ${response.status} ${text}`).toMatch(
+          new RegExp(`^${what}: 400 .*${words.source}`, "s"),
+        );
+      }
+  });
+
+  test("a model's card names formats and limits", async () => {
+    const { data } = await (await fetch(`${server().url}/v1/models`)).json();
+    const [{ media }] = data;
+    expect(media.image).toMatchObject({ formats: expect.arrayContaining(["HEIC"]), max_images: 3 });
+    expect(media.audio.formats).toContain("MP3");
+    const shown = await runBinary(["show", data[0].id, "--port", new URL(server().url).port]);
+    expect(shown.out).toMatch(/images +PNG, JPEG, .*; at most 3 in a request\n/);
   });
 
   test("sounds", async () => {

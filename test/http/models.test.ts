@@ -3,6 +3,12 @@
 import { describe, expect, test } from "bun:test";
 import type { HubRepositoryDetails } from "../../src/core/hub.ts";
 import { ServiceError } from "../../src/core/error.ts";
+import {
+  MEDIA_BYTES_MAX,
+  PICTURE_PIXELS_MAX,
+  REQUEST_MEDIA_BYTES_MAX,
+  VIDEO_FRAMES_MAX,
+} from "../../src/core/limits.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
 import { absentHub, testApp } from "../helpers/app.ts";
 
@@ -18,6 +24,7 @@ test("a card names the model, its state and its public source", async () => {
         ownedBy: "svc",
         status: "loaded",
         modalities: ["image"],
+        mediaLimits: { imagesMax: 3, edgeMax: 2000 },
         root: "acme/tiny",
       },
       { id: "file", created: 1, kind: "text", ownedBy: "svc", status: "unloaded" },
@@ -34,6 +41,22 @@ test("a card names the model, its state and its public source", async () => {
         kind: "text",
         status: "loaded",
         modalities: ["image"],
+        media: {
+          max_file_bytes: MEDIA_BYTES_MAX,
+          max_request_bytes: REQUEST_MEDIA_BYTES_MAX,
+          image: {
+            formats: expect.arrayContaining(["JPEG", "WebP", "HEIC"]),
+            formats_with_ffmpeg: [],
+            max_images: 3,
+            max_pixels: PICTURE_PIXELS_MAX,
+            max_edge: 2000,
+          },
+          video: {
+            formats: ["animated GIF", "animated WebP"],
+            formats_with_ffmpeg: expect.arrayContaining(["MP4"]),
+            max_frames: VIDEO_FRAMES_MAX,
+          },
+        },
         root: "acme/tiny",
       },
       { id: "file", object: "model", created: 1, owned_by: "svc", kind: "text", status: "unloaded" },
