@@ -36,11 +36,12 @@ const CONTEXTS = [4096, 8192, 32_768] as const;
 /** A recommended model has room for this many tokens, unless it was trained for fewer. */
 const USUAL_TOKENS = 8192;
 /**
- * Weights are read at this part of the speed of memory; each layer waits for its threads, each token for the server. So models of half a
- * gigabyte reach 77 % at 31 GB/s and 67 % at 62 (docs/performance.md). And how far machines are from that.
+ * Weights are read at this part of the speed of memory; each layer waits for its threads, each token for the server. From 22 models of 80 to
+ * 400 MB on two cores (test/real/estimates.ts), and from models of half a gigabyte, which reach 77 % at 31 GB/s and 67 % at 62
+ * (docs/performance.md). And how far machines are from that.
  */
 const REACHED = 0.85;
-const LAYER_SECONDS = 80e-6;
+const LAYER_SECONDS = 45e-6;
 const TOKEN_SECONDS = 150e-6;
 const SPREAD = 0.25;
 /** Slower answers are slower than people read, tokens/s. */

@@ -122,7 +122,7 @@ describe("an estimate", () => {
     expect(share).toBeWithin(0.3, 1.01);
     expect(found.memory.map((one) => one.context_tokens)).toEqual([most]);
     expect(found).toMatchObject({ context_fits: most, device_layers: 0 });
-    const seconds = (5e6 * (share ?? 0)) / (0.85 * 1e10) + 80e-6 * (found.layers ?? 0) + 150e-6;
+    const seconds = (5e6 * (share ?? 0)) / (0.85 * 1e10) + 45e-6 * (found.layers ?? 0) + 150e-6;
     expect((found.tokens_per_second?.expected ?? 0) * seconds).toBeCloseTo(1, 1);
     const onCard = estimated(
       file,
