@@ -2,6 +2,8 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { docxOf, pdfOf } from "../helpers/documents.ts";
+import { zipOf } from "../helpers/zip.ts";
 
 /** A file, and the command that makes it in the folder. */
 export type Made = readonly [name: string, ...argv: string[]];
@@ -24,6 +26,50 @@ const convert = (name: string, ...options: readonly string[]): Made => [
   "a.png",
   ...options,
   name,
+];
+
+const WORDS = "The code is 7413.";
+
+/** Documents with these words, each with its bytes. Office programs would take a gigabyte of packages, so their parts are written here. */
+export const DOCUMENTS: readonly (readonly [name: string, bytes: Uint8Array])[] = [
+  ["text.pdf", pdfOf([WORDS])],
+  ["letter.docx", docxOf(`<w:p><w:r><w:t>${WORDS}</w:t></w:r></w:p>`)],
+  [
+    "sheet.xlsx",
+    zipOf([
+      {
+        name: "xl/workbook.xml",
+        content: `<workbook><sheets><sheet name="Costs" r:id="r1"/></sheets></workbook>`,
+      },
+      {
+        name: "xl/_rels/workbook.xml.rels",
+        content: `<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/></Relationships>`,
+      },
+      {
+        name: "xl/worksheets/sheet1.xml",
+        content: `<worksheet><sheetData><row><c r="A1" t="inlineStr"><is><t>${WORDS}</t></is></c></row></sheetData></worksheet>`,
+      },
+    ]),
+  ],
+  [
+    "deck.pptx",
+    zipOf([
+      { name: "ppt/presentation.xml", content: "<p:presentation/>" },
+      {
+        name: "ppt/slides/slide1.xml",
+        content: `<p:sld><a:p><a:r><a:t>${WORDS}</a:t></a:r></a:p></p:sld>`,
+      },
+    ]),
+  ],
+  [
+    "letter.odt",
+    zipOf([
+      {
+        name: "content.xml",
+        content: `<office:document-content><office:text><text:p>${WORDS}</text:p></office:text></office:document-content>`,
+      },
+    ]),
+  ],
 ];
 
 /** Images, in an order in which later ones may use earlier ones. */

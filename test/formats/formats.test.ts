@@ -3,13 +3,14 @@
 // is left out, apart from what is converted for it, which sessions show. SVC_SLOW_TESTS=1; files.ts names the packages.
 
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileServer, launchServer, newFolder, TINY_FILE } from "../helpers/binary.ts";
 import { fakeUpstream } from "../helpers/fake-upstream.ts";
+import { mediaFixture } from "../helpers/media-fixtures.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { tinyMmproj } from "../helpers/tiny-mmproj.ts";
-import { IMAGES, makeFolder, PROGRAMS, REFUSED, SOUNDS } from "./files.ts";
+import { DOCUMENTS, IMAGES, makeFolder, PROGRAMS, REFUSED, SOUNDS } from "./files.ts";
 import { formsOf, type Kind } from "./forms.ts";
 import {
   decodedAvif,
@@ -115,6 +116,19 @@ describeWith(...PROGRAMS)("files as people have them", () => {
     await withFront(async (url, lastBody) => {
       for (const [name] of SOUNDS)
         expect(await seenOf(url, name, { kind: "audio", lastBody })).toHaveLength(1);
+    });
+  });
+
+  test.skipIf(!isSlow)("documents are read, and a scan is seen, in every form", async () => {
+    await withFront(async (url, lastBody) => {
+      for (const [name, bytes] of DOCUMENTS)
+        for (const { label, send } of formsOf("document")) {
+          const response = await send(url, new Uint8Array(bytes), name);
+          expect(response.status, `${name}, ${label}: ${await response.text()}`).toBe(200);
+          expect(JSON.stringify(lastBody()), `${name}, ${label}`).toContain("The code is 7413.");
+        }
+      writeFileSync(at("scan.pdf"), mediaFixture("scan.pdf"));
+      expect(await seenOf(url, "scan.pdf", { kind: "document", lastBody })).toHaveLength(1);
     });
   });
 
