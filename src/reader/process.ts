@@ -45,18 +45,18 @@ const SHELL = "/bin/sh";
 const LIMITED = `ulimit -d ${READER_DATA_BYTES_MAX / 1024} && exec "$0" "$@"`;
 
 /** Else the runtime finds too little memory for compiled code, and is eighty times as slow. Bytes. */
-const ENVIRONMENT = { BUN_JSC_jitMemoryReservationSize: `${READER_CODE_BYTES}` };
+export const READER_ENVIRONMENT = { BUN_JSC_jitMemoryReservationSize: `${READER_CODE_BYTES}` };
 
-/** The command of a reader. */
-function readerCommand(): readonly string[] {
-  const command = [...ownCommand(), READER_WORD];
+/** The command of a reader. `own`: what starts svc. */
+export function readerCommand(own: readonly string[] = ownCommand()): readonly string[] {
+  const command = [...own, READER_WORD];
   return process.platform === "linux" && existsSync(SHELL) ? [SHELL, "-c", LIMITED, ...command] : command;
 }
 
 async function readOnce(job: string, timeoutMs: number, signal: AbortSignal): Promise<string> {
   const child = Bun.spawn([...readerCommand()], {
     stdio: [new Blob([job]), "pipe", "ignore", "pipe"], // the last one: core/parent-pipe.ts
-    env: ENVIRONMENT,
+    env: READER_ENVIRONMENT,
     timeout: timeoutMs,
     killSignal: "SIGKILL",
   });

@@ -26,25 +26,88 @@ export function folded(channels: readonly Float32Array[], order: "WAV" | "Vorbis
 /** Zero crossings of the filter on each side of its middle. */
 const CROSSINGS = 16;
 
-/** At SOUND_RATE, by a windowed sinc that leaves out what that rate cannot hold. */
-export function resampled(samples: Float32Array, rate: number): Float32Array {
-  if (rate === SOUND_RATE) return samples;
-  const common = divisor(rate, SOUND_RATE);
-  const [step, phases] = [rate / common, SOUND_RATE / common];
-  const scale = Math.min(1, SOUND_RATE / rate);
-  const reach = Math.ceil(CROSSINGS / scale);
-  const filters = Array.from({ length: phases }, (_, phase) => filterOf(phase / phases, reach, scale));
-  const out = new Float32Array(Math.round((samples.length * SOUND_RATE) / rate));
-  for (let index = 0; index < out.length; index++) {
-    const place = index * step;
-    const first = Math.floor(place / phases) - reach;
-    const filter = filters[place % phases] ?? new Float32Array();
-    let sum = 0;
-    for (let tap = Math.max(0, -first); tap < filter.length; tap++)
-      sum += (samples[first + tap] ?? 0) * (filter[tap] ?? 0);
-    out[index] = sum;
+/** Samples that are resampled at a time, of the source. */
+const PIECE_MAX = 1 << 16;
+
+/**
+ * A sound as samples of 16 bits of one channel at SOUND_RATE, made while it is decoded: at its own rate a long one would take ten times the
+ * memory. By a windowed sinc that leaves out what that rate cannot hold.
+ */
+export class Resampler {
+  private readonly rate: number;
+  private readonly step: number;
+  private readonly phases: number;
+  private readonly reach: number;
+  private readonly filters: readonly Float32Array[];
+  private readonly made: Int16Array[] = [];
+  private count = 0; // of made samples
+  private rest = new Float32Array();
+  private start: number; // place of its first sample in the source
+  private taken = 0; // samples of the source
+
+  constructor(rate: number) {
+    const common = divisor(rate, SOUND_RATE);
+    const scale = Math.min(1, SOUND_RATE / rate);
+    const [phases, reach] = [SOUND_RATE / common, Math.ceil(CROSSINGS / scale)];
+    this.rate = rate;
+    this.step = rate / common;
+    this.phases = phases;
+    this.reach = reach;
+    this.filters = Array.from({ length: phases }, (_, phase) => filterOf(phase / phases, reach, scale));
+    this.start = -reach;
+    this.rest = new Float32Array(reach); // silence before the sound
   }
-  return out;
+
+  /** Seconds of the source so far. */
+  get seconds(): number {
+    return this.taken / this.rate;
+  }
+
+  push(samples: Float32Array): void {
+    for (let at = 0; at < samples.length; at += PIECE_MAX) this.piece(samples.subarray(at, at + PIECE_MAX));
+    this.taken += samples.length;
+  }
+
+  /** All samples, of at most so many seconds. */
+  end(secondsMax: number): Int16Array {
+    const whole = Math.round((this.taken * SOUND_RATE) / this.rate);
+    this.piece(new Float32Array(2 * this.reach + 2)); // silence behind it
+    const all = new Int16Array(Math.min(whole, Math.floor(secondsMax * SOUND_RATE)));
+    let at = 0;
+    for (const piece of this.made) {
+      all.set(piece.subarray(0, all.length - at), at);
+      at += piece.length;
+      if (at >= all.length) break;
+    }
+    return all;
+  }
+
+  private piece(samples: Float32Array): void {
+    const source = new Float32Array(this.rest.length + samples.length);
+    source.set(this.rest);
+    source.set(samples, this.rest.length);
+    const taps = 2 * this.reach + 2;
+    // The last sample whose filter lies within what is there.
+    const last = Math.floor(
+      ((this.start + source.length - taps + this.reach + 1) * this.phases - 1) / this.step,
+    );
+    const out = new Int16Array(Math.max(0, last + 1 - this.count));
+    for (let index = 0; index < out.length; index++) out[index] = this.sampleAt(source, this.count + index);
+    this.made.push(out);
+    this.count += out.length;
+    const needed = Math.floor((this.count * this.step) / this.phases) - this.reach;
+    this.rest = source.slice(Math.max(0, needed - this.start));
+    this.start = Math.max(this.start, needed);
+  }
+
+  private sampleAt(source: Float32Array, index: number): number {
+    const place = index * this.step;
+    const first = Math.floor(place / this.phases) - this.reach - this.start;
+    const filter = this.filters[place % this.phases] ?? new Float32Array();
+    let sum = 0;
+    for (let tap = 0; tap < filter.length; tap++) sum += (source[first + tap] ?? 0) * (filter[tap] ?? 0);
+    return Number.isFinite(sum) ? Math.round(Math.max(-1, Math.min(1, sum)) * 32_767) : 0;
+  }
 }
 
 function divisor(a: number, b: number): number {

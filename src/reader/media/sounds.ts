@@ -8,45 +8,65 @@ import * as vorbisLibrary from "@wasm-audio-decoders/ogg-vorbis"; // whole, as b
 import CodecParser, { type OggPage, type OpusHeader } from "codec-parser";
 import * as mpegLibrary from "mpg123-decoder";
 import * as opusLibrary from "opus-decoder";
-import { SOUND_RATE } from "../../core/limits.ts";
 import { mediaFile } from "../../core/media-file.ts";
 import type { SoundReply, SoundTask } from "../protocol.ts";
-import { folded, resampled } from "./samples.ts";
-import { wavSamples } from "./wav-samples.ts";
-
-/** Samples of one channel at a rate. */
-interface Sound {
-  readonly mono: Float32Array;
-  readonly rate: number;
-}
+import { folded, Resampler } from "./samples.ts";
+import { readWav } from "./wav-samples.ts";
 
 /** The beginning of a file, or why it cannot be read. */
 export async function readSound({ data, secondsMax }: SoundTask): Promise<SoundReply> {
   try {
-    const sound = await decoded(Uint8Array.fromBase64(data), secondsMax);
-    if (sound === undefined) return { problem: "damaged" };
-    const mono = resampled(sound.mono, sound.rate).subarray(0, Math.floor(secondsMax * SOUND_RATE));
-    if (mono.length === 0) return { problem: "damaged" };
-    return { samples: packed(mono).toBase64() };
+    const sound = new Sound(secondsMax);
+    await decode(Uint8Array.fromBase64(data), sound);
+    const samples = sound.end();
+    if (samples.length === 0) return { problem: "damaged" };
+    return { samples: new Uint8Array(samples.buffer).toBase64() };
   } catch {
     return { problem: "damaged" };
   }
 }
 
-async function decoded(bytes: Uint8Array<ArrayBuffer>, secondsMax: number): Promise<Sound | undefined> {
+/** What is decoded of a file: one channel at the engine's rate. */
+class Sound {
+  readonly secondsMax: number;
+  private resampler: Resampler | undefined;
+
+  constructor(secondsMax: number) {
+    this.secondsMax = secondsMax;
+  }
+
+  /** `order`: that of the format's speakers. */
+  take(channels: readonly Float32Array[], rate: number, order?: "Vorbis"): void {
+    if ((channels[0]?.length ?? 0) === 0) return;
+    this.resampler ??= new Resampler(rate);
+    this.resampler.push(folded(channels, order));
+  }
+
+  /** More would be cut. */
+  get isEnough(): boolean {
+    return (this.resampler?.seconds ?? 0) > this.secondsMax + 1;
+  }
+
+  end(): Int16Array {
+    return this.resampler?.end(this.secondsMax) ?? new Int16Array();
+  }
+}
+
+async function decode(bytes: Uint8Array<ArrayBuffer>, sound: Sound): Promise<void> {
   switch (mediaFile(bytes)?.format ?? "") {
     case "WAV":
-      return wavSamples(bytes, secondsMax);
+      readWav(bytes, sound.secondsMax, (channels, rate) => sound.take(channels, rate));
+      return;
     case "MP3": {
       const { MPEGDecoder } = { ...mpegLibrary };
-      return inPieces(new MPEGDecoder(), bytes, secondsMax);
+      return inPieces(new MPEGDecoder(), bytes, sound);
     }
     case "FLAC": {
       const { FLACDecoder } = { ...flacLibrary };
-      return inPieces(new FLACDecoder(), bytes, secondsMax);
+      return inPieces(new FLACDecoder(), bytes, sound);
     }
     default:
-      return ogg(bytes, secondsMax);
+      return ogg(bytes, sound);
   }
 }
 
@@ -62,58 +82,55 @@ interface PieceDecoder {
 }
 
 /** Bytes that a decoder gets at a time, so that its channels never lie there whole. */
-const PIECE_BYTES = 256 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
-async function inPieces(decoder: PieceDecoder, bytes: Uint8Array, secondsMax: number): Promise<Sound> {
+async function inPieces(decoder: PieceDecoder, bytes: Uint8Array, sound: Sound): Promise<void> {
   await decoder.ready;
-  const taken = { mono: new Array<Float32Array>(), count: 0, rate: SOUND_RATE };
-  const take = ({ channelData, sampleRate }: Piece): void => {
-    if ((channelData[0]?.length ?? 0) === 0) return;
-    const piece = folded(channelData).slice(); // the decoder's memory is used again
-    taken.mono.push(piece);
-    taken.count += piece.length;
-    taken.rate = sampleRate;
-  };
-  const isEnough = (): boolean => taken.count > (secondsMax + 1) * taken.rate;
-  for (let at = 0; at < bytes.length && !isEnough(); at += PIECE_BYTES)
+  const take = ({ channelData, sampleRate }: Piece): void => sound.take(channelData, sampleRate);
+  for (let at = 0; at < bytes.length && !sound.isEnough; at += PIECE_BYTES)
     take(await decoder.decode(bytes.subarray(at, at + PIECE_BYTES)));
-  if (decoder.flush !== undefined && !isEnough()) take(await decoder.flush());
-  return { mono: joined(taken.mono, taken.count), rate: taken.rate };
+  if (decoder.flush !== undefined && !sound.isEnough) take(await decoder.flush());
 }
 
-function joined(pieces: readonly Float32Array[], count: number): Float32Array {
-  const whole = new Float32Array(count);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+/** Pages that a decoder gets at a time: about as many seconds. */
+const PAGES = 16;
+
+async function ogg(bytes: Uint8Array<ArrayBuffer>, sound: Sound): Promise<void> {
+  let taker: ((pages: readonly OggPage[]) => Promise<void>) | undefined;
+  let pages: OggPage[] = [];
+  const take = async (): Promise<void> => {
+    const header = pages.flatMap(({ codecFrames }) => codecFrames)[0]?.header;
+    if (taker === undefined && header === undefined) return;
+    taker ??=
+      header !== undefined && "preSkip" in header ? await opus(header, bytes, sound) : await vorbis(sound);
+    await taker(pages);
+    pages = [];
+  };
+  for (const page of pagesOf(bytes)) {
+    pages.push(page);
+    if (pages.length >= PAGES) await take();
+    if (sound.isEnough) return;
   }
-  return whole;
+  await take();
 }
 
-async function ogg(bytes: Uint8Array<ArrayBuffer>, secondsMax: number): Promise<Sound | undefined> {
-  const pages = new CodecParser<OggPage>("application/ogg").parseAll(bytes);
-  const first = pages.flatMap(({ codecFrames }) => codecFrames)[0];
-  if (first === undefined) return undefined;
-  const wanted: OggPage[] = [];
-  let seconds = 0;
-  for (const page of pages) {
-    wanted.push(page);
-    seconds += page.codecFrames.reduce((sum, { duration }) => sum + duration, 0) / 1000;
-    if (seconds > secondsMax + 1) break; // what a decoder drops at the start
-  }
-  if (!("preSkip" in first.header)) return vorbis(wanted);
-  const { mono, rate } = await opus(wanted, first.header);
-  const file = mediaFile(bytes);
-  const whole = file?.modality === "audio" ? (file.seconds ?? Infinity) : Infinity;
-  const end = Math.round(Math.min(whole, secondsMax + 1) * rate); // the last frame may be cut
-  return { mono: mono.subarray(0, end), rate };
+function* pagesOf(bytes: Uint8Array): Generator<OggPage> {
+  const parser = new CodecParser<OggPage>("application/ogg");
+  const all = (pages: Iterator<OggPage>): Iterable<OggPage> => ({ [Symbol.iterator]: () => pages });
+  // Without a first chunk it never ends.
+  for (let at = 0; at === 0 || at < bytes.length; at += PIECE_BYTES)
+    yield* all(parser.parseChunk(bytes.subarray(at, at + PIECE_BYTES)));
+  yield* all(parser.flush());
 }
 
 /** Opus counts at this rate, whatever it decodes to. */
 const OPUS_RATE = 48_000;
 
-async function opus(pages: readonly OggPage[], header: OpusHeader): Promise<Sound> {
+async function opus(
+  header: OpusHeader,
+  bytes: Uint8Array<ArrayBuffer>,
+  sound: Sound,
+): Promise<(pages: readonly OggPage[]) => Promise<void>> {
   const { channels, preSkip, streamCount, coupledStreamCount, channelMappingTable } = header;
   const { OpusDecoder } = { ...opusLibrary };
   const decoder = new OpusDecoder({
@@ -125,23 +142,27 @@ async function opus(pages: readonly OggPage[], header: OpusHeader): Promise<Soun
     sampleRate: OPUS_RATE, // at the engine's rate libopus comes in later than it should
   });
   await decoder.ready;
-  const frames = pages.flatMap(({ codecFrames }) => codecFrames.map(({ data }) => data));
-  return { mono: folded(decoder.decodeFrames(frames).channelData, "Vorbis"), rate: OPUS_RATE };
+  const file = mediaFile(bytes);
+  const seconds = file?.modality === "audio" ? (file.seconds ?? Infinity) : Infinity;
+  let left = Math.round(seconds * OPUS_RATE); // the last frame may be cut
+  return async (pages) => {
+    const frames = pages.flatMap(({ codecFrames }) => codecFrames.map(({ data }) => data));
+    const { channelData } = decoder.decodeFrames(frames);
+    sound.take(
+      channelData.map((channel) => channel.subarray(0, left)),
+      OPUS_RATE,
+      "Vorbis",
+    );
+    left = Math.max(0, left - (channelData[0]?.length ?? 0));
+  };
 }
 
-async function vorbis(pages: readonly OggPage[]): Promise<Sound> {
+async function vorbis(sound: Sound): Promise<(pages: readonly OggPage[]) => Promise<void>> {
   const { OggVorbisDecoder } = { ...vorbisLibrary };
   const decoder = new OggVorbisDecoder();
   await decoder.ready;
-  const { channelData, sampleRate } = await decoder.decodeOggPages([...pages]);
-  return { mono: folded(channelData, "Vorbis"), rate: sampleRate };
-}
-
-function packed(samples: Float32Array): Uint8Array {
-  const bytes = new DataView(new ArrayBuffer(samples.length * 2));
-  for (const [index, sample] of samples.entries()) {
-    const value = Number.isFinite(sample) ? Math.max(-1, Math.min(1, sample)) : 0;
-    bytes.setInt16(index * 2, Math.round(value * 32_767), true);
-  }
-  return new Uint8Array(bytes.buffer);
+  return async (pages) => {
+    const { channelData, sampleRate } = await decoder.decodeOggPages([...pages]);
+    sound.take(channelData, sampleRate, "Vorbis");
+  };
 }

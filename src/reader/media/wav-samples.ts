@@ -1,27 +1,36 @@
 // Samples of a WAV file. Sources: RFC 2361; A-law and mu-law: ITU-T G.711. Rejected: wavefile and node-wav, which need all channels at once.
 
 import { wavForm } from "../../core/audio-file.ts";
-import { folded } from "./samples.ts";
 
 type Read = (at: number) => number;
 
-/** Undefined for samples that are packed in another way. */
-export function wavSamples(
+/** Frames that are read at a time. */
+const FRAMES = 1 << 16;
+
+/** Gives the samples of a file to a function, piece by piece. False for samples that are packed in another way. */
+export function readWav(
   bytes: Uint8Array<ArrayBuffer>,
   secondsMax: number,
-): { readonly mono: Float32Array; readonly rate: number } | undefined {
+  take: (channels: readonly Float32Array[], rate: number) => void,
+): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const form = wavForm(view);
   const sample = form && sampleOf(view, form.code, form.bits);
-  if (form === undefined || sample === undefined) return undefined;
+  if (form === undefined || sample === undefined) return false;
   const { channels, rate, bits, start } = form;
   const frame = (channels * bits) / 8;
   const length = Math.min(form.length, view.byteLength - start);
   const count = Math.min(Math.floor(length / frame), Math.ceil(secondsMax * rate));
-  const channelsOf = Array.from({ length: channels }, (_, channel) =>
-    Float32Array.from({ length: count }, (_, at) => sample(start + at * frame + (channel * bits) / 8)),
-  );
-  return { mono: folded(channelsOf), rate };
+  for (let from = 0; from < count; from += FRAMES) {
+    const place = (channel: number): number => start + from * frame + (channel * bits) / 8;
+    const piece = Array.from({ length: channels }, (_, channel) =>
+      Float32Array.from({ length: Math.min(FRAMES, count - from) }, (__, at) =>
+        sample(place(channel) + at * frame),
+      ),
+    );
+    take(piece, rate);
+  }
+  return true;
 }
 
 function sampleOf(view: DataView, code: number, bits: number): Read | undefined {
