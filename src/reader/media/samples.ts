@@ -68,7 +68,7 @@ export class Resampler {
     this.taken += samples.length;
   }
 
-  /** All samples, of at most so many seconds. */
+  /** All samples, of at most `secondsMax` seconds. */
   end(secondsMax: number): Int16Array {
     const whole = Math.round((this.taken * SOUND_RATE) / this.rate);
     this.piece(new Float32Array(2 * this.reach + 2)); // silence behind it
