@@ -1,6 +1,7 @@
 // What was done to a conversation before the model saw it.
 
 import type { Message } from "./message.ts";
+import type { Spent } from "./usage.ts";
 
 /** Begins the text that stands for old turns. */
 export const SUMMARY_HEADER = "Summary of the conversation so far:";
@@ -18,16 +19,11 @@ export type AppliedEdit =
       readonly kept: readonly Message[];
       readonly tokens: number;
       /** Tokens that the summary took, which are part of the answer's usage; 0 for one that was written before. */
-      readonly spent: Spent;
+      readonly spent: SummaryTokens;
     };
 
 /** Tokens that a model read and wrote. */
-export interface Spent {
-  readonly promptTokens: number;
-  /** Part of them, from the cache. */
-  readonly cachedTokens: number;
-  readonly completionTokens: number;
-}
+export type SummaryTokens = Pick<Spent, "promptTokens" | "cachedTokens" | "completionTokens">;
 
 /** A conversation without instructions with a summary in the place of old turns. Templates want turns that alternate, so it joins a message of the user. */
 export function withSummary(talk: readonly Message[], replaced: number, summary: string): readonly Message[] {

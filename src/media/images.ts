@@ -3,17 +3,18 @@
 import type { Converters, ConvertedFile, Frames } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import { FORMATS_READ } from "../core/media-file.ts";
+import { Recent } from "../core/recent.ts";
 import { ReaderFailure, type RunReader } from "../reader/process.ts";
 import type { ImageReply } from "../reader/protocol.ts";
-import { KeptFiles, keyOf } from "./kept-files.ts";
+import { fileKey } from "./file-key.ts";
 import { KEPT_BYTES_MAX, VIDEO_FRAMES_PER_SECOND } from "./limits.ts";
 
 export function imageConverter(run: RunReader): Converters["image"] {
-  const kept = new KeptFiles<Frames>(KEPT_BYTES_MAX, ({ frames }) =>
+  const kept = new Recent<Frames>(KEPT_BYTES_MAX, ({ frames }) =>
     frames.reduce((sum, { bytes }) => sum + bytes.byteLength, 0),
   );
   return async (file, framesMax, signal) => {
-    const key = keyOf(file.bytes, framesMax);
+    const key = fileKey(file.bytes, framesMax);
     const known = kept.find(key);
     if (known !== undefined) return known;
     const reply = await read(run, file, framesMax, signal);

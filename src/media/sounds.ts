@@ -3,18 +3,19 @@
 import type { ConvertedFile, Converters, Sound } from "../core/converters.ts";
 import { SOUND_RATE } from "../core/limits.ts";
 import { FORMATS_READ, mediaFile } from "../core/media-file.ts";
+import { Recent } from "../core/recent.ts";
 import { WAV_SAMPLE_BYTES, wavFile } from "../core/wav.ts";
 import { ReaderFailure, type RunReader } from "../reader/process.ts";
 import type { SoundReply } from "../reader/protocol.ts";
 import { invalid } from "./ffmpeg.ts";
-import { KeptFiles, keyOf } from "./kept-files.ts";
+import { fileKey } from "./file-key.ts";
 import { KEPT_BYTES_MAX } from "./limits.ts";
 
 /** What a reader process decodes; WAV with packed samples is not. */
 const IN_READER = new Set(["Opus", "Vorbis", "WAV", "MP3", "FLAC"]);
 
 export function soundConverter(run: RunReader, others: Converters["sound"]): Converters["sound"] {
-  const kept = new KeptFiles<Sound>(KEPT_BYTES_MAX, ({ bytes }) => bytes.byteLength);
+  const kept = new Recent<Sound>(KEPT_BYTES_MAX, ({ bytes }) => bytes.byteLength);
   const converted = async (file: ConvertedFile, secondsMax: number, signal: AbortSignal): Promise<Sound> => {
     const known = mediaFile(file.bytes);
     const isPacked = file.format === "WAV" && known?.modality === "audio" && known.isForeign === true;
@@ -28,7 +29,7 @@ export function soundConverter(run: RunReader, others: Converters["sound"]): Con
     return { bytes: wavFile(samples, SOUND_RATE), total };
   };
   return async (file, secondsMax, signal) => {
-    const key = keyOf(file.bytes, secondsMax);
+    const key = fileKey(file.bytes, secondsMax);
     const known = kept.find(key);
     if (known !== undefined) return known;
     const sound = await converted(file, secondsMax, signal);

@@ -26,3 +26,16 @@ test("a value that was found counts as used", () => {
   recent.set(3, "c");
   expect([1, 2, 3].map((key) => recent.find(key))).toEqual(["a", undefined, "c"]);
 });
+
+test("values count by their size, and one that is too large is not kept", () => {
+  const recent = new Recent<string>(5, (text) => text.length);
+  recent.set("a", "111");
+  recent.set("b", "22");
+  recent.set("a", "1");
+  recent.set("c", "33");
+  expect(["a", "b", "c"].map((key) => recent.find(key))).toEqual(["1", "22", "33"]);
+  recent.set("d", "444");
+  expect(["a", "b", "c", "d"].map((key) => recent.find(key))).toEqual([undefined, undefined, "33", "444"]);
+  recent.set("e", "666666");
+  expect(recent.find("e")).toBeUndefined();
+});

@@ -9,7 +9,7 @@ import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { argumentsObject } from "../shared/call-arguments.ts";
 import type { AnswerEvent } from "../../core/agent.ts";
-import type { AppliedEdit, Spent } from "../../core/applied-edit.ts";
+import type { AppliedEdit, SummaryTokens } from "../../core/applied-edit.ts";
 import { type Compaction, opaqueText } from "../shared/compaction.ts";
 import type { SearchComplete } from "../shared/tool-search.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
@@ -71,7 +71,7 @@ export function usageBody(
   const spent = compactionsOf(edits)
     .map((edit) => edit.spent)
     .filter(({ promptTokens }) => promptTokens > 0);
-  const own = spent.reduce<Spent>(
+  const own = spent.reduce<SummaryTokens>(
     (left, one) => ({
       promptTokens: Math.max(0, left.promptTokens - one.promptTokens),
       cachedTokens: Math.max(0, left.cachedTokens - one.cachedTokens),
@@ -94,7 +94,7 @@ export function usageBody(
   };
 }
 
-function countsOf({ promptTokens, cachedTokens, completionTokens }: Spent, countsCached: boolean) {
+function countsOf({ promptTokens, cachedTokens, completionTokens }: SummaryTokens, countsCached: boolean) {
   const cached = countsCached ? cachedTokens : 0;
   return {
     input_tokens: promptTokens - cached,
