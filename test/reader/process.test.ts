@@ -24,6 +24,17 @@ test("a file that its decoder never finishes is given up, and the next one is re
   expect(await patient("image", image(mediaFixture("lossy.webp")), NEVER)).toMatchObject({ total: 1 });
 });
 
+test("a GIF whose table of codes leads in a circle is read or a problem", async () => {
+  for (const changes of [
+    { 97: 86, 188: 251, 284: 132 },
+    { 31: 255, 259: 149, 280: 2 },
+  ]) {
+    const bytes = Object.assign(mediaFixture("animated.gif"), changes);
+    const run = readerProcesses({ timeoutMs: 20_000, atOnce: 1 });
+    expect(await run("image", image(bytes), NEVER)).toBeObject();
+  }
+});
+
 test.skipIf(process.platform !== "linux")("a file that wants gigabytes is a problem", async () => {
   const bytes = mediaFixture("lzw.tiff");
   const view = new DataView(bytes.buffer);

@@ -1,7 +1,8 @@
 // Frames of animated GIF and WebP files, as a viewer shows them: each is drawn over what those before it left.
-// Packages: omggif (MIT) for GIF. WebP: a frame of the container (RFC 9649) becomes a file of its own, which the runtime decodes.
+// A frame of the container becomes a file of its own, which the runtime decodes. Sources: RFC 9649 for WebP, GIF89a for GIF, whose
+// container omggif (MIT) reads; omggif's decoder of pixels never ends on some damaged files.
 
-import { GifReader } from "omggif";
+import { type FrameInfo, GifReader } from "omggif";
 import { ANIMATION_FRAMES_MAX } from "../limits.ts";
 import { imageOf, ImageProblem, type Raster, rasterOf } from "./raster.ts";
 
@@ -13,7 +14,7 @@ interface Step {
   readonly height: number;
   readonly milliseconds: number;
   readonly leaves: "image" | "nothing" | "what was there";
-  readonly draw: (canvas: Uint8Array) => Promise<void> | void;
+  readonly draw: (canvas: Uint8Array) => Promise<void>;
 }
 
 interface Animation {
@@ -64,20 +65,49 @@ export function gifAnimation(bytes: Uint8Array): Animation {
   const steps = Array.from(
     { length: Math.min(reader.numFrames(), ANIMATION_FRAMES_MAX) },
     (_, index): Step => {
-      const { x, y, width, height, delay, disposal } = reader.frameInfo(index);
+      const frame = reader.frameInfo(index);
+      const { x, y, width, height, delay, disposal } = frame;
       if (x + width > reader.width || y + height > reader.height) throw new ImageProblem("damaged");
+      const area = { left: x, top: y, width, height };
       return {
-        left: x,
-        top: y,
-        width,
-        height,
+        ...area,
         milliseconds: delay * 10,
         leaves: GIF_LEAVES[disposal] ?? "image",
-        draw: (canvas) => reader.decodeAndBlitFrameRGBA(index, canvas),
+        draw: async (canvas) => {
+          const pixels = await pixelsOf(gifFrame(bytes, frame), area);
+          blit(canvas, reader.width, { ...area, pixels, isBlended: true });
+        },
       };
     },
   );
   return { width: reader.width, height: reader.height, steps };
+}
+
+/** A frame as a file of its own: a screen of its size, its colours as those of the screen. */
+function gifFrame(
+  bytes: Uint8Array,
+  {
+    width,
+    height,
+    interlaced,
+    transparent_index: clearColour,
+    palette_offset: palette,
+    palette_size: colours,
+    data_offset: data,
+    data_length: length,
+  }: FrameInfo,
+): Uint8Array {
+  if (palette === null || colours === null) throw new ImageProblem("damaged");
+  const size = [width & 255, width >> 8, height & 255, height >> 8];
+  return Buffer.concat([
+    Buffer.from("GIF89a"),
+    Buffer.of(...size, 0x80 | (Math.log2(colours) - 1), 0, 0),
+    bytes.subarray(palette, palette + colours * 3),
+    Buffer.of(0x21, 0xf9, 4, clearColour === null ? 0 : 1, 0, 0, clearColour ?? 0, 0),
+    Buffer.of(0x2c, 0, 0, 0, 0, ...size, interlaced ? 0x40 : 0),
+    bytes.subarray(data, data + length),
+    Buffer.of(0x3b),
+  ]);
 }
 
 export function webpAnimation(bytes: Uint8Array<ArrayBuffer>): Animation {
@@ -100,7 +130,7 @@ export function webpAnimation(bytes: Uint8Array<ArrayBuffer>): Animation {
       milliseconds: three(start + 12),
       leaves: (flags & 1) === 1 ? "nothing" : "image",
       draw: async (canvas) => {
-        const pixels = await stillPixels(bytes.subarray(start + 16, end), frame);
+        const pixels = await pixelsOf(webpFrame(bytes.subarray(start + 16, end), frame), frame);
         blit(canvas, width, { ...step, pixels, isBlended });
       },
     });
@@ -124,10 +154,8 @@ function* chunks(
 /** Opacity of the frame is in a chunk of its own. */
 const OPACITY_FLAG = 0x10;
 
-async function stillPixels(
-  chunk: Uint8Array,
-  { width, height }: { readonly width: number; readonly height: number },
-): Promise<Raster["data"]> {
+/** A frame as a file of its own. */
+function webpFrame(chunk: Uint8Array, { width, height }: Pick<Step, "width" | "height">): Uint8Array {
   const three = (value: number): readonly number[] => [value & 255, (value >> 8) & 255, value >> 16];
   const head = [OPACITY_FLAG, 0, 0, 0, ...three(width - 1), ...three(height - 1)];
   const words = new TextEncoder();
@@ -136,6 +164,13 @@ async function stillPixels(
   new DataView(file.buffer).setUint32(4, file.byteLength - 8, true);
   file.set([10, 0, 0, 0, ...head], 16);
   file.set(chunk, 30);
+  return file;
+}
+
+async function pixelsOf(
+  file: Uint8Array,
+  { width, height }: Pick<Step, "width" | "height">,
+): Promise<Raster["data"]> {
   const raster = await rasterOf(imageOf(file));
   if (raster.width !== width || raster.height !== height) throw new ImageProblem("damaged");
   return raster.data;

@@ -33,7 +33,7 @@ declare module "@jsquash/avif/codec/dec/avif_dec.js" {
 }
 
 declare module "omggif" {
-  interface FrameInfo {
+  export interface FrameInfo {
     readonly x: number;
     readonly y: number;
     readonly width: number;
@@ -41,6 +41,14 @@ declare module "omggif" {
     /** Hundredths of a second. */
     readonly delay: number;
     readonly disposal: number;
+    readonly interlaced: boolean;
+    readonly transparent_index: number | null;
+    /** Offset of the colours, three bytes each; their number is a power of two. */
+    readonly palette_offset: number | null;
+    readonly palette_size: number | null;
+    /** The size of its codes, then blocks of data and an empty one. */
+    readonly data_offset: number;
+    readonly data_length: number;
   }
   export class GifReader {
     constructor(bytes: Uint8Array);
@@ -48,6 +56,26 @@ declare module "omggif" {
     readonly height: number;
     numFrames(): number;
     frameInfo(index: number): FrameInfo;
-    decodeAndBlitFrameRGBA(index: number, canvas: Uint8Array): void;
+  }
+  export class GifWriter {
+    constructor(
+      ...screen: [
+        bytes: Uint8Array,
+        width: number,
+        height: number,
+        options: { readonly palette: readonly number[]; readonly loop: number },
+      ]
+    );
+    addFrame(
+      ...frame: [
+        x: number,
+        y: number,
+        width: number,
+        height: number,
+        pixels: readonly number[],
+        options: { readonly delay: number },
+      ]
+    ): void;
+    end(): number;
   }
 }
