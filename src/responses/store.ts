@@ -71,6 +71,18 @@ export class ResponseStore implements StoredResponses {
     return this.find(id).input;
   }
 
+  /** Input items of a response and of those that it continues, oldest first, as far as they are stored. */
+  inputsUntil(id: string | null): readonly StoredItem[] {
+    const inputs: (readonly StoredItem[])[] = [];
+    for (let at = id; at !== null;) {
+      const record = this.records.get(at);
+      if (record === undefined) break;
+      inputs.unshift(record.input);
+      at = record.resource.previous_response_id;
+    }
+    return inputs.flat();
+  }
+
   /** Throws `response_not_found`. */
   delete(id: string): void {
     if (!this.records.delete(id)) throw notFound(id);

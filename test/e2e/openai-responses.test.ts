@@ -56,7 +56,18 @@ test("compaction: an item of an answer, or alone, goes on for what was before it
   const next = await client().responses.create({ ...ask, input: "And?", previous_response_id: made.id });
   expect(next.usage?.input_tokens).toBeLessThan(500);
   const { output, object } = await client().responses.compact({ model: "default", input });
-  expect([object, ...output.map(({ type }) => type)]).toEqual(["response.compaction", "compaction"]);
+  const asked = input.filter(({ role }) => role === "user");
+  expect([object, output.at(-1)?.type]).toEqual(["response.compaction", "compaction"]);
+  expect(output.slice(0, -1) as object[]).toMatchObject(
+    asked.map(({ role, content }) => ({
+      role,
+      type: "message",
+      content: [{ type: "input_text", text: content }],
+    })),
+  );
+  const chained = await client().responses.compact({ model: "default", previous_response_id: next.id });
+  const said = chained.output.flatMap((item) => (item.type === "message" ? item.content : []));
+  expect(said.length).toBe(asked.length + 1);
   const after = await client().responses.create({
     ...ask,
     input: [...turns, ...output, { role: "user", content: "Hi" }] as never,

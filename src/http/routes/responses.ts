@@ -8,6 +8,7 @@ import type { ResponseStore } from "../../responses/store.ts";
 import { KEEP_ALIVE_MS } from "../limits.ts";
 import { ResponsesStreamEvent } from "../../dialects/responses/events.ts";
 import {
+  compactBody,
   CompactedResponse,
   compactedResponse,
   compactionOf,
@@ -82,7 +83,7 @@ export function responseRoutes(deps: HttpDeps, components: ApiComponents) {
       detail: {
         operationId: "compact_response",
         description:
-          "Takes the body of a response; generates a summary of its conversation and no answer. The last turns stay verbatim.",
+          "Takes the body of a response; generates a summary of its conversation and no answer. Returns the user's messages and a `compaction` item, as the input of the next request.",
         tags: ["Responses"],
         summary: "Compact a conversation",
         requestBody: components.body(ResponsesCreateRequest),
@@ -197,9 +198,11 @@ async function countTokens(deps: HttpDeps, request: Request): Promise<Response> 
 
 async function compact(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const body = await readGeneration(deps, request, withResponsesPreset);
+  const body = compactBody(await readGeneration(deps, request, withResponsesPreset));
   const client = clientOf(request);
-  const call = parseResponsesRequest(body, deps.responses(client.caller), requestCompat(deps));
+  const responses = deps.responses(client.caller);
+  const call = parseResponsesRequest(body, responses, requestCompat(deps));
+  const input = [...responses.inputsUntil(call.echo.previous_response_id), ...call.input];
   const short = { ...call, ...compactionOf(call, body) };
   const fold = new ResponseFold({
     head: headOf(deps, call),
@@ -208,7 +211,7 @@ async function compact(deps: HttpDeps, request: Request): Promise<Response> {
     clock: unixSeconds,
   });
   await foldRun(await accepted(deps, short, client), fold);
-  return Response.json(compactedResponse(fold.body()));
+  return Response.json(compactedResponse(fold.body(), input));
 }
 
 function headOf(deps: HttpDeps, call: ResponsesCall): ResponseHead {
