@@ -36,6 +36,7 @@ import {
   type EditorDeps,
   editor,
   isPaused,
+  PAUSED,
   notesOf,
   paused,
   withAhead,
@@ -278,13 +279,17 @@ class Loop {
   private async *pass(
     round: number,
   ): AsyncGenerator<AnswerEvent, PassResult | typeof CONTEXT_EXCEEDED | undefined> {
-    const { session, plan } = this.task;
+    const { conversation, session, plan } = this.task;
     const isHidden = this.isLast(round);
     const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
     for (;;) {
       const context = await this.contextOf(round);
       this.cost = addCosts(this.cost, context.cost);
       if (context.edits.length > 0) yield { type: "context_edited", edits: context.edits };
+      if (isPaused(conversation.agent.edits, context.edits)) {
+        this.save();
+        return yield* [PAUSED, { type: "finish", ...this.cost } as const];
+      }
       const pass = new Pass({ isFirst: round === 1, isClients });
       let isContextExceeded = false;
       const events = this.generate(round, context.messages);

@@ -108,11 +108,19 @@ export function isPaused(edits: ContextEdits | undefined, applied: readonly Appl
   return edits?.compact?.pauses !== undefined && applied.some(({ type }) => type === "compaction");
 }
 
+/** Ends an answer after its edits. */
+export const PAUSED: Extract<RunEvent, { type: "choice_end" }> = {
+  type: "choice_end",
+  choice: 0,
+  reason: "stop",
+  isPaused: true,
+};
+
 /** The events of a request that is not answered, from those that count its prompt. */
 export async function* paused(counted: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent> {
   for await (const event of counted) {
     if (event.type === "finish") {
-      yield { type: "choice_end", choice: 0, reason: "stop", isPaused: true };
+      yield PAUSED;
       yield { type: "finish", ...NO_COST };
     } else if (event.type !== "choice_end") yield event;
   }

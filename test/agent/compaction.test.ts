@@ -236,6 +236,33 @@ describe("compaction", () => {
     ).toBe(true);
   });
 
+  test("a pause between rounds ends the answer behind the summary, which goes on with the last results", async () => {
+    let round = 0;
+    const { generate, asked } = keeper(() =>
+      round++ < 12 ? calling(["svc_fake", { round }]) : saying("Done"),
+    );
+    const run = () => ({
+      text: `FACT ${round} is r ${"z ".repeat(1500)}`,
+      data: { tool_type: "custom" } as const,
+    });
+    const loop = testLoop({ generate, tools: [fakeTool({ run })], contextTokens: async () => CONTEXT });
+    const edits: ContextEdits = { compact: { tokens: 5000, pauses: "after" } };
+    const events = await loop.answer(asking({ edits }, { prompt: { messages: [says("user", "Work")] } }));
+    const [edited, ended, finish] = events.slice(-3);
+    expect(edited).toMatchObject({
+      type: "context_edited",
+      edits: [{ type: "compaction", replaced: expect.any(Number) }],
+    });
+    expect([ended, finish]).toMatchObject([{ type: "choice_end", isPaused: true }, { type: "finish" }]);
+    expect(asked.length).toBe(round);
+    expect(round).toBeLessThan(12);
+    if (edited?.type !== "context_edited" || edited.edits[0]?.type !== "compaction")
+      throw new Error("a compaction");
+    const { kept } = edited.edits[0];
+    expectPairs(kept);
+    expect(kept.at(-1)?.role).toBe("tool");
+  });
+
   test("an opaque text survives a round trip, and another one is none", () => {
     const kept = [
       says("user", "Summary"),
