@@ -5,7 +5,7 @@ import { type Account, refuseModel } from "../core/account.ts";
 import type { AnswerEvent, Converse, Conversation } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
 import type { Draw } from "../core/image.ts";
-import { type Ability, defaultModel, type ModelInfo } from "../core/model-info.ts";
+import { type Ability, cardOf, type ModelInfo } from "../core/model-info.ts";
 import type { Embed, Generate, Rank, RunRequest } from "../core/run.ts";
 import type { Speak } from "../core/speech.ts";
 import type { AnswerMeter } from "../core/telemetry.ts";
@@ -44,7 +44,7 @@ export function metered(deps: MeterDeps, work: Work): Work {
       const { run, agent } = conversation;
       const writer = agent.edits?.compact?.model;
       if (writer !== undefined)
-        refuseModel(caller.account, writer, cardOf(deps, writer, "generates"), "summary_model");
+        refuseModel(caller.account, writer, cardOf(deps.models(), writer), "summary_model");
       const begun = begin(deps, run, "generates", caller);
       const asked = { ...conversation, run: own(run, caller) };
       return answered(deps, begun, run, signal, () => converse(asked, signal, caller));
@@ -85,18 +85,12 @@ function begin(
   ability: Ability,
   { account, watch }: Caller,
 ): Begun {
-  const card = cardOf(deps, name, ability);
+  const card = cardOf(deps.models(), name, ability);
   const model = card?.id ?? "unknown";
   const steps = watch?.trace && new AnswerSteps(watch.trace, model);
   if (account === undefined) return { account, model, steps, release: () => undefined };
   refuseModel(account, name, card);
   return { account, model, steps, release: deps.quotas.begin(account) };
-}
-
-function cardOf({ models }: MeterDeps, name: string, ability: Ability): ModelInfo | undefined {
-  const served = models();
-  if (name === "default") return defaultModel(served, ability);
-  return served.find(({ id, root }) => id === name || root === name);
 }
 
 /** How long a model stays loaded concerns everybody, so what users say of it has no effect. */

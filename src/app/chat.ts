@@ -2,12 +2,11 @@
 
 import { aliasParts } from "../config/alias-entry.ts";
 import type { Settings } from "../config/settings.ts";
-import type { ChatModel } from "../core/model-info.ts";
+import { cardOf, type ChatModel, type ModelInfo } from "../core/model-info.ts";
 import { type Preset, presetOfLayers, sourcesOfLayers } from "../core/preset.ts";
-import { cardOf, isServed, targetOf } from "../http/model-name.ts";
+import { isServed, targetOf } from "../http/model-name.ts";
 import { defined } from "../core/defined.ts";
 import type { AgentRequest, AnswerApproval, Converse, WebSearch } from "../core/agent.ts";
-import type { ModelInfo } from "../core/model-info.ts";
 import { loadAdapters } from "./adapters.ts";
 import { type ConversationOptions, openConversations } from "./conversations.ts";
 import type { Tools } from "./tools.ts";

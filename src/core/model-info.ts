@@ -183,6 +183,9 @@ export const KIND_OF: Readonly<Record<Ability, ModelKind>> = {
 
 type Card = Pick<ModelInfo, "kind" | "abilities">;
 
+/** The name of the default model of each kind. */
+export const DEFAULT_NAME = "default";
+
 /**
  * The model that `default` means in a request: the first of the right kind, but not one that is known to be unable while another is
  * able; for vectors and scores one that is made for them. Undefined if none has the kind.
@@ -195,4 +198,14 @@ export function defaultModel<M extends Card>(models: readonly M[], ability: Abil
     return ability !== "ranks" || known?.ranks === true;
   });
   return fitting ?? ofKind[0];
+}
+
+/** The card that a name means, of a model or an adapter; `default`: the default model with the ability. */
+export function cardOf<M extends Card & Pick<ModelInfo, "id" | "root">>(
+  models: readonly M[],
+  name: string,
+  ability: Ability = "generates",
+): M | undefined {
+  const found = models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
+  return found ?? (name === DEFAULT_NAME ? defaultModel(models, ability) : undefined);
 }

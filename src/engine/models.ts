@@ -5,22 +5,18 @@ import type { AdapterId } from "../core/adapter.ts";
 import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
-import { ANY_MEDIA, type MediaLimits } from "../core/media.ts";
+import { ANY_MEDIA } from "../core/media.ts";
 import {
   type Ability,
+  DEFAULT_NAME,
   defaultModel,
   KIND_OF,
   type LoadFailure,
   type ModelControl,
-  type ModelFileFacts,
   type ModelInfo,
-  type ModelKind,
   type ModelState,
 } from "../core/model-info.ts";
-import type { LoadControl } from "../core/load-settings.ts";
-import type { PresetLayers } from "../core/preset.ts";
-import type { ModelRuntime, RuntimeFacts } from "../core/model-runtime.ts";
-import { placementPhrase } from "../core/placement.ts";
+import type { RuntimeFacts } from "../core/model-runtime.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
@@ -38,27 +34,14 @@ import { mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import { failed } from "./death.ts";
 import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
 import { NoRoom, type Places } from "./places.ts";
-
-/** A configured model under the name that clients use. */
-export interface ServedModel {
-  readonly id: string;
-  readonly kind: ModelKind;
-  /** `owner/name` of a model of the hub, which requests may use too. */
-  readonly root?: string;
-  /** Loaded by its first request instead of at the start. */
-  readonly isLazy?: boolean;
-  /** It is the default only while no other model of its kind is served. */
-  readonly isStandIn?: boolean;
-  /** Reads the facts of its file. */
-  readonly file?: () => Promise<ModelFileFacts | undefined>;
-  /** Reads the defaults of requests to it. */
-  readonly presets?: () => PresetLayers;
-  /** What it is loaded with, where that can be chosen. */
-  readonly load?: LoadControl;
-  readonly model: ModelRuntime;
-  /** Limits of images and audio in one request, where they differ from the defaults. */
-  readonly mediaLimits?: MediaLimits;
-}
+import {
+  cardOfServed,
+  failureOf,
+  pinOf,
+  type ServedModel,
+  systemModelOf,
+  textFacts,
+} from "./served-model.ts";
 
 /** A text model that a request resolved to, without its adapter. */
 export interface TextModel extends Omit<ModelTarget, "generate"> {
@@ -79,52 +62,6 @@ export interface ModelsOptions {
   /** Called before models are looked up: adds and removes those that have changed on disk. */
   readonly refresh?: (models: Models) => void;
   readonly log: (line: string) => void;
-}
-
-/** The name of the default model. */
-const DEFAULT_NAME = "default";
-
-/** Facts of a loaded text model on its card. */
-function textFacts(info: RuntimeFacts | undefined): Partial<ModelInfo> {
-  if (info?.kind !== "text") return {};
-  const {
-    modalities,
-    contextTokens,
-    generates,
-    embeds,
-    ranks,
-    fillsGaps,
-    thinks,
-    isBase,
-    leavesOut = [],
-  } = info;
-  const { architecture, description, sizeBytes } = info;
-  const isDescribed = architecture !== undefined && description !== undefined && sizeBytes !== undefined;
-  return {
-    modalities,
-    ...(leavesOut.length === 0 ? {} : { leavesOut }),
-    ...defined({ contextTokens }),
-    abilities: { generates, embeds, ranks, fillsGaps, thinks, ...defined({ isBase }) },
-    ...(isDescribed ? { weights: { architecture, description, sizeBytes } } : {}),
-  };
-}
-
-/** Why a model that is not loaded could not be. */
-function failureOf({ status, failedLoad }: ModelRuntime): { readonly error?: string } {
-  return failedLoad !== undefined && status === "unloaded" ? { error: failedLoad } : {};
-}
-
-/** Whether a model is pinned, where this server loads it. */
-function pinOf(model: ModelRuntime): { readonly isPinned?: boolean } {
-  return model.pin === undefined ? {} : { isPinned: model.isPinned ?? false };
-}
-
-/** Where the layers of a loaded model are, on its card. */
-function placeOf(info: RuntimeFacts | undefined): Pick<ModelInfo, "placement"> {
-  if (info?.kind !== "text") return {};
-  const { placement, deviceFault } = info;
-  if (deviceFault !== undefined) return { placement: `on the CPU: ${deviceFault} failed` };
-  return placement === undefined ? {} : { placement: placementPhrase(placement) };
 }
 
 export class Models implements ModelControl {
@@ -170,44 +107,13 @@ export class Models implements ModelControl {
   /** Cards of all models, the default one first. */
   list(): readonly ModelInfo[] {
     this.options.refresh?.(this);
-    return this.models.map(({ id, kind, root, file, presets, mediaLimits, model }) => ({
-      id,
-      kind,
-      created: this.created,
-      ownedBy: "svc",
-      status: model.status,
-      ...failureOf(model),
-      ...pinOf(model),
-      ...textFacts(model.known),
-      ...placeOf(model.info),
-      ...(model.memoryBytes === undefined
-        ? {}
-        : { memory: () => defined({ now: model.residentBytes, most: model.memoryBytes }) }),
-      ...defined({ root, file, presets, mediaLimits }),
-    }));
+    return this.models.map((model) => cardOfServed(model, this.created));
   }
 
   /** The models as their engines report them, in the order of `list`. */
   describe(): readonly SystemModel[] {
-    return this.list().map(({ id, status }) => {
-      const model = this.models.find((model) => model.id === id)?.model;
-      const info = model?.info;
-      const text = info?.kind === "text" ? info : undefined;
-      return {
-        id,
-        status,
-        architecture: info?.architecture ?? null,
-        size_bytes: info?.sizeBytes ?? null,
-        memory_bytes: model?.memoryBytes ?? null,
-        resident_bytes: model?.residentBytes ?? null,
-        context_tokens: text?.contextTokens ?? null,
-        kv_cells: text?.cells ?? null,
-        threads: info?.threads ?? null,
-        placement: text?.placement ?? null,
-        device_fault: text?.deviceFault ?? null,
-        ...(model?.upstreams === undefined ? {} : { upstreams: [...model.upstreams] }),
-      };
-    });
+    this.options.refresh?.(this);
+    return this.models.map(systemModelOf);
   }
 
   /** The machine as an engine found it; undefined before the first start. */

@@ -2,13 +2,13 @@
 
 import type { Caller } from "../core/caller.ts";
 import type { CompatKind } from "../core/compat.ts";
-import type { ModelKind } from "../core/model-info.ts";
+import { cardOf, type ModelKind } from "../core/model-info.ts";
 import { type Preset, presetOfLayers } from "../core/preset.ts";
 import type { Sessions } from "../core/sessions.ts";
 import { readJsonObject } from "./body.ts";
 import { requestCompat } from "./compat.ts";
 import type { HttpDeps } from "./deps.ts";
-import { cardOf, isServed, resolvedModel } from "./model-name.ts";
+import { isServed, resolvedModel } from "./model-name.ts";
 import { callerOf } from "./observe.ts";
 
 type Body = Readonly<Record<string, unknown>>;

@@ -5,6 +5,7 @@ import { defined } from "../core/defined.ts";
 import { ANY_MEDIA } from "../core/media.ts";
 import type { Modality } from "../core/message.ts";
 import {
+  cardOf,
   CHAT_TEMPLATE_SOURCES,
   type ModelFileFacts,
   type ModelInfo,
@@ -19,7 +20,7 @@ import {
 } from "../core/preset.ts";
 import type { HttpDeps } from "./deps.ts";
 import { mediaCard, ModelMedia } from "./media-card.ts";
-import { cardOf, isServed } from "./model-name.ts";
+import { isServed } from "./model-name.ts";
 
 export const ModelStatus = Type.Union(
   [Type.Literal("loaded"), Type.Literal("unloaded"), Type.Literal("reloading")],

@@ -3,7 +3,7 @@
 // metrics show is what really answers.
 
 import type { ModelAlias, ModelAliases } from "./model-alias.ts";
-import { defaultModel, type ModelInfo } from "../core/model-info.ts";
+import { cardOf, DEFAULT_NAME, type ModelInfo } from "../core/model-info.ts";
 import type { Preset } from "../core/preset.ts";
 
 export interface KnownModels {
@@ -38,8 +38,6 @@ export function resolvedModel(
   }
   return { name };
 }
-
-const DEFAULT_NAME = "default";
 
 /** The model of exactly this name, or of its alias; undefined without one. */
 function exactModel(
@@ -92,12 +90,6 @@ export function resolvedName(known: KnownModels, name: string, withPatterns: boo
 /** Whether a model or an adapter has this name. */
 export function isServed(models: readonly ModelInfo[], name: string): boolean {
   return models.some(({ id, root }) => id === name || root === name);
-}
-
-/** The card that a name means; `default`: the model that generates text for it. */
-export function cardOf(models: readonly ModelInfo[], name: string): ModelInfo | undefined {
-  const found = models.find(({ id }) => id === name) ?? models.find(({ root }) => root === name);
-  return found ?? (name === DEFAULT_NAME ? defaultModel(models, "generates") : undefined);
 }
 
 /** The model that a command about a name is about: of an alias or an adapter its base model. */

@@ -12,15 +12,15 @@ import type { CompatKind } from "../core/compat.ts";
 import type { ErrorCode, ServiceError } from "../core/error.ts";
 import type { ModelAliases } from "./model-alias.ts";
 import type { Quotas } from "../core/quota.ts";
-import { type Ability, defaultModel, KIND_OF, type ModelInfo } from "../core/model-info.ts";
+import type { ModelInfo } from "../core/model-info.ts";
 import type { HttpMetrics, ObservedRequest } from "../core/telemetry.ts";
 import type { RequestTrace, Tracer } from "../core/tracing.ts";
 import type { Admission, Arrived } from "./admission.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { connectionOf } from "./connection.ts";
 import { requestId } from "./hooks/request-id.ts";
-import { resolvedName } from "./model-name.ts";
 import { PayloadRecord, type TakePayload } from "./payloads.ts";
+import { abilityOf, kindOfRuns, modelLabel, NO_MODEL, UNKNOWN_MODEL } from "./request-model.ts";
 import { requestSpan, traceOf } from "./request-trace.ts";
 import { type RouteRule, ruleOf } from "./route-rules.ts";
 import { isHousekeeping, type ModelField, type PathEntry, type RouteTable } from "./route-table.ts";
@@ -55,32 +55,8 @@ type Handle = (request: Request, ...rest: unknown[]) => unknown;
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** What a route wants of a model, where it is no text. */
-const ABILITY_OF_ROUTE: ReadonlyMap<string, Ability> = new Map([
-  ["/v1/embeddings", "embeds"],
-  ["/api/embed", "embeds"],
-  ["/api/embeddings", "embeds"],
-  ["/v1/rerank", "ranks"],
-  ["/v2/rerank", "ranks"],
-  ["/v1/images/generations", "draws"],
-  ["/v1/audio/speech", "speaks"],
-]);
-
 /** The MCP endpoint: its tool names the model. */
 const MCP = "/mcp";
-
-/** Routes that name a model and run none. */
-const WITHOUT_RUN: ReadonlySet<string> = new Set([
-  "/v1/load_lora_adapter",
-  "/v1/unload_lora_adapter",
-  "/api/show",
-  "/api/pull",
-  "/api/delete",
-]);
-
-/** `model` of requests whose model is not known (yet), and of routes that have none. Spec: Metrics. */
-const UNKNOWN_MODEL = "unknown";
-const NO_MODEL = "none";
 
 /** Paths of the dialect whose clients read limits under names of their own. */
 const TYPED_LIMITS = /^\/v1\/messages(?:\/|$)/;
@@ -213,18 +189,13 @@ export class Observation implements ObservedRequest, Watch {
   }
 
   private arrived(): Arrived {
-    const { request, housekeeping, route = "", modelField, ability } = this;
-    const runs = modelField === "model" && !WITHOUT_RUN.has(route);
+    const { request, housekeeping, route, modelField } = this;
     return {
       headers: request.headers,
       peer: () => connectionOf(request)?.peer() ?? "",
       housekeeping,
-      kind: runs ? KIND_OF[ability] : undefined,
+      kind: modelField === "model" ? kindOfRuns(route) : undefined,
     };
-  }
-
-  private get ability(): Ability {
-    return ABILITY_OF_ROUTE.get(this.route ?? "") ?? "generates";
   }
 
   /** A JSON body was read; undefined when it could not be parsed. */
@@ -374,16 +345,9 @@ export class Observation implements ObservedRequest, Watch {
     return this.label(new URL(this.request.url).searchParams.get("model"));
   }
 
-  /** A served model's id for what a request says, so that a client's own words never become a label. */
   private label(sent: unknown): string {
-    const models = this.options.models();
-    // Where patterns mean nothing the request fails, and its model is as unknown as its name.
-    const known = { models: () => models, aliases: this.options.aliases };
-    const name = typeof sent === "string" ? resolvedName(known, sent, true) : sent;
-    if (name === undefined || name === null || name === "" || name === "default") {
-      return (defaultModel(models, this.ability) ?? models[0])?.id ?? UNKNOWN_MODEL;
-    }
-    return models.find(({ id, root }) => id === name || root === name)?.id ?? UNKNOWN_MODEL;
+    const { models, aliases } = this.options;
+    return modelLabel({ models, aliases }, sent, abilityOf(this.route));
   }
 }
 

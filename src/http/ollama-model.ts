@@ -3,13 +3,13 @@
 import { refuseModel } from "../core/account.ts";
 import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
-import type { ModelInfo } from "../core/model-info.ts";
+import { cardOf, type ModelInfo } from "../core/model-info.ts";
 import { describeValue } from "../dialects/shared/check.ts";
 import { readObjectOfAnyType } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { withOllamaPreset } from "../dialects/shared/preset.ts";
 import { filled } from "./model-body.ts";
-import { cardOf, resolvedModel } from "./model-name.ts";
+import { resolvedModel } from "./model-name.ts";
 import { callerOf, observed } from "./observe.ts";
 
 /**

@@ -14,7 +14,8 @@ import {
   projectorFor,
   quantOf,
 } from "../core/model-files.ts";
-import type { Models, ServedModel } from "../engine/models.ts";
+import type { Models } from "../engine/models.ts";
+import type { ServedModel } from "../engine/served-model.ts";
 import { type FoundModel, serveFound, type ServedFiles } from "./found-models.ts";
 import {
   MODEL_FOLDER_DEPTH_MAX,

@@ -2,7 +2,8 @@
 // `svc pull` and `svc rm` of another process count too.
 
 import type { ModelSettings } from "../config/settings.ts";
-import type { Models, ServedModel } from "../engine/models.ts";
+import type { Models } from "../engine/models.ts";
+import type { ServedModel } from "../engine/served-model.ts";
 import { snapshotPath } from "../hub/cache.ts";
 import { type PulledModel, recordedModels, recordedMs, recordsVersion } from "../hub/records.ts";
 import { type FoundModel, type ServedFiles, serveFound } from "./found-models.ts";

@@ -5,7 +5,7 @@ import { Elysia, NotFoundError } from "elysia";
 import { mayUseModel, refuseModel } from "../../core/account.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import type { ModelState } from "../../core/model-info.ts";
+import { cardOf, type ModelState } from "../../core/model-info.ts";
 import { checker, orNull, describeValue } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -13,7 +13,7 @@ import type { ApiComponents } from "../openapi.ts";
 import { DEEP_PATH } from "../route-table.ts";
 import { hubFor } from "../hub.ts";
 import { modelCards, ModelObject, ModelStatus, pinned } from "../model-cards.ts";
-import { baseModelId, cardOf, resolvedName } from "../model-name.ts";
+import { baseModelId, resolvedName } from "../model-name.ts";
 import { callerOf } from "../observe.ts";
 import { refuseWhileDraining } from "../run.ts";
 
