@@ -1,5 +1,4 @@
-// Agent loop: passes of the model with rounds of server tools between them. Sits between dialects and the engine; without
-// server tools a conversation is a single run, passed through. Knows no kind of tool.
+// The agent loop: passes of the model with rounds of server tools between them. Knows no kind of tool.
 // The client sees one answer: joined texts without a separator (an answer by a schema must stay JSON), one usage, one end. `max_tokens` and
 // `max_tool_rounds` count over all passes, a required call applies to the first. After the last round one pass without tools answers.
 
@@ -7,176 +6,39 @@ import type {
   AgentEvent,
   AnswerEvent,
   ApprovalScope,
-  Conversation,
-  Converse,
-  InputPart,
   Permission,
   TargetedConversation,
 } from "../core/agent.ts";
-import type { Caller, ForCaller } from "../core/caller.ts";
+import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
-import type { Files } from "../core/files.ts";
 import type { Message, ToolSpec } from "../core/message.ts";
 import type { RunEvent, RunRequest, ToolChoice } from "../core/run.ts";
-import type { OpenSession, Sessions } from "../core/sessions.ts";
-import type { ModelFacts } from "../core/target.ts";
+import type { OpenSession } from "../core/sessions.ts";
 import type { Approvals } from "./approvals.ts";
 import { ToolCaller } from "./call.ts";
-import { Summaries } from "./ahead.ts";
 import { addCosts, type Cost, NO_COST } from "./cost.ts";
-import { foundSince, sizeOf, tokensOf, withDefinitions } from "./deferral.ts";
-import { FILE_LIST_CHARS_MAX, TOOLS_CHARS_SMALL } from "./limits.ts";
-import { type Input, resolveInput } from "./input.ts";
-import type { InputFilesDeps } from "./input-files.ts";
-import { type ModelCall, Pass, type PassResult } from "./pass.ts";
+import { foundSince } from "./deferral.ts";
 import type { EditedContext } from "./edited-context.ts";
-import {
-  type Editor,
-  type EditorDeps,
-  editor,
-  isPaused,
-  PAUSED,
-  notesOf,
-  paused,
-  withAhead,
-  withNotes,
-} from "./notes.ts";
+import { FILE_LIST_CHARS_MAX } from "./limits.ts";
+import type { Input } from "./input.ts";
+import type { InputFilesDeps } from "./input-files.ts";
+import { type Editor, isPaused, PAUSED, withAhead } from "./notes.ts";
+import { type ModelCall, Pass, type PassResult } from "./pass.ts";
 import { strictest } from "./permission.ts";
-import { type Plan, type PlanDeps, planOf } from "./plan.ts";
+import type { Plan, PlanDeps } from "./plan.ts";
 import { Repeats } from "./repeats.ts";
 import { assistantMessage, promptOf } from "./round-messages.ts";
 import { shortenResults } from "./shorter-results.ts";
 import type { ServerTool } from "./tool.ts";
 
-export interface LoopDeps extends PlanDeps, Pick<InputFilesDeps, "fetchFile" | "readVideo" | "converters"> {
+export interface LoopDeps
+  extends Pick<PlanDeps, "meter">, Pick<InputFilesDeps, "files" | "converters" | "caller"> {
   /** The server's own setting; requests can only tighten it. */
   readonly permission: Permission;
   readonly approvalScope?: ApprovalScope;
   readonly approvals: Approvals;
-  readonly files: ForCaller<Files>;
-  readonly sessions: ForCaller<Pick<Sessions, "open" | "keyOf">>;
   readonly log: (line: string) => void;
-  /** Of all conversations of the server. */
-  readonly summaries?: Summaries;
-  readonly modelNamed?: NonNullable<EditorDeps["modelNamed"]>;
-  /** Called when an answer in a session starts (1) and ends (-1). */
-  readonly onAnswer?: (change: 1 | -1) => void;
-}
-
-/** The same for one caller. */
-interface CallersDeps extends Omit<LoopDeps, "files" | "sessions">, InputFilesDeps {
-  readonly summaries: Summaries;
-  readonly sessions: Pick<Sessions, "open" | "keyOf">;
-}
-
-/**
- * Converse with server tools. Throws at once for an invalid request; errors of files and sessions reject the first `next`.
- */
-export function agentConverse(deps: LoopDeps): Converse<TargetedConversation> {
-  const { summaries = new Summaries() } = deps;
-  return (conversation, signal, caller) => {
-    const own = { ...deps, summaries, caller, files: deps.files(caller), sessions: deps.sessions(caller) };
-    const facts = conversation.target.facts();
-    const plan = planFor(own, conversation, facts);
-    return converse(own, conversation, { plan, isFitted: facts !== undefined }, signal);
-  };
-}
-
-/** A plan, and whether the model's facts were known when it was made. */
-interface Draft {
-  readonly plan: Plan;
-  readonly isFitted: boolean;
-}
-
-/** The model's facts change the tool descriptions, never whether a request is valid. */
-function planFor(deps: CallersDeps, conversation: Conversation, facts: ModelFacts | undefined): Plan {
-  return planOf(deps, conversation, {
-    caller: deps.caller,
-    hasInputs: hasInputs(deps, conversation),
-    contextTokens: facts?.contextTokens,
-    modalities: facts?.media.modalities ?? [],
-  });
-}
-
-/** The plan for the loaded model; only requests with server tools or many of the client's wait for the load. */
-async function fittedPlan(
-  deps: CallersDeps,
-  conversation: TargetedConversation,
-  { plan, isFitted }: Draft,
-  signal: AbortSignal,
-): Promise<Plan> {
-  const isSmall = plan.tools.size === 0 && sizeOf(plan.specs) <= TOOLS_CHARS_SMALL;
-  if (isSmall || isFitted) return plan;
-  return planFor(deps, conversation, await conversation.target.loadFacts(signal, deps.caller));
-}
-
-async function* converse(
-  deps: CallersDeps,
-  conversation: TargetedConversation,
-  draft: Draft,
-  signal: AbortSignal,
-): AsyncGenerator<AnswerEvent> {
-  const { run, agent, target } = conversation;
-  const sent = run.prompt.messages;
-  let plan: Plan;
-  let session: OpenSession | undefined;
-  let input: Input;
-  try {
-    plan = await fittedPlan(deps, conversation, draft, signal);
-    session = plan.hasSession ? deps.sessions.open(agent.sessionId, sent) : undefined;
-    const place = { plan, target, sessionId: session?.key, sent: session?.messages ?? sent };
-    input = await resolveInput(deps, place, signal);
-  } catch (refusal) {
-    if (signal.aborted) return;
-    throw refusal;
-  }
-  if (plan.deferral !== undefined) deps.meter?.deferred(tokensOf([...plan.deferral.hidden.values()]));
-  const messages =
-    plan.deferral === undefined ? input.messages : withDefinitions(input.messages, plan.deferral);
-  const prompt = { ...run.prompt, messages, tools: plan.specs, toolChoice: plan.choice };
-  const sentRequest = { ...run, prompt };
-  let edit: Editor;
-  let edited: EditedContext;
-  try {
-    edit = await editor(deps, conversation, sentRequest, signal);
-    edited = await edit(messages);
-  } catch (refusal) {
-    if (signal.aborted) return;
-    throw refusal;
-  }
-  const request = { ...sentRequest, prompt: { ...prompt, messages: edited.messages } };
-  const notes = notesOf(input.cut, edited.edits);
-  for (const one of edited.edits) deps.meter?.edited(one.type, one.tokens);
-  if (input.cut.length > 0)
-    deps.log(`${input.cut.length} attached files are read in part: ${run.model} gets their beginnings`);
-  if (isPaused(agent.edits, edited.edits)) {
-    const counted = target.generate({ ...request, countOnly: true }, signal, deps.caller);
-    return yield* withNotes(paused(counted), notes, edited.cost);
-  }
-  const answered = (events: AsyncIterable<AnswerEvent>): AsyncIterable<AnswerEvent> =>
-    withAhead(events, edited.ahead, signal);
-  if (session === undefined)
-    return yield* withNotes(answered(target.generate(request, signal, deps.caller)), notes, edited.cost);
-  deps.onAnswer?.(1);
-  try {
-    const answer = new Loop(deps, { conversation, plan, session, input, request, edit }, signal).answer();
-    yield* withNotes(answered(answer), notes, edited.cost);
-  } finally {
-    deps.onAnswer?.(-1);
-  }
-}
-
-/** Whether the request or its session has input files. */
-function hasInputs({ files, sessions }: CallersDeps, { run, agent }: Conversation): boolean {
-  if (run.prompt.messages.some(({ content }) => content.some(isRead))) return true;
-  if (agent.sessionId === undefined) return false;
-  return files.list(sessions.keyOf(agent.sessionId)).some(({ purpose }) => purpose !== "agent_output");
-}
-
-/** Whether a part is a file of which the model may have to read more. */
-function isRead(part: InputPart): boolean {
-  return part.type === "file" && part.isWhole !== true;
 }
 
 /** Result of a pass whose prompt exceeds the context. */
@@ -184,7 +46,8 @@ const CONTEXT_EXCEEDED = "too long";
 
 type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
 
-interface Task {
+/** An answer to make in a session. */
+export interface Task {
   readonly conversation: TargetedConversation;
   readonly plan: Plan;
   readonly session: OpenSession;
@@ -196,7 +59,7 @@ interface Task {
 }
 
 /** One answer in a session. */
-class Loop {
+export class Loop {
   private readonly task: Task;
   private readonly signal: AbortSignal;
   private readonly toolCaller: ToolCaller;
@@ -208,7 +71,7 @@ class Loop {
   private readonly log: LoopDeps["log"];
   private readonly meter: LoopDeps["meter"];
 
-  constructor(deps: CallersDeps, task: Task, signal: AbortSignal) {
+  constructor(deps: LoopDeps, task: Task, signal: AbortSignal) {
     this.task = task;
     this.signal = signal;
     const { agent } = task.conversation;

@@ -2,7 +2,7 @@
 
 import type { Approvals } from "../agent/approvals.ts";
 import { Summaries } from "../agent/ahead.ts";
-import { agentConverse, type LoopDeps } from "../agent/loop.ts";
+import { agentConverse, type ConverseDeps } from "../agent/converse.ts";
 import type { Toolset } from "../agent/tool.ts";
 import { tokenCounter } from "../agent/count-tokens.ts";
 import { disabledToolset } from "../agent/tools/disabled.ts";
@@ -26,7 +26,7 @@ import { skillsText } from "../skills/text.ts";
 import type { Tools } from "./tools.ts";
 
 export interface AgentOptions extends Pick<
-  LoopDeps,
+  ConverseDeps,
   "files" | "fetchFile" | "readVideo" | "converters" | "log" | "meter" | "modelNamed"
 > {
   readonly generate: Generate;

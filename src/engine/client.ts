@@ -30,7 +30,7 @@ import { DeviceFaults } from "./device-fault.ts";
 import { Pending } from "./pending.ts";
 import { queueBounds, RequestQueue } from "./request-queue.ts";
 import { Restarts } from "./restarts.ts";
-import { activityOf, EngineWatch, machineTime, waitsOf } from "./watch.ts";
+import { type EngineWatch, waitsOf, watchProcess } from "./watch.ts";
 import type {
   CalibrationCommand,
   CalibrationCounts,
@@ -269,17 +269,11 @@ export class EngineClient {
   private watchOver(link: EngineLink): EngineWatch | undefined {
     const { timeoutMs, log, meter } = this.deps;
     if (timeoutMs === undefined) return undefined;
-    return new EngineWatch({
-      timeoutMs,
-      ping: () => link.send({ type: "ping" }),
-      activity: () => activityOf(link.pid),
-      machine: machineTime,
-      onHung: (why) => {
-        log(`the engine process hangs (${why}); killing it. ${waitsOf(link.pid)}`.trim());
-        meter?.hung();
-        this.hung = true;
-        this.giveUp(HUNG_LOADING, link);
-      },
+    return watchProcess(link, timeoutMs, (why) => {
+      log(`the engine process hangs (${why}); killing it. ${waitsOf(link.pid)}`.trim());
+      meter?.hung();
+      this.hung = true;
+      this.giveUp(HUNG_LOADING, link);
     });
   }
 

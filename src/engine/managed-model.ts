@@ -9,7 +9,7 @@ import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import { FairShare } from "../core/fair-share.ts";
 import { reasonOf } from "../core/reason.ts";
-import { type Failed, failed, failedRun, STOPPED } from "./death.ts";
+import { type Failed, failed, STOPPED } from "./death.ts";
 import { LoadReports } from "./load-reports.ts";
 import { processMemory } from "./process-memory.ts";
 import { withAbort } from "../core/with-abort.ts";
@@ -24,6 +24,7 @@ import type { EvictionReason } from "../core/telemetry.ts";
 import type { EngineClient } from "./client.ts";
 import { LoadedFiles } from "./loaded-files.ts";
 import { EngineLeases } from "./engine-leases.ts";
+import { leased, leasedRun } from "./leased-work.ts";
 import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import { type Waiter, Waiters } from "./waiters.ts";
@@ -82,8 +83,8 @@ export class ManagedModel implements Holder, ModelRuntime {
   /** The error of a load that failed a moment ago, with the file as it is now. */
   private get justFailed(): ServiceError | undefined {
     const { failure } = this;
-    const isNew = failure !== undefined && performance.now() - failure.at < FAILED_LOAD_MS;
-    return isNew && !this.files.areOverwritten ? failure.error : undefined;
+    if (failure === undefined || this.files.areOverwritten) return undefined;
+    return performance.now() - failure.at < FAILED_LOAD_MS ? failure.error : undefined;
   }
 
   /** Why its last load has failed, for clients; undefined: it has not. */
@@ -108,13 +109,11 @@ export class ManagedModel implements Holder, ModelRuntime {
   }
 
   get residentBytes(): number | undefined {
-    const pid = this.engine?.pid;
-    return pid === undefined ? undefined : processMemory(pid)?.resident;
+    return processMemory(this.engine?.pid)?.resident;
   }
 
   get privateBytes(): number {
-    const pid = this.engine?.pid;
-    return pid === undefined ? 0 : (processMemory(pid)?.private ?? 0);
+    return processMemory(this.engine?.pid)?.private ?? 0;
   }
 
   /** The most that it takes of all devices, copies of evicted prefixes as they are now, bytes; undefined while it is not loaded. */
@@ -138,8 +137,12 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
     const work = (engine: EngineClient) => engine.generate(request, signal, caller, adapter);
     if (request.progress !== true || this.state.type === "loaded") return this.run(work, signal, caller);
-    const leasing = this.reports.during(this.acquire(signal, caller), (unused) => this.release(unused));
-    return this.run(work, signal, caller, leasing);
+    return leasedRun(
+      this.reports.during(this.acquire(signal, caller), this.release),
+      this.release,
+      work,
+      signal,
+    );
   }
 
   /** Generates images; see EngineClient.draw. Loads the model if necessary. */
@@ -154,13 +157,14 @@ export class ManagedModel implements Holder, ModelRuntime {
 
   /** Facts of the loaded model. Loads it if necessary; waits and throws like a request. */
   loadedInfo(signal: AbortSignal, caller: Caller): Promise<EngineInfo> {
-    return this.leased((engine) => engine.ready(), signal, caller);
+    return leased(this.acquire(signal, caller), this.release, (engine) => engine.ready());
   }
 
   /** Embeds; see EngineClient.embed. Loads the model if necessary. */
   embed(request: EmbedRequest | RankRequest, signal: AbortSignal, caller: Caller): Promise<EmbedResult> {
     if (request.keepAliveMs !== undefined) this.idle.set(request.keepAliveMs);
-    return this.leased((engine) => engine.embed(request, signal, caller), signal, caller);
+    const work = (engine: EngineClient) => engine.embed(request, signal, caller);
+    return leased(this.acquire(signal, caller), this.release, work);
   }
 
   /** Loads it, or waits until it is loaded. Throws the reason of a failure; a preload NoRoom. */
@@ -256,40 +260,12 @@ export class ManagedModel implements Holder, ModelRuntime {
     if (state.type === "loading" || state.type === "unloading") await state.done;
   }
 
-  /** Does some work on the engine with a lease. Rejects where the model cannot be loaded. */
-  private async leased<T>(
-    work: (engine: EngineClient) => Promise<T>,
-    signal: AbortSignal,
-    caller: Caller,
-  ): Promise<T> {
-    const engine = await this.acquire(signal, caller);
-    try {
-      return await work(engine);
-    } finally {
-      this.release(engine);
-    }
-  }
-
-  /** Runs a request on the engine with a lease. A failure to load becomes the request's `error` event. */
-  private async *run<E, R = never>(
+  private run<E>(
     work: (engine: EngineClient) => AsyncIterable<E>,
     signal: AbortSignal,
     caller: Caller,
-    acquiring: Promise<EngineClient> | AsyncGenerator<R, EngineClient> = this.acquire(signal, caller),
-  ): AsyncGenerator<E | R | Failed> {
-    let engine: EngineClient;
-    try {
-      engine = "next" in acquiring ? yield* acquiring : await acquiring;
-    } catch (error) {
-      if (signal.aborted) return;
-      yield failedRun(error);
-      return;
-    }
-    try {
-      yield* work(engine);
-    } finally {
-      this.release(engine);
-    }
+  ): AsyncGenerator<E | Failed> {
+    return leasedRun(this.acquire(signal, caller), this.release, work, signal);
   }
 
   /** Leases the engine; `release` ends the lease. */
@@ -329,12 +305,11 @@ export class ManagedModel implements Holder, ModelRuntime {
     return this.leases.take(engine);
   }
 
-  private release(engine: EngineClient): void {
+  private readonly release = (engine: EngineClient): void => {
     this.leases.release(engine);
     this.usedAt = performance.now();
-    if (this.isBusy) return;
-    if (this.state.type === "loaded") this.idle.start();
-  }
+    if (!this.isBusy && this.state.type === "loaded") this.idle.start();
+  };
 
   private unloadIdle(idleMs: number): void {
     if (this.state.type !== "loaded" || this.isBusy) return;

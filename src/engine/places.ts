@@ -55,7 +55,7 @@ export function largerClaim(one: Claim, other: Claim): Claim {
 
 /** The main memory that the process of an engine takes. */
 export function measuredClaim(pid: number | undefined): Claim {
-  return new Map([[HOST, pid === undefined ? 0 : (processMemory(pid)?.resident ?? 0)]]);
+  return new Map([[HOST, processMemory(pid)?.resident ?? 0]]);
 }
 
 /** There is no room for a model that may not have others unloaded. */

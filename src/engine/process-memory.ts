@@ -9,8 +9,9 @@ export interface ProcessMemory {
   readonly private: number;
 }
 
-/** Undefined where the process has ended, or on other systems. */
-export function processMemory(pid: number): ProcessMemory | undefined {
+/** Undefined where there is no process, or it has ended, and on other systems. */
+export function processMemory(pid: number | undefined): ProcessMemory | undefined {
+  if (pid === undefined) return undefined;
   let status: string;
   try {
     status = readFileSync(`/proc/${pid}/status`, "utf8");

@@ -4,6 +4,7 @@
 // An engine that is silent and uses no processor time is hung; one that computes may take minutes for a step.
 
 import { readdirSync, readFileSync } from "node:fs";
+import type { EngineLink } from "./host.ts";
 import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";
 
 /** A process's activity, seen from outside. */
@@ -88,6 +89,21 @@ export class EngineWatch {
     const passedMs = this.lastLook.bootMs - last.bootMs;
     return passedMs > 2 * this.intervalMs || this.lastLook.stolenMs - last.stolenMs > passedMs / 2;
   }
+}
+
+/** Watches the process behind a link. */
+export function watchProcess(
+  link: EngineLink,
+  timeoutMs: number,
+  onHung: EngineWatchDeps["onHung"],
+): EngineWatch {
+  return new EngineWatch({
+    timeoutMs,
+    ping: () => link.send({ type: "ping" }),
+    activity: () => activityOf(link.pid),
+    machine: machineTime,
+    onHung,
+  });
 }
 
 /** The machine's clocks from Linux's /proc; on other systems this process's own clock. */

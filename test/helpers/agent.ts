@@ -18,7 +18,7 @@ import { type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import type { ModelTarget } from "../../src/core/target.ts";
 import { Approvals } from "../../src/agent/approvals.ts";
-import { agentConverse, type LoopDeps } from "../../src/agent/loop.ts";
+import { agentConverse, type ConverseDeps } from "../../src/agent/converse.ts";
 import type { CallContext, ServerTool, ToolOutcome } from "../../src/agent/tool.ts";
 import { fileStore } from "../../src/files/store.ts";
 import { memoryState } from "../../src/state/memory.ts";
@@ -142,7 +142,7 @@ export interface TestLoop {
   answer(conversation: Conversation, signal?: AbortSignal): Promise<readonly AnswerEvent[]>;
 }
 
-export interface TestLoopOptions extends Partial<LoopDeps>, TargetOptions {
+export interface TestLoopOptions extends Partial<ConverseDeps>, TargetOptions {
   readonly tools?: readonly ServerTool[];
 }
 

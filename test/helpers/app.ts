@@ -3,7 +3,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Approvals } from "../../src/agent/approvals.ts";
-import { agentConverse } from "../../src/agent/loop.ts";
+import { agentConverse } from "../../src/agent/converse.ts";
 import { disabledToolset } from "../../src/agent/tools/disabled.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { ModelControl, ModelState, ModelStatus } from "../../src/core/model-info.ts";
