@@ -23,9 +23,9 @@ export interface ContextPlan {
   readonly reuse: ReuseMode;
   /** Slots: native sequences of running sequences and kept prefixes. */
   readonly slots: number;
-  /** All native sequences: slots, their guards (llama-windows.ts), and one for saving states or cells. */
+  /** All native sequences: slots, their guards (windows.ts), and one for saving states or cells. */
   readonly sequences: number;
-  /** Whether cells are copied to and from other memory (llama-cells.ts). */
+  /** Whether cells are copied to and from other memory (cells.ts). */
   readonly copies: boolean;
   /** Layers with a sliding window keep all tokens. */
   readonly fullWindows: boolean;

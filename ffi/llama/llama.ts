@@ -24,7 +24,6 @@ import type { Native } from "../library.ts";
 import { readVocabulary, type Vocabulary } from "./grammar.ts";
 import { LlamaAdapters } from "./adapters.ts";
 import { LlamaCalibration } from "./calibration.ts";
-import { LlamaCells } from "./cells.ts";
 import { type LlamaIdentity, newIdentity } from "./identity.ts";
 import { readWholeHeader } from "../../src/core/gguf-file.ts";
 import { WordPieces } from "./bert-text.ts";
@@ -39,10 +38,9 @@ import { type OpenedModel, openModel } from "./load.ts";
 import type { LoadHooks, ModelInfo } from "./model.ts";
 import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf } from "./placement.ts";
 import { CPU } from "./projector.ts";
-import { LlamaStates } from "./states.ts";
+import { LlamaSequences } from "./sequences.ts";
 import { LlamaTokens } from "./tokens.ts";
 import { type RowTraffic, trafficOf } from "./traffic.ts";
-import { WindowGuards } from "./windows.ts";
 import { newSampler } from "./sampler.ts";
 import { threadSystem } from "./thread-system.ts";
 import { type Handle, nativeText } from "../text.ts";
@@ -60,8 +58,8 @@ export class LlamaBackend implements Backend {
   readonly slots: number;
   readonly cells: number;
   readonly reuse: ReuseMode;
-  readonly states: LlamaStates | undefined;
-  readonly cellCopies: LlamaCells | undefined;
+  readonly states: LlamaSequences["states"];
+  readonly cellCopies: LlamaSequences["copies"];
   readonly contextTokens: number;
   readonly vocabulary: number;
   readonly goesOn: boolean;
@@ -73,7 +71,7 @@ export class LlamaBackend implements Backend {
   private readonly draft: Handle | undefined;
   private readonly layers: LayerPlan | undefined;
   private readonly context: Handle;
-  private readonly guards: WindowGuards | undefined;
+  private readonly sequences: LlamaSequences;
   private readonly identities: LlamaIdentity;
   private readonly media: LlamaMedia | undefined;
   private readonly templates: LlamaTemplates;
@@ -99,9 +97,9 @@ export class LlamaBackend implements Backend {
     this.identities = newIdentity(native, path, options);
     const system = threadSystem(native, this.context);
     this.computeThreads = new ComputeThreads(system, threads, threadsBatch, !this.identities.isInvariant);
-    this.states = this.newStates(plan, meta.n_swa > 0);
-    this.guards = this.newGuards(plan, meta.n_swa, limits.windowsInBlocks === true);
-    this.cellCopies = this.newCellCopies(plan);
+    this.sequences = this.sequencesOf(plan, meta.n_swa, limits.windowsInBlocks === true);
+    this.states = this.sequences.states;
+    this.cellCopies = this.sequences.copies;
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
     // Some architectures have no cache, whatever their file says.
@@ -191,38 +189,10 @@ export class LlamaBackend implements Backend {
     return LlamaDraftModel.open(this.native, this.context, this.draft ?? null, sizes);
   }
 
-  private newStates({ states, sequences }: ContextPlan, windowed: boolean): LlamaStates | undefined {
-    if (states === undefined) return undefined;
-    const { native, context } = this;
-    const scratch = states === "alone" ? undefined : sequences - 1;
-    return new LlamaStates({
-      native,
-      context,
-      scratch,
-      windowed,
-      identity: this.identities,
-      isMarkup: (token) => this.tokenTable.isMarkup(token),
-      cut: (slot, from) => this.cutSlot(slot, from),
-    });
-  }
-
-  private newCellCopies({ copies, sequences }: ContextPlan): LlamaCells | undefined {
-    if (!copies) return undefined;
-    const { native, context, guards, identities: identity } = this;
-    return new LlamaCells({ native, context, scratch: sequences - 1, identity, guards, strip: this.strip });
-  }
-
-  private newGuards(plan: ContextPlan, window: number, inBlocks: boolean): WindowGuards | undefined {
-    const { native, context, strip } = this;
-    const { slots, fullWindows, sequences } = plan;
-    if (!fullWindows || sequences < 2 * slots) return undefined;
-    return new WindowGuards({ native, context, slots, window, inBlocks, strip });
-  }
-
-  /** Removes the state of a native sequence and keeps its cells; undefined where there are no states. */
-  private get strip(): ((sequence: number) => void) | undefined {
-    const { states } = this;
-    return states === undefined ? undefined : (sequence): void => states.strip(sequence);
+  private sequencesOf(plan: ContextPlan, window: number, inBlocks: boolean): LlamaSequences {
+    const { native, context, identities: identity } = this;
+    const isMarkup = (token: number): boolean => this.tokenTable.isMarkup(token);
+    return new LlamaSequences({ native, context, identity, isMarkup, window, inBlocks }, plan);
   }
 
   private openMedia({ mmprojPath }: TextOptions, threads: number): LlamaMedia | undefined {
@@ -241,7 +211,7 @@ export class LlamaBackend implements Backend {
     const { native, context } = this;
     const compute = (): number => native.svc_decode(context, n, token, position, slot, outputs);
     const outcome = outcomeOf(this.computeThreads.during(compute));
-    if (outcome === "done") this.guards?.computed(columns, n);
+    if (outcome === "done") this.sequences.computed(columns, n);
     return outcome;
   }
 
@@ -262,7 +232,7 @@ export class LlamaBackend implements Backend {
     const args = [from, count, position, slot] as const;
     const code = this.native.svc_decode_media(context, prompt.handle, chunk.index, encoding.handle, ...args);
     const done = from + count === chunk.tokens ? chunk.positions : Math.min(from + count, chunk.positions);
-    if (code === 0) this.guards?.computedMedia(slot, position, position + done);
+    if (code === 0) this.sequences.computedMedia(slot, position, position + done);
     return outcomeOf(code);
   }
 
@@ -285,13 +255,13 @@ export class LlamaBackend implements Backend {
   ): number | "full" | "failed" {
     const { context, native, stepsDone } = this;
     const { token, position, slot } = columns;
-    const most = Math.min(steps, this.guards?.stepsMax ?? steps);
+    const most = this.sequences.stepsMax(steps);
     const code = this.computeThreads.during(() =>
       native.svc_decode_steps(context, n, token, position, slot, samplers, most, tokens, stepsDone),
     );
     const outcome = outcomeOf(code);
     if (outcome !== "done") return outcome;
-    this.guards?.computed(columns, n, stepsDone[0]);
+    this.sequences.computed(columns, n, stepsDone[0]);
     return stepsDone[0] ?? 0;
   }
 
@@ -328,13 +298,11 @@ export class LlamaBackend implements Backend {
   }
 
   cutSlot(slot: SlotId, from: number): boolean {
-    this.guards?.cut(slot, from);
-    return this.native.svc_sequence_remove(this.context, slot, from, -1) === 1;
+    return this.sequences.cut(slot, from);
   }
 
   shareSlot(source: SlotId, target: SlotId, length: number): void {
-    this.native.svc_sequence_copy(this.context, source, target, 0, length);
-    this.guards?.shared(source, target, length);
+    this.sequences.share(source, target, length);
   }
 
   newSampler(params: SamplingParams, prompt: Int32Array, seed: number, choice: number): SamplerHandle {
