@@ -15,7 +15,7 @@ export interface SequenceDeps {
   readonly context: Handle;
   readonly identity: LlamaIdentity;
   readonly isMarkup: (token: number) => boolean;
-  /** Size of the sliding window, positions; 0: there is none. */
+  /** Size of the sliding window, positions; 0 without one. */
   readonly window: number;
   /** Chunked attention: all positions leave the window at once. */
   readonly inBlocks: boolean;
