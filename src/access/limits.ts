@@ -9,6 +9,8 @@ export const KEY_LOCK_MS = 5000;
 export const KEY_LOCK_TRY_MS = 20;
 /** Tokens that are set aside for an answer without `max_tokens`: more than most have. */
 export const DEFAULT_ANSWER_TOKENS = 1024;
+/** Characters of a text that are set aside as one token, where the engine alone counts them: about those of English. */
+export const CHARS_PER_TOKEN = 4;
 /** Owners whose limits are counted; idle ones are forgotten beyond it. */
 export const QUOTAS_MAX = 10_000;
 /** Rows of usage, one for each key, model and day, and how long each is kept, milliseconds: a year and a month. */

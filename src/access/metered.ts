@@ -6,10 +6,11 @@ import type { AnswerEvent, Converse, Conversation } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
 import type { Draw } from "../core/image.ts";
 import { type Ability, cardOf, type ModelInfo } from "../core/model-info.ts";
-import type { Embed, Generate, Rank, RunRequest } from "../core/run.ts";
+import type { Embed, EmbedRequest, Generate, Rank, RankRequest, RunRequest } from "../core/run.ts";
 import type { Speak } from "../core/speech.ts";
 import type { AnswerMeter } from "../core/telemetry.ts";
 import { AnswerSteps } from "./answer-steps.ts";
+import { CHARS_PER_TOKEN } from "./limits.ts";
 import type { KeyQuotas, Reservation } from "./quotas.ts";
 import type { UsageBook } from "./usage-book.ts";
 
@@ -38,7 +39,8 @@ export function metered(deps: MeterDeps, work: Work): Work {
   return {
     generate: (request, signal, caller) => {
       const begun = begin(deps, request, "generates", caller);
-      return answered(deps, begun, request, signal, () => generate(own(request, caller), signal, caller));
+      const asked = withinLimits(deps, own(request, caller), caller);
+      return answered(deps, begun, request, signal, () => generate(asked, signal, caller));
     },
     converse: (conversation: Conversation, signal, caller) => {
       const { run, agent } = conversation;
@@ -46,13 +48,21 @@ export function metered(deps: MeterDeps, work: Work): Work {
       if (writer !== undefined)
         refuseModel(caller.account, writer, cardOf(deps.models(), writer), "summary_model");
       const begun = begin(deps, run, "generates", caller);
-      const asked = { ...conversation, run: own(run, caller) };
+      const asked = { ...conversation, run: withinLimits(deps, own(run, caller), caller) };
       return answered(deps, begun, run, signal, () => converse(asked, signal, caller));
     },
-    embed: (request, signal, caller) =>
-      whole(deps, begin(deps, request, "embeds", caller), () => embed(own(request, caller), signal, caller)),
-    rank: (request, signal, caller) =>
-      whole(deps, begin(deps, request, "ranks", caller), () => rank(own(request, caller), signal, caller)),
+    embed: (request, signal, caller) => {
+      const begun = begin(deps, request, "embeds", caller);
+      return whole(deps, begun, tokensToEmbed(request), signal, () =>
+        embed(own(request, caller), signal, caller),
+      );
+    },
+    rank: (request, signal, caller) => {
+      const begun = begin(deps, request, "ranks", caller);
+      return whole(deps, begun, tokensToRank(request), signal, () =>
+        rank(own(request, caller), signal, caller),
+      );
+    },
     draw: (request, signal, caller) =>
       timed(
         deps,
@@ -100,24 +110,54 @@ function own<R extends { readonly keepAliveMs?: number }>(request: R, { account 
   return rest as R; // the field is optional
 }
 
+/** An answer without a bound of its own ends where its key's tokens do. */
+function withinLimits<R extends AnswerBounds>({ quotas }: MeterDeps, request: R, { account }: Caller): R {
+  const { maxTokens, choices, countOnly } = request;
+  if (account === undefined || maxTokens !== undefined || countOnly === true) return request;
+  const left = quotas.left(account);
+  return left === Infinity ? request : { ...request, maxTokens: Math.max(1, Math.floor(left / choices)) };
+}
+
+/** Tokens that texts have at least, by their length: exact numbers are the engine's, which has computed them by then. */
+function estimatedTokens(text: string | readonly number[]): number {
+  return typeof text === "string" ? Math.ceil(text.length / CHARS_PER_TOKEN) : text.length;
+}
+
+function tokensToEmbed({ inputs }: EmbedRequest): number {
+  return inputs.reduce((sum, input) => sum + estimatedTokens(input), 0);
+}
+
+function tokensToRank({ query, documents, documentTokens = Infinity }: RankRequest): number {
+  const perPair = estimatedTokens(query);
+  return documents.reduce((sum, text) => sum + perPair + Math.min(estimatedTokens(text), documentTokens), 0);
+}
+
 const NO_TOKENS = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 };
 
-/** Work with one result. */
+/** Work with one result. What is broken off counts with its estimate. */
 async function whole<T extends { readonly promptTokens: number }>(
   { usage, quotas }: MeterDeps,
   { account, model, release }: Begun,
+  estimate: number,
+  signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
   const startMs = performance.now();
+  let reservation: Reservation | undefined;
+  let promptTokens: number | undefined;
   try {
+    reservation = account === undefined ? undefined : quotas.reserve(account, estimate, 0);
     const result = await work();
-    const { promptTokens } = result;
-    const seconds = (performance.now() - startMs) / 1000;
-    if (account !== undefined) quotas.spend(account, promptTokens);
-    usage.add(account, model, 1, { ...NO_TOKENS, promptTokens, seconds });
+    ({ promptTokens } = result);
     return result;
+  } catch (error) {
+    if (signal.aborted && reservation !== undefined) promptTokens = estimate;
+    throw error;
   } finally {
     release();
+    reservation?.settle(promptTokens ?? 0);
+    const seconds = (performance.now() - startMs) / 1000;
+    if (promptTokens !== undefined) usage.add(account, model, 1, { ...NO_TOKENS, promptTokens, seconds });
   }
 }
 

@@ -73,8 +73,7 @@ export class KeyQuotas implements Quotas {
    * Throws `rate_limit_exceeded`.
    */
   reserve(account: Account, promptTokens: number, answerTokens: number | undefined): Reservation {
-    if (account.limits.tokensPerMinute === undefined && account.limits.tokensPerDay === undefined)
-      return UNLIMITED;
+    if (!hasTokenLimit(account.limits)) return UNLIMITED;
     const counted = this.of(account);
     const bounded =
       answerTokens ?? Math.max(1, Math.min(DEFAULT_ANSWER_TOKENS, this.left(account) - promptTokens));
@@ -88,12 +87,6 @@ export class KeyQuotas implements Quotas {
         counted.tokens.add(spent, this.options.elapsed());
       },
     };
-  }
-
-  /** Counts tokens of work for which none were set aside. */
-  spend(account: Account, tokens: number): void {
-    if (account.limits.tokensPerMinute !== undefined)
-      this.of(account).tokens.add(tokens, this.options.elapsed());
   }
 
   headers(account: Account, form: "messages" | "openai"): Readonly<Record<string, string>> {
@@ -146,7 +139,9 @@ export class KeyQuotas implements Quotas {
     return rows.sort((one, other) => one.left - other.left)[0];
   }
 
-  private left(account: Account): number {
+  /** Tokens that a request of this account may take; Infinity without a limit. */
+  left(account: Account): number {
+    if (!hasTokenLimit(account.limits)) return Infinity;
     return Math.min(this.leftOfMinute(account), this.leftOfDay(account));
   }
 
@@ -200,6 +195,10 @@ const UNLIMITED: Reservation = { settle: () => undefined };
 
 function isLimited(limits: AccountLimits): boolean {
   return Object.keys(limits).length > 0;
+}
+
+function hasTokenLimit({ tokensPerMinute, tokensPerDay }: AccountLimits): boolean {
+  return tokensPerMinute !== undefined || tokensPerDay !== undefined;
 }
 
 function secsToMidnight(nowMs: number): number {

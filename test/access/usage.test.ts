@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { metered } from "../../src/access/metered.ts";
 import { KeyQuotas } from "../../src/access/quotas.ts";
 import { UsageBook } from "../../src/access/usage-book.ts";
-import { accountOf, type AccountFields, keyDigest, ownerOf } from "../../src/core/account.ts";
-import type { Generate, RunEvent } from "../../src/core/run.ts";
+import { type Account, accountOf, type AccountFields, keyDigest, ownerOf } from "../../src/core/account.ts";
+import type { EmbedResult, Generate, Rank, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { State } from "../../src/core/state.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
@@ -16,6 +16,7 @@ import { sqliteState } from "../../src/state/sqlite.ts";
 import { chatBody, messagesBody, responsesBody, testApp, testDeps, textBody } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 import { tempDir } from "../helpers/tmp.ts";
+import { chat } from "../helpers/upstream-model.ts";
 
 const KEYS = Object.entries({
   anna: { role: "user" },
@@ -121,6 +122,78 @@ describe("an answer", () => {
     );
     expect(usage.read({ client: "" }, {})[0]?.requests).toBe(3);
     expect((await as("otto", "/v1/usage")).headers.has("x-ratelimit-limit-requests")).toBe(false);
+  });
+});
+
+describe("a small budget", () => {
+  const account = (limits: Account["limits"]): Account => {
+    return { owner: "mia", name: "mia", role: "user", limits, weight: 1 };
+  };
+  /** Work of models behind a meter, and what it was asked for. */
+  function meteredWork(spentTokens = 0) {
+    const usage = new UsageBook(ownedState(memoryState()));
+    const quotas = new KeyQuotas({ tokensToday: () => spentTokens, clock: Date.now, elapsed: Date.now });
+    const embedded = Promise.withResolvers<EmbedResult>();
+    const { generate, requests: asked } = playing(answer("Hi"));
+    const rank: Rank = () => Promise.resolve({ scores: [1], promptTokens: 9 });
+    const base = { ...testDeps(generate, { log: () => undefined }), rank, embed: () => embedded.promise };
+    const work = metered({ quotas, usage, models: base.models }, base);
+    return { work, usage, quotas, asked, embedded };
+  }
+  const run = (fields: Partial<RunRequest> = {}): RunRequest => {
+    return chat({ model: "tiny", ...fields });
+  };
+  const signal = new AbortController().signal;
+
+  test.each([
+    [{ tokensPerDay: 1000 }, {}, 400],
+    [{ tokensPerDay: 1000 }, { choices: 4 }, 100],
+    [{ tokensPerMinute: 300, tokensPerDay: 1000 }, {}, 300],
+    [{ tokensPerDay: 1000 }, { maxTokens: 7 }, 7],
+    [{ requestsPerMinute: 5 }, {}, undefined],
+  ])("%p ends an answer of %p at %p tokens", async (limits, fields, bound) => {
+    const { work, asked } = meteredWork(600);
+    await Array.fromAsync(work.generate(run(fields), signal, { client: "", account: account(limits) }));
+    expect(asked[0]?.maxTokens).toBe(bound);
+  });
+
+  test("is no budget for a large list of texts", async () => {
+    const { work, usage } = meteredWork();
+    const caller = { client: "", account: account({ tokensPerDay: 100 }) };
+    const long = ["a".repeat(396), "b".repeat(8)];
+    const refused = { code: "rate_limit_exceeded" };
+    const documents = Array.from({ length: 60 }, () => "word");
+    expect(
+      work.embed({ model: "tiny", inputs: long, truncate: false }, signal, caller),
+    ).rejects.toMatchObject(refused);
+    expect(
+      work.embed(
+        { model: "tiny", inputs: [Array.from({ length: 101 }, () => 1)], truncate: false },
+        signal,
+        caller,
+      ),
+    ).rejects.toMatchObject(refused);
+    expect(
+      work.rank({ model: "tiny", query: "word", documents, truncate: false }, signal, caller),
+    ).rejects.toMatchObject(refused);
+    await work.rank({ model: "tiny", query: "word", documents: ["word"], truncate: false }, signal, caller);
+    expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 9 }]);
+  });
+
+  test("pays for embeddings that are broken off, and not for those that fail", async () => {
+    const { work, usage, embedded } = meteredWork();
+    const caller = { client: "", account: account({ tokensPerMinute: 100 }) };
+    const leaving = new AbortController();
+    const inputs = ["a".repeat(80)];
+    const left = work.embed({ model: "tiny", inputs, truncate: false }, leaving.signal, caller);
+    const failed = work.embed({ model: "tiny", inputs, truncate: false }, signal, caller);
+    leaving.abort();
+    embedded.reject(new Error("the engine is gone"));
+    expect(await Promise.allSettled([left, failed])).toMatchObject([
+      { status: "rejected" },
+      { status: "rejected" },
+    ]);
+    expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 20 }]);
   });
 });
 
