@@ -1,5 +1,5 @@
-// `bench/gpu.sh --minutes N`: everything that a card should show, in N minutes: installs the back end, compares answers with the CPU's, and
-// measures the most worthy cells first, svc beside llama-server and beside what the card could do (gpu-plan.ts). What was measured is
+// `bench/gpu.sh --minutes N`: everything that a card should show, in N minutes: installs the back end, compares answers and architectures with
+// the CPU's, and measures the most worthy cells first, svc beside llama-server and beside what the card could do (gpu-plan.ts). What was measured is
 // written whenever a cell is done, so that an end at any time leaves a table.
 
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BACKENDS } from "../src/backends/catalog.ts";
 import { ensureGpuModel, GPU_MODELS, type GpuModel, sizeOf } from "./gpu-model.ts";
-import { drive, installedFile, placementOf, useBackend } from "./gpu-parts.ts";
+import { compareArchitectures, drive, installedFile, placementOf, useBackend } from "./gpu-parts.ts";
 import { type Cell, cardOf, decodeBound, type Group, type Pace, planOf, secondsOf } from "./gpu-plan.ts";
 import { machineLine, THREADS } from "./machine.ts";
 import { CACHE, type Peer, serverAlone } from "./peer.ts";
@@ -56,6 +56,9 @@ interface Run {
   readonly rows: Measured[];
   readonly notes: string[];
 }
+
+/** Share of the time for the comparison of architectures. */
+const ZOO_SHARE = 0.2;
 
 const left = ({ endMs }: Run): number => endMs - performance.now() - END_MS;
 
@@ -240,6 +243,8 @@ async function main(): Promise<void> {
   const peer = serverAlone(program ?? "");
   const run: Run = { endMs, devices: devices ?? NO_DEVICE, peer, isDry, rows: [], notes: [] };
   await compareAnswers(run);
+  const isOnDevice = devices !== undefined;
+  run.notes.push(...(await compareArchitectures((left(run) / 1000) * ZOO_SHARE, { isOnDevice, isDry })));
   const models = isDry
     ? (["tiny"] as const)
     : values.models.split(",").filter((name): name is GpuModel => name in GPU_MODELS);

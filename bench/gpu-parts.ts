@@ -10,6 +10,49 @@ import type { RunningServer } from "./servers.ts";
 
 const cacheHome = join(CACHE, "xdg");
 
+/** Kinds of layers and caches that back ends compute by kernels of their own; the most common first. */
+const ARCHITECTURES: readonly string[] = [
+  "llama",
+  "qwen3",
+  "gemma3",
+  "gpt-oss",
+  "qwen3moe",
+  "qwen35moe",
+  "deepseek2",
+  "gemma2",
+  "mamba2",
+  "bert",
+];
+
+/**
+ * Toys of several architectures on the devices (`isOnDevice`) beside the CPU, in at most `seconds`; fewer in a dry run. Returns what came
+ * of it, in sentences.
+ */
+export async function compareArchitectures(
+  seconds: number,
+  { isOnDevice, isDry }: { readonly isOnDevice: boolean; readonly isDry: boolean },
+): Promise<readonly string[]> {
+  const names = isDry ? ARCHITECTURES.slice(0, 2) : ARCHITECTURES;
+  const devices = isOnDevice ? ["--devices", join(cacheHome, "svc")] : [];
+  const script = join(import.meta.dir, "../test/zoo/main.ts");
+  const words = ["--own", "--only", names.join(","), "--seconds", String(Math.floor(seconds)), ...devices];
+  const child = Bun.spawn([process.execPath, script, ...words], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: 2,
+  });
+  const text = await new Response(child.stdout).text();
+  await child.exited;
+  const [, good = "0", tried = "0"] = /^(\d+) of (\d+) architectures pass/m.exec(text) ?? [];
+  const failed = [...text.matchAll(/^FAILED (\S+) (?!\|)(.*)$/gm)].map(([, name, why]) =>
+    `${name} ${why}`.trim(),
+  );
+  return [
+    `Of ${names.length} architectures ${tried} were compared with the CPU, ${good} agree.`,
+    ...(failed.length === 0 ? [] : [`Not: ${failed.join("; ")}.`]),
+  ];
+}
+
 /** Runs svc with the cache folder of the measurements; returns its output. */
 async function svc(words: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
   const child = Bun.spawn([SVC, ...words], {

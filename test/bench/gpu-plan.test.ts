@@ -57,6 +57,7 @@ test.skipIf(process.env["SVC_SLOW_TESTS"] !== "1")(
     expect(await run()).toBe(0);
     const once = readFileSync(document, "utf8");
     expect(once).toContain("| `tiny` | 1 × 64 | svc |");
+    expect(once).toContain("Of 2 architectures 2 were compared with the CPU, 2 agree.");
     expect(once).toContain("Answers from lists and from whole rows are equal.");
     expect(await run()).toBe(0);
     expect(readFileSync(document, "utf8").match(/written by bench/g)).toHaveLength(1);

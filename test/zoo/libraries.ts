@@ -3,6 +3,7 @@
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { unpackLibraries } from "../../ffi/embedded.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const PACKAGE = "@node-llama-cpp/linux-x64";
@@ -36,6 +37,11 @@ async function run(cwd: string, ...command: readonly string[]): Promise<string> 
   ]);
   if (child.exitCode === 0) return output.trim();
   throw new Error(`${command.slice(0, 2).join(" ")} failed: ${errors.trim().slice(-300)}`);
+}
+
+/** Ours, without back ends for devices. */
+export function ownLibraries(cacheDir: string): ReferenceLibraries {
+  return { type: "found", dir: unpackLibraries(cacheDir), release: "svc's own" };
 }
 
 /** Finds the libraries, and downloads them the first time. */

@@ -1,6 +1,7 @@
 // `npm run test:zoo`: small models of many architectures with random weights, through our engine and through llama.cpp's
 // unpatched libraries of the same release. Each runs in processes of its own. Prints a table; --write puts it into results.txt.
-// --devices CACHE: ours with all layers on the devices of the back ends that are installed in svc's folder there.
+// --devices CACHE: ours with all layers on the devices of the back ends that are installed in svc's folder there. --own: beside our own
+// libraries on the CPU, which needs no network. --seconds N: none is begun after that time, and what then runs is ended.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { architecture, ARCHITECTURE_NAMES } from "../helpers/architectures.ts";
 import { answersOf, apart, judge, type Verdict } from "./compare.ts";
-import { ensureReference } from "./libraries.ts";
+import { ensureReference, ownLibraries } from "./libraries.ts";
 import {
   type ReferenceReport,
   type ReferenceTask,
@@ -21,7 +22,22 @@ import { holds, type Row, rowText, resultsText } from "./table.ts";
 
 /** No architecture takes a tenth of it on an idle machine. */
 const PROCESS_MS_MAX = 240_000;
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    devices: { type: "string" },
+    write: { type: "boolean", default: false },
+    own: { type: "boolean", default: false },
+    seconds: { type: "string", default: "Infinity" },
+  },
+});
+const END_MS = performance.now() + Number(values.seconds) * 1000;
 const RESULTS = join(import.meta.dir, "results.txt");
+
+interface Wishes {
+  readonly write: boolean;
+  readonly own: boolean;
+}
 
 interface Outcome<T> {
   readonly value?: T;
@@ -37,7 +53,7 @@ async function child<T>(file: string, args: readonly string[], input = ""): Prom
     stdin: Buffer.from(input),
     stdout: "pipe",
     stderr: "pipe",
-    timeout: PROCESS_MS_MAX,
+    timeout: Math.max(1, Math.floor(Math.min(PROCESS_MS_MAX, END_MS - performance.now()))),
   } as const;
   const started = Bun.spawn(command, options);
   const [output, errors] = await Promise.all([
@@ -104,15 +120,17 @@ async function rowOf(name: string, models: string, libraries: string): Promise<R
   return { ...row, counts, contextEffect, maxSeqs, verdicts: judged };
 }
 
-async function main(names: readonly string[], write: boolean): Promise<boolean> {
-  const reference = await ensureReference();
+async function main(names: readonly string[], { write, own }: Wishes): Promise<boolean> {
+  const models = mkdtempSync(join(tmpdir(), "svc-zoo-"));
+  const reference = own ? ownLibraries(models) : await ensureReference();
   if (reference.type === "missing") {
     console.log(`SKIPPED: the architecture suite did not run: ${reference.reason}`);
+    rmSync(models, { recursive: true });
     return true;
   }
-  const models = mkdtempSync(join(tmpdir(), "svc-zoo-"));
   const rows: Row[] = [];
   for (const name of names) {
+    if (performance.now() > END_MS) break;
     const row = await rowOf(name, models, reference.dir);
     rows.push(row);
     console.log(rowText(row));
@@ -126,11 +144,8 @@ async function main(names: readonly string[], write: boolean): Promise<boolean> 
   return failed.length === 0;
 }
 
-const { values } = parseArgs({
-  options: { only: { type: "string" }, devices: { type: "string" }, write: { type: "boolean" } },
-});
 // Of the child processes:
 if (values.devices !== undefined) process.env.SVC_TEST_BACKENDS = values.devices;
 if (process.env.VK_DRIVER_FILES?.includes("lvp_icd")) process.env.LD_PRELOAD = preloadLibrary(); // faults.c says why
 const chosen = values.only?.split(",") ?? ARCHITECTURE_NAMES;
-process.exit((await main(chosen, values.write === true)) ? 0 : 1);
+process.exit((await main(chosen, values)) ? 0 : 1);
