@@ -1,15 +1,15 @@
-// svc.toml.example and docs/settings.md, generated from the settings table by `npm run generate`.
+// svc.toml.example, the one list of all settings, generated from the settings table by `npm run generate`.
 
 import { header, ROWS, SECTIONS, usableValues, type Row, type Section } from "./table.ts";
 import { tomlValue } from "./show.ts";
 
 const WIDTH = 100;
-/** Words of a choice that the page lists; of more the description says where they are. */
+/** Words of a choice that are listed; of more the description says where they are. */
 const WORDS_MAX = 12;
 
 /** Path from the repository's root → content. */
 export function documents(): Readonly<Record<string, string>> {
-  return { "svc.toml.example": exampleToml(), "docs/settings.md": settingsMarkdown() };
+  return { "svc.toml.example": exampleToml() };
 }
 
 /** The small set-up of the example file: the lines that are not commented out. */
@@ -25,17 +25,20 @@ const SET_UP: Readonly<Record<string, unknown>> = {
 function exampleToml(): string {
   const intro = [
     "# Settings of svc. The lines without # are a small set-up: this machine only, one model of the Hugging Face hub.",
-    "# All other settings are commented out and show the default, or an example; each is valid where",
-    "# it stands. Use the file with `svc serve svc.toml`, check it with `svc config check svc.toml`. Flags override the",
-    "# environment, which overrides this file. docs/settings.md lists flags and environment names. Relative paths start at",
-    "# this file's folder.",
+    "# All others are commented out and show the default, or an example of a setting without one; each is valid where",
+    "# it stands. Use the file with `svc serve svc.toml`, check it with `svc config check svc.toml`. Names of flags and",
+    "# of the environment follow from the key (docs/configuration.md); others are named.",
     "",
   ];
   const top = available("").flatMap(exampleLines);
-  const isOfSetUp = ({ path }: Section): boolean => path === "server" || path.startsWith("models");
+  const comesFirst = ({ path }: Section): boolean => path === "server" || path.startsWith("models");
   const tables = SECTIONS.filter(({ path, isList }) => !isList || path === "models[]");
-  const ordered = [...tables.filter(isOfSetUp), ...tables.filter((section) => !isOfSetUp(section))];
+  const ordered = [...tables.filter(comesFirst), ...tables.filter((section) => !comesFirst(section))];
   return [...intro, ...top, ...ordered.flatMap(exampleSection), ""].join("\n");
+}
+
+function isOfSetUp({ path }: Row): boolean {
+  return path in SET_UP;
 }
 
 function exampleSection(section: Section): readonly string[] {
@@ -46,8 +49,8 @@ function exampleSection(section: Section): readonly string[] {
     "",
     ...comment(section.description),
     header(section),
-    ...rows.flatMap((row) => (row.path in SET_UP ? [`${row.key} = ${tomlValue(SET_UP[row.path])}`] : [])),
-    ...rows.filter((row) => !(row.path in SET_UP)).flatMap(exampleLines),
+    ...rows.filter(isOfSetUp).flatMap(exampleLines),
+    ...rows.filter((row) => !isOfSetUp(row)).flatMap(exampleLines),
     ...lists.flatMap(exampleList),
   ];
 }
@@ -65,64 +68,40 @@ function exampleList({ path, description }: Section): readonly string[] {
 }
 
 function exampleLines(row: Row): readonly string[] {
-  const words = row.type === "choice" ? ` One of ${usableValues(row).join(", ")}.` : "";
-  return [...comment(row.description + words), `# ${row.key} = ${tomlValue(row.example)}`];
+  const example = row.defaultValue === undefined ? " # example" : "";
+  const text = [row.description, words(row), otherDefault(row), otherNames(row)]
+    .filter((part) => part !== "")
+    .join(" ");
+  const line = isOfSetUp(row)
+    ? `${row.key} = ${tomlValue(SET_UP[row.path])}`
+    : `# ${row.key} = ${tomlValue(row.example)}${example}`;
+  return [...comment(text), line];
 }
 
-function settingsMarkdown(): string {
-  const intro = `# Settings
-
-Made by \`npm run generate\` from the table in \`src/config/settings.ts\`, as are \`svc.toml.example\` and \`--help\`.
-
-A setting can be given as a flag, in the environment or in a TOML file; flags win over the environment, the environment
-over the file, the file over the default. \`svc config show\` prints what is in force and where it comes from, \`svc config
-check\` every problem at once. An unknown name stops the start, and so does one that is known but refused or without
-effect in this version (\`from_uqff\`, \`xlora\`, \`topology\`, \`tokenizer\` and others), with its reason.
-
-- **Flag.** The key with hyphens (\`max_seqs\`: \`--max-seqs\`), unless another one stands in parentheses. A key with * has none.
-- **Environment.** \`SVC_\` and the flag in capitals, \`SVC_MAX_SEQS\`; else the same with \`SERVICE_\`. An empty text counts as
-  not set.
-- **Switches** are off where no default is named, and have a \`--no-\` form: \`--no-cpu\`. In the environment: \`true\`, \`1\`, \`yes\`, \`on\` and their opposites.
-- **Models.** \`-m\` may be repeated. Models named by flags replace those of the environment and of the file. A flag
-  about a model (\`--cpu\`, \`--max-seq-len\`) holds for all of them.
-- **Paths** in a file start at the folder of that file, others at the working directory.
-`;
-  const top: Section = { path: "", description: "Outside of any section.", isList: false };
-  const sections = [top, ...SECTIONS].flatMap((section) => {
-    const rows = available(section.path);
-    if (rows.length === 0) return [];
-    const title = section.path === "" ? "Top level" : `\`${header(section)}\``;
-    return [`## ${title}`, "", section.description, "", ...table(rows), ""];
-  });
-  return [intro, ...sections].join("\n");
+/** The words of a choice that the description leaves out. */
+function words(row: Row): string {
+  const all = row.type === "choice" ? usableValues(row) : [];
+  const isSaid = all.every((word) => row.description.includes(`\`${word}\``));
+  return isSaid || all.length > WORDS_MAX ? "" : `One of ${all.join(", ")}.`;
 }
 
-function table(rows: readonly Row[]): readonly string[] {
-  const lines = rows.map((row) => {
-    const isPlain = row.defaultValue === undefined || row.defaultValue === false;
-    const fallback = isPlain ? "" : code(String(row.defaultValue));
-    return `|${names(row)}|${fallback}|${meaning(row)}|`;
-  });
-  return ["|Key|Default|Meaning|", "|---|---|---|", ...lines];
+/** The default where the set-up has another value. */
+function otherDefault(row: Row): string {
+  const isOther = isOfSetUp(row) && row.defaultValue !== undefined && row.defaultValue !== SET_UP[row.path];
+  return isOther ? `Default: ${row.defaultValue}.` : "";
 }
 
-/** The key, with its flag and environment name where they do not follow from it. */
-function names(row: Row): string {
-  const keys = [row.key, ...row.aliases].map(code).join(", ");
-  if (row.flag === undefined) return `${keys}*`;
-  const flags = row.flag === `--${row.key.replaceAll("_", "-")}` ? [] : [row.flag];
-  const usual = `SVC_${row.flag.slice(2).replaceAll("-", "_").toUpperCase()}`;
-  const env = row.env[0] === undefined || row.env[0] === usual ? [] : [row.env[0]];
-  const others = [...(row.short === undefined ? [] : [row.short]), ...flags, ...env].map(code);
-  return others.length === 0 ? keys : `${keys} (${others.join(", ")})`;
-}
-
-/** The words of a choice stand before a description that leaves some out. `svc config check` knows forms and ranges. */
-function meaning(row: Row): string {
-  const words = row.type === "choice" ? usableValues(row).map(code) : [];
-  if (words.length > WORDS_MAX) return row.description;
-  const isSaid = words.every((word) => row.description.includes(word));
-  return isSaid ? row.description : `${words.join(", ")}. ${row.description}`;
+/** Keys, flags and environment names that do not follow from the key. */
+function otherNames({ key, aliases, flag, short, env }: Row): string {
+  const also = aliases.length === 0 ? "" : `Also ${aliases.join(", ")}.`;
+  if (flag === undefined) return also === "" ? "No flag." : `${also} No flag.`;
+  const usual = `SVC_${flag.slice(2).replaceAll("-", "_").toUpperCase()}`;
+  const own = [
+    ...(short === undefined ? [] : [short]),
+    ...(flag === `--${key.replaceAll("_", "-")}` ? [] : [flag]),
+    ...(env[0] === undefined || env[0] === usual ? [] : [env[0]]),
+  ];
+  return [also, own.length === 0 ? "" : `Flag: ${own.join(", ")}.`].filter((part) => part !== "").join(" ");
 }
 
 function available(section: string): readonly Row[] {
@@ -138,8 +117,4 @@ function comment(text: string): readonly string[] {
     else lines[lines.length - 1] = `${last} ${word}`;
   }
   return lines;
-}
-
-function code(text: string): string {
-  return `\`${text}\``;
 }

@@ -1,4 +1,4 @@
-// The one table of settings. Flags, environment names, TOML paths, --help, svc.toml.example and docs/settings.md are
+// The one table of settings. Flags, environment names, TOML paths, --help and svc.toml.example are
 // all derived from it (table.ts, document.ts, ../cli/args.ts), and `Settings` is its static type. A new setting is one
 // row here and nothing else. Rows marked `later` belong to the interface but do nothing yet; rows marked `never` are
 // recognised only to be refused with a reason.
