@@ -121,3 +121,35 @@ export const WEBP: Uint8Array<ArrayBuffer> = bytes(
   ascii("WEBPVP8 "),
   new Uint8Array(12),
 );
+
+/** A little-endian TIFF file with these tags and one strip. `next`: where the directory after it would lie. */
+export function tiff(
+  tags: Readonly<Record<number, readonly number[]>>,
+  strip: Uint8Array,
+  next = 0,
+): Uint8Array<ArrayBuffer> {
+  const all = { ...tags, 273: [0], 279: [strip.length] };
+  const entries = Object.entries(all);
+  const end = 8 + 2 + entries.length * 12 + 4;
+  const values: number[] = [];
+  const file = new Uint8Array(
+    end + entries.reduce((sum, [, list]) => sum + 4 * list.length, 0) + strip.length,
+  );
+  const view = new DataView(file.buffer);
+  file.set(ascii("II*\0"));
+  view.setUint32(4, 8, true);
+  view.setUint16(8, entries.length, true);
+  for (const [index, [tag, list]] of entries.entries()) {
+    const at = 10 + index * 12;
+    view.setUint16(at, Number(tag), true);
+    view.setUint16(at + 2, 4, true);
+    view.setUint32(at + 4, list.length, true);
+    view.setUint32(at + 8, list.length === 1 ? (list[0] ?? 0) : end + 4 * values.length, true);
+    if (Number(tag) === 273) view.setUint32(at + 8, file.length - strip.length, true);
+    else if (list.length > 1) values.push(...list);
+  }
+  view.setUint32(end - 4, next, true);
+  for (const [index, value] of values.entries()) view.setUint32(end + 4 * index, value, true);
+  file.set(strip, file.length - strip.length);
+  return file;
+}
