@@ -8,6 +8,7 @@ import * as vorbisLibrary from "@wasm-audio-decoders/ogg-vorbis"; // whole, as b
 import CodecParser, { type OggPage, type OpusHeader } from "codec-parser";
 import * as mpegLibrary from "mpg123-decoder";
 import * as opusLibrary from "opus-decoder";
+import { RESAMPLED_RATE_MAX } from "../../core/limits.ts";
 import { mediaFile } from "../../core/media-file.ts";
 import type { SoundReply, SoundTask } from "../protocol.ts";
 import { folded, Resampler } from "./samples.ts";
@@ -38,6 +39,7 @@ class Sound {
   /** `order`: that of the format's speakers. */
   take(channels: readonly Float32Array[], rate: number, order?: "Vorbis"): void {
     if ((channels[0]?.length ?? 0) === 0) return;
+    if (!(rate > 0 && rate <= RESAMPLED_RATE_MAX)) throw new RangeError("its filter would fill the memory");
     this.resampler ??= new Resampler(rate);
     this.resampler.push(folded(channels, order));
   }
