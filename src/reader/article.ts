@@ -14,13 +14,22 @@ export function articleOf(html: string): Article {
   if ((html.match(/<[a-z]/gi)?.length ?? 0) > ARTICLE_ELEMENTS_MAX) return { title, text: mainText(html) };
   const document = documentOf(html);
   if (depthOf(document.documentElement) > ARTICLE_DEPTH_MAX) return { title, text: mainText(html) };
-  const found = new Readability(document).parse();
+  const found = foundIn(document);
   const text = articleText(found?.content ?? "");
   // A page without an article, such as a price table, still has text.
   return {
     title: visibleText(found?.title ?? "") || title,
     text: text.length < ARTICLE_CHARS_MIN ? mainText(html) : text,
   };
+}
+
+/** Readability fails on some pages without a body, which HTML lets one leave out. */
+function foundIn(document: Document): ReturnType<Readability["parse"]> {
+  try {
+    return new Readability(document).parse();
+  } catch {
+    return null;
+  }
 }
 
 function titleOf(html: string): string {

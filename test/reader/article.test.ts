@@ -47,6 +47,7 @@ describe("a page without an article is converted whole", () => {
     ["not HTML", "just words", "just words"],
     ["nothing", "", ""],
     ["only a script", "<html><body><script>x()</script></body></html>", ""],
+    ["without a body", "<html><main><p>Written without optional tags", "Written without optional tags"],
     ["unclosed tags", "<html><body><div><p>one<p>two", "one\n\ntwo"],
   ])("when it is %s", (_what, html, text) => {
     expect(articleOf(html).text).toBe(text);
