@@ -29,7 +29,6 @@ export function walkAnswer(
     }
     const way = matcher.closing();
     for (const { token } of way ?? []) take(token);
-    if (way === undefined) console.log("NOWAY", Buffer.concat(bytes).toString().slice(-120));
     return way === undefined ? undefined : Buffer.concat(bytes).toString();
   } finally {
     matcher.free();

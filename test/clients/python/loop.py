@@ -43,8 +43,9 @@ def with_openai(url):
     uploaded = client.files.create(file=("a.txt", b"a"), purpose="user_data")
     assert uploaded.id in [file.id for file in client.files.list()]
     anything = client.chat.completions.create(
-        model="default", messages=messages[:1], response_format={"type": "json_object"}, temperature=0, max_tokens=200
+        model="default", messages=messages[:1], response_format={"type": "json_object"}, temperature=0, max_tokens=2000
     )
+    assert anything.choices[0].finish_reason == "stop", "the toy model found no end; its object proves nothing"
     assert isinstance(json.loads(anything.choices[0].message.content), dict)
     return "models, chat, responses, input_tokens, files, json_object"
 
