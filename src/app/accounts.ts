@@ -6,7 +6,7 @@ import { configFolder } from "../config/cache-folder.ts";
 import { keyParts, type KeyParts } from "../config/key-entry.ts";
 import type { Settings } from "../config/settings.ts";
 import { processEnvironment } from "../config/sources.ts";
-import { type AccountFields, accountOf, expiryMs, keyDigest, ownerOf } from "../core/account.ts";
+import { type AccountFields, accountOf, keyDigest, ownerOf } from "../core/account.ts";
 import { reasonOf } from "../core/reason.ts";
 import { readSecrets } from "../core/secret.ts";
 import { StartError } from "../core/start-error.ts";
@@ -33,21 +33,6 @@ export function keysFileOf({ server }: Settings): string {
 /** Keys of settings by name, and what they say of people. Throws StartError. */
 function namedOf(settings: Settings) {
   const keys: readonly KeyParts[] = (settings.keys ?? []).map((entry) => keyParts(entry));
-  const twice = keys.find(({ name, user }, index) => {
-    return keys.findIndex((one) => one.name === name && one.user === user) < index;
-  });
-  if (twice !== undefined)
-    throw new StartError(`keys: two have the name ${twice.name ?? twice.user}; rename one`);
-  const faulty = keys.findIndex(
-    ({ name, key, user }) =>
-      (key === undefined) === (user === undefined) || (key !== undefined && name === undefined),
-  );
-  if (faulty >= 0)
-    throw new StartError(
-      `keys[${faulty}]: set name and key of a key, or user of a person whom a proxy has signed in`,
-    );
-  const late = keys.findIndex(({ expires }) => expires !== undefined && expiryMs(expires) === undefined);
-  if (late >= 0) throw new StartError(`keys[${late}].expires: there is no such day; write it as 2027-01-31`);
   const people = new Map(
     keys.flatMap(({ user, ...fields }) => (user === undefined ? [] : [[user, fields] as const])),
   );
@@ -58,6 +43,9 @@ function namedOf(settings: Settings) {
       { digest: keyDigest(secret), account: accountOf(fields, { owner: ownerOf("name", name), name }) },
     ];
   });
+  const twice = named.find(({ digest }, index) => named.findIndex((one) => one.digest === digest) < index);
+  if (twice !== undefined)
+    throw new StartError(`keys: ${twice.account.name} has the key of another one; choose another key`);
   return { people, named };
 }
 

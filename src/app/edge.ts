@@ -8,12 +8,11 @@ import { DROPS_CHECK_MS } from "./limits.ts";
 import { SPEECHES_MAX } from "../engine/limits.ts";
 import { upstreamPlaces } from "./upstreams.ts";
 import type { ModelInfo, ModelKind } from "../core/model-info.ts";
-import { StartError } from "../core/start-error.ts";
 import { raiseBacklog } from "../../ffi/linux/listen-backlog.ts";
 import { Admission } from "../http/admission.ts";
 import type { ApiKeys } from "../http/api-keys.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { clientAddresses, isAddressRange } from "../net/client-address.ts";
+import { clientAddresses } from "../net/client-address.ts";
 import { crowdCheck, droppedConnections } from "../net/connections.ts";
 import { localClients } from "../net/local-client.ts";
 
@@ -37,12 +36,6 @@ export interface EdgeOptions {
 export function newEdge(settings: Settings, { models, tokensToday, log }: EdgeOptions): Edge {
   const { server, runtime } = settings;
   const proxies = server.trusted_proxies ?? [];
-  const unusable = proxies.find((text) => !isAddressRange(text));
-  if (unusable !== undefined) {
-    throw new StartError(
-      `server.trusted_proxies: ${unusable} is neither an address nor a range like 10.0.0.0/8`,
-    );
-  }
   const { apiKeys, replaceKeys } = openAccounts(settings, log);
   const quotas = new KeyQuotas({ tokensToday, clock: Date.now, elapsed: () => performance.now() });
   const atOnce: Readonly<Record<ModelKind, number>> = {

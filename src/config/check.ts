@@ -2,6 +2,7 @@
 // the first. Touches no file; what needs the disk is in resolve.ts.
 
 import { Value } from "@sinclair/typebox/value";
+import { entryProblem } from "./entry-problem.ts";
 import { ownKeyOf } from "./foreign-names.ts";
 import { nearest } from "./nearest.ts";
 import type { Problem } from "./problem.ts";
@@ -60,13 +61,21 @@ function checkValue({ path, value, origin }: RawValue): Problem | undefined {
   if (typeof given === "string" && row.laterValues.includes(given)) {
     return problem(`"${given}" is not available in this version`, `Use ${usableValues(row).join(" or ")}.`);
   }
+  if (hasNul(value)) return problem("this holds a NUL character", "Remove it.");
   if (Value.Check(row.schema, given)) return undefined;
   const shown = row.secretAfter !== undefined ? "this" : print(value);
-  const isList = Array.isArray(value);
-  return problem(
-    isList ? `${shown} has an invalid entry` : `${shown} is not ${expected(row)}`,
-    remedy(row, given),
-  );
+  const entry = Array.isArray(value) ? entryProblem(row.schema, value) : undefined;
+  if (entry !== undefined) {
+    const { place, what = `${shown} has an invalid entry`, fix = remedy(row, given) } = entry;
+    return { origin, key: `${path}${place}`, what, fix };
+  }
+  return problem(`${shown} is not ${expected(row)}`, remedy(row, given));
+}
+
+/** Ends texts for the system, which would then read another one. */
+function hasNul(value: unknown): boolean {
+  if (typeof value === "string") return value.includes("\0");
+  return typeof value === "object" && value !== null && Object.values(value).some(hasNul);
 }
 
 /** Keys that were settings once. */
@@ -88,9 +97,32 @@ function checkSection(path: string, value: unknown): Pick<Problem, "what" | "fix
   }
   const section = sectionAt(path);
   if (section === undefined)
-    return REMOVED.get(path.replaceAll(/\[\d+\]/g, "[]")) ?? { what: "unknown key", fix: suggest(path) };
+    return (
+      REMOVED.get(path.replaceAll(/\[\d+\]/g, "[]")) ?? {
+        what: "unknown key",
+        fix: isTables(value) ? suggestTable(path) : suggest(path),
+      }
+    );
   if (isTable(value)) return undefined;
   return { what: "this is a section, not a value", fix: `Write ${header(section)} on a line of its own.` };
+}
+
+/** A table of the file, or a list of them. */
+function isTables(value: unknown): boolean {
+  return isTable(value) || (Array.isArray(value) && value.length > 0 && value.every(isTable));
+}
+
+/** Names the section that was probably meant. */
+function suggestTable(path: string): string {
+  const headers = new Map(SECTIONS.map((section) => [section.path.replaceAll("[]", ""), header(section)]));
+  const word = path.replaceAll(/\[\d*\]/g, "");
+  const meant = nearest(word, [...headers.keys()]);
+  if (meant !== undefined) {
+    const name = meant.slice(meant.lastIndexOf(".") + 1);
+    return `Did you mean ${name}? Write ${headers.get(meant) ?? meant}.`;
+  }
+  const elsewhere = ROWS.find(({ key }) => key === word);
+  return elsewhere === undefined ? `Known tables: ${[...headers.values()].join(", ")}.` : suggest(path);
 }
 
 function remedy(row: Row, value: unknown): string {
@@ -150,5 +182,6 @@ function range(row: Row): string {
 /** A value as it would stand in the file. */
 function print(value: unknown): string {
   if (isTable(value)) return "a table";
+  if (typeof value === "number") return String(value); // also inf and nan, which JSON has no words for
   return JSON.stringify(value) ?? String(value);
 }

@@ -15,6 +15,7 @@ export function nameProblems(values: Values, entries: readonly string[]): readon
   return [
     ...sameName(values, entries),
     ...reservedName(values, entries),
+    ...unprintableName(values, entries),
     ...defaultModel(values, entries),
     ...searchModel(values, entries),
     ...sameAlias(values, entries),
@@ -45,6 +46,16 @@ function reservedName(values: Values, entries: readonly string[]): readonly Prob
     const alias = values.get(`${entry}.alias`);
     if (alias?.value !== "default") return [];
     return [problemOf(alias, alias.path, "`default` means the default model", "Give it another alias.")];
+  });
+}
+
+/** Names stand in logs, metrics and terminals, on lines of their own. */
+function unprintableName(values: Values, entries: readonly string[]): readonly Problem[] {
+  return entries.flatMap((entry) => {
+    const alias = values.get(`${entry}.alias`);
+    if (typeof alias?.value !== "string" || !/\p{Cc}/u.test(alias.value)) return [];
+    const what = `${JSON.stringify(alias.value)} has control characters`;
+    return [problemOf(alias, alias.path, what, "Give the model an alias without them.")];
   });
 }
 
@@ -98,6 +109,7 @@ function modelAliases(values: Values, entries: readonly string[]): readonly Prob
         "Set enable_lora or lora of the model.",
       );
     }
+    if (/\p{Cc}/u.test(name)) return say(`${JSON.stringify(name)} has control characters`, "Remove them.");
     if (ids.has(name)) return say(`"${name}" is the name of a model`, "Give the alias another name.");
     if (aliases.findIndex((other) => other.name === name) < index) {
       return say(`two aliases have the name "${name}"`, "Keep one of them.");

@@ -1,9 +1,10 @@
 // Suggests a known name for an unknown one.
 
-/** The candidate closest to `word`, or undefined where none is close enough to be a slip of the fingers. */
 import { itemAt } from "../core/assert.ts";
+
+/** The candidate closest to `word`, or undefined where none is close enough to be a slip of the fingers or its beginning. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  const bound = Math.max(2, Math.floor(word.length / 3));
+  const bound = Math.min(word.length - 1, Math.max(2, Math.floor(word.length / 3)));
   let best: string | undefined;
   let bestDistance = bound + 1;
   for (const candidate of candidates) {
@@ -14,7 +15,9 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     best = candidate;
     bestDistance = distance;
   }
-  return best;
+  const start = word.toLowerCase();
+  if (best?.toLowerCase().startsWith(start) === true) return best;
+  return candidates.find((candidate) => candidate.toLowerCase().startsWith(`${start}_`)) ?? best;
 }
 
 /** Letters to insert, delete or replace to get from one word to the other. */

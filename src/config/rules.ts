@@ -1,6 +1,7 @@
 // The start-up rules that hold between settings. Knows settings by name and nothing of where they come from beyond the
 // origin that a problem names.
 
+import { accessProblems } from "./access-rules.ts";
 import { isVoiceName } from "../core/voice-names.ts";
 import { isImageKind } from "./model-settings.ts";
 import { nameProblems } from "./name-rules.ts";
@@ -92,6 +93,7 @@ export function checkTogether(list: readonly RawValue[]): readonly Problem[] {
     ...cacheDisk(values),
     ...determinism(values),
     ...otherKind(values, entries),
+    ...accessProblems(values),
     ...nameProblems(values, entries),
     ...upstreamProblems(values, entries),
   ];

@@ -47,7 +47,7 @@ export function readFile(file: string, folder: string): readonly RawValue[] | Pr
   try {
     text = readFileSync(resolve(folder, file), "utf8");
     const values: RawValue[] = [];
-    flatten(parse(text), "", origin, values);
+    flatten(withoutDates(parse(text)), "", origin, values);
     return values;
   } catch (error) {
     return { origin, key: "", ...(foreignFile(text) ?? explain(error)) };
@@ -135,6 +135,15 @@ function flatten(node: unknown, path: string, origin: Origin, values: RawValue[]
   }
 }
 
+/** Dates as texts, in the form that was written: no setting is one. */
+function withoutDates(node: unknown): unknown {
+  if (node instanceof Date) return node.toISOString();
+  if (Array.isArray(node)) return node.map(withoutDates);
+  if (!isTable(node)) return node;
+  const copy = Object.entries(node).map(([key, inner]) => [key, withoutDates(inner)] as const);
+  return Object.fromEntries(copy);
+}
+
 /** Replaces another spelling of a key by the one in the table. */
 function canonical(path: string): string {
   const row = rowAt(path);
@@ -159,9 +168,9 @@ function listItem({ schema }: Row, text: string): string | number {
   return isNumber && text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-/** True for a table of a TOML file, which dates and lists are not. */
+/** True for a table of a TOML file, which lists are not. */
 export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function explain(error: unknown): Pick<Problem, "what" | "fix"> {
