@@ -1,10 +1,8 @@
 // The rings of the test suite: which file belongs to which, and how long each took.
 //
-//   bun test/rings.ts files RING      the test files of a ring, or of `all`
-//   bun test/rings.ts times REPORT    sums the times of a JUnit report by ring
-//   bun test/rings.ts failures LOG    what `bun test` printed before each failed test
+//   bun test/rings.ts run RING REPORT [ARGUMENT ...]    runs the test files of a ring, or of `all`; more arguments go to `bun test`
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** A file belongs to the first ring that one of its prefixes fits. */
@@ -30,6 +28,70 @@ function filesOf(ring: string): readonly string[] {
   const root = join(import.meta.dir, "..");
   const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)].sort();
   return files.filter((file) => ring === "all" || ringOf(file) === ring);
+}
+
+/** Longest time without output: a test that never yields ends in no time limit of its own. The slowest files take minutes on a busy machine. */
+const SILENCE_MS = 15 * 60_000;
+
+/** Runs a command, passes its output on, and kills it with its workers when it says nothing for too long. */
+export async function watched(
+  command: readonly string[],
+  silenceMs: number,
+): Promise<{ readonly log: string; readonly code: number; readonly isSilent: boolean }> {
+  const merged = ["sh", "-c", 'exec "$@" 2>&1', "sh", ...command]; // so that both streams keep their order
+  const child = Bun.spawn(merged, { stdio: ["inherit", "pipe", "ignore"], detached: true }); // a group of its own
+  const end = (): void => void process.kill(-child.pid, "SIGKILL");
+  const stop = (): void => {
+    end();
+    process.exit(130);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
+  let isSilent = false;
+  const late = (): void => {
+    isSilent = true;
+    end();
+  };
+  let timer = setTimeout(late, silenceMs);
+  let log = "";
+  const decoder = new TextDecoder();
+  for await (const piece of child.stdout) {
+    clearTimeout(timer);
+    timer = setTimeout(late, silenceMs);
+    process.stdout.write(piece);
+    log += decoder.decode(piece, { stream: true });
+  }
+  const code = await child.exited;
+  clearTimeout(timer);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
+  return { log, code: isSilent ? 1 : code, isSilent };
+}
+
+/** Runs a ring and prints its failures and times. Returns the exit status. */
+async function runRing(ring: string, report: string, more: readonly string[]): Promise<number> {
+  const files = filesOf(ring);
+  // Each worker has one module registry for all its files: native libraries are loaded once a process.
+  const workers = `--parallel=${process.env["SVC_TEST_WORKERS"] ?? "2"}`;
+  const options = [
+    workers,
+    "--no-isolate",
+    "--timeout",
+    "30000",
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+  ];
+  const command = [process.execPath, "test", ...options, ...files.map((file) => `./${file}`), ...more];
+  const { log, code, isSilent } = await watched(command, SILENCE_MS);
+  if (code !== 0) console.log(failuresOf(log).join("\n"));
+  if (isSilent) console.log(silenceOf(files, log));
+  if (existsSync(report))
+    console.log(["\nTime by ring:", ...timesOf(readFileSync(report, "utf8"))].join("\n"));
+  return code;
+}
+
+function silenceOf(files: readonly string[], log: string): string {
+  const lines = new Set(log.split("\n"));
+  const open = files.filter((file) => !lines.has(`${file}:`));
+  return `nothing was printed for ${SILENCE_MS / 60_000} minutes; files without a result: ${open.join(", ")}`;
 }
 
 /** Lines `RING  SECONDS  FILES`, and the slowest files. Times are of files, which run two at a time. */
@@ -65,13 +127,8 @@ function failuresOf(log: string): readonly string[] {
   });
 }
 
-const [command, argument = ""] = process.argv.slice(2);
-if (command === "files")
-  console.log(
-    filesOf(argument)
-      .map((file) => `./${file}`)
-      .join("\n"),
-  );
-else if (command === "times") console.log(timesOf(readFileSync(argument, "utf8")).join("\n"));
-else if (command === "failures") console.log(failuresOf(readFileSync(argument, "utf8")).join("\n"));
-else throw new Error("usage: bun test/rings.ts files RING | times REPORT | failures LOG");
+if (import.meta.main) {
+  const [command, ring = "", report = "", ...more] = process.argv.slice(2);
+  if (command !== "run") throw new Error("usage: bun test/rings.ts run RING REPORT [ARGUMENT ...]");
+  process.exitCode = await runRing(ring, report, more);
+}

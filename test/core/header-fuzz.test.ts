@@ -24,7 +24,7 @@ import { packedGrowth } from "../../src/engine/packed-growth.ts";
 import { describeAdapter } from "../../src/lora/convert.ts";
 import { stringField, u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
 import { checkGguf } from "../../src/core/gguf-check.ts";
-import { seedOfRun } from "../helpers/faults.ts";
+import { seedOfRun } from "../helpers/seed.ts";
 import { HEADER_KEYS } from "../helpers/header-keys.ts";
 import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";

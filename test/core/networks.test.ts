@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import ipaddr from "ipaddr.js";
 import { embeddedAddresses, type Reach, reachOf } from "../../src/core/networks.ts";
 import { isPublicAddress } from "../../src/net/address.ts";
-import { randomOf, seedOfRun } from "../helpers/faults.ts";
+import { randomOf, seedOfRun } from "../helpers/seed.ts";
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(ipaddr.parse(text).toByteArray());
 const textOf = (address: Uint8Array): string => ipaddr.fromByteArray([...address]).toString();

@@ -9,7 +9,7 @@ import { readGgufHeader, readWholeHeader } from "../../src/core/gguf-file.ts";
 import { AdapterError } from "../../src/lora/adapter-error.ts";
 import { Safetensors } from "../../src/lora/safetensors.ts";
 import { TINY_FILE } from "../helpers/binary.ts";
-import { seedOfRun } from "../helpers/faults.ts";
+import { seedOfRun } from "../helpers/seed.ts";
 import { formula, safetensors } from "../helpers/peft.ts";
 import { tempDir } from "../helpers/tmp.ts";
 

@@ -15,7 +15,8 @@ import {
   openStream,
   postChat,
 } from "../helpers/chat-client.ts";
-import { errorOf, expectServes, randomOf, seedOfRun } from "../helpers/faults.ts";
+import { errorOf, expectServes } from "../helpers/faults.ts";
+import { randomOf, seedOfRun } from "../helpers/seed.ts";
 import { postJson } from "../helpers/post.ts";
 import { isAlive } from "../helpers/processes.ts";
 import { valueOf } from "../helpers/prometheus.ts";

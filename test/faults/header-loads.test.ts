@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { f32Field, int32sField, stringField, u32Field } from "../../src/lora/gguf-write.ts";
 import { runBinary, TINY_FILE } from "../helpers/binary.ts";
-import { seedOfRun } from "../helpers/faults.ts";
+import { seedOfRun } from "../helpers/seed.ts";
 import { HEADER_KEYS } from "../helpers/header-keys.ts";
 import { tinyWith } from "../helpers/tiny-models.ts";
 import { tempDir } from "../helpers/tmp.ts";

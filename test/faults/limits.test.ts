@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
 import { launchServer, newFolder, runBinary, type Server, startServer } from "../helpers/binary.ts";
 import { ask, CAPITAL, ENDLESS, FIRST_TEXT, openStream, postChat } from "../helpers/chat-client.ts";
-import { errorOf, expectServes, openFiles, randomOf, seedOfRun } from "../helpers/faults.ts";
+import { errorOf, expectServes, openFiles } from "../helpers/faults.ts";
+import { randomOf, seedOfRun } from "../helpers/seed.ts";
 import { descendantsOf, isAlive } from "../helpers/processes.ts";
 import { until } from "../helpers/until.ts";
 

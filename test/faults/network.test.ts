@@ -13,7 +13,8 @@ import {
   openStream,
   postChat,
 } from "../helpers/chat-client.ts";
-import { expectServes, openFiles, randomOf, seedOfRun } from "../helpers/faults.ts";
+import { expectServes, openFiles } from "../helpers/faults.ts";
+import { randomOf, seedOfRun } from "../helpers/seed.ts";
 import { samples, valueOf } from "../helpers/prometheus.ts";
 import { until, within } from "../helpers/until.ts";
 

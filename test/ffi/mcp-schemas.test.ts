@@ -68,6 +68,6 @@ test("arbitrary tool schemas of MCP servers", () => {
       const { parameters } = parametersOf({ ...argument(value), $defs: { a: definition } });
       render(parameters);
     }),
-    { numRuns: Number(process.env["FUZZ_RUNS"] ?? 60) },
+    { numRuns: Number(process.env["SVC_FUZZ_RUNS"] ?? 60) },
   );
 }, 60_000);

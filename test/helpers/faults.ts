@@ -1,4 +1,4 @@
-// What tests of failures share: a random order of things that can be repeated, and what must hold after each failure.
+// What tests of failures share: what must hold after each failure.
 
 import { expect } from "bun:test";
 import { readdirSync } from "node:fs";
@@ -13,24 +13,6 @@ const RECOVERY_MS = 20_000;
 export async function expectServes(server: Server): Promise<void> {
   const answer = completeText(server.url, ask(CAPITAL));
   expect(await within(RECOVERY_MS, "the server answers again", answer)).toBe(CAPITAL.answer);
-}
-
-/** The seed of this run: SVC_SEED, or a fresh one. Tests print it, so that a failure can be had again. */
-export function seedOfRun(): number {
-  const seed = Number(process.env["SVC_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-  console.log(`SVC_SEED=${seed}`);
-  return seed;
-}
-
-/** Numbers in [0, 1) that follow from the seed alone: mulberry32. */
-export function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** Files, sockets and pipes that a process holds open. */

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import type { Generate } from "../../src/core/run.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
-import { seedOfRun } from "../helpers/faults.ts";
+import { seedOfRun } from "../helpers/seed.ts";
 import { fromSchema } from "../helpers/from-schema.ts";
 import { isOllama, JSON_OPERATIONS, OPERATIONS, pathOf } from "../helpers/operations.ts";
 import { ACCEPTED, end, FINISH, text as said } from "../helpers/run-events.ts";

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { launchServer, type Server, TINY_FILE } from "../helpers/binary.ts";
-import { randomOf, seedOfRun } from "../helpers/faults.ts";
+import { randomOf, seedOfRun } from "../helpers/seed.ts";
 import { parseSse } from "../helpers/sse.ts";
 import { within } from "../helpers/until.ts";
 

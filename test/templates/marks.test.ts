@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isGeneric } from "../../ffi/llama/generic-tools.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import type { Thinking } from "../../src/core/run.ts";
-import { randomOf } from "../helpers/faults.ts";
+import { randomOf } from "../helpers/seed.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { type BenchOptions, TemplateBench } from "../helpers/template-bench.ts";
 import { says, WEATHER } from "../helpers/template-cases.ts";

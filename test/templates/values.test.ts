@@ -2,7 +2,7 @@
 
 import { afterAll, expect, test } from "bun:test";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
-import { randomOf } from "../helpers/faults.ts";
+import { randomOf } from "../helpers/seed.ts";
 import { TINY_PATH } from "../helpers/native.ts";
 import { TemplateBench } from "../helpers/template-bench.ts";
 import { call, result, says, WEATHER } from "../helpers/template-cases.ts";

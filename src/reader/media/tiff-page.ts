@@ -35,7 +35,7 @@ const COLOURS = 262;
 const STRIPS = { starts: 273, lengths: 279, rows: 278 };
 const SAMPLES = 277;
 const PLANES = 284;
-export const PREDICTOR = 317;
+const PREDICTOR = 317;
 const TILES = { starts: 324, lengths: 325, width: 322, height: 323 };
 export const JPEG = 7;
 
