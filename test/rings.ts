@@ -30,8 +30,8 @@ function filesOf(ring: string): readonly string[] {
   return files.filter((file) => ring === "all" || ringOf(file) === ring);
 }
 
-/** Longest time without output: a test that never yields ends in no time limit of its own. The slowest files take minutes on a busy machine. */
-const SILENCE_MS = 15 * 60_000;
+/** Longest time without output: a test that never yields ends in no time limit of its own. A test has 30 seconds, so that many busy ones print something before. */
+const SILENCE_MS = 7 * 60_000;
 
 /** Runs a command, passes its output on, and kills it with its workers when it says nothing for too long. */
 export async function watched(
