@@ -65,7 +65,7 @@ type ThinkingSettings = Pick<Settings, "thinking" | "reasoning_effort">;
 export async function terminalChat(options: TerminalChatOptions): Promise<number> {
   const chat = new Chat(options);
   const complain = (what: string): number => {
-    (options.errorOutput ?? options.output).write(`svc: ${what}\n`);
+    (options.errorOutput ?? options.output).write(`svc: ${terminalText(what)}\n`);
     return 2;
   };
   try {
@@ -135,7 +135,7 @@ class Chat {
     if (isAnswered) this.state.remember(question, writer.answer);
     else this.unanswered = this.state.giveBack(question);
     if (signal.aborted) output.write(`${this.paint("dim", "(stopped)")}\n`);
-    else if (failure !== undefined) errorOutput.write(`svc: ${isTty ? terminalText(failure) : failure}\n`);
+    else if (failure !== undefined) errorOutput.write(`svc: ${terminalText(failure)}\n`);
     if (isTty && !isAnswered && !signal.aborted && this.state.attached.length > 0)
       output.write("The question and its files are kept: change it, or drop the files with /detach.\n");
     return isAnswered || failure === undefined;

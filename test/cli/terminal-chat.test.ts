@@ -151,12 +151,12 @@ describe("one shot", () => {
   test("a failure goes to the error stream and the exit code", async () => {
     const { converse } = fake(() => [
       { type: "text", choice: 0, text: "half" },
-      { type: "error", error: { code: "engine_failed", message: "the engine ended" } },
+      { type: "error", error: { code: "engine_failed", message: "the \u001B[2Jengine ended" } },
     ]);
     expect(await once({ converse, prompt: "x" })).toEqual({
       exit: 1,
       out: "half\n",
-      err: "svc: the engine ended\n",
+      err: "svc: the [2Jengine ended\n", // may be a terminal where the output is none
     });
   });
 
