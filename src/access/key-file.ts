@@ -45,6 +45,7 @@ export function newKeyId(): string {
 export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
   let text: string;
   try {
+    if (!statSync(file).isFile()) throw new Error("it is no file"); // a pipe would be waited for
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (isMissing(error)) return undefined;

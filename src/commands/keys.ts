@@ -8,6 +8,7 @@ import { type UsageCommand, usageText } from "../cli/usage-table.ts";
 import type { Loaded } from "../config/resolve.ts";
 import { unreachable } from "../core/assert.ts";
 import { keyDigest } from "../core/account.ts";
+import { visibleLine } from "../core/visible-text.ts";
 import { type CommandHost, failed } from "./host.ts";
 
 type KeysInvocation = Extract<Invocation, { command: "keys" }>;
@@ -65,7 +66,9 @@ async function add(
   { name, fields, json }: Extract<KeysInvocation, { action: "add" }>,
 ): Promise<string> {
   if (!NAME.test(name))
-    throw new Error(`${JSON.stringify(name)} is no name: use letters, digits, blanks and . _ @ + -`);
+    throw new Error(
+      `${JSON.stringify(visibleLine(name))} is no name: use up to 100 letters, digits, blanks and . _ @ + -`,
+    );
   if (RESERVED.test(name)) throw new Error(`${name} is the name of a key of api_keys; choose another one`);
   const key = newKey();
   const isFirst = await changeKeyFile(file, (keys) => {

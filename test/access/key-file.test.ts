@@ -53,6 +53,12 @@ test("a server follows the file; one that is gone or broken opens nothing", asyn
   expect(names()).toEqual([]);
 });
 
+test("a pipe or a device in its place is refused, not waited for", () => {
+  const pipe = join(tempDir(), "keys.json");
+  expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+  for (const file of [pipe, "/dev/zero"]) expect(() => readKeyFile(file), file).toThrow("it is no file");
+});
+
 test("a file that is none of svc's stops the start", () => {
   const file = join(tempDir(), "keys.json");
   writeFileSync(file, JSON.stringify({ version: 1, keys: [{ name: "a", key: "plain" }] }));

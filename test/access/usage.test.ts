@@ -218,7 +218,8 @@ test("a table for spreadsheets, and one's own account", async () => {
     limits: { rpm: 3 },
     usage_today: { requests: 0 },
   });
-  expect((await as("anna", "/v1/usage?from=yesterday")).status).toBe(400);
+  for (const query of ["from=yesterday", "from=2026-02-30", "to=0000-00-00", "from=2026-11-02&to=2026-11-01"])
+    expect((await as("anna", `/v1/usage?${query}`)).status, query).toBe(400);
   expect((await as("anna", "/v1/usage?format=xml")).status).toBe(400);
 });
 

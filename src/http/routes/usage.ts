@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { expiryMs } from "../../core/account.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { UsageRow } from "../../core/usage.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -130,9 +131,11 @@ function queryOf(params: URLSearchParams): Readonly<Record<(typeof QUERY)[number
     read("format"),
   ];
   for (const [name, day] of [["from", from] as const, ["to", to] as const]) {
-    if (day !== undefined && !DAY.test(day))
+    if (day !== undefined && !(DAY.test(day) && expiryMs(day) !== undefined))
       throw new ServiceError("invalid_request", `${name} is no day; write it as 2026-11-28`, { param: name });
   }
+  if (from !== undefined && to !== undefined && from > to)
+    throw new ServiceError("contradictory_fields", "from is after to; exchange them", { param: "from" });
   if (format !== undefined && format !== "csv" && format !== "json")
     throw new ServiceError("unsupported_value", "format is unknown; use json or csv", { param: "format" });
   return { from, to, key, model, format };
