@@ -30,39 +30,34 @@ export function single<T>(read: () => T): () => Iterable<Labeled<T>> {
   return () => [[{}, read()]];
 }
 
-export function addGauge(
-  registry: Registry,
-  { name, help, labelNames = [], read }: ReadMetric<number>,
-): void {
-  const gauge = new Gauge({
-    name,
-    help,
-    labelNames,
-    registers: [],
-    collect() {
-      this.reset();
-      for (const [labels, value] of read()) this.set(labels, value);
-    },
+export function addGauge(registry: Registry, { read, ...metric }: ReadMetric<number>): void {
+  const gauge: Gauge = new Gauge({
+    ...optionsOf(metric),
+    collect: () => refill(gauge, read, (labels, value) => gauge.set(labels, value)),
   });
   registry.registerMetric(gauge);
 }
 
 /** No value of a series may ever fall. */
-export function addCounter(
-  registry: Registry,
-  { name, help, labelNames = [], read }: ReadMetric<number>,
-): void {
-  const counter = new Counter({
-    name,
-    help,
-    labelNames,
-    registers: [],
-    collect() {
-      this.reset();
-      for (const [labels, value] of read()) this.inc(labels, value);
-    },
+export function addCounter(registry: Registry, { read, ...metric }: ReadMetric<number>): void {
+  const counter: Counter = new Counter({
+    ...optionsOf(metric),
+    collect: () => refill(counter, read, (labels, value) => counter.inc(labels, value)),
   });
   registry.registerMetric(counter);
+}
+
+function optionsOf({ name, help, labelNames = [] }: Omit<ReadMetric<number>, "read">) {
+  return { name, help, labelNames, registers: [] };
+}
+
+function refill(
+  metric: Gauge | Counter,
+  read: ReadMetric<number>["read"],
+  put: (...labeled: Labeled<number>) => void,
+): void {
+  metric.reset();
+  for (const labeled of read()) put(...labeled);
 }
 
 export function addHistogram(

@@ -28,15 +28,17 @@ export type Counted = Pick<
 >;
 
 export class StepMeter {
-  private prefillTokens = 0;
-  private decodeTokens = 0;
-  private prefixQueries = 0;
-  private prefixHits = 0;
-  private prefixTokens = 0;
-  private preemptions = 0;
-  private closedThoughts = 0;
-  private draftTokens = 0;
-  private draftHits = 0;
+  private readonly counts = {
+    prefillTokens: 0,
+    decodeTokens: 0,
+    prefixQueries: 0,
+    prefixHits: 0,
+    prefixTokens: 0,
+    preemptions: 0,
+    closedThoughts: 0,
+    draftTokens: 0,
+    draftHits: 0,
+  };
   private readonly draftLengths = new Histogram(DRAFT_BUCKETS);
   private readonly draftAccepted = new Histogram(DRAFT_BUCKETS);
   private readonly rows = new Histogram(ROWS_BUCKETS);
@@ -44,24 +46,24 @@ export class StepMeter {
 
   /** A step of `rows` tokens, `prefill` of them prompt tokens, that sampled `drawn` tokens. */
   stepped(ms: number, rows: number, prefill: number, drawn: number): void {
-    this.prefillTokens += prefill;
-    this.decodeTokens += drawn;
+    this.counts.prefillTokens += prefill;
+    this.counts.decodeTokens += drawn;
     this.rows.add(rows);
     this.steps.add(ms / 1000);
   }
 
   /** A sequence was admitted with a prefix hit of `cached` tokens. */
   admitted(cached: number): void {
-    this.prefixQueries++;
-    if (cached > 0) this.prefixHits++;
-    this.prefixTokens += cached;
+    this.counts.prefixQueries++;
+    if (cached > 0) this.counts.prefixHits++;
+    this.counts.prefixTokens += cached;
   }
 
   /** With each accepted draft token, one more token was generated. */
   drafted({ drafted, accepted }: DraftOutcome): void {
-    this.draftTokens += drafted;
-    this.draftHits += accepted;
-    this.decodeTokens += accepted;
+    this.counts.draftTokens += drafted;
+    this.counts.draftHits += accepted;
+    this.counts.decodeTokens += accepted;
   }
 
   /** A sequence's draft was verified. */
@@ -71,35 +73,16 @@ export class StepMeter {
   }
 
   preempted(sequences: number): void {
-    this.preemptions += sequences;
+    this.counts.preemptions += sequences;
   }
 
   thoughtClosed(): void {
-    this.closedThoughts++;
+    this.counts.closedThoughts++;
   }
 
   counted(): Counted {
-    const {
-      prefillTokens,
-      decodeTokens,
-      prefixQueries,
-      prefixHits,
-      prefixTokens,
-      preemptions,
-      closedThoughts,
-      draftTokens,
-      draftHits,
-    } = this;
     return {
-      prefillTokens,
-      decodeTokens,
-      prefixQueries,
-      prefixHits,
-      prefixTokens,
-      preemptions,
-      closedThoughts,
-      draftTokens,
-      draftHits,
+      ...this.counts,
       draftLengths: this.draftLengths.data(),
       draftAccepted: this.draftAccepted.data(),
       rows: this.rows.data(),
