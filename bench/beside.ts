@@ -6,9 +6,9 @@
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { postStream } from "./http-stream.ts";
-import { machineLine, THREADS } from "./machine.ts";
-import { ensureModel, MODELS } from "./model.ts";
-import { ensurePeer, type Peer } from "./peer.ts";
+import { THREADS } from "./machine.ts";
+import { namedModel } from "./model.ts";
+import type { Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
 import { uniformSource } from "./random.ts";
 import { type RunningServer, type Side, SIDES, startServer } from "./servers.ts";
@@ -212,11 +212,7 @@ async function printCurve(shares: readonly string[], modelPath: string, peer: Pe
 
 async function main(): Promise<void> {
   process.on("exit", killRunning);
-  const model = MODELS.find((name) => name === values.model);
-  if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
-  const peer = await ensurePeer();
-  const modelPath = await ensureModel(model, peer);
-  console.log(`${await machineLine(peer.release, threads)}\n`);
+  const { modelPath, peer } = await namedModel(values.model, threads);
   if (values.shares !== undefined) return printCurve(values.shares.split(","), modelPath, peer);
   const runs = new Map<Side, Measured[]>(SIDES.map((side) => [side, []]));
   for (let pair = 0; pair < Number(values.pairs); pair++) {

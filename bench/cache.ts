@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { postStream } from "./http-stream.ts";
-import { machineLine, THREADS } from "./machine.ts";
-import { ensureModel, MODELS } from "./model.ts";
-import { ensurePeer, type Peer } from "./peer.ts";
+import { THREADS } from "./machine.ts";
+import { namedModel } from "./model.ts";
+import type { Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
 import { uniformSource } from "./random.ts";
 import { type RunningServer, type Side, startServer } from "./servers.ts";
@@ -171,11 +171,7 @@ async function roundRobin(contenders: readonly Contender[], modelPath: string, p
 
 async function main(): Promise<void> {
   process.on("exit", killRunning);
-  const model = MODELS.find((name) => name === values.model);
-  if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
-  const peer = await ensurePeer();
-  const modelPath = await ensureModel(model, peer);
-  console.log(`${await machineLine(peer.release, threads)}\n`);
+  const { modelPath, peer } = await namedModel(values.model, threads);
   if (parts.includes("restart")) await restart(modelPath, peer);
   console.log(`| ${values.sessions} sessions in turn, TTFT of the second turn, ms | p50 | p95 |`);
   console.log("| --- | --: | --: |");

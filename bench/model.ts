@@ -19,7 +19,8 @@ import {
   type Weights,
 } from "./memories.ts";
 import { FILES, realFile } from "../test/real/models.ts";
-import { CACHE, ROOT, type Peer } from "./peer.ts";
+import { machineLine } from "./machine.ts";
+import { CACHE, ensurePeer, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
 export interface Shape extends CopierShape {
@@ -354,4 +355,17 @@ function matrix(
 function ones(name: string, length: number): Tensor {
   const bytes = new Uint8Array(new Float32Array(length).fill(1).buffer);
   return { name, shape: [length], type: TENSOR.f32, chunks: () => [bytes] };
+}
+
+/** The model that a flag names, its file and the peer, both made if they are missing. Prints the machine. */
+export async function namedModel(
+  name: string | undefined,
+  threads: number,
+): Promise<{ readonly modelPath: string; readonly peer: Peer }> {
+  const model = MODELS.find((one) => one === name);
+  if (model === undefined) throw new Error(`--model: must be one of ${MODELS.join(", ")}`);
+  const peer = await ensurePeer();
+  const modelPath = await ensureModel(model, peer);
+  console.log(`${await machineLine(peer.release, threads)}\n`);
+  return { modelPath, peer };
 }
