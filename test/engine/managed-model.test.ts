@@ -7,8 +7,7 @@ import { SERVER } from "../../src/core/caller.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { ENGINE_LOAD_DEATHS_MAX, ENGINE_RESTART_MS_MAX } from "../../src/engine/limits.ts";
 import type { ModelKind } from "../../src/core/model-info.ts";
-import type { RunEvent, RunRequest } from "../../src/core/run.ts";
-import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
+import type { RunEvent } from "../../src/core/run.ts";
 import { EngineClient } from "../../src/engine/client.ts";
 import { ManagedModel } from "../../src/engine/managed-model.ts";
 import type { ManagedModelDeps } from "../../src/engine/managed-model-deps.ts";
@@ -17,21 +16,19 @@ import type { ServedModel } from "../../src/engine/served-model.ts";
 import { Places } from "../../src/engine/places.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import { failure } from "../helpers/failure.ts";
-import { type FakeEngines, fakeEngines } from "../helpers/fake-engine.ts";
-import { TEXT_OPTIONS } from "../helpers/text-options.ts";
+import { type FakeEngines, fakeEngines, type FakeProcess } from "../helpers/fake-engine.ts";
+import { TEXT_OPTIONS, TEXT_REQUEST } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { until } from "../helpers/until.ts";
 
 const OPTIONS: TextOptions = { ...TEXT_OPTIONS, batch: 32, ubatch: 32 };
 
-const REQUEST: RunRequest = {
-  model: "default",
-  prompt: { type: "text", text: "Hello" },
-  sampling: DEFAULT_SAMPLING,
-  stop: [],
-  choices: 1,
-  truncate: false,
-};
+/** The engine becomes ready, and ends the one run that it gets. */
+async function answer(engine: FakeProcess): Promise<void> {
+  engine.becomeReady();
+  await until("the run arrives", () => engine.runs.length === 1);
+  engine.finish(engine.runs[0] ?? 0);
+}
 
 interface Setup {
   readonly model: ManagedModel;
@@ -62,7 +59,7 @@ async function ask(
   signal = new AbortController().signal,
 ): Promise<RunEvent | "aborted"> {
   let last: RunEvent | "aborted" = "aborted";
-  for await (const event of model.generate(REQUEST, signal, SERVER)) last = event;
+  for await (const event of model.generate(TEXT_REQUEST, signal, SERVER)) last = event;
   return last;
 }
 
@@ -103,9 +100,7 @@ describe("loading", () => {
     const { model, engines } = setup({ prepare: async () => ({ ...OPTIONS, modelPath }) });
     const first = ask(model);
     const engine = await process(engines);
-    engine.becomeReady();
-    await until("the run arrives", () => engine.runs.length === 1);
-    engine.finish(engine.runs[0] ?? 0);
+    await answer(engine);
     expect(await first).toMatchObject({ type: "finish" });
 
     writeFileSync(part, "no model");
@@ -116,9 +111,7 @@ describe("loading", () => {
     writeFileSync(part, "a good one");
     const third = ask(model);
     const mended = await process(engines, 3);
-    mended.becomeReady();
-    await until("the run arrives", () => mended.runs.length === 1);
-    mended.finish(mended.runs[0] ?? 0);
+    await answer(mended);
     expect(await third).toMatchObject({ type: "finish" });
   });
 
@@ -276,9 +269,7 @@ describe("unloading", () => {
     await unloading;
     expect(first.hasEnded).toBe(true);
     const second = await process(engines, 2);
-    second.becomeReady();
-    await until("the later run arrives", () => second.runs.length === 1);
-    second.finish(second.runs[0] ?? 0);
+    await answer(second);
     expect(await later).toMatchObject({ type: "finish" });
   });
 
@@ -489,9 +480,7 @@ describe("a hung engine", () => {
     const next = ask(model);
     const second = await process(engines, 2);
     expect([first.hasEnded, engines.alive()]).toEqual([true, 1]);
-    second.becomeReady();
-    await until("the run arrives", () => second.runs.length === 1);
-    second.finish(second.runs[0] ?? 0);
+    await answer(second);
     expect(await next).toMatchObject({ type: "finish" });
     await model.stop();
   });
@@ -685,9 +674,7 @@ describe("models of several kinds", () => {
     expect(log.join()).toContain("it broke");
     const next = ask(model);
     const second = await process(engines, 2);
-    second.becomeReady();
-    await until("the next request has arrived", () => second.runs.length === 1);
-    second.finish(second.runs[0] ?? 0);
+    await answer(second);
     expect(await next).toMatchObject({ type: "finish" });
     expect(first.hasEnded).toBe(true);
   });

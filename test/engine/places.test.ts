@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 import { SERVER } from "../../src/core/caller.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { EngineClient } from "../../src/engine/client.ts";
 import { ManagedModel } from "../../src/engine/managed-model.ts";
 import { Models } from "../../src/engine/models.ts";
@@ -15,7 +14,7 @@ import {
   Places,
   type PlacesOptions,
 } from "../../src/engine/places.ts";
-import type { RunRequest } from "../../src/core/run.ts";
+import { TEXT_REQUEST } from "../helpers/text-options.ts";
 import { failure } from "../helpers/failure.ts";
 import { fakeEngines } from "../helpers/fake-engine.ts";
 import { turns } from "../helpers/turns.ts";
@@ -319,19 +318,11 @@ describe("200 requests over five models that do not fit together", () => {
         await turns();
       }
     })();
-    const request: RunRequest = {
-      model: "default",
-      prompt: { type: "text", text: "Hello" },
-      sampling: DEFAULT_SAMPLING,
-      stop: [],
-      choices: 1,
-      truncate: false,
-    };
     const clients = Array.from({ length: 20 }, async (_, client) => {
       for (let i = 0; i < 10; i++) {
         const { model } = models[(client * 7 + i * 3) % models.length] ?? { model: undefined };
         let last: string | undefined;
-        for await (const event of model?.generate(request, NEVER, SERVER) ?? []) last = event.type;
+        for await (const event of model?.generate(TEXT_REQUEST, NEVER, SERVER) ?? []) last = event.type;
         expect(last).toBe("finish");
         answered++;
       }
