@@ -1,17 +1,17 @@
 // Image generation page: form, progress and gallery.
 
-import { Sparkles, Square } from "lucide";
+import { Sparkles } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { formatSecs } from "../format.ts";
 import { generateImages, imageError, imageJob, openImages, images, stopImageJob } from "../state/images.ts";
 import { type ImagePrefs, prefs, setPrefs } from "../state/prefs.ts";
-import { NumberField, SelectField, TextField } from "../view/fields.tsx";
-import { Icon } from "../view/icon.tsx";
+import { NumberField, SelectField } from "../view/fields.tsx";
 import { KindPicker } from "./kind-picker.tsx";
 import { NoModel } from "./no-model.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { ImageView } from "./image-view.tsx";
 import { Problem } from "./problem.tsx";
+import { PromptForm } from "./prompt-form.tsx";
 import { t } from "../texts/texts.ts";
 
 /** Cap on images per generation. */
@@ -56,53 +56,35 @@ interface GenerateFormProps {
 function GenerateForm({ prompt, setPrompt }: GenerateFormProps) {
   const { image } = prefs.value;
   const { model, width, height, count } = image;
-  const isBusy = imageJob.value !== undefined;
   const set = (part: Partial<ImagePrefs>): void => setPrefs({ image: { ...image, ...part } });
-  const submit = (): void => {
-    if (prompt.trim() !== "" && !isBusy)
-      void generateImages({ prompt: prompt.trim(), model, width, height, count });
-  };
   return (
-    <form
-      class="card"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-      onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
-      }}
+    <PromptForm
+      label={t.media.prompt}
+      rows={3}
+      text={prompt}
+      setText={setPrompt}
+      isBusy={imageJob.value !== undefined}
+      onSend={() => void generateImages({ prompt: prompt.trim(), model, width, height, count })}
+      onStop={stopImageJob}
+      send={{ label: t.media.generate, icon: Sparkles }}
     >
-      <TextField label={t.media.prompt} rows={3} value={prompt} onChange={setPrompt} />
-      <div class="options">
-        <SizeFields {...{ width, height, set }} />
-        <NumberField
-          label={t.media.count}
-          hint="1"
-          min={1}
-          max={COUNT_MAX}
-          step={1}
-          value={count}
-          onChange={(next) => set({ count: bounded(next, COUNT_MAX) })}
-        />
-        <KindPicker
-          label={t.common.model}
-          kind="image"
-          value={model}
-          onChange={(next) => set({ model: next })}
-        />
-        {/* Keys: without them, the second click of a double click would hit the other button. */}
-        {isBusy ? (
-          <button key="stop" type="button" onClick={stopImageJob}>
-            <Icon node={Square} size={15} /> {t.common.stop}
-          </button>
-        ) : (
-          <button key="go" type="submit" class="primary" disabled={prompt.trim() === ""}>
-            <Icon node={Sparkles} size={16} /> {t.media.generate}
-          </button>
-        )}
-      </div>
-    </form>
+      <SizeFields {...{ width, height, set }} />
+      <NumberField
+        label={t.media.count}
+        hint="1"
+        min={1}
+        max={COUNT_MAX}
+        step={1}
+        value={count}
+        onChange={(next) => set({ count: bounded(next, COUNT_MAX) })}
+      />
+      <KindPicker
+        label={t.common.model}
+        kind="image"
+        value={model}
+        onChange={(next) => set({ model: next })}
+      />
+    </PromptForm>
   );
 }
 

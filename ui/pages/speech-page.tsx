@@ -1,17 +1,17 @@
 // Speech page: text, voice, playback and download.
 
-import { Download, Square, Volume2 } from "lucide";
+import { Download, Volume2 } from "lucide";
 import { useState } from "preact/hooks";
 import { formatSecs } from "../format.ts";
 import { saveFile } from "../save-file.ts";
 import { prefs, setPrefs } from "../state/prefs.ts";
 import { isSpeaking, speak, type Speech, speech, stopSpeaking } from "../state/speech.ts";
-import { TextField } from "../view/fields.tsx";
 import { Icon } from "../view/icon.tsx";
 import { KindPicker } from "./kind-picker.tsx";
 import { NoModel } from "./no-model.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { Problem } from "./problem.tsx";
+import { PromptForm } from "./prompt-form.tsx";
 import { t } from "../texts/texts.ts";
 
 /** Owner name of this page's speech. */
@@ -20,47 +20,31 @@ const OWNER = "speech-page";
 export function SpeechPage() {
   const [text, setText] = useState("");
   const mine = speech.value?.owner === OWNER ? speech.value : undefined;
-  const isBusy = isSpeaking(OWNER);
-  const isEmpty = text.trim() === "";
-  const submit = (): void => {
-    if (!isEmpty && !isBusy) void speak(OWNER, text);
-  };
   return (
     <PageFrame label={t.pages.speech}>
       <NoModel kind="speech" page="docs/speech.md" />
-      <form
-        class="card"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
-        }}
-      >
-        <TextField label={t.media.text} rows={6} value={text} onChange={setText} />
-        <div class="options">
-          <KindPicker
-            label={t.media.voice}
-            kind="speech"
-            value={prefs.value.voice}
-            onChange={(voice) => setPrefs({ voice })}
-          />
-          {/* Keys: without them, the second click of a double click would hit the other button. */}
-          {isBusy ? (
-            <button key="stop" type="button" onClick={stopSpeaking}>
-              <Icon node={Square} size={15} /> {t.common.stop}
-            </button>
-          ) : (
-            <button key="go" type="submit" class="primary" disabled={isEmpty}>
-              <Icon node={Volume2} size={17} /> {t.media.speak}
-            </button>
-          )}
+      <PromptForm
+        label={t.media.text}
+        rows={6}
+        text={text}
+        setText={setText}
+        isBusy={isSpeaking(OWNER)}
+        onSend={() => void speak(OWNER, text)}
+        onStop={stopSpeaking}
+        send={{ label: t.media.speak, icon: Volume2 }}
+        after={
           <button type="button" disabled={mine?.file === undefined} onClick={() => save(mine?.file)}>
             <Icon node={Download} size={16} /> {t.common.download}
           </button>
-        </div>
-      </form>
+        }
+      >
+        <KindPicker
+          label={t.media.voice}
+          kind="speech"
+          value={prefs.value.voice}
+          onChange={(voice) => setPrefs({ voice })}
+        />
+      </PromptForm>
       <p role="status" class="faint">
         {mine === undefined ? "" : statusOf(mine)}
       </p>
