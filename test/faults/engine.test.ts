@@ -58,7 +58,7 @@ test("kill -9 at random moments under mixed traffic: every answer is right or on
   const server = await startServer(["--max-seqs", "8"]);
   await expectServes(server);
   const random = randomOf(seedOfRun());
-  const kills = process.env["SVC_SLOW_TESTS"] === "1" ? 100 : 5;
+  const kills = process.env["SVC_SLOW_TESTS"] === "1" ? 100 : 3;
   const over = new AbortController();
   const seen = { right: 0, failed: 0 };
   const client = async (): Promise<void> => {

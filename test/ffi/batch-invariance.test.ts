@@ -25,7 +25,7 @@ import { random } from "../helpers/world.ts";
 const SLOW = process.env.SVC_SLOW_TESTS === "1";
 const FAST = ["qwen3moe", "gemma3", "qwen3next"];
 const NAMES = ["built-in", ...(SLOW ? ARCHITECTURE_NAMES : FAST)];
-const ASKS = Number(process.env.SVC_FUZZ_RUNS ?? (SLOW ? 80 : 12));
+const ASKS = Number(process.env.SVC_FUZZ_RUNS ?? (SLOW ? 80 : 8));
 /** Variants with kernels of other vector widths, and the flag of /proc/cpuinfo that each needs. */
 const VARIANTS = { haswell: "avx2", icelake: "avx512_vnni" };
 

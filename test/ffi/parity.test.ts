@@ -9,6 +9,7 @@ import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { RunEvent, RunRequest } from "../../src/core/run.ts";
 import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { Engine } from "../../src/worker/text/engine.ts";
+import { chatRequest } from "../helpers/engine-run.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { tinyBackend } from "../helpers/native.ts";
 
@@ -38,22 +39,7 @@ beforeAll(async () => {
 afterAll(() => backend.close());
 
 function request(text: string, extra: Partial<RunRequest> = {}): RunRequest {
-  return {
-    model: "default",
-    prompt: {
-      type: "chat",
-      messages: [{ role: "user", content: [{ type: "text", text }] }],
-      tools: [],
-      toolChoice: { type: "none" },
-      thinking: { enabled: true },
-    },
-    sampling: { ...DEFAULT_SAMPLING, temperature: 0 },
-    stop: [],
-    maxTokens: 80,
-    choices: 1,
-    truncate: false,
-    ...extra,
-  };
+  return chatRequest(text, { maxTokens: 80, ...extra }, { thinks: true });
 }
 
 /** Runs all requests together; returns each one's reasoning and text. */

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { tempDir } from "../helpers/tmp.ts";
 
 const TESTS = ["packed-weights", "parity", "attention", "copier"];
-/** Without AVX2 attention is upstream's: ours is not compiled. */
-const TESTS_OF_UPSTREAM = TESTS.slice(0, 2);
+/** Without AVX2 products and attention are upstream's: types and shapes are then all there is to test. */
+const TESTS_OF_UPSTREAM = TESTS.slice(0, 1);
 
 /** Variants and what each needs, in the words of /proc/cpuinfo; one for each way the kernels are written. */
 const VARIANTS = {

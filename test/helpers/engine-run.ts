@@ -22,7 +22,11 @@ export interface Answer {
 }
 
 /** A greedy chat request about one user message. */
-export function chatRequest(text: string, extra: Partial<RunRequest> = {}): RunRequest {
+export function chatRequest(
+  text: string,
+  extra: Partial<RunRequest> = {},
+  { thinks = false } = {},
+): RunRequest {
   return {
     model: "default",
     prompt: {
@@ -30,7 +34,7 @@ export function chatRequest(text: string, extra: Partial<RunRequest> = {}): RunR
       messages: [{ role: "user", content: [{ type: "text", text }] }],
       tools: [],
       toolChoice: { type: "none" },
-      thinking: { enabled: false },
+      thinking: { enabled: thinks },
     },
     sampling: { ...DEFAULT_SAMPLING, temperature: 0 },
     stop: [],
