@@ -16,7 +16,7 @@ import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prom
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
-import { thinkingBudget, type ThinkingCloses, thinkingCloses } from "./thinking-closes.ts";
+import { thinkingBudget, type ThinkingCloses, thinkingCloses, type ThinkingTags } from "./thinking-closes.ts";
 import { type ThinkingFacts, thinkingFacts } from "./thinking-facts.ts";
 import {
   type NativePrompt,
@@ -99,7 +99,7 @@ export class LlamaTemplates {
   private readonly answers: PlannedAnswers;
   private readonly efforts = new Efforts((word) => this.effortPrompt(word));
   private thinkingFacts: ThinkingFacts | undefined;
-  private readonly closes = new Map<string, ThinkingCloses>(); // by end tag
+  private readonly closes = new Map<string, ThinkingCloses>(); // by tags
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
 
   /** Throws ServiceError(template_failed) when it does not parse, or fails with every conversation. */
@@ -309,7 +309,10 @@ export class LlamaTemplates {
       thinkingStart: info.thinking_start,
       thinkingStartTokens: this.tokenize(info.thinking_start),
       thinkingEnds,
-      ...this.thinkingCloses(thinkingEnds[0]?.trim() ?? ""),
+      ...this.thinkingCloses({
+        start: startsInReasoning ? "" : info.thinking_start,
+        end: thinkingEnds[0]?.trim() ?? "",
+      }),
       ...defined({ thinkingBudget: thinkingBudget(prompt.thinking, this.efforts) }),
       startsInReasoning,
       toolMarkers,
@@ -345,10 +348,11 @@ export class LlamaTemplates {
     return found;
   }
 
-  private thinkingCloses(end: string): ThinkingCloses {
+  private thinkingCloses(tags: ThinkingTags): ThinkingCloses {
+    const key = `${tags.start}\n${tags.end}`;
     const known =
-      this.closes.get(end) ?? thinkingCloses(end, this.thinking.answer, (text) => this.tokenize(text));
-    this.closes.set(end, known);
+      this.closes.get(key) ?? thinkingCloses(tags, this.thinking.answer, (text) => this.tokenize(text));
+    this.closes.set(key, known);
     return known;
   }
 

@@ -59,11 +59,13 @@ function tagsIn(piece: Piece): ReasoningTags | undefined {
 export interface AnswerForm {
   /** Markup between the end of reasoning and the answer. */
   readonly opening: string;
+  /** What an answer without reasoning begins with, "" if it needs none. */
+  readonly direct: string;
   /** Reasoning may begin again after its end. */
   readonly reopens: boolean;
 }
 
-export const NO_ANSWER_FORM: AnswerForm = { opening: "", reopens: false };
+export const NO_ANSWER_FORM: AnswerForm = { opening: "", direct: "", reopens: false };
 
 /** Words that no markup contains. */
 const THOUGHT = "qq1";
@@ -98,7 +100,9 @@ export function answerForm(
   const places = [...before.matchAll(/[<[]/g)].map(({ index }) => before.slice(index));
   const rest = before.startsWith(prompt) ? before.slice(prompt.length).trimStart() : "";
   const opening = [...places.slice(-PLACES_MAX), rest].find(answers) ?? "";
+  const first = opening.startsWith(written) ? opening.slice(written.length) : opening;
+  const isDirect = !isOpen && first !== "" && parse(first + SAID)?.content.trim() === SAID;
   const again = (between: string): boolean =>
     parse(`${thought}${between}${start}${AGAIN}`)?.reasoning.includes(AGAIN) === true;
-  return { opening, reopens: again("") || again(written) };
+  return { opening, direct: isDirect ? first : "", reopens: again("") || again(written) };
 }

@@ -18,20 +18,28 @@ const EFFORT_TOKENS: Readonly<Record<ReasoningEffort, number | undefined>> = {
 
 /** What a format's reasoning is ended with. */
 export type ThinkingCloses = Required<
-  Pick<OutputFormat, "thinkingCloses" | "thinkingAgain" | "answerOpening" | "reopens">
+  Pick<OutputFormat, "thinkingCloses" | "thinkingAgain" | "thinkingSkip" | "answerOpening" | "reopens">
 >;
+
+/** The tags of reasoning; `start`: "" where the prompt has it. */
+export interface ThinkingTags {
+  readonly start: string;
+  readonly end: string;
+}
 
 /** The ways to end reasoning, the fullest first; none without a tag. */
 export function thinkingCloses(
-  end: string,
-  { opening, reopens }: AnswerForm,
+  { start, end }: ThinkingTags,
+  { opening, direct, reopens }: AnswerForm,
   tokenize: (text: string) => Int32Array,
 ): ThinkingCloses {
+  const skip = start === "" || direct === "" ? `${start}${end}${opening}` : direct;
   const closes = (...texts: readonly string[]): readonly ThinkingEnd[] =>
     end === "" ? [] : texts.map((text) => ({ text, tokens: tokenize(text) }));
   return {
     thinkingCloses: closes(`${SENTENCE}${end}`, end),
     thinkingAgain: closes(`${end}${opening}`, end),
+    thinkingSkip: closes(skip),
     answerOpening: tokenize(opening).length,
     reopens,
   };

@@ -129,7 +129,9 @@ test.each(all)("%s: reasoning ends at its budget, whatever runs beside it", (nam
   const opening = startsInReasoning ? 1 : thinkingStartTokens.length + 1;
   /** The least that has room for a token of reasoning and one of the answer. */
   const least = opening + (tag?.tokens.length ?? 0) + answerOpening + 1;
-  const caps = form.again === undefined ? [least, least + 3, 60] : [150];
+  const [{ tokens: skip } = { tokens: [] }] = backend.written.thinkingSkip ?? [];
+  const few = form.again === "" ? [] : [skip.length + 1, least - 1, least, least + 3];
+  const caps = [...few, 150];
   for (const { text } of answersOf(
     backend,
     caps.map((maxTokens) => thinking(undefined, { maxTokens })),

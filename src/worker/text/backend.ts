@@ -90,6 +90,8 @@ export interface OutputFormat {
   readonly thinkingCloses?: readonly ThinkingEnd[];
   /** The same for reasoning that begins again after it was ended: the end with the opening of the answer, or the tag alone. */
   readonly thinkingAgain?: readonly ThinkingEnd[];
+  /** Markup of an answer without reasoning, at its beginning; none where the format has no tag for the end of reasoning. */
+  readonly thinkingSkip?: readonly ThinkingEnd[];
   /** Tokens of the markup between reasoning and answer. */
   readonly answerOpening?: number;
   /** Reasoning may begin again after its end. */

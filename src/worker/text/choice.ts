@@ -25,6 +25,8 @@ export interface Choice {
   calls: PendingCalls | undefined;
   /** Ends its reasoning; undefined where that is not possible. */
   readonly thinkingLimit: ThinkingLimit | undefined;
+  /** What its answer begins with, where there is no room for reasoning. */
+  readonly skip: Int32Array | undefined;
   /** Where asked for. */
   readonly fingerprint: Fingerprint | undefined;
 }

@@ -11,7 +11,7 @@ import type { MediaChunk } from "./media-backend.ts";
 import type { PromptEcho } from "./prompt-echo.ts";
 import type { OutputTools, RunState } from "./run-state.ts";
 import { Sequence } from "./sequence.ts";
-import { ThinkingLimit } from "./thinking-limit.ts";
+import { skippedThinking, ThinkingLimit } from "./thinking-limit.ts";
 
 export interface ChoiceStart {
   readonly run: RunState;
@@ -63,14 +63,15 @@ export function newChoice(start: ChoiceStart, tools: ChoiceTools): EngineSequenc
   const fingerprint =
     identity === undefined ? undefined : new Fingerprint({ identity, request, seed, choice, tokens });
   const { format } = run.prompt;
-  const thinkingLimit = ThinkingLimit.of({ format, cap: run.tokenCap, stop: request.stop });
+  const room = { format, cap: run.tokenCap, stop: request.stop };
   const owner = {
     run,
     output,
     guard,
     drafts: isDrafted(request, drafts, backend) ? newDraftLengths() : undefined,
     calls,
-    thinkingLimit,
+    thinkingLimit: ThinkingLimit.of(room),
+    skip: skippedThinking(room, guard),
     fingerprint,
   };
   return new Sequence<Choice>(owner, tokens, sampler, {

@@ -122,9 +122,10 @@ export class Runs {
   takeToken(sequence: EngineSequence, token: number, row: number, nowMs: number): void {
     if (this.ended.has(sequence)) return; // another choice of its run failed in this step
     const { backend, logprobs } = this.deps;
-    const { run, output, guard, fingerprint } = sequence.owner;
+    const { run, output, guard, fingerprint, skip } = sequence.owner;
     if (token < 0) return this.fail(run, guard?.failure() ?? ENGINE_FAILED);
     if (run.tokenCap === 0) return this.endChoice(sequence, "length", false, nowMs); // only the prompt was wanted
+    if (skip !== undefined && sequence.generated === 0) return this.giveTokens(sequence, skip, nowMs);
     sequence.append(token);
     run.tokenDrawn(nowMs);
     fingerprint?.add(token, backend.logprobs(row, token, 0).logprob);
@@ -139,11 +140,11 @@ export class Runs {
    * choice, and no grammar decides about the next token. False: nothing was done.
    */
   takeUntold(sequence: EngineSequence, token: number, nowMs: number): boolean {
-    const { run, guard, fingerprint } = sequence.owner;
+    const { run, guard, fingerprint, skip } = sequence.owner;
     const { logprobs, lineDeadlineMs } = run.request;
     if (token < 0 || sequence.generated + 1 >= run.tokenCap || this.ended.has(sequence)) return false;
     if (guard !== undefined || fingerprint !== undefined || logprobs !== undefined) return false;
-    if (lineDeadlineMs !== undefined || this.ends(run, token)) return false;
+    if (lineDeadlineMs !== undefined || this.ends(run, token) || skip !== undefined) return false;
     sequence.append(token);
     run.tokenDrawn(nowMs);
     return true;
@@ -172,14 +173,14 @@ export class Runs {
     return this.deps.backend.endsGeneration(token) && request.ignoreEnd !== true;
   }
 
-  /** Appends the end of reasoning to a sequence. The next step computes it in one pass, as after a preemption. */
+  /** Appends the end of reasoning, or what stands for it, to a sequence. The next step computes it in one pass, as after a preemption. */
   private giveTokens(sequence: EngineSequence, tokens: Int32Array, nowMs: number): void {
     const { backend, meter } = this.deps;
     const { run, output, guard, fingerprint } = sequence.owner;
     backend.acceptForced(sequence.sampler, tokens);
     run.thoughtClosed();
     meter.thoughtClosed();
-    run.reasoned(tokens.length);
+    if (tokens !== sequence.owner.skip) run.reasoned(tokens.length);
     for (const token of tokens) {
       sequence.append(token);
       run.tokenDrawn(nowMs);

@@ -81,6 +81,13 @@ export class ThinkingLimit {
     return reopening === 0 ? Number.POSITIVE_INFINITY : reopening + Math.max(0, left - 1);
   }
 
+  /** Whether the cap has no room for reasoning that begins again: then the answer is opened, too. */
+  private isTight(generated: number): boolean {
+    const { again, cap, reopening } = this.limits;
+    const opened = again[0]?.tokens.length ?? 0;
+    return reopening > 0 && generated + 2 * opened + reopening + ANSWER_MIN > cap;
+  }
+
   /**
    * Notes a token, after the output has taken it. Returns the tokens that end the reasoning if it must end after this one.
    * `generated`: tokens of the answer so far.
@@ -96,11 +103,31 @@ export class ThinkingLimit {
     const { ends, again, cap } = this.limits;
     const fits = ({ tokens }: ThinkingEnd): boolean =>
       generated + tokens.length < cap && (guard === undefined || guard.mayGoOnWith(tokens));
-    const end = (this.closed ? again : ends).find(fits);
+    const end = (this.closed || this.isTight(generated) ? [...again, ...ends] : ends).find(fits);
     if (end === undefined) this.tries++;
     else this.closed = true;
     return end?.tokens;
   }
+}
+
+/**
+ * Tokens with which an answer begins whose cap has no room for reasoning, its markup and a word after it; undefined where it has, or where
+ * nothing would be left.
+ */
+export function skippedThinking(
+  { format, cap, stop }: ThinkingLimitOptions,
+  guard: Pick<AnswerGuard, "mayGoOnWith"> | undefined,
+): Int32Array | undefined {
+  const { thinkingCloses = [], thinkingSkip = [], thinkingStartTokens: start, startsInReasoning } = format;
+  const [end, skip] = [thinkingCloses.at(-1), thinkingSkip[0]];
+  if (!format.thinks || end === undefined || skip === undefined || format.calls?.required === true)
+    return undefined;
+  const begun = (startsInReasoning ? 0 : start.length) + 1;
+  const markup = begun + end.tokens.length + (format.answerOpening ?? 0);
+  const needed = (format.reopens === true ? 2 * markup : markup) + 1;
+  const isPossible = skip.tokens.length < cap && !stop.some((string) => skip.text.includes(string));
+  if (cap >= needed || !isPossible || guard?.mayGoOnWith(skip.tokens) === false) return undefined;
+  return skip.tokens;
 }
 
 /** Room for an answer and the markup before it, tokens. */
