@@ -13,6 +13,7 @@ import { SVC } from "./peer.ts";
 
 const MB = 1e6;
 const PHOTO = ["-size", "6000x4000", "gradient:red-blue", "-depth", "8"];
+const LARGE = ["-size", "8064x6048", "gradient:red-blue", "-depth", "8"];
 const WIDE = ["-size", "8000x8000", "gradient:red-blue", "-depth", "8"];
 const TONE = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"];
 
@@ -48,6 +49,11 @@ const tone = (name: string, seconds: number): Row => ({
 
 const ROWS: readonly Row[] = [
   ...["webp", "heic", "avif", "tiff"].map(photo),
+  ...["heic", "avif"].map((name) => ({
+    name: `image of 48 million pixels, ${name}`,
+    make: made(`large.${name}`, ["convert", ...LARGE]),
+    job: image,
+  })),
   {
     name: "image of 64 million pixels with opacity, png",
     make: made("clear.png", [

@@ -30,8 +30,7 @@ export async function readImage({ data, framesMax, framesPerSecond }: ImageTask)
     const { png, total } = await still(bytes, file);
     return { frames: [{ png: png.toBase64(), seconds: 0 }], total };
   } catch (error) {
-    if (error instanceof ImageProblem)
-      return { problem: error.message === "unsupported" ? "unsupported" : "damaged" };
+    if (error instanceof ImageProblem) return { problem: error.problem };
     return { problem: error instanceof RangeError && /memory/i.test(error.message) ? "tooLarge" : "damaged" };
   }
 }

@@ -7,14 +7,22 @@ declare module "*.wasm" {
 }
 
 declare module "libheif-js/libheif-wasm/libheif.js" {
-  interface HeifImage {
-    is_primary(): boolean;
-    get_width(): number;
-    get_height(): number;
-    display<Target>(target: Target, done: (shown: Target | null) => void): void;
-  }
+  /** Functions in C: pointers are numbers, and a result of several words has its place as the first argument. */
   interface Library {
-    readonly HeifDecoder: new () => { decode(bytes: Uint8Array): HeifImage[] };
+    readonly HEAPU8: Uint8Array;
+    _malloc(bytes: number): number;
+    _heif_context_alloc(): number;
+    _heif_context_read_from_memory(
+      ...call: [error: number, context: number, file: number, bytes: number, options: 0]
+    ): void;
+    _heif_context_get_primary_image_handle(error: number, context: number, handle: number): void;
+    _heif_image_handle_has_alpha_channel(handle: number): number;
+    _heif_decode_image(
+      ...call: [error: number, handle: number, image: number, space: number, chroma: number, options: 0]
+    ): void;
+    _heif_image_get_plane_readonly(image: number, channel: number, rowBytes: number): number;
+    _heif_image_get_width(image: number, channel: number): number;
+    _heif_image_get_height(image: number, channel: number): number;
   }
   export default function libheif(options: { readonly wasmBinary: ArrayBuffer }): Library;
 }

@@ -5,15 +5,26 @@ import { decode, encode } from "fast-png";
 import { PICTURE_PIXELS_MAX } from "../../core/limits.ts";
 import { CONVERTED_PIXELS_MAX } from "../limits.ts";
 
-/** Pixels of four bytes: red, green, blue, opacity. */
+/** Pixels: red, green, blue and, of four bytes, opacity. */
 export interface Raster {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8Array | Uint8ClampedArray;
+  /** Bytes of a pixel; absent: four. */
+  readonly channels?: 3 | 4;
+  /** Bytes from a row to the next; absent: those of its pixels. */
+  readonly rowBytes?: number;
 }
 
 /** Why an image is not read. */
-export class ImageProblem extends Error {}
+export class ImageProblem extends Error {
+  readonly problem: "damaged" | "unsupported" | "tooLarge";
+
+  constructor(problem: ImageProblem["problem"]) {
+    super(problem);
+    this.problem = problem;
+  }
+}
 
 /** Quarter turns clockwise and a mirror left to right after them, by the orientations of Exif. */
 const TURNS: Readonly<Record<number, readonly [degrees: number, isMirrored: boolean]>> = {
@@ -31,17 +42,40 @@ export async function rasterPng(raster: Raster, orientation?: number): Promise<U
   return finishedPng(plainPng(raster), orientation);
 }
 
-/** The pixels on white, packed without compression. */
-export function plainPng({ width, height, data }: Raster): Uint8Array {
-  const onWhite = new Uint8Array(width * height * 3);
-  for (let from = 0, to = 0; to < onWhite.length; from += 4, to += 3) {
-    const opacity = data[from + 3] ?? 255;
-    for (let colour = 0; colour < 3; colour++) {
-      const value = data[from + colour] ?? 0;
-      onWhite[to + colour] = opacity === 255 ? value : Math.round((value * opacity) / 255 + 255 - opacity);
-    }
+/** The pixels on white, packed without compression; where they are several times too many, the means of squares of them. */
+export function plainPng(raster: Raster): Uint8Array {
+  const times = Math.floor(Math.sqrt((raster.width * raster.height) / CONVERTED_PIXELS_MAX));
+  const edge = Math.max(1, Math.min(times, raster.width, raster.height));
+  const [width, height] = [raster.width, raster.height].map((side) =>
+    Math.max(1, Math.floor(side / edge)),
+  ) as [number, number];
+  const data = new Uint8Array(width * height * 3);
+  const sums = new Float64Array(width * 3);
+  for (let row = 0; row < height; row++) {
+    sums.fill(0);
+    for (let below = 0; below < edge; below++) addRow(raster, row * edge + below, edge, sums);
+    for (let at = 0; at < sums.length; at++)
+      data[row * sums.length + at] = Math.round((sums[at] ?? 0) / edge ** 2);
   }
-  return encode({ width, height, data: onWhite, channels: 3 }, { zlib: { level: 0 } });
+  return encode({ width, height, data, channels: 3 }, { zlib: { level: 0 } });
+}
+
+/** Adds a row of pixels on white to sums of `edge` of them each. */
+function addRow(
+  { width, data, channels = 4, rowBytes = width * channels }: Raster,
+  row: number,
+  edge: number,
+  sums: Float64Array,
+): void {
+  for (let to = 0, from = row * rowBytes; to < sums.length; to += 3)
+    for (let beside = 0; beside < edge; beside++, from += channels) {
+      const opacity = channels === 4 ? (data[from + 3] ?? 255) : 255;
+      for (let colour = 0; colour < 3; colour++) {
+        const value = data[from + colour] ?? 0;
+        sums[to + colour] =
+          (sums[to + colour] ?? 0) + (opacity === 255 ? value : (value * opacity) / 255 + 255 - opacity);
+      }
+    }
 }
 
 /** An image that the runtime decodes, as a PNG file. */
