@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { describeInBrowser, say, violations, visit } from "../helpers/browser.ts";
+import { mediaFixture } from "../helpers/media-fixtures.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 
 const SLOW_MS = 60_000;
@@ -40,9 +41,9 @@ describeInBrowser("image and audio attachments", () => {
   const lastParts = () => bodies.at(-1)?.messages.at(-1)?.content ?? [];
 
   /** A server whose model accepts these modalities; undefined: unknown. */
-  async function open(modalities: readonly string[] | undefined, options = {}): Promise<Page> {
+  async function open(modalities: readonly string[] | undefined, options = {}, card = {}): Promise<Page> {
     ui.route("/v1/models", () =>
-      Response.json({ object: "list", data: [{ id: "tiny", status: "loaded", modalities }] }),
+      Response.json({ object: "list", data: [{ id: "tiny", status: "loaded", modalities, ...card }] }),
     );
     ui.route("/v1/chat/completions", async (request) => {
       bodies.push((await request.json()) as Sent);
@@ -106,19 +107,25 @@ describeInBrowser("image and audio attachments", () => {
   );
 
   test(
-    "in formats that svc cannot read are converted",
+    "are converted by the browser where it can, else by the server, whose formats the page names",
     async () => {
-      const page = await open(["image", "audio"]);
-      await hand(page, "paste", "shot.webp", "image/webp");
+      const media = { image: { formats: ["PNG", "HEIC"], formats_with_ffmpeg: [], max_pixels: 64e6 } };
+      const page = await open(["image", "audio"], {}, { media });
+      expect(await page.getByLabel("Attach files").getAttribute("title")).toContain("Images: PNG, HEIC");
       await page.getByLabel("Files to attach").setInputFiles([
-        { name: "beep.ogg", mimeType: "audio/ogg", buffer: beep() },
-        { name: "noise.ogg", mimeType: "audio/ogg", buffer: Buffer.from("no sound at all") },
+        { name: "phone.HEIC", mimeType: "", buffer: Buffer.from(mediaFixture("quarters.heic")) },
+        { name: "photo.jxl", mimeType: "image/jxl", buffer: Buffer.from("\xff\n") },
       ]);
-      await page.getByLabel("Remove noise.ogg").waitFor();
+      await page.getByText("only its name is sent: this format is not read; PNG, HEIC are").waitFor();
+      await hand(page, "paste", "shot.webp", "image/webp");
+      await page
+        .getByLabel("Files to attach")
+        .setInputFiles([{ name: "beep.ogg", mimeType: "audio/ogg", buffer: beep() }]);
       await page.getByLabel("Remove beep.ogg").waitFor();
       await say(page, "What is it?");
       const parts = lastParts();
-      expect(parts.find(({ type }) => type === "image_url")?.image_url?.url).toStartWith("data:image/jpeg;");
+      const urls = parts.flatMap(({ image_url: image }) => image?.url.slice(0, 15) ?? []);
+      expect(urls.toSorted()).toEqual(["data:image/heic", "data:image/jpeg"]);
       const sound = parts.find(({ type }) => type === "input_audio")?.input_audio;
       expect(sound?.format).toBe("wav");
       const wav = Buffer.from(sound?.data ?? "", "base64");
@@ -126,7 +133,7 @@ describeInBrowser("image and audio attachments", () => {
       expect([channels, rate]).toEqual([1, 16_000]);
       expect(Math.abs(bytes / 2 - 1600)).toBeLessThan(10); // a tenth of a second
       expect(wav.length).toBe(44 + bytes);
-      expect(parts.find(({ type }) => type === "file")?.file?.filename).toBe("noise.ogg");
+      expect(parts.find(({ type }) => type === "file")?.file?.filename).toBe("photo.jxl");
       const player = page.getByLabel("beep.ogg");
       await player.evaluate(async (element) => {
         const audio = element as HTMLAudioElement;

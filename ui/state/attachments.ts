@@ -1,17 +1,17 @@
-// Reads files into attachments. Converts images and audio in formats that svc cannot read to JPEG and WAV, because browsers
-// decode more formats.
+// Reads files into attachments. Converts images and audio in formats that the engine does not read to JPEG and WAV where the browser
+// can: then a server needs no decoder, and photos are smaller.
 
 import type { Attachment } from "./conversation.ts";
 import { documentKind } from "../../src/reader/documents/reading.ts";
 import { readDocument } from "../documents/document.ts";
 import { formatBytes } from "../format.ts";
-import { mediaTypeOf } from "./media-types.ts";
+import { mediaTypeOf, mimeOfFile } from "./media-types.ts";
 import { bytesOf } from "./text-files.ts";
 import { wavFile } from "./wav.ts";
 import { t } from "../texts/texts.ts";
 
 /** Largest file, bytes. The server accepts bodies up to 50 MB, and base64 adds a third. */
-const BYTES_MAX = 24 * 1024 * 1024;
+export const BYTES_MAX = 24 * 1024 * 1024;
 
 /** Sample rate of audio models, Hz. */
 const AUDIO_RATE = 16_000;
@@ -26,8 +26,10 @@ const SCAN_CHARS_MAX = 30;
 export async function readAttachment(file: File): Promise<Attachment> {
   const name = file.name === "" ? "pasted" : file.name;
   if (file.size > BYTES_MAX) throw new Error(t.files.tooLarge(name, formatBytes(BYTES_MAX)));
-  const mime = file.type === "" ? "application/octet-stream" : (file.type.split(";", 1)[0] ?? file.type);
-  const blob = mediaTypeOf({ mime }) === undefined ? ((await converted(file, mime)) ?? file) : file;
+  const mime = mimeOfFile(file);
+  const type = mediaTypeOf({ mime });
+  const isPlain = type !== undefined && type.isForeign !== true;
+  const blob = isPlain ? file : ((await converted(file, mime)) ?? file);
   const read = blob === file ? mime : blob.type;
   if (blob.size > BYTES_MAX) {
     throw new Error(t.files.tooLargeConverted(name, formatBytes(BYTES_MAX)));

@@ -1,7 +1,7 @@
 // The images of a conversation: attached ones, and those that tools made. Pure.
 
 import { type Conversation, type Part, thread } from "./conversation.ts";
-import { mediaTypeOf } from "./media-types.ts";
+import { shownAs } from "./media-types.ts";
 
 export interface ConversationImage {
   readonly name: string;
@@ -15,7 +15,7 @@ export function imagesOf(conversation: Conversation): readonly ConversationImage
     message.role === "assistant"
       ? message.parts.flatMap(imagesOfPart)
       : message.attachments
-          .filter((file) => mediaTypeOf(file)?.modality === "image")
+          .filter((file) => shownAs(file) === "image")
           .map(({ name, data }) => ({ name, source: data })),
   );
 }
@@ -23,7 +23,7 @@ export function imagesOf(conversation: Conversation): readonly ConversationImage
 function imagesOfPart(part: Part): readonly ConversationImage[] {
   if (part.type === "files") {
     return part.files.flatMap(({ name, mime_type: mime = "", data_base64: data }) =>
-      data !== undefined && mediaTypeOf({ mime })?.modality === "image"
+      data !== undefined && shownAs({ mime }) === "image"
         ? [{ name, source: `data:${mime};base64,${data}` }]
         : [],
     );

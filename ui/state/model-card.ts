@@ -42,6 +42,20 @@ export interface ModelCard {
   readonly placement?: string | null;
   /** Input modalities besides text; absent if unknown. */
   readonly modalities?: readonly Modality[] | null;
+  /** What files it reads; absent until it has been loaded once, and on older servers. */
+  readonly media?: Partial<Readonly<Record<InputModality, MediaFormats>>>;
+}
+
+interface MediaFormats {
+  readonly formats: readonly string[];
+  readonly formats_with_ffmpeg: readonly string[];
+  readonly max_pixels?: number;
+}
+
+/** Formats of a kind that a model reads, in words; undefined where that is unknown, or it takes none. */
+export function formatsOf(card: ModelCard | undefined, modality: InputModality): string | undefined {
+  const media = card?.media?.[modality];
+  return media === undefined ? undefined : [...media.formats, ...media.formats_with_ffmpeg].join(", ");
 }
 
 export type ModelKind = "text" | "image" | "speech";

@@ -90,6 +90,11 @@ export const de: Texts = {
     attachments: "Anhänge",
     attach: "Dateien anhängen",
     toAttach: "Anzuhängende Dateien",
+    kinds: { image: "Bilder", audio: "Töne", video: "Videos" },
+    limits: (size: string, megapixels: number | undefined) =>
+      `Höchstens ${size} je Datei${megapixels === undefined ? "" : `, Bilder höchstens ${megapixels} Megapixel`}`,
+    notRead: (formats: string) =>
+      `nur der Name wird gesendet: Dieses Format wird nicht gelesen; gelesen werden ${formats}`,
     openable: "das Modell kann sie öffnen",
     searched: "groß: gesendet werden die Stellen, die zur Frage passen",
     nameOnly: "nur der Name wird gesendet: Sie ist kein Text, und kein Werkzeug ist an",

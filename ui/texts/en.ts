@@ -96,6 +96,10 @@ export const en = {
     attachments: "Attachments",
     attach: "Attach files",
     toAttach: "Files to attach",
+    kinds: { image: "Images", audio: "Sounds", video: "Videos" },
+    limits: (size: string, megapixels: number | undefined) =>
+      `At most ${size} a file${megapixels === undefined ? "" : `, images at most ${megapixels} megapixels`}`,
+    notRead: (formats: string) => `only its name is sent: this format is not read; ${formats} are`,
     openable: "the model can open it",
     searched: "large: the passages that suit the question are sent",
     nameOnly: "only its name is sent: it is no text, and no tool is on",

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import { PAGE_IMAGES_MAX, withPageImages } from "../state/attachments.ts";
 import type { Attachment } from "../state/conversation.ts";
-import { mediaTypeOf } from "../state/media-types.ts";
+import { mediaTypeOf, shownAs } from "../state/media-types.ts";
 import { type InputModality, type ModelCard, takes } from "../state/model-card.ts";
 import { notify } from "../state/toasts.ts";
 import { formatBytes } from "../format.ts";
@@ -27,7 +27,7 @@ export function AttachmentChip({ attachment, card, note, onRemove, onChange }: C
   const modality = mediaTypeOf(attachment)?.modality;
   return (
     <li class="chip">
-      {modality === "image" ? (
+      {shownAs(attachment) === "image" ? (
         <img src={data} alt="" width={28} height={28} />
       ) : (
         <Icon node={modality === "audio" ? Music : FileText} size={16} />

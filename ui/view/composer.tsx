@@ -4,7 +4,7 @@ import { ArrowUp, Paperclip, Square, X } from "lucide";
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
-import { isScan, readAttachment, withPageImages } from "../state/attachments.ts";
+import { BYTES_MAX, isScan, readAttachment, withPageImages } from "../state/attachments.ts";
 import { ask } from "../state/chat.ts";
 import { notifyTabs } from "../state/conversations.ts";
 import { draftOf, enqueue, loadDraft, queuedOf, setDraft, unqueue } from "../state/drafts.ts";
@@ -12,7 +12,8 @@ import { mediaTypeOf } from "../state/media-types.ts";
 import { fileBudget, fileTexts } from "../state/text-files.ts";
 import { isRunning, stopAnswer } from "../state/running.ts";
 import { type Attachment, type Conversation, thread } from "../state/conversation.ts";
-import { cardOf, type ModelCard, takes } from "../state/model-card.ts";
+import { formatBytes } from "../format.ts";
+import { cardOf, formatsOf, type ModelCard, takes } from "../state/model-card.ts";
 import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
@@ -80,7 +81,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
           </ul>
         )}
         <div class="composer-row">
-          <AttachButton onFiles={add} />
+          <AttachButton onFiles={add} card={card} />
           <ToolButton conversation={conversation} />
           {takes(card, "audio") === true && <MicrophoneButton onFile={(file) => add([file])} />}
           <MessageBox {...{ text, setText, submit, add, conversation }} />
@@ -181,8 +182,25 @@ function MessageBox({ text, setText, submit, add, conversation }: MessageBoxProp
   );
 }
 
-function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }) {
+interface AttachProps {
+  readonly onFiles: (files: Iterable<File>) => void;
+  readonly card: ModelCard | undefined;
+}
+
+const MODALITIES = ["image", "audio", "video"] as const;
+
+/** Any file can be attached; the button names what the model reads as an image, a sound or a video. */
+function AttachButton({ onFiles, card }: AttachProps) {
   const input = useRef<HTMLInputElement>(null);
+  const read = MODALITIES.flatMap((modality) => {
+    const formats = formatsOf(card, modality);
+    return formats === undefined ? [] : [`${t.files.kinds[modality]}: ${formats}`];
+  });
+  const pixels = card?.media?.image?.max_pixels;
+  const limits = t.files.limits(
+    formatBytes(BYTES_MAX),
+    pixels === undefined ? undefined : Math.floor(pixels / 1e6),
+  );
   return (
     <>
       <button
@@ -190,7 +208,7 @@ function AttachButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) =
         class="ghost"
         onClick={() => input.current?.click()}
         aria-label={t.files.attach}
-        title={t.files.attach}
+        title={[t.files.attach, ...read, ...(read.length === 0 ? [] : [limits])].join("\n")}
       >
         <Icon node={Paperclip} />
       </button>
@@ -250,7 +268,10 @@ function fileNotes(
     ];
     if (size > 0) return extent.join(", ");
     if ((attachment.images?.length ?? 0) > 0 && takes(card, "image") === true) return extent.join(", ");
-    return attachment.pages === undefined ? t.files.nameOnly : t.files.nameOnlyPages;
+    if (attachment.pages !== undefined) return t.files.nameOnlyPages;
+    const kind = MODALITIES.find((modality) => attachment.mime.startsWith(`${modality}/`));
+    const formats = kind === undefined ? undefined : formatsOf(card, kind);
+    return formats === undefined ? t.files.nameOnly : t.files.notRead(formats);
   });
 }
 

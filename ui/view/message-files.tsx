@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Attachment } from "../state/conversation.ts";
-import { mediaTypeOf } from "../state/media-types.ts";
+import { shownAs } from "../state/media-types.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { Dialog } from "./dialog.tsx";
 import { t } from "../texts/texts.ts";
@@ -19,7 +19,7 @@ export function MessageFiles({ attachments }: { readonly attachments: readonly A
 }
 
 function FileView({ attachment }: { readonly attachment: Attachment }) {
-  const modality = mediaTypeOf(attachment)?.modality;
+  const modality = shownAs(attachment);
   if (modality === "image") {
     return (
       <li>

@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { answerText, type Conversation, type Message, thread } from "../state/conversation.ts";
-import { mediaTypeOf } from "../state/media-types.ts";
+import { shownAs } from "../state/media-types.ts";
 import { loadFormulas } from "./formula.tsx";
 import { Markdown } from "./markdown.tsx";
 
@@ -59,7 +59,7 @@ function SharedMessage({ message }: { readonly message: Message }) {
   return (
     <article class="question">
       {message.attachments.map((attachment) =>
-        mediaTypeOf(attachment)?.modality === "image" ? (
+        shownAs(attachment) === "image" ? (
           <img class="thumbnail" src={attachment.data} alt={attachment.name} />
         ) : (
           <p class="faint">{attachment.name}</p>
