@@ -11,7 +11,7 @@ export const TABLE_CELLS_MAX = 2000;
 export const CONVERTED_PIXELS_MAX = 4 * 1024 * 1024;
 /** Frames of an animation that are looked at; those after them are left out. */
 export const ANIMATION_FRAMES_MAX = 2000;
-/** Memory of a reader process, bytes: the largest image that is accepted, decoded and packed again; of HEIC and AVIF 24 million pixels, as phones take them. */
+/** Memory of a reader process, bytes: the largest image that is accepted, decoded and packed again: 48 million pixels of HEIC take 600 to 850 MB. */
 export const READER_DATA_BYTES_MAX = 2048 * 1024 * 1024;
 /** Of it for compiled code. */
 export const READER_CODE_BYTES = 64 * 1024 * 1024;

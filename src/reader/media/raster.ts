@@ -50,7 +50,7 @@ export function plainPng(raster: Raster): Uint8Array {
     Math.max(1, Math.floor(side / edge)),
   ) as [number, number];
   const data = new Uint8Array(width * height * 3);
-  const sums = new Float64Array(width * 3);
+  const sums = new Uint32Array(width * 3);
   for (let row = 0; row < height; row++) {
     sums.fill(0);
     for (let below = 0; below < edge; below++) addRow(raster, row * edge + below, edge, sums);
@@ -65,15 +65,18 @@ function addRow(
   { width, data, channels = 4, rowBytes = width * channels }: Raster,
   row: number,
   edge: number,
-  sums: Float64Array,
+  sums: Uint32Array,
 ): void {
-  for (let to = 0, from = row * rowBytes; to < sums.length; to += 3)
+  const isClear = channels === 4;
+  let from = row * rowBytes;
+  for (let to = 0; to < sums.length; to += 3)
     for (let beside = 0; beside < edge; beside++, from += channels) {
-      const opacity = channels === 4 ? (data[from + 3] ?? 255) : 255;
+      const opacity = isClear ? (data[from + 3] ?? 255) : 255;
+      const white = 255 - opacity;
       for (let colour = 0; colour < 3; colour++) {
         const value = data[from + colour] ?? 0;
-        sums[to + colour] =
-          (sums[to + colour] ?? 0) + (opacity === 255 ? value : (value * opacity) / 255 + 255 - opacity);
+        const shown = white === 0 ? value : Math.round((value * opacity) / 255 + white);
+        sums[to + colour] = (sums[to + colour] ?? 0) + shown;
       }
     }
 }

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { GifReader, GifWriter } from "omggif";
 import { checkedMedium } from "../../../src/core/media.ts";
 import { mediaFile } from "../../../src/core/media-file.ts";
+import { plainPng } from "../../../src/reader/media/raster.ts";
 import { readImage } from "../../../src/reader/media/images.ts";
 import { jpeg, png, tiff } from "../../helpers/media-bytes.ts";
 import { mediaFixture, turnedJpeg } from "../../helpers/media-fixtures.ts";
@@ -108,6 +109,15 @@ test("an interlaced frame of few lines, whose later passes are empty", async () 
     [0, 255, 0],
     [0, 0, 255],
   ]);
+});
+
+test("pixels that are too many become the means of squares, of rows with gaps between them", () => {
+  const [width, height, rowBytes] = [4101, 4101, 4101 * 3 + 5];
+  const data = new Uint8Array(rowBytes * height);
+  for (let row = 0; row < height; row += 2) data.fill(200, row * rowBytes, row * rowBytes + 30); // every other row
+  const shown = decode(plainPng({ width, height, data, rowBytes, channels: 3 }));
+  expect([shown.width, shown.height]).toEqual([2050, 2050]);
+  expect(Array.from(shown.data.slice(12, 18))).toEqual([100, 100, 100, 0, 0, 0]);
 });
 
 function sizeOf(bytes: Uint8Array<ArrayBuffer>) {
