@@ -1,7 +1,9 @@
 // Converts HTML to plain text by html-to-text. Pure; also bundled into the web interface, for attached files.
 
 import { convert, type HtmlToTextOptions } from "html-to-text";
+import { Parser } from "htmlparser2";
 import { visibleText } from "../core/visible-text.ts";
+import { DEPTH_MAX, DocumentProblem } from "./documents/reading.ts";
 import { ARTICLE_DEPTH_MAX, TABLE_CELLS_MAX } from "./limits.ts";
 
 const skipped = (selector: string) => ({ selector, format: "skip" });
@@ -45,10 +47,24 @@ export function mainText(html: string): string {
   return visibleText(convert(html, MAIN));
 }
 
-/** All text of a document. */
+/** Nothing of a document is left out. */
+const WHOLE = { maxDepth: DEPTH_MAX, maxInputLength: Infinity };
+
+/** All text of a document. Throws DocumentProblem. */
 export function documentText(html: string): string {
+  checkDepth(html);
   const cells = html.match(/<t[dh][\s>]/gi)?.length ?? 0;
-  return visibleText(
-    convert(html, cells > TABLE_CELLS_MAX ? PLAIN_TABLES : { ...OPTIONS, limits: PLAIN_TABLES.limits ?? {} }),
-  );
+  return visibleText(convert(html, { ...(cells > TABLE_CELLS_MAX ? PLAIN_TABLES : OPTIONS), limits: WHOLE }));
+}
+
+/** The parser looks through all open elements at each end tag. */
+function checkDepth(html: string): void {
+  let depth = 0;
+  const parser = new Parser({
+    onopentag: () => {
+      if (++depth >= DEPTH_MAX) throw new DocumentProblem("tooDeep");
+    },
+    onclosetag: () => void depth--,
+  });
+  parser.end(html);
 }

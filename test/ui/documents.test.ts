@@ -147,6 +147,18 @@ test("web pages are read in their encoding, whole and without markup", () => {
   expect(decodedText(Buffer.from([0x93, 0x61, 0x94]))).toBe("“a”");
 });
 
+test.each([
+  ["below many unclosed elements", "<b>".repeat(900) + "end"],
+  ["behind a long script", `<script>${"x".repeat(2 ** 24)}</script>end`],
+])("the text of a web page is whole: %s", (_, page) => {
+  expect(readTask({ kind: "html", bytes: Buffer.from(page) })).toEqual({ text: "end" });
+});
+
+test("a web page whose parser would take minutes is refused at once", () => {
+  const bytes = Buffer.from("<b></i>".repeat(200_000));
+  expect(readTask({ kind: "html", bytes })).toEqual({ problem: "tooDeep" });
+});
+
 describe("a file that does not fit", () => {
   const file = (name: string, text: string): Attachment => ({
     name,
