@@ -33,6 +33,19 @@ export interface ContextPlan {
   readonly states: "alone" | "with cells" | undefined;
 }
 
+/** What the library made of a context's settings, as numbers of svc_context_get (svc_llama.h). */
+export const CONTEXT_FACT = {
+  cells: 0,
+  batch: 1,
+  ubatch: 2,
+  /** Cells of one sequence. */
+  sequenceCells: 4,
+  /** Whether it has a memory; without one it can only embed. */
+  remembers: 6,
+  /** Whether a device computes on after svc_decode has returned. */
+  goesOn: 7,
+} as const;
+
 /** Share of the free memory for full windows when the cache's size is given in cells. */
 const FULL_WINDOWS_SHARE = 0.5;
 /** Smaller windows are not worth it: they move on within a few steps. */
@@ -149,7 +162,7 @@ export function openContext(
 ): Handle {
   const context = native.svc_context_new(model, params, params.length);
   if (context !== null) {
-    const answers = native.svc_context_get(context, 6) === 1; // without a memory, it can only embed
+    const answers = native.svc_context_get(context, CONTEXT_FACT.remembers) === 1;
     if (batchInvariant === true && answers) requireInvariance(native, context, mmprojPath !== undefined);
     return context;
   }

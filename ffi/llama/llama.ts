@@ -33,7 +33,7 @@ import { LlamaPrompt } from "./prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./embed.ts";
 import { LlamaDraftModel } from "./draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./media.ts";
-import type { ContextPlan } from "./context.ts";
+import { CONTEXT_FACT, type ContextPlan } from "./context.ts";
 import { type OpenedModel, openModel } from "./load.ts";
 import type { LoadHooks, ModelInfo } from "./model.ts";
 import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf } from "./placement.ts";
@@ -102,13 +102,15 @@ export class LlamaBackend implements Backend {
     this.cellCopies = this.sequences.copies;
     this.calibration = new LlamaCalibration(native, this.context);
     this.adapters = new LlamaAdapters(native, { model, context: this.context, path: options.adapterPath });
+    const fact = (name: keyof typeof CONTEXT_FACT): number =>
+      native.svc_context_get(this.context, CONTEXT_FACT[name]);
     // Some architectures have no cache, whatever their file says.
-    const looksBack = limits.uncached !== true && native.svc_context_get(this.context, 6) === 1;
+    const looksBack = limits.uncached !== true && fact("remembers") === 1;
     this.meta = { ...meta, causal: meta.causal && looksBack };
-    this.cells = native.svc_context_get(this.context, 0);
-    this.batch = native.svc_context_get(this.context, 1);
-    this.ubatch = native.svc_context_get(this.context, 2);
-    const sequenceCells = native.svc_context_get(this.context, 4);
+    this.cells = fact("cells");
+    this.batch = fact("batch");
+    this.ubatch = fact("ubatch");
+    const sequenceCells = fact("sequenceCells");
     this.contextTokens = Math.min(options.maxSeqLen ?? meta.n_ctx_train, meta.n_ctx_train, sequenceCells);
     if (limits.outputsAll === true) this.everyOutput = new Int8Array(this.batch).fill(1);
     this.vocabulary = meta.n_vocab;
@@ -116,7 +118,7 @@ export class LlamaBackend implements Backend {
     this.draftModel = generates ? this.openDraft(options) : undefined;
     // With layers on the CPU, a pass has mostly ended when the call returns.
     const isWhole = layers === undefined || layers.report.device_layers === layers.report.layers;
-    this.goesOn = isWhole && native.svc_context_get(this.context, 7) === 1;
+    this.goesOn = isWhole && fact("goesOn") === 1;
     this.tokenTable = new LlamaTokens(native, model, meta.n_vocab);
     this.media = this.openMedia(options, threadsBatch);
     onTemplate?.();

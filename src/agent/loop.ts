@@ -102,6 +102,7 @@ export class Loop {
     });
   }
 
+  /** The events of the answer, with exactly one end; none once its client has left. */
   async *answer(): AsyncGenerator<AnswerEvent> {
     let before: PassResult | undefined;
     for (let round = 1; ; round++) {
@@ -142,37 +143,43 @@ export class Loop {
   private async *pass(
     round: number,
   ): AsyncGenerator<AnswerEvent, PassResult | typeof CONTEXT_EXCEEDED | undefined> {
-    const { conversation, session, plan } = this.task;
-    const isHidden = this.isLast(round);
-    const isClients = (name: string): boolean => !isHidden && (!plan.acts || plan.clientNames.has(name));
     for (;;) {
       const context = await this.contextOf(round);
       this.cost = addCosts(this.cost, context.cost);
       if (context.edits.length > 0) yield { type: "context_edited", edits: context.edits };
-      if (isPaused(conversation.agent.edits, context.edits)) {
+      if (isPaused(this.task.conversation.agent.edits, context.edits)) {
         this.save();
         return yield* [PAUSED, { type: "finish", ...this.cost } as const];
       }
-      const pass = new Pass({ isFirst: round === 1, isClients });
-      let isContextExceeded = false;
-      const events = this.generate(round, context.messages);
-      for await (const event of withAhead(events, context.ahead, this.signal)) {
-        isContextExceeded =
-          round > 1 && event.type === "error" && event.error.code === "context_length_exceeded";
-        if (isContextExceeded) break;
-        const shown = pass.take(event);
-        if (shown !== undefined) yield shown;
-        if (shown?.type === "accepted" && !plan.isQuiet) yield { type: "session", sessionId: session.id };
-        if (pass.isOver) break;
-      }
-      if (!isContextExceeded) {
-        if (pass.result !== undefined) this.cost = addCosts(this.cost, pass.result.cost);
-        return pass.result;
+      const made = yield* this.passOver(context, round);
+      if (made !== CONTEXT_EXCEEDED) {
+        if (made !== undefined) this.cost = addCosts(this.cost, made.cost);
+        return made;
       }
       const shorter = shortenResults(this.turn);
       if (shorter === undefined) return CONTEXT_EXCEEDED;
       this.turn = shorter;
     }
+  }
+
+  /** One pass over these messages. Only results of tools can be shortened, so the first pass reports what exceeds the context. */
+  private async *passOver(
+    { messages, ahead }: EditedContext,
+    round: number,
+  ): AsyncGenerator<AnswerEvent, PassResult | typeof CONTEXT_EXCEEDED | undefined> {
+    const { session, plan } = this.task;
+    const hasTools = !this.isLast(round);
+    const isClients = (name: string): boolean => hasTools && (!plan.acts || plan.clientNames.has(name));
+    const pass = new Pass({ isFirst: round === 1, isClients });
+    for await (const event of withAhead(this.generate(round, messages), ahead, this.signal)) {
+      const isExceeded = event.type === "error" && event.error.code === "context_length_exceeded";
+      if (round > 1 && isExceeded) return CONTEXT_EXCEEDED;
+      const shown = pass.take(event);
+      if (shown !== undefined) yield shown;
+      if (shown?.type === "accepted" && !plan.isQuiet) yield { type: "session", sessionId: session.id };
+      if (pass.isOver) break;
+    }
+    return pass.result;
   }
 
   /** The events of calls. Clients of other servers do not know them, and get none of a search that they did not ask for. */

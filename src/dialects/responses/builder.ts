@@ -45,7 +45,7 @@ export interface BuilderOptions {
   readonly listener?: ResponseListener;
 }
 
-type HostedOutputItem = Extract<ItemDraft, { kind: "shell" }>["item"];
+type HostedOutputItem = Extract<ItemDraft, { kind: "hosted" }>["item"];
 
 /** Reasons that leave a response incomplete, in the dialect's words. */
 const CUTS: ReadonlyMap<FinishReason, "max_output_tokens" | "content_filter"> = new Map([
@@ -137,7 +137,7 @@ export class ResponseBuilder implements AnswerChanges {
   /** Items of the first choice and compactions, which continue the conversation. */
   answer(): readonly OutputItem[] {
     const goesOn = (draft: ItemDraft): boolean =>
-      draft.choice === 0 || (draft.kind === "shell" && draft.item.type === "compaction");
+      draft.choice === 0 || (draft.kind === "hosted" && draft.item.type === "compaction");
     return this.items.filter(goesOn).map((draft) => itemOf(draft));
   }
 
@@ -297,7 +297,7 @@ export class ResponseBuilder implements AnswerChanges {
   }
 
   private startShell(callId: string, item: ReturnType<typeof shellCallItem>): void {
-    const draft = this.shellDraft(item);
+    const draft = this.hostedDraft(item);
     this.shells.set(callId, draft);
     this.append(draft);
   }
@@ -322,14 +322,14 @@ export class ResponseBuilder implements AnswerChanges {
   }
 
   private addWhole(item: HostedOutputItem): void {
-    const draft = this.shellDraft(item);
+    const draft = this.hostedDraft(item);
     this.append(draft);
     this.finish(draft, "completed");
   }
 
-  private shellDraft(item: HostedOutputItem): ItemDraft {
+  private hostedDraft(item: HostedOutputItem): ItemDraft {
     const { id, status } = item;
-    return { id, index: this.items.length, choice: undefined, status, kind: "shell", item };
+    return { id, index: this.items.length, choice: undefined, status, kind: "hosted", item };
   }
 
   private end(status: "completed" | "incomplete" | "failed" | "cancelled"): void {

@@ -57,14 +57,14 @@ export interface CustomDraft extends TextDraft {
 }
 
 /** An item of a tool that the server or the client executes, which is complete when it is shown. */
-interface ShellDraft extends Draft {
-  readonly kind: "shell";
+interface HostedDraft extends Draft {
+  readonly kind: "hosted";
   readonly item: ShellCallItem | ShellOutputItem | ToolSearchCallItem | ToolSearchOutputItem | CompactionItem;
 }
 
 /** An item that the model generates, in deltas. */
 export type GeneratedDraft = MessageDraft | ReasoningDraft | CallDraft | CustomDraft;
-export type ItemDraft = GeneratedDraft | ShellDraft;
+export type ItemDraft = GeneratedDraft | HostedDraft;
 
 /** The text so far. */
 export function textOf(draft: TextDraft): string {
@@ -113,7 +113,7 @@ export function itemOf(draft: ItemDraft, withContent = true): OutputItem {
       const { callId, name } = draft;
       return { type: "custom_tool_call", id, status, call_id: callId, name, input: textOf(draft) };
     }
-    case "shell":
+    case "hosted":
       return { ...draft.item, status };
   }
 }

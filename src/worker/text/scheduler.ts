@@ -86,15 +86,21 @@ export function plan<S extends Schedulable>(input: PlanInput<S>): Plan<S> {
   const { kept, preempted, freeCells } = preempt(input);
   const step = new Step<S>(input.budget, freeCells);
   const served = kept.filter(input.isEligible);
-  for (const sequence of served)
-    if (sequence.known - sequence.computed === 1) step.take(sequence, 1, 1, FREE_ROWS);
-  let chunk = step.rows.length > 0 ? input.chunk : input.budget;
+  for (const sequence of served) if (gapOf(sequence) === 1) step.take(sequence, 1, 1, FREE_ROWS);
+  const isAlone = step.rows.length === 0; // no answer waits for these prompts
+  let chunk = isAlone ? input.budget : input.chunk;
   for (const sequence of served) {
-    const gap = sequence.known - sequence.computed;
+    const gap = gapOf(sequence);
     if (gap > 1) chunk -= step.take(sequence, gap, chunk, sequence.rowsFrom(sequence.computed));
   }
+  // What was preempted is older than any candidate.
   const admitted = preempted.length > 0 ? [] : admit(input, step, kept, chunk);
   return { rows: step.rows, separate: step.separate, admitted, preempted };
+}
+
+/** Tokens of a sequence that are known and not computed. */
+function gapOf({ known, computed }: Schedulable): number {
+  return known - computed;
 }
 
 /** Rows assigned so far, and the budget left. */
@@ -140,7 +146,8 @@ function admit<S extends Schedulable>(
   chunkLeft: number,
 ): Candidate<S>[] {
   const admitted: Candidate<S>[] = [];
-  let owed = kept.reduce((sum, { known, computed }) => sum + known - computed, 0) - step.planned; // cells still to fill
+  /** Cells that admitted sequences will fill in later steps. */
+  let owed = kept.reduce((sum, sequence) => sum + gapOf(sequence), 0) - step.planned;
   let chunk = chunkLeft;
   for (const candidate of candidates) {
     const { sequence, shared, sharedPinned } = candidate;
@@ -165,25 +172,25 @@ function preempt<S extends Schedulable>({
   freeCells,
   exclusiveCells,
 }: PlanInput<S>): {
-  kept: readonly S[];
-  preempted: readonly S[];
-  freeCells: number;
+  readonly kept: readonly S[];
+  readonly preempted: readonly S[];
+  readonly freeCells: number;
 } {
-  let free = freeCells;
-  let keep = running.length;
-  let needed = running.reduce((sum, sequence) => sum + leastRows(sequence), 0);
+  const kept = [...running];
   const preempted: S[] = [];
-  while (keep > 1 && free < needed) {
-    const youngest = running[--keep];
+  let free = freeCells;
+  let needed = kept.reduce((sum, sequence) => sum + leastRows(sequence), 0);
+  while (kept.length > 1 && free < needed) {
+    const youngest = kept.pop();
     if (youngest === undefined) break;
     needed -= leastRows(youngest);
     free += exclusiveCells(youngest);
     preempted.push(youngest);
   }
-  return { kept: running.slice(0, keep), preempted, freeCells: free };
+  return { kept, preempted, freeCells: free };
 }
 
+/** The fewest rows with which a step gets on with a sequence. */
 function leastRows(sequence: Schedulable): number {
-  const { known, computed } = sequence;
-  return known - computed <= 1 ? 1 : sequence.rowsFrom(computed).least;
+  return gapOf(sequence) <= 1 ? 1 : sequence.rowsFrom(sequence.computed).least;
 }
