@@ -326,6 +326,6 @@ export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "opus-decoder": ["src/reader/media/"],
   utif2: ["src/reader/media/"],
   fflate: ["src/reader/documents/", "ui/"],
-  htmlparser2: ["src/backends/", "src/reader/documents/", "ui/"],
+  htmlparser2: ["src/backends/", "src/reader/", "ui/"],
   "@mermaid-js/tiny": ["ui/"],
 };
