@@ -1,6 +1,8 @@
 // Reader processes: what they read cannot stop or fill the server.
 
 import { expect, test } from "bun:test";
+import { gunzipSync } from "node:zlib";
+import { decode } from "fast-png";
 import { ReaderFailure, readerProcesses } from "../../src/reader/process.ts";
 import { tiff } from "../helpers/media-bytes.ts";
 import { mediaFixture } from "../helpers/media-fixtures.ts";
@@ -17,6 +19,16 @@ test("a file that its decoder never finishes is given up, and the next one is re
   expect(failure).toMatchObject({ isLate: true });
   const patient = readerProcesses({ timeoutMs: 30_000, atOnce: 1 });
   expect(await patient("image", image(mediaFixture("lossy.webp")), NEVER)).toMatchObject({ total: 1 });
+});
+
+test.skipIf(process.env["SVC_SLOW_TESTS"] !== "1")("a photo of 48 million pixels (slow)", async () => {
+  const run = readerProcesses({ timeoutMs: 120_000, atOnce: 1 });
+  const reply = await run("image", image(gunzipSync(mediaFixture("red48.heic.gz"))), NEVER);
+  const shown = "frames" in reply ? (reply.frames[0]?.png ?? "") : "";
+  const { width, height, data } = decode(Uint8Array.fromBase64(shown));
+  expect([width, height]).toEqual([2364, 1773]);
+  expect(data[0]).toBeGreaterThan(240);
+  expect(data[1]).toBeLessThan(16);
 });
 
 test("a GIF whose table of codes leads in a circle is read or a problem", async () => {
