@@ -9,6 +9,8 @@ export interface HubId {
   readonly repo: string;
   /** Branch, tag or commit; absent: the main branch. */
   readonly revision?: string;
+  /** The name of the catalogue that means this revision; what was downloaded for an earlier one serves as well. */
+  readonly named?: string;
   readonly file?: string;
   readonly quant?: string;
 }
@@ -25,7 +27,7 @@ export function parseHubId(text: string): HubId | undefined {
   if (known !== undefined)
     return known.revision === undefined
       ? { repo: known.repo }
-      : { repo: known.repo, revision: known.revision };
+      : { repo: known.repo, revision: known.revision, named: known.name };
   const [, repo, revision, wanted] = HUB_ID.exec(text.replace(HOST, "")) ?? [];
   if (repo === undefined || /\.gguf$/i.test(repo) || revision?.includes("..") === true) return undefined;
   const id = revision === undefined ? { repo } : { repo, revision };

@@ -65,6 +65,16 @@ export function cachedCommit(cacheDir: string, id: HubId): string | undefined {
   }
 }
 
+/** Commits of a repository that are in the cache, the last one first. */
+export function cachedCommits(cacheDir: string, repo: string): readonly string[] {
+  const folder = join(repoFolder(cacheDir, repo), "snapshots");
+  if (!existsSync(folder)) return [];
+  const madeMs = (commit: string): number => statSync(join(folder, commit)).mtimeMs;
+  return readdirSync(folder)
+    .filter((name) => COMMIT.test(name))
+    .toSorted((a, b) => madeMs(b) - madeMs(a));
+}
+
 /** Complete files of a snapshot. */
 export function snapshotFiles(cacheDir: string, repo: string, commit: string): readonly string[] {
   const folder = join(repoFolder(cacheDir, repo), "snapshots", commit);

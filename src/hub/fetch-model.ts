@@ -7,7 +7,7 @@ import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { chooseModelFiles, modelGroups } from "../core/model-files.ts";
 import { type HubAccess, refusal } from "./api.ts";
-import { cachedCommit, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
+import { cachedCommit, cachedCommits, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
 import { ContentChanged, download } from "./download.ts";
 import { HubError } from "./error.ts";
 import { GENERATION_CONFIG } from "./generation-config.ts";
@@ -80,7 +80,14 @@ export interface FetchPlan extends ModelPlan {
 export async function fetchModel(id: HubId, options: FetchOptions): Promise<string> {
   const cached =
     options.refresh === true && !options.place.offline ? undefined : cachedModel(id, options.place);
-  if (cached !== undefined) return cached;
+  if (cached !== undefined) {
+    const { named, repo, revision = "" } = id;
+    if (named !== undefined && !cached.startsWith(snapshotPath(options.place.cacheDir, repo, revision, ".")))
+      options.log(
+        `${named} means a newer revision of ${repo} in this release; the downloaded one is served until "svc pull ${named}" fetches it`,
+      );
+    return cached;
+  }
   return fetchPlanned(await planFetch(id, options.companions ?? NO_COMPANIONS, options), options);
 }
 
@@ -198,13 +205,16 @@ function notCached(id: HubId, { cacheDir }: HubPlace): HubError {
   );
 }
 
-/** The complete model in the cache; undefined otherwise. Uses no network. */
+/** The complete model in the cache, of a name of the catalogue that of an earlier release, too; undefined otherwise. Uses no network. */
 export function cachedModel(id: HubId, { cacheDir }: Pick<HubPlace, "cacheDir">): string | undefined {
   const commit = cachedCommit(cacheDir, id);
-  if (commit === undefined) return undefined;
+  const earlier = id.named === undefined ? [] : cachedCommits(cacheDir, id.repo);
   const wanted = defined({ file: id.file, quant: id.quant });
-  const chosen = chooseModelFiles(snapshotFiles(cacheDir, id.repo, commit), wanted, USUAL_QUANT);
-  return chosen.ok ? snapshotPath(cacheDir, id.repo, commit, itemAt(chosen.parts, 0)) : undefined;
+  for (const one of commit === undefined ? earlier : [commit, ...earlier]) {
+    const chosen = chooseModelFiles(snapshotFiles(cacheDir, id.repo, one), wanted, USUAL_QUANT);
+    if (chosen.ok) return snapshotPath(cacheDir, id.repo, one, itemAt(chosen.parts, 0));
+  }
+  return undefined;
 }
 
 /** Downloads some files of a repository into the cache, one after the other. */

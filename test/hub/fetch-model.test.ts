@@ -146,6 +146,28 @@ describe("a download", () => {
     expect(progress.at(-1)).toEqual({ doneBytes: Q4.byteLength, totalBytes: Q4.byteLength });
   });
 
+  test("of a name serves what an earlier release meant, and says so, until it is pulled", async () => {
+    const { hub, get, log, cacheDir } = setup();
+    const file = await get(`acme/tiny@${COMMIT}`);
+    const asked = hub.requests.length;
+    const place = hubPlace({ HF_ENDPOINT: hub.url, HF_HUB_CACHE: cacheDir }, undefined);
+    const options = {
+      place,
+      token: () => undefined,
+      onProgress: () => {},
+      log: (line: string) => void log.push(line),
+    };
+    const id = { repo: "acme/tiny", revision: "f".repeat(40), named: "tiny:1b" };
+    expect(await fetchModel(id, options)).toBe(file);
+    expect(hub.requests.length).toBe(asked);
+    expect(log.at(-1)).toContain('until "svc pull tiny:1b" fetches it');
+    expect(await fetchModel({ ...id, revision: COMMIT }, options)).toBe(file);
+    expect(log).toHaveLength(1);
+    await expect(fetchModel(id, { ...options, refresh: true })).rejects.toThrow(
+      "no such repository or revision",
+    );
+  });
+
   test("of a split model brings all parts and returns the first", async () => {
     const { get, progress } = setup();
     const file = await get("acme/tiny:6");
