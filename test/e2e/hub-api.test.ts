@@ -189,13 +189,15 @@ test("one of twelve models is chosen by what they take of this machine: the same
   });
 
   const sessions = ["--max-seqs", "64", "--pa-context-len", String(64 * 2 ** 22)];
-  const printed = await runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json", ...sessions], { env });
+  const [printed, toml] = await Promise.all([
+    runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json", ...sessions], { env }),
+    runBinary(["estimate", "acme/many-GGUF:Q6_K", "--toml"], { env }),
+  ]);
   const { models, estimate } = JSON.parse(printed.out) as HubRepositoryDetails;
   expect(models).toEqual([expect.objectContaining({ id: "acme/many-GGUF:Q4_K_M", quality: "good" })]);
   expect(estimate.reason).toMatch(
     /are missing for 268435456 cache cells: use context_len of at most \d+, which/,
   );
-  const toml = await runBinary(["estimate", "acme/many-GGUF:Q6_K", "--toml"], { env });
   expect(toml.out).toContain(`model_id = "acme/many-GGUF@${COMMIT}:Q6_K"`);
   const config = join(newFolder(), "svc.toml");
   writeFileSync(config, toml.out);
@@ -346,17 +348,18 @@ describe("the command line", () => {
       const { exit, out, err } = await runBinary(["estimate", repo], { env: { ...env, ...more } });
       return [exit, out + err] as const;
     };
-    const [exit, closed] = await estimate("acme/gated");
-    expect([exit, closed]).toEqual([0, expect.stringContaining(`requested at ${hub.url}/acme/gated;`)]);
-    expect(closed).toContain("no token is configured; store one with svc login");
-    const other = await estimate("acme/gated", { HF_TOKEN: "hf_another" });
-    expect(other).toEqual([0, expect.stringContaining("the token has none")]);
-    expect(await estimate("acme/safetensors")).toEqual([
-      1,
-      expect.stringContaining("there is no GGUF file in it"),
+    const [gated, other, none, parts, [, away]] = await Promise.all([
+      estimate("acme/gated"),
+      estimate("acme/gated", { HF_TOKEN: "hf_another" }),
+      estimate("acme/safetensors"),
+      estimate("acme/parts"),
+      estimate("acme/x", { HF_ENDPOINT: "http://me:sesame@127.0.0.1:1" }),
     ]);
-    expect(await estimate("acme/parts")).toEqual([1, expect.stringContaining("2 of the 3 parts of")]);
-    const [, away] = await estimate("acme/x", { HF_ENDPOINT: "http://me:sesame@127.0.0.1:1" });
+    expect(gated).toEqual([0, expect.stringContaining(`requested at ${hub.url}/acme/gated;`)]);
+    expect(gated[1]).toContain("no token is configured; store one with svc login");
+    expect(other).toEqual([0, expect.stringContaining("the token has none")]);
+    expect(none).toEqual([1, expect.stringContaining("there is no GGUF file in it")]);
+    expect(parts).toEqual([1, expect.stringContaining("2 of the 3 parts of")]);
     expect([away, away.includes("sesame")]).toEqual([expect.stringContaining("http://127.0.0.1:1 "), false]);
   });
 

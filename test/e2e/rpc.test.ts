@@ -60,11 +60,13 @@ test("a worker's token that is not set is named by the doctor and at the start",
   const file = join(newFolder(), "rpc.toml");
   const device = `rpc = ["127.0.0.1:9"]\nrpc_token_source = "env:NOT_SET"`;
   writeFileSync(file, `[[models]]\nmodel_id = "svc-tiny"\n[models.device]\n${device}\n`);
-  const doctor = await runBinary(["doctor", file]);
+  const [doctor, { exit, err }] = await Promise.all([
+    runBinary(["doctor", file]),
+    runBinary(["serve", file, "--port", "0"]),
+  ]);
   expect([doctor.exit, doctor.out]).toEqual([
     1,
     expect.stringMatching(/FAIL +rpc +rpc_token_source: env:NOT_SET has no token/),
   ]);
-  const { exit, err } = await runBinary(["serve", file, "--port", "0"]);
   expect([exit, err]).toEqual([1, expect.stringContaining("env:NOT_SET has no token")]);
 });
