@@ -90,7 +90,8 @@ export function tokenTable(parts: readonly GgufHeader[]): TokenTable {
   const find = (name: string) => parts.map(({ tensors }) => tensors.get(name)).find(Boolean);
   const table = find("token_embd.weight");
   const bytes = (table === undefined ? undefined : tensorBytes(table)) ?? 0;
-  return { bytes, isOutput: find("output.weight") === undefined };
+  const answers = !parts.some(({ fields }) => isEncoder(fields)); // an encoder has no output layer at all
+  return { bytes, isOutput: answers && find("output.weight") === undefined };
 }
 
 /** What of it comes on top of the file's bytes. */

@@ -7,7 +7,7 @@ import { boolField, stringField, u32Field, writeGguf } from "../../src/lora/gguf
 import type { Field } from "../../src/core/gguf.ts";
 import { FIELD } from "../../src/core/gguf.ts";
 import { ENCODER_PROCESS_BYTES, ENGINE_PROCESS_BYTES } from "../../src/engine/limits.ts";
-import { checkMemory, memoryNeed } from "../../src/engine/memory-fit.ts";
+import { checkMemory, memoryNeed, tokenTable } from "../../src/engine/memory-fit.ts";
 import { TEXT_OPTIONS as OPTIONS } from "../helpers/text-options.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
@@ -59,6 +59,15 @@ describe("memory of a model", () => {
     const file = model(boolField("toy.attention.causal", false));
     const { compute, process } = memoryNeed(file, { ...OPTIONS, contextLen: 1024 }, 1e9) ?? {};
     expect([compute, process]).toEqual([512 * ((512 + 1024) * 4 + 512 * 2), ENCODER_PROCESS_BYTES]);
+  });
+
+  test("the table of tokens counts twice where it is the output, too: not in an encoder", () => {
+    const tensor = { name: "token_embd.weight", shape: [8, 100], type: 0, offset: 0 };
+    const tableOf = (causal: Field): unknown =>
+      tokenTable([{ fields: new Map([[causal.key, causal]]), tensors: new Map([[tensor.name, tensor]]) }]);
+    const key = "toy.attention.causal";
+    expect(tableOf(boolField(key, true))).toEqual({ bytes: 3200, isOutput: true });
+    expect(tableOf(boolField(key, false))).toEqual({ bytes: 3200, isOutput: false });
   });
 
   test("an unconfigured cache counts with its minimum", () => {

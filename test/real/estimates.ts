@@ -210,8 +210,8 @@ describe.skipIf(smollm === undefined)("estimates", () => {
       const estimate = memoryWith(file, cells);
       const mb = [weightBytes, estimate, taken, most].map((bytes) => Math.round(bytes / 1e6));
       console.log(`| MiniLM F32 | ${mb.join(" | ")} | it writes nothing: no tokens/s |`);
-      // The heap of an encoder differs by 54 MB between runs, and what it computes with is given back.
-      expect([estimate / taken > 1 - MEMORY_OFF, estimate / taken < 1.6]).toEqual([true, true]);
+      // The heap of an encoder differs by 54 MB between runs, and the estimate has room for most of it, and what it computes with is given back.
+      expect([estimate / taken > 1 - MEMORY_OFF, estimate / taken < 1.35]).toEqual([true, true]);
     } finally {
       await server.stop();
     }
