@@ -4,7 +4,14 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fileServer } from "../helpers/binary.ts";
-import { chooseModel, describeInBrowser, throttle, say, violations, visit } from "../helpers/browser.ts";
+import {
+  chooseModel,
+  describeInBrowser,
+  throttle,
+  say,
+  visit,
+  violationsInColors,
+} from "../helpers/browser.ts";
 import { CAPITAL, COUNT_30, ENDLESS } from "../helpers/chat-client.ts";
 import { until } from "../helpers/until.ts";
 
@@ -256,10 +263,7 @@ describeInBrowser("the web interface of the executable", () => {
       const { page } = await visit(server().url, { bypassCSP: true });
       const found: string[] = [];
       const look = async (what: string): Promise<void> => {
-        for (const colorScheme of ["light", "dark"] as const) {
-          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-          found.push(...(await violations(page)).map((violation) => `${what}, ${colorScheme}: ${violation}`));
-        }
+        found.push(...(await violationsInColors(page)).map((violation) => `${what}, ${violation}`));
       };
       await page.getByLabel("Message").waitFor();
       await look("empty");

@@ -119,6 +119,16 @@ export async function violations(page: Page): Promise<readonly string[]> {
   return found;
 }
 
+/** The same with the colours of both schemes. */
+export async function violationsInColors(page: Page): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    found.push(...(await violations(page)).map((violation) => `${colorScheme}: ${violation}`));
+  }
+  return found;
+}
+
 /** Bytes per second at which the built-in model's longest answer takes half a minute. */
 const THROTTLED_RATE = 4096;
 
