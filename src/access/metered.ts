@@ -2,7 +2,8 @@
 // One place for all dialects: what HTTP, the MCP endpoint and background responses call is wrapped here.
 
 import { type Account, refuseModel } from "../core/account.ts";
-import type { AnswerEvent, Converse, Conversation } from "../core/agent.ts";
+import type { AnswerEvent, Converse, Conversation, InputMessage } from "../core/agent.ts";
+import type { SummaryTokens } from "../core/applied-edit.ts";
 import type { Caller } from "../core/caller.ts";
 import type { Draw } from "../core/image.ts";
 import { type Ability, cardOf, type ModelInfo } from "../core/model-info.ts";
@@ -49,7 +50,8 @@ export function metered(deps: MeterDeps, work: Work): Work {
         refuseModel(caller.account, writer, cardOf(deps.models(), writer), "summary_model");
       const begun = begin(deps, run, "generates", caller);
       const asked = { ...conversation, run: withinLimits(deps, own(run, caller), caller) };
-      return answered(deps, begun, run, signal, () => converse(asked, signal, caller));
+      const summarized = agent.edits?.compact === undefined ? 0 : tokensOfMessages(run.prompt.messages);
+      return answered(deps, begun, { ...run, summarized }, signal, () => converse(asked, signal, caller));
     },
     embed: (request, signal, caller) => {
       const begun = begin(deps, request, "embeds", caller);
@@ -123,6 +125,13 @@ function estimatedTokens(text: string | readonly number[]): number {
   return typeof text === "string" ? Math.ceil(text.length / CHARS_PER_TOKEN) : text.length;
 }
 
+function tokensOfMessages(messages: readonly InputMessage[]): number {
+  const texts = messages.flatMap(({ content }) =>
+    content.map((part) => (part.type === "text" ? part.text : "")),
+  );
+  return texts.reduce((sum, text) => sum + estimatedTokens(text), 0);
+}
+
 function tokensToEmbed({ inputs }: EmbedRequest): number {
   return inputs.reduce((sum, input) => sum + estimatedTokens(input), 0);
 }
@@ -181,7 +190,10 @@ async function* timed<E extends { readonly type: string }>(
   }
 }
 
-type AnswerBounds = Pick<RunRequest, "countOnly" | "maxTokens" | "choices">;
+interface AnswerBounds extends Pick<RunRequest, "countOnly" | "maxTokens" | "choices"> {
+  /** Estimated tokens that a summary reads before the answer is accepted. */
+  readonly summarized?: number;
+}
 
 /** An answer of a text model. Counting alone is no answer. */
 function answered<E extends AnswerEvent>(
@@ -191,11 +203,16 @@ function answered<E extends AnswerEvent>(
   signal: AbortSignal,
   work: () => AsyncIterable<E>,
 ): AsyncIterable<E> {
+  const { account, release } = begun;
+  let ahead: Reservation | undefined;
   try {
-    const source = work();
-    return new MeteredAnswer(deps, begun, bounds, signal, source);
+    const { summarized = 0 } = bounds;
+    ahead =
+      account === undefined || summarized === 0 ? undefined : deps.quotas.reserve(account, summarized, 0);
+    return new MeteredAnswer(deps, { ...begun, ahead }, bounds, signal, work());
   } catch (refusal) {
-    begun.release();
+    ahead?.settle(0);
+    release();
     throw refusal;
   }
 }
@@ -203,18 +220,20 @@ function answered<E extends AnswerEvent>(
 /** Not a generator: each event would cost one more turn. */
 class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   private readonly deps: MeterDeps;
-  private readonly begun: Begun;
+  private readonly begun: Begun & { readonly ahead: Reservation | undefined };
   private readonly bounds: AnswerBounds;
   private readonly source: AsyncIterator<E>;
   private reservation: Reservation | undefined;
   private isAccepted = false;
   private isOver = false;
   private spent = { ...NO_TOKENS, seconds: 0 };
-  private startMs = 0;
+  private startMs = performance.now();
+  /** Tokens of a summary, which are counted before the answer is accepted. */
+  private settled = 0;
 
   constructor(
     deps: MeterDeps,
-    begun: Begun,
+    begun: Begun & { readonly ahead: Reservation | undefined },
     bounds: AnswerBounds,
     signal: AbortSignal,
     source: AsyncIterable<E>,
@@ -222,9 +241,10 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
     this.deps = deps;
     this.begun = begun;
     this.bounds = bounds;
+    this.reservation = begun.ahead;
     this.source = source[Symbol.asyncIterator]();
     if (signal.aborted) this.end();
-    else signal.addEventListener("abort", () => this.end(), { once: true });
+    else signal.addEventListener("abort", () => this.leave(), { once: true });
   }
 
   [Symbol.asyncIterator](): this {
@@ -245,7 +265,7 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   }
 
   async return(value?: unknown): Promise<IteratorResult<E>> {
-    this.end();
+    this.leave();
     await this.source.return?.(value);
     return { done: true, value };
   }
@@ -277,6 +297,9 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
       case "error":
         this.end();
         return;
+      case "context_edited":
+        for (const edit of event.edits) if (edit.type === "compaction") this.summarized(edit.spent);
+        return;
       case "load_progress":
       case "prompt_progress":
       case "tool_call_args":
@@ -284,7 +307,6 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
       case "tool_complete":
       case "session":
       case "input_cut":
-      case "context_edited":
       case "approval_required":
       case "file_produced":
     }
@@ -294,17 +316,37 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
     if (this.isAccepted || this.isOver) return;
     const { account } = this.begun;
     this.startMs = performance.now();
-    this.spent.promptTokens = promptTokens;
     if (this.bounds.countOnly === true) return;
+    const read = this.spent.promptTokens + promptTokens;
+    this.settled = this.spent.promptTokens + this.spent.completionTokens;
+    this.reservation?.settle(this.settled);
+    this.reservation = undefined;
     try {
       const { maxTokens, choices } = this.bounds;
       const most = maxTokens === undefined ? undefined : maxTokens * choices;
-      this.reservation = account && this.deps.quotas.reserve(account, promptTokens, most);
+      this.reservation =
+        account && this.deps.quotas.reserve(account, read + this.spent.completionTokens, most);
     } catch (refusal) {
       void this.source.return?.();
       throw refusal;
     }
+    this.spent.promptTokens = read;
     this.isAccepted = true;
+  }
+
+  /** What a summary took before the answer, which may yet be refused. */
+  private summarized({ promptTokens, cachedTokens, completionTokens }: SummaryTokens): void {
+    this.spent.promptTokens += promptTokens;
+    this.spent.cachedTokens += cachedTokens;
+    this.spent.completionTokens += completionTokens;
+  }
+
+  /** Who leaves while a summary is written pays for what it reads. */
+  private leave(): void {
+    const { summarized = 0 } = this.bounds;
+    if (!this.isOver && !this.isAccepted && this.spent.promptTokens === 0)
+      this.spent.promptTokens = summarized;
+    this.end();
   }
 
   /** Idempotent. What an answer has taken that was broken off counts as well. */
@@ -313,10 +355,10 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
     this.isOver = true;
     this.begun.steps?.end(this.spent);
     this.begun.release();
-    if (!this.isAccepted) return;
     const { account, model } = this.begun;
     const { promptTokens, completionTokens, seconds } = this.spent;
-    this.reservation?.settle(promptTokens + completionTokens);
+    this.reservation?.settle(promptTokens + completionTokens - this.settled);
+    if (!this.isAccepted && promptTokens === 0) return;
     const secs = seconds === 0 ? (performance.now() - this.startMs) / 1000 : seconds;
     this.deps.usage.add(account, model, 1, { ...this.spent, seconds: secs });
   }

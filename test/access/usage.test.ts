@@ -6,6 +6,8 @@ import { metered } from "../../src/access/metered.ts";
 import { KeyQuotas } from "../../src/access/quotas.ts";
 import { UsageBook } from "../../src/access/usage-book.ts";
 import { type Account, accountOf, type AccountFields, keyDigest, ownerOf } from "../../src/core/account.ts";
+import type { AnswerEvent, Converse } from "../../src/core/agent.ts";
+import { defined } from "../../src/core/defined.ts";
 import type { EmbedResult, Generate, Rank, RunEvent, RunRequest } from "../../src/core/run.ts";
 import type { State } from "../../src/core/state.ts";
 import { Admission } from "../../src/http/admission.ts";
@@ -13,6 +15,7 @@ import { ApiKeys } from "../../src/http/api-keys.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { ownedState } from "../../src/state/owned.ts";
 import { sqliteState } from "../../src/state/sqlite.ts";
+import { asking } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp, testDeps, textBody } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -125,18 +128,28 @@ describe("an answer", () => {
   });
 });
 
+async function* played(events: readonly AnswerEvent[], then?: Promise<void>): AsyncGenerator<AnswerEvent> {
+  yield* events;
+  await then;
+}
+
 describe("a small budget", () => {
   const account = (limits: Account["limits"]): Account => {
     return { owner: "mia", name: "mia", role: "user", limits, weight: 1 };
   };
   /** Work of models behind a meter, and what it was asked for. */
-  function meteredWork(spentTokens = 0) {
+  function meteredWork({ converse, spentTokens = 0 }: { converse?: Converse; spentTokens?: number } = {}) {
     const usage = new UsageBook(ownedState(memoryState()));
     const quotas = new KeyQuotas({ tokensToday: () => spentTokens, clock: Date.now, elapsed: Date.now });
     const embedded = Promise.withResolvers<EmbedResult>();
     const { generate, requests: asked } = playing(answer("Hi"));
     const rank: Rank = () => Promise.resolve({ scores: [1], promptTokens: 9 });
-    const base = { ...testDeps(generate, { log: () => undefined }), rank, embed: () => embedded.promise };
+    const base = {
+      ...testDeps(generate, { log: () => undefined }),
+      rank,
+      embed: () => embedded.promise,
+      ...defined({ converse }),
+    };
     const work = metered({ quotas, usage, models: base.models }, base);
     return { work, usage, quotas, asked, embedded };
   }
@@ -152,7 +165,7 @@ describe("a small budget", () => {
     [{ tokensPerDay: 1000 }, { maxTokens: 7 }, 7],
     [{ requestsPerMinute: 5 }, {}, undefined],
   ])("%p ends an answer of %p at %p tokens", async (limits, fields, bound) => {
-    const { work, asked } = meteredWork(600);
+    const { work, asked } = meteredWork({ spentTokens: 600 });
     await Array.fromAsync(work.generate(run(fields), signal, { client: "", account: account(limits) }));
     expect(asked[0]?.maxTokens).toBe(bound);
   });
@@ -178,6 +191,54 @@ describe("a small budget", () => {
     ).rejects.toMatchObject(refused);
     await work.rank({ model: "tiny", query: "word", documents: ["word"], truncate: false }, signal, caller);
     expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 9 }]);
+  });
+
+  describe("is held against a summary", () => {
+    const conversation = (characters: number) =>
+      asking(
+        { edits: { compact: { share: 0.5 } } },
+        {
+          prompt: { messages: [{ role: "user", content: [{ type: "text", text: "a".repeat(characters) }] }] },
+        },
+      );
+    const spent = { promptTokens: 30, cachedTokens: 0, completionTokens: 5 };
+    const edit = { type: "compaction", summary: "", replaced: 1, kept: [], tokens: 9, spent } as const;
+    const counted = async (script: readonly AnswerEvent[], characters: number) => {
+      const { work, usage } = meteredWork({ converse: () => played(script) });
+      const caller = { client: "", account: account({ tokensPerMinute: 100 }) };
+      const all = async () => Array.fromAsync(work.converse(conversation(characters), signal, caller));
+      const ended = await all().catch(String);
+      return { ended, rows: usage.read({ client: "" }, {}) };
+    };
+    const edited: AnswerEvent = { type: "context_edited", edits: [edit] };
+
+    test("that would read more than is left", async () => {
+      const { ended, rows } = await counted([], 404);
+      expect(ended).toContain("this request may take 101");
+      expect(rows).toEqual([]);
+    });
+
+    test("that was written before its answer was refused", async () => {
+      const { ended, rows } = await counted([edited, { type: "accepted", promptTokens: 80 }], 40);
+      expect(ended).toContain("this request may take");
+      expect(rows).toMatchObject([{ requests: 1, promptTokens: 30, completionTokens: 5 }]);
+    });
+
+    test("that was written for an answer, once", async () => {
+      const usage = { promptTokens: 42, cachedTokens: 0, completionTokens: 6, reasoningTokens: 0 };
+      const finish: AnswerEvent = { type: "finish", usage, timings: { promptSecs: 0, completionSecs: 0 } };
+      const { rows } = await counted([edited, { type: "accepted", promptTokens: 12 }, finish], 40);
+      expect(rows).toMatchObject([{ requests: 1, promptTokens: 42, completionTokens: 6 }]);
+    });
+
+    test("that nobody waits for", async () => {
+      const { work, usage } = meteredWork({ converse: () => played([], new Promise(() => undefined)) });
+      const leaving = new AbortController();
+      const caller = { client: "", account: account({ tokensPerMinute: 100 }) };
+      void work.converse(conversation(40), leaving.signal, caller)[Symbol.asyncIterator]().next();
+      leaving.abort();
+      expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 10 }]);
+    });
   });
 
   test("pays for embeddings that are broken off, and not for those that fail", async () => {
