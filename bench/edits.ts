@@ -6,9 +6,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ChatBody, compare, HEAD, type Json } from "./interleaved.ts";
 import { THREADS } from "./machine.ts";
-import { ensureModel, type ModelName } from "./model.ts";
+import { ensureModel, measureTrained, type ModelName } from "./model.ts";
 import { ensurePeer, ROOT } from "./peer.ts";
-import { killRunning } from "./processes.ts";
 import { type RunningServer, startServer } from "./servers.ts";
 
 const ROUNDS = 3;
@@ -86,10 +85,4 @@ async function measure(model: ModelName): Promise<void> {
   for (const side of sides) await side.stop();
 }
 
-try {
-  const names = process.argv.slice(2);
-  for (const model of ["smollm2-135m", "gemma-3-270m"] as const)
-    if (names.length === 0 || names.includes(model)) await measure(model);
-} finally {
-  killRunning();
-}
+await measureTrained(measure);

@@ -20,6 +20,7 @@ import {
 } from "./memories.ts";
 import { FILES, realFile } from "../test/real/models.ts";
 import { machineLine } from "./machine.ts";
+import { killRunning } from "./processes.ts";
 import { CACHE, ensurePeer, ROOT, type Peer } from "./peer.ts";
 import { normalSource, type NormalSource } from "./random.ts";
 
@@ -368,4 +369,17 @@ export async function namedModel(
   const modelPath = await ensureModel(model, peer);
   console.log(`${await machineLine(peer.release, threads)}\n`);
   return { modelPath, peer };
+}
+
+/** Measures the trained models, or those of them that the command line names, and kills what still runs. */
+export async function measureTrained(
+  measure: (model: "smollm2-135m" | "gemma-3-270m") => Promise<void>,
+): Promise<void> {
+  const names = process.argv.slice(2);
+  try {
+    for (const model of ["smollm2-135m", "gemma-3-270m"] as const)
+      if (names.length === 0 || names.includes(model)) await measure(model);
+  } finally {
+    killRunning();
+  }
 }

@@ -3,9 +3,8 @@
 // results of tools in several forms: whether the answer uses them, and whether it repeats their markup.
 
 import { THREADS } from "./machine.ts";
-import { ensureModel, type ModelName } from "./model.ts";
+import { ensureModel, measureTrained, type ModelName } from "./model.ts";
 import { ensurePeer } from "./peer.ts";
-import { killRunning } from "./processes.ts";
 import { type RunningServer, type Side, startServer } from "./servers.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -268,10 +267,4 @@ async function measure(model: ModelName): Promise<void> {
   for (const line of results) console.log(line);
 }
 
-try {
-  const names = process.argv.slice(2);
-  for (const model of ["smollm2-135m", "gemma-3-270m"] as const)
-    if (names.length === 0 || names.includes(model)) await measure(model);
-} finally {
-  killRunning();
-}
+await measureTrained(measure);

@@ -135,6 +135,16 @@ export class World {
     this.engine.abort(id);
   }
 
+  /** One step, before which one of the first `count` runs is aborted, with this probability. */
+  stepAmongAborts(chance: () => number, count: number, probability: number): void {
+    if (count > 0 && chance() < probability) {
+      const victim = Math.floor(chance() * count);
+      if (this.witness(victim).ended === undefined) this.abort(victim);
+    }
+    this.engine.step(0);
+    expect(this.backend.usedCells).toBeLessThanOrEqual(this.backend.cells);
+  }
+
   /** Steps until the engine is idle; bounded, so that an endless loop fails. */
   drain(): void {
     for (let i = 0; i < 200_000; i++) if (this.engine.step(0) === "idle") return;

@@ -95,12 +95,7 @@ describe("seeded traffic", () => {
           asked.set(id, { prompt, maxTokens, adapter });
           world.add(id++, request(prompt, { maxTokens }), adapter);
         }
-        if (id > 0 && chance() < 0.05) {
-          const victim = Math.floor(chance() * id);
-          if (world.witness(victim).ended === undefined) world.abort(victim);
-        }
-        world.engine.step(0);
-        expect(world.backend.usedCells).toBeLessThanOrEqual(world.backend.cells);
+        world.stepAmongAborts(chance, id, 0.05);
       }
       world.drain();
       world.expectEmpty();

@@ -52,12 +52,7 @@ describe("seeded traffic with images", () => {
           asked.set(id, { content, maxTokens, adapter });
           world.add(id++, chat(content, { maxTokens }), adapter);
         }
-        if (id > 0 && chance() < 0.05) {
-          const victim = Math.floor(chance() * id);
-          if (world.witness(victim).ended === undefined) world.abort(victim);
-        }
-        world.engine.step(0);
-        expect(world.backend.usedCells).toBeLessThanOrEqual(world.backend.cells);
+        world.stepAmongAborts(chance, id, 0.05);
       }
       world.drain();
       world.expectEmpty();

@@ -43,12 +43,7 @@ describe.each(SOURCES)("seeded traffic with drafts %s", (_name, options) => {
           asked.set(id, { prompt, maxTokens, adapter });
           world.add(id++, request(prompt, { maxTokens }), adapter);
         }
-        if (id > 0 && chance() < 0.02) {
-          const victim = Math.floor(chance() * id);
-          if (world.witness(victim).ended === undefined) world.abort(victim);
-        }
-        world.engine.step(0);
-        expect(world.backend.usedCells).toBeLessThanOrEqual(world.backend.cells);
+        world.stepAmongAborts(chance, id, 0.02);
       }
       world.drain();
       const { draftTokens, draftHits, draftLengths, draftAccepted } = world.engine.stats();

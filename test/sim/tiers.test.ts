@@ -155,11 +155,7 @@ describe("memory", () => {
           asked.set(id, run);
           world.add(id++, request(run.prompt, { maxTokens: run.maxTokens }));
         }
-        if (id > 0 && chance() < 0.01) {
-          const victim = Math.floor(chance() * id);
-          if (world.witness(victim).ended === undefined) world.abort(victim);
-        }
-        world.engine.step(0);
+        world.stepAmongAborts(chance, id, 0.01);
       }
       world.drain();
       for (const [id, { prompt, maxTokens }] of asked)
@@ -200,11 +196,7 @@ describe("memory", () => {
           asked.set(id, run);
           world.add(id++, request(prompt, { maxTokens: run.maxTokens }), run.adapter);
         }
-        if (id > 0 && chance() < 0.03) {
-          const victim = Math.floor(chance() * id);
-          if (world.witness(victim).ended === undefined) world.abort(victim);
-        }
-        world.engine.step(0);
+        world.stepAmongAborts(chance, id, 0.03);
       }
       world.drain();
       for (const [id, { prompt, maxTokens, adapter }] of asked) {
