@@ -22,7 +22,10 @@ export interface DraftLengths {
 }
 
 export function newDraftLengths(): DraftLengths {
-  return { proposed: new DraftLength(), dictated: new DraftLength(ACCEPTANCE_START_DICTATED) };
+  return {
+    proposed: new DraftLength(),
+    dictated: new DraftLength(ACCEPTANCE_START_DICTATED),
+  };
 }
 
 /** Of the proposals for all sequences of an engine: what new ones may expect. */
@@ -98,4 +101,29 @@ export class ProbeBudget {
     this.sampled = 0;
     this.cost = tokens;
   }
+}
+
+/** What became of a draft. */
+export interface DraftVerdict {
+  /** Tokens. */
+  readonly length: number;
+  /** [length] whether a grammar dictated them; empty for a draft of proposals alone. */
+  readonly dictated: readonly boolean[];
+  readonly accepted: number;
+  /** The grammar refuses the token that was proposed after them, which took time: a miss where all before it are right. */
+  readonly isRefused: boolean;
+}
+
+/** A verified draft says something of the next ones of its sequence, and of others. */
+export function learnDraft(
+  { proposed, dictated }: DraftLengths,
+  common: DraftLength,
+  { length, dictated: kinds, accepted, isRefused }: DraftVerdict,
+): void {
+  const held = kinds.slice(0, accepted).filter(Boolean).length;
+  const isAll = accepted === length;
+  const isDictated = kinds[accepted] === true;
+  dictated.learn(held, isAll || !isDictated);
+  const isMissed = isAll ? isRefused : !isDictated;
+  for (const one of [proposed, common]) one.learn(accepted - held, !isMissed);
 }

@@ -28,6 +28,8 @@ export interface GuardedDraft {
   readonly dictated: readonly boolean[];
   /** [tokens + 1] the places of the tokens and of the one after them; undefined for free text. */
   readonly places: readonly (PlaceHash | undefined)[];
+  /** The grammar refuses the token that the source proposed after them. */
+  readonly isRefused: boolean;
 }
 
 export const NO_GUARDED_DRAFT: GuardedDraft = {
@@ -35,6 +37,7 @@ export const NO_GUARDED_DRAFT: GuardedDraft = {
   masks: [],
   dictated: [],
   places: [],
+  isRefused: false,
 };
 
 /** The first tokens of a draft. */
@@ -45,6 +48,7 @@ export function firstOf(draft: GuardedDraft, count: number): GuardedDraft {
     masks: masks.slice(0, count),
     dictated: dictated.slice(0, count),
     places: places.slice(0, count + 1),
+    isRefused: draft.isRefused && count === tokens.length,
   };
 }
 
@@ -136,6 +140,7 @@ export class GrammarDrafts {
     const dictated: boolean[] = [];
     const places = [start.place];
     let { proposal } = start;
+    let isRefused = false;
     for (let drafted: Drafted | undefined = first; drafted !== undefined;) {
       const { token, isDictated } = drafted;
       const mask = this.maskAfter(ahead, token);
@@ -150,9 +155,11 @@ export class GrammarDrafts {
         dictated: start.room.dictated - dictated.filter(Boolean).length,
         all: start.room.all - tokens.length,
       };
-      drafted = this.next(mask, { place, habits: start.habits, proposal: proposal[tokens.length], room });
+      const proposed = proposal[tokens.length];
+      drafted = this.next(mask, { place, habits: start.habits, proposal: proposed, room });
+      isRefused = drafted === undefined && proposed !== undefined && room.all > 0;
     }
-    return { tokens: Int32Array.from(tokens), masks, dictated, places };
+    return { tokens: Int32Array.from(tokens), masks, dictated, places, isRefused };
   }
 
   /** Advances by a token; undefined where the grammar ends or fails. */

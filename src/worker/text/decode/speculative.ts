@@ -12,7 +12,7 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
-import { commonDraftLength, type DraftLength, ProbeBudget } from "./draft-length.ts";
+import { commonDraftLength, learnDraft, ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
@@ -102,7 +102,7 @@ export class SpeculativeDecode implements DecodeMode {
     const { decodeMs } = context.cost;
     if (this.source.isCostly) context.cost = measuredDraft(context.cost, ownMs, charged);
     else this.rowCosts.measured(rows.length + tokens, ownMs);
-    if (probes > 0) this.probed(rows, tokens, probes);
+    if (probes > 0) this.probeBudget.spent(this.rowsCost(rows, tokens, probes));
     meter.stepped(ms, batch.count, batch.count - result.continued - tokens, batch.drawn.length);
     const outcome = this.takeTokens(nowMs);
     meter.drafted(outcome);
@@ -110,12 +110,12 @@ export class SpeculativeDecode implements DecodeMode {
     return "done";
   }
 
-  /** Charges the probes among the draft tokens of a step. */
-  private probed(rows: Rows, tokens: number, probes: number): void {
+  /** What the last `count` of a step's draft tokens took, as tokens of the sequences. */
+  private rowsCost(rows: Rows, tokens: number, count: number): number {
     const costs = this.costsOf(rows, tokens);
     const [base = 1] = costs;
-    const ms = (costs[tokens] ?? base) - (costs[tokens - probes] ?? base);
-    this.probeBudget.spent((ms * rows.length) / base);
+    const ms = (costs[tokens] ?? base) - (costs[tokens - count] ?? base);
+    return (ms * rows.length) / base;
   }
 
   /** Milliseconds of steps with up to `more` draft tokens. */
@@ -186,7 +186,8 @@ export class SpeculativeDecode implements DecodeMode {
         sequence.owner.drafts?.proposed.drafted(sequence.known);
       if (isCharged) sequence.owner.drafts?.proposed.learn(0, false);
       tokens += drafted;
-      charged += isCharged ? 1 : drafted;
+      // Tokens that a grammar refused took time to make, too.
+      charged += this.source.isCostly && proposal !== undefined ? Math.max(1, proposal.length) : drafted;
     }
     return { tokens, charged, probes: 0 };
   }
@@ -269,7 +270,7 @@ export class SpeculativeDecode implements DecodeMode {
     for (const verified of drafted) {
       const { sequence, accepted } = verified;
       meter.verified(sequence.draft.length, accepted);
-      learn(verified, this.common);
+      this.learn(verified);
       const { guard, guarded } = verified;
       const goesOn = sequence.slot !== undefined && sequence.owner.guard === guard;
       if (goesOn && guard !== undefined && guarded !== undefined)
@@ -279,6 +280,14 @@ export class SpeculativeDecode implements DecodeMode {
       if (sequence.slot !== undefined) this.source.verified(sequence.slot, accepted);
     }
     return { drafted: tokens, accepted: drafted.reduce((sum, { accepted }) => sum + accepted, 0) };
+  }
+
+  private learn({ sequence, guarded, accepted }: Verified): void {
+    const { draft, owner } = sequence;
+    const dictated = guarded?.dictated ?? [];
+    const isRefused = this.source.isCostly && guarded?.isRefused === true;
+    if (owner.drafts !== undefined)
+      learnDraft(owner.drafts, this.common, { length: draft.length, dictated, accepted, isRefused });
   }
 
   /** Samples the token after each accepted draft token. */
@@ -327,15 +336,4 @@ function tokensLeft({ owner, generated }: EngineSequence): number {
   const { run, output, thinkingLimit } = owner;
   const due = thinkingLimit?.untilDue(output, generated) ?? Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(run.tokenCap - generated, due) - 1);
-}
-
-/** What a verified draft says of the next ones: of tokens that a grammar dictates, and of proposals. */
-function learn({ sequence, guarded, accepted }: Verified, common: DraftLength): void {
-  const { drafts } = sequence.owner;
-  const dictated = guarded?.dictated ?? [];
-  const held = dictated.slice(0, accepted).filter(Boolean).length;
-  const isAll = accepted === sequence.draft.length;
-  const isDictated = dictated[accepted] === true;
-  drafts?.dictated.learn(held, isAll || !isDictated);
-  for (const proposed of [drafts?.proposed, common]) proposed?.learn(accepted - held, isAll || isDictated);
 }

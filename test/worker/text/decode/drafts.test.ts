@@ -1,10 +1,67 @@
 import { describe, expect, test } from "bun:test";
-import { commonDraftLength, DraftLength } from "../../../../src/worker/text/decode/draft-length.ts";
+import {
+  commonDraftLength,
+  DraftLength,
+  learnDraft,
+  newDraftLengths,
+} from "../../../../src/worker/text/decode/draft-length.ts";
 import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
+import { firstOf, GrammarDrafts } from "../../../../src/worker/text/decode/grammar-draft.ts";
 import { leastRowShare, RowCosts, worthwhile } from "../../../../src/worker/text/decode/row-costs.ts";
+import { AnswerGuard, NO_ESCAPES } from "../../../../src/worker/text/answer-guard.ts";
+import type { SamplerHandle } from "../../../../src/worker/text/backend.ts";
+import type { Choice } from "../../../../src/worker/text/choice.ts";
+import type { ConstraintBackend, Mask, Matcher } from "../../../../src/worker/text/constraint-backend.ts";
+import { Sequence } from "../../../../src/worker/text/sequence.ts";
 import { NgramIndex } from "../../../../src/worker/text/decode/ngram-index.ts";
 
 const tokens = (...list: number[]): Int32Array => Int32Array.from(list);
+
+/** Allows, one place after the other, these tokens of 64. */
+function fakeMatcher(places: readonly (readonly number[])[], at = 0): Matcher {
+  let place = at;
+  const mask = newMask();
+  const computeMask = ({ words } = mask): void => {
+    words.fill(0);
+    for (const token of places[place] ?? [])
+      words[token >> 5] = (words[token >> 5] ?? 0) | (1 << (token & 31));
+  };
+  return {
+    mask,
+    openMaskAddress: 0n,
+    unenforced: [],
+    feed: () => "rejected",
+    accept: () => (++place < places.length ? "ok" : "rejected"),
+    mayEnd: () => false,
+    computeMask,
+    closing: () => undefined,
+    clone: () => fakeMatcher(places, place),
+    free: () => undefined,
+  };
+}
+
+function newMask(): Mask {
+  return { words: new Uint32Array(2), address: 0n };
+}
+
+describe("drafts under a grammar", () => {
+  test.each([
+    ["cut where the grammar refuses a token", [1, 2, 9], 8, [1, 2], true],
+    ["that it allows are whole", [1, 2, 3], 8, [1, 2, 3], false],
+    ["cut for want of room are not refused", [1, 2, 9], 2, [1, 2], false],
+    ["of which nothing is allowed are empty", [9], 8, [], false],
+  ] as const)("proposals %s", (_name, proposal, all, wanted, isRefused) => {
+    const constraints = { newMask } as unknown as ConstraintBackend;
+    const places = [1, 2, 3, 4].map((token) => [token, 40]);
+    const guard = new AnswerGuard(fakeMatcher(places), NO_ESCAPES, "matching");
+    const sequence = new Sequence({} as Choice, tokens(7), 0n as SamplerHandle);
+    const drafts = new GrammarDrafts({ tokenBytes: (token) => Uint8Array.of(token) }, () => constraints);
+    const draft = drafts.draft(sequence, guard, tokens(...proposal), { dictated: 0, all });
+    expect([draft.tokens, draft.isRefused]).toEqual([tokens(...wanted), isRefused]);
+    expect(firstOf(draft, wanted.length).isRefused).toBe(isRefused);
+    expect(firstOf(draft, 0).isRefused).toBe(false);
+  });
+});
 
 describe("n-gram index", () => {
   const follow = (index: NgramIndex, ...[sequence, max, text]: Parameters<NgramIndex["continuation"]>) =>
@@ -102,6 +159,19 @@ describe("draft length", () => {
     for (let i = 0; i < 200; i++) common.learn(0, false);
     fresh.expect(common);
     expect(fresh.rate).toBe(0.5);
+  });
+
+  test("learns a proposed token that the grammar refused as a miss, where all before it were right", () => {
+    const rateAfter = (accepted: number, isRefused: boolean, kinds: readonly boolean[] = []): number => {
+      const lengths = newDraftLengths();
+      const verdict = { length: 2, dictated: kinds, accepted, isRefused };
+      for (let i = 0; i < 40; i++) learnDraft(lengths, commonDraftLength(), verdict);
+      return lengths.proposed.rate;
+    };
+    expect(rateAfter(2, false)).toBeGreaterThan(0.95);
+    expect(rateAfter(2, true)).toBeLessThan(0.8); // two of three
+    expect(rateAfter(1, true)).toBe(rateAfter(1, false));
+    expect(rateAfter(0, true, [true, false])).toBe(0.5); // a dictated one was wrong: it says nothing
   });
 
   test("is 0 where a draft token costs as much as it saves", () => {
