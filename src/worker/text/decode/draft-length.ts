@@ -14,17 +14,23 @@ const PROBE_TOKENS = 64;
 /** What the probes of all sequences may cost together, as a share of all tokens. */
 const PROBE_SHARE = 0.01;
 
+/** Tokens whose time an answer may lose by drafts: at first, and for each of its tokens. */
+const LOSS_FIRST = 1.5;
+const LOSS_SHARE = 0.01;
+
 /** Of one sequence. */
 export interface DraftLengths {
   readonly proposed: DraftLength;
   /** Of tokens that a grammar dictates. */
   readonly dictated: DraftLength;
+  readonly credit: DraftCredit;
 }
 
 export function newDraftLengths(): DraftLengths {
   return {
     proposed: new DraftLength(),
     dictated: new DraftLength(ACCEPTANCE_START_DICTATED),
+    credit: new DraftCredit(),
   };
 }
 
@@ -82,6 +88,24 @@ export class DraftLength {
   }
 }
 
+/**
+ * What drafts of an answer may still cost, in the time of its tokens: what they have saved, and a little. Whatever is expected of them, no
+ * answer becomes slower by more.
+ */
+export class DraftCredit {
+  private saved = 0; // less what was spent
+
+  /** After `generated` tokens. */
+  left(generated: number): number {
+    return LOSS_FIRST + LOSS_SHARE * generated + this.saved;
+  }
+
+  /** A draft saved and took the time of `saved` and `spent` tokens. */
+  settled(saved: number, spent: number): void {
+    this.saved += saved - spent;
+  }
+}
+
 /** When sequences may probe. One row more can cost as much as eight, so where probes are dear they wait for each other. */
 export class ProbeBudget {
   private sampled = 0;
@@ -116,10 +140,11 @@ export interface DraftVerdict {
 
 /** A verified draft says something of the next ones of its sequence, and of others. */
 export function learnDraft(
-  { proposed, dictated }: DraftLengths,
+  { proposed, dictated, credit }: DraftLengths,
   common: DraftLength,
   { length, dictated: kinds, accepted, isRefused }: DraftVerdict,
 ): void {
+  credit.settled(accepted, 0);
   const held = kinds.slice(0, accepted).filter(Boolean).length;
   const isAll = accepted === length;
   const isDictated = kinds[accepted] === true;

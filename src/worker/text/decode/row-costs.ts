@@ -21,7 +21,13 @@ export interface BasePass {
   readonly wideRowMs: number;
 }
 
+/** Costs of the last call are those of a base that takes as long, but for this share. */
+const NEAR_MS = 0.03;
+
 export class RowCosts {
+  private last:
+    | { readonly base: BasePass; readonly passes: number; readonly costs: Float64Array }
+    | undefined;
   private readonly ms = new Float64Array(WIDTH_MAX + 1); // by rows; 0: unknown
   private readonly measuredAt = new Float64Array(WIDTH_MAX + 1); // in passes
   private passes = 0;
@@ -36,7 +42,16 @@ export class RowCosts {
   }
 
   /** [more + 1] milliseconds of passes with 0 … `more` rows more than the base; never falling. */
-  of({ rows, ms, wideRowMs }: BasePass, more: number): Float64Array {
+  of(base: BasePass, more: number): Float64Array {
+    const { last, passes } = this;
+    const isLast = last?.passes === passes && last.costs.length === more + 1 && isLike(last.base, base);
+    if (isLast) return last.costs;
+    const costs = this.computed(base, more);
+    this.last = { base, passes, costs };
+    return costs;
+  }
+
+  private computed({ rows, ms, wideRowMs }: BasePass, more: number): Float64Array {
     const slope = wideRowMs > 0 ? wideRowMs : (ROW_SHARE_UNKNOWN * ms) / rows;
     const costs = new Float64Array(more + 1).fill(ms);
     for (let i = 1, atLeast = ms; i <= more; i++) {
@@ -52,6 +67,18 @@ export class RowCosts {
     const ms = this.ms[rows] ?? 0;
     return ms === 0 || this.passes - (this.measuredAt[rows] ?? 0) > AGE_MAX ? undefined : ms;
   }
+}
+
+function isLike(one: BasePass, other: BasePass): boolean {
+  const isNear = Math.abs(one.ms - other.ms) <= NEAR_MS * other.ms;
+  return isNear && one.rows === other.rows && one.wideRowMs === other.wideRowMs;
+}
+
+/** Costs of as many rows as take the time of `tokens` of the sequences' tokens at most, beyond the base. */
+export function affordable(costs: Float64Array, rows: number, tokens: number): Float64Array {
+  const most = (costs[0] ?? 0) * (1 + tokens / rows);
+  const end = costs.findIndex((ms) => ms > most);
+  return end < 0 ? costs : costs.subarray(0, Math.max(1, end));
 }
 
 /** The least that a further row costs on average, as a share of what a right draft token saves: a step of one of the sequences. */

@@ -16,7 +16,7 @@ import { commonDraftLength, learnDraft, ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
-import { leastRowShare, RowCosts, worthwhile } from "./row-costs.ts";
+import { affordable, leastRowShare, RowCosts, worthwhile } from "./row-costs.ts";
 import { maskAddress, tokenPass } from "./token-pass.ts";
 
 /** Draft tokens of one step: each needs a row of logits, vocabulary × 4 bytes. */
@@ -103,6 +103,7 @@ export class SpeculativeDecode implements DecodeMode {
     if (this.source.isCostly) context.cost = measuredDraft(context.cost, ownMs, charged);
     else this.rowCosts.measured(rows.length + tokens, ownMs);
     if (probes > 0) this.probeBudget.spent(this.rowsCost(rows, tokens, probes));
+    if (!this.source.isCostly) this.pay(rows, tokens);
     meter.stepped(ms, batch.count, batch.count - result.continued - tokens, batch.drawn.length);
     const outcome = this.takeTokens(nowMs);
     meter.drafted(outcome);
@@ -116,6 +117,12 @@ export class SpeculativeDecode implements DecodeMode {
     const [base = 1] = costs;
     const ms = (costs[tokens] ?? base) - (costs[tokens - count] ?? base);
     return (ms * rows.length) / base;
+  }
+
+  /** Takes the time of the step's drafts from what their answers may lose. */
+  private pay(rows: Rows, tokens: number): void {
+    const spent = this.rowsCost(rows, tokens, tokens) / tokens;
+    for (const { sequence } of rows) sequence.owner.drafts?.credit.settled(0, spent * sequence.draft.length);
   }
 
   /** Milliseconds of steps with up to `more` draft tokens. */
@@ -196,7 +203,7 @@ export class SpeculativeDecode implements DecodeMode {
   private cut(rows: Rows, costs: Float64Array): Drafts {
     const lengths = worthwhile(
       rows.map(({ sequence }) => this.chancesOf(sequence)),
-      costs,
+      affordable(costs, rows.length, creditOf(rows)),
       rows.length,
     );
     let tokens = 0;
@@ -304,6 +311,14 @@ export class SpeculativeDecode implements DecodeMode {
     backend.sample(going.length, batch.batchRows, batch.samplers, batch.masks, batch.tokens);
     takeSampled(going, batch.tokens.slice(0, going.length), takeToken, nowMs);
   }
+}
+
+/** Tokens whose time the drafts of a step may take. */
+function creditOf(rows: Rows): number {
+  const left = rows.map(({ sequence: { draft, generated, owner } }) =>
+    draft.length === 0 ? 0 : (owner.drafts?.credit.left(generated) ?? 0),
+  );
+  return left.reduce((sum, tokens) => sum + Math.max(0, tokens), 0);
 }
 
 /** Whether a draft that is not worthwhile may be tried again. */

@@ -1,13 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import {
   commonDraftLength,
+  DraftCredit,
   DraftLength,
   learnDraft,
   newDraftLengths,
 } from "../../../../src/worker/text/decode/draft-length.ts";
 import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
 import { firstOf, GrammarDrafts } from "../../../../src/worker/text/decode/grammar-draft.ts";
-import { leastRowShare, RowCosts, worthwhile } from "../../../../src/worker/text/decode/row-costs.ts";
+import {
+  affordable,
+  leastRowShare,
+  RowCosts,
+  worthwhile,
+} from "../../../../src/worker/text/decode/row-costs.ts";
 import { AnswerGuard, NO_ESCAPES } from "../../../../src/worker/text/answer-guard.ts";
 import type { SamplerHandle } from "../../../../src/worker/text/backend.ts";
 import type { Choice } from "../../../../src/worker/text/choice.ts";
@@ -174,6 +180,16 @@ describe("draft length", () => {
     expect(rateAfter(0, true, [true, false])).toBe(0.5); // a dictated one was wrong: it says nothing
   });
 
+  test("an answer's drafts cost no more than they saved, and a little", () => {
+    const credit = new DraftCredit();
+    const first = credit.left(0);
+    expect(credit.left(200) - first).toBeCloseTo(2);
+    credit.settled(0, 3);
+    expect(credit.left(0)).toBeCloseTo(first - 3);
+    credit.settled(20, 4);
+    expect(credit.left(0)).toBeCloseTo(first + 13);
+  });
+
   test("is 0 where a draft token costs as much as it saves", () => {
     const draftLength = new DraftLength();
     expect(draftLength.wanted(100, 1, true)).toBe(1); // the first try
@@ -211,6 +227,23 @@ describe("costs of passes by their rows", () => {
     expect(of(costs, 1)).toEqual([10, 30]);
     costs.measured(300, 99);
     expect(of(costs, 1)).toEqual([10, 11]);
+  });
+
+  test("are computed again for another base and after a measured pass", () => {
+    const costs = new RowCosts();
+    const first = costs.of(base, 4);
+    expect(costs.of({ ...base, ms: 10.2 }, 4)).toBe(first);
+    expect(costs.of({ ...base, ms: 10.4 }, 4)[0]).toBe(10.4);
+    expect(costs.of({ ...base, rows: 7 }, 4)).not.toBe(first);
+    costs.measured(9, 12);
+    expect(costs.of(base, 4)[1]).toBe(12);
+  });
+
+  test("are cut to what may be lost", () => {
+    const costs = Float64Array.of(10, 15, 15, 20);
+    expect(affordable(costs, 2, 1)).toEqual(costs.subarray(0, 3)); // half of a step, which has two tokens
+    expect(affordable(costs, 2, 2)).toEqual(costs);
+    expect(affordable(costs, 2, -1)).toEqual(costs.subarray(0, 1));
   });
 
   test("decide which draft tokens are computed", () => {
