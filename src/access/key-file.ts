@@ -49,14 +49,18 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (isMissing(error)) return undefined;
-    const fix = "give this user the right to, or name another with keys_file, XDG_CONFIG_HOME or HOME";
-    throw new Error(`the file of keys ${file} cannot be read (${reasonOf(error)}); ${fix}`, { cause: error });
+    throw unusable(file, "read", error);
   }
   const read = parsed(text);
   if (Value.Check(KeyFile, read)) return read.keys;
   const [first] = Value.Errors(KeyFile, read);
   const what = first === undefined ? "" : ` (${first.path || "the whole"}: ${first.message.toLowerCase()})`;
   throw new Error(`the file of keys ${file} is not one that svc keys has written${what}; mend or delete it`);
+}
+
+function unusable(file: string, how: "read" | "written", cause: unknown): Error {
+  const fix = "give this user the right to, or name another with keys_file, XDG_CONFIG_HOME or HOME";
+  return new Error(`the file of keys ${file} cannot be ${how} (${reasonOf(cause)}); ${fix}`, { cause });
 }
 
 /** Whether there is no file; no folder either where the home is a file. */
@@ -78,7 +82,11 @@ export async function changeKeyFile<T>(
   change: (keys: readonly KeyRecord[]) => readonly [keys: readonly KeyRecord[], result: T],
 ): Promise<T> {
   const folder = dirname(file);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unusable(file, "written", error);
+  }
   const lock = `${file}.lock`;
   await takeLock(lock);
   try {
@@ -104,7 +112,8 @@ async function takeLock(lock: string): Promise<void> {
     try {
       return mkdirSync(lock);
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST"))
+        throw unusable(lock.replace(/\.lock$/, ""), "written", error);
     }
     if (performance.now() > deadline)
       throw new Error(`another command changes ${lock.replace(/\.lock$/, "")}; if none runs, delete ${lock}`);

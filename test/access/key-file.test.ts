@@ -59,6 +59,13 @@ test("a pipe or a device in its place is refused, not waited for", () => {
   for (const file of [pipe, "/dev/zero"]) expect(() => readKeyFile(file), file).toThrow("it is no file");
 });
 
+test("a place that cannot be written is named with what to do", async () => {
+  const file = join(tempDir(), "file");
+  writeFileSync(file, "");
+  const made = changeKeyFile(join(file, "keys.json"), (keys) => [keys, undefined]);
+  expect(made).rejects.toThrow(/keys\.json cannot be written \(.*name another with keys_file/);
+});
+
 test("a file that is none of svc's stops the start", () => {
   const file = join(tempDir(), "keys.json");
   writeFileSync(file, JSON.stringify({ version: 1, keys: [{ name: "a", key: "plain" }] }));
