@@ -1,8 +1,9 @@
 // The model that a request resolved to. Runs on it need no further lookup of names.
 
+import type { AdapterId } from "./adapter.ts";
 import type { Caller } from "./caller.ts";
 import type { MediaRules } from "./media.ts";
-import type { Generate } from "./run.ts";
+import type { Generate, RunEvent, RunRequest } from "./run.ts";
 
 /** Facts of a loaded text model that prompts must fit. */
 export interface ModelFacts {
@@ -21,4 +22,14 @@ export interface ModelTarget {
   facts(): ModelFacts | undefined;
   /** Loads the model if necessary. Waits and rejects as a run would. */
   loadFacts(signal: AbortSignal, caller: Caller): Promise<ModelFacts>;
+}
+
+/** A text model without its adapter, which each run names. */
+export interface BaseTarget extends Omit<ModelTarget, "generate"> {
+  readonly generate: (
+    request: RunRequest,
+    signal: AbortSignal,
+    caller: Caller,
+    adapter: AdapterId,
+  ) => AsyncIterable<RunEvent>;
 }

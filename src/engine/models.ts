@@ -1,7 +1,6 @@
 // The served models by name. The life cycle of each is in managed-model.ts.
 
 import { catalogued } from "../core/catalogue.ts";
-import type { AdapterId } from "../core/adapter.ts";
 import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
@@ -20,16 +19,9 @@ import type { RuntimeFacts } from "../core/model-runtime.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { EngineHost, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import type {
-  EmbedRequest,
-  EmbedResult,
-  RankRequest,
-  RankResult,
-  RunEvent,
-  RunRequest,
-} from "../core/run.ts";
+import type { EmbedRequest, EmbedResult, RankRequest, RankResult, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
-import type { ModelFacts, ModelTarget } from "../core/target.ts";
+import type { BaseTarget, ModelFacts } from "../core/target.ts";
 import { mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import { failed } from "./death.ts";
 import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
@@ -42,16 +34,6 @@ import {
   systemModelOf,
   textFacts,
 } from "./served-model.ts";
-
-/** A text model that a request resolved to, without its adapter. */
-export interface TextModel extends Omit<ModelTarget, "generate"> {
-  readonly generate: (
-    request: RunRequest,
-    signal: AbortSignal,
-    caller: Caller,
-    adapter: AdapterId,
-  ) => AsyncIterable<RunEvent>;
-}
 
 export interface ModelsOptions {
   /** Id of one of the models; the first one unless given. */
@@ -159,7 +141,7 @@ export class Models implements ModelControl {
   }
 
   /** The text model of that name, resolved for all runs of one request. Throws like `able`. */
-  textModel(name: string): TextModel {
+  textModel(name: string): BaseTarget {
     const { id, model, mediaLimits } = this.able("generates", name);
     const factsOf = (info: RuntimeFacts): ModelFacts => {
       const { contextTokens = UPSTREAM_CONTEXT_TOKENS, modalities } = textInfo(info);

@@ -11,36 +11,25 @@ import {
   BASE_MODEL,
 } from "../core/adapter.ts";
 import type { AnswerEvent, Converse, TargetedConversation } from "../core/agent.ts";
-import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ModelInfo } from "../core/model-info.ts";
-import type { Generate, RunEvent, RunRequest } from "../core/run.ts";
-import type { ModelTarget } from "../core/target.ts";
+import type { Generate, RunRequest } from "../core/run.ts";
+import type { BaseTarget, ModelTarget } from "../core/target.ts";
 import type { AdapterRegistry, PreparedAdapter } from "./registry.ts";
 
 export interface AdaptedModelsDeps {
   /** The served models without adapters. */
   readonly models: () => readonly ModelInfo[];
   /** The model of a name. Throws ServiceError(model_not_found). */
-  readonly resolve: (name: string) => BaseModel;
+  readonly resolve: (name: string) => BaseTarget;
   /** By model id; other models have no dynamic adapters. */
   readonly registries: ReadonlyMap<string, AdapterRegistry>;
   readonly isMutable: boolean;
 }
 
-/** A model that generates with one of the adapters that its engine holds. */
-export interface BaseModel extends Omit<ModelTarget, "generate"> {
-  readonly generate: (
-    request: RunRequest,
-    signal: AbortSignal,
-    caller: Caller,
-    adapter: AdapterId,
-  ) => AsyncIterable<RunEvent>;
-}
-
 /** A request's `model` and `adapter`, resolved. */
 interface Resolved {
-  readonly model: BaseModel;
+  readonly model: BaseTarget;
   readonly selection: AdapterSelection | undefined;
 }
 
@@ -126,7 +115,7 @@ export class AdaptedModels implements Adapters {
 
   /** Leases an adapter's generation for some work, and names it in the `accepted` event. */
   private async *leased<E extends AnswerEvent>(
-    model: BaseModel,
+    model: BaseTarget,
     selection: AdapterSelection,
     work: (target: ModelTarget) => AsyncIterable<E>,
   ): AsyncGenerator<E> {
@@ -197,7 +186,7 @@ export class AdaptedModels implements Adapters {
   }
 }
 
-function targetOf(model: BaseModel, adapter: AdapterId): ModelTarget {
+function targetOf(model: BaseTarget, adapter: AdapterId): ModelTarget {
   return {
     ...model,
     generate: (request, signal, caller) => model.generate(request, signal, caller, adapter),

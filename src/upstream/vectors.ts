@@ -23,12 +23,8 @@ export async function embedUpstream(
     encoding_format: "float",
     ...(truncate ? truncation(server.facts.engine) : {}),
   };
-  const answer = await askJson(
-    server,
-    { path: "/embeddings", body, isRepeatable: true, caller },
-    signal,
-    readEmbeddings,
-  );
+  const call = { path: "/embeddings", body, isRepeatable: true, caller };
+  const answer = await askJson(server, call, signal, readEmbeddings);
   if (!("data" in answer)) return answer;
   const vectors = answer.data
     .map(({ index, embedding }, position) => ({ index: index ?? position, embedding }))
@@ -53,12 +49,8 @@ export async function rankUpstream(
     ...(truncate ? truncation(server.facts.engine) : {}),
     ...defined({ max_tokens_per_doc: documentTokens }),
   };
-  const answer = await askJson(
-    server,
-    { path: "/rerank", body, isRepeatable: true, caller },
-    signal,
-    readRanking,
-  );
+  const call = { path: "/rerank", body, isRepeatable: true, caller };
+  const answer = await askJson(server, call, signal, readRanking);
   if (!("scores" in answer)) return answer;
   const { scores, usage } = answer;
   const vectors = documents.flatMap((_, index) => {
