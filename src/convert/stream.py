@@ -71,6 +71,8 @@ def _elementwise(node, args, first, last):
 
 def _call(node, function, args, first, last):
     """Rows of what a function returns."""
+    if hasattr(function, "rows"):
+        return function.rows(*(_stored(arg) for arg in args), first, last)
     name, (source, *rest) = _name(function), args
     shape = node._meta.shape
     if name in _ROW_BY_ROW:
@@ -95,6 +97,11 @@ def _call(node, function, args, first, last):
         if all(isinstance(dim, int) and dim % (ndim + (name == "unsqueeze")) != 0 for dim in dims):
             return function(rows(source, first, last), *rest)
     raise Mixed
+
+
+def _stored(node):
+    """A tensor of the file, whose bytes are read where they are used, and not kept."""
+    return node._data if node._data is not None else node._func(*gguf.LazyBase.to_eager(node._args), **node._kwargs)
 
 
 def _reshaped(source, shape, first, last):

@@ -127,20 +127,20 @@ describe.skipIf(missing !== undefined)("models that transformers has made", () =
     CONVERT_MS,
   );
 
-  test(
-    "gpt-oss's MXFP4 keeps its values",
-    async () => {
+  test.each([
+    ["gpt-oss's MXFP4 keeps its values", "mxfp4", /^(?:(?:gate|up|down): 24576 values equal\n){3}$/],
+    ["GPTQ and AWQ by pieces keep theirs", "packed", /^(?:\w+ of \d bits: 7 matrices equal\n){4}$/],
+  ])(
+    "%s",
+    async (_, name, equal) => {
       const cacheDir = join(homedir(), ".cache/svc");
       const { folder: scripts, version } = unpackConverter(cacheDir);
       const { signal } = new AbortController();
       const means = { needsTorch: false, installsTorch: false, signal, log: () => {} };
       const { python } = await openEnvironment({ pythons: [PYTHON], cacheDir, version, ...means });
-      const script = join(import.meta.dir, "mxfp4.py");
-      const run = Bun.spawnSync([python, script, scripts, join(folder, "mxfp4")]);
-      expect([run.exitCode, run.stdout.toString()]).toEqual([
-        0,
-        expect.stringMatching(/^(?:(?:gate|up|down): 24576 values equal\n){3}$/),
-      ]);
+      const script = join(import.meta.dir, `${name}.py`);
+      const run = Bun.spawnSync([python, script, scripts, join(folder, name)]);
+      expect([run.exitCode, run.stdout.toString()]).toEqual([0, expect.stringMatching(equal)]);
     },
     CONVERT_MS,
   );
