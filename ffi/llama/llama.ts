@@ -194,7 +194,9 @@ export class LlamaBackend implements Backend {
   private sequencesOf(plan: ContextPlan, window: number, inBlocks: boolean): LlamaSequences {
     const { native, context, identities: identity } = this;
     const isMarkup = (token: number): boolean => this.tokenTable.isMarkup(token);
-    return new LlamaSequences({ native, context, identity, isMarkup, window, inBlocks }, plan);
+    const isOnDevice = (this.layers?.report.device_layers ?? 0) > 0;
+    const deps = { native, context, identity, isMarkup, window, inBlocks, isOnDevice };
+    return new LlamaSequences(deps, plan);
   }
 
   private openMedia({ mmprojPath }: TextOptions, threads: number): LlamaMedia | undefined {

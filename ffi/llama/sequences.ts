@@ -19,6 +19,8 @@ export interface SequenceDeps {
   readonly window: number;
   /** Chunked attention: all positions leave the window at once. */
   readonly inBlocks: boolean;
+  /** Layers are on devices. */
+  readonly isOnDevice: boolean;
 }
 
 export class LlamaSequences {
@@ -31,7 +33,7 @@ export class LlamaSequences {
 
   constructor(deps: SequenceDeps, { states, sequences, slots, fullWindows, copies }: ContextPlan) {
     this.deps = deps;
-    const { native, context, identity, isMarkup, window, inBlocks } = deps;
+    const { native, context, identity, isMarkup, window, inBlocks, isOnDevice } = deps;
     const scratch = sequences - 1;
     if (states !== undefined)
       this.states = new LlamaStates({
@@ -39,6 +41,7 @@ export class LlamaSequences {
         context,
         scratch: states === "alone" ? undefined : scratch,
         windowed: window > 0,
+        isOnDevice,
         identity,
         isMarkup,
         cut: (slot, from) => this.cut(slot, from),

@@ -21,6 +21,7 @@ export interface StatesDeps {
   readonly scratch: number | undefined;
   /** Layers have a sliding window. */
   readonly windowed: boolean;
+  readonly isOnDevice: boolean;
   readonly identity: LlamaIdentity;
   readonly isMarkup: (token: number) => boolean;
   readonly cut: (slot: SlotId, from: number) => boolean;
@@ -28,6 +29,7 @@ export interface StatesDeps {
 
 export class LlamaStates implements StateBackend {
   readonly alone: boolean;
+  readonly isOnDevice: boolean;
   readonly isMarkup: (token: number) => boolean;
   private readonly deps: StatesDeps;
   private readonly part: number;
@@ -36,6 +38,7 @@ export class LlamaStates implements StateBackend {
   constructor(deps: StatesDeps) {
     this.deps = deps;
     this.alone = deps.scratch === undefined;
+    this.isOnDevice = deps.isOnDevice;
     this.isMarkup = deps.isMarkup;
     this.part = deps.windowed || this.alone ? WHOLE : STATE;
     this.empty = deps.scratch === undefined ? undefined : this.read(deps.scratch);

@@ -185,6 +185,8 @@ export interface StateBackend {
   identity(adapter: AdapterId): string;
   /** A state holds the whole sequence; otherwise the KV cells before it are needed, too. */
   readonly alone: boolean;
+  /** States are on a device, which computes some prompts as fast as a state can be copied. */
+  readonly isOnDevice?: boolean;
   /** Copies the state at the end of a slot; undefined on failure. */
   save(slot: SlotId): Uint8Array | undefined;
   /**

@@ -74,7 +74,6 @@ export class Engine {
   private readonly backend: Backend;
   private readonly now: () => number;
   private readonly kv: KvCache;
-  private readonly tiers: CacheTiers | undefined;
   private readonly media: MediaStore;
   private readonly arrivals: Arrivals;
   private readonly partitions = new Partitions();
@@ -99,7 +98,6 @@ export class Engine {
     const echo = new PromptEcho(backend, logprobs);
     this.backend = backend;
     this.now = now;
-    this.tiers = deps.tiers;
     this.kv = new KvCache(backend, deps.prefixCacheN, deps);
     this.media = new MediaStore(backend, ENCODINGS_BYTES_MAX, now);
     const { kv, media } = this;
@@ -189,7 +187,7 @@ export class Engine {
       // A pass that was not computed preempts or fails sequences: the rest of the plan no longer holds.
       if (isDone && separate.length > 0) plain.end();
       if (isDone) for (const planned of separate) this.decode(this.mediaModes, [planned]);
-      if (this.tiers !== undefined) this.tiers.prefillTokenMs = this.context.cost.prefillTokenMs;
+      this.kv.prefillTokenMs = this.context.cost.prefillTokenMs;
       this.kv.restorePiece(runningSet.running);
       this.kv.writeBlock();
       return "worked";

@@ -29,6 +29,8 @@ export interface KvStores {
   readonly checkpointBytes?: number | undefined;
   /** Copies of cells. */
   readonly tiers?: CacheTiers | undefined;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
 }
 
 export class KvCache {
@@ -41,7 +43,11 @@ export class KvCache {
   private readonly restoring: Restoring | undefined;
 
   /** `keptMax`: finished prefixes to keep; 0 disables sharing. */
-  constructor(backend: Backend, keptMax: number, { checkpointBytes = 0, tiers }: KvStores = {}) {
+  constructor(
+    backend: Backend,
+    keptMax: number,
+    { checkpointBytes = 0, tiers, now = () => 0 }: KvStores = {},
+  ) {
     const { states, reuse } = backend;
     const saves = states !== undefined && keptMax > 0 && checkpointBytes > 0;
     this.backend = backend;
@@ -57,11 +63,17 @@ export class KvCache {
       states: savedStates,
     });
     this.index = index;
-    this.sharing = saves ? new StateSharing(states, index, checkpointBytes) : undefined;
+    this.sharing = saves ? new StateSharing(states, index, checkpointBytes, now) : undefined;
     this.pool = new SlotPool({ ...shared, backend, index });
     const { pool, book, sharing } = this;
     const hasCells = backend.cellCopies !== undefined;
     this.restoring = this.tiers && new Restoring({ pool, book, index, tiers: this.tiers, sharing, hasCells });
+  }
+
+  /** What computing a prompt token takes now, milliseconds: copies that cost more are not made. */
+  set prefillTokenMs(ms: number) {
+    if (this.tiers !== undefined) this.tiers.prefillTokenMs = ms;
+    if (this.sharing !== undefined) this.sharing.prefillTokenMs = ms;
   }
 
   /** Cells that running sequences do not hold. */

@@ -6,6 +6,7 @@ import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { SlotId, StateBackend } from "./backend.ts";
 import { type Checkpoint, PREFIX_TOKENS_MIN, type PrefixIndex, startsWith } from "./prefix-index.ts";
 import type { Sequence, TokenPrefix } from "./sequence.ts";
+import { COPY_SHARE, Cost } from "./tiers/cost.ts";
 
 /** Within a prompt, a state is saved at each multiple of this many tokens. */
 const CHECKPOINT_EVERY_TOKENS = 4096;
@@ -17,6 +18,9 @@ const ANSWER_TOKENS_MIN = 32;
 const OPENING_TOKENS_MAX = 10;
 /** Without markup, the last tokens of a prompt are left out: continued text may be tokenized differently there. */
 const OPEN_TOKENS = 4;
+
+/** Where states of a device cost more than they are worth, one of this number is saved, to measure it again. */
+const RETRY_EVERY = 64;
 
 /** Checkpoints held and restored. */
 export interface CheckpointCounts {
@@ -32,18 +36,23 @@ export const NO_CHECKPOINTS: CheckpointCounts = {
 };
 
 export class StateSharing {
+  /** Computing a prompt token, milliseconds; 0 while unknown. */
+  prefillTokenMs = 0;
   private readonly states: StateBackend;
   private readonly index: PrefixIndex;
   private readonly bytesMax: number;
+  private readonly now: () => number;
+  private readonly saving = new Cost(RETRY_EVERY); // of a state
   private bytes = 0;
   private clock = 0; // ticks with each save or restore
   private restored = 0;
 
-  /** `bytesMax`: memory for saved states. */
-  constructor(states: StateBackend, index: PrefixIndex, bytesMax: number) {
+  /** `bytesMax`: memory for saved states. `now`: monotonic milliseconds. */
+  constructor(states: StateBackend, index: PrefixIndex, bytesMax: number, now: () => number) {
     this.states = states;
     this.index = index;
     this.bytesMax = bytesMax;
+    this.now = now;
   }
 
   counted(): CheckpointCounts {
@@ -127,9 +136,19 @@ export class StateSharing {
   }
 
   private save(sequence: Sequence, slot: SlotId): Uint8Array | undefined {
+    const { computed } = sequence;
+    if (!this.isWorth(computed - this.lengthOf(sequence, computed))) return undefined;
+    const startMs = this.now();
     const state = this.states.save(slot);
-    if (state !== undefined) this.add(sequence, sequence.computed, state);
+    if (state === undefined) return undefined;
+    this.saving.add(this.now() - startMs, 1);
+    this.add(sequence, computed, state);
     return state;
+  }
+
+  /** Whether a state takes little of the time in which the tokens are computed that it would save. */
+  private isWorth(tokens: number): boolean {
+    return this.states.isOnDevice !== true || this.saving.isBelow(COPY_SHARE * tokens * this.prefillTokenMs);
   }
 
   /** Tokens of the longest checkpoint within a sequence's first `length`. */

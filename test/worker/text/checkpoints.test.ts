@@ -1,7 +1,7 @@
 // Which checkpoints are found, and which give way.
 
 import { expect, test } from "bun:test";
-import type { SamplerHandle } from "../../../src/worker/text/backend.ts";
+import type { SamplerHandle, SlotId, StateBackend } from "../../../src/worker/text/backend.ts";
 import { CellBook } from "../../../src/worker/text/cells.ts";
 import { Partitions } from "../../../src/worker/text/partition.ts";
 import { PrefixIndex } from "../../../src/worker/text/prefix-index.ts";
@@ -28,18 +28,24 @@ interface Checkpoints {
   readonly sharing: StateSharing;
 }
 
-function checkpointsOf(bytesMax: number): Checkpoints {
-  const states = { alone: true, everyTokens: 1 };
+function checkpointsOf(bytesMax: number, states: Partial<StateBackend> = {}, now = () => 0): Checkpoints {
   const book = new CellBook(1, 1);
-  const index = new PrefixIndex({ reuse: "whole", book, tiers: undefined, keptMax: 1, states });
+  const index = new PrefixIndex({
+    reuse: "whole",
+    book,
+    tiers: undefined,
+    keptMax: 1,
+    states: { alone: true, everyTokens: 1 },
+  });
   const backend = {
     alone: true,
     identity: () => "",
     save: () => undefined,
     restore: () => true,
     isMarkup: () => false,
+    ...states,
   };
-  return { index, sharing: new StateSharing(backend, index, bytesMax) };
+  return { index, sharing: new StateSharing(backend, index, bytesMax, now) };
 }
 
 function saved(checkpoints: Checkpoints, tokens: readonly number[], adapter = 0): void {
@@ -91,4 +97,26 @@ test("the boundary lies before the markup that opens the answer", () => {
   expect(boundary([1, 9, 2, 3, 9, 4, 9, 5])).toBe(user.length - 1); // the end of the message is markup, too
   expect(boundary([1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3])).toBe(user.length + 7); // none within reach: nearly all
   expect(lastBoundary(Int32Array.of(1, 2), isMarkup)).toBe(1);
+});
+
+test.each([
+  ["of a device is copied where that takes less time than its tokens", true],
+  ["of the CPU is copied always", false],
+])("a state %s", (_, isOnDevice) => {
+  let nowMs = 0;
+  const save = (): Uint8Array => {
+    nowMs += 10;
+    return new Uint8Array(STATE_BYTES);
+  };
+  const { sharing } = checkpointsOf(10 * STATE_BYTES, { isOnDevice, save }, () => nowMs);
+  const isSaved = (tokens: number, seed: number): boolean => {
+    const ended = sequence(words(tokens, seed));
+    ended.slot = 0 as SlotId;
+    return sharing.ended(ended) !== undefined;
+  };
+  expect(isSaved(100, 1)).toBe(true); // nothing is known yet
+  sharing.prefillTokenMs = 0.1;
+  expect(isSaved(100, 2)).toBe(!isOnDevice);
+  expect(isSaved(1000, 3)).toBe(true);
+  expect(isSaved(1100, 3)).toBe(!isOnDevice); // 100 tokens after the last one
 });

@@ -11,6 +11,7 @@ import type { Kept } from "../prefix-index.ts";
 import type { Sequence, TokenPrefix } from "../sequence.ts";
 import { TIER_READ_MS_MAX } from "../../shared/limits.ts";
 import { BLOCK_TOKENS, type BlockKey, blockKeys, recentKey, rootKey } from "./block.ts";
+import { COPY_RETRY_EVERY, COPY_SHARE, Cost } from "./cost.ts";
 import type { DiskCounts, DiskTier } from "./disk-tier.ts";
 import type { MemoryTier } from "./memory-tier.ts";
 import { type RecentPrefix, RecentPrefixes } from "./recent-prefixes.ts";
@@ -22,17 +23,9 @@ const AHEAD_MIN = 4;
 const AHEAD_MAX = 16;
 /** Share of the memory tier that one sequence may fill from disk. */
 const READ_SHARE = 0.5;
-/** Where restoring has been slower than computing, one of this many prompts tries it again. */
-const RETRY_EVERY = 16;
-/** Most that copying a token of a device may take of the time that computing it does: not every copy is restored. */
-const COPY_SHARE = 0.25;
-/** Where copies cost more, one step of this number makes one, to measure it again. */
-const COPY_RETRY_EVERY = 1024;
 /** Tokens of the first piece, whose time is unknown, and the most of one. */
 const FIRST_PIECE_TOKENS = 4 * BLOCK_TOKENS;
 const PIECE_TOKENS_MAX = 4096;
-/** Weight of a new measurement. */
-const COST_WEIGHT = 0.3;
 
 /** Gets the state after a sequence's first `length` tokens. */
 export type OnState = (length: number, state: Uint8Array) => void;
@@ -350,30 +343,5 @@ export class CacheTiers {
   private heldFrom(keys: readonly BlockKey[], from: number): number {
     const missing = keys.findIndex((key, i) => i >= from && !this.deps.memory.has(key));
     return missing < 0 ? keys.length : missing;
-  }
-}
-
-/** Running average of milliseconds a token. */
-class Cost {
-  /** 0 while unknown. */
-  tokenMs = 0;
-  private tries = 0;
-  private readonly retryEvery: number;
-
-  constructor(retryEvery = RETRY_EVERY) {
-    this.retryEvery = retryEvery;
-  }
-
-  add(ms: number, tokens: number): void {
-    if (tokens === 0) return;
-    this.tries = 0;
-    const measured = ms / tokens;
-    this.tokenMs = this.tokenMs === 0 ? measured : this.tokenMs + COST_WEIGHT * (measured - this.tokenMs);
-  }
-
-  /** Whether it is below another cost; sometimes true although it is not, to measure it again. Unknown is 0. */
-  isBelow(otherMs: number): boolean {
-    if (this.tokenMs === 0 || otherMs === 0 || this.tokenMs < otherMs) return true;
-    return ++this.tries % this.retryEvery === 0;
   }
 }
