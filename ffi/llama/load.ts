@@ -1,7 +1,7 @@
 // Opens a model for an engine: decides where its layers go, loads it and its draft model, creates its context.
 
 import { isCacheChosen } from "../../src/core/cache-size.ts";
-import { DEVICE_PROFILES, profileOf } from "../../src/core/device-profile.ts";
+import { DEVICE_PROFILES, mixtureTokens, profileOf } from "../../src/core/device-profile.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { freeMemory } from "../../src/core/free-memory.ts";
 import { sizeText } from "../../src/core/size-text.ts";
@@ -153,10 +153,11 @@ interface Headers extends DeviceLoad {
 
 /** Micro-batches and draft tokens for devices where the whole model is there with their buffers. */
 async function planBatches(native: Native, options: TextOptions, files: Headers): Promise<Planned> {
-  const wanted = onDevices(options);
-  const planned = await planCells(native, wanted, files);
-  if (wanted === options || isWhole(planned)) return planned;
-  freePlan(native, planned.layers);
+  for (const wanted of onDevices(options, files.meta)) {
+    const planned = await planCells(native, wanted, files);
+    if (isWhole(planned)) return planned;
+    freePlan(native, planned.layers);
+  }
   return planCells(native, options, files);
 }
 
@@ -182,18 +183,20 @@ async function planCells(native: Native, options: TextOptions, files: Headers): 
   return first;
 }
 
-/** Options with the choices for a model that is on devices as a whole; `options` itself where none differs. */
-function onDevices(options: TextOptions): TextOptions {
-  const { deviceUbatch, speculative } = options;
+/** Options with the choices for a model that is on devices as a whole, the best first; none where nothing differs. */
+function onDevices(options: TextOptions, { n_expert: count, n_expert_used: used }: ModelInfo): TextOptions[] {
+  const { deviceUbatch, mixtureUbatch = 0, speculative } = options;
   const drafts = speculative?.type === "mtp" ? speculative.deviceNPredict : undefined;
-  if (deviceUbatch === undefined && drafts === undefined) return options;
-  return {
+  if (deviceUbatch === undefined && drafts === undefined) return [];
+  const usual = deviceUbatch ?? options.ubatch;
+  const sizes = new Set([mixtureTokens(usual, mixtureUbatch, { count, used }), usual]);
+  return Array.from(sizes, (ubatch) => ({
     ...options,
-    ubatch: deviceUbatch ?? options.ubatch,
+    ubatch,
     ...(speculative?.type === "mtp" && {
       speculative: { ...speculative, mtpNPredict: drafts ?? speculative.mtpNPredict },
     }),
-  };
+  }));
 }
 
 async function planWith(

@@ -54,6 +54,9 @@ export interface ModelInfo extends EmbedModel {
   /** Layers of a head that predicts several tokens. */
   readonly n_layer_nextn: number;
   readonly n_swa: number;
+  /** Experts of a mixture, and those that compute a token; 0 in other models. */
+  readonly n_expert: number;
+  readonly n_expert_used: number;
   readonly recurrent: boolean;
   readonly hybrid: boolean;
 }

@@ -282,6 +282,8 @@ char * svc_model_info(void * handle) {
         out["head_dim_v"] = value.empty() ? head : atoi(value.c_str());
         out["n_vocab"] = llama_vocab_n_tokens(vocab);
         out["n_swa"] = llama_model_n_swa(model);
+        out["n_expert"] = atoi(meta(model, (architecture + ".expert_count").c_str()).c_str());
+        out["n_expert_used"] = atoi(meta(model, (architecture + ".expert_used_count").c_str()).c_str());
         out["has_encoder"] = llama_model_has_encoder(model);
         out["has_decoder"] = llama_model_has_decoder(model);
         const std::string pooling = meta(model, (architecture + ".pooling_type").c_str());

@@ -96,7 +96,12 @@ export async function tuneModel(
         const need = { sequences: settings.maxSeqs, tokens: sequenceTokens };
         const { engine } = await engines.start((configured) =>
           fitted(
-            { ...withDrafts(configured, draftTokens), ...settings, deviceUbatch: settings.ubatch },
+            {
+              ...withDrafts(configured, draftTokens),
+              ...settings,
+              deviceUbatch: settings.ubatch,
+              mixtureUbatch: settings.ubatch,
+            },
             need,
           ),
         );

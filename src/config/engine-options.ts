@@ -77,10 +77,17 @@ export function textOptions(
 }
 
 /** Tokens of a micro-batch: as configured, or by where the layers will be. */
-function microBatches({ batch, ubatch }: Settings["runtime"]): Pick<TextOptions, "ubatch" | "deviceUbatch"> {
+function microBatches({
+  batch,
+  ubatch,
+}: Settings["runtime"]): Pick<TextOptions, "ubatch" | "deviceUbatch" | "mixtureUbatch"> {
   if (ubatch !== undefined) return { ubatch };
   const { cpu, device } = DEVICE_PROFILES;
-  return { ubatch: Math.min(cpu.ubatch, batch), deviceUbatch: Math.min(device.ubatch, batch) };
+  const [deviceUbatch, mixtureUbatch] = [
+    Math.min(device.ubatch, batch),
+    Math.min(device.mixtureUbatch, batch),
+  ];
+  return { ubatch: Math.min(cpu.ubatch, batch), deviceUbatch, mixtureUbatch };
 }
 
 /** Placement of a model's layers. Without a layer for an accelerator no back end is loaded. */

@@ -48,7 +48,7 @@ const Runtime = section("How models are run.", {
   batch: integer("Tokens of one step, over all sequences.", { default: 2048, minimum: 32, maximum: 65_536 }),
   ubatch: optional(
     integer(
-      "Tokens of one micro-batch; at most `batch`. Unset: 512, and 1024 for a model that is on devices as a whole.",
+      "Tokens of one micro-batch; at most `batch`. Unset: 512, and 1024 for a model that is on devices as a whole, up to 2048 for a mixture of experts.",
       { minimum: 32, maximum: 65_536, example: 512 },
     ),
   ),

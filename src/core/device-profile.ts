@@ -14,6 +14,8 @@ export interface DeviceProfile {
   readonly cacheType: "f16";
   /** Tokens of a micro-batch where ubatch is unset. */
   readonly ubatch: number;
+  /** The same for mixtures, at most. */
+  readonly mixtureUbatch: number;
   /** Longest series of decode steps in one native call, milliseconds. */
   readonly multiStepMs: number;
   /** Most tokens of a draft where mtp_n_predict is unset. Measured costs choose the length of each draft below it. */
@@ -26,6 +28,7 @@ export const DEVICE_PROFILES = {
     threadsMax: Infinity,
     cacheType: "f16",
     ubatch: 512,
+    mixtureUbatch: 512,
     multiStepMs: 1,
     draftTokens: 3,
   },
@@ -37,6 +40,7 @@ export const DEVICE_PROFILES = {
     threadsMax: 4,
     cacheType: "f16",
     ubatch: 1024,
+    mixtureUbatch: 2048,
     multiStepMs: 1,
     draftTokens: 8,
   },
@@ -50,15 +54,31 @@ export function profileOf(
   return isOnDevice ? DEVICE_PROFILES.device : DEVICE_PROFILES.cpu;
 }
 
+/** Rows that each expert should get of a micro-batch on a device: a tile of its product. */
+const EXPERT_ROWS = 128;
+
+/** Tokens of a micro-batch for a model that is on devices as a whole: as many as its experts need, in powers of two of `usual`. */
+export function mixtureTokens(
+  usual: number,
+  most: number,
+  experts: { readonly count: number; readonly used: number },
+): number {
+  let tokens = usual;
+  while (tokens * 2 <= most && tokens * experts.used < EXPERT_ROWS * experts.count) tokens *= 2;
+  return tokens;
+}
+
 /** A row in a phrase. */
 export function profilePhrase({
   cacheShare,
   threadsMax,
   cacheType,
   ubatch,
+  mixtureUbatch,
   multiStepMs,
   draftTokens,
 }: DeviceProfile): string {
   const threads = Number.isFinite(threadsMax) ? `at most ${threadsMax} threads` : "a thread for each core";
-  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, micro-batches of ${ubatch} tokens, multi-step decode up to ${multiStepMs} ms, drafts of at most ${draftTokens} tokens`;
+  const mixtures = mixtureUbatch > ubatch ? ` (mixtures ${mixtureUbatch})` : "";
+  return `KV cache of ${cacheType} within ${cacheShare * 100} % of the free memory, ${threads}, micro-batches of ${ubatch}${mixtures} tokens, multi-step decode up to ${multiStepMs} ms, drafts of at most ${draftTokens} tokens`;
 }

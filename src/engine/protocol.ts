@@ -96,6 +96,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly ubatch: number;
   /** The same for a model that is on devices as a whole; absent: `ubatch`. */
   readonly deviceUbatch?: number;
+  /** The most for a mixture of experts there; absent: `deviceUbatch`. */
+  readonly mixtureUbatch?: number;
   /** Part of a step's time that prefill takes beside decode rows; absent: half. */
   readonly prefillShare?: number;
   /** Most function calls of an answer; absent: ANSWER_CALLS_MAX. */

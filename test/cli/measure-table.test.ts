@@ -42,7 +42,7 @@ test("a model on a device is measured with the device's defaults, and the table 
     "\n",
   );
   expect(title).toBe(
-    "m: toy, 4.0 MB, 2 threads, on CUDA0 (KV cache of f16 within 90 % of the free memory, at most 4 threads, micro-batches of 1024 tokens, multi-step decode up to 1 ms, drafts of at most 8 tokens)",
+    "m: toy, 4.0 MB, 2 threads, on CUDA0 (KV cache of f16 within 90 % of the free memory, at most 4 threads, micro-batches of 1024 (mixtures 2048) tokens, multi-step decode up to 1 ms, drafts of at most 8 tokens)",
   );
   const [plain = ""] = benchTable({ model: "m", info: INFO, rows: [] }).split("\n");
   expect(plain).toBe("m: toy, 4.0 MB, 2 threads");

@@ -49,8 +49,9 @@ test("megabytes become bytes, `auto` a type, and unset values stay absent", () =
 });
 
 test("micro-batches: a size for devices where none is set, within a batch", () => {
-  expect(text({})).toMatchObject({ ubatch: 512, deviceUbatch: 1024 });
-  expect(text({ SVC_BATCH: "128" })).toMatchObject({ ubatch: 128, deviceUbatch: 128 });
+  expect(text({})).toMatchObject({ ubatch: 512, deviceUbatch: 1024, mixtureUbatch: 2048 });
+  const small = { ubatch: 128, deviceUbatch: 128, mixtureUbatch: 128 };
+  expect(text({ SVC_BATCH: "128" })).toMatchObject(small);
   expect(text({ SVC_UBATCH: "64" })).toMatchObject({ ubatch: 64 });
   expect(text({ SVC_UBATCH: "64" })).not.toHaveProperty("deviceUbatch");
 });

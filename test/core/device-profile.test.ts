@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { DEVICE_PROFILES, profileOf, profilePhrase } from "../../src/core/device-profile.ts";
+import { DEVICE_PROFILES, mixtureTokens, profileOf, profilePhrase } from "../../src/core/device-profile.ts";
 import { placementPhrase } from "../../src/core/placement.ts";
 
 test("the row for devices is for models that are there as a whole", () => {
@@ -24,4 +24,13 @@ test("a placement in a phrase names its devices, and not the CPU among them", ()
     "3 of 7 layers on CUDA0 and CUDA1, the rest on the CPU",
   );
   expect(placementPhrase({ ...placement, device_layers: 0 })).toBe("on the CPU");
+});
+
+test.each([
+  ["no mixture", 0, 0, 1024],
+  ["8 of 128 experts", 128, 8, 2048],
+  ["4 of 32 experts", 32, 4, 1024],
+  ["4 of 128 experts: no more than allowed", 128, 4, 2048],
+])("micro-batches of %s", (_, count, used, tokens) => {
+  expect(mixtureTokens(1024, 2048, { count, used })).toBe(tokens);
 });

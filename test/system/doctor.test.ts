@@ -144,7 +144,7 @@ test("a graphics card is named", async () => {
     deps({ host: async () => ({ ...HOST, devices: [...HOST.devices, gpu] }) }),
   );
   expect(checks.find(({ name }) => name === "accelerator")?.detail).toBe(
-    "0: A card (GPU0), 17.18 GB, 8.59 GB free; models on it: KV cache of f16 within 90 % of the free memory, at most 4 threads, micro-batches of 1024 tokens, multi-step decode up to 1 ms, drafts of at most 8 tokens",
+    "0: A card (GPU0), 17.18 GB, 8.59 GB free; models on it: KV cache of f16 within 90 % of the free memory, at most 4 threads, micro-batches of 1024 (mixtures 2048) tokens, multi-step decode up to 1 ms, drafts of at most 8 tokens",
   );
 });
 
