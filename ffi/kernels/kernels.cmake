@@ -11,6 +11,7 @@ endfunction()
 
 function(svc_add_kernels)
     svc_include(zero_pages.h ggml-base src/ggml-backend.cpp)
+    svc_include(uploads.h ggml-base src/ggml-backend.cpp)
     svc_include(svc_cpu_hooks.h ggml-base src/ggml-cpu/ggml-cpu.c)
     svc_include(svc_cpu_hooks.h ggml-base src/ggml-cpu/ggml-cpu.cpp)
     get_property(targets DIRECTORY src PROPERTY BUILDSYSTEM_TARGETS)

@@ -119,18 +119,20 @@ hook_test() { # NAME FLAGS...: a header of ffi/hooks
     name=$1
     shift
     # shellcheck disable=SC2086
-    g++ -std=c++17 -g "$@" $warnings -I "$root/ffi/hooks" "$root/test/native/${name}_test.cpp" -o "$temporary/$name"
+    g++ -std=c++17 -g "$@" $warnings $includes -isystem "$source/src" "$root/test/native/${name}_test.cpp" -o "$temporary/$name" \
+        -L"$bin" -lggml-base "-Wl,-rpath,$bin"
     "$temporary/$name"
 }
 
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
-    stage "property test of attention on arm64, steps over recurrent states beside upstream's, strings in templates, words of texts"
+    stage "property test of attention on arm64, steps over recurrent states beside upstream's, masks, strings in templates, words of texts"
     beside arm64 arm64_property_tests -O2
     beside recurrent recurrent_test
     beside shared_parts hook_test shared_parts -O1
     beside bpe_words hook_test bpe_words -O1
+    beside cell_mask hook_test cell_mask -O1
     all_done
     stage "the drivers of the shim compile"
     for driver in fuzz threads; do
@@ -147,7 +149,7 @@ if wants kernels; then
     property_tests $sanitizers
     # shellcheck disable=SC2086
     arm64_property_tests $sanitizers
-    for hook in shared_parts bpe_words; do
+    for hook in shared_parts bpe_words cell_mask; do
         # shellcheck disable=SC2086
         hook_test $hook $sanitizers
     done

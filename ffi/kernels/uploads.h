@@ -1,0 +1,63 @@
+// Hook in ggml's scheduler: copies the inputs of a split from main memory to a card one behind the other, after one wait, where upstream
+// waits before and after each of them, a dozen times a pass.
+//
+// Contract: add() has copied an input, or will have before the split is computed, and wait() returns once main memory may be written again;
+// called after the split was begun, it has nothing to wait for but the copies. Kinds of devices whose events say so: CUDA's and AMD's,
+// which copy and compute in one stream. Vulkan writes to memory that it shares with the host without any command. SVC_UPLOADS=all for
+// tests, =off as upstream.
+#pragma once
+
+#include "ggml-backend-impl.h"
+#include "ggml-backend.h"
+
+#include <cstdlib>
+#include <cstring>
+
+class svc_uploads {
+  public:
+    // `event`: null where the scheduler has several copies of its inputs; made when it is needed first.
+    svc_uploads(ggml_backend_t backend, ggml_backend_event_t * event) : backend(backend), event(event) {}
+
+    bool add(ggml_backend_t from, ggml_tensor * input, ggml_tensor * copy) {
+        if (event == nullptr || !ggml_backend_buffer_is_host(input->buffer)) return false;
+        if (ggml_backend_buffer_get_usage(input->buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) return false;
+        if (!is_begun && !begin()) return false;
+        ggml_backend_synchronize(from);
+        ggml_backend_tensor_set_async(backend, copy, input->data, 0, ggml_nbytes(input));
+        return true;
+    }
+
+    void end() {
+        if (is_begun) ggml_backend_event_record(*event, backend);
+    }
+
+    void wait() {
+        if (is_begun) ggml_backend_event_synchronize(*event);
+    }
+
+  private:
+    ggml_backend_t backend;
+    ggml_backend_event_t * event;
+    bool is_begun = false;
+
+    // False: this device's inputs are copied as upstream does.
+    bool begin() {
+        ggml_backend_dev_t device = ggml_backend_get_device(backend);
+        if (!copies_in_order(device)) event = nullptr;
+        if (event != nullptr && *event == nullptr) *event = ggml_backend_event_new(device);
+        if (event == nullptr || *event == nullptr) return false;
+        ggml_backend_synchronize(backend);  // the pass before still reads the copies
+        return is_begun = true;
+    }
+
+    static bool copies_in_order(ggml_backend_dev_t device) {
+        if (device == nullptr || ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU) return false;
+        ggml_backend_dev_props props;
+        ggml_backend_dev_get_props(device, &props);
+        if (!props.caps.async || !props.caps.events) return false;
+        static const char * set = getenv("SVC_UPLOADS");
+        if (set != nullptr) return strcmp(set, "all") == 0;
+        const char * kind = ggml_backend_reg_name(ggml_backend_dev_backend_reg(device));
+        return strcmp(kind, "CUDA") == 0 || strcmp(kind, "ROCm") == 0;
+    }
+};
