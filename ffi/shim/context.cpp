@@ -46,16 +46,15 @@ int32_t decode_rows(svc::context & c, const svc::row_columns & rows) {
     return result;
 }
 
-// Whether the rows of passes may be in another order, with fillers: none are to be collected, or to move a window.
-bool may_arrange(const svc::context & c, const svc::row_columns & given) {
-    const bool is_alone = c.drafter == nullptr && !svc::nodes_are_watched(c);
-    return c.on_device != nullptr && is_alone && llama_model_n_swa(c.model) == 0 && given.n <= (int32_t) llama_n_seq_max(c.ctx);
+// Whether passes may have fillers: no rows are to be collected, no window is to move.
+bool may_arrange(const svc::context & c) {
+    return c.on_device != nullptr && c.drafter == nullptr && !svc::nodes_are_watched(c) && llama_model_n_swa(c.model) == 0;
 }
 
-// A filler costs little of a pass that reads all weights anyway, but llama.cpp looks at all cells for it: a nanosecond or three each, where a
-// new graph takes one or two milliseconds once.
+// A filler costs little of a pass that reads all weights anyway, but llama.cpp looks at all cells to remove its own: a tenth of a millisecond
+// for the most of them, where a new graph takes one or two milliseconds once.
 size_t most_fillers(const svc::context & c, int32_t rows) {
-    constexpr size_t CELLS_MAX = 1 << 17;
+    constexpr size_t CELLS_MAX = 1 << 20;
     return std::min<size_t>(rows / 2, CELLS_MAX / llama_n_ctx(c.ctx));
 }
 
@@ -63,11 +62,10 @@ int32_t decode_arranged(svc::context & c, const svc::row_columns & given) {
     if (!c.layout.arrange(given, memory(c), most_fillers(c, given.n))) return decode_rows(c, given);
     int32_t result = decode_rows(c, c.layout.columns());
     if (result == 0) c.layout.drop_fillers(memory(c));
-    if (result == 1 && !c.layout.fillers.empty()) {  // no room for fillers
+    if (result == 1 && c.layout.has_fillers()) {  // no room for fillers
         c.layout.arrange(given, memory(c), 0);
         result = decode_rows(c, c.layout.columns());
     }
-    if (result == 0) svc::move_rows(*c.on_device, c.layout.place);
     return result;
 }
 
@@ -166,7 +164,7 @@ int32_t svc_decode(void * context, int32_t n, const int32_t * token, const int32
         svc::context & c = need<svc::context>(context, "context");
         if (n < 1 || (size_t) n > c.seq_id.size()) throw std::invalid_argument("the batch is empty or larger than n_batch");
         const svc::row_columns given = {n, token, position, sequence, output};
-        const int32_t result = may_arrange(c, given) ? decode_arranged(c, given) : decode_rows(c, given);
+        const int32_t result = may_arrange(c) ? decode_arranged(c, given) : decode_rows(c, given);
         if (result == 0) count_pass(c, n, output);
         return result;
     });

@@ -269,12 +269,6 @@ void begin_pass(device_rows & d, int32_t n, const int8_t * output) {
     d.is_over = d.batch_row.empty();  // the next pass waits for this one
 }
 
-void move_rows(device_rows & d, const std::vector<int32_t> & place) {
-    const std::vector<int32_t> output_of = d.output_of;
-    d.output_of.resize(place.size());
-    for (size_t i = 0; i < place.size(); i++) d.output_of[i] = output_of[place[i]];
-}
-
 void wait_for_pass(device_rows & d) {
     if (d.is_over) return;
     d.is_over = true;

@@ -35,8 +35,6 @@ bool rows_are_listed(device_rows & d, llama_context * ctx, row_traffic & traffic
 
 // Before a pass of n rows.
 void begin_pass(device_rows & d, int32_t n, const int8_t * output);
-// From now on, row i of the pass means row place[i].
-void move_rows(device_rows & d, const std::vector<int32_t> & place);
 // Waits for it, at the first call after a pass that has begun without an error.
 void wait_for_pass(device_rows & d);
 

@@ -1,46 +1,36 @@
-// Keeps the order of rows from pass to pass, with fillers for streams that have ended.
+// Keeps the number of rows from pass to pass, with fillers for streams that have ended.
 
 #include "row_layout.h"
 
-#include <algorithm>
-#include <unordered_map>
+#include <set>
 
 namespace svc {
 
 bool row_layout::arrange(const row_columns & given, llama_memory_t memory, size_t most) {
-    fillers.clear();
-    std::unordered_map<int32_t, int32_t> row_of;  // by sequence
-    for (int32_t i = 0; i < given.n; i++) {
-        if (given.output[i] == 0 || !row_of.emplace(given.sequence[i], i).second) {
-            sequence.clear();
-            return false;
-        }
+    const size_t n = given.n, before = sequence.size();
+    const std::vector<int32_t> earlier = std::move(sequence);
+    const std::set<int32_t> streams(given.sequence, given.sequence + n);
+    sequence.clear();
+    bool is_plain = streams.size() == n;
+    for (size_t i = 0; i < n; i++) is_plain = is_plain && given.output[i] != 0;
+    if (!is_plain) return false;
+    n_given = n;
+    token.assign(given.token, given.token + n);
+    position.assign(given.position, given.position + n);
+    sequence.assign(given.sequence, given.sequence + n);
+    const size_t wanted = before > n && before - n <= most ? before : n;
+    for (size_t i = 0; sequence.size() < wanted; i++) {
+        if (streams.count(earlier[i]) > 0) continue;
+        sequence.push_back(earlier[i]);
+        position.push_back(llama_memory_seq_pos_max(memory, earlier[i]) + 1);
     }
-    const auto known = std::count_if(sequence.begin(), sequence.end(), [&](int32_t s) { return row_of.count(s) > 0; });
-    const size_t missing = sequence.size() - known;
-    if (known != given.n || missing > most) sequence.assign(given.sequence, given.sequence + given.n);
-    const size_t n = sequence.size();
-    token.resize(n);
-    position.resize(n);
-    output.assign(n, 1);
-    place.resize(given.n);
-    for (size_t row = 0; row < n; row++) {
-        const auto found = row_of.find(sequence[row]);
-        if (found == row_of.end()) {
-            fillers.push_back((int32_t) row);
-            token[row] = given.token[0];
-            position[row] = llama_memory_seq_pos_max(memory, sequence[row]) + 1;
-            continue;
-        }
-        place[found->second] = (int32_t) row;
-        token[row] = given.token[found->second];
-        position[row] = given.position[found->second];
-    }
+    token.resize(wanted, given.token[0]);
+    output.assign(wanted, 1);
     return true;
 }
 
 void row_layout::drop_fillers(llama_memory_t memory) {
-    for (const int32_t row : fillers) llama_memory_seq_rm(memory, sequence[row], position[row], -1);
+    for (size_t i = n_given; i < sequence.size(); i++) llama_memory_seq_rm(memory, sequence[i], position[i], -1);
 }
 
 }  // namespace svc
