@@ -87,6 +87,12 @@ void ggml_backend_tensor_copy(const void * from, void * to) {
     depth--;
 }
 
+void ggml_backend_event_synchronize(void * event) {
+    ORIGINAL(ggml_backend_event_synchronize, wait_t);
+    if (depth == 0) counts[WAITS]++;
+    real(event);
+}
+
 typedef int (*compute_t)(void *, void *);
 int ggml_backend_graph_compute_async(void * backend, void * graph) {
     ORIGINAL(ggml_backend_graph_compute_async, compute_t);

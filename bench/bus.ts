@@ -1,6 +1,7 @@
 // `bun bench/bus.ts`: what a step costs on a device, in numbers that do not depend on its speed: copies and bytes of each direction, waits,
 // graphs that are used again. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
-// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc. A second table has steps of the engine (bus-steps.ts).
+// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc. A second table has steps of the engine (bus-steps.ts), a
+// third one passes over many cells (bus-cells.ts). --tables passes,steps,cells prints some of them.
 
 import { dlopen } from "bun:ffi";
 import { mkdirSync } from "node:fs";
@@ -14,6 +15,7 @@ import { installedBackends } from "../src/backends/store.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
 import type { SlotId } from "../src/worker/text/backend.ts";
 import { exec } from "./exec.ts";
+import { CELL_CONTEXT, CELL_STREAMS, type CellRow, cellRows, cellsTable } from "./bus-cells.ts";
 import { type EngineRow, engineSteps } from "./bus-steps.ts";
 import { ensureBusModel } from "./gpu-model.ts";
 import { CACHE } from "./peer.ts";
@@ -42,7 +44,8 @@ const { values } = parseArgs({
     backends: { type: "string" },
     rows: { type: "string", default: "1,8,64" },
     sampling: { type: "string" },
-    steps: { type: "boolean" },
+    of: { type: "string" },
+    tables: { type: "string", default: "passes,steps,cells" },
   },
 });
 
@@ -158,6 +161,14 @@ async function measureSteps(): Promise<readonly EngineRow[]> {
   return rows;
 }
 
+/** Passes over many cells, in this process. */
+async function measureCells(): Promise<readonly CellRow[]> {
+  const { backend, counts } = await open(CELL_STREAMS, CELL_CONTEXT);
+  const rows = cellRows(backend, counts, PROMPT_TOKENS);
+  backend.close();
+  return rows;
+}
+
 function stepsTable(rows: readonly EngineRow[]): string {
   const lines = rows.map(
     ({ test, goesOn, steps, waits, graphs, reused, hostMs, idleMs, beginMs }) =>
@@ -182,21 +193,27 @@ async function counting(args: readonly string[], sampling: string): Promise<unkn
 
 /** One process for each way of sampling. */
 async function main(): Promise<void> {
-  if (values.steps === true) return console.log(JSON.stringify(await measureSteps()));
+  if (values.of === "steps") return console.log(JSON.stringify(await measureSteps()));
+  if (values.of === "cells") return console.log(JSON.stringify(await measureCells()));
   if (values.sampling !== undefined) return console.log(JSON.stringify(await measure(values.sampling)));
   const library = join(CACHE, "bus.so");
   mkdirSync(CACHE, { recursive: true });
   await exec(["cc", "-shared", "-fPIC", "-O1", "-o", library, join(import.meta.dir, "bus.c")], CACHE);
   await ensureBusModel();
   const device = values.backends === undefined ? "cpu" : "";
+  const tables = values.tables.split(",");
   const rows: BusRow[] = [];
-  for (const [sampling, setting] of [
-    ["whole rows", "off"],
-    ["lists", device],
-  ] as const)
-    rows.push(...((await counting(["--sampling", sampling], setting)) as readonly BusRow[])); // of measure()
-  console.log(table(rows));
-  console.log(stepsTable((await counting(["--steps"], device)) as readonly EngineRow[])); // of measureSteps()
+  if (tables.includes("passes"))
+    for (const [sampling, setting] of [
+      ["whole rows", "off"],
+      ["lists", device],
+    ] as const)
+      rows.push(...((await counting(["--sampling", sampling], setting)) as readonly BusRow[])); // of measure()
+  if (rows.length > 0) console.log(table(rows));
+  if (tables.includes("steps"))
+    console.log(stepsTable((await counting(["--of", "steps"], device)) as readonly EngineRow[])); // of measureSteps()
+  if (tables.includes("cells"))
+    console.log(cellsTable((await counting(["--of", "cells"], "off")) as readonly CellRow[])); // of measureCells()
 }
 
 await main();
