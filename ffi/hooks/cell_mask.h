@@ -12,12 +12,12 @@
 #include <vector>
 
 // By how many cells the number grows that a graph looks at. Each growth builds a new graph: with 64 rows a pass, every fourth pass in
-// steps of 256. On a device, a step has room for 16 passes, within an eighth of the cells. On the CPU every cell costs time of its own.
+// steps of 256. On a device, a step has room for 16 passes, within an eighth of the cells or 1,024. On the CPU every cell costs time.
 static inline uint32_t svc_cell_step(uint32_t least, const ggml_tensor * keys, size_t rows, uint32_t used) {
-    constexpr uint32_t PASSES = 16, ROWS_MAX = 256, PART = 8;
+    constexpr uint32_t PASSES = 16, ROWS_MAX = 256, PART = 8, CELLS = 1024;
     if (rows > ROWS_MAX || keys == nullptr || keys->buffer == nullptr || ggml_backend_buffer_is_host(keys->buffer)) return least;
     uint32_t step = least;
-    while (step < rows * PASSES && step * 2 * PART <= used) step *= 2;
+    while (step < rows * PASSES && step * 2 <= std::max(CELLS, used / PART)) step *= 2;
     return step;
 }
 
