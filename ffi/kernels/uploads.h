@@ -22,7 +22,7 @@ class svc_uploads {
         if (event == nullptr || !ggml_backend_buffer_is_host(input->buffer)) return false;
         if (ggml_backend_buffer_get_usage(input->buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) return false;
         if (!is_begun && !begin()) return false;
-        ggml_backend_synchronize(from);
+        if (from->iface.synchronize != nullptr) ggml_backend_synchronize(from);  // the CPU has computed it
         ggml_backend_tensor_set_async(backend, copy, input->data, 0, ggml_nbytes(input));
         return true;
     }
