@@ -1,7 +1,7 @@
 // Adapters that are GGUF files already. Checks more than llama.cpp does, which aborts on tensors of other experts' counts.
 
 import { closeSync, copyFileSync, constants, openSync, readSync, renameSync, rmSync } from "node:fs";
-import { type GgufHeader, GgufProblem, textOf } from "../core/gguf.ts";
+import { FIELD, type GgufHeader, GgufProblem, numberOf, textOf } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { TENSOR } from "./gguf-write.ts";
@@ -39,6 +39,7 @@ function checkGgufAdapter(adapter: GgufHeader, base: GgufHeader): void {
     throw new AdapterError("the GGUF file is no LoRA adapter");
   if (adapter.fields.has("adapter.alora.invocation_tokens"))
     throw new AdapterError("activated adapters (alora_invocation_tokens) are not supported");
+  checkAlpha(adapter);
   const own = field(adapter, "general.architecture");
   const wanted = field(base, "general.architecture");
   if (own !== wanted)
@@ -56,21 +57,36 @@ function checkGgufAdapter(adapter: GgufHeader, base: GgufHeader): void {
   for (const name of names) checkPair(name, adapter, base);
 }
 
+/** llama.cpp ends the process for a factor of another type. */
+function checkAlpha({ fields }: GgufHeader): void {
+  const alpha = fields.get("adapter.lora.alpha");
+  if (alpha === undefined || (alpha.type === FIELD.f32 && Number.isFinite(numberOf(alpha)))) return;
+  throw new AdapterError("adapter.lora.alpha is not a finite number of 32 bits");
+}
+
 /** Values of the types that adapters are trained in. Throws AdapterError where one is infinite or not a number. */
 function checkFinite(path: string, { tensors }: GgufHeader): void {
   const file = openSync(path, "r");
   try {
     for (const { name, shape, type, offset } of tensors.values()) {
-      if (type !== TENSOR.f32 && type !== TENSOR.f16) continue;
+      if (type !== TENSOR.f32 && type !== TENSOR.f16 && type !== TENSOR.bf16) continue;
       const raw = new Uint8Array(shape.reduce((all, axis) => all * axis, type === TENSOR.f32 ? 4 : 2));
       if (readSync(file, raw, 0, raw.length, offset) < raw.length)
         throw new AdapterError(`the file is damaged: the data of ${name} is cut off`);
-      const values = type === TENSOR.f32 ? new Float32Array(raw.buffer) : new Float16Array(raw.buffer);
-      if (!values.every(Number.isFinite)) throw notFinite(name);
+      if (!isFinite(raw.buffer, type)) throw notFinite(name);
     }
   } finally {
     closeSync(file);
   }
+}
+
+const BF16_EXPONENT = 0x7f80; // all bits of it: infinite, or not a number
+
+function isFinite(data: ArrayBuffer, type: number): boolean {
+  if (type === TENSOR.bf16)
+    return new Uint16Array(data).every((bits) => (bits & BF16_EXPONENT) !== BF16_EXPONENT);
+  const values = type === TENSOR.f32 ? new Float32Array(data) : new Float16Array(data);
+  return values.every(Number.isFinite);
 }
 
 function checkPair(name: string, adapter: GgufHeader, base: GgufHeader): void {

@@ -6,7 +6,7 @@ import { tensorBytes } from "../core/gguf-facts.ts";
 import { type Field, FIELD } from "../core/gguf.ts";
 
 /** Element types of the tensors that svc writes, by their numbers in the file. */
-export const TENSOR = { f32: 0, f16: 1 } as const;
+export const TENSOR = { f32: 0, f16: 1, bf16: 30 } as const;
 
 const ALIGNMENT = 32;
 

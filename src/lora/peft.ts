@@ -9,18 +9,20 @@ const maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema
 const rank = Type.Integer({ minimum: 1 });
 
 const LORA = "LORA";
+/** It becomes a number of 32 bits. */
+const F32_MAX = 3.4e38;
 
 const PeftConfig = Type.Object({
   peft_type: Type.Literal(LORA),
   r: rank,
-  lora_alpha: Type.Number({ exclusiveMinimum: 0 }),
+  lora_alpha: Type.Number({ exclusiveMinimum: 0, maximum: F32_MAX }),
   use_rslora: maybe(Type.Boolean()),
   use_dora: maybe(Type.Boolean()),
   fan_in_fan_out: maybe(Type.Boolean()),
   lora_bias: maybe(Type.Boolean()),
   bias: maybe(Type.String()),
   rank_pattern: maybe(Type.Record(Type.String(), rank)),
-  alpha_pattern: maybe(Type.Record(Type.String(), Type.Number())),
+  alpha_pattern: maybe(Type.Record(Type.String(), Type.Number({ minimum: -F32_MAX, maximum: F32_MAX }))),
   modules_to_save: maybe(Type.Array(Type.String())),
   alora_invocation_tokens: maybe(Type.Array(Type.Integer())),
   layer_replication: maybe(Type.Array(Type.Unknown())),

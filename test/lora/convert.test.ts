@@ -274,6 +274,7 @@ describe("errors name the problem", () => {
       "not numbers",
     ],
     ["no rank", { config: { peft_type: "LORA", lora_alpha: 4 } }, "r is missing"],
+    ["a factor beyond 32 bits", { config: { ...CONFIG, lora_alpha: 1e39 } }, "lora_alpha"],
     ["DoRA", { config: { ...CONFIG, use_dora: true } }, "use_dora"],
     ["bias", { config: { ...CONFIG, bias: "all" } }, "bias"],
     ["whole modules", { config: { ...CONFIG, modules_to_save: ["lm_head"] } }, "modules_to_save"],

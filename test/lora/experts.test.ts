@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
-import { f32Field, stringField, writeGguf } from "../../src/lora/gguf-write.ts";
+import { f32Field, stringField, TENSOR, writeGguf } from "../../src/lora/gguf-write.ts";
 import { baseHeader, type FakeTensors, formula, safetensors, writeAdapter } from "../helpers/peft.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { f32Tensor } from "../helpers/tiny-tensors.ts";
@@ -90,6 +90,13 @@ describe("a GGUF file", () => {
   ];
   const tensor = (name: string, ...shape: readonly number[]) => f32Tensor(name, () => 1, ...shape);
   const gate = "blk.0.ffn_gate_exps.weight";
+  const ALPHA = "adapter.lora.alpha";
+  const bf16 = (bits: number) => {
+    const values = new Uint16Array(8 * 2 * 3).fill(0x3f80);
+    values[5] = bits;
+    const chunks = () => [new Uint8Array(values.buffer)];
+    return [{ name: `${gate}.lora_a`, shape: [8, 2, 3], type: TENSOR.bf16, chunks }, both[1]];
+  };
   const both = [tensor(`${gate}.lora_a`, 8, 2, 3), tensor(`${gate}.lora_b`, 2, 6, 3)];
 
   test.each([
@@ -101,6 +108,16 @@ describe("a GGUF file", () => {
     ["an unknown weight", fields(), [tensor("x.lora_a", 8, 2), tensor("x.lora_b", 2, 6)], "has no x"],
     ["a magnitude of DoRA", fields(), [...both, tensor(`${gate}.lora_m`, 6)], "DoRA"],
     ["no tensors", fields(), [], "no LoRA tensors"],
+    [
+      "a factor that is no number",
+      [...fields().slice(0, 3), f32Field(ALPHA, NaN)],
+      both,
+      "is not a finite number",
+    ],
+    ["an infinite factor", [...fields().slice(0, 3), f32Field(ALPHA, 1e39)], both, "is not a finite number"],
+    ["a factor in words", [...fields().slice(0, 3), stringField(ALPHA, "4")], both, "is not a finite number"],
+    ["an infinite value in bf16", fields(), bf16(0x7f80), "infinite or not numbers"],
+    ["no number in bf16", fields(), bf16(0xffc1), "infinite or not numbers"],
   ])("with %s is refused, and leaves nothing", (_name, written, tensors, words) => {
     const file = join(tempDir(), "bad.gguf");
     writeGguf(
