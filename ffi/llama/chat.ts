@@ -46,8 +46,8 @@ const LONG_REQUEST_BYTES = 128 * 1024;
 /** Kept plans and tool lists of a template; ffi/shim keeps as many parsers. */
 const RECENT_MAX = 8;
 
-/** Longest wait for a template trial, milliseconds. */
-const PROBE_WAIT_MS = 2000;
+/** Longest wait for a template trial, milliseconds. Its steps are bounded; on a very busy machine they take seconds, and what it does not find is taken to be absent. */
+const PROBE_WAIT_MS = 20_000;
 
 /** Cache entries for the tags that interrupt text, by kind of prompt of one template. */
 const MUTE_KEYS_MAX = 64;
