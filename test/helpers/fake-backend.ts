@@ -259,6 +259,7 @@ export class FakeBackend implements Backend {
     if (forced === "full") return "full";
     if (this.usedCells + n > this.cells)
       throw new Error(`${this.usedCells} + ${n} cells, there are ${this.cells}`);
+    if (this.states !== undefined && this.draftModel !== undefined) checkDraftsLast(columns, n);
     const lastRows = [];
     for (let i = 0; i < n; i++) {
       const slot = columns.slot[i] ?? -1;
@@ -576,4 +577,19 @@ function upTo(cells: readonly Cell[], position: number): Cell[] {
 /** For engines whose requests have no constraints. */
 export function noConstraints(): never {
   throw new Error("no constraint was expected");
+}
+
+/** Drafts are of one length and come last: llama.cpp moves recurrent states between the lengths of a pass, without what a rejected draft goes back to. */
+function checkDraftsLast({ slot, output }: BatchColumns, n: number): void {
+  const groups = [
+    ...Map.groupBy(
+      Array.from({ length: n }, (_, row) => row),
+      (row) => slot[row],
+    ).values(),
+  ];
+  const isDraft = (rows: readonly number[]): boolean =>
+    rows.length > 1 && rows.every((row) => output[row] === 1);
+  const first = groups.findIndex(isDraft);
+  if (first >= 0 && groups.slice(first).some(({ length }) => length !== groups[first]?.length))
+    throw new Error("rows of another length follow a draft");
 }

@@ -19,6 +19,10 @@ const SOURCES: readonly (readonly [name: string, options: Partial<FakeOptions>])
   ["from n-grams", {}],
   ["from a draft model", { draft: MODEL }],
   ["from a draft model, with a cache that can only drop drafts", { draft: MODEL, reuse: "whole", slots: 8 }],
+  [
+    "from a draft model, with recurrent states",
+    { draft: MODEL, reuse: "whole", slots: 8, states: "with cells" },
+  ],
 ];
 
 /** Of 400 runs each; SVC_SLOW_TESTS=1: 10,000 runs from each source. */

@@ -89,10 +89,10 @@ export class SpeculativeDecode implements DecodeMode {
 
   decode({ rows, startMs }: DecodeStep): DecodeOutcome | undefined {
     const { context } = this;
-    const { tokens, charged, probes } = this.draft(rows);
+    const { tokens, charged, probes } = this.levelled(rows, this.draft(rows));
     this.probeBudget.stepped(rows.length);
     if (charged === 0) return undefined;
-    const result = tokenPass(context, rows);
+    const result = tokenPass(context, this.ordered(rows));
     if (typeof result === "string") return result;
     for (const { sequence } of rows) context.kv.extendBeyond(sequence, sequence.draft.length);
     const { batch, meter } = context;
@@ -154,6 +154,24 @@ export class SpeculativeDecode implements DecodeMode {
     const costs = this.costsOf(rows, room);
     const drafts = this.assign(rows, room, leastRowShare(costs, rows.length));
     return drafts.tokens === 0 ? drafts : this.cut(rows, costs);
+  }
+
+  /**
+   * llama.cpp computes sequences of different lengths in passes of their own, and moves states of recurrent layers between these without
+   * what a rejected draft goes back to. So all drafts of such a model are as long as the shortest, and computed last.
+   */
+  private levelled(rows: Rows, drafts: Drafts): Drafts {
+    if (this.context.backend.states === undefined || drafts.tokens === 0) return drafts;
+    const lengths = rows.map(({ sequence }) => sequence.draft.length).filter((length) => length > 0);
+    const least = Math.min(...lengths);
+    for (const { sequence } of rows) this.trim(sequence, least);
+    const cut = drafts.tokens - least * lengths.length;
+    return { ...drafts, tokens: drafts.tokens - cut, charged: drafts.charged - cut };
+  }
+
+  private ordered(rows: Rows): Rows {
+    if (this.context.backend.states === undefined) return rows;
+    return rows.toSorted((a, b) => a.sequence.draft.length - b.sequence.draft.length);
   }
 
   /** The source's proposals, for the sequences that want some. */
@@ -229,12 +247,15 @@ export class SpeculativeDecode implements DecodeMode {
     });
   }
 
+  private trim(sequence: EngineSequence, length: number): void {
+    if (length >= sequence.draft.length) return;
+    const guarded = this.guarded.get(sequence);
+    if (guarded !== undefined) this.guarded.set(sequence, firstOf(guarded, length));
+    sequence.draft = sequence.draft.subarray(0, length);
+  }
+
   private shorten(sequence: EngineSequence, length: number): void {
-    if (length < sequence.draft.length) {
-      const guarded = this.guarded.get(sequence);
-      if (guarded !== undefined) this.guarded.set(sequence, firstOf(guarded, length));
-      sequence.draft = sequence.draft.subarray(0, length);
-    }
+    this.trim(sequence, length);
     if (length === 0) return;
     const { drafts } = sequence.owner;
     const dictated = this.guarded.get(sequence)?.dictated ?? [];
