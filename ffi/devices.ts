@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import type { DeviceStats } from "../src/core/telemetry.ts";
+import type { EngineHost } from "../src/core/system.ts";
 import { describeHost } from "./host.ts";
 import type { Native } from "./library.ts";
 import { openNvml, type ReadUtilization } from "./nvml.ts";
@@ -33,6 +34,15 @@ export function watchDevices(native: Native): () => readonly DeviceStats[] {
       return { device, memoryTotal, memoryFree, ...(busy === undefined ? {} : { utilization: busy }) };
     });
   };
+}
+
+/** A device with its back end and driver, for messages about faults. */
+export function deviceText({
+  name,
+  description,
+  backend,
+}: Pick<EngineHost["devices"][number], "name" | "description" | "backend">): string {
+  return `${name} (${description}; back end ${backend}${driverOf(backend)})`;
 }
 
 /** NVIDIA's driver, after "; "; empty for others, of which the system has no such text. */

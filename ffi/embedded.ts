@@ -13,6 +13,7 @@ import speechPath from "../prebuilt/linux-x64/speech.zst" with { type: "file" };
 import onnxPath from "onnxruntime-web/ort-wasm-simd-threaded.wasm" with { type: "file" };
 import tiny from "../demo-model/manifest.json" with { type: "json" };
 import { librariesDir, PLATFORM } from "../prebuilt/inputs.ts";
+import { ABI_HASH as IMAGE_ABI_HASH } from "./image/symbols.ts";
 import { type Archive, extractArchive, extractFile, manifestHash, type Manifest } from "./extract.ts";
 
 const ARCHIVE_PATHS: Readonly<Record<string, string>> = {
@@ -60,9 +61,11 @@ export function unpackGrammar(cacheDir: string): string {
   return unpack(["grammar.zst"], nativeDir(cacheDir));
 }
 
-/** The same for the image library, in another folder: its ggml has the same file names as llama.cpp's. */
+/** The same for the image library. Throws for one of another header: older ones bring a ggml that would replace llama.cpp's. */
 export function unpackImage(cacheDir: string): string {
-  return unpack(["image.zst"], `${nativeDir(cacheDir)}-image`);
+  if (NATIVE.imageAbi !== IMAGE_ABI_HASH)
+    throw new Error("image.zst was built from another header than this svc: run prebuilt/build.sh image");
+  return unpack(["image.zst"], nativeDir(cacheDir));
 }
 
 /** The same for the speech library. */

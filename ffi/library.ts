@@ -35,7 +35,6 @@ const LOAD_ORDER: readonly (readonly [file: string, anySymbol: string])[] = [
   [upstream("llama-common"), "_Z16llama_build_infov"],
   [upstream("mtmd"), "mtmd_default_marker"],
 ];
-const IMAGE_LOAD_ORDER = LOAD_ORDER.slice(0, 3);
 
 function checkAbi(file: string, built: string, needed: string, word: string): void {
   if (built !== needed) {
@@ -87,15 +86,11 @@ export function openGrammar(dir: string): GrammarNative {
   return native;
 }
 
-/**
- * Loads the image library in `dir` and the best CPU back end. Throws like openNative. Not in a process that has loaded
- * llama.cpp: both contain a ggml, and the loader would resolve the second one's functions to the first.
- */
+/** Loads the image library in `dir`, after openNative, whose ggml and back ends it computes with. Throws like openNative. */
 export function openImage(dir: string, verbosity: number): ImageNative {
-  loadInOrder(dir, IMAGE_LOAD_ORDER);
   const { symbols: native } = dlopen(join(dir, own("svc_image")), IMAGE_SYMBOLS);
-  checkAbi(own("svc_image"), nativeText(native.svc_image_abi_hash()), IMAGE_ABI_HASH, "image-shim");
-  if (native.svc_image_init(Buffer.from(`${dir}\0`), verbosity) !== 0) {
+  checkAbi(own("svc_image"), nativeText(native.svc_image_abi_hash()), IMAGE_ABI_HASH, "image");
+  if (native.svc_image_init(verbosity) !== 0) {
     throw new Error(nativeText(native.svc_image_last_error()));
   }
   return native;

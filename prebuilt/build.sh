@@ -4,18 +4,18 @@
 # pinned by prebuilt/source/package-lock.json), our shim from ffi/shim, llguidance with our C ABI from ffi/constraint
 # (versions pinned by its Cargo.lock), flite with our C ABI from ffi/speech (Debian's static archives, pinned below),
 # stable-diffusion.cpp from a crate that carries its source (version and checksum pinned by
-# prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image.
+# prebuilt/source/image/Cargo.lock) with our C ABI from ffi/image, over llama.cpp's ggml.
 #
-#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim|vulkan|cuda] [BUILD_DIR]
+#   prebuilt/build.sh [all|llama|shim|grammar|speech|image|vulkan|cuda] [BUILD_DIR]
 #
 # `llama` rebuilds only llama.cpp, after a change of a patch; `shim` only ours, against the llama.cpp in BUILD_DIR, or else the
 # committed one; `grammar` only ours over llguidance; `speech` only ours over flite, which needs apt, or the package in BUILD_DIR/flite, and
-# dpkg; `image` only stable-diffusion.cpp and our C ABI, and `image-shim` only the latter. `vulkan` and `cuda` build a back end for
+# dpkg; `image` only stable-diffusion.cpp and our C ABI, against the llama.cpp as for `shim`. `vulkan` and `cuda` build a back end for
 # graphics cards into prebuilt/.local/backends (prebuilt/backends/build.sh); `all` does not.
 # SVC_CPU_VARIANTS=OFF builds one CPU variant, for the oldest processors, in a tenth of the time.
 # SVC_PLATFORM_DIR names another folder for the archives; prebuilt/<platform> holds the committed ones.
 # Needs git, cmake, ninja, g++ >= 12 with OpenMP, cargo >= 1.87, node + npm and this repository's node_modules.
-# About 8 minutes on 2 cores, and 15 more for images.
+# About 8 minutes on 2 cores, and 5 more for images.
 set -eu
 
 what=${1:-all}
@@ -175,87 +175,42 @@ build_grammar() {
 }
 
 build_image() {
+    get_source
+    # Without a build of llama.cpp: the committed one, whose interface is the same.
+    libraries=$platform_dir
+    [ -e "$libraries/manifest.json" ] || libraries=$here/$platform
+    [ -e "$bin/${lib}ggml$so" ] || "$bun" "$here/unpack.ts" "$libraries" llama "$bin"
     crate=$here/source/image
     cargo fetch --quiet --locked --manifest-path "$crate/Cargo.toml"
     version=$(sed -n '/^name = "diffusion-rs-sys"/{n;s/version = "\(.*\)"/\1/p}' "$crate/Cargo.lock")
-    if [ ! -d "$diffusion" ]; then
+    state=$(cat "$crate/Cargo.lock" "$here"/patches/image/*.patch | sha256sum)
+    if [ "$(cat "$diffusion.state" 2>/dev/null)" != "$state" ]; then # another release or other patches
+        rm -rf "$diffusion"
         cp -r "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/diffusion-rs-sys-"$version"/stable-diffusion.cpp "$diffusion"
         git -C "$diffusion" init --quiet # the patches apply within it alone, and its build asks git for a version
-        for patch in "$here/patches/amx-tile-config.patch" "$here/patches/sme-variants.patch" "$here"/patches/image/*.patch; do
-            git -C "$diffusion" apply "$patch"
-        done
+        for patch in "$here"/patches/image/*.patch; do git -C "$diffusion" apply "$patch"; done
+        rm -rf "$diffusion/ggml" # it uses llama.cpp's
+        ln -s "$(cd "$source" && pwd)/ggml" "$diffusion/ggml"
+        echo "$state" >"$diffusion.state"
     fi
-    # Its ggml is another version than llama.cpp's, with longer names of tensors: it gets a folder and a process of its own.
     # C code must let exceptions through: a failed assertion is raised as one (ffi/image).
     map="-ffile-prefix-map=$diffusion=stable-diffusion.cpp"
-    cmake -S "$diffusion" -B "$build/image" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
-        -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map -fexceptions" \
-        "-DCMAKE_CXX_FLAGS=$map -fvisibility=hidden -fvisibility-inlines-hidden" \
-        -DSD_BUILD_EXAMPLES=OFF -DSD_WEBP=OFF -DSD_WEBM=OFF -DSD_BUILD_SHARED_GGML_LIB=ON -DBUILD_SHARED_LIBS=ON \
-        -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON -DGGML_OPENMP=ON
-    variants=$(ninja -C "$build/image" -t targets all | sed -n 's/^\(ggml-cpu-[a-z0-9]*\):.*/\1/p' | sort -u)
     # shellcheck disable=SC2086
-    ninja -C "$build/image" stable-diffusion ggml $variants
-    for lib in ggml-base ggml; do
-        soname=$(readelf -d "$build/image/bin/lib$lib.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
-        cp -L "$build/image/bin/lib$lib.so" "$out/image/$soname"
-    done
-    cp "$build"/image/bin/libggml-cpu-*.so "$out/image/"
-    cp -L "$(g++ -print-file-name=libgomp.so.1)" "$out/image/libgomp.so.1"
-    for file in "$out"/image/*; do strip --strip-unneeded "$file"; done
-    cp "$diffusion/LICENSE" "$here/LICENSES/stable-diffusion.cpp.txt"
-    cp "$diffusion/thirdparty/LICENSE.darts_clone.txt" "$here/LICENSES/darts-clone.txt"
-}
-
-build_image_shim() {
-    g++ -std=c++17 -O3 -fPIC -shared -fvisibility=hidden -fvisibility-inlines-hidden -Wall -Wextra -Werror \
-        "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/image/svc_image.h")\"" \
-        -DGGML_SHARED -DGGML_BACKEND_SHARED -DGGML_MAX_NAME=128 \
-        -isystem "$diffusion/include" -isystem "$diffusion/ggml/include" \
-        "$root/ffi/image/svc_image.cpp" "$build/image/libstable-diffusion.a" -o "$out/image/libsvc_image.so" \
-        -Wl,-soname,libsvc_image.so -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--no-undefined \
-        -L"$build/image/bin" -lggml -lggml-base -lpthread -lm
-    strip --strip-unneeded "$out/image/libsvc_image.so"
-}
-
-# build_image and build_image_shim where zig compiles: one CPU variant, no OpenMP, other names. Apart from them, since their text is
-# among the inputs of archives that take half an hour each.
-build_image_elsewhere() {
-    crate=$here/source/image
-    cargo fetch --quiet --locked --manifest-path "$crate/Cargo.toml"
-    version=$(sed -n '/^name = "diffusion-rs-sys"/{n;s/version = "\(.*\)"/\1/p}' "$crate/Cargo.lock")
-    if [ ! -d "$diffusion" ]; then
-        cp -r "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/diffusion-rs-sys-"$version"/stable-diffusion.cpp "$diffusion"
-        git -C "$diffusion" init --quiet
-        for patch in "$here"/patches/image/*.patch; do git -C "$diffusion" apply "$patch"; done
-    fi
-    map="-ffile-prefix-map=$diffusion=stable-diffusion.cpp"
-    cmake -S "$diffusion" -B "$build/image" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+    cmake -S "$diffusion" -B "$build/image" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON $launcher \
+        "-DCMAKE_PROJECT_stable-diffusion_INCLUDE=$crate/ggml.cmake" "-DSVC_GGML=$diffusion/ggml" \
         -DCMAKE_SKIP_RPATH=ON "-DCMAKE_C_FLAGS=$map -fexceptions" \
         "-DCMAKE_CXX_FLAGS=$map -fvisibility=hidden -fvisibility-inlines-hidden" \
-        -DSD_BUILD_EXAMPLES=OFF -DSD_WEBP=OFF -DSD_WEBM=OFF -DSD_BUILD_SHARED_GGML_LIB=ON -DBUILD_SHARED_LIBS=ON \
-        -DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_OPENMP=OFF
-    ninja -C "$build/image" stable-diffusion ggml ggml-cpu
-    modules=$so
-    [ $so != .dylib ] || modules=.so
+        -DSD_BUILD_EXAMPLES=OFF -DSD_WEBP=OFF -DSD_WEBM=OFF -DSD_USE_SYSTEM_GGML=ON
+    ninja -C "$build/image" stable-diffusion
     (
-        bin=$build/image/bin out=$out/image linker=g++
-        for name in ggml-base ggml; do cp -L "$bin/$lib$name$so" "$out/$(shared_name $name)"; done
-        cp "$bin/${lib}ggml-cpu$modules" "$out/"
+        linker=g++
         link_interface svc_image "$root/ffi/image/svc_image.h" -std=c++17 -O3 -fvisibility=hidden -fvisibility-inlines-hidden \
             -Wall -Wextra -Werror "-ffile-prefix-map=$root=svc" -DSVC_ABI_HASH="\"$(abi_hash "$root/ffi/image/svc_image.h")\"" \
-            -DGGML_SHARED -DGGML_BACKEND_SHARED -DGGML_MAX_NAME=128 -isystem "$diffusion/include" -isystem "$diffusion/ggml/include" \
-            "$root/ffi/image/svc_image.cpp" "$build/image/libstable-diffusion.a" -L"$bin" -L"$build/image/ggml/src" -lggml -lggml-base
+            -DGGML_SHARED -DGGML_BACKEND_SHARED -isystem "$diffusion/include" -isystem "$diffusion/ggml/include" \
+            -isystem "$diffusion/ggml/src" "$root"/ffi/image/*.cpp "$build/image/libstable-diffusion.a" -L"$bin" -lggml -lggml-base
     )
-}
-
-build_images() {
-    if is_debian; then
-        build_image
-        build_image_shim
-    else
-        build_image_elsewhere
-    fi
+    cp "$diffusion/LICENSE" "$here/LICENSES/stable-diffusion.cpp.txt"
+    cp "$diffusion/thirdparty/LICENSE.darts_clone.txt" "$here/LICENSES/darts-clone.txt"
 }
 
 FLITE_VERSION=2.2-5
@@ -333,7 +288,7 @@ collect_llama() {
     done
 }
 
-mkdir -p "$build" "$out/image"
+mkdir -p "$build" "$out"
 case $what in
 all)
     build_llama
@@ -341,7 +296,7 @@ all)
     build_grammar
     build_speech
     collect_llama
-    build_images
+    build_image
     ;;
 llama)
     build_llama
@@ -350,17 +305,13 @@ llama)
 shim) build_shim ;;
 grammar) build_grammar ;;
 speech) build_speech ;;
-image) build_images ;;
-image-shim)
-    build_image_shim
-    what=image
-    ;;
+image) build_image ;;
 vulkan | cuda)
     get_source
     exec "$here/backends/build.sh" "$what" "$(cd "$build" && pwd)"
     ;;
 *)
-    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|image-shim|vulkan|cuda] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/build.sh [all|llama|shim|grammar|speech|image|vulkan|cuda] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds the native libraries for another platform on Linux x86-64, into prebuilt/.local/<platform>/:
 #
-#   prebuilt/cross.sh PLATFORM [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]
+#   prebuilt/cross.sh PLATFORM [all|llama|shim|grammar|speech|image] [BUILD_DIR]
 #
-# PLATFORM: linux-arm64, linux-x64-musl, windows-x64 or macos-arm64; image-shim for linux-arm64 only
+# PLATFORM: linux-arm64, linux-x64-musl, windows-x64 or macos-arm64
 #
 # build.sh does the work and knows nothing of cross compilation: it calls g++, strip and other tools by their plain names. This
 # script puts a folder before it in PATH that has the cross tools under these names.
@@ -23,7 +23,7 @@ linux-x64-musl) system=Linux machine=x86_64 zig_target=x86_64-linux-musl ;;
 windows-x64) system=Windows machine=x86_64 zig_target=x86_64-windows-gnu ;;
 macos-arm64) system=Darwin machine=arm64 zig_target=aarch64-macos.13.0 ;;
 *)
-    echo "usage: prebuilt/cross.sh linux-arm64|linux-x64-musl|windows-x64|macos-arm64 [all|llama|shim|grammar|speech|image|image-shim] [BUILD_DIR]" >&2
+    echo "usage: prebuilt/cross.sh linux-arm64|linux-x64-musl|windows-x64|macos-arm64 [all|llama|shim|grammar|speech|image] [BUILD_DIR]" >&2
     exit 2
     ;;
 esac

@@ -45,12 +45,14 @@ const INPUTS: Readonly<Record<string, Inputs>> = {
   image: {
     files: [
       "ffi/image/*.{cpp,h}",
-      "prebuilt/patches/amx-tile-config.patch",
-      "prebuilt/patches/sme-variants.patch",
+      "ffi/shim/guard.h",
       "prebuilt/patches/image/*.patch",
-      "prebuilt/source/image/Cargo.*",
+      "prebuilt/source/image/*",
+      // llama.cpp's ggml, whose headers it is compiled with; patches leave them as they are
+      "prebuilt/source/package.json",
+      "prebuilt/source/package-lock.json",
     ],
-    script: ["abi_hash", "build_image", "build_image_shim"],
+    script: ["system_of", "strip_libraries", "get_source", "abi_hash", "link_interface", "build_image"],
   },
   speech: {
     files: ["ffi/speech/*.{c,h}"],

@@ -15,9 +15,9 @@ import { committedDir, GROUPS, inputsHash, readManifest } from "./inputs.ts";
 
 const SHIM = "svc_llama";
 const GRAMMAR = "svc_grammar";
-const IMAGE_DIR = "image"; // its ggml has the file names of llama.cpp's
+const IMAGE = "svc_image";
 const SPEECH = "svc_speech";
-const OURS = new Set([SHIM, GRAMMAR, SPEECH]);
+const OURS = new Set([SHIM, GRAMMAR, IMAGE, SPEECH]);
 const LLAMA_FLAGS = "Release, OpenMP, GGML_BACKEND_DL, GGML_CPU_ALL_VARIANTS, RPC, mtmd; no curl, no OpenSSL";
 
 function sha256(bytes: Uint8Array): string {
@@ -114,17 +114,17 @@ function main(): void {
   /** The archive: packed if requested or missing everywhere, else kept. */
   const archive = (group: string, names: () => readonly string[], upstream: string): Archive => {
     const kept = what === "all" || group === what ? undefined : existing(group, platformDir);
-    const from = group === IMAGE_DIR ? join(builtDir, IMAGE_DIR) : builtDir;
-    return kept ?? pack({ builtDir: from, group, upstream }, names(), join(platformDir, `${group}.zst`));
+    return kept ?? pack({ builtDir, group, upstream }, names(), join(platformDir, `${group}.zst`));
   };
-  const upstream = (): readonly string[] => librariesIn(builtDir).filter((file) => !OURS.has(plainName(file)));
+  const upstream = (): readonly string[] =>
+    librariesIn(builtDir).filter((file) => !OURS.has(plainName(file)));
   const own = (name: string) => (): readonly string[] =>
     librariesIn(builtDir).filter((file) => plainName(file) === name);
   const groups: Readonly<Record<string, () => Archive>> = {
     llama: () => archive("llama", upstream, llamaRelease()),
     shim: () => archive("shim", own(SHIM), "ffi/shim"),
     grammar: () => archive("grammar", own(GRAMMAR), llguidanceRelease()),
-    image: () => archive("image", () => librariesIn(join(builtDir, IMAGE_DIR)), diffusionRelease()),
+    image: () => archive("image", own(IMAGE), diffusionRelease()),
     speech: () => archive("speech", own(SPEECH), fliteRelease()),
   };
   const manifest: Manifest = {

@@ -175,7 +175,7 @@ stage "converter"
 "$bun" prebuilt/converter.ts "$source"
 
 stage "build"
-for what in llama shim; do
+for what in llama shim image; do
     began=$(date +%s)
     prebuilt/build.sh $what "$build" >"$build/bump-build.log" 2>&1 || {
         grep -a -m 5 -A 3 'error:' "$build/bump-build.log" || tail -n 20 "$build/bump-build.log"

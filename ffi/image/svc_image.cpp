@@ -3,8 +3,8 @@
 #include "svc_image.h"
 
 #include "../shim/guard.h"
+#include "graph.h"
 
-#include "ggml-backend.h"
 #include "ggml.h"
 #include "stable-diffusion.h"
 
@@ -42,10 +42,8 @@ void on_assertion(const char * message) {
     fprintf(stderr, "%s\n", message);
 }
 
-bool is_cancelled();
-
 void on_log(sd_log_level_t level, const char * text, void *) {
-    if (is_cancelled()) return;  // a cancelled job logs that it could not go on
+    if (svc_image_is_cancelled()) return;  // a cancelled job logs that it could not go on
     std::string line = text;
     const auto place = line.find(" - ");  // the library begins with its source file and line
     if (place != std::string::npos && place < 40) line.erase(0, place + 3);
@@ -69,6 +67,7 @@ std::string take(std::string & from) {
 struct model_t {
     sd_ctx_t * context = nullptr;
     std::string family;
+    bool is_on_device = false;
     ~model_t() {
         if (context != nullptr) free_sd_ctx(context);
     }
@@ -107,6 +106,8 @@ struct work_t {
 struct load_t : work_t {
     std::string paths[7];
     int32_t threads = 1;
+    std::string device;  // empty: the CPU
+    int64_t budget = 0;
     std::unique_ptr<model_t> model;
     std::atomic<int32_t> permille{0};
 };
@@ -135,13 +136,6 @@ void on_progress(int step, int steps, float, void *) {
     }
 }
 
-bool is_cancelled() {
-    job_t * job = running.load();
-    return job != nullptr && job->cancelled.load();
-}
-
-bool on_abort(void *) { return is_cancelled(); }
-
 // A tiny autoencoder differs from a full one by the names of its tensors, in the header of a safetensors file.
 bool is_tiny_autoencoder(const std::string & path) {
     std::ifstream file(path, std::ios::binary);
@@ -163,7 +157,13 @@ int32_t load_model(load_t & load) {
     }
     params.n_threads = load.threads;
     params.enable_mmap = true;
-    params.backend = "cpu";
+    params.backend = load.device.empty() ? "cpu" : load.device.c_str();
+    // Without it attention takes memory with the square of the pixels. The library asks the device whether it has it.
+    params.diffusion_flash_attn = !load.device.empty();
+    if (load.budget > 0) {
+        params.params_backend = "cpu";
+        params.max_vram = static_cast<float>(load.budget) / (1024.0F * 1024.0F * 1024.0F);
+    }
     loading.store(&load);
     std::unique_ptr<model_t> model(new model_t());
     try {
@@ -174,6 +174,7 @@ int32_t load_model(load_t & load) {
     }
     loading.store(nullptr);
     model->family = take(log_family);
+    model->is_on_device = !load.device.empty();
     if (model->context == nullptr) return -1;
     if (!sd_ctx_supports_image_generation(model->context)) {
         throw std::runtime_error("this model generates no images (" + model->family + ")");
@@ -193,6 +194,7 @@ int32_t generate(job_t & job, const model_t & model, const sd_img_gen_params_t &
             broken = false;
             return 2;
         }
+        if (model.is_on_device) broken = true;  // after an error of its driver it computes nothing right
         throw;
     }
     running.store(nullptr);
@@ -202,27 +204,24 @@ int32_t generate(job_t & job, const model_t & model, const sd_img_gen_params_t &
 
 }  // namespace
 
+bool svc_image_is_cancelled() {
+    job_t * job = running.load();
+    return job != nullptr && job->cancelled.load();
+}
+
 extern "C" {
 
 const char * svc_image_abi_hash(void) { return SVC_ABI_HASH; }
 
 const char * svc_image_last_error(void) { return svc::last_error().c_str(); }
 
-int32_t svc_image_init(const char * dir, int32_t level) {
+int32_t svc_image_init(int32_t level) {
     return guard<int32_t>(-1, [&] {
         verbosity = level;
-        static bool done = false;
-        if (done) return 0;
+        if (ggml_backend_reg_by_name("CPU") == nullptr) throw std::runtime_error("no CPU back end has been loaded");
         ggml_set_abort_callback(on_assertion);
-        ggml_log_set([](ggml_log_level, const char * text, void *) { if (verbosity.load() >= 3) fputs(text, stderr); }, nullptr);
         sd_set_log_callback(on_log, nullptr);
         sd_set_progress_callback(on_progress, nullptr);
-        sd_set_abort_callback(on_abort, nullptr);
-        ggml_backend_load_all_from_path(dir);
-        if (ggml_backend_reg_by_name("CPU") == nullptr) {
-            throw std::runtime_error(std::string("no CPU back end for images could be loaded from ") + dir);
-        }
-        done = true;
         return 0;
     });
 }
@@ -241,7 +240,8 @@ int32_t svc_image_selftest_throw(int32_t kind) {
 int32_t svc_image_is_broken(void) { return broken.load() ? 1 : 0; }
 
 void * svc_image_load_begin(const char * model, const char * diffusion, const char * vae, const char * clip_l,
-                            const char * clip_g, const char * t5xxl, const char * llm, int32_t threads) {
+                            const char * clip_g, const char * t5xxl, const char * llm, int32_t threads, const char * device,
+                            int64_t budget) {
     return guard<void *>(nullptr, [&]() -> void * {
         const char * given[7] = {model, diffusion, vae, clip_l, clip_g, t5xxl, llm};
         if (model == nullptr && diffusion == nullptr) throw std::invalid_argument("no weights were given");
@@ -250,6 +250,8 @@ void * svc_image_load_begin(const char * model, const char * diffusion, const ch
             if (given[i] != nullptr) load->paths[i] = given[i];
         }
         load->threads = threads > 0 ? threads : 1;
+        load->device = device == nullptr ? "" : device;
+        load->budget = budget;
         load_t * raw = load.get();
         raw->start([raw] { return load_model(*raw); });
         return load.release();
@@ -304,8 +306,7 @@ void * svc_image_job_begin(void * handle, const char * prompt, const int32_t * c
         }
         job->steps = params.sample_params.sample_steps;
         params.sample_params.guidance.txt_cfg = guidance;
-        // Decoding a large image at once takes more memory than the model.
-        params.vae_tiling_params.enabled = int64_t(params.width) * params.height > 1024 * 1024;
+        params.vae_tiling_params.enabled = svc::column(columns, n, 3, 0) != 0;
         params.seed = seed;
         job_t * raw = job.get();
         raw->start([raw, &model, params] { return generate(*raw, model, params); });

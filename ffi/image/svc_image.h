@@ -9,7 +9,7 @@
 //    svc_image_job_progress and svc_image_job_cancel of that work may be called.
 //
 // An assertion of the library that fails on the thread of a load or a job is caught: the work fails, and
-// svc_image_is_broken() is 1 from then on. What the library holds is in an unknown state, so the process should end.
+// svc_image_is_broken() is 1 from then on, as after any error of a device. What the library holds is in an unknown state, so the process should end.
 // An assertion on another thread of the library ends the process.
 //
 // ffi/image-symbols.ts is generated from this file; svc_image_abi_hash() proves that a library was built from it.
@@ -30,8 +30,9 @@ extern "C" {
 SVC_API const char * svc_image_abi_hash(void);
 // What went wrong in the last failed call of this thread; "" if nothing did. Valid until the next call.
 SVC_API const char * svc_image_last_error(void);
-// Loads the best CPU back end found in `dir`; verbosity 0 errors .. 3 debug, to stderr. 0, or -1 if none loads.
-SVC_API int32_t svc_image_init(const char * dir, int32_t verbosity);
+// After svc_init, which loads the back ends: both libraries compute with one ggml. verbosity 0 errors .. 3 debug, to stderr. 0, or -1
+// without a back end for the CPU.
+SVC_API int32_t svc_image_init(int32_t verbosity);
 // Raises inside, to prove that nothing escapes: kind 0 std::exception, 1 an int, 2 a failed assertion of the library (which
 // breaks it, see above). Always -1.
 SVC_API int32_t svc_image_selftest_throw(int32_t kind);
@@ -42,9 +43,11 @@ SVC_API int32_t svc_image_is_broken(void);
 
 // Starts loading. Paths, each may be NULL: `model` is a checkpoint with all parts in one file, `diffusion` the diffusion
 // weights alone; the others add parts or replace those of the checkpoint. `vae` may be a tiny autoencoder. threads: that
-// compute. NULL when no path is given.
+// compute on the CPU. device: the name of the one that computes instead, or NULL; it gets the weights with the first image, or, with a
+// budget above 0, keeps at most that many bytes at a time and the weights stay in main memory. NULL when no path is given.
 SVC_API void * svc_image_load_begin(const char * model, const char * diffusion, const char * vae, const char * clip_l,
-                                    const char * clip_g, const char * t5xxl, const char * llm, int32_t threads);
+                                    const char * clip_g, const char * t5xxl, const char * llm, int32_t threads, const char * device,
+                                    int64_t budget);
 // Parts per thousand read, 0..1000, while loading; 1001 loaded; -1 failed. Never blocks.
 SVC_API int32_t svc_image_load_state(void * load);
 // Waits for the thread, frees `load`, returns the model; NULL when loading failed.
@@ -56,7 +59,8 @@ SVC_API const char * svc_image_model_family(void * model);
 
 // ---- image job -----------------------------------------------------------------------------------------------
 
-// Starts the generation of one image. params: int32 columns, in order: 0 width, 1 height, 2 steps. guidance: how strongly the text counts,
+// Starts the generation of one image. params: int32 columns, in order: 0 width, 1 height, 2 steps, 3 decode in tiles
+// (0 or 1), which takes less memory. guidance: how strongly the text counts,
 // 1 for models that need no second pass without it. Same seed, same image. The library rounds width and height up to
 // what the model can do; svc_image_job_size returns the result.
 SVC_API void * svc_image_job_begin(void * model, const char * prompt, const int32_t * params, int32_t n_params,

@@ -5,7 +5,7 @@ import { ServiceError } from "../../src/core/error.ts";
 import { sizeText } from "../../src/core/size-text.ts";
 import { DEVICE_RESERVE_BYTES, type ModelPlacement, usableBytes } from "../../src/core/placement.ts";
 import type { SplitMode, TextOptions } from "../../src/engine/protocol.ts";
-import { driverOf } from "../devices.ts";
+import { deviceText } from "../devices.ts";
 import { describeHost } from "../host.ts";
 import type { Native } from "../library.ts";
 import { type ProjectorPlan, projectorOnCpu } from "./projector.ts";
@@ -282,7 +282,7 @@ export function deviceNames(native: Native, { report }: LayerPlan): string {
   return used
     .map(({ name, description }) => {
       const backend = host.find((device) => device.name === name)?.backend ?? "unknown";
-      return `${name} (${description}; back end ${backend}${driverOf(backend)})`;
+      return deviceText({ name, description, backend });
     })
     .join(", ");
 }

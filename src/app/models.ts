@@ -85,9 +85,8 @@ async function imageEngine(
   signal: AbortSignal,
 ): Promise<ImageOptions> {
   const isWhole = model.format.diffusion_model === undefined;
-  if (!model.device.cpu && installedBackends(options.cacheDir).length > 0)
-    options.log(`${modelName(model)}: image models run on the CPU; installed back ends serve text models`);
-  return imageOptions(model, options, isWhole ? await modelFile(model, options, { signal }) : undefined);
+  const file = isWhole ? await modelFile(model, options, { signal }) : undefined;
+  return imageOptions(model, options, file, () => installedBackends(options.cacheDir));
 }
 
 async function engineOptions(

@@ -4,7 +4,7 @@
 import { defined } from "../core/defined.ts";
 import { DEVICE_PROFILES } from "../core/device-profile.ts";
 import type { MediaLimits } from "../core/media.ts";
-import type { ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
+import type { DeviceOptions, ImageOptions, SpeechOptions, TextOptions } from "../engine/protocol.ts";
 import type { ModelSettings, Settings } from "./settings.ts";
 
 /** Common options of all engines. */
@@ -91,10 +91,7 @@ function microBatches({
 }
 
 /** Placement of a model's layers. Without a layer for an accelerator no back end is loaded. */
-function deviceOf(
-  { device }: ModelSettings,
-  backends: TextParts["backends"],
-): Pick<TextOptions, "deviceLayers" | "backends" | "placement" | "fallback"> {
+function deviceOf({ device }: ModelSettings, backends: TextParts["backends"]): DeviceOptions {
   const deviceLayers = device.cpu ? 0 : (device.device_layers ?? -1);
   if (deviceLayers === 0) return { deviceLayers };
   return {
@@ -154,11 +151,15 @@ function draftTokens({ mtp_n_predict: chosen }: Settings["runtime"]) {
     : { mtpNPredict: chosen };
 }
 
-/** Engine options of an image model. `modelPath`: its checkpoint, absent where `diffusion_model` replaces it. */
+/**
+ * Engine options of an image model. `modelPath`: its checkpoint, absent where `diffusion_model` replaces it. `backends`: as for text
+ * models.
+ */
 export function imageOptions(
   model: ModelSettings,
   { settings, cacheDir, verbosity }: EngineSettings,
   modelPath: string | undefined,
+  backends: TextParts["backends"],
 ): ImageOptions {
   const { diffusion_model: diffusionModel, vae, clip_l: clipL, clip_g: clipG, t5xxl, llm } = model.format;
   const { steps, guidance } = model.image;
@@ -170,6 +171,7 @@ export function imageOptions(
     },
     cacheDir,
     verbosity,
+    ...deviceOf(model, backends),
     ...defined({ threads, steps, guidance }),
   };
 }

@@ -47,11 +47,9 @@ const TEXT_KEYS = [
   "device.max_seq_len",
   "device.rpc",
   "device.split_mode",
-  "device.main_gpu",
   "device.tensor_split",
   "device.cpu_moe",
   "device.n_cpu_moe",
-  "device.memory_mb",
 ] as const;
 const IMAGE_KEYS = [
   "format.diffusion_model",

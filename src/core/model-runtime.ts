@@ -11,8 +11,16 @@ import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } fro
 import type { SpeakRequest, SpeechEvent } from "./speech.ts";
 import type { EngineHost, SystemUpstream } from "./system.ts";
 
+/** Where a model is computed. */
+interface PlaceFacts {
+  /** Devices of its layers; absent where the engine had none to choose, and for upstream models. */
+  readonly placement?: ModelPlacement;
+  /** The device that failed, if the model is on the CPU for that reason. */
+  readonly deviceFault?: string;
+}
+
 /** Facts of a text model. What an upstream does not state is absent, or assumed to be possible. */
-export interface TextFacts extends Partial<ModelWeights> {
+export interface TextFacts extends Partial<ModelWeights>, PlaceFacts {
   readonly kind: "text";
   /** Longest sequence, prompt and answer together, tokens. */
   readonly contextTokens?: number;
@@ -20,10 +28,6 @@ export interface TextFacts extends Partial<ModelWeights> {
   readonly cells?: number;
   /** Threads that decode. */
   readonly threads?: number;
-  /** Devices of its layers; absent where the engine had none to choose, and for upstream models. */
-  readonly placement?: ModelPlacement;
-  /** The device that failed, if the model is on the CPU for that reason. */
-  readonly deviceFault?: string;
   /** GGUF file on this machine. */
   readonly modelPath?: string;
   /** It continues text; embedding-only models do not. */
@@ -45,7 +49,7 @@ export interface TextFacts extends Partial<ModelWeights> {
 }
 
 /** Facts of an image or speech model. */
-export interface MediaFacts extends Partial<ModelWeights> {
+export interface MediaFacts extends Partial<ModelWeights>, PlaceFacts {
   readonly kind: "image" | "speech";
   readonly threads?: number;
 }

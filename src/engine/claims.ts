@@ -1,11 +1,12 @@
 // What a model takes of main memory and of each device: before its load by its files and the devices' free memory, after it by what
 // its engine has taken.
 
+import { filesBytes, IMAGE_BUFFER_BYTES } from "../core/image-memory.ts";
 import type { ModelPlacement } from "../core/placement.ts";
 import { ENGINE_PROCESS_BYTES } from "./limits.ts";
-import { imageBytes, memoryNeed, type MemoryNeed, totalBytes } from "./memory-fit.ts";
+import { memoryNeed, type MemoryNeed, totalBytes } from "./memory-fit.ts";
 import { type Claim, HOST } from "./places.ts";
-import type { EngineInfo, EngineOptions, TextOptions } from "./protocol.ts";
+import type { DeviceOptions, EngineInfo, EngineOptions, ImageOptions, TextOptions } from "./protocol.ts";
 
 /** An accelerator of this machine. */
 export interface Card {
@@ -21,8 +22,9 @@ export type ClaimOf = (cards: readonly Card[] | undefined, info?: EngineInfo) =>
 /** Reads the files of a model once, for its claim at any time. */
 export function claimsOf(options: EngineOptions, freeBytes: number): ClaimOf {
   if (options.kind === "image") {
-    const bytes = imageBytes(options);
-    return () => onHost(bytes);
+    const bytes = filesBytes(Object.values(options.files));
+    return (cards, info) =>
+      info?.placement === undefined ? imageClaim(options, bytes, cards) : placedClaim(info.placement);
   }
   const path = options.kind === "text" ? options.modelPath : undefined;
   if (options.kind === "speech" || path === undefined) return (_, info) => claimOfBuiltin(info);
@@ -62,8 +64,19 @@ function wantedClaim(
   return new Map([...onHost(total - onCards, need.process), ...claim]);
 }
 
+/** An image model that is to be loaded: one card, if it holds the model; else its engine chooses. */
+function imageClaim(options: ImageOptions, bytes: number, cards: readonly Card[] | undefined): Claim {
+  if ((options.backends ?? []).length === 0) return onHost(bytes);
+  if (cards === undefined) return onHost(0);
+  const wanted = bytes + IMAGE_BUFFER_BYTES;
+  const [card] = usedCards(options, cards).toSorted((a, b) => b.bytes - a.bytes);
+  const most = Math.min(card?.bytes ?? 0, options.placement?.memoryBytes ?? Infinity);
+  if (card === undefined || wanted > most) return onHost(bytes);
+  return new Map([...onHost(0), [card.name, wanted]]);
+}
+
 /** The cards that its layers are divided between. */
-function usedCards({ placement }: TextOptions, cards: readonly Card[]): readonly Card[] {
+function usedCards({ placement }: DeviceOptions, cards: readonly Card[]): readonly Card[] {
   const { mainGpu, splitMode } = placement ?? {};
   const isAlone = splitMode === "none" || (splitMode === undefined && mainGpu !== undefined);
   return isAlone ? cards.slice(mainGpu ?? 0, (mainGpu ?? 0) + 1) : cards;

@@ -358,7 +358,7 @@ export class EngineClient {
 
   private withFault(info: EngineInfo): EngineInfo {
     const { fault } = this.faults;
-    return info.kind === "text" && fault !== undefined ? { ...info, deviceFault: fault } : info;
+    return fault !== undefined ? { ...info, deviceFault: fault } : info;
   }
 
   private exited(description: string): void {

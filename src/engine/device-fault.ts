@@ -3,7 +3,7 @@
 import { freeMemory } from "../core/free-memory.ts";
 import { reasonOf } from "../core/reason.ts";
 import { checkMemory } from "./memory-fit.ts";
-import type { EngineOptions, FromEngine } from "./protocol.ts";
+import type { EngineOptions, FromEngine, ImageOptions, TextOptions } from "./protocol.ts";
 
 type Placed = Extract<FromEngine, { readonly type: "placed" }>;
 
@@ -56,9 +56,8 @@ export class DeviceFaults {
     if (devices === undefined) return false;
     this.log(`${endingText(ending)} with layers on ${devices}`);
     const { asked } = this;
-    if (asked.kind !== "text" || asked.fallback !== "cpu") return false;
-    const { backends: _, placement: __, rpcEndpoints: ___, ...rest } = asked;
-    const onCpu = { ...rest, deviceLayers: 0 };
+    if (asked.kind === "speech" || asked.fallback !== "cpu") return false;
+    const onCpu = withoutDevices(asked);
     try {
       checkMemory(onCpu, this.freeBytes());
     } catch (error) {
@@ -73,12 +72,19 @@ export class DeviceFaults {
 
   /** The devices that may have failed; undefined where none has a part in it. */
   private suspects({ description, hung, isRemote }: Ending): string | undefined {
-    if (isRemote || this.current.kind !== "text" || this.current.deviceLayers === 0) return undefined;
+    if (isRemote || this.current.kind === "speech" || this.current.deviceLayers === 0) return undefined;
     if (description === "signal SIGKILL" && !hung) return undefined; // from outside, as for lack of memory
     if (this.placed !== undefined) return this.placed.devices === "" ? undefined : this.placed.devices;
     const names = this.current.backends?.map(({ name }) => name) ?? [];
     return names.length === 0 ? undefined : `a device of back end ${names.join(" or ")}`;
   }
+}
+
+function withoutDevices(asked: TextOptions | ImageOptions): EngineOptions {
+  const { backends: _, placement: __, ...rest } = asked;
+  if (rest.kind === "image") return { ...rest, deviceLayers: 0 };
+  const { rpcEndpoints: ___, ...own } = rest;
+  return { ...own, deviceLayers: 0 };
 }
 
 function endingText({ description, hung, error }: Ending): string {

@@ -3,9 +3,9 @@
 // large.
 // Rejected: @huggingface/gguf, which builds arrays of all 150,000 tokens in the serving process.
 
-import { statSync } from "node:fs";
 import { cacheCells, type CacheShape, isCacheChosen } from "../core/cache-size.ts";
 import { ServiceError } from "../core/error.ts";
+import { filesBytes, imageShortage } from "../core/image-memory.ts";
 import { arrayLength, type GgufHeader, textOf, unsigned, FIELD } from "../core/gguf.ts";
 import { tensorBytes } from "../core/gguf-facts.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
@@ -203,21 +203,10 @@ export function checkMemory(options: EngineOptions, freeBytes: number): void {
   if (options.kind === "text") checkTextMemory(options, freeBytes); // a voice takes next to nothing
 }
 
-/** Weights of an image model, bytes. */
-export function imageBytes({ files }: ImageOptions): number {
-  const sizes = Object.values(files).map(
-    (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
-  );
-  return sizes.reduce((sum, bytes) => sum + bytes, 0);
-}
-
 function checkImageMemory(options: ImageOptions, freeBytes: number): void {
-  const weights = imageBytes(options);
-  if (weights <= freeBytes) return;
-  throw new ServiceError(
-    "model_unavailable",
-    `the weights of the image model need ${sizeText(weights)} of memory, but only ${sizeText(freeBytes)} are free; use smaller quantizations, or fewer pinned models (pin)`,
-  );
+  if ((options.backends ?? []).length > 0) return; // the engine finds the devices
+  const shortage = imageShortage(filesBytes(Object.values(options.files)), freeBytes);
+  if (shortage !== undefined) throw shortage;
 }
 
 function checkTextMemory(options: TextOptions, freeBytes: number): void {

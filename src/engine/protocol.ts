@@ -66,8 +66,23 @@ export interface PlacementOptions {
   readonly memoryBytes?: number;
 }
 
+/** Devices that compute a model. */
+export interface DeviceOptions {
+  /**
+   * Layers on devices, the output layer as one; -1: as many as fit; 0: the devices are not used. Above 0 an image model, which counts as
+   * one layer, must be on a device.
+   */
+  readonly deviceLayers: number;
+  /** How they are divided; absent: by free memory. */
+  readonly placement?: PlacementOptions;
+  /** After a device has failed the model is loaded on the CPU; absent: on the device again. */
+  readonly fallback?: "cpu";
+  /** Compute back ends to load beside the embedded one for the CPU; absent: none. */
+  readonly backends?: readonly BackendLibrary[];
+}
+
 /** How a text model is loaded. */
-export interface TextOptions extends CommonOptions, CacheRequest {
+export interface TextOptions extends CommonOptions, CacheRequest, DeviceOptions {
   readonly kind: "text";
   /** GGUF file; absent: the built-in model. */
   readonly modelPath?: string;
@@ -112,16 +127,8 @@ export interface TextOptions extends CommonOptions, CacheRequest {
   readonly thinkingDefault?: "on" | "template";
   /** GGUF adapter of every pass; absent: none. Excludes adapters that requests choose. */
   readonly adapterPath?: string;
-  /** Layers on devices, the output layer as one; -1: as many as fit; 0: the devices are not used. */
-  readonly deviceLayers: number;
-  /** How they are divided; absent: by free memory. */
-  readonly placement?: PlacementOptions;
-  /** After a device has failed the model is loaded on the CPU; absent: on the device again. */
-  readonly fallback?: "cpu";
   /** host:port, on this machine, of relays to RPC workers whose devices take layers; absent: none. */
   readonly rpcEndpoints?: readonly string[];
-  /** Compute back ends to load beside the embedded one for the CPU; absent: none. */
-  readonly backends?: readonly BackendLibrary[];
 }
 
 /** A compute back end that was added to svc. */
@@ -155,7 +162,7 @@ export interface ImageFiles {
 }
 
 /** How an image model is loaded. */
-export interface ImageOptions extends CommonOptions {
+export interface ImageOptions extends CommonOptions, DeviceOptions {
   readonly kind: "image";
   readonly files: ImageFiles;
   /** Of every image; absent: the defaults of the model's family. */
@@ -189,7 +196,8 @@ export type VoiceSource =
 /** Options of an engine process, in its first message; `kind` selects the worker. */
 export type EngineOptions = TextOptions | ImageOptions | SpeechOptions;
 
-type OptionalFacts = "placement" | "deviceFault" | "isBase" | "leavesOut";
+type PlaceFacts = "placement" | "deviceFault";
+type OptionalFacts = PlaceFacts | "isBase" | "leavesOut";
 
 /** Facts of a loaded text model. */
 export interface TextInfo extends Required<Omit<TextFacts, OptionalFacts>>, Pick<TextFacts, OptionalFacts> {
@@ -201,7 +209,7 @@ export interface TextInfo extends Required<Omit<TextFacts, OptionalFacts>>, Pick
 }
 
 /** Facts of a loaded image or speech model. */
-export type MediaInfo = Required<MediaFacts>;
+export type MediaInfo = Required<Omit<MediaFacts, PlaceFacts>> & Pick<MediaFacts, PlaceFacts>;
 
 export type EngineInfo = TextInfo | MediaInfo;
 
@@ -265,7 +273,7 @@ export type FromEngine =
   | { readonly type: "placed"; readonly summary: string; readonly devices: string }
   /** The chat template is about to run, which may loop; the next message says that it has finished. */
   | { readonly type: "trying_template" }
-  /** Text engines also describe the machine. */
+  /** Engines of text and image models also describe the machine. */
   | { readonly type: "ready"; readonly info: EngineInfo; readonly host?: EngineHost }
   /** The process is unusable, from the start or from now on. */
   | { readonly type: "failed"; readonly error: ErrorData }

@@ -57,8 +57,7 @@ export function pinOf(model: ModelRuntime): { readonly isPinned?: boolean } {
 
 /** Where the layers of a loaded model are, on its card. */
 function placeOf(info: RuntimeFacts | undefined): Pick<ModelInfo, "placement"> {
-  if (info?.kind !== "text") return {};
-  const { placement, deviceFault } = info;
+  const { placement, deviceFault } = info ?? {};
   if (deviceFault !== undefined) return { placement: `on the CPU: ${deviceFault} failed` };
   return placement === undefined ? {} : { placement: placementPhrase(placement) };
 }
@@ -97,8 +96,8 @@ export function systemModelOf({ id, model }: ServedModel): SystemModel {
     context_tokens: text?.contextTokens ?? null,
     kv_cells: text?.cells ?? null,
     threads: info?.threads ?? null,
-    placement: text?.placement ?? null,
-    device_fault: text?.deviceFault ?? null,
+    placement: info?.placement ?? null,
+    device_fault: info?.deviceFault ?? null,
     ...(model.upstreams === undefined ? {} : { upstreams: [...model.upstreams] }),
   };
 }

@@ -246,8 +246,7 @@ export function modelCheck(model: ModelFacts, memory: Memory): DoctorCheck {
   if (source.type === "built-in") return pass(name, "built in");
   if (source.type === "voice") return pass(name, "its files exist; its library checks them at load");
   if (source.type === "hub") return pass(name, "from the hub: checked when it is downloaded");
-  if (source.type === "image")
-    return pass(name, `an image model, on the CPU whatever is installed${isLoaded ? "; loaded" : ""}`);
+  if (source.type === "image") return pass(name, `an image model${isLoaded ? "; loaded" : ""}`);
   try {
     const parts = partsOf(source.path).map(checkGguf);
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);

@@ -97,17 +97,32 @@ test("placement: what the settings say about devices, and nothing where they say
   expect(text({}, { cpu: true, main_gpu: 1 })).not.toHaveProperty("placement");
 });
 
+test("an image model has the devices of its settings, and back ends only where it may use one", () => {
+  const settings = settingsOf({});
+  const own = modelOf(settings);
+  const backends = [{ name: "vulkan", path: "/b.so", needs: [] }];
+  const placed = (device: Partial<ModelSettings["device"]>) =>
+    imageOptions({ ...own, device: { ...own.device, ...device } }, common(settings), "/m", () => backends);
+  expect(placed({ main_gpu: 1, memory_mb: 2, fallback: "cpu" })).toMatchObject({
+    deviceLayers: -1,
+    placement: { mainGpu: 1, memoryBytes: 2 * 1024 * 1024 },
+    fallback: "cpu",
+    backends,
+  });
+  expect(placed({ cpu: true })).not.toHaveProperty("backends");
+});
+
 test("an image model has its checkpoint, or the parts that settings name", () => {
   const settings = settingsOf({});
   const model = modelOf(settings);
-  expect(imageOptions(model, common(settings), "/models/sd.gguf").files).toEqual({
+  expect(imageOptions(model, common(settings), "/models/sd.gguf", () => []).files).toEqual({
     model: "/models/sd.gguf",
   });
   const parts = {
     ...model,
     format: { ...model.format, diffusion_model: "/models/d.gguf", vae: "/models/v.gguf" },
   };
-  expect(imageOptions(parts, common(settings), undefined).files).toEqual({
+  expect(imageOptions(parts, common(settings), undefined, () => []).files).toEqual({
     diffusionModel: "/models/d.gguf",
     vae: "/models/v.gguf",
   });

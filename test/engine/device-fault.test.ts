@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { DeviceFaults, type Ending } from "../../src/engine/device-fault.ts";
-import type { TextOptions } from "../../src/engine/protocol.ts";
+import type { EngineOptions, TextOptions } from "../../src/engine/protocol.ts";
 import { TEXT_OPTIONS } from "../helpers/text-options.ts";
 
 const OPTIONS: TextOptions = {
@@ -16,7 +16,7 @@ const OPTIONS: TextOptions = {
 const PLACED = { type: "placed", summary: "all 7 layers on Card0", devices: "Card0 (a card)" } as const;
 const CRASH: Ending = { description: "signal SIGSEGV", hung: false, error: undefined, isRemote: false };
 
-function faultsOf(options: TextOptions) {
+function faultsOf(options: EngineOptions) {
   const lines: string[] = [];
   return {
     faults: new DeviceFaults(
@@ -64,6 +64,15 @@ describe("with the fallback", () => {
     expect(faults.options).toMatchObject({ deviceLayers: -1 });
     expect(lines.at(-1)).toContain("cannot be loaded on the CPU");
   });
+});
+
+test("an image model goes to the CPU as well", () => {
+  const image = { kind: "image", files: {}, cacheDir: "/c", verbosity: 0, deviceLayers: -1 } as const;
+  const { faults, lines } = faultsOf({ ...image, backends: OPTIONS.backends ?? [], fallback: "cpu" });
+  faults.receive({ ...PLACED, summary: "images are computed on Card0" });
+  expect(faults.ended({ ...CRASH, description: "exit code 1" })).toBe(true);
+  expect(faults.options).toEqual({ ...image, deviceLayers: 0, fallback: "cpu" });
+  expect(lines.at(-1)).toContain("loading the model on the CPU");
 });
 
 test.each<[string, Partial<Ending>]>([

@@ -2,9 +2,9 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { unpackImage } from "../../ffi/embedded.ts";
+import { unpackImage, unpackLibraries } from "../../ffi/embedded.ts";
 import { DiffusionBackend } from "../../ffi/image/image.ts";
-import { openImage } from "../../ffi/library.ts";
+import { openImage, openNative } from "../../ffi/library.ts";
 import { nativeText } from "../../ffi/text.ts";
 import type { ImageFiles } from "../../src/engine/protocol.ts";
 import type { ImageSpec } from "../../src/worker/image/backend.ts";
@@ -12,9 +12,11 @@ import type { TinyImageModel } from "./tiny-images.ts";
 
 const [cacheDir = "", model = "{}"] = process.argv.slice(2);
 const { checkpoint, diffusion, llm, vae } = JSON.parse(model) as TinyImageModel; // the test's own
+openNative(unpackLibraries(cacheDir), 3);
 const native = openImage(unpackImage(cacheDir), 3);
+const plan = { room: Infinity, devices: "" };
 const load = (files: ImageFiles) =>
-  DiffusionBackend.load(native, { kind: "image", files, cacheDir, verbosity: 3, threads: 1 }, () => {});
+  DiffusionBackend.load(native, { files, plan, sizeBytes: 1, threads: 1 }, () => {});
 
 const SPEC: ImageSpec = { prompt: "a cat", width: 64, height: 48, steps: 2, guidance: 1, seed: 1 };
 

@@ -126,11 +126,11 @@ test("a driver without a back end for it is a warning", () => {
   });
 });
 
-test("an image model is said to run on the CPU", () => {
+test("an image model is named as such", () => {
   const check = (isLoaded: boolean) =>
     modelCheck({ id: "m", source: { type: "image" }, isLoaded }, MEMORY).detail;
-  expect(check(false)).toBe("an image model, on the CPU whatever is installed");
-  expect(check(true)).toBe("an image model, on the CPU whatever is installed; loaded");
+  expect(check(false)).toBe("an image model");
+  expect(check(true)).toBe("an image model; loaded");
 });
 
 test("a graphics card is named", async () => {

@@ -1,10 +1,16 @@
 // The engine process of an image model: loads it and generates images, one at a time, on a thread of the library.
 
 import { leaveCrashesToParent } from "../../../ffi/linux/crash-signals.ts";
-import { unpackImage } from "../../../ffi/embedded.ts";
+import { unpackImage, unpackLibraries } from "../../../ffi/embedded.ts";
+import { describeHost } from "../../../ffi/host.ts";
 import { DiffusionBackend } from "../../../ffi/image/image.ts";
-import { openImage } from "../../../ffi/library.ts";
+import { planImages } from "../../../ffi/image/place.ts";
+import { openImage, openNative } from "../../../ffi/library.ts";
 import { unreachable } from "../../core/assert.ts";
+import { defined } from "../../core/defined.ts";
+import { filesBytes } from "../../core/image-memory.ts";
+import { freeMemory } from "../../core/free-memory.ts";
+import type { EngineHost } from "../../core/system.ts";
 import type { ImageOptions } from "../../engine/protocol.ts";
 import { familyDefaults } from "./family.ts";
 import { ImageQueue } from "./queue.ts";
@@ -14,6 +20,25 @@ const BROKEN = {
   code: "engine_failed",
   message: "The image library failed while it generated an image. Its process is restarted.",
 } as const;
+
+async function load(options: ImageOptions): Promise<{ backend: DiffusionBackend; host: EngineHost }> {
+  const { cacheDir, verbosity, files, threads } = options;
+  const failures: string[] = [];
+  const native = openNative(unpackLibraries(cacheDir), verbosity, options.backends, (failure) => {
+    send({ type: "log", line: `${failure}; images are computed on the other devices` });
+    failures.push(failure);
+  });
+  const host = { ...describeHost(native), backend_failures: failures }; // with the memory that is free before the load
+  const sizeBytes = filesBytes(Object.values(files));
+  const plan = planImages(host.devices, options, { weights: sizeBytes, free: freeMemory() });
+  if (plan.summary !== undefined) send({ type: "placed", summary: plan.summary, devices: plan.devices });
+  const images = openImage(unpackImage(cacheDir), verbosity);
+  const input = { files, plan, sizeBytes, ...defined({ threads }) };
+  const backend = await DiffusionBackend.load(images, input, (permille) =>
+    send({ type: "loading", permille }),
+  );
+  return { backend, host };
+}
 
 export class ImageWork implements EngineWork {
   private readonly options: ImageOptions;
@@ -34,7 +59,9 @@ export class ImageWork implements EngineWork {
         await new Promise<void>((resolve) => (this.wake = resolve));
       } else {
         await this.queue.generateNext();
-        if (this.isBroken()) send({ type: "failed", error: BROKEN });
+        if (!this.isBroken()) continue;
+        if (this.backend?.isOnDevice === true) return 1; // the serving process counts that as a fault of the device
+        send({ type: "failed", error: BROKEN });
       }
     }
     return 0;
@@ -73,12 +100,8 @@ export class ImageWork implements EngineWork {
   }
 
   private async load(): Promise<void> {
-    const { cacheDir, verbosity } = this.options;
     try {
-      const native = openImage(unpackImage(cacheDir), verbosity);
-      const backend = await DiffusionBackend.load(native, this.options, (permille) =>
-        send({ type: "loading", permille }),
-      );
+      const { backend, host } = await load(this.options);
       const defaults = familyDefaults(backend.family);
       this.backend = backend;
       this.queue = new ImageQueue({
@@ -91,7 +114,7 @@ export class ImageWork implements EngineWork {
         now: () => performance.now(),
         sleep: (ms) => Bun.sleep(ms),
       });
-      send({ type: "ready", info: backend.info });
+      send({ type: "ready", info: backend.info, host });
     } catch (error) {
       sendFailure(error);
     }
