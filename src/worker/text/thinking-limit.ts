@@ -120,8 +120,9 @@ export function skippedThinking(
 ): Int32Array | undefined {
   const { thinkingCloses = [], thinkingSkip = [], thinkingStartTokens: start, startsInReasoning } = format;
   const [end, skip] = [thinkingCloses.at(-1), thinkingSkip[0]];
-  if (!format.thinks || end === undefined || skip === undefined || format.calls?.required === true)
-    return undefined;
+  if (end === undefined || skip === undefined || format.calls?.required === true) return undefined;
+  // With thinking off, some models reason all the same; to others empty reasoning would be news.
+  if (!format.thinks && !startsInReasoning && skip.text.includes(end.text)) return undefined;
   const begun = (startsInReasoning ? 0 : start.length) + 1;
   const markup = begun + end.tokens.length + (format.answerOpening ?? 0);
   const needed = (format.reopens === true ? 2 * markup : markup) + 1;
