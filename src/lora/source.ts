@@ -116,8 +116,14 @@ function outputFolder(cacheDir: string): string {
   return folder;
 }
 
+/** Counts up where conversions check or write something else: copies of an older svc are then not used. */
+const CONVERSION = 2;
+
 /** Key of a base model: another file, or other content, needs another conversion. */
 function keyOf(baseModel: string): string {
   const { size, mtimeMs } = statSync(baseModel);
-  return createHash("sha256").update(`${baseModel}\0${size}\0${mtimeMs}`).digest("hex").slice(0, 12);
+  return createHash("sha256")
+    .update(`${CONVERSION}\0${baseModel}\0${size}\0${mtimeMs}`)
+    .digest("hex")
+    .slice(0, 12);
 }
