@@ -103,7 +103,7 @@ test("kill -9 at random moments under mixed traffic: every answer is right or on
   await expectServes(server);
   expect(await metric(server, "svc_engine_restarts_total")).toBe(kills);
   await until("no sequence is left", async () => (await metric(server, "svc_running_sequences")) === 0);
-}, 120_000);
+}, 600_000);
 
 describe("a model file", () => {
   async function serving(): Promise<{ server: Server; file: string }> {

@@ -10,7 +10,7 @@ import { EDGE, EXPLAINED, GENERIC, isBeyondRenderer } from "./explained.ts";
 import { document, tableContext } from "./table.ts";
 
 /** Half a minute on an idle machine. */
-const TABLE_MS_MAX = 300_000;
+const TABLE_MS_MAX = 900_000;
 
 const found = chatTemplates();
 const sources = found.type === "found" ? found.sources : new Map<string, string>();
