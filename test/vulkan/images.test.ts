@@ -19,6 +19,8 @@ const PLACES: Readonly<Record<string, string>> = {
   "no-room": "memory_mb = 100",
   refused: "memory_mb = 100\ndevice_layers = 1",
 };
+/** Shaders of images are compiled at the first one: most of two minutes of a core. */
+const SHADERS_MS = 600_000;
 const STEPS = 4;
 const CAT = { prompt: "a cat", width: 96, height: 64, seed: 11 };
 
@@ -64,54 +66,70 @@ describe.skipIf(!IS_WANTED)("images on a software device", () => {
     writeFileSync(join(folder, "svc.toml"), Object.entries(PLACES).map(entry).join(""));
     server = await launchServer(["svc.toml"], { ...OPTIONS, cwd: folder });
     onCpu = await pixels({ model: "on-cpu" });
-  }, 180_000);
+  }, SHADERS_MS);
 
   afterAll(() => server.stop());
 
-  test("are the CPU's within the rounding of a pixel, and where they are computed is said", async () => {
-    const onDevice = await pixels({ model: "on-device" });
-    expect(new Set(onDevice).size).toBeGreaterThan(100);
-    expectClose(onDevice, onCpu);
-    expect(await pixels({ model: "on-device" })).toEqual(onDevice);
-    expect(
-      difference(await pixels({ model: "on-device", prompt: "a red house" }), onCpu).mean,
-    ).toBeGreaterThan(1);
-    expect(server.stderr()).toMatch(/images are computed on Vulkan0 \(llvmpipe.*of weights/);
-    const { models, devices } = await systemOf(server);
-    expect(devices.map(({ name }) => name)).toContain("Vulkan0");
-    const placement = models.find(({ id }) => id === "on-device")?.placement;
-    expect(placement?.devices.map(({ device }) => device)).toEqual(["Vulkan0", "CPU"]);
-    expect(placement?.devices[0]?.weights_bytes).toBeGreaterThan(1e7);
-  }, 170_000);
+  test(
+    "are the CPU's within the rounding of a pixel, and where they are computed is said",
+    async () => {
+      const onDevice = await pixels({ model: "on-device" });
+      expect(new Set(onDevice).size).toBeGreaterThan(100);
+      expectClose(onDevice, onCpu);
+      expect(await pixels({ model: "on-device" })).toEqual(onDevice);
+      expect(
+        difference(await pixels({ model: "on-device", prompt: "a red house" }), onCpu).mean,
+      ).toBeGreaterThan(1);
+      expect(server.stderr()).toMatch(/images are computed on Vulkan0 \(llvmpipe.*of weights/);
+      const { models, devices } = await systemOf(server);
+      expect(devices.map(({ name }) => name)).toContain("Vulkan0");
+      const placement = models.find(({ id }) => id === "on-device")?.placement;
+      expect(placement?.devices.map(({ device }) => device)).toEqual(["Vulkan0", "CPU"]);
+      expect(placement?.devices[0]?.weights_bytes).toBeGreaterThan(1e7);
+    },
+    SHADERS_MS,
+  );
 
-  test("with weights in main memory they are the same", async () => {
-    expectClose(await pixels({ model: "part-by-part" }), onCpu);
-    expect(server.stderr()).toMatch(/part by part.*are usable/);
-  }, 170_000);
+  test(
+    "with weights in main memory they are the same",
+    async () => {
+      expectClose(await pixels({ model: "part-by-part" }), onCpu);
+      expect(server.stderr()).toMatch(/part by part.*are usable/);
+    },
+    SHADERS_MS,
+  );
 
-  test("without room the CPU computes them with a word why; a wish that cannot be met is refused", async () => {
-    expect(await pixels({ model: "no-room" })).toEqual(onCpu);
-    expect(server.stderr()).toMatch(
-      /computed on the CPU: buffers need 1\.\d+ GB, and 104\.\d+ MB of Vulkan0/,
-    );
-    expect((await ask({ ...CAT, model: "refused" })).status).toBe(503);
-    expect(server.stderr()).toMatch(/device_layers: the image model does not fit the device/);
-  }, 170_000);
+  test(
+    "without room the CPU computes them with a word why; a wish that cannot be met is refused",
+    async () => {
+      expect(await pixels({ model: "no-room" })).toEqual(onCpu);
+      expect(server.stderr()).toMatch(
+        /computed on the CPU: buffers need 1\.\d+ GB, and 104\.\d+ MB of Vulkan0/,
+      );
+      expect((await ask({ ...CAT, model: "refused" })).status).toBe(503);
+      expect(server.stderr()).toMatch(/device_layers: the image model does not fit the device/);
+    },
+    SHADERS_MS,
+  );
 
-  test("a client that leaves ends its image within a moment; the next one is drawn by the same process", async () => {
-    const steps = async (): Promise<number> => {
-      const text = await (await fetch(`${server.url}/metrics`)).text();
-      return Number(/^svc_image_steps_total (.*)$/m.exec(text)?.[1]);
-    };
-    const before = await steps();
-    const pids = server.enginePids();
-    const leaving = new AbortController();
-    const large = ask({ ...CAT, model: "on-device", width: 384, height: 384 }, leaving.signal);
-    await until("a step of the large image", async () => (await steps()) > before);
-    leaving.abort();
-    await large.catch(() => {});
-    await pixels({ model: "on-device" });
-    expect(await steps()).toBeLessThanOrEqual(before + 2 + STEPS); // two of the large one at most
-    expect(server.enginePids()).toEqual(pids);
-  }, 170_000);
+  test(
+    "a client that leaves ends its image within a moment; the next one is drawn by the same process",
+    async () => {
+      const steps = async (): Promise<number> => {
+        const text = await (await fetch(`${server.url}/metrics`)).text();
+        return Number(/^svc_image_steps_total (.*)$/m.exec(text)?.[1]);
+      };
+      const before = await steps();
+      const pids = server.enginePids();
+      const leaving = new AbortController();
+      const large = ask({ ...CAT, model: "on-device", width: 384, height: 384 }, leaving.signal);
+      await until("a step of the large image", async () => (await steps()) > before);
+      leaving.abort();
+      await large.catch(() => {});
+      await pixels({ model: "on-device" });
+      expect(await steps()).toBeLessThanOrEqual(before + 2 + STEPS); // two of the large one at most
+      expect(server.enginePids()).toEqual(pids);
+    },
+    SHADERS_MS,
+  );
 });
