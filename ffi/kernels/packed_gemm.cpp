@@ -149,9 +149,12 @@ void multiply_group(const char * A, int K, int rows, const Row & row, int column
     }
 }
 
-// Columns of a chunk that stays in the cache of a core while all rows are computed; at most `per_thread`.
-int chunk_columns(size_t column_size, int per_thread) {
-    return std::min(per_thread, (int) std::max<size_t>(1, 512 * 1024 / column_size));
+constexpr size_t CACHED_BYTES = 512 * 1024;  // a chunk that stays in the cache of a core while all rows are computed
+constexpr size_t READ_ONCE_BYTES = 2048 * 1024;  // of weights that are read once: reading anew is slow where a chunk begins
+
+// Columns of a chunk of at most `bytes`; at most `per_thread`.
+int chunk_columns(size_t column_size, int per_thread, size_t bytes = CACHED_BYTES) {
+    return std::min(per_thread, (int) std::max<size_t>(1, bytes / column_size));
 }
 
 // Bytes of the converted activations of a product.
@@ -229,7 +232,8 @@ size_t column_bytes(const struct ggml_tensor * product) {
 
 // More chunks than threads: some threads share a core with other processes.
 int product_chunk(const ggml_compute_params * params, const struct ggml_tensor * product) {
-    return chunk_columns(column_bytes(product), div_up<int>(product->ne[0] / COLUMNS, params->nth * 4));
+    const size_t bytes = ggml_nrows(product) <= ROWS_MAX_FLOATS ? READ_ONCE_BYTES : CACHED_BYTES;
+    return chunk_columns(column_bytes(product), div_up<int>(product->ne[0] / COLUMNS, params->nth * 4), bytes);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ ALWAYS_INLINE void mul_group(ints * sum, const activation_block<TB, R> & A, cons
 template <typename TB, int R>
 void gemm_kernel(int KB, const activation_block<TB, R> * RESTRICT A, const char * RESTRICT B, float * RESTRICT C, int ldc) {
     using column = packed<TB>;
+    constexpr int prefetch_bytes = R <= 2 && column::bits < 8 ? PREFETCH_BYTES_FEW : PREFETCH_BYTES;
 
     floats vc[HALVES][R];
     for (int h = 0; h < HALVES; ++h) {
@@ -82,7 +83,7 @@ void gemm_kernel(int KB, const activation_block<TB, R> * RESTRICT A, const char 
 
 #pragma GCC unroll 2
         for (int g = 0; g < column::groups; ++g) {
-            const char * ahead = b + g * (column::size / column::groups) + PREFETCH_BYTES;
+            const char * ahead = b + g * (column::size / column::groups) + prefetch_bytes;
 #pragma GCC unroll 10
             for (int l = 0; l < column::lines; ++l) {
                 _mm_prefetch(ahead + l * 64, _MM_HINT_T0);

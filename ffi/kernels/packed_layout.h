@@ -19,6 +19,7 @@ constexpr int HALVES = COLUMNS / LANES;
 constexpr int LINE = COLUMNS * 4;
 constexpr int ROWS_MAX = 8;
 constexpr int PREFETCH_BYTES = 8192;  // the hardware prefetcher starts too late on tiles of a few KB
+constexpr int PREFETCH_BYTES_FEW = 4096;  // for one or two rows; eight, and weights of eight bits, are slower with it
 
 ALWAYS_INLINE ints low_nibbles(ints v) { return bits_and(v, broadcast_byte(0xF)); }
 ALWAYS_INLINE ints high_nibbles(ints v) { return low_nibbles(shift_right(v, 4)); }
