@@ -150,7 +150,7 @@ void multiply_group(const char * A, int K, int rows, const Row & row, int column
 }
 
 constexpr size_t CACHED_BYTES = 512 * 1024;  // a chunk that stays in the cache of a core while all rows are computed
-constexpr size_t READ_ONCE_BYTES = 2048 * 1024;  // of weights that are read once: reading anew is slow where a chunk begins
+constexpr size_t READ_ONCE_BYTES = 2048 * 1024;  // of weights that are read once: a chunk begins slowly
 
 // Columns of a chunk of at most `bytes`; at most `per_thread`.
 int chunk_columns(size_t column_size, int per_thread, size_t bytes = CACHED_BYTES) {
