@@ -90,6 +90,7 @@ export class SpeculativeDecode implements DecodeMode {
   decode({ rows, startMs }: DecodeStep): DecodeOutcome | undefined {
     const { context } = this;
     const { tokens, charged, probes } = this.levelled(rows, this.draft(rows));
+    this.grammars.chosen(rows.length, tokens);
     this.probeBudget.stepped(rows.length);
     if (charged === 0) return undefined;
     const result = tokenPass(context, this.ordered(rows));
@@ -197,7 +198,7 @@ export class SpeculativeDecode implements DecodeMode {
   private assign(rows: Rows, room: number, costRatio: number): Drafts {
     const proposals = this.proposals(rows, room, costRatio);
     this.guarded.clear();
-    this.grammars.begin();
+    this.grammars.begin(rows.length);
     let tokens = 0;
     let charged = 0;
     for (const { sequence } of rows) {

@@ -6,7 +6,7 @@ import {
   learnDraft,
   newDraftLengths,
 } from "../../../../src/worker/text/decode/draft-length.ts";
-import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
+import { GrammarHabits, LookYield } from "../../../../src/worker/text/decode/grammar-habits.ts";
 import { firstOf, GrammarDrafts } from "../../../../src/worker/text/decode/grammar-draft.ts";
 import {
   affordable,
@@ -288,5 +288,18 @@ describe("habits at the places of a grammar", () => {
     expect(looks.length).toBeGreaterThan(1);
     habits.looked(5, true);
     expect(habits.isBarren(5)).toBe(false);
+  });
+
+  test("several sequences look rarely where little was worth a row, and again where it is", () => {
+    const looks = new LookYield();
+    const looking = (sequences: number): number =>
+      Array.from({ length: 160 }, () => looks.mayLook(sequences)).filter(Boolean).length;
+    for (let step = 0; step < 100; step++) looks.learn(8, step % 10);
+    expect(looking(8)).toBe(160);
+    for (let step = 0; step < 100; step++) looks.learn(8, 0);
+    expect(looking(8)).toBe(10);
+    expect(looking(1)).toBe(160);
+    for (let step = 0; step < 20; step++) looks.learn(8, 8);
+    expect(looking(8)).toBe(160);
   });
 });
