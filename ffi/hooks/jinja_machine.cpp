@@ -2,6 +2,8 @@
 
 #include "jinja_machine.h"
 
+#include "value_walk.h"
+
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -15,20 +17,19 @@ constexpr size_t steps_of_pair = 8, bytes_of_pair = 32, steps_of_pairs_max = 400
 
 thread_local machine * current = nullptr;
 
-size_t bytes_of(const value & of, int depth) {
-    if (depth > 100) return 0;
-    size_t n = 64 + of->val_str.length();
-    for (const value & one : of->val_arr) n += bytes_of(one, depth + 1);
-    for (const auto & [key, one] : of->val_obj) n += key->val_str.length() + bytes_of(one, depth + 1);
+size_t bytes_of(const value & of) {
+    size_t n = 0;
+    each_value(of, [&](const value & one) { n += 64 + one->val_str.length(); });
     return n;
 }
 
 }  // namespace
 
 void machine::used(const value & of, const char * how, bool deep) const {
-    value one = of;
-    jinja::value_t::stats_t::mark_used(one, deep);
-    if (how != nullptr) one->stats.ops.insert(how);
+    const auto mark = [](const value & one) { one->stats.used = true; };
+    if (deep) each_value(of, mark);
+    else mark(of);
+    if (how != nullptr) of->stats.ops.insert(how);
 }
 
 machine::machine(jinja::context & context, bool forgiving) : context(context), forgiving(forgiving || context.is_get_stats), around(current) { current = this; }
@@ -54,7 +55,7 @@ size_t machine::pairs() const {
 
 size_t machine::given() const {
     size_t n = 0;
-    for (const char * const name : {"messages", "tools"}) n += bytes_of(context.get_val(name), 0);
+    for (const char * const name : {"messages", "tools"}) n += bytes_of(context.get_val(name));
     return n;
 }
 

@@ -3,6 +3,7 @@
 #include "template_marks.h"
 
 #include "json_values.h"
+#include "value_walk.h"
 
 #include "jinja/runtime.h"
 #include "jinja/value.h"
@@ -54,9 +55,7 @@ void unmark_words(jinja::context & ctx) {
 
 // All values within a value, with the number of their parts: templates replace values and add to lists, but do not change texts.
 void note_shape(const value & val, std::vector<std::pair<const void *, size_t>> & out) {
-    out.emplace_back(val.get(), val->val_arr.size() + val->val_obj.size());
-    for (const auto & item : val->val_arr) note_shape(item, out);
-    for (const auto & [key, item] : val->val_obj) note_shape(item, out);
+    svc::each_value(val, [&](const value & one) { out.emplace_back(one.get(), one->val_arr.size() + one->val_obj.size()); });
 }
 
 bool begins_with(const jinja::string & text, const std::string & beginning) {

@@ -70,6 +70,20 @@ describe("invalid model files are rejected with a reason", () => {
     const error = await refusal(() => tinyBackend({ chatTemplate: "{% for %}" }));
     expect(error.message).toContain("the chat template of tiny.gguf failed: line 1: expected a name");
   });
+
+  test.each([
+    "{% set a = [] %}{% set _ = a.append(a) %}{{ a }}",
+    "{% set a = {} %}{% set _ = a.update({'a': a}) %}{{ a | tojson }}",
+    "{% if messages is defined %}{% set _ = messages.append(messages) %}{% endif %}{{ messages }}",
+    "{% if tools %}{% set _ = tools.append(tools) %}{% set _ = tools.append(tools) %}{% endif %}{{ tools }}",
+  ])("a chat template that puts a list into itself is a template like others: %s", async (template) => {
+    const texts =
+      "{% for message in messages %}{% if message.role is defined %}{{ message.content }}{% endif %}{% endfor %}";
+    const opened = await tinyBackend({ chatTemplate: template + texts }).catch((error: unknown) => error);
+    expect(opened).toBeObject();
+    if (opened instanceof Error) expect(opened.message).toContain("the chat template of tiny.gguf failed");
+    else (opened as Awaited<ReturnType<typeof tinyBackend>>).close();
+  });
 });
 
 test("system information names a CPU device", () => {
