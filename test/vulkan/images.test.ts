@@ -9,7 +9,7 @@ import { launchServer, newFolder, type Server } from "../helpers/binary.ts";
 import { postJson } from "../helpers/post.ts";
 import { tinyImageModel } from "../helpers/tiny-images.ts";
 import { until } from "../helpers/until.ts";
-import { installVulkan, IS_WANTED, OPTIONS, systemOf } from "./device.ts";
+import { installVulkan, IS_SLOW, IS_WANTED, OPTIONS, systemOf } from "./device.ts";
 
 /** Entries of one model, by what `[models.device]` says. */
 const PLACES: Readonly<Record<string, string>> = {
@@ -57,7 +57,7 @@ function expectClose(one: Uint8Array, other: Uint8Array): void {
   expect([most <= 8, mean < 0.8, most, mean]).toEqual([true, true, most, mean]);
 }
 
-describe.skipIf(!IS_WANTED)("images on a software device", () => {
+describe.skipIf(!IS_WANTED || !IS_SLOW)("images on a software device", () => {
   let onCpu: Uint8Array;
 
   beforeAll(async () => {

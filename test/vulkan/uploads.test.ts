@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { newFolder } from "../helpers/binary.ts";
 import type { SubjectReport } from "../zoo/report.ts";
-import { installVulkan, IS_WANTED, OPTIONS } from "./device.ts";
+import { installVulkan, IS_SLOW, IS_WANTED, OPTIONS } from "./device.ts";
 
 const SUBJECT = join(import.meta.dir, "../zoo/subject.ts");
 
@@ -25,7 +25,7 @@ async function drawn(uploads: "all" | "off"): Promise<readonly number[][]> {
   return (scenarios.drafted?.answers ?? []).map(({ tokens }) => tokens.map(({ token }) => token));
 }
 
-describe.skipIf(!IS_WANTED)("inputs that are copied behind each other", () => {
+describe.skipIf(!IS_WANTED || !IS_SLOW)("inputs that are copied behind each other", () => {
   test("the same tokens are drawn", async () => {
     await installVulkan();
     const given = await drawn("all");
