@@ -5,11 +5,11 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { newFolder } from "../helpers/binary.ts";
 import type { SubjectReport } from "../zoo/report.ts";
-import { installVulkan, IS_WANTED, OPTIONS } from "./device.ts";
+import { installVulkan, IS_SLOW, IS_WANTED, OPTIONS } from "./device.ts";
 
 const SUBJECT = join(import.meta.dir, "../zoo/subject.ts");
 
-describe.skipIf(!IS_WANTED)("a draft model on a software device", () => {
+describe.skipIf(!IS_WANTED || !IS_SLOW)("a draft model on a software device", () => {
   test("drafts for several sequences in the same step", async () => {
     await installVulkan();
     const backends = join(OPTIONS.cache, "svc");

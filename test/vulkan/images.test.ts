@@ -123,7 +123,7 @@ describe.skipIf(!IS_WANTED || !IS_SLOW)("images on a software device", () => {
       const pids = server.enginePids();
       const leaving = new AbortController();
       const large = ask({ ...CAT, model: "on-device", width: 384, height: 384 }, leaving.signal);
-      await until("a step of the large image", async () => (await steps()) > before);
+      await until("a step of the large image", async () => (await steps()) > before, SHADERS_MS);
       leaving.abort();
       await large.catch(() => {});
       await pixels({ model: "on-device" });
