@@ -1,6 +1,6 @@
 // Start-up rules of those who may use the server: keys, people, proxies. Secrets of other sources are read later, in app/accounts.ts.
 
-import { isIP } from "node:net";
+import { isAddressRange } from "../core/address-range.ts";
 import { expiryMs } from "../core/account.ts";
 import { isSecretSource } from "../core/secret.ts";
 import { keyParts, type KeyParts } from "./key-entry.ts";
@@ -41,17 +41,12 @@ function keys(values: Values): readonly Problem[] {
   });
 }
 
-const BITS: Readonly<Record<number, number>> = { 4: 32, 6: 128 };
-
 /** Addresses and ranges. */
 function proxies(values: Values): readonly Problem[] {
   const given = values.get("server.trusted_proxies");
   if (!Array.isArray(given?.value)) return [];
   return (given.value as readonly string[]).flatMap((text, index) => {
-    const [address = "", bits, ...rest] = text.split("/");
-    const most = BITS[isIP(address)];
-    const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (most ?? 0));
-    if (most !== undefined && isRange && rest.length === 0) return [];
+    if (isAddressRange(text)) return [];
     const what = `${JSON.stringify(text)} is neither an address nor a range`;
     return [problemOf(given, `${given.path}[${index}]`, what, "Write it as 10.0.0.5 or 10.0.0.0/8.")];
   });

@@ -7,11 +7,6 @@ type Range = ReturnType<typeof ipaddr.parseCIDR>;
 /** Prefix length of IPv6 that identifies a client: it may use any address in that network. */
 const IPV6_CLIENT_BITS = 64;
 
-/** Whether a text is an IP address or a CIDR range: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`. */
-export function isAddressRange(text: string): boolean {
-  return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
-}
-
 /**
  * Returns the function that computes a request's client address. `trusted`: addresses and ranges of proxies. The client is
  * the last address of X-Forwarded-For that is not trusted.

@@ -2,8 +2,9 @@
 // it adds to a request, or the public name that it passes on, gives it away.
 
 import { hostname } from "node:os";
+import { isAddressRange } from "../core/address-range.ts";
 import { isLoopbackAddress } from "./address.ts";
-import { addressesWithin, clientAddresses, isAddressRange } from "./client-address.ts";
+import { addressesWithin, clientAddresses } from "./client-address.ts";
 
 /** Headers that proxies, tunnels and content networks add: no client sends one by itself. */
 const FORWARDED =

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { clientAddresses, isAddressRange } from "../../src/net/client-address.ts";
+import { isAddressRange } from "../../src/core/address-range.ts";
+import { clientAddresses } from "../../src/net/client-address.ts";
 import { droppedConnections } from "../../src/net/connections.ts";
 
 const forwarded = (value: string): Headers => new Headers({ "x-forwarded-for": value });
