@@ -1,11 +1,11 @@
 // The engine process of an image model: loads it and generates images, one at a time, on a thread of the library.
 
 import { leaveCrashesToParent } from "../../../ffi/linux/crash-signals.ts";
-import { unpackImage, unpackLibraries } from "../../../ffi/embedded.ts";
-import { describeHost } from "../../../ffi/host.ts";
+import { openWithBackends } from "../../../ffi/engine-native.ts";
+import { unpackImage } from "../../../ffi/embedded.ts";
 import { DiffusionBackend } from "../../../ffi/image/image.ts";
 import { planImages } from "../../../ffi/image/place.ts";
-import { openImage, openNative } from "../../../ffi/library.ts";
+import { openImage } from "../../../ffi/library.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { filesBytes } from "../../core/image-memory.ts";
@@ -23,12 +23,10 @@ const BROKEN = {
 
 async function load(options: ImageOptions): Promise<{ backend: DiffusionBackend; host: EngineHost }> {
   const { cacheDir, verbosity, files, threads } = options;
-  const failures: string[] = [];
-  const native = openNative(unpackLibraries(cacheDir), verbosity, options.backends, (failure) => {
-    send({ type: "log", line: `${failure}; images are computed on the other devices` });
-    failures.push(failure);
-  });
-  const host = { ...describeHost(native), backend_failures: failures }; // with the memory that is free before the load
+  const opened = openWithBackends(options, (failure) =>
+    send({ type: "log", line: `${failure}; images are computed on the other devices` }),
+  );
+  const host = opened.host(); // with the memory that is free before the load
   const sizeBytes = filesBytes(Object.values(files));
   const plan = planImages(host.devices, options, { weights: sizeBytes, free: freeMemory() });
   if (plan.summary !== undefined) send({ type: "placed", summary: plan.summary, devices: plan.devices });

@@ -2,11 +2,11 @@
 // abort takes effect within one step.
 
 import { availableParallelism } from "node:os";
-import { unpackBuiltinModel, unpackGrammar, unpackLibraries } from "../../../ffi/embedded.ts";
+import { openWithBackends } from "../../../ffi/engine-native.ts";
+import { unpackBuiltinModel, unpackGrammar } from "../../../ffi/embedded.ts";
 import { watchDevices } from "../../../ffi/devices.ts";
-import { describeHost } from "../../../ffi/host.ts";
 import { GrammarEngine } from "../../../ffi/llama/grammar.ts";
-import { openGrammar, openNative } from "../../../ffi/library.ts";
+import { openGrammar } from "../../../ffi/library.ts";
 import { addRpcWorker } from "../../../ffi/llama/rpc.ts";
 import { LlamaBackend } from "../../../ffi/llama/llama.ts";
 import { type AdapterId, BASE_MODEL } from "../../core/adapter.ts";
@@ -55,15 +55,13 @@ interface Loaded {
 
 async function load(options: TextOptions): Promise<Loaded> {
   const { cacheDir } = options;
-  const backendFailures: string[] = [];
-  const libraries = unpackLibraries(cacheDir);
-  const native = openNative(libraries, options.verbosity, options.backends, (failure) => {
-    console.error(`engine: ${failure}; models run on the other devices`);
-    backendFailures.push(failure);
-  });
+  const opened = openWithBackends(options, (failure) =>
+    console.error(`engine: ${failure}; models run on the other devices`),
+  );
+  const { native, libraries } = opened;
   for (const endpoint of options.rpcEndpoints ?? []) addRpcWorker(libraries, endpoint);
   native.svc_catch_crashes();
-  const host = { ...describeHost(native), backend_failures: backendFailures }; // with the memory that is free before the load
+  const host = opened.host(); // with the memory that is free before the load
   const path = options.modelPath ?? unpackBuiltinModel(cacheDir);
   const backend = await LlamaBackend.load(native, path, options, {
     onProgress: (permille) => send({ type: "loading", permille }),
