@@ -92,9 +92,12 @@ export class GrammarDrafts {
     this.mayLook = this.lookYield.mayLook(sequences);
   }
 
-  /** `tokens` of the step's drafts are in its pass; the others were not worth their rows. */
-  chosen(sequences: number, tokens: number): void {
-    if (sequences > 1) this.lookYield.learn(this.looks, tokens);
+  /** What of the step's drafts is in its pass; other tokens were not worth their rows. */
+  chosen(sequences: number, drafts: Iterable<GuardedDraft>): void {
+    let found = 0;
+    for (const { tokens } of drafts) found += tokens.length;
+    if (sequences > 1) this.lookYield.learn(this.looks, found);
+    this.looks = 0; // steps with prompts have no drafts
   }
 
   /** The draft of a sequence after the tokens that its guard has accepted. `proposal`: what may follow, cut where the grammar says otherwise. */

@@ -22,7 +22,7 @@ export interface BasePass {
 }
 
 /** Costs of the last call are those of a base that takes as long, but for this share. */
-const NEAR_MS = 0.03;
+const NEAR_SHARE = 0.03;
 
 export class RowCosts {
   private last:
@@ -70,7 +70,7 @@ export class RowCosts {
 }
 
 function isLike(one: BasePass, other: BasePass): boolean {
-  const isNear = Math.abs(one.ms - other.ms) <= NEAR_MS * other.ms;
+  const isNear = Math.abs(one.ms - other.ms) <= NEAR_SHARE * other.ms;
   return isNear && one.rows === other.rows && one.wideRowMs === other.wideRowMs;
 }
 

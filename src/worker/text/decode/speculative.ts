@@ -90,7 +90,7 @@ export class SpeculativeDecode implements DecodeMode {
   decode({ rows, startMs }: DecodeStep): DecodeOutcome | undefined {
     const { context } = this;
     const { tokens, charged, probes } = this.levelled(rows, this.draft(rows));
-    this.grammars.chosen(rows.length, tokens);
+    this.grammars.chosen(rows.length, this.guarded.values());
     this.probeBudget.stepped(rows.length);
     if (charged === 0) return undefined;
     const result = tokenPass(context, this.ordered(rows));
@@ -166,8 +166,8 @@ export class SpeculativeDecode implements DecodeMode {
     const lengths = rows.map(({ sequence }) => sequence.draft.length).filter((length) => length > 0);
     const least = Math.min(...lengths);
     for (const { sequence } of rows) this.trim(sequence, least);
-    const cut = drafts.tokens - least * lengths.length;
-    return { ...drafts, tokens: drafts.tokens - cut, charged: drafts.charged - cut };
+    const tokens = least * lengths.length;
+    return { ...drafts, tokens, charged: this.source.isCostly ? drafts.charged : tokens };
   }
 
   private ordered(rows: Rows): Rows {

@@ -69,6 +69,27 @@ describe("drafts under a grammar", () => {
   });
 });
 
+test("several sequences are not looked at where nothing that was found was worth a row", () => {
+  const constraints = { newMask } as unknown as ConstraintBackend;
+  const drafts = new GrammarDrafts({ tokenBytes: (token) => Uint8Array.of(token) }, () => constraints);
+  const draft = (sequences: number) => {
+    const guard = new AnswerGuard(fakeMatcher([[1], [2], [3]]), NO_ESCAPES, "matching");
+    const sequence = new Sequence({} as Choice, tokens(7), 0n as SamplerHandle);
+    drafts.begin(sequences);
+    return drafts.draft(sequence, guard, tokens(), { dictated: 4, all: 4 });
+  };
+  expect(draft(8).tokens).toHaveLength(2);
+  for (let step = 0; step < 100; step++) {
+    drafts.chosen(8, [firstOf(draft(8), 0)]);
+    drafts.chosen(8, []); // a step without looks says nothing
+  }
+  const found = Array.from({ length: 16 }, () => draft(8).tokens.length);
+  expect(found.filter((length) => length > 0)).toHaveLength(1); // one step in 16 looks nevertheless
+  expect(draft(1).tokens).toHaveLength(2);
+  for (let step = 0; step < 400; step++) drafts.chosen(8, [draft(8)]);
+  expect(draft(8).tokens).toHaveLength(2);
+});
+
 describe("n-gram index", () => {
   const follow = (index: NgramIndex, ...[sequence, max, text]: Parameters<NgramIndex["continuation"]>) =>
     index.continuation(sequence, max, text).tokens;
