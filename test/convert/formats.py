@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import safetensors_file
 
 sys.path.insert(0, str(Path(__file__).parent / "../../src/convert"))
 import numpy_torch  # noqa: E402
@@ -41,13 +42,7 @@ def write(name, tensors, quantization=None):
     if quantization is not None:
         config["quantization_config"] = quantization
     (folder / "config.json").write_text(json.dumps(config))
-    header, at = {"__metadata__": {"format": "pt"}}, 0
-    for key, (dtype, values) in tensors.items():
-        header[key] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
-        at += values.nbytes
-    text = json.dumps(header).encode()
-    data = b"".join(values.tobytes() for _, values in tensors.values())
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    safetensors_file.write(folder / "model.safetensors", tensors, __metadata__={"format": "pt"})
 
 
 def both(name, convert, quantization):

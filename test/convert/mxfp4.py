@@ -6,7 +6,6 @@ pre-tokenizer), and compares the values of the file. Prints how many were equal.
 
 import json
 import os
-import struct
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import transformers  # noqa: E402, F401
 
 numpy_torch.install()
 import gguf  # noqa: E402
+import safetensors_file  # noqa: E402
 import stream  # noqa: E402
 from conversion.base import ModelBase  # noqa: E402
 from conversion.gpt_oss import GptOssModel  # noqa: E402
@@ -54,13 +54,7 @@ config = dict(
     max_position_embeddings=256, sliding_window=128, rms_norm_eps=1e-5, rope_theta=150000, quantization_config=dict(quant_method="mxfp4"),
 )
 (folder / "config.json").write_text(json.dumps(config))
-header, at = {}, 0
-for key, (dtype, values) in made.items():
-    header[key] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
-    at += values.nbytes
-text = json.dumps(header).encode()
-data = b"".join(values.tobytes() for _, values in made.values())
-(folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+safetensors_file.write(folder / "model.safetensors", made)
 
 GptOssModel.set_vocab = lambda self: None
 stream.PIECE_VALUES = 512  # pieces of a few rows

@@ -6,7 +6,6 @@ pre-tokenizer), and compares the values of the files. Prints how many were equal
 
 import json
 import os
-import struct
 import sys
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import transformers  # noqa: E402, F401
 numpy_torch.install()
 import awq  # noqa: E402
 import gguf  # noqa: E402
+import safetensors_file  # noqa: E402
 import stream  # noqa: E402
 from conversion.base import ModelBase  # noqa: E402
 from conversion.llama import LlamaModel  # noqa: E402
@@ -72,13 +72,7 @@ def write(into, made, kind, bits):
         quantization_config=dict(quant_method=kind, bits=bits, group_size=GROUP),
     )
     (into / "config.json").write_text(json.dumps(config))
-    header, at = {}, 0
-    for key, (dtype, values) in made.items():
-        header[key] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
-        at += values.nbytes
-    text = json.dumps(header).encode()
-    data = b"".join(values.tobytes() for _, values in made.values())
-    (into / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    safetensors_file.write(into / "model.safetensors", made)
 
 
 awq.install()

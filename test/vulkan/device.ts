@@ -7,7 +7,10 @@ import { type Native, openNative } from "../../ffi/library.ts";
 import { RELEASE } from "../../src/backends/catalog.ts";
 import { newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
+import type { Scenario, SubjectReport } from "../zoo/report.ts";
 import { preloadLibrary } from "./preload.ts";
+
+const SUBJECT = join(import.meta.dir, "../zoo/subject.ts");
 
 export const IS_WANTED = process.env["SVC_VULKAN_TESTS"] === "1";
 /** Builds, and shaders that no other test compiles: most of a minute each on two cores. */
@@ -34,6 +37,26 @@ export async function installVulkan(): Promise<string> {
   const { exit, out, err } = await runBinary(["backend", "install", "vulkan", ...from], OPTIONS);
   if (exit !== 0) throw new Error(`the back end could not be installed: ${err}`);
   return out;
+}
+
+/**
+ * What an architecture drafts for several sequences at once on the device. Buffers of the back end grow meanwhile (faults.c says what
+ * the device makes of that), and switches of libraries are read once, so a process of its own runs it.
+ */
+export async function draftedOnDevice(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Scenario | undefined> {
+  const own = { SVC_TEST_BACKENDS: join(OPTIONS.cache, "svc"), NODE_ENV: "" }; // not a test runner
+  const command = [process.execPath, SUBJECT, "llama", newFolder(), "drafted"];
+  const env = { ...process.env, ...OPTIONS.env, ...own, ...environment };
+  const child = Bun.spawn(command, { env, stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (child.exitCode !== 0 || err !== "") throw new Error(`the process ended with ${child.exitCode}: ${err}`);
+  return (JSON.parse(out) as SubjectReport).scenarios.drafted; // typed where it is written
 }
 
 /** The library with the back end, in this process. */
