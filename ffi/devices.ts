@@ -14,8 +14,11 @@ interface Card {
   readonly utilization: ReadUtilization | undefined;
 }
 
-/** Requires open libraries. The function it returns is cheap enough for each report of statistics. */
-export function watchDevices(native: Native): () => readonly DeviceStats[] {
+/** Reads the devices; cheap enough for each report of statistics. */
+export type DeviceWatch = () => readonly DeviceStats[];
+
+/** Requires open libraries. */
+export function watchDevices(native: Native): DeviceWatch {
   const { devices } = describeHost(native);
   const isNvidia = devices.some(({ backend }) => backend === "CUDA");
   const utilizationOf = isNvidia ? openNvml() : undefined;

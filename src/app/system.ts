@@ -51,7 +51,13 @@ export function newSystem(options: ModelOptions, models: Models, port: () => num
     });
   const { compat } = options.settings.server;
   return {
-    info: shared(() => describeSystem(compat, models.host(), models.describe())),
+    info: shared(() =>
+      describeSystem(compat, {
+        host: models.host(),
+        models: models.describe(),
+        usersOf: (device) => models.usersOf(device),
+      }),
+    ),
     doctor: shared(doctor),
   };
 }

@@ -10,6 +10,7 @@ import type { ModelStatus, ModelWeights } from "./model-info.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "./run.ts";
 import type { SpeakRequest, SpeechEvent } from "./speech.ts";
 import type { EngineHost, SystemUpstream } from "./system.ts";
+import type { DeviceReadings } from "./telemetry.ts";
 
 /** Where a model is computed. */
 interface PlaceFacts {
@@ -84,8 +85,13 @@ export interface ModelRuntime {
   readonly isPinned?: boolean;
   /** Pins it, or ends that. Absent: this server neither loads nor unloads it. */
   pin?(isPinned: boolean): void;
-  /** Bytes that are counted for it on all devices; undefined while it is not loaded. */
-  readonly memoryBytes?: number | undefined;
+  /**
+   * The most that it takes, copies of evicted prefixes as they are now: bytes by device, main memory is `host`; undefined
+   * while it is not loaded.
+   */
+  readonly memory?: ReadonlyMap<string, number> | undefined;
+  /** Devices besides the CPU as its engine has seen them last; undefined while it has none. */
+  readonly readings?: DeviceReadings | undefined;
   /** Resident memory of its process now; undefined while it is not loaded. */
   readonly residentBytes?: number | undefined;
   /** Waits until the model is loaded; throws ServiceError. */

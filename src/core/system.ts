@@ -9,20 +9,32 @@ const bytes = (description: string) => Type.Integer({ minimum: 0, description: `
 const orNull = <T extends TSchema>(schema: T, description: string) =>
   Type.Union([schema, Type.Null()], { description });
 
-const Device = Type.Object(
+const Device = Type.Object({
+  name: Type.String({ description: "Short name, as settings take it." }),
+  description: Type.String({ description: "Full name, as its driver reports it." }),
+  type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")], {
+    description: "Kind of the device.",
+  }),
+  backend: Type.String({ description: "llama.cpp's back end for it." }),
+  pci: Type.Optional(Type.String({ description: "Its PCI address, where known." })),
+  memory_total: bytes("Total memory"),
+  memory_free: bytes("Free memory when an engine saw it last"),
+});
+
+const SystemDevice = Type.Object(
   {
-    name: Type.String({ description: "Short name, as settings take it." }),
-    description: Type.String({ description: "Full name, as its driver reports it." }),
-    type: Type.Union([Type.Literal("cpu"), Type.Literal("gpu"), Type.Literal("other")], {
-      description: "Kind of the device.",
-    }),
-    backend: Type.String({ description: "llama.cpp's back end for it." }),
-    pci: Type.Optional(Type.String({ description: "Its PCI address, where known." })),
-    memory_total: bytes("Total memory"),
-    memory_free: bytes("Free memory when the engine started"),
+    ...Device.properties,
+    models: Type.Array(
+      Type.Object({
+        id: Type.String({ description: "Model id." }),
+        memory_bytes: bytes("The most that it takes of the device, as counted for eviction"),
+      }),
+      { description: "The loaded models that take memory of it; of main memory those of all kinds." },
+    ),
   },
   { $id: "SystemDevice", description: "A device that computes models." },
 );
+export type SystemDevice = Static<typeof SystemDevice>;
 
 /** Facts of a machine, from an engine process. */
 export const EngineHost = Type.Object({
@@ -161,7 +173,7 @@ export const SystemInfo = Type.Object(
       },
       { description: "Main memory." },
     ),
-    devices: Type.Array(Device),
+    devices: Type.Array(SystemDevice, { description: "Those of all engines, each once; the CPU last." }),
     sandbox: Sandbox,
     models: Type.Array(SystemModel),
   },

@@ -110,13 +110,28 @@ export const STEP_BUCKETS = [
 /** Upper bounds of the histograms of drafts, tokens; the last bucket has none. Each position has a bound, so its acceptance follows. */
 export const DRAFT_BUCKETS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16] as const;
 
-/** A device of this machine or of an RPC worker as it is now. */
+/** A device of this machine or of an RPC worker at a moment. */
 export interface DeviceStats {
   readonly device: string;
   readonly memoryTotal: number;
   readonly memoryFree: number;
   /** Share of the last moment in which it computed, 0 to 1; absent where the driver does not tell. */
   readonly utilization?: number;
+}
+
+/** Devices besides the CPU as an engine has seen them last. */
+export interface DeviceReadings {
+  /** Monotonic milliseconds of the serving process. */
+  readonly atMs: number;
+  readonly devices: readonly DeviceStats[];
+}
+
+/** The newest reading of each device, whichever engine made it, by name. */
+export function newestReadings(
+  all: readonly (DeviceReadings | undefined)[],
+): ReadonlyMap<string, DeviceStats> {
+  const inOrder = all.flatMap((one) => one ?? []).toSorted((a, b) => a.atMs - b.atMs);
+  return new Map(inOrder.flatMap(({ devices }) => devices).map((device) => [device.device, device]));
 }
 
 /** The numbers of one engine process. Counters count from its start. */
@@ -172,8 +187,6 @@ export interface EngineStats {
   readonly rows: HistogramData;
   /** Seconds a step, over STEP_BUCKETS. */
   readonly steps: HistogramData;
-  /** Devices other than the CPU. */
-  readonly devices: readonly DeviceStats[];
 }
 
 /** Meter of image generation. */
@@ -200,6 +213,8 @@ export interface EngineMeter {
   evicted(reason: EvictionReason, bytes: number): void;
   /** The newest numbers of the present process. */
   report(stats: EngineStats): void;
+  /** The devices as the present process sees them. */
+  saw(readings: DeviceReadings): void;
   /** The process has gone. `restarts`: another one follows. */
   ended(restarts: boolean): void;
   /** The process has stopped answering and is being killed; `ended` follows. */

@@ -25,6 +25,7 @@ import {
   TEMPLATE_LOOPS,
 } from "./death.ts";
 import type { EngineHost } from "../core/system.ts";
+import type { DeviceReadings } from "../core/telemetry.ts";
 import type { EngineLink } from "./host.ts";
 import { DeviceFaults } from "./device-fault.ts";
 import { Pending } from "./pending.ts";
@@ -49,6 +50,10 @@ export class EngineClient {
   info: EngineInfo | undefined;
   /** The machine as the engine found it; kept after the process has ended. */
   host: EngineHost | undefined;
+  /** Devices besides the CPU, as the present process has seen them last. */
+  readings: DeviceReadings | undefined;
+  /** Copies of evicted prefixes in its memory, bytes, as the process reported last. */
+  copiedBytes = 0;
   private readonly deps: EngineClientDeps;
   private link: EngineLink | undefined;
   private watch: EngineWatch | undefined;
@@ -62,7 +67,6 @@ export class EngineClient {
   private restarting = false; // the process was ready and is ending; requests wait for the next one
   private readonly restarts = new Restarts(() => this.reopen());
   private readonly faults: DeviceFaults;
-  private copied = 0; // bytes, as the process reported last
   private hung = false; // the present process was killed because it did not answer
 
   constructor(deps: EngineClientDeps) {
@@ -70,11 +74,6 @@ export class EngineClient {
     this.faults = new DeviceFaults(deps.options, deps.log);
     this.queue = new RequestQueue(queueBounds(deps.options, deps.queueMax));
     this.open();
-  }
-
-  /** Copies of evicted prefixes in its memory, bytes. */
-  get copiedBytes(): number {
-    return this.copied;
   }
 
   /** Process id of the engine; undefined without a process. */
@@ -342,8 +341,12 @@ export class EngineClient {
         this.pending.answer(message);
         break;
       case "stats":
-        this.copied = message.stats.tierBytes;
+        this.copiedBytes = message.stats.tierBytes;
         this.deps.meter?.report({ ...message.stats, waiting: message.stats.waiting + this.queue.waiting });
+        break;
+      case "devices":
+        this.readings = { atMs: performance.now(), devices: message.devices };
+        this.deps.meter?.saw(this.readings);
         break;
       case "events":
         message.events.forEach((event, i) => this.pending.deliver(itemAt(message.runs, i), event));
@@ -363,7 +366,8 @@ export class EngineClient {
 
   private exited(description: string): void {
     this.link = undefined;
-    this.copied = 0;
+    this.copiedBytes = 0;
+    this.readings = undefined;
     clearTimeout(this.trial);
     this.watch?.stop();
     this.deps.adapters?.detach(this.command);

@@ -20,7 +20,7 @@ import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { EngineHost } from "../core/system.ts";
-import type { EvictionReason } from "../core/telemetry.ts";
+import type { DeviceReadings, EvictionReason } from "../core/telemetry.ts";
 import type { EngineClient } from "./client.ts";
 import { LoadedFiles } from "./loaded-files.ts";
 import { EngineLeases } from "./engine-leases.ts";
@@ -28,7 +28,7 @@ import { leased, leasedRun } from "./leased-work.ts";
 import type { ManagedModelDeps } from "./managed-model-deps.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import { type Waiter, Waiters } from "./waiters.ts";
-import { type Holder, largerClaim, measuredClaim, NoRoom, nothing } from "./places.ts";
+import { type Holder, largerClaim, measuredClaim, NoRoom, nothing, sumOf, withMain } from "./places.ts";
 import type { EngineInfo } from "./protocol.ts";
 
 type State =
@@ -116,10 +116,13 @@ export class ManagedModel implements Holder, ModelRuntime {
     return processMemory(this.engine?.pid)?.private ?? 0;
   }
 
-  /** The most that it takes of all devices, copies of evicted prefixes as they are now, bytes; undefined while it is not loaded. */
-  get memoryBytes(): number | undefined {
-    const bytes = this.deps.places.bytesOf(this);
-    return bytes === undefined ? undefined : bytes + (this.engine?.copiedBytes ?? 0);
+  get memory(): ReadonlyMap<string, number> | undefined {
+    const claim = this.deps.places.claimOf(this);
+    return claim && withMain(claim, this.engine?.copiedBytes ?? 0);
+  }
+
+  get readings(): DeviceReadings | undefined {
+    return this.engine?.readings;
   }
 
   /** Open and waiting requests. */
@@ -201,7 +204,7 @@ export class ManagedModel implements Holder, ModelRuntime {
   /** Unloads it because another model needs its memory or place, or for the reason in `line`. */
   evict(reason: EvictionReason, line = "unloading it for another model"): void {
     this.deps.log(line);
-    this.deps.onEvicted?.(reason, this.memoryBytes ?? 0);
+    this.deps.onEvicted?.(reason, sumOf(this.memory) ?? 0);
     void this.unload();
   }
 

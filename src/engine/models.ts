@@ -17,7 +17,7 @@ import {
 } from "../core/model-info.ts";
 import type { RuntimeFacts } from "../core/model-runtime.ts";
 import { reasonOf } from "../core/reason.ts";
-import type { EngineHost, SystemModel } from "../core/system.ts";
+import type { EngineHost, SystemDevice, SystemModel } from "../core/system.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RankResult, RunRequest } from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
@@ -25,6 +25,7 @@ import type { BaseTarget, ModelFacts } from "../core/target.ts";
 import { mustBeOfKind, noneOfKind, textInfo } from "./abilities.ts";
 import { failed } from "./death.ts";
 import { UPSTREAM_CONTEXT_TOKENS } from "./limits.ts";
+import { machineOf, usersOf } from "./machine.ts";
 import { NoRoom, type Places } from "./places.ts";
 import {
   cardOfServed,
@@ -98,12 +99,17 @@ export class Models implements ModelControl {
     return this.models.map(systemModelOf);
   }
 
-  /** The machine as an engine found it; undefined before the first start. */
+  /** The machine as all engines see it; undefined before the first start. */
   host(): EngineHost | undefined {
-    return this.hosts()[0];
+    return machineOf(this.models);
   }
 
-  /** The machine as the engines found it that have started. */
+  /** What each loaded model takes of a device. */
+  usersOf(device: EngineHost["devices"][number]): SystemDevice["models"] {
+    return usersOf(device, this.models);
+  }
+
+  /** The machine as each engine found it when it started. */
   hosts(): readonly EngineHost[] {
     return this.models.flatMap(({ model }) => model.host ?? []);
   }

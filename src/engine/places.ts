@@ -53,6 +53,16 @@ export function largerClaim(one: Claim, other: Claim): Claim {
   return new Map(Array.from(devices, (key) => [key, Math.max(one.get(key) ?? 0, other.get(key) ?? 0)]));
 }
 
+/** The same with that much more main memory. */
+export function withMain(claim: Claim, bytes: number): Claim {
+  return new Map([...claim, [HOST, (claim.get(HOST) ?? 0) + bytes]]);
+}
+
+/** Bytes of all devices. */
+export function sumOf(claim: Claim | undefined): number | undefined {
+  return claim && [...claim.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
 /** The main memory that the process of an engine takes. */
 export function measuredClaim(pid: number | undefined): Claim {
   return new Map([[HOST, processMemory(pid)?.resident ?? 0]]);
@@ -125,10 +135,9 @@ export class Places {
     if (this.holders.delete(holder)) this.settle();
   }
 
-  /** Bytes that a loaded model takes of all devices; undefined where it holds no place. */
-  bytesOf(holder: Holder): number | undefined {
-    const claim = this.holders.get(holder);
-    return claim && [...claim.values()].reduce((sum, bytes) => sum + bytes, 0);
+  /** What a loaded model takes of each device; undefined where it holds no place. */
+  claimOf(holder: Holder): Claim | undefined {
+    return this.holders.get(holder);
   }
 
   /** Starts what fits and unloads for what does not, in order. A later model never takes what an earlier one waits for. */
@@ -136,7 +145,7 @@ export class Places {
     this.measured.clear();
     const ahead: Claim[] = [];
     for (const waiting of this.queue.slice()) {
-      const staying = this.staying().map((holder) => this.claimOf(holder));
+      const staying = this.claimsOf(this.staying());
       const hasRoom =
         this.fits(waiting, [...this.holders.values()]) && this.fits(waiting, [...staying, ...ahead]);
       if (hasRoom && !this.isLoadingOn(waiting.claim)) this.start(waiting);
@@ -178,7 +187,7 @@ export class Places {
   ): readonly Holder[] | undefined {
     const isEnough = (victims: readonly Holder[]): boolean => {
       const left = staying.filter((holder) => !victims.includes(holder));
-      return this.fits(waiting, [...left.map((holder) => this.claimOf(holder)), ...ahead]);
+      return this.fits(waiting, [...this.claimsOf(left), ...ahead]);
     };
     const candidates = staying
       .filter((holder) => !holder.isPinned && !this.loading.has(holder))
@@ -207,7 +216,7 @@ export class Places {
   }
 
   private isLoadingOn(claim: Claim): boolean {
-    return [...this.loading].some((holder) => [...claim.keys()].some((key) => this.claimOf(holder).has(key)));
+    return this.claimsOf([...this.loading]).some((one) => [...claim.keys()].some((key) => one.has(key)));
   }
 
   /** Holders that are not being unloaded. */
@@ -215,8 +224,8 @@ export class Places {
     return [...this.holders.keys()].filter((holder) => !this.unloading.has(holder));
   }
 
-  private claimOf(holder: Holder): Claim {
-    return this.holders.get(holder) ?? new Map();
+  private claimsOf(holders: readonly Holder[]): readonly Claim[] {
+    return holders.flatMap((holder) => this.holders.get(holder) ?? []);
   }
 
   private start(waiting: Waiting): void {

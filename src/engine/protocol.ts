@@ -10,7 +10,7 @@ import type { EmbedRequest, RankRequest, RunEvent, RunRequest } from "../core/ru
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { NeuralVoices } from "../core/voice-files.ts";
 import type { EngineHost } from "../core/system.ts";
-import type { EngineStats } from "../core/telemetry.ts";
+import type { DeviceStats, EngineStats } from "../core/telemetry.ts";
 
 /** Number of a run on one link; never reused on it. */
 export type RunId = number;
@@ -288,6 +288,8 @@ export type FromEngine =
     }
   /** A few times a second while there is work, and once when it is done. */
   | { readonly type: "stats"; readonly stats: EngineStats }
+  /** Devices besides the CPU as they are now: once it is ready, with work, and with a `pong`. */
+  | { readonly type: "devices"; readonly devices: readonly DeviceStats[] }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
   | { readonly type: "calibration"; readonly id: RunId; readonly counts: CalibrationCounts }
   | { readonly type: "calibration_failed"; readonly id: RunId; readonly error: ErrorData }

@@ -1,5 +1,6 @@
 // A model under the name that clients use, and what lists and reports say of it.
 
+import { sumOf } from "./places.ts";
 import { defined } from "../core/defined.ts";
 import type { LoadControl } from "../core/load-settings.ts";
 import type { MediaLimits } from "../core/media.ts";
@@ -75,9 +76,9 @@ export function cardOfServed(served: ServedModel, created: number): ModelInfo {
     ...pinOf(model),
     ...textFacts(model.known),
     ...placeOf(model.info),
-    ...(model.memoryBytes === undefined
+    ...(model.memory === undefined
       ? {}
-      : { memory: () => defined({ now: model.residentBytes, most: model.memoryBytes }) }),
+      : { memory: () => defined({ now: model.residentBytes, most: sumOf(model.memory) }) }),
     ...defined({ root, file, presets, mediaLimits }),
   };
 }
@@ -91,7 +92,7 @@ export function systemModelOf({ id, model }: ServedModel): SystemModel {
     status: model.status,
     architecture: info?.architecture ?? null,
     size_bytes: info?.sizeBytes ?? null,
-    memory_bytes: model.memoryBytes ?? null,
+    memory_bytes: sumOf(model.memory) ?? null,
     resident_bytes: model.residentBytes ?? null,
     context_tokens: text?.contextTokens ?? null,
     kv_cells: text?.cells ?? null,

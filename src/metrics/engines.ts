@@ -4,11 +4,13 @@ import type { Registry } from "prom-client";
 import { joinHistograms } from "../core/histogram.ts";
 import {
   DRAFT_BUCKETS,
+  type DeviceReadings,
   type DeviceStats,
   type EngineMeter,
   type EngineStats,
   EVICTION_REASONS,
   type EvictionReason,
+  newestReadings,
   ROWS_BUCKETS,
   STEP_BUCKETS,
 } from "../core/telemetry.ts";
@@ -103,6 +105,8 @@ const DEVICE_GAUGES: readonly {
 /** One model's engine, over all its processes. */
 class Meter implements EngineMeter {
   private current: EngineStats | undefined;
+  /** Of the present process alone. */
+  readings: DeviceReadings | undefined;
   private readonly past: EngineStats[] = []; // one entry: what ended processes have counted, if any
   restarts = 0;
   hangs = 0;
@@ -113,8 +117,13 @@ class Meter implements EngineMeter {
     this.current = stats;
   }
 
+  saw(readings: DeviceReadings): void {
+    this.readings = readings;
+  }
+
   ended(restarts: boolean): void {
     if (restarts) this.restarts++;
+    this.readings = undefined;
     if (this.current === undefined) return;
     this.past.push(this.current);
     if (this.past.length > 1) this.past.splice(0, 2, summed(this.past));
@@ -133,11 +142,6 @@ class Meter implements EngineMeter {
   /** Of the present process alone. */
   gauge(field: NumberField): number {
     return this.current?.[field] ?? 0;
-  }
-
-  /** Devices as the present process has seen them last. */
-  devices(): readonly DeviceStats[] {
-    return this.current?.devices ?? [];
   }
 
   /** Everything ever counted. */
@@ -218,11 +222,12 @@ function deviceSeries(
   meters: readonly Meter[],
   of: (device: DeviceStats) => number | undefined,
 ): Iterable<Labeled<number>> {
-  const latest = new Map(meters.flatMap((meter) => meter.devices()).map((device) => [device.device, device]));
-  return [...latest].flatMap(([device, stats]): readonly Labeled<number>[] => {
-    const value = of(stats);
-    return value === undefined ? [] : [[{ device }, value]];
-  });
+  return [...newestReadings(meters.map(({ readings }) => readings))].flatMap(
+    ([device, stats]): readonly Labeled<number>[] => {
+      const value = of(stats);
+      return value === undefined ? [] : [[{ device }, value]];
+    },
+  );
 }
 
 function summed(all: readonly EngineStats[]): EngineStats {
@@ -273,7 +278,6 @@ function summed(all: readonly EngineStats[]): EngineStats {
       all.map(({ steps }) => steps),
       STEP_BUCKETS,
     ),
-    devices: [],
   };
 }
 

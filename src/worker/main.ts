@@ -11,8 +11,10 @@ export async function engineMain(): Promise<number> {
   const started = Promise.withResolvers<EngineWork | undefined>();
   let work: EngineWork | undefined;
   const receive = (message: ToEngine): void => {
-    if (message.type === "ping") send({ type: "pong" });
-    else if (message.type === "start") started.resolve((work ??= workFor(message.options)));
+    if (message.type === "ping") {
+      send({ type: "pong" });
+      work?.sendDevices?.(); // a model that is idle, too: others come and go
+    } else if (message.type === "start") started.resolve((work ??= workFor(message.options)));
     else if (work === undefined) started.resolve(undefined); // stopped before a model was named
     else work.receive(message);
   };

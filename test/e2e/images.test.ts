@@ -189,6 +189,9 @@ test("cards show image models beside the others, chat goes to the text model, an
   expect(info).toMatchObject({
     models: [{}, { id: "in-parts", architecture: "Z-Image", context_tokens: null }, {}, { id: "svc-voice" }],
   });
+  expect(info).toMatchObject({
+    devices: [{ type: "cpu", models: [{ id: "in-parts", memory_bytes: expect.any(Number) }] }],
+  });
   const doctor = await fetch(`${server.url}/v1/system/doctor`, { method: "POST" });
   expect(doctor.status).toBe(200);
   const refused = await postJson(`${server.url}/v1/chat/completions`, {

@@ -455,7 +455,13 @@ describe("a hung engine", () => {
     const engines = fakeEngines();
     const log: string[] = [];
     let hangs = 0;
-    const meter = { report: () => {}, ended: () => {}, hung: () => hangs++, evicted: () => {} };
+    const meter = {
+      report: () => {},
+      ended: () => {},
+      hung: () => hangs++,
+      evicted: () => {},
+      saw: () => {},
+    };
     const { model } = setup({
       startEngine: (options) =>
         new EngineClient({

@@ -13,6 +13,7 @@ import {
   NoRoom,
   Places,
   type PlacesOptions,
+  sumOf,
 } from "../../src/engine/places.ts";
 import { TEXT_REQUEST } from "../helpers/text-options.ts";
 import { failure } from "../helpers/failure.ts";
@@ -197,7 +198,7 @@ describe("eviction", () => {
     const grown = new Model(places, 2);
     await grown.take();
     places.loaded(grown, new Map([[HOST, 9]]));
-    expect(places.bytesOf(grown)).toBe(9);
+    expect(sumOf(places.claimOf(grown))).toBe(9);
     await new Model(places, 2).load();
     expect(grown.isEvicted).toBe(true);
   });
@@ -279,10 +280,8 @@ describe("200 requests over five models that do not fit together", () => {
           if (bytes > freeBytes) throw new ServiceError("model_unavailable", "too large");
         },
         startEngine: (options) => {
-          const held = all.filter(({ memoryBytes }) => memoryBytes !== undefined);
-          expect(held.reduce((sum, { memoryBytes = 0 }) => sum + memoryBytes, 0)).toBeLessThanOrEqual(
-            CAPACITY,
-          );
+          const held = all.map(({ memory }) => sumOf(memory) ?? 0);
+          expect(held.reduce((sum, taken) => sum + taken, 0)).toBeLessThanOrEqual(CAPACITY);
           loads.push(id);
           return new EngineClient({
             name: id,
@@ -378,6 +377,6 @@ describe("200 requests over five models that do not fit together", () => {
     second.engines.started.at(-1)?.becomeReady();
     await asked;
     expect(evictions).toEqual([first.id]);
-    expect(places.bytesOf(first.model)).toBeUndefined();
+    expect(places.claimOf(first.model)).toBeUndefined();
   });
 });

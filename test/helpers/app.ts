@@ -72,7 +72,7 @@ export function testStores(state: OwnedState = ownedState(memoryState())) {
 
 /** A machine on which nothing is wrong. */
 const TEST_SYSTEM: System = {
-  info: () => describeSystem("strict", undefined, []),
+  info: () => describeSystem("strict", { host: undefined, models: [], usersOf: () => [] }),
   doctor: async () => ({
     ok: true,
     checks: [{ name: "clock", status: "pass", detail: "it goes", fix: null }],

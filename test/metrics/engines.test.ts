@@ -35,7 +35,6 @@ function stats(steps: number, gauges: Partial<EngineStats> = {}): EngineStats {
     mediaEncoded: 3,
     mediaReused: 1,
     mediaSecs: 0.5,
-    devices: [],
   };
   return { ...levels, ...meter.counted(), ...gauges };
 }
@@ -62,23 +61,24 @@ test("devices: one series each, of the engine that has seen it last; utilization
   const metrics = new Metrics();
   const [first, second] = [metrics.newEngine(), metrics.newEngine()];
   expect(await metrics.text()).not.toContain("svc_device_memory_total_bytes{");
-  first.report(stats(1, { devices: [{ device: "CUDA0", memoryTotal: 100, memoryFree: 60 }] }));
-  second.report(
-    stats(1, {
-      devices: [
-        { device: "CUDA0", memoryTotal: 100, memoryFree: 40, utilization: 0.5 },
-        { device: "CUDA1", memoryTotal: 200, memoryFree: 190 },
-      ],
-    }),
-  );
+  second.saw({
+    atMs: 20,
+    devices: [
+      { device: "CUDA0", memoryTotal: 100, memoryFree: 40, utilization: 0.5 },
+      { device: "CUDA1", memoryTotal: 200, memoryFree: 190 },
+    ],
+  });
+  first.saw({ atMs: 10, devices: [{ device: "CUDA0", memoryTotal: 100, memoryFree: 60 }] });
   const text = await metrics.text();
   expect(text).toContain('svc_device_memory_free_bytes{device="CUDA0"} 40\n');
   expect(text).toContain('svc_device_memory_total_bytes{device="CUDA1"} 200\n');
   expect(text.match(/^svc_device_utilization_ratio\{.*/gm)).toEqual([
     'svc_device_utilization_ratio{device="CUDA0"} 0.5',
   ]);
-  second.ended(false);
-  expect(await metrics.text()).toContain('svc_device_memory_free_bytes{device="CUDA0"} 60\n');
+  first.saw({ atMs: 30, devices: [{ device: "CUDA0", memoryTotal: 100, memoryFree: 50 }] });
+  expect(await metrics.text()).toContain('svc_device_memory_free_bytes{device="CUDA0"} 50\n');
+  first.ended(false);
+  expect(await metrics.text()).toContain('svc_device_memory_free_bytes{device="CUDA0"} 40\n');
 });
 
 test("engines are summed, and counts of ended processes are kept", async () => {

@@ -255,8 +255,11 @@ test("the system information matches its schema, before and after an engine has 
     device_fault: null,
   };
   for (const host of [undefined, HOST]) {
-    const info = await describeSystem("strict", host, [model]);
+    const usersOf = () => [{ id: "m", memory_bytes: 7 }];
+    const info = await describeSystem("strict", { host, models: [model], usersOf });
     expect([...Value.Errors(SystemInfo, info)]).toEqual([]);
+    expect(info.devices.at(-1)).toMatchObject({ type: "cpu", models: [{ id: "m", memory_bytes: 7 }] });
+    expect(info.devices.filter(({ type }) => type === "cpu")).toHaveLength(1);
   }
 });
 

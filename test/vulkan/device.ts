@@ -71,7 +71,12 @@ export async function vulkanNative(): Promise<Native> {
 
 /** What tests read of /v1/system/info; the shape is tested elsewhere. */
 export interface SystemBody {
-  readonly devices: readonly { readonly name: string; readonly type: string }[];
+  readonly devices: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly memory_free: number;
+    readonly models: readonly { readonly id: string; readonly memory_bytes: number }[];
+  }[];
   readonly models: readonly {
     readonly id: string;
     readonly device_fault: string | null;

@@ -82,7 +82,10 @@ describe.skipIf(!IS_WANTED || !IS_SLOW)("images on a software device", () => {
       ).toBeGreaterThan(1);
       expect(server.stderr()).toMatch(/images are computed on Vulkan0 \(llvmpipe.*of weights/);
       const { models, devices } = await systemOf(server);
-      expect(devices.map(({ name }) => name)).toContain("Vulkan0");
+      const card = devices.find(({ name }) => name === "Vulkan0");
+      expect(card?.models.map(({ id }) => id)).toContain("on-device");
+      const metrics = await (await fetch(`${server.url}/metrics`)).text(); // no text model is loaded
+      expect(metrics).toMatch(/^svc_device_memory_free_bytes\{device="Vulkan0"\} [1-9]\d+$/m);
       const placement = models.find(({ id }) => id === "on-device")?.placement;
       expect(placement?.devices.map(({ device }) => device)).toEqual(["Vulkan0", "CPU"]);
       expect(placement?.devices[0]?.weights_bytes).toBeGreaterThan(1e7);

@@ -2,6 +2,7 @@
 
 import { leaveCrashesToParent } from "../../../ffi/linux/crash-signals.ts";
 import { openWithBackends } from "../../../ffi/engine-native.ts";
+import { type DeviceWatch, watchDevices } from "../../../ffi/devices.ts";
 import { unpackImage } from "../../../ffi/embedded.ts";
 import { DiffusionBackend } from "../../../ffi/image/image.ts";
 import { planImages } from "../../../ffi/image/place.ts";
@@ -21,7 +22,13 @@ const BROKEN = {
   message: "The image library failed while it generated an image. Its process is restarted.",
 } as const;
 
-async function load(options: ImageOptions): Promise<{ backend: DiffusionBackend; host: EngineHost }> {
+interface Loaded {
+  readonly backend: DiffusionBackend;
+  readonly host: EngineHost;
+  readonly devices: DeviceWatch;
+}
+
+async function load(options: ImageOptions): Promise<Loaded> {
   const { cacheDir, verbosity, files, threads } = options;
   const opened = openWithBackends(options, (failure) =>
     send({ type: "log", line: `${failure}; images are computed on the other devices` }),
@@ -35,12 +42,13 @@ async function load(options: ImageOptions): Promise<{ backend: DiffusionBackend;
   const backend = await DiffusionBackend.load(images, input, (permille) =>
     send({ type: "loading", permille }),
   );
-  return { backend, host };
+  return { backend, host, devices: watchDevices(opened.native) };
 }
 
 export class ImageWork implements EngineWork {
   private readonly options: ImageOptions;
   private backend: DiffusionBackend | undefined;
+  private devices: DeviceWatch | undefined;
   private queue: ImageQueue | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
@@ -57,6 +65,7 @@ export class ImageWork implements EngineWork {
         await new Promise<void>((resolve) => (this.wake = resolve));
       } else {
         await this.queue.generateNext();
+        this.sendDevices(); // the first image reads the weights
         if (!this.isBroken()) continue;
         if (this.backend?.isOnDevice === true) return 1; // the serving process counts that as a fault of the device
         send({ type: "failed", error: BROKEN });
@@ -93,15 +102,21 @@ export class ImageWork implements EngineWork {
     this.wake?.();
   }
 
+  sendDevices(): void {
+    const devices = this.devices?.() ?? [];
+    if (devices.length > 0) send({ type: "devices", devices });
+  }
+
   private isBroken(): boolean {
     return this.backend?.isBroken === true;
   }
 
   private async load(): Promise<void> {
     try {
-      const { backend, host } = await load(this.options);
+      const { backend, host, devices } = await load(this.options);
       const defaults = familyDefaults(backend.family);
       this.backend = backend;
+      this.devices = devices;
       this.queue = new ImageQueue({
         backend,
         steps: this.options.steps ?? defaults.steps,
@@ -113,6 +128,7 @@ export class ImageWork implements EngineWork {
         sleep: (ms) => Bun.sleep(ms),
       });
       send({ type: "ready", info: backend.info, host });
+      this.sendDevices();
     } catch (error) {
       sendFailure(error);
     }

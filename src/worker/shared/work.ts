@@ -12,6 +12,8 @@ export type WorkMessage = Exclude<ToEngine, { readonly type: "ping" }>;
 export interface EngineWork {
   /** Handles a message; never throws. */
   receive(message: WorkMessage): void;
+  /** Sends its devices as they are now; absent where it has none. */
+  sendDevices?(): void;
   /** Loads the model, sends `ready` or `failed`, and works until `stop` arrives. Returns the process's exit code. */
   run(): Promise<number>;
 }

@@ -275,7 +275,7 @@ export class Engine {
   }
 
   /** Counters and gauges, except those of the process and the embedder. */
-  stats(): Omit<EngineStats, "residentBytes" | "embedTokens" | "devices"> {
+  stats(): Omit<EngineStats, "residentBytes" | "embedTokens"> {
     return {
       waiting: this.runningSet.waiting.length + this.arrivals.count,
       slots: this.backend.maxSeqs,

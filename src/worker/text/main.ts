@@ -4,7 +4,7 @@
 import { availableParallelism } from "node:os";
 import { openWithBackends } from "../../../ffi/engine-native.ts";
 import { unpackBuiltinModel, unpackGrammar } from "../../../ffi/embedded.ts";
-import { watchDevices } from "../../../ffi/devices.ts";
+import { type DeviceWatch, watchDevices } from "../../../ffi/devices.ts";
 import { GrammarEngine } from "../../../ffi/llama/grammar.ts";
 import { openGrammar } from "../../../ffi/library.ts";
 import { addRpcWorker } from "../../../ffi/llama/rpc.ts";
@@ -17,7 +17,6 @@ import { lacksPreTokenizer } from "../../core/gguf-facts.ts";
 import { readGgufHeader } from "../../core/gguf-file.ts";
 import { freeMemory } from "../../core/free-memory.ts";
 import type { EngineHost } from "../../core/system.ts";
-import type { DeviceStats } from "../../core/telemetry.ts";
 import type { CalibrationCommand, RunId, TextOptions, ToEngine } from "../../engine/protocol.ts";
 import { toErrorData } from "../shared/error-data.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
@@ -48,7 +47,7 @@ const RENDER_WAIT_MS = 1;
 interface Loaded {
   readonly backend: LlamaBackend;
   readonly host: EngineHost;
-  readonly devices: () => readonly DeviceStats[];
+  readonly devices: DeviceWatch;
   /** Opened at the first call: a model without constrained answers does not load the library. */
   readonly constraints: () => ConstraintBackend;
 }
@@ -111,7 +110,7 @@ export class TextWork implements EngineWork {
   private engine: Engine | undefined;
   private embedder: Embedder | undefined;
   private backend: LlamaBackend | undefined;
-  private devices: () => readonly DeviceStats[] = () => [];
+  private devices: DeviceWatch | undefined;
   private stopping = false;
   private wake: (() => void) | undefined;
   private readonly outbox = new Outbox();
@@ -182,6 +181,13 @@ export class TextWork implements EngineWork {
         unreachable(message);
     }
     this.wake?.();
+  }
+
+  sendDevices(isIdle = true): void {
+    const isRemote = (this.options.rpcEndpoints ?? []).length > 0;
+    if (isIdle && isRemote) return; // a lost worker matters to the next request only
+    const devices = this.devices?.() ?? [];
+    if (devices.length > 0) send({ type: "devices", devices });
   }
 
   private async load(): Promise<void> {
@@ -298,7 +304,8 @@ export class TextWork implements EngineWork {
     const { embedTokens } = this;
     send({
       type: "stats",
-      stats: { ...this.engine.stats(), embedTokens, residentBytes, devices: this.devices() },
+      stats: { ...this.engine.stats(), embedTokens, residentBytes },
     });
+    this.sendDevices(false);
   }
 }
