@@ -2,7 +2,7 @@
 
 import { ServiceError } from "../../src/core/error.ts";
 import { assert } from "../../src/core/assert.ts";
-import type { DraftRequest, DraftModel, SlotId } from "../../src/worker/text/backend.ts";
+import type { DraftRequest, DraftModel, LevelLimits, SlotId } from "../../src/worker/text/backend.ts";
 import type { Native } from "../library.ts";
 import { type Handle, nativeText } from "../text.ts";
 
@@ -12,10 +12,12 @@ interface DraftSizes {
   readonly max: number;
   /** Draft tokens are sampled like the answer; otherwise they are the most likely ones. */
   readonly sampled: boolean;
+  readonly level: LevelLimits | undefined;
 }
 
 export class LlamaDraftModel implements DraftModel {
   readonly max: number;
+  readonly level: LevelLimits | undefined;
   /** See Speculative. */
   readonly sampled: boolean;
   private readonly native: Native;
@@ -28,10 +30,11 @@ export class LlamaDraftModel implements DraftModel {
   private readonly tokens: Int32Array; // [slots × max]
   private readonly counts: Int32Array; // [slots] tokens wanted, then tokens drafted
 
-  private constructor(native: Native, context: Handle, { slots, max, sampled }: DraftSizes) {
+  private constructor(native: Native, context: Handle, { slots, max, sampled, level }: DraftSizes) {
     this.native = native;
     this.context = context;
     this.max = max;
+    this.level = level;
     this.slot = new Int32Array(slots);
     this.token = new Int32Array(slots);
     this.position = new Int32Array(slots);

@@ -10,6 +10,7 @@ import type {
   Backend,
   BatchColumns,
   DecodeOutcome,
+  LevelLimits,
   PendingPrompt,
   RenderedPrompt,
   ReuseMode,
@@ -35,7 +36,7 @@ import { LlamaDraftModel } from "./draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./media.ts";
 import { CONTEXT_FACT, type ContextPlan } from "./context.ts";
 import { type OpenedModel, openModel } from "./load.ts";
-import type { LoadHooks, ModelInfo } from "./model.ts";
+import type { GraphLimits, LoadHooks, ModelInfo } from "./model.ts";
 import { type BufferBytes, contextMemory, freePlan, type LayerPlan, placementOf } from "./placement.ts";
 import { CPU } from "./projector.ts";
 import { LlamaSequences } from "./sequences.ts";
@@ -49,6 +50,14 @@ import { type Handle, nativeText } from "../text.ts";
 function outcomeOf(code: number): DecodeOutcome {
   if (code === 0) return "done";
   return code === 1 ? "full" : "failed";
+}
+
+/**
+ * llama.cpp computes sequences of different lengths in micro-batches of their own, and moves states of recurrent layers between these
+ * without what a rejected draft goes back to. With a memory for each sequence, those of a micro-batch have neighbouring slots.
+ */
+function levelLimits(ubatch: number, unified: boolean): LevelLimits {
+  return { rows: ubatch, sequences: unified ? Number.POSITIVE_INFINITY : 1 };
 }
 
 export class LlamaBackend implements Backend {
@@ -115,7 +124,7 @@ export class LlamaBackend implements Backend {
     if (limits.outputsAll === true) this.everyOutput = new Int8Array(this.batch).fill(1);
     this.vocabulary = meta.n_vocab;
     const generates = this.meta.causal && !meta.has_encoder;
-    this.draftModel = generates ? this.openDraft(options) : undefined;
+    this.draftModel = generates ? this.openDraft(options, limits) : undefined;
     // With layers on the CPU, a pass has mostly ended when the call returns.
     const isWhole = layers === undefined || layers.report.device_layers === layers.report.layers;
     this.goesOn = isWhole && fact("goesOn") === 1;
@@ -181,9 +190,15 @@ export class LlamaBackend implements Backend {
     return new LlamaBackend(native, opened, hooks.onTemplate);
   }
 
-  private openDraft({ speculative }: TextOptions): LlamaDraftModel | undefined {
+  private openDraft(
+    { speculative, pagedAttn }: TextOptions,
+    limits: GraphLimits,
+  ): LlamaDraftModel | undefined {
     if (speculative?.type !== "mtp") return undefined;
+    const { hybrid, recurrent } = this.meta;
     const sizes = {
+      level:
+        (hybrid || recurrent) && limits.stateFixed !== true ? levelLimits(this.ubatch, pagedAttn) : undefined,
       slots: this.slots,
       max: speculative.mtpNPredict,
       sampled: speculative.mtpDraftSampling === "probabilistic",

@@ -12,6 +12,7 @@ import type {
   DecodeOutcome,
   DraftRequest,
   DraftModel,
+  LevelLimits,
   PendingPrompt,
   RenderedPrompt,
   ReuseMode,
@@ -259,7 +260,7 @@ export class FakeBackend implements Backend {
     if (forced === "full") return "full";
     if (this.usedCells + n > this.cells)
       throw new Error(`${this.usedCells} + ${n} cells, there are ${this.cells}`);
-    if (this.states !== undefined && this.draftModel !== undefined) checkDraftsLast(columns, n);
+    if (this.draftModel?.level !== undefined) checkDraftsLast(columns, n, this.draftModel.level);
     const lastRows = [];
     for (let i = 0; i < n; i++) {
       const slot = columns.slot[i] ?? -1;
@@ -480,11 +481,13 @@ export interface FakeDrafts {
   readonly max: number;
   readonly rightShare: number;
   readonly followMs?: number;
+  readonly level?: LevelLimits;
 }
 
 /** Drafts what the fake model will sample, sometimes wrongly; checks that each draft is verified. */
 export class FakeDraftModel implements DraftModel {
   readonly max: number;
+  readonly level: LevelLimits | undefined;
   follows = true;
   pauses = 0;
   /** Empty drafts. */
@@ -500,8 +503,12 @@ export class FakeDraftModel implements DraftModel {
   private followed = 0;
   private untoldMs = 0;
 
-  constructor({ max, rightShare, followMs = 0 }: FakeDrafts, after: (ask: DraftRequest) => Iterable<number>) {
+  constructor(
+    { max, rightShare, followMs = 0, level }: FakeDrafts,
+    after: (ask: DraftRequest) => Iterable<number>,
+  ) {
     this.max = max;
+    this.level = level;
     this.followMs = followMs;
     this.rightShare = rightShare;
     this.after = after;
@@ -579,17 +586,21 @@ export function noConstraints(): never {
   throw new Error("no constraint was expected");
 }
 
-/** Drafts are of one length and come last: llama.cpp moves recurrent states between the lengths of a pass, without what a rejected draft goes back to. */
-function checkDraftsLast({ slot, output }: BatchColumns, n: number): void {
+/** Drafts are of one length and come last, within the limits. */
+function checkDraftsLast({ slot, output }: BatchColumns, n: number, { rows, sequences }: LevelLimits): void {
   const groups = [
     ...Map.groupBy(
       Array.from({ length: n }, (_, row) => row),
       (row) => slot[row],
     ).values(),
   ];
-  const isDraft = (rows: readonly number[]): boolean =>
-    rows.length > 1 && rows.every((row) => output[row] === 1);
+  const isDraft = (own: readonly number[]): boolean =>
+    own.length > 1 && own.every((row) => output[row] === 1);
   const first = groups.findIndex(isDraft);
-  if (first >= 0 && groups.slice(first).some(({ length }) => length !== groups[first]?.length))
+  if (first < 0) return;
+  const drafts = groups.slice(first);
+  if (drafts.some(({ length }) => length !== drafts[0]?.length))
     throw new Error("rows of another length follow a draft");
+  if (drafts.length > sequences || drafts.flat().length > rows)
+    throw new Error("drafts of more rows or sequences than fit one part of a pass");
 }

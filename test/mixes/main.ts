@@ -2,7 +2,7 @@
 // batch-invariant kernels: equal to the last bit of a log probability. Prints counts, and of a mix that differs the smallest part
 // that still does.
 //
-//   bun test/mixes/main.ts [--mixes N] [--from N] [--seconds N] [--world NAME]
+//   bun test/mixes/main.ts [--mixes N] [--from N] [--seconds N] [--world NAMES]
 
 import { parseArgs } from "node:util";
 import { MixBatch } from "./batch.ts";
@@ -50,7 +50,9 @@ process.exit(failures > 0 ? 1 : 0);
 async function batchFrom(from: number): Promise<number> {
   const number = Math.floor(from / BATCH);
   const to = Math.min(end, BATCH * (number + 1));
-  const worlds = WORLDS.filter(({ name }) => values.world === undefined || name === values.world);
+  const worlds = WORLDS.filter(
+    ({ name }) => values.world === undefined || values.world.split(",").includes(name),
+  );
   const world = worlds[number % worlds.length];
   if (world === undefined) throw new Error(`the worlds are ${WORLDS.map(({ name }) => name).join(", ")}`);
   const pair = await openPair(world, 1 + (number % 2));

@@ -22,10 +22,15 @@ export interface World {
   readonly adapters?: readonly string[];
   /** Name of a chat template of the family's makers. */
   readonly template?: string;
+  /** Of the side with drafts. */
+  readonly options?: Partial<TextOptions>;
 }
 
 const LOOKUP: readonly DraftKind[] = ["ngram", "ngram", "grammar", "auto"];
 const NONE: readonly DraftKind[] = ["off", "auto", "ngram"];
+
+/** Few, so that sequences are preempted. */
+const CELLS = 320;
 
 const ADAPTERS = ["red", "blue"];
 const SAMPLED = { type: "mtp", mtpNPredict: 4, mtpDraftSampling: "probabilistic" } as const;
@@ -37,6 +42,15 @@ const block = (kind: DrafterKind): World => ({
   path: silent,
   speculative: () => ({ ...LIKELIEST, mtpModel: tinyDrafter(kind) }),
   drafts: NONE,
+});
+
+/** A model with recurrent states of random weights, whose rejected drafts leave them. */
+const states = (name: string, options: Partial<TextOptions> = {}): World => ({
+  name: [name, ...Object.keys(options)].join("-"),
+  path: name === "hybrid" ? hybrid : () => architectureModel(name),
+  speculative: () => ({ ...LIKELIEST, ...(name === "hybrid" ? {} : { mtpModel: TINY_PATH }) }),
+  drafts: NONE,
+  options,
 });
 
 export const WORLDS: readonly World[] = [
@@ -69,6 +83,10 @@ export const WORLDS: readonly World[] = [
     speculative: () => ({ ...SAMPLED, mtpModel: tinyDrafter("eagle3", { tokens: EVERY_OTHER }) }),
     drafts: NONE,
   },
+  ...["lfm2", "nemotron_h_moe", "bailingmoe3"].map((name) => states(name)),
+  states("hybrid", { ubatch: 6 }),
+  states("hybrid", { prefixCacheN: 0 }),
+  states("hybrid", { pagedAttn: false, contextLen: 8 * CELLS }),
 ];
 
 /** A model with drafts and without. */
@@ -79,9 +97,6 @@ export interface Pair {
   readonly alone: (ask: MixAsk) => Outcome;
   readonly close: () => void;
 }
-
-/** Few, so that sequences are preempted. */
-const CELLS = 320;
 
 /** Opens both, the one with drafts on so many threads, or returns why a world cannot be had. */
 export async function openPair(world: World, threads = 1): Promise<Pair | string> {
@@ -103,6 +118,7 @@ export async function openPair(world: World, threads = 1): Promise<Pair | string
     maxSeqs: 8,
     threads,
     ...(speculative && { speculative }),
+    ...world.options,
   });
   return {
     plain,

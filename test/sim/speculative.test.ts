@@ -18,10 +18,13 @@ const MODEL = { max: 3, rightShare: 0.7 };
 const SOURCES: readonly (readonly [name: string, options: Partial<FakeOptions>])[] = [
   ["from n-grams", {}],
   ["from a draft model", { draft: MODEL }],
-  ["from a draft model, with a cache that can only drop drafts", { draft: MODEL, reuse: "whole", slots: 8 }],
+  [
+    "from a draft model, with a cache that can only drop drafts, those of one sequence a pass",
+    { draft: { ...MODEL, level: { rows: 128, sequences: 1 } }, reuse: "whole", slots: 8 },
+  ],
   [
     "from a draft model, with recurrent states",
-    { draft: MODEL, reuse: "whole", slots: 8, states: "with cells" },
+    { draft: { ...MODEL, level: { rows: 6, sequences: 8 } }, reuse: "whole", slots: 8, states: "with cells" },
   ],
 ];
 

@@ -165,10 +165,19 @@ export interface DraftRequest {
   readonly max: number;
 }
 
+/** What the drafts of a pass are limited to, together. */
+export interface LevelLimits {
+  /** Rows of the drafts and of the tokens before them. */
+  readonly rows: number;
+  readonly sequences: number;
+}
+
 /** A draft model. It computes every pass of the main model, so that it can draft. */
 export interface DraftModel {
   /** Maximum tokens of one draft. */
   readonly max: number;
+  /** The drafts of a pass must have one length, come last and keep these limits; absent: they may be of any lengths. */
+  readonly level?: LevelLimits | undefined;
   /** Drafts for sequences, each sequence at most once; a draft may be empty. */
   draft(requests: readonly DraftRequest[]): readonly Int32Array[];
   /** Reports how many tokens of a slot's draft were accepted, after they were computed. */

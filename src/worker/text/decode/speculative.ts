@@ -12,6 +12,7 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
+import { levelLengths } from "./draft-level.ts";
 import { commonDraftLength, learnDraft, ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
@@ -157,21 +158,20 @@ export class SpeculativeDecode implements DecodeMode {
     return drafts.tokens === 0 ? drafts : this.cut(rows, costs);
   }
 
-  /**
-   * llama.cpp computes sequences of different lengths in passes of their own, and moves states of recurrent layers between these without
-   * what a rejected draft goes back to. So all drafts of such a model are as long as the shortest, and computed last.
-   */
+  /** Cuts drafts to one length where the backend needs that. */
   private levelled(rows: Rows, drafts: Drafts): Drafts {
-    if (this.context.backend.states === undefined || drafts.tokens === 0) return drafts;
-    const lengths = rows.map(({ sequence }) => sequence.draft.length).filter((length) => length > 0);
-    const least = Math.min(...lengths);
-    for (const { sequence } of rows) this.trim(sequence, least);
-    const tokens = least * lengths.length;
-    return { ...drafts, tokens, charged: this.source.isCostly ? drafts.charged : tokens };
+    const limits = this.context.backend.draftModel?.level;
+    if (limits === undefined || drafts.tokens === 0) return drafts;
+    const lengths = levelLengths(
+      rows.map(({ sequence }) => this.chancesOf(sequence)),
+      limits,
+    );
+    rows.forEach(({ sequence }, i) => this.trim(sequence, lengths[i] ?? 0));
+    return { ...drafts, tokens: lengths.reduce((sum, length) => sum + length, 0) };
   }
 
   private ordered(rows: Rows): Rows {
-    if (this.context.backend.states === undefined) return rows;
+    if (this.context.backend.draftModel?.level === undefined) return rows;
     return rows.toSorted((a, b) => a.sequence.draft.length - b.sequence.draft.length);
   }
 

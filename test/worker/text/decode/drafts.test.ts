@@ -6,6 +6,7 @@ import {
   learnDraft,
   newDraftLengths,
 } from "../../../../src/worker/text/decode/draft-length.ts";
+import { levelLengths } from "../../../../src/worker/text/decode/draft-level.ts";
 import { GrammarHabits, LookYield } from "../../../../src/worker/text/decode/grammar-habits.ts";
 import { firstOf, GrammarDrafts } from "../../../../src/worker/text/decode/grammar-draft.ts";
 import {
@@ -322,5 +323,21 @@ describe("habits at the places of a grammar", () => {
     expect(looking(1)).toBe(160);
     for (let step = 0; step < 20; step++) looks.learn(8, 8);
     expect(looking(8)).toBe(160);
+  });
+});
+
+describe("drafts of one length", () => {
+  const free = { rows: 64, sequences: 8 };
+  const at = (rate: number, length: number): number[] => Array.from({ length }, (_, i) => rate ** (i + 1));
+
+  test("are as long as yields most: shorter ones are left out", () => {
+    expect(levelLengths([at(0.9, 3), at(0.9, 1), at(0.9, 3), []], free)).toEqual([3, 0, 3, 0]);
+    expect(levelLengths([at(0.9, 1), at(0.9, 1), at(0.2, 3)], free)).toEqual([1, 1, 1]);
+    expect(levelLengths([[], []], free)).toEqual([0, 0]);
+  });
+
+  test("keep to rows and sequences, the likeliest first", () => {
+    expect(levelLengths([at(0.5, 3), at(0.9, 3), at(0.6, 3)], { ...free, sequences: 1 })).toEqual([0, 3, 0]);
+    expect(levelLengths([at(0.5, 3), at(0.9, 3), at(0.6, 3)], { ...free, rows: 8 })).toEqual([0, 3, 3]);
   });
 });
