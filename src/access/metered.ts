@@ -1,27 +1,25 @@
-// Meters the work that is done for callers: checks that a key may use the model, holds it to its limits, and counts what it takes.
-// One place for all dialects: what HTTP, the MCP endpoint and background responses call is wrapped here.
+// Meters the work that is done for callers: checks that a key may use the model, and counts requests, calls and time. One place for all
+// dialects: what HTTP, the MCP endpoint and background responses call is wrapped here. Tokens are those of runs (run-meter.ts).
 
 import { type Account, refuseModel } from "../core/account.ts";
-import type { AnswerEvent, Converse, Conversation, InputMessage } from "../core/agent.ts";
-import type { SummaryTokens } from "../core/applied-edit.ts";
+import type { AnswerEvent, Converse } from "../core/agent.ts";
 import type { Caller } from "../core/caller.ts";
+import { defined } from "../core/defined.ts";
+import { ServiceError } from "../core/error.ts";
 import type { Draw } from "../core/image.ts";
-import { type Ability, cardOf, type ModelInfo } from "../core/model-info.ts";
-import type { Embed, EmbedRequest, Generate, Rank, RankRequest, RunRequest } from "../core/run.ts";
+import { type Ability, cardOf } from "../core/model-info.ts";
+import { reasonOf } from "../core/reason.ts";
+import { type Embed, type Generate, type Rank, WorkLeft } from "../core/run.ts";
 import type { Speak } from "../core/speech.ts";
 import type { AnswerMeter } from "../core/telemetry.ts";
 import { AnswerSteps } from "./answer-steps.ts";
-import { CHARS_PER_TOKEN } from "./limits.ts";
-import type { KeyQuotas, Reservation } from "./quotas.ts";
-import type { UsageBook } from "./usage-book.ts";
+import { MARKUP_TOKENS } from "./limits.ts";
+import type { Reservation } from "./quotas.ts";
+import { meteredRuns, type RunMeterDeps } from "./run-meter.ts";
 
-export interface MeterDeps {
-  readonly quotas: KeyQuotas;
-  readonly usage: UsageBook;
+export interface MeterDeps extends RunMeterDeps {
   /** Absent: metrics are switched off. */
   readonly meter?: AnswerMeter | undefined;
-  /** Served models and adapters, the default one first. */
-  readonly models: () => readonly ModelInfo[];
 }
 
 /** The work of models as the HTTP layer asks for it. */
@@ -34,35 +32,39 @@ export interface Work {
   readonly speak: Speak;
 }
 
-/** The same work, metered. */
+/** The same work, metered. The runs of `converse` are metered where it begins them. */
 export function metered(deps: MeterDeps, work: Work): Work {
-  const { generate, converse, embed, rank, draw, speak } = work;
+  const { converse, embed, rank, draw, speak } = work;
+  const generate = meteredRuns(deps, work.generate);
   return {
     generate: (request, signal, caller) => {
       const begun = begin(deps, request, "generates", caller);
-      const asked = withinLimits(deps, own(request, caller), caller);
-      return answered(deps, begun, request, signal, () => generate(asked, signal, caller));
+      return answered(deps, begun, request.countOnly === true, signal, () =>
+        generate(own(request, caller), signal, caller),
+      );
     },
-    converse: (conversation: Conversation, signal, caller) => {
+    converse: (conversation, signal, caller) => {
       const { run, agent } = conversation;
       const writer = agent.edits?.compact?.model;
       if (writer !== undefined)
         refuseModel(caller.account, writer, cardOf(deps.models(), writer), "summary_model");
       const begun = begin(deps, run, "generates", caller);
-      const asked = { ...conversation, run: withinLimits(deps, own(run, caller), caller) };
-      const summarized = agent.edits?.compact === undefined ? 0 : tokensOfMessages(run.prompt.messages);
-      return answered(deps, begun, { ...run, summarized }, signal, () => converse(asked, signal, caller));
+      const asked = { ...conversation, run: own(run, caller) };
+      return answered(deps, begun, run.countOnly === true, signal, () =>
+        converse(asked, signal, { ...caller, countedAs: begun.model }),
+      );
     },
     embed: (request, signal, caller) => {
       const begun = begin(deps, request, "embeds", caller);
-      return whole(deps, begun, tokensToEmbed(request), signal, () =>
-        embed(own(request, caller), signal, caller),
+      return whole(deps, begun, bytesOf(request.inputs), (tokensMax) =>
+        embed({ ...own(request, caller), ...tokensMax }, signal, caller),
       );
     },
     rank: (request, signal, caller) => {
       const begun = begin(deps, request, "ranks", caller);
-      return whole(deps, begun, tokensToRank(request), signal, () =>
-        rank(own(request, caller), signal, caller),
+      const { query, documents } = request;
+      return whole(deps, begun, bytesOf([query]) * documents.length + bytesOf(documents), (tokensMax) =>
+        rank({ ...own(request, caller), ...tokensMax }, signal, caller),
       );
     },
     draw: (request, signal, caller) =>
@@ -112,61 +114,48 @@ function own<R extends { readonly keepAliveMs?: number }>(request: R, { account 
   return rest as R; // the field is optional
 }
 
-/** An answer without a bound of its own ends where its key's tokens do. */
-function withinLimits<R extends AnswerBounds>({ quotas }: MeterDeps, request: R, { account }: Caller): R {
-  const { maxTokens, choices, countOnly } = request;
-  if (account === undefined || maxTokens !== undefined || countOnly === true) return request;
-  const left = quotas.left(account);
-  return left === Infinity ? request : { ...request, maxTokens: Math.max(1, Math.floor(left / choices)) };
-}
-
-/** Tokens that texts have at least, by their length: exact numbers are the engine's, which has computed them by then. */
-function estimatedTokens(text: string | readonly number[]): number {
-  return typeof text === "string" ? Math.ceil(text.length / CHARS_PER_TOKEN) : text.length;
-}
-
-function tokensOfMessages(messages: readonly InputMessage[]): number {
-  const texts = messages.flatMap(({ content }) =>
-    content.map((part) => (part.type === "text" ? part.text : "")),
-  );
-  return texts.reduce((sum, text) => sum + estimatedTokens(text), 0);
-}
-
-function tokensToEmbed({ inputs }: EmbedRequest): number {
-  return inputs.reduce((sum, input) => sum + estimatedTokens(input), 0);
-}
-
-function tokensToRank({ query, documents, documentTokens = Infinity }: RankRequest): number {
-  const perPair = estimatedTokens(query);
-  return documents.reduce((sum, text) => sum + perPair + Math.min(estimatedTokens(text), documentTokens), 0);
+/** Tokens that inputs have at most: none is shorter than a byte, and a few mark the ends. */
+function bytesOf(inputs: readonly (string | readonly number[])[]): number {
+  return inputs.reduce((sum, input) => {
+    return sum + (typeof input === "string" ? Buffer.byteLength(input) : input.length) + MARKUP_TOKENS;
+  }, 0);
 }
 
 const NO_TOKENS = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 };
 
-/** Work with one result. What is broken off counts with its estimate. */
+/** Work with one result, which takes `most` tokens. It learns how many it may take, and what is broken off counts as far as it came. */
 async function whole<T extends { readonly promptTokens: number }>(
   { usage, quotas }: MeterDeps,
   { account, model, release }: Begun,
-  estimate: number,
-  signal: AbortSignal,
-  work: () => Promise<T>,
+  most: number,
+  work: (bound: { readonly tokensMax?: number }) => Promise<T>,
 ): Promise<T> {
   const startMs = performance.now();
   let reservation: Reservation | undefined;
-  let promptTokens: number | undefined;
+  let promptTokens = 0;
+  let isMade = false;
   try {
-    reservation = account === undefined ? undefined : quotas.reserve(account, estimate, 0);
-    const result = await work();
+    const left = account === undefined ? Infinity : quotas.left(account);
+    reservation = account && quotas.reserve(account, Math.max(1, Math.min(most, left)));
+    const result = await work(left < most ? { tokensMax: left } : {});
     ({ promptTokens } = result);
+    isMade = true;
     return result;
   } catch (error) {
-    if (signal.aborted && reservation !== undefined) promptTokens = estimate;
-    throw error;
+    if (error instanceof WorkLeft) {
+      ({ promptTokens } = error);
+      throw error.reason;
+    }
+    const isBeyond = error instanceof ServiceError && error.code === "rate_limit_exceeded";
+    const short = isBeyond && account ? quotas.shortage(account, most) : undefined;
+    if (short === undefined) throw error;
+    const { retryAfterSecs } = short;
+    throw new ServiceError(short.code, reasonOf(error), defined({ retryAfterSecs }));
   } finally {
     release();
-    reservation?.settle(promptTokens ?? 0);
+    reservation?.settle(promptTokens);
     const seconds = (performance.now() - startMs) / 1000;
-    if (promptTokens !== undefined) usage.add(account, model, 1, { ...NO_TOKENS, promptTokens, seconds });
+    if (isMade || promptTokens > 0) usage.add(account, model, 1, { ...NO_TOKENS, promptTokens, seconds });
   }
 }
 
@@ -190,29 +179,18 @@ async function* timed<E extends { readonly type: string }>(
   }
 }
 
-interface AnswerBounds extends Pick<RunRequest, "countOnly" | "maxTokens" | "choices"> {
-  /** Estimated tokens that a summary reads before the answer is accepted. */
-  readonly summarized?: number;
-}
-
 /** An answer of a text model. Counting alone is no answer. */
 function answered<E extends AnswerEvent>(
   deps: MeterDeps,
   begun: Begun,
-  bounds: AnswerBounds,
+  isCount: boolean,
   signal: AbortSignal,
   work: () => AsyncIterable<E>,
 ): AsyncIterable<E> {
-  const { account, release } = begun;
-  let ahead: Reservation | undefined;
   try {
-    const { summarized = 0 } = bounds;
-    ahead =
-      account === undefined || summarized === 0 ? undefined : deps.quotas.reserve(account, summarized, 0);
-    return new MeteredAnswer(deps, { ...begun, ahead }, bounds, signal, work());
+    return new MeteredAnswer(deps, begun, isCount, signal, work());
   } catch (refusal) {
-    ahead?.settle(0);
-    release();
+    begun.release();
     throw refusal;
   }
 }
@@ -220,31 +198,26 @@ function answered<E extends AnswerEvent>(
 /** Not a generator: each event would cost one more turn. */
 class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   private readonly deps: MeterDeps;
-  private readonly begun: Begun & { readonly ahead: Reservation | undefined };
-  private readonly bounds: AnswerBounds;
+  private readonly begun: Begun;
+  private readonly isCount: boolean;
   private readonly source: AsyncIterator<E>;
-  private reservation: Reservation | undefined;
   private isAccepted = false;
   private isOver = false;
   private spent = { ...NO_TOKENS, seconds: 0 };
-  private startMs = performance.now();
-  /** Tokens of a summary, which are counted before the answer is accepted. */
-  private settled = 0;
 
   constructor(
     deps: MeterDeps,
-    begun: Begun & { readonly ahead: Reservation | undefined },
-    bounds: AnswerBounds,
+    begun: Begun,
+    isCount: boolean,
     signal: AbortSignal,
     source: AsyncIterable<E>,
   ) {
     this.deps = deps;
     this.begun = begun;
-    this.bounds = bounds;
-    this.reservation = begun.ahead;
+    this.isCount = isCount;
     this.source = source[Symbol.asyncIterator]();
     if (signal.aborted) this.end();
-    else signal.addEventListener("abort", () => this.leave(), { once: true });
+    else signal.addEventListener("abort", () => this.end(), { once: true });
   }
 
   [Symbol.asyncIterator](): this {
@@ -265,7 +238,7 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   }
 
   async return(value?: unknown): Promise<IteratorResult<E>> {
-    this.leave();
+    this.end();
     await this.source.return?.(value);
     return { done: true, value };
   }
@@ -274,10 +247,12 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
     this.begun.steps?.take(event);
     switch (event.type) {
       case "accepted":
-        return this.accept(event.promptTokens);
+        this.isAccepted = true;
+        this.spent.promptTokens = event.promptTokens;
+        return;
       case "text":
       case "reasoning":
-        this.spent.completionTokens++; // at least; exact once the answer is complete
+        this.spent.completionTokens++; // for its trace, where it is broken off
         return;
       case "tool_call_start":
       case "tool_calling":
@@ -287,10 +262,8 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
         this.deps.meter?.ended(this.begun.model, event.reason);
         return;
       case "finish": {
-        const { usage, timings } = event;
-        const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
-        const seconds = timings.promptSecs + timings.completionSecs;
-        Object.assign(this.spent, { promptTokens, cachedTokens, completionTokens, reasoningTokens, seconds });
+        const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = event.usage;
+        Object.assign(this.spent, { promptTokens, cachedTokens, completionTokens, reasoningTokens });
         this.end();
         return;
       }
@@ -298,8 +271,6 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
         this.end();
         return;
       case "context_edited":
-        for (const edit of event.edits) if (edit.type === "compaction") this.summarized(edit.spent);
-        return;
       case "load_progress":
       case "prompt_progress":
       case "tool_call_args":
@@ -312,54 +283,15 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
     }
   }
 
-  private accept(promptTokens: number): void {
-    if (this.isAccepted || this.isOver) return;
-    const { account } = this.begun;
-    this.startMs = performance.now();
-    if (this.bounds.countOnly === true) return;
-    const read = this.spent.promptTokens + promptTokens;
-    this.settled = this.spent.promptTokens + this.spent.completionTokens;
-    this.reservation?.settle(this.settled);
-    this.reservation = undefined;
-    try {
-      const { maxTokens, choices } = this.bounds;
-      const most = maxTokens === undefined ? undefined : maxTokens * choices;
-      this.reservation =
-        account && this.deps.quotas.reserve(account, read + this.spent.completionTokens, most);
-    } catch (refusal) {
-      void this.source.return?.();
-      throw refusal;
-    }
-    this.spent.promptTokens = read;
-    this.isAccepted = true;
-  }
-
-  /** What a summary took before the answer, which may yet be refused. */
-  private summarized({ promptTokens, cachedTokens, completionTokens }: SummaryTokens): void {
-    this.spent.promptTokens += promptTokens;
-    this.spent.cachedTokens += cachedTokens;
-    this.spent.completionTokens += completionTokens;
-  }
-
-  /** Who leaves while a summary is written pays for what it reads. */
-  private leave(): void {
-    const { summarized = 0 } = this.bounds;
-    if (!this.isOver && !this.isAccepted && this.spent.promptTokens === 0)
-      this.spent.promptTokens = summarized;
-    this.end();
-  }
-
-  /** Idempotent. What an answer has taken that was broken off counts as well. */
+  /** Idempotent. */
   private end(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.begun.steps?.end(this.spent);
-    this.begun.release();
-    const { account, model } = this.begun;
-    const { promptTokens, completionTokens, seconds } = this.spent;
-    this.reservation?.settle(promptTokens + completionTokens - this.settled);
-    if (!this.isAccepted && promptTokens === 0) return;
-    const secs = seconds === 0 ? (performance.now() - this.startMs) / 1000 : seconds;
-    this.deps.usage.add(account, model, 1, { ...this.spent, seconds: secs });
+    const { account, model, steps, release } = this.begun;
+    steps?.end(this.spent);
+    release();
+    if (!this.isAccepted || this.isCount) return;
+    const { toolCalls } = this.spent;
+    this.deps.usage.add(account, model, 1, { ...NO_TOKENS, toolCalls, seconds: 0 }); // its runs have added theirs
   }
 }

@@ -1,16 +1,16 @@
 // Limits per key: requests and tokens a minute, answers at the same time, tokens a day. All is decided without a pause between
-// reading and counting, and all clients of a key together get exactly as much as one. Tokens of running answers are set aside: their prompts,
-// and as many as `max_tokens` allows, or DEFAULT_ANSWER_TOKENS where it does not say.
+// reading and counting, and all clients of a key together get exactly as much as one. What running work may take is set aside.
 
 import type { Account, AccountLimits } from "../core/account.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Quotas } from "../core/quota.ts";
-import { DEFAULT_ANSWER_TOKENS, QUOTAS_MAX } from "./limits.ts";
+import { DEFAULT_ANSWER_TOKENS, OPEN_ANSWER_SHARE, QUOTAS_MAX } from "./limits.ts";
 import { Minute } from "./minute.ts";
 
-/** Tokens that were set aside for an answer. */
+/** Tokens that were set aside. */
 export interface Reservation {
-  /** The answer has ended; its tokens are counted by what it has spent. */
+  readonly tokens: number;
+  /** The work has ended; its tokens are counted by what it has spent. */
   settle(spentTokens: number): void;
 }
 
@@ -68,22 +68,25 @@ export class KeyQuotas implements Quotas {
     };
   }
 
-  /**
-   * Sets the tokens of an answer aside. `answerTokens`: what it may have at most; undefined where it has no bound of its own.
-   * Throws `rate_limit_exceeded`.
-   */
-  reserve(account: Account, promptTokens: number, answerTokens: number | undefined): Reservation {
-    if (!hasTokenLimit(account.limits)) return UNLIMITED;
-    const counted = this.of(account);
-    const bounded =
-      answerTokens ?? Math.max(1, Math.min(DEFAULT_ANSWER_TOKENS, this.left(account) - promptTokens));
-    const wanted = promptTokens + bounded;
-    const short = this.shortage(account, wanted);
+  /** Tokens of all choices of an answer without a bound of its own; Infinity without a limit. Throws `rate_limit_exceeded`. */
+  share(account: Account, choices: number): number {
+    const left = this.left(account);
+    const short = this.shortage(account, choices);
     if (short !== undefined) throw short;
-    counted.reserved += wanted;
+    return Math.min(left, Math.max(DEFAULT_ANSWER_TOKENS * choices, Math.floor(left * OPEN_ANSWER_SHARE)));
+  }
+
+  /** Sets tokens aside. Throws `rate_limit_exceeded`. */
+  reserve(account: Account, tokens: number): Reservation {
+    if (!hasTokenLimit(account.limits)) return { tokens, settle: () => undefined };
+    const short = this.shortage(account, tokens);
+    if (short !== undefined) throw short;
+    const counted = this.of(account);
+    counted.reserved += tokens;
     return {
+      tokens,
       settle: (spent) => {
-        counted.reserved -= wanted;
+        counted.reserved -= tokens;
         counted.tokens.add(spent, this.options.elapsed());
       },
     };
@@ -156,7 +159,7 @@ export class KeyQuotas implements Quotas {
   }
 
   /** Why an account does not get that many tokens more. */
-  private shortage(account: Account, wanted: number): ServiceError | undefined {
+  shortage(account: Account, wanted: number): ServiceError | undefined {
     const { tokensPerMinute = Infinity, tokensPerDay = Infinity } = account.limits;
     const nowMs = this.options.elapsed();
     const asked = wanted > 1 ? `, and this request may take ${wanted}` : "";
@@ -190,8 +193,6 @@ export class KeyQuotas implements Quotas {
       if (running + reserved + requests.total(nowMs) + tokens.total(nowMs) === 0) this.byOwner.delete(owner);
   }
 }
-
-const UNLIMITED: Reservation = { settle: () => undefined };
 
 function isLimited(limits: AccountLimits): boolean {
   return Object.keys(limits).length > 0;

@@ -41,8 +41,10 @@ export interface LoopDeps
   readonly log: (line: string) => void;
 }
 
-/** Result of a pass whose prompt exceeds the context. */
+/** Results of a pass whose prompt exceeds the context, or what its key has left. */
 const CONTEXT_EXCEEDED = "too long";
+const NO_TOKENS_LEFT = "no tokens left";
+type Refused = typeof CONTEXT_EXCEEDED | typeof NO_TOKENS_LEFT;
 
 type ChatRequest = RunRequest<Extract<RunRequest["prompt"], { type: "chat" }>>;
 
@@ -108,7 +110,7 @@ export class Loop {
     for (let round = 1; ; round++) {
       const made = yield* this.pass(round);
       if (made === undefined) return;
-      if (made === CONTEXT_EXCEEDED) {
+      if (made === CONTEXT_EXCEEDED || made === NO_TOKENS_LEFT) {
         if (before !== undefined) yield* this.end(before, true);
         return;
       }
@@ -140,9 +142,7 @@ export class Loop {
   }
 
   /** One pass; if tool results exceed the context, they are shortened and the pass is repeated. */
-  private async *pass(
-    round: number,
-  ): AsyncGenerator<AnswerEvent, PassResult | typeof CONTEXT_EXCEEDED | undefined> {
+  private async *pass(round: number): AsyncGenerator<AnswerEvent, PassResult | Refused | undefined> {
     for (;;) {
       const context = await this.contextOf(round);
       this.cost = addCosts(this.cost, context.cost);
@@ -153,7 +153,7 @@ export class Loop {
       }
       const made = yield* this.passOver(context, round);
       if (made !== CONTEXT_EXCEEDED) {
-        if (made !== undefined) this.cost = addCosts(this.cost, made.cost);
+        if (made !== undefined && made !== NO_TOKENS_LEFT) this.cost = addCosts(this.cost, made.cost);
         return made;
       }
       const shorter = shortenResults(this.turn);
@@ -166,14 +166,15 @@ export class Loop {
   private async *passOver(
     { messages, ahead }: EditedContext,
     round: number,
-  ): AsyncGenerator<AnswerEvent, PassResult | typeof CONTEXT_EXCEEDED | undefined> {
+  ): AsyncGenerator<AnswerEvent, PassResult | Refused | undefined> {
     const { session, plan } = this.task;
     const hasTools = !this.isLast(round);
     const isClients = (name: string): boolean => hasTools && (!plan.acts || plan.clientNames.has(name));
     const pass = new Pass({ isFirst: round === 1, isClients });
     for await (const event of withAhead(this.generate(round, messages), ahead, this.signal)) {
-      const isExceeded = event.type === "error" && event.error.code === "context_length_exceeded";
-      if (round > 1 && isExceeded) return CONTEXT_EXCEEDED;
+      const refusal = round > 1 && event.type === "error" ? event.error.code : undefined;
+      if (refusal === "context_length_exceeded") return CONTEXT_EXCEEDED;
+      if (refusal === "rate_limit_exceeded") return NO_TOKENS_LEFT;
       const shown = pass.take(event);
       if (shown !== undefined) yield shown;
       if (shown?.type === "accepted" && !plan.isQuiet) yield { type: "session", sessionId: session.id };

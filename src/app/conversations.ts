@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import { reasonOf } from "../core/reason.ts";
-import type { Embed } from "../core/run.ts";
+import type { Embed, Generate } from "../core/run.ts";
 import { StartError } from "../core/start-error.ts";
 import type { PageMcpServers } from "../mcp/page-servers.ts";
 import type { McpServers } from "../mcp/servers.ts";
@@ -33,6 +33,8 @@ export interface ConversationOptions extends ModelOptions {
 export interface ConversationParts {
   /** Counts what the agent loop does. */
   readonly meter?: AgentMeter;
+  /** Counts the runs of conversations; those of a request under the name that it gave its model. */
+  readonly counted?: (generate: Generate, by: "request" | "summary") => Generate;
   readonly models?: Omit<ModelParts, "resident">;
   /** Owner of records from before there were keys; absent where no key is needed. */
   readonly legacyOwner?: (() => string) | undefined;
@@ -86,7 +88,7 @@ function withTools(
   tools: Tools,
   mcp: McpServers | undefined,
   options: ConversationOptions,
-  { models: modelParts, legacyOwner, isInMemory = false, meter }: ConversationParts,
+  { models: modelParts, legacyOwner, isInMemory = false, meter, counted = (runs) => runs }: ConversationParts,
 ): Conversations {
   const { settings, log } = options;
   const core = openCore(options, modelParts);
@@ -102,7 +104,10 @@ function withTools(
   const agent = createAgent({
     ...surroundings,
     generate: adapters.generate,
-    modelNamed: (name) => adapters.named(name),
+    modelNamed: (name) => {
+      const target = adapters.named(name);
+      return { ...target, generate: counted(target.generate, "summary") };
+    },
     fetchFile: fetchPublic,
     ...mediaReaders(),
     ...defined({ meter }),
@@ -115,7 +120,11 @@ function withTools(
     stores,
     embed,
     web,
-    converse: adapters.withTarget(agent.converse),
+    converse: adapters.withTarget((conversation, signal, caller) => {
+      const { target } = conversation;
+      const own = { ...target, generate: counted(target.generate, "request") };
+      return agent.converse({ ...conversation, target: own }, signal, caller);
+    }),
     answerApproval: approvals.answer,
     toolLine: toolLine(tools, web, settings),
     isBusy: () => models.activeRuns() - agent.summariesAhead() + agent.activeAnswers() > 0,

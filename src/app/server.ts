@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { metered, type Work } from "../access/metered.ts";
+import { meteredRuns } from "../access/run-meter.ts";
 import { UsageBook } from "../access/usage-book.ts";
 import { configFolder } from "../config/cache-folder.ts";
 import { modelName } from "../config/model-name.ts";
@@ -111,7 +112,12 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   const requantizers = new Map<string, Requantizer>();
   const pools: Pool[] = [];
   const choices = choicesOf(options);
+  const runs = { quotas: edge.quotas, models: () => core.adapters.cards() };
   const core = await openConversations(options, {
+    counted: (generate, by) => (request, signal, caller) => {
+      const name = by === "request" ? caller.countedAs : undefined;
+      return meteredRuns({ ...runs, usage }, generate, name)(request, signal, caller);
+    },
     ...defined({ meter: metrics?.agent }),
     legacyOwner: edge.legacyOwner,
     models: {

@@ -18,6 +18,8 @@ export interface Caller {
   readonly place?: Place;
   /** Its work goes after that of all others. Called when another request wants its place. */
   readonly yields?: () => void;
+  /** Name of the model under which the tokens of its answer are counted; absent: the model's own. */
+  readonly countedAs?: string;
   /** Trace headers for upstream servers, so that their logs can be joined with ours. */
   readonly trace?: Trace;
 }

@@ -101,6 +101,8 @@ export interface RunRequest<P = Prompt> {
    * computed for the sake of the cache.
    */
   readonly maxTokens?: number;
+  /** Tokens of the prompt and all choices together: `maxTokens` is lower where that needs it. See `answerCap`. */
+  readonly tokensMax?: number;
   /** A choice ends at its first line break that comes so long after its first token, milliseconds. */
   readonly lineDeadlineMs?: number;
   /** Emit the prompt's own text before the answer, with log probabilities where asked for. Not for chat prompts. */
@@ -125,10 +127,20 @@ export interface RunRequest<P = Prompt> {
   readonly adapter?: AdapterSelection;
   /** Drop the oldest prompt tokens instead of failing when the prompt exceeds the context. */
   readonly truncate: boolean;
-  /** Report how much of the prompt is computed, and of the model loaded. */
-  readonly progress?: true;
+  /** Report how much of the prompt is computed, and of the model loaded; `prompt`: the former alone, to count it. */
+  readonly progress?: true | "prompt";
   /** Time that the model stays loaded after its last request, milliseconds; absent: as before. */
   readonly keepAliveMs?: number;
+}
+
+/** Tokens that each choice may have after a prompt of `promptTokens`; undefined: as many as the context has room for. */
+export function answerCap(
+  { maxTokens, tokensMax, choices }: Pick<RunRequest, "maxTokens" | "tokensMax" | "choices">,
+  promptTokens: number,
+): number | undefined {
+  const spare = tokensMax === undefined ? undefined : Math.floor((tokensMax - promptTokens) / choices);
+  if (spare === undefined || spare < 1) return maxTokens; // who set `tokensMax` refuses a prompt beyond it
+  return Math.min(spare, maxTokens ?? spare);
 }
 
 /** A token and how likely it was, natural logarithm, under the model's own distribution (before any sampling stage). */
@@ -242,6 +254,8 @@ export interface EmbedRequest {
   readonly inputs: readonly (string | readonly number[])[];
   /** Cut inputs at the context instead of failing. */
   readonly truncate: boolean;
+  /** Fail with `rate_limit_exceeded` if all inputs together have more tokens. */
+  readonly tokensMax?: number;
   /** As in RunRequest. */
   readonly keepAliveMs?: number;
 }
@@ -261,6 +275,8 @@ export interface RankRequest {
   readonly documentTokens?: number;
   /** Cut documents where a pair exceeds the context, instead of failing. */
   readonly truncate: boolean;
+  /** As in EmbedRequest. */
+  readonly tokensMax?: number;
   /** As in RunRequest. */
   readonly keepAliveMs?: number;
 }
@@ -271,10 +287,22 @@ export interface RankResult {
   readonly promptTokens: number;
 }
 
-/** Ranks; throws ServiceError. Aborting the signal drops the work and rejects. */
+/** Texts whose client has left; `promptTokens` of them were computed. */
+export class WorkLeft extends Error {
+  readonly reason: unknown;
+  readonly promptTokens: number;
+
+  constructor(reason: unknown, promptTokens: number) {
+    super("the client has left");
+    this.reason = reason;
+    this.promptTokens = promptTokens;
+  }
+}
+
+/** Ranks; throws ServiceError. Aborting the signal drops the work and rejects with its reason, or with WorkLeft. */
 export type Rank = (request: RankRequest, signal: AbortSignal, caller: Caller) => Promise<RankResult>;
 
-/** Embeds; throws ServiceError. Aborting the signal drops the work and rejects. */
+/** Embeds; throws ServiceError. Aborting the signal drops the work and rejects as Rank does. */
 export type Embed = (request: EmbedRequest, signal: AbortSignal, caller: Caller) => Promise<EmbedResult>;
 
 /** Starts a run for a caller and yields its events. Aborting the signal ends the run; the iterator then just ends. */

@@ -10,7 +10,14 @@ import { ServiceError, type ErrorData } from "../core/error.ts";
 import { withAbort } from "../core/with-abort.ts";
 import { TEMPLATE_TRIAL_MS } from "./limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
-import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "../core/run.ts";
+import {
+  type EmbedRequest,
+  type EmbedResult,
+  type RankRequest,
+  type RunEvent,
+  type RunRequest,
+  WorkLeft,
+} from "../core/run.ts";
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import { mustBeAble, mustPerceive } from "./abilities.ts";
 import type { EngineClientDeps } from "./client-deps.ts";
@@ -128,7 +135,7 @@ export class EngineClient {
     }
   }
 
-  /** Embeds texts, or scores documents (vectors of one element). Throws ServiceError; rejects with the signal's reason on abort. */
+  /** Embeds texts, or scores documents (vectors of one element). Throws ServiceError; on abort as `Embed`. */
   async embed(
     request: EmbedRequest | RankRequest,
     signal: AbortSignal,
@@ -137,15 +144,17 @@ export class EngineClient {
     const leave = await this.admit(signal, caller);
     const id = this.pending.newId();
     const answer = this.pending.embedding(id);
-    const abort = (): void => {
-      this.link?.send({ type: "abort", id });
-      answer.reject(signal.reason);
-    };
+    const abort = (): void => this.link?.send({ type: "abort", id }); // it answers how far it came
     try {
       this.mustBeAble("documents" in request ? "ranks" : "embeds");
       signal.throwIfAborted();
       this.link?.send({ type: "embed", id, request });
-      return await withAbort(signal, abort, answer.promise);
+      const result = await withAbort(signal, abort, answer.promise);
+      if (signal.aborted) throw new WorkLeft(signal.reason, result.promptTokens);
+      return result;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new WorkLeft(signal.reason, error instanceof WorkLeft ? error.promptTokens : 0);
     } finally {
       this.pending.forget(id);
       leave();
@@ -336,6 +345,7 @@ export class EngineClient {
         break;
       case "embedded":
       case "embed_failed":
+      case "embed_left":
       case "calibration":
       case "calibration_failed":
         this.pending.answer(message);

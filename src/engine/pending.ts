@@ -2,7 +2,7 @@
 
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { EventQueue } from "../core/queue.ts";
-import type { EmbedResult } from "../core/run.ts";
+import { type EmbedResult, WorkLeft } from "../core/run.ts";
 import type { CalibrationCounts, EngineEvent, FromEngine, RunId } from "./protocol.ts";
 
 interface Run {
@@ -66,7 +66,7 @@ export class Pending {
   answer(
     message: Extract<
       FromEngine,
-      { type: "embedded" | "embed_failed" | "calibration" | "calibration_failed" }
+      { type: "embedded" | "embed_failed" | "embed_left" | "calibration" | "calibration_failed" }
     >,
   ): void {
     const { id } = message;
@@ -77,6 +77,8 @@ export class Pending {
       }
       case "embed_failed":
         return this.embeddings.get(id)?.reject(ServiceError.fromData(message.error));
+      case "embed_left":
+        return this.embeddings.get(id)?.reject(new WorkLeft(undefined, message.promptTokens));
       case "calibration":
         return this.calibrations.get(id)?.resolve(message.counts);
       case "calibration_failed":

@@ -252,7 +252,7 @@ export type ToEngine =
   | { readonly type: "calibrate"; readonly id: RunId; readonly command: CalibrationCommand }
   /** No run uses it. Not answered. */
   | { readonly type: "free_adapter"; readonly adapter: AdapterId }
-  /** Answered by `embedded` or `embed_failed` of the same id. */
+  /** Answered by `embedded`, `embed_failed` or `embed_left` of the same id. */
   | { readonly type: "embed"; readonly id: RunId; readonly request: EmbedRequest | RankRequest }
   /** Answered by events of the same id. */
   | { readonly type: "speak"; readonly id: RunId; readonly request: SpeakRequest }
@@ -291,6 +291,8 @@ export type FromEngine =
   /** Devices besides the CPU as they are now: once it is ready, with work, and with a `pong`. */
   | { readonly type: "devices"; readonly devices: readonly DeviceStats[] }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
+  /** It was aborted, after so many tokens. */
+  | { readonly type: "embed_left"; readonly id: RunId; readonly promptTokens: number }
   | { readonly type: "calibration"; readonly id: RunId; readonly counts: CalibrationCounts }
   | { readonly type: "calibration_failed"; readonly id: RunId; readonly error: ErrorData }
   | { readonly type: "adapter_loaded"; readonly adapter: AdapterId }

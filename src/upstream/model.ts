@@ -13,7 +13,7 @@ import { honours, type Needs, needsOf, refusalBy, textFactsOf } from "./abilitie
 import { attempt } from "./attempt.ts";
 import { blocksOf, keyOf } from "./blocks.ts";
 import { countedTokens } from "./count.ts";
-import { estimatedTokens } from "./estimate.ts";
+import { estimatedTokens, refuseBeyond, withinBound } from "./estimate.ts";
 import { type Field, vectorFieldsOf } from "./engines.ts";
 import type { Failure } from "./failure.ts";
 import { drawUpstream } from "./images.ts";
@@ -110,8 +110,9 @@ export class UpstreamModel implements ModelRuntime {
     this.pool.stop();
   }
 
-  async *generate(request: RunRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<RunEvent> {
+  async *generate(asked: RunRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<RunEvent> {
     const leave = this.enter(caller);
+    const request = withinBound(asked);
     try {
       await this.load();
       const refused =
@@ -119,7 +120,7 @@ export class UpstreamModel implements ModelRuntime {
           ? yield* this.count(request, signal, caller)
           : yield* this.attempts(request, signal, caller);
       const ask = ({ id, model }: Fallback): AsyncGenerator<RunEvent> =>
-        model.generate({ ...request, model: id }, signal, caller);
+        model.generate({ ...asked, model: id }, signal, caller);
       if (refused !== undefined) yield* this.fallBack(refused, ask, signal);
     } finally {
       leave();
@@ -153,6 +154,7 @@ export class UpstreamModel implements ModelRuntime {
     signal: AbortSignal,
     caller: Caller,
   ): Promise<EmbedResult> {
+    refuseBeyond(request);
     const work = ({ server }: Lease): Promise<EmbedResult | Failure> =>
       "documents" in request
         ? rankUpstream(request, server, signal, caller)

@@ -86,23 +86,28 @@ describe("tokens", () => {
   test("of a day are set aside while answers run: 64 clients never overdraw, and get all there is", () => {
     const { quotas, spent } = quotasAt();
     const anna = account({ tokensPerDay: 1000 });
-    const running = Array.from({ length: 64 }, () => tried(() => quotas.reserve(anna, 10, 40)));
+    const running = Array.from({ length: 64 }, () => tried(() => quotas.reserve(anna, 50)));
     const granted = running.flatMap((one) => (isRefused(one) ? [] : [one]));
     expect(granted).toHaveLength(20);
     for (const one of granted.slice(0, 5)) {
       one.settle(20);
       spent.set("anna", (spent.get("anna") ?? 0) + 20);
     }
-    const again = Array.from({ length: 64 }, () => tried(() => quotas.reserve(anna, 10, 40)));
+    const again = Array.from({ length: 64 }, () => tried(() => quotas.reserve(anna, 50)));
     expect(again.filter((one) => !isRefused(one))).toHaveLength(3);
   });
 
-  test("an answer without a bound has room while any is left", () => {
+  test("an answer without a bound has a share of what is left, and one that asks for too much learns why", () => {
     const { quotas } = quotasAt();
-    const anna = account({ tokensPerMinute: 100 });
-    expect(isRefused(tried(() => quotas.reserve(anna, 60, undefined)))).toBe(false);
-    expect(isRefused(tried(() => quotas.reserve(anna, 1, undefined)))).toBe(true);
-    const hopeless = tried(() => quotas.reserve(account({ tokensPerMinute: 100 }, "otto"), 10, 200));
+    const anna = account({ tokensPerMinute: 40_000 });
+    expect(quotas.share(anna, 1)).toBe(10_000);
+    quotas.reserve(anna, 38_000);
+    expect(quotas.share(anna, 1)).toBe(1024);
+    expect(quotas.share(anna, 4)).toBe(2000);
+    quotas.reserve(anna, 1999);
+    expect(quotas.share(anna, 1)).toBe(1);
+    expect(isRefused(tried(() => quotas.share(anna, 2)))).toBe(true);
+    const hopeless = tried(() => quotas.reserve(account({ tokensPerMinute: 100 }, "otto"), 210));
     expect(hopeless).toMatchObject({ message: expect.stringContaining("lower max_tokens") });
   });
 

@@ -3,19 +3,25 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { metered } from "../../src/access/metered.ts";
+import { meteredRuns } from "../../src/access/run-meter.ts";
 import { KeyQuotas } from "../../src/access/quotas.ts";
 import { UsageBook } from "../../src/access/usage-book.ts";
 import { type Account, accountOf, type AccountFields, keyDigest, ownerOf } from "../../src/core/account.ts";
-import type { AnswerEvent, Converse } from "../../src/core/agent.ts";
-import { defined } from "../../src/core/defined.ts";
-import type { EmbedResult, Generate, Rank, RunEvent, RunRequest } from "../../src/core/run.ts";
+import { ServiceError } from "../../src/core/error.ts";
+import {
+  type Embed,
+  type Generate,
+  type Rank,
+  type RunEvent,
+  type RunRequest,
+  WorkLeft,
+} from "../../src/core/run.ts";
 import type { State } from "../../src/core/state.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys } from "../../src/http/api-keys.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { ownedState } from "../../src/state/owned.ts";
 import { sqliteState } from "../../src/state/sqlite.ts";
-import { asking } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp, testDeps, textBody } from "../helpers/app.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 import { tempDir } from "../helpers/tmp.ts";
@@ -46,8 +52,11 @@ function countingApp(generate: Generate = playing(answer("Hi")).generate, state:
     placesOf: () => 200,
     isCrowded: () => false,
   });
-  const deps = testDeps(generate, { log: () => undefined });
-  const work = metered({ quotas, usage, models: deps.models }, deps);
+  const log = () => undefined;
+  const deps = testDeps(generate, { log });
+  const counts = { quotas, usage, models: deps.models };
+  const { converse } = testDeps(meteredRuns(counts, generate), { log });
+  const work = metered(counts, { ...deps, converse });
   const app = testApp(generate, { ...work, apiKeys, admission, quotas, usage: usage.read });
   const as = (key: string, path: string, body?: unknown) =>
     body === undefined
@@ -128,30 +137,27 @@ describe("an answer", () => {
   });
 });
 
-async function* played(events: readonly AnswerEvent[], then?: Promise<void>): AsyncGenerator<AnswerEvent> {
-  yield* events;
-  await then;
-}
-
 describe("a small budget", () => {
   const account = (limits: Account["limits"]): Account => {
     return { owner: "mia", name: "mia", role: "user", limits, weight: 1 };
   };
   /** Work of models behind a meter, and what it was asked for. */
-  function meteredWork({ converse, spentTokens = 0 }: { converse?: Converse; spentTokens?: number } = {}) {
+  function meteredWork({
+    result,
+    spentTokens = 0,
+  }: { result?: () => Promise<never>; spentTokens?: number } = {}) {
     const usage = new UsageBook(ownedState(memoryState()));
     const quotas = new KeyQuotas({ tokensToday: () => spentTokens, clock: Date.now, elapsed: Date.now });
-    const embedded = Promise.withResolvers<EmbedResult>();
+    const bounds: (number | undefined)[] = [];
     const { generate, requests: asked } = playing(answer("Hi"));
     const rank: Rank = () => Promise.resolve({ scores: [1], promptTokens: 9 });
-    const base = {
-      ...testDeps(generate, { log: () => undefined }),
-      rank,
-      embed: () => embedded.promise,
-      ...defined({ converse }),
+    const embed: Embed = ({ tokensMax }) => {
+      bounds.push(tokensMax);
+      return (result ?? (() => Promise.reject(new Error("nothing is embedded here"))))();
     };
+    const base = { ...testDeps(generate, { log: () => undefined }), rank, embed };
     const work = metered({ quotas, usage, models: base.models }, base);
-    return { work, usage, quotas, asked, embedded };
+    return { work, usage, quotas, asked, bounds };
   }
   const run = (fields: Partial<RunRequest> = {}): RunRequest => {
     return chat({ model: "tiny", ...fields });
@@ -170,90 +176,32 @@ describe("a small budget", () => {
     expect(asked[0]?.maxTokens).toBe(bound);
   });
 
-  test("is no budget for a large list of texts", async () => {
-    const { work, usage } = meteredWork();
-    const caller = { client: "", account: account({ tokensPerDay: 100 }) };
-    const long = ["a".repeat(396), "b".repeat(8)];
-    const refused = { code: "rate_limit_exceeded" };
-    const documents = Array.from({ length: 60 }, () => "word");
-    expect(
-      work.embed({ model: "tiny", inputs: long, truncate: false }, signal, caller),
-    ).rejects.toMatchObject(refused);
-    expect(
-      work.embed(
-        { model: "tiny", inputs: [Array.from({ length: 101 }, () => 1)], truncate: false },
-        signal,
-        caller,
-      ),
-    ).rejects.toMatchObject(refused);
-    expect(
-      work.rank({ model: "tiny", query: "word", documents, truncate: false }, signal, caller),
-    ).rejects.toMatchObject(refused);
-    await work.rank({ model: "tiny", query: "word", documents: ["word"], truncate: false }, signal, caller);
-    expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 9 }]);
-  });
-
-  describe("is held against a summary", () => {
-    const conversation = (characters: number) =>
-      asking(
-        { edits: { compact: { share: 0.5 } } },
-        {
-          prompt: { messages: [{ role: "user", content: [{ type: "text", text: "a".repeat(characters) }] }] },
-        },
-      );
-    const spent = { promptTokens: 30, cachedTokens: 0, completionTokens: 5 };
-    const edit = { type: "compaction", summary: "", replaced: 1, kept: [], tokens: 9, spent } as const;
-    const counted = async (script: readonly AnswerEvent[], characters: number) => {
-      const { work, usage } = meteredWork({ converse: () => played(script) });
-      const caller = { client: "", account: account({ tokensPerMinute: 100 }) };
-      const all = async () => Array.fromAsync(work.converse(conversation(characters), signal, caller));
-      const ended = await all().catch(String);
-      return { ended, rows: usage.read({ client: "" }, {}) };
-    };
-    const edited: AnswerEvent = { type: "context_edited", edits: [edit] };
-
-    test("that would read more than is left", async () => {
-      const { ended, rows } = await counted([], 404);
-      expect(ended).toContain("this request may take 101");
-      expect(rows).toEqual([]);
-    });
-
-    test("that was written before its answer was refused", async () => {
-      const { ended, rows } = await counted([edited, { type: "accepted", promptTokens: 80 }], 40);
-      expect(ended).toContain("this request may take");
-      expect(rows).toMatchObject([{ requests: 1, promptTokens: 30, completionTokens: 5 }]);
-    });
-
-    test("that was written for an answer, once", async () => {
-      const usage = { promptTokens: 42, cachedTokens: 0, completionTokens: 6, reasoningTokens: 0 };
-      const finish: AnswerEvent = { type: "finish", usage, timings: { promptSecs: 0, completionSecs: 0 } };
-      const { rows } = await counted([edited, { type: "accepted", promptTokens: 12 }, finish], 40);
-      expect(rows).toMatchObject([{ requests: 1, promptTokens: 42, completionTokens: 6 }]);
-    });
-
-    test("that nobody waits for", async () => {
-      const { work, usage } = meteredWork({ converse: () => played([], new Promise(() => undefined)) });
-      const leaving = new AbortController();
-      const caller = { client: "", account: account({ tokensPerMinute: 100 }) };
-      void work.converse(conversation(40), leaving.signal, caller)[Symbol.asyncIterator]().next();
-      leaving.abort();
-      expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 10 }]);
-    });
-  });
-
-  test("pays for embeddings that are broken off, and not for those that fail", async () => {
-    const { work, usage, embedded } = meteredWork();
+  test("tells embeddings and scores what they may read, and passes on what the engine says", async () => {
+    const refused = () =>
+      Promise.reject(new ServiceError("rate_limit_exceeded", "the request has 101 tokens"));
+    const { work, usage, bounds, quotas } = meteredWork({ result: refused });
     const caller = { client: "", account: account({ tokensPerMinute: 100 }) };
-    const leaving = new AbortController();
-    const inputs = ["a".repeat(80)];
-    const left = work.embed({ model: "tiny", inputs, truncate: false }, leaving.signal, caller);
-    const failed = work.embed({ model: "tiny", inputs, truncate: false }, signal, caller);
-    leaving.abort();
-    embedded.reject(new Error("the engine is gone"));
-    expect(await Promise.allSettled([left, failed])).toMatchObject([
-      { status: "rejected" },
-      { status: "rejected" },
-    ]);
+    const embed = (inputs: readonly string[]) =>
+      work.embed({ model: "tiny", inputs, truncate: false }, signal, caller);
+    expect(embed(["\u00e9".repeat(60)])).rejects.toMatchObject({
+      message: "the request has 101 tokens",
+      retryAfterSecs: expect.any(Number),
+    });
+    await Bun.sleep(0);
+    expect(embed(["a"]).catch(() => undefined)).resolves.toBeUndefined();
+    await work.rank({ model: "tiny", query: "word", documents: ["word"], truncate: false }, signal, caller);
+    expect(bounds).toEqual([100, undefined]);
+    expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 9 }]);
+    expect(quotas.left(caller.account)).toBe(91);
+  });
+
+  test("pays for embeddings that are broken off as far as they came, and not for those that fail", async () => {
+    const outcomes = [new WorkLeft("gone", 20), new WorkLeft("gone", 0), new Error("the engine is gone")];
+    const { work, usage } = meteredWork({ result: () => Promise.reject(outcomes.shift()) });
+    const caller = { client: "", account: account({ tokensPerMinute: 1000 }) };
+    const request = { model: "tiny", inputs: ["a".repeat(80)], truncate: false };
+    const reasons = [0, 1, 2].map(() => work.embed(request, signal, caller).catch(String));
+    expect(await Promise.all(reasons)).toEqual(["gone", "gone", "Error: the engine is gone"]);
     expect(usage.read({ client: "" }, {})).toMatchObject([{ requests: 1, promptTokens: 20 }]);
   });
 });

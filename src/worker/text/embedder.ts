@@ -3,6 +3,7 @@
 // delay the others.
 
 import { ServiceError } from "../../core/error.ts";
+import { refuseTokens } from "../../core/quota.ts";
 import type { EmbedRequest, RankRequest } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { BatchColumns, PendingPrompt, SlotId } from "./backend.ts";
@@ -26,6 +27,8 @@ interface Job {
   /** Inputs put into a batch so far, and inputs finished. */
   begun: number;
   finished: number;
+  /** Tokens computed so far. */
+  computed: number;
   readonly vectors: Float32Array[]; // [inputs]
 }
 
@@ -50,20 +53,38 @@ interface Piece {
 export class Embedder {
   private readonly backend: () => EmbedBackend;
   private readonly done: (outcome: EmbedOutcome) => void;
+  private readonly left: (id: RunId, promptTokens: number) => void;
   private columns: BatchColumns | undefined;
   private arriving: Job[] = []; // oldest first
   private ready: Job[] = []; // next first
   private cut: Input | undefined; // the input that the last batch ended within
 
-  /** `backend` is called at the first request, because an embedding context takes memory. */
-  constructor(backend: () => EmbedBackend, done: (outcome: EmbedOutcome) => void) {
+  /**
+   * `backend` is called at the first request, because an embedding context takes memory; `left` for one that was aborted, with the
+   * tokens that were computed.
+   */
+  constructor(
+    backend: () => EmbedBackend,
+    done: (outcome: EmbedOutcome) => void,
+    left: (id: RunId, promptTokens: number) => void = () => undefined,
+  ) {
     this.backend = backend;
     this.done = done;
+    this.left = left;
   }
 
   /** Adds a request. The vectors of a rank request are scores, [inputs][1]. */
   add(id: RunId, request: EmbedRequest | RankRequest): void {
-    const job: Job = { id, request, pending: [], inputs: [], begun: 0, finished: 0, vectors: [] };
+    const job: Job = {
+      id,
+      request,
+      pending: [],
+      inputs: [],
+      begun: 0,
+      finished: 0,
+      computed: 0,
+      vectors: [],
+    };
     try {
       const backend = this.backend();
       for (const input of inputsOf(request)) job.pending.push(backend.tokenize(input));
@@ -73,10 +94,12 @@ export class Embedder {
     }
   }
 
-  /** Drops a request. Ignores unknown ids. */
+  /** Drops a request and says how far it came. Ignores unknown ids. */
   abort(id: RunId): void {
     const job = [...this.arriving, ...this.ready].find((entry) => entry.id === id);
-    if (job !== undefined) this.drop(job);
+    if (job === undefined) return;
+    this.drop(job);
+    this.left(id, job.computed);
   }
 
   /**
@@ -95,6 +118,7 @@ export class Embedder {
     for (let job = this.arriving[0]; job !== undefined; job = this.arriving[0]) {
       try {
         if (!this.collect(job, waitMs)) return;
+        refuseTokens(tokensOf(job), job.request.tokensMax);
         this.arriving.shift();
         this.ready.push(job);
       } catch (error) {
@@ -146,6 +170,7 @@ export class Embedder {
       for (const job of new Set(pieces.map(({ input }) => input.job))) this.fail(job, error);
       return;
     }
+    for (const { input, count } of pieces) input.job.computed += count;
     const last = pieces.at(-1)?.input;
     this.cut = last !== undefined && last.computed < last.tokens.length ? last : undefined;
     for (const { input } of pieces) if (input !== this.cut) this.finish(input, backend);
@@ -195,8 +220,7 @@ export class Embedder {
     job.finished++;
     if (job.finished < job.inputs.length) return;
     this.ready = this.ready.filter((other) => other !== job);
-    const promptTokens = job.inputs.reduce((total, { length }) => total + length, 0);
-    this.done({ id: job.id, result: { vectors: job.vectors, promptTokens } });
+    this.done({ id: job.id, result: { vectors: job.vectors, promptTokens: tokensOf(job) } });
   }
 
   private fail(job: Job, error: unknown): void {
@@ -213,6 +237,10 @@ export class Embedder {
     this.arriving = this.arriving.filter((other) => other !== job);
     this.ready = this.ready.filter((other) => other !== job);
   }
+}
+
+function tokensOf({ inputs }: Job): number {
+  return inputs.reduce((total, { length }) => total + length, 0);
 }
 
 function inputsOf(request: EmbedRequest | RankRequest): readonly EmbedInput[] {

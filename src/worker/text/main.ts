@@ -227,6 +227,7 @@ export class TextWork implements EngineWork {
           if ("promptTokens" in outcome.result) this.embedTokens += outcome.result.promptTokens;
           sendEmbedding(outcome);
         },
+        (id, promptTokens) => send({ type: "embed_left", id, promptTokens }),
       );
       send({ type: "ready", info: backend.info, host });
       this.sendStats();

@@ -4,6 +4,7 @@ import { defined } from "../../core/defined.ts";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import { newId } from "../../core/id.ts";
 import {
+  answerCap,
   type FinishReason,
   isSingleCall,
   mustCall,
@@ -199,7 +200,7 @@ export class RunState {
 
   /** Reports, if the request wants that, how many prompt tokens are computed. */
   reportPrompt(processed: number, nowMs: number): void {
-    if (this.request.progress !== true || this.prefilledMs !== undefined) return;
+    if (this.request.progress === undefined || this.prefilledMs !== undefined) return;
     this.reportedMs ??= nowMs;
     const { cachedTokens: cached } = this;
     const total = this.promptTokens;
@@ -324,9 +325,10 @@ export function checkRequest(
  */
 export function planLength(
   promptTokens: number,
-  { maxTokens, truncate, prompt }: Pick<RunRequest, "maxTokens" | "truncate" | "prompt">,
+  request: Pick<RunRequest, "maxTokens" | "tokensMax" | "choices" | "truncate" | "prompt">,
   contextTokens: number,
 ): LengthPlan {
+  const { maxTokens, truncate, prompt } = request;
   const param = prompt.type === "chat" ? "messages" : "prompt";
   if (promptTokens === 0) {
     throw new ServiceError("invalid_request", "the prompt is empty; send at least one token", {
@@ -339,8 +341,9 @@ export function planLength(
     const share = Math.max(1, Math.floor(contextTokens * ANSWER_SHARE));
     drop = promptTokens - (contextTokens - Math.min(maxTokens ?? share, share));
   }
-  const room = contextTokens - (promptTokens - drop);
-  return { drop, cap: Math.min(maxTokens ?? room, room) };
+  const kept = promptTokens - drop;
+  const room = contextTokens - kept;
+  return { drop, cap: Math.min(answerCap(request, kept) ?? room, room) };
 }
 
 function tooLong(tokens: number, contextTokens: number, param: string): ServiceError {

@@ -106,7 +106,7 @@ export class Runs {
     for (const { sequence } of rows) {
       const { run, output } = sequence.owner;
       const isFirst = output.index === 0 && sequence.generated === 0;
-      if (isFirst && run.request.progress === true) run.reportPrompt(sequence.computed, this.deps.now());
+      if (isFirst && run.request.progress !== undefined) run.reportPrompt(sequence.computed, this.deps.now());
     }
   }
 

@@ -287,3 +287,21 @@ test("scores of documents are those of each pair alone, when all of it was read"
   expect(scores).toEqual(documents.map((one) => [Math.fround(expectedScore(codesOf(`cat:${one}`)))]));
   expect(backend.usedSlots).toBe(0);
 });
+
+test("a request beyond its tokens is refused before it is computed; one that is aborted says how far it came", () => {
+  const backend = new FakeEmbedBackend({ batch: 4, slots: 1 });
+  const left: [id: number, tokens: number][] = [];
+  const done: EmbedOutcome[] = [];
+  const embedder = new Embedder(
+    () => backend,
+    (outcome) => void done.push(outcome),
+    (...one) => void left.push(one),
+  );
+  embedder.add(1, { model: "default", inputs: ["abc", "de"], truncate: false, tokensMax: 4 });
+  embedder.add(2, { model: "default", inputs: ["abc", "de"], truncate: false, tokensMax: 5 });
+  embedder.step(0);
+  expect(done).toMatchObject([{ id: 1, result: { code: "rate_limit_exceeded" } }]);
+  embedder.abort(2);
+  embedder.abort(2);
+  expect(left).toEqual([[2, 3]]);
+});
