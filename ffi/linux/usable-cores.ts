@@ -1,9 +1,9 @@
 // Which processors this process may compute on, and how many compute threads they are worth.
 // Rejected: rounding a quota down; reading CPUID, which needs a thread on every processor.
 
-import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { namesIn, textIn } from "../../src/core/readable.ts";
 import { cpuQuota } from "./cpu-quota.ts";
 
 /** Processors as Linux numbers them; two of one core have one set of units that compute. */
@@ -61,11 +61,11 @@ export function tiesOf(
 
 /** Reads /proc and /sys, below `root` in tests; undefined if they do not tell. */
 export function readProcessors(root = "/"): Processors | undefined {
-  const status = text(join(root, "proc/self/status"));
+  const status = textIn(join(root, "proc/self/status"));
   const allowed = parseList(/^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? "");
   const system = join(root, "sys/devices");
   // The mask may name processors that the machine could have.
-  const online = new Set(parseList(text(join(system, "system/cpu/online"))));
+  const online = new Set(parseList(textIn(join(system, "system/cpu/online"))));
   const usable = allowed.filter((cpu) => online.has(cpu));
   if (usable.length === 0) return undefined;
   const large = largeProcessors(system, usable);
@@ -85,7 +85,7 @@ function coresOf(system: string, usable: readonly number[]): readonly (readonly 
   for (const cpu of usable) {
     const topology = join(system, `system/cpu/cpu${cpu}/topology`);
     // The second is the name before Linux 5.3.
-    const key = text(join(topology, "core_cpus_list")) || text(join(topology, "thread_siblings_list"));
+    const key = textIn(join(topology, "core_cpus_list")) || textIn(join(topology, "thread_siblings_list"));
     const core = cores.get(key);
     if (core === undefined || key === "") cores.set(key === "" ? `cpu${cpu}` : key, [cpu]);
     else core.push(cpu);
@@ -96,8 +96,8 @@ function coresOf(system: string, usable: readonly number[]): readonly (readonly 
 /** Those of full performance; all where the kernel knows of no difference, or the process may use small cores only. */
 function largeProcessors(system: string, usable: readonly number[]): ReadonlySet<number> {
   // Intel's hybrid processors have a counter unit for each kind of core; elsewhere the kernel rates each one, the largest 1024.
-  const counted = new Set(parseList(text(join(system, "cpu_core/cpus"))));
-  const rate = (cpu: number): number => Number(text(join(system, `system/cpu/cpu${cpu}/cpu_capacity`)));
+  const counted = new Set(parseList(textIn(join(system, "cpu_core/cpus"))));
+  const rate = (cpu: number): number => Number(textIn(join(system, `system/cpu/cpu${cpu}/cpu_capacity`)));
   const least = SMALL_SHARE * Math.max(...usable.map(rate));
   const large = usable.filter((cpu) => (counted.size > 0 ? counted.has(cpu) : rate(cpu) >= least));
   return new Set(large.length > 0 ? large : usable);
@@ -106,11 +106,11 @@ function largeProcessors(system: string, usable: readonly number[]): ReadonlySet
 function nodesOf(system: string, usable: readonly number[], memories: string | undefined): readonly number[] {
   const folder = join(system, "system/node");
   const own = new Set(usable);
-  const withMemory = new Set(parseList(text(join(folder, "has_memory"))));
+  const withMemory = new Set(parseList(textIn(join(folder, "has_memory"))));
   const permitted = new Set(parseList(memories ?? ""));
-  return names(folder)
+  return namesIn(folder)
     .flatMap((name) => /^node(\d+)$/.exec(name)?.[1] ?? [])
-    .filter((node) => parseList(text(join(folder, `node${node}/cpulist`))).some((cpu) => own.has(cpu)))
+    .filter((node) => parseList(textIn(join(folder, `node${node}/cpulist`))).some((cpu) => own.has(cpu)))
     .map(Number)
     .filter((node) => withMemory.has(node) && permitted.has(node))
     .toSorted((a, b) => a - b);
@@ -135,21 +135,5 @@ function applePerformanceCores(): number | undefined {
     return Number(output) || undefined; // Intel's have one kind of core
   } catch {
     return undefined;
-  }
-}
-
-function text(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return "";
-  }
-}
-
-function names(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return []; // a kernel without NUMA
   }
 }

@@ -1,7 +1,7 @@
 // Compute threads as Linux shows them. Elsewhere, or without /proc, they are tied and left there.
 
 import { dlopen } from "bun:ffi";
-import { readFileSync } from "node:fs";
+import { textIn } from "../../src/core/readable.ts";
 import type { ThreadSystem } from "./compute-threads.ts";
 import type { Native } from "../library.ts";
 import type { Handle } from "../text.ts";
@@ -31,8 +31,8 @@ export function threadSystem(native: Native, context: Handle): ThreadSystem {
       setAffinity?.(thread, BigInt(SET_BYTES), bytesOf([ties.get(processor) ?? [processor]])); // a refusal costs speed only
     },
     waited: (thread) => {
-      const text = readText(`/proc/self/task/${thread}/schedstat`);
-      return text === undefined ? undefined : Number(text.split(" ")[1]) / 1e6; // running, waiting, slices
+      const text = textIn(`/proc/self/task/${thread}/schedstat`);
+      return text === "" ? undefined : Number(text.split(" ")[1]) / 1e6; // running, waiting, slices
     },
     idle: () => {
       const times = idleTimes();
@@ -56,21 +56,13 @@ function bytesOf(sets: readonly (readonly number[])[]): Uint8Array {
 }
 
 function idleTimes(): ReadonlyMap<number, number> {
-  const lines = (readText("/proc/stat") ?? "").matchAll(/^cpu(\d+) \d+ \d+ \d+ (\d+) (\d+)/gm);
+  const lines = textIn("/proc/stat").matchAll(/^cpu(\d+) \d+ \d+ \d+ (\d+) (\d+)/gm);
   return new Map(
     Array.from(lines, ([, processor, idle, waiting]) => [
       Number(processor),
       (Number(idle) + Number(waiting)) * TICK_MS, // waiting: for a disk
     ]),
   );
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
 }
 
 type SetAffinity = (thread: number, bytes: bigint, set: Uint8Array) => number;

@@ -8,6 +8,7 @@ import { chownSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { accountFields } from "../core/account.ts";
 import { newId } from "../core/id.ts";
+import { jsonIn } from "../core/json.ts";
 import { writePrivateFile } from "../core/private-file.ts";
 import { reasonOf } from "../core/reason.ts";
 import { KEY_LOCK_MS, KEY_LOCK_TRY_MS, KEYS_MAX } from "./limits.ts";
@@ -51,7 +52,7 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
     if (isMissing(error)) return undefined;
     throw unusable(file, "read", error);
   }
-  const read = parsed(text);
+  const read = jsonIn(text);
   if (Value.Check(KeyFile, read)) return read.keys;
   const [first] = Value.Errors(KeyFile, read);
   const what = first === undefined ? "" : ` (${first.path || "the whole"}: ${first.message.toLowerCase()})`;
@@ -66,14 +67,6 @@ function unusable(file: string, how: "read" | "written", cause: unknown): Error 
 /** Whether there is no file; no folder either where the home is a file. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Changes the keys of a file, one command at a time. Throws a sentence for people. */

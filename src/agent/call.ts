@@ -6,6 +6,7 @@ import type { AgentEvent, FileObject, RequestedFile, ToolProgress } from "../cor
 import type { Converters } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files } from "../core/files.ts";
+import { jsonIn } from "../core/json.ts";
 import type { Message, TextPart } from "../core/message.ts";
 import type { InputFile, ProducedFile } from "../exec/types.ts";
 import { earlierFiles, keepFile } from "./keep-file.ts";
@@ -96,7 +97,7 @@ export class ToolCaller {
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Begun | undefined> {
     const { round } = this;
-    const args = parsed(made.arguments);
+    const args = jsonIn(made.arguments, made.arguments);
     const calling = wellFormed<ToolProgress>(
       tool?.calling(args) ?? { tool_type: "custom", arguments: made.arguments },
     );
@@ -255,13 +256,4 @@ function refused(calling: ToolProgress, name: string, { status, message }: Refus
   );
   const shown = { status: status === "denied" ? "denied" : "error", message, text } as const;
   return { text, data: refusedProgress(calling, shown) };
-}
-
-/** Parsed arguments, or the text if it is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

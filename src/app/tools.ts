@@ -6,6 +6,7 @@ import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { socketPathOf } from "../core/listen-addresses.ts";
 import { ownCommand } from "../core/own-command.ts";
+import { realPathOf } from "../core/readable.ts";
 import { NO_HOME, userHome } from "../core/user-home.ts";
 import { NoPythonError } from "../exec/python/check.ts";
 import { openPython } from "../exec/python/sessions.ts";
@@ -13,7 +14,6 @@ import { openShell } from "../exec/shell/sessions.ts";
 import type { PythonSessions, ShellSessions } from "../exec/types.ts";
 import { openSandbox } from "../sandbox/sandbox.ts";
 import type { EffectiveProtection, Sandbox, SandboxPolicy } from "../sandbox/types.ts";
-import { realPathOf } from "../models/stats-of.ts";
 
 const ASK_DOES_NOT_HOLD =
   'agent_permission "ask" does not hold on this machine: an approved action can reach this server and approve the next ones.';

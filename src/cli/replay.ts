@@ -3,6 +3,7 @@
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { jsonIn } from "../core/json.ts";
 import type { ServerClient } from "./server-client.ts";
 
 const OPEN = { additionalProperties: true };
@@ -163,7 +164,7 @@ export type Exchange = Static<typeof Exchange>;
 export function readExchanges(text: string): readonly Exchange[] {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   return lines.map((line, i) => {
-    const value = parsed(line);
+    const value = jsonIn(line);
     if (Value.Check(Exchange, value)) {
       if (value.answer === undefined || choicesIn(value) !== undefined) return value;
       throw new Error(`Line ${i + 1}: answer is no answer of ${value.path ?? DEFAULT_PATH}.`);
@@ -175,14 +176,6 @@ export function readExchanges(text: string): readonly Exchange[] {
       `Line ${i + 1} is no recorded request: ${where} is wrong. A line is {"path": "${DEFAULT_PATH}", "body": {…}, "answer": {…}}; path is one of ${paths}.`,
     );
   });
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Sends a recorded request, with fingerprints and log probabilities. Returns it with the new answer. */

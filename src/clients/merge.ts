@@ -9,6 +9,7 @@ import { applyEdits, type FormattingOptions, modify, parse, type ParseError } fr
 import { parse as parseToml } from "smol-toml";
 import { parseDocument } from "yaml";
 import { isDeepStrictEqual } from "node:util";
+import { isObject } from "../core/json.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { ClientFile, Entry } from "./client.ts";
 import { fileText } from "./text.ts";
@@ -93,7 +94,7 @@ function at(tree: unknown, path: readonly string[]): unknown {
 
 /** Whether members can be added to a value, or it is missing. */
 function isTable(value: unknown): boolean {
-  return value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value));
+  return value === undefined || isObject(value);
 }
 
 /** Where svc's item is in a list, or would be. */

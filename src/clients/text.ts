@@ -1,5 +1,6 @@
 // Texts of a connection, for people: its part of the configuration file, and the lines of a shell that start the client.
 
+import { isObject } from "../core/json.ts";
 import type { Client, ClientFile, Connection, Entry } from "./client.ts";
 
 /** The file as it is where it has nothing else. */
@@ -32,12 +33,8 @@ function treeOf(entries: readonly Entry[]): unknown {
 
 function withMember(tree: unknown, [name, ...deeper]: readonly string[], value: unknown): unknown {
   if (name === undefined) return value;
-  const members = isTree(tree) ? tree : {};
+  const members = isObject(tree) ? tree : {};
   return { ...members, [name]: withMember(members[name], deeper, value) };
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Strings of JSON are valid in YAML and TOML. Words that YAML reads as nothing else stay bare. */
@@ -48,10 +45,10 @@ function yamlScalar(value: unknown): string {
 }
 
 function yamlLines(value: unknown): readonly string[] {
-  if (!isTree(value)) return [yamlScalar(value)];
+  if (!isObject(value)) return [yamlScalar(value)];
   return Object.entries(value).flatMap(([name, member]) => {
-    if (isTree(member)) return [`${name}:`, ...yamlLines(member).map((line) => `  ${line}`)];
-    if (!Array.isArray(member) || !member.some(isTree)) return [`${name}: ${yamlScalar(member)}`];
+    if (isObject(member)) return [`${name}:`, ...yamlLines(member).map((line) => `  ${line}`)];
+    if (!Array.isArray(member) || !member.some(isObject)) return [`${name}: ${yamlScalar(member)}`];
     const items = member.flatMap((item) => {
       const [first = "", ...others] = yamlLines(item);
       return [`  - ${first}`, ...others.map((line) => `    ${line}`)];
@@ -63,9 +60,9 @@ function yamlLines(value: unknown): readonly string[] {
 /** Tables of TOML: members that are values first, as its form requires. */
 function tomlText(tree: Tree, path: readonly string[]): string {
   const members = Object.entries(tree);
-  const values = members.filter(([, value]) => !isTree(value));
+  const values = members.filter(([, value]) => !isObject(value));
   const tables = members.flatMap(([name, value]) =>
-    isTree(value) ? [tomlText(value, [...path, name])] : [],
+    isObject(value) ? [tomlText(value, [...path, name])] : [],
   );
   const head = path.length === 0 || values.length === 0 ? "" : `[${path.join(".")}]\n`;
   const own = values.map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`).join("");

@@ -1,8 +1,8 @@
 // Which settings differ between two readings of the configuration.
 
 import { isDeepStrictEqual } from "node:util";
+import { isObject } from "../core/json.ts";
 import type { Settings } from "./settings.ts";
-import { isTable } from "./sources.ts";
 
 /** Paths of the settings that differ: `server.port`; lists as a whole: `models`. */
 export function changedSettings(before: Settings, after: Settings): readonly string[] {
@@ -20,7 +20,7 @@ function changedAt(before: object, after: object, paths: readonly string[]): obj
   for (const path of paths) {
     const [key = "", ...rest] = path.split(".");
     const [one, other] = [merged.get(key), young.get(key)];
-    if (rest.length > 0 && isTable(one) && isTable(other))
+    if (rest.length > 0 && isObject(one) && isObject(other))
       merged.set(key, changedAt(one, other, [rest.join(".")]));
     else if (other === undefined) merged.delete(key);
     else merged.set(key, other);
@@ -33,7 +33,7 @@ function changedIn(prefix: string, before: object, after: object): readonly stri
   const keys = [...new Set([...old.keys(), ...young.keys()])];
   return keys.flatMap((key) => {
     const [one, other]: readonly unknown[] = [old.get(key), young.get(key)];
-    if (isTable(one) && isTable(other)) return changedIn(`${prefix}${key}.`, one, other);
+    if (isObject(one) && isObject(other)) return changedIn(`${prefix}${key}.`, one, other);
     return isDeepStrictEqual(one, other) ? [] : [prefix + key];
   });
 }

@@ -2,12 +2,13 @@
 // the first. Touches no file; what needs the disk is in resolve.ts.
 
 import { Value } from "@sinclair/typebox/value";
+import { isObject } from "../core/json.ts";
 import { entryProblem } from "./entry-problem.ts";
 import { ownKeyOf } from "./foreign-names.ts";
 import { nearest } from "./nearest.ts";
 import type { Problem } from "./problem.ts";
 import { checkTogether } from "./rules.ts";
-import { isTable, type RawValue } from "./sources.ts";
+import { type RawValue } from "./sources.ts";
 import { header, join, rowAt, ROWS, sectionAt, SECTIONS, usableValues, type Row } from "./table.ts";
 
 /** All problems of a merged configuration; none means that it can be completed into Settings. */
@@ -103,13 +104,13 @@ function checkSection(path: string, value: unknown): Pick<Problem, "what" | "fix
         fix: isTables(value) ? suggestTable(path) : suggest(path),
       }
     );
-  if (isTable(value)) return undefined;
+  if (isObject(value)) return undefined;
   return { what: "this is a section, not a value", fix: `Write ${header(section)} on a line of its own.` };
 }
 
 /** A table of the file, or a list of them. */
 function isTables(value: unknown): boolean {
-  return isTable(value) || (Array.isArray(value) && value.length > 0 && value.every(isTable));
+  return isObject(value) || (Array.isArray(value) && value.length > 0 && value.every(isObject));
 }
 
 /** Names the section that was probably meant. */
@@ -181,7 +182,7 @@ function range(row: Row): string {
 
 /** A value as it would stand in the file. */
 function print(value: unknown): string {
-  if (isTable(value)) return "a table";
+  if (isObject(value)) return "a table";
   if (typeof value === "number") return String(value); // also inf and nan, which JSON has no words for
   return JSON.stringify(value) ?? String(value);
 }

@@ -3,8 +3,8 @@
 
 import { KindGuard, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { isObject } from "../core/json.ts";
 import { nearest } from "./nearest.ts";
-import { isTable } from "./sources.ts";
 
 /** The first faulty entry: its place below the list's path (`[1].rpm`), what is wrong, and a fix where one is known. */
 export interface EntryProblem {
@@ -49,5 +49,5 @@ function wordsOf(message: string): string {
 /** Of several forms of an entry (a table, or a short text) the one that was meant. */
 function formOf(items: TSchema, entry: unknown): TSchema {
   if (!KindGuard.IsUnion(items)) return items;
-  return items.anyOf.find((form) => KindGuard.IsObject(form) === isTable(entry)) ?? items;
+  return items.anyOf.find((form) => KindGuard.IsObject(form) === isObject(entry)) ?? items;
 }

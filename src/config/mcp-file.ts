@@ -7,6 +7,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { defined } from "../core/defined.ts";
+import { isObject } from "../core/json.ts";
 import { MCP_TIMEOUT_SECS } from "../core/limits.ts";
 import {
   DesktopServer,
@@ -21,7 +22,7 @@ import { readJson } from "./mcp-json.ts";
 import { type Expanded, expandVariables } from "./mcp-variables.ts";
 import { nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
-import { type Environment, isTable } from "./sources.ts";
+import { type Environment } from "./sources.ts";
 
 /** Calls to all MCP servers at the same time where the configuration says nothing. Spec: MCP. */
 const MCP_CALLS_MAX = 10;
@@ -56,10 +57,10 @@ function placed(key: string, place: string): string {
 
 /** Fills in the variables of the servers that are enabled. */
 function withVariables(file: unknown, environment: Environment): Expanded {
-  if (!isTable(file)) return { value: file, faults: [] };
+  if (!isObject(file)) return { value: file, faults: [] };
   const faults: Fault[] = [];
   const expand = (server: unknown, key: string): unknown => {
-    if (isTable(server) && (server["disabled"] === true || server["enabled"] === false)) return server;
+    if (isObject(server) && (server["disabled"] === true || server["enabled"] === false)) return server;
     const expanded = expandVariables(server, key, environment);
     faults.push(...expanded.faults);
     return expanded.value;
@@ -68,7 +69,7 @@ function withVariables(file: unknown, environment: Environment): Expanded {
   const value = {
     ...file,
     ...(Array.isArray(servers) ? { servers: servers.map((one, n) => expand(one, `servers[${n}]`)) } : {}),
-    ...(isTable(mcpServers)
+    ...(isObject(mcpServers)
       ? {
           mcpServers: Object.fromEntries(
             Object.entries(mcpServers).map(([name, one]) => [name, expand(one, `mcpServers.${name}`)]),
@@ -122,7 +123,7 @@ function desktopFaults(error: ValueError): readonly Fault[] {
   const { value } = error;
   const [process, remote] = DesktopServer.anyOf;
   const schema =
-    isTable(value) && "command" in value ? process : isTable(value) && "url" in value ? remote : undefined;
+    isObject(value) && "command" in value ? process : isObject(value) && "url" in value ? remote : undefined;
   if (schema === undefined) return [faultOf(error, "")];
   return [...Value.Errors(schema, value)].map((inner) => faultOf(inner, error.path));
 }
@@ -131,7 +132,7 @@ function desktopFaults(error: ValueError): readonly Fault[] {
 function sourceFaults(error: ValueError): readonly Fault[] {
   const { value } = error;
   const key = keyOf(error.path);
-  if (!isTable(value)) {
+  if (!isObject(value)) {
     return [{ key, what: unfit(value), fix: "A source is an object with a type." }];
   }
   const kinds: readonly TSchema[] = McpSource.anyOf;

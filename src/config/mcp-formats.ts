@@ -1,9 +1,9 @@
 // Files of MCP servers that other programs have: brings their keys into one form, without judging the values. Claude Desktop, LM Studio
 // and Cursor write `mcpServers`, Visual Studio Code `servers` as an object with `inputs`, Gemini CLI `httpUrl`, Windsurf `serverUrl`.
 
+import { isObject } from "../core/json.ts";
 import { DesktopServer, McpFile, OAuthClient } from "../core/mcp-config.ts";
 import { nearest } from "./nearest.ts";
-import { isTable } from "./sources.ts";
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -42,15 +42,15 @@ export interface CommonForm {
 
 /** A file with servers by name in `mcpServers`, whatever its own form is. */
 export function commonForm(file: unknown): CommonForm {
-  if (!isTable(file)) return { value: file, place: "mcpServers" };
+  if (!isObject(file)) return { value: file, place: "mcpServers" };
   const { servers, mcp, mcpServers } = file;
-  if (isTable(servers)) {
-    const all = { ...servers, ...(isTable(mcpServers) ? mcpServers : {}) };
+  if (isObject(servers)) {
+    const all = { ...servers, ...(isObject(mcpServers) ? mcpServers : {}) };
     return { value: withServers(file, all, "servers"), place: "servers" };
   }
-  if (isTable(mcp) && isTable(mcp["servers"]))
+  if (isObject(mcp) && isObject(mcp["servers"]))
     return { value: withServers(file, mcp["servers"]), place: "mcp.servers" };
-  return { value: isTable(mcpServers) ? withServers(file, mcpServers) : file, place: "mcpServers" };
+  return { value: isObject(mcpServers) ? withServers(file, mcpServers) : file, place: "mcpServers" };
 }
 
 /** Keys of other programs beside the servers are left out, unless one looks like a misspelled key of this file. */
@@ -61,10 +61,10 @@ function withServers(file: Table, servers: Table, place = "mcpServers"): Table {
 }
 
 function oneForm(server: unknown): unknown {
-  if (!isTable(server)) return server;
+  if (!isObject(server)) return server;
   const { oauth, ...rest } = inOurWords(server, SERVER_WORDS);
   if (oauth === undefined) return rest;
-  return { ...rest, oauth: isTable(oauth) ? inOurWords(oauth, OAUTH_WORDS) : oauth };
+  return { ...rest, oauth: isObject(oauth) ? inOurWords(oauth, OAUTH_WORDS) : oauth };
 }
 
 /** What svc knows, under its own keys, which win. */

@@ -1,7 +1,8 @@
 // Variables of the environment in a file of MCP servers: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, and `env:NAME` as a whole value
 // where secrets stand. Files with them can be shared; values are never shown.
 
-import { type Environment, isTable } from "./sources.ts";
+import { isObject } from "../core/json.ts";
+import { type Environment } from "./sources.ts";
 
 export interface Expanded {
   readonly value: unknown;
@@ -46,7 +47,7 @@ export function expandVariables(value: unknown, key: string, environment: Enviro
   function walk(node: unknown, at: string, isSecret: boolean): unknown {
     if (typeof node === "string") return text(node, at, isSecret);
     if (Array.isArray(node)) return node.map((one, index) => walk(one, `${at}[${index}]`, isSecret));
-    if (!isTable(node)) return node;
+    if (!isObject(node)) return node;
     const entries = Object.entries(node).map(
       ([name, one]) => [name, walk(one, `${at}.${name}`, isSecret || SECRET_KEYS.has(name))] as const,
     );

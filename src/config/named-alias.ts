@@ -3,7 +3,8 @@
 
 import { existsSync } from "node:fs";
 import { resolve as resolvePath } from "node:path";
-import { isTable, type RawValue } from "./sources.ts";
+import { isObject } from "../core/json.ts";
+import { type RawValue } from "./sources.ts";
 
 /** The flags, with `-m NAME` as the name that it is. A file of that name is the file. */
 export function withNamedAlias(
@@ -31,6 +32,6 @@ function namesIn(aliases: unknown): readonly string[] {
   if (!Array.isArray(aliases)) return [];
   return aliases.flatMap((entry: unknown): readonly string[] => {
     if (typeof entry === "string") return [entry.slice(0, Math.max(0, entry.indexOf("=")))];
-    return isTable(entry) && typeof entry["name"] === "string" ? [entry["name"]] : [];
+    return isObject(entry) && typeof entry["name"] === "string" ? [entry["name"]] : [];
   });
 }

@@ -7,6 +7,7 @@ import { dirname, resolve as resolvePath } from "node:path";
 import { assert } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { parseHubId } from "../core/hub-id.ts";
+import { isObject } from "../core/json.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
 import type { Wanted } from "../core/model-files.ts";
 import { fromHome } from "../core/user-home.ts";
@@ -23,7 +24,6 @@ import { BUILTIN_MODEL_ID, isImageKind } from "./model-settings.ts";
 import { isVoiceName } from "../core/voice-names.ts";
 import { type ModelSettings, SEARCH_MODEL_ID, SEARCH_MODEL_NAME, Settings } from "./settings.ts";
 import {
-  isTable,
   merge,
   modelEntry,
   processEnvironment,
@@ -307,7 +307,7 @@ function toTree(values: readonly RawValue[]): Record<string, unknown> {
     parent[row.key] = normalize(row, value);
   }
   const models = Object.values(childTable(tree, "models")).map((model) =>
-    isTable(model) && isTable(model["upstreams"])
+    isObject(model) && isObject(model["upstreams"])
       ? { ...model, upstreams: Object.values(model["upstreams"]) }
       : model,
   );
@@ -316,7 +316,7 @@ function toTree(values: readonly RawValue[]): Record<string, unknown> {
 
 function childTable(parent: Record<string, unknown>, key: string): Record<string, unknown> {
   const present = parent[key];
-  if (isTable(present)) return present;
+  if (isObject(present)) return present;
   const fresh: Record<string, unknown> = {};
   parent[key] = fresh;
   return fresh;

@@ -1,8 +1,8 @@
 // Prints settings as TOML. For `svc config show`; the example file shares the spelling of values.
 
+import { isObject } from "../core/json.ts";
 import { formatOrigin, type Origin } from "./problem.ts";
 import type { Loaded } from "./resolve.ts";
-import { isTable } from "./sources.ts";
 import { header, join, ROWS, type Row, type Section, SECTIONS } from "./table.ts";
 
 /** The settings in force as a TOML file, with a comment on each line that says where the value comes from. */
@@ -36,7 +36,7 @@ function tablesOf(
   const list: unknown = Object.entries(model).find(([name]) => `${name}[]` === key)?.[1];
   const tables: readonly unknown[] = Array.isArray(list) ? list : [];
   return tables.flatMap((table, i) =>
-    isTable(table) ? [{ path: path.replace("[]", `[${i}]`), table }] : [],
+    isObject(table) ? [{ path: path.replace("[]", `[${i}]`), table }] : [],
   );
 }
 
@@ -71,5 +71,5 @@ function sectionLines(
 
 function tableAt(values: object, key: string): object {
   const inner: unknown = Object.entries(values).find(([name]) => name === key)?.[1];
-  return isTable(inner) ? inner : {};
+  return isObject(inner) ? inner : {};
 }

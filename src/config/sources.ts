@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { KindGuard } from "@sinclair/typebox";
 import { parse, TomlError } from "smol-toml";
+import { isObject } from "../core/json.ts";
 import { foreignFile } from "./foreign-names.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { join, rowAt, ROWS, sectionAt, type Row } from "./table.ts";
@@ -125,7 +126,7 @@ function said(row: Row, texts: readonly string[], origin: Origin): readonly RawV
 function flatten(node: unknown, path: string, origin: Origin, values: RawValue[]): void {
   const isEntry = path.endsWith("]");
   if (isEntry) values.push({ path, value: node, origin });
-  if (isTable(node) && (path === "" || sectionAt(path) !== undefined)) {
+  if (isObject(node) && (path === "" || sectionAt(path) !== undefined)) {
     for (const [key, inner] of Object.entries(node))
       flatten(inner, canonical(join(path, key)), origin, values);
   } else if (Array.isArray(node) && node.length > 0 && sectionAt(`${path}[]`) !== undefined) {
@@ -139,7 +140,7 @@ function flatten(node: unknown, path: string, origin: Origin, values: RawValue[]
 function withoutDates(node: unknown): unknown {
   if (node instanceof Date) return node.toISOString();
   if (Array.isArray(node)) return node.map(withoutDates);
-  if (!isTable(node)) return node;
+  if (!isObject(node)) return node;
   const copy = Object.entries(node).map(([key, inner]) => [key, withoutDates(inner)] as const);
   return Object.fromEntries(copy);
 }
@@ -166,11 +167,6 @@ function fromText(row: Row, text: string): unknown {
 function listItem({ schema }: Row, text: string): string | number {
   const isNumber = KindGuard.IsArray(schema) && KindGuard.IsNumber(schema.items);
   return isNumber && text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
-}
-
-/** True for a table of a TOML file, which lists are not. */
-export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function explain(error: unknown): Pick<Problem, "what" | "fix"> {

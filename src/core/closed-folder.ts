@@ -4,9 +4,13 @@ import { statSync } from "node:fs";
 
 /** The topmost folder above an absolute path that `uid`, alone in a group of the same number, may not enter. */
 export function closedFolder(path: string, uid: number): string | undefined {
+  return foldersAbove(path).find((folder) => !mayEnter(folder, uid));
+}
+
+/** `/a` and `/a/b` for `/a/b/c`. */
+export function foldersAbove(path: string): readonly string[] {
   const steps = path.split("/").slice(1, -1);
-  const above = steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
-  return above.find((folder) => !mayEnter(folder, uid));
+  return steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
 }
 
 function mayEnter(folder: string, uid: number): boolean {

@@ -1,7 +1,8 @@
 // Where control groups (cgroup v2) for tools can be made on this machine. Reads the system's files and changes nothing.
 
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { basename, join } from "node:path";
+import { textIn } from "./readable.ts";
 
 const ROOT = "/sys/fs/cgroup";
 
@@ -36,13 +37,13 @@ export function controlGroupBase(): ControlGroupBase {
 /** The folder of a process's group; undefined without cgroup v2 where everybody mounts it. */
 export function groupOf(pid: number | "self"): string | undefined {
   if (!existsSync(join(ROOT, "cgroup.controllers"))) return undefined;
-  const line = /^0::(\/.*)$/m.exec(text(`/proc/${pid}/cgroup`))?.[1];
+  const line = /^0::(\/.*)$/m.exec(textIn(`/proc/${pid}/cgroup`))?.[1];
   return line === undefined ? undefined : join(ROOT, line);
 }
 
 /** Controllers that the children of a group can be given. */
 export function controllersOf(path: string): readonly string[] {
-  return text(join(path, "cgroup.controllers")).trim().split(" ");
+  return textIn(join(path, "cgroup.controllers")).trim().split(" ");
 }
 
 function isWritable(path: string): boolean {
@@ -73,12 +74,4 @@ function isDelegated(path: string): boolean {
 
 function none(why: string, isAbsent = false): ControlGroupBase {
   return { kind: "none", why, isAbsent };
-}
-
-function text(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -2,7 +2,8 @@
 
 import { freemem } from "node:os";
 import { join } from "node:path";
-import { groupFolders, readGroupFile } from "./group-folders.ts";
+import { groupFolders } from "./group-folders.ts";
+import { textIn } from "./readable.ts";
 
 interface Accounting {
   readonly version: 1 | 2;
@@ -39,7 +40,7 @@ export function freeMemory(root?: string, own?: string): number {
 export function memoryLimit(root?: string, own?: string): number {
   const limits = VERSIONS.flatMap(({ version, limit }) =>
     groupFolders(version, "memory", root, own).map((folder) => {
-      const text = readGroupFile(join(folder, limit));
+      const text = textIn(join(folder, limit));
       return text === "" || !Number.isFinite(Number(text)) ? Infinity : Number(text); // "max" is no number
     }),
   );
@@ -48,11 +49,11 @@ export function memoryLimit(root?: string, own?: string): number {
 
 /** Bytes left of a group's limit; Infinity without a limit. */
 function groupFree(folder: string, { limit, usage, reclaimable }: Accounting): number {
-  const limitText = readGroupFile(join(folder, limit));
-  const used = Number(readGroupFile(join(folder, usage)));
+  const limitText = textIn(join(folder, limit));
+  const used = Number(textIn(join(folder, usage)));
   const bytes = Number(limitText);
   if (limitText === "" || !Number.isFinite(bytes) || !Number.isFinite(used)) return Infinity; // "max" is no number
-  const stat = readGroupFile(join(folder, "memory.stat"));
+  const stat = textIn(join(folder, "memory.stat"));
   const droppable = Number(new RegExp(String.raw`^${reclaimable} (\d+)$`, "m").exec(stat)?.[1] ?? 0);
   return bytes - used + droppable;
 }

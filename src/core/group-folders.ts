@@ -1,7 +1,7 @@
 // Folders of this process's control groups, of both versions. Knows none of the values in them.
 
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { textIn } from "./readable.ts";
 
 /** Linux keeps the limits of process groups here. */
 const CGROUPS = "/sys/fs/cgroup";
@@ -14,7 +14,7 @@ export function groupFolders(
   version: 1 | 2,
   controller: "memory" | "cpu",
   root: string = CGROUPS,
-  own: string = readGroupFile("/proc/self/cgroup"),
+  own: string = textIn("/proc/self/cgroup"),
 ): readonly string[] {
   const line =
     version === 2
@@ -23,13 +23,4 @@ export function groupFolders(
   const names = (line.exec(own)?.[1] ?? "").split("/").filter((name) => name !== "" && name !== "..");
   const top = version === 2 ? root : join(root, controller);
   return Array.from({ length: names.length + 1 }, (_, depth) => join(top, ...names.slice(0, depth)));
-}
-
-/** "" if it cannot be read: not Linux, or the other version. */
-export function readGroupFile(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return "";
-  }
 }

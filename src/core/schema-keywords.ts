@@ -1,6 +1,8 @@
 // Keywords of JSON Schema, one row each: what a value holds and who heeds it; and the walk over the schemas that they hold. A new keyword
 // is a row here. What the grammar compiler enforces of a schema is ffi/constraint's own.
 
+import { isObject, type Json } from "./json.ts";
+
 /** What the value of a keyword is. The first five hold schemas. */
 export type Held =
   | "schema"
@@ -106,13 +108,6 @@ export function schemaKeyword(name: string): SchemaKeyword | undefined {
 /** Names of the keywords whose rows satisfy a condition, in the order of the table. */
 export function keywordsWhere(holds: (row: SchemaKeyword) => boolean): readonly string[] {
   return [...BY_NAME].filter(([, row]) => holds(row)).map(([name]) => name);
-}
-
-/** An object of JSON. */
-export type Json = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether values of a keyword hold schemas. */

@@ -1,6 +1,6 @@
 // Sources of secrets in settings: `env:NAME`, `path:FILE`, `literal:SECRET`. A secret is never logged and never part of an error.
 
-import { readFileSync } from "node:fs";
+import { textIn } from "./readable.ts";
 import { StartError } from "./start-error.ts";
 
 const SOURCE = /^(env|path|literal):(\S.*)$/;
@@ -61,15 +61,7 @@ export function readSecret(
   environment: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
   const [, kind, place = ""] = SOURCE.exec(source) ?? [];
-  const found = kind === "env" ? environment[place] : kind === "path" ? textOf(place) : place;
+  const found = kind === "env" ? environment[place] : kind === "path" ? textIn(place) : place;
   const secret = found?.trim();
   return secret === "" ? undefined : secret;
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined; // a file that cannot be read has no secret
-  }
 }

@@ -4,6 +4,7 @@
 // An engine that is silent and uses no processor time is hung; one that computes may take minutes for a step.
 
 import { readdirSync, readFileSync } from "node:fs";
+import { textIn } from "../core/readable.ts";
 import type { EngineLink } from "./host.ts";
 import { ENGINE_BUSY_TIMEOUTS, ENGINE_PING_MS_MAX, ENGINE_PINGS } from "./limits.ts";
 
@@ -108,8 +109,8 @@ export function watchProcess(
 
 /** The machine's clocks from Linux's /proc; on other systems this process's own clock. */
 export function machineTime(): MachineTime {
-  const [bootSecs] = fileText("/proc/uptime").split(" ");
-  const stat = fileText("/proc/stat");
+  const [bootSecs] = textIn("/proc/uptime").split(" ");
+  const stat = textIn("/proc/stat");
   const processors = stat.match(/^cpu\d/gm)?.length ?? 1;
   const stolenTicks = Number(/^cpu +(?:\d+ +){7}(\d+)/.exec(stat)?.[1] ?? 0); // proc_stat(5): steal
   return {
@@ -136,11 +137,11 @@ export function activityOf(pid: number): Activity | undefined {
 export function waitsOf(pid: number): string {
   try {
     const waits = threadsOf(pid).map(
-      ({ folder, name, state }) => `${name} ${state} ${fileText(`${folder}/wchan`)}`, // function of the kernel that it sleeps in
+      ({ folder, name, state }) => `${name} ${state} ${textIn(`${folder}/wchan`)}`, // function of the kernel that it sleeps in
     );
     const counts = [...Map.groupBy(waits, (wait) => wait)].map(([wait, { length }]) => `${length} × ${wait}`);
     const pressure = (of: string): string =>
-      /^some .*(?= total)/.exec(fileText(`/proc/pressure/${of}`))?.[0] ?? "unknown";
+      /^some .*(?= total)/.exec(textIn(`/proc/pressure/${of}`))?.[0] ?? "unknown";
     return `threads: ${counts.join(", ")}; pressure on processors: ${pressure("cpu")}; on disks: ${pressure("io")}`;
   } catch {
     return "";
@@ -175,12 +176,4 @@ function statOf(folder: string): {
   const end = text.lastIndexOf(")");
   const [state = "", ...fields] = text.slice(end + 2).split(" ");
   return { name: text.slice(text.indexOf("(") + 1, end), state, fields };
-}
-
-function fileText(path: string): string {
-  try {
-    return readFileSync(path, "latin1").trim();
-  } catch {
-    return "";
-  }
 }

@@ -1,5 +1,7 @@
 // Media types of files by format.
 
+import { isUtf8 } from "node:buffer";
+
 /** Text formats: valid UTF-8 content is shown as text. */
 const TEXT = new Set(
   "csv tsv json geojson xml yaml yml toml md markdown html htm svg latex tex sql python py rust rs txt text log vega vega-lite".split(
@@ -39,13 +41,4 @@ export function contentOf(
 
 function mimeType(format: string): string {
   return MIME_TYPES[format] ?? Bun.file(`file.${format}`).type.split(";", 1)[0] ?? UNKNOWN;
-}
-
-function isUtf8(content: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(content);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -2,7 +2,8 @@
 // wait for its grammar. When in doubt, a schema is not recognized. Knows what ffi/constraint enforces.
 // Other schemas wait: `accepted` says what is not enforced. llguidance cannot add tools to a running grammar.
 
-import { isObject, type Json, schemaKeyword } from "../core/schema-keywords.ts";
+import { isObject, type Json } from "../core/json.ts";
+import { schemaKeyword } from "../core/schema-keywords.ts";
 import type { AnswerConstraint } from "../worker/text/constraint-backend.ts";
 
 /** Symbols of a grammar. llguidance takes 65,500. */

@@ -1,6 +1,7 @@
 // Schemas written from others: what llama.cpp's parsers read of one, and with a type in every part for templates.
 
-import { isObject, type Json, mapSchemas, schemaKeyword } from "../core/schema-keywords.ts";
+import { isObject, type Json } from "../core/json.ts";
+import { mapSchemas, schemaKeyword } from "../core/schema-keywords.ts";
 import { below, DEPTH_MAX, type JsonType, Schema, TYPES } from "./schema-shapes.ts";
 
 /**

@@ -1,7 +1,8 @@
 // Shapes of objects under a JSON schema: members, required members, and the locations of their schemas. For formats with
 // separate arguments, and for the schemas that are written from others (rewritten-schemas.ts).
 
-import { isObject, type Json, keywordsWhere } from "../core/schema-keywords.ts";
+import { isObject, type Json } from "../core/json.ts";
+import { keywordsWhere } from "../core/schema-keywords.ts";
 
 /** JSON types; an integer is a number. */
 export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";

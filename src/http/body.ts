@@ -2,6 +2,7 @@
 // so that every failure is svc's error object; Bun's own limit answers with an empty body.
 
 import { ServiceError } from "../core/error.ts";
+import { isObject } from "../core/json.ts";
 import { JSON_BYTES_AT_ONCE, REQUEST_BODY_BYTES_MAX } from "./limits.ts";
 import { boundedPieces } from "./body-pace.ts";
 import { parseAside } from "./body-thread.ts";
@@ -92,8 +93,4 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
     if (cause instanceof ServiceError) throw cause;
     throw new ServiceError("invalid_request", "the request body ended early; send it again", { cause });
   }
-}
-
-function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }

@@ -1,6 +1,8 @@
 // Takes secrets out of what is written for other eyes: values of fields and headers that hold them by name, and texts that look like
 // keys. What people write besides stays as it is.
 
+import { isObject } from "../core/json.ts";
+
 /** What stands in a secret's place. */
 const REDACTED = "[redacted]";
 
@@ -24,7 +26,7 @@ export function redacted(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => redacted(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => {
-      if (name === "headers" && typeof item === "object" && item !== null && !Array.isArray(item))
+      if (name === "headers" && isObject(item))
         return [name, Object.fromEntries(Object.keys(item).map((key) => [key, REDACTED]))];
       return [name, SECRET_FIELD.test(name) && isText(item) ? REDACTED : redacted(item, depth + 1)];
     }),

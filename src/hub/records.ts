@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -18,6 +17,7 @@ import {
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { namesIn } from "../core/readable.ts";
 import { repoFolder, snapshotPath } from "./cache.ts";
 
 const PulledModel = Type.Object({
@@ -63,7 +63,7 @@ export function forgetModel(cacheDir: string, model: PulledModel): void {
 
 /** All recorded models whose files are there, by id. */
 export function recordedModels(cacheDir: string): readonly PulledModel[] {
-  const folders = names(cacheDir).filter((name) => name.startsWith("models--"));
+  const folders = namesIn(cacheDir).filter((name) => name.startsWith("models--"));
   const records = folders.flatMap((folder) => recordsIn(join(cacheDir, folder)));
   return records.filter((one) => isThere(cacheDir, one)).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
@@ -102,7 +102,7 @@ function isThere(cacheDir: string, { repo, commit, files }: PulledModel): boolea
 }
 
 function recordsIn(folder: string): readonly PulledModel[] {
-  return names(join(folder, "svc"))
+  return namesIn(join(folder, "svc"))
     .filter((name) => name.endsWith(".json"))
     .flatMap((name) => readRecord(join(folder, "svc", name)) ?? []);
 }
@@ -138,12 +138,4 @@ function recordFile(cacheDir: string, { repo, files }: PulledModel): string {
     .digest("hex")
     .slice(0, 16);
   return join(repoFolder(cacheDir, repo), "svc", `${name}.json`);
-}
-
-function names(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return []; // absent
-  }
 }

@@ -1,8 +1,9 @@
 // Disk space for models: what is free, what is used, and whether a download may begin.
 
-import { mkdirSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
+import { namesIn } from "../core/readable.ts";
 import { blobPath } from "./cache.ts";
 import { partialPath } from "./download.ts";
 import { HubError } from "./error.ts";
@@ -27,10 +28,10 @@ export function diskFreeBytes(cacheDir: string): number {
 
 /** Bytes of all contents in the cache, unfinished ones included. */
 export function cacheBytes(cacheDir: string): number {
-  const repositories = names(cacheDir).filter((name) => name.startsWith("models--"));
+  const repositories = namesIn(cacheDir).filter((name) => name.startsWith("models--"));
   return repositories.reduce((sum, repository) => {
     const folder = join(cacheDir, repository, "blobs");
-    return names(folder).reduce((bytes, name) => bytes + sizeOf(join(folder, name)), sum);
+    return namesIn(folder).reduce((bytes, name) => bytes + sizeOf(join(folder, name)), sum);
   }, 0);
 }
 
@@ -78,14 +79,6 @@ export function checkRoom(files: readonly RepoFile[], id: HubId, room: Room): vo
     `${formatRepo(id)} needs ${sizeText(missing)} more, but of --models-max-bytes (${sizeText(maxBytes)}) only ${sizeText(Math.max(0, maxBytes - used))} are left. Delete a model, or raise --models-max-bytes.`,
     "model_storage_full",
   );
-}
-
-function names(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return []; // absent
-  }
 }
 
 function sizeOf(file: string): number {

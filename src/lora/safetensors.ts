@@ -3,6 +3,7 @@
 // reference reader.
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { isObject } from "../core/json.ts";
 import { AdapterError } from "./adapter-error.ts";
 
 type Dtype = "F32" | "F16" | "BF16";
@@ -86,7 +87,7 @@ function readTensors(file: number): ReadonlyMap<string, SafeTensor> {
 function entriesOf(header: Uint8Array): readonly (readonly [string, unknown])[] {
   try {
     const json: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(header));
-    if (typeof json === "object" && json !== null && !Array.isArray(json)) return Object.entries(json);
+    if (isObject(json)) return Object.entries(json);
   } catch {
     // reported below
   }

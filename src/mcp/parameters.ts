@@ -2,14 +2,8 @@
 // one unsupported schema (a reference to another document, `true` as a schema) would make all requests fail. Unsupported
 // parts are dropped: the model may then write invalid arguments, which the MCP server rejects.
 
-import {
-  type Held,
-  holdsSchemas,
-  isObject,
-  type Json,
-  mapSchemas,
-  schemaKeyword,
-} from "../core/schema-keywords.ts";
+import { isObject, type Json } from "../core/json.ts";
+import { type Held, holdsSchemas, mapSchemas, schemaKeyword } from "../core/schema-keywords.ts";
 import { MCP_SCHEMA_DEPTH_MAX } from "./limits.ts";
 
 export interface Parameters {

@@ -1,6 +1,8 @@
 // Repairs results of MCP servers before the SDK validates them: the SDK rejects a whole list for one malformed tool, and a whole
 // tool result for one content block that it does not know. Pure.
 
+import { isObject } from "../core/json.ts";
+
 export interface Repaired {
   readonly result: unknown;
   /** What was repaired or left out, one line each. */
@@ -225,10 +227,6 @@ function textOr(value: unknown, other: string): string {
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

@@ -11,10 +11,10 @@ import { ggufFacts } from "../core/gguf-facts.ts";
 import { partPaths } from "../core/model-files.ts";
 import type { Modality } from "../core/message.ts";
 import type { ModelFileFacts } from "../core/model-info.ts";
+import { statsOf } from "../core/readable.ts";
 import { memoryAtMost, tokenTable } from "../engine/memory-fit.ts";
 import type { TextOptions } from "../engine/protocol.ts";
 import { filesOf, modelOnDisk, withCompanions } from "./locate.ts";
-import { statsOf } from "./stats-of.ts";
 
 interface FactsOptions {
   readonly settings: Settings;

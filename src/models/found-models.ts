@@ -1,10 +1,10 @@
 // Serves models beside the configured ones while their files come and go.
 
 import type { ModelSettings, Settings } from "../config/settings.ts";
+import { realPathOf } from "../core/readable.ts";
 import type { Models } from "../engine/models.ts";
 import type { ServedModel } from "../engine/served-model.ts";
 import { configuredFiles, entryOf, type FoundFiles } from "./locate.ts";
-import { realPathOf } from "./stats-of.ts";
 
 /** A model that was found. */
 export interface FoundModel extends FoundFiles {

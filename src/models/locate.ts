@@ -10,12 +10,12 @@ import { processEnvironment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { type HubId, parseHubId } from "../core/hub-id.ts";
 import { partPaths } from "../core/model-files.ts";
+import { realPathOf } from "../core/readable.ts";
 import { snapshotPath } from "../hub/cache.ts";
 import { cachedModel } from "../hub/fetch-model.ts";
 import { type HubPlace, hubPlace } from "../hub/place.ts";
 import type { Companions } from "../hub/plan.ts";
 import { recordOf } from "../hub/records.ts";
-import { realPathOf } from "./stats-of.ts";
 
 /** The repository and file that an entry names; undefined for a file of this machine. */
 export function hubIdOf({

@@ -9,10 +9,10 @@ import type { ModelSettings, Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { type KeptChoices, keptChoices, type LoadSettings } from "../core/load-settings.ts";
+import { statsOf } from "../core/readable.ts";
 import { reasonOf } from "../core/reason.ts";
 import type { ServedFiles } from "./found-models.ts";
 import { CHOSEN_MODELS_MAX } from "./limits.ts";
-import { statsOf } from "./stats-of.ts";
 
 const NONE: KeptChoices = { load: [], files: [] };
 

@@ -1,7 +1,7 @@
 // GGUF files that are served beside the configured models: those of `models_dir`, and those that were added in the web interface. They
 // are looked at again when models are asked for, so that files come and go while the server runs.
 
-import { closeSync, existsSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
@@ -14,6 +14,7 @@ import {
   projectorFor,
   quantOf,
 } from "../core/model-files.ts";
+import { namesIn, realPathOf, statsOf } from "../core/readable.ts";
 import type { Models } from "../engine/models.ts";
 import type { ServedModel } from "../engine/served-model.ts";
 import { type FoundModel, serveFound, type ServedFiles } from "./found-models.ts";
@@ -25,7 +26,6 @@ import {
 } from "./limits.ts";
 import type { ModelChoices } from "./model-choices.ts";
 import type { ModelOptions } from "./model-files.ts";
-import { realPathOf, statsOf } from "./stats-of.ts";
 
 /** Brings the served models up to date with the files; undefined where none can come. */
 export function folderModels(
@@ -57,7 +57,9 @@ export function folderModels(
 /** The models of a folder and of its folders, the newest last. */
 export function modelsIn(folder: string): readonly FoundModel[] {
   const found = foldersBelow(folder).flatMap((inner) => {
-    const files = namesIn(inner).filter((name) => /\.gguf$/i.test(name));
+    const files = namesIn(inner)
+      .toSorted()
+      .filter((name) => /\.gguf$/i.test(name));
     const groups = modelGroups(files).filter(({ parts, total }) => parts.length === total);
     const models = groups.filter(({ name }) => isModel(join(inner, name)));
     return models.map((group): FoundModel => {
@@ -77,7 +79,7 @@ function addedModel(path: string): readonly FoundModel[] {
   const folder = dirname(path);
   const [group] = modelGroups([basename(path)]);
   const own = modelName({ model_id: path });
-  const companions = group && companionsOf(group, folder, namesIn(folder), 2);
+  const companions = group && companionsOf(group, folder, namesIn(folder).toSorted(), 2);
   return [{ path, ...companions, names: [own, `${basename(folder)}/${own}`] }];
 }
 
@@ -154,7 +156,7 @@ function foldersBelow(folder: string): readonly string[] {
   const depthOf = (path: string): number => relative(folder, path).split("/").length;
   for (const one of found.values()) {
     if (one !== folder && depthOf(one) >= MODEL_FOLDER_DEPTH_MAX) continue;
-    for (const name of namesIn(one)) {
+    for (const name of namesIn(one).toSorted()) {
       const path = join(one, name);
       if (found.size >= MODEL_FOLDERS_MAX) return [...found.values()];
       const isFolder = !name.startsWith(".") && statsOf(path)?.isDirectory();
@@ -162,14 +164,6 @@ function foldersBelow(folder: string): readonly string[] {
     }
   }
   return [...found.values()];
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return []; // absent, or it may not be read
-  }
 }
 
 function changedMs(path: string): number {

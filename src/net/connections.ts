@@ -1,7 +1,8 @@
 // Counts open connections and connection attempts dropped by the kernel. The runtime reports neither, so open files and
 // kernel counters are read. Linux; values are absent on other systems.
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
+import { textIn } from "../core/readable.ts";
 
 /** Time that a count of open files is cached, milliseconds. */
 const COUNT_AGE_MS = 100;
@@ -38,7 +39,7 @@ function openFiles(): number {
 
 /** Open-file limit of this process; undefined if unknown or unlimited. */
 function openFilesMax(): number | undefined {
-  const soft = /^Max open files\s+(\d+)/m.exec(textOf("/proc/self/limits"))?.[1];
+  const soft = /^Max open files\s+(\d+)/m.exec(textIn("/proc/self/limits"))?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
@@ -46,19 +47,11 @@ function openFilesMax(): number | undefined {
  * Connection attempts that the kernel dropped because of full listen backlogs since the start of the machine (or container),
  * of all programs; undefined if unknown.
  */
-export function droppedConnections(read: (path: string) => string = textOf): number | undefined {
+export function droppedConnections(read: (path: string) => string = textIn): number | undefined {
   const [names = [], values = []] = read("/proc/net/netstat")
     .split("\n")
     .filter((line) => line.startsWith("TcpExt:"))
     .map((line) => line.split(" "));
   const value = values[names.indexOf("ListenOverflows")];
   return value === undefined ? undefined : Number(value);
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -4,6 +4,7 @@
 import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { foldersAbove } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
 import { SANDBOX_FILE_BYTES_MAX } from "./limits.ts";
 import { openFilesLimit } from "./open-files.ts";
@@ -106,7 +107,7 @@ function commandWords(
     uid === undefined ? ["--unshare-user", "--cap-drop", "ALL"] : [],
     ["--proc", "/proc", "--dev", "/dev"],
     ["--bind", join(path, HOMES.temp), "/tmp", "--bind", join(path, HOMES.shared), "/dev/shm"],
-    ...foldersAbove([...job.readPaths, path]).map((folder) => ["--perms", "0755", "--dir", folder]),
+    ...createdFolders([...job.readPaths, path]).map((folder) => ["--perms", "0755", "--dir", folder]),
     ...job.readPaths.map(readOnly),
     job.passwd === undefined ? [] : ["--ro-bind", job.passwd, PASSWD],
     ["--bind", path, path, "--chdir", path],
@@ -123,12 +124,8 @@ function commandWords(
 }
 
 /** Parent folders, outermost first. By default bubblewrap creates them for its own user alone. */
-function foldersAbove(paths: readonly string[]): readonly string[] {
-  const above = paths.flatMap((path) => {
-    const steps = path.split("/").slice(1, -1);
-    return steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
-  });
-  return [...new Set(above)].filter((path) => path !== "/tmp");
+function createdFolders(paths: readonly string[]): readonly string[] {
+  return [...new Set(paths.flatMap(foldersAbove))].filter((path) => path !== "/tmp");
 }
 
 /** RLIMIT_NPROC counts per user namespace; without one per user, who may own other sessions too. */

@@ -1,6 +1,6 @@
 // Confinement by macOS's sandbox-exec(1), whose profile is a text. No caps: macOS has no such limits that a process cannot raise.
 
-import { realpathSync } from "node:fs";
+import { realPathOf } from "../core/readable.ts";
 import { type Assignment, type Confinement, oneProcess } from "./confinement.ts";
 import type { Network } from "./types.ts";
 
@@ -48,7 +48,7 @@ export function sandboxExec(network: Network): Confinement {
 /** The profile in sandbox-exec's language: denies everything that it does not list. */
 export function profileText({ workdir, readPaths }: Assignment, network: Network): string {
   const folders = (paths: readonly string[]): string =>
-    [...new Set(paths.flatMap((path) => [path, realPath(path)]))]
+    [...new Set(paths.flatMap((path) => [path, realPathOf(path)]))]
       .map((path) => `(subpath ${JSON.stringify(path)})`)
       .join(" ");
   const devices = DEVICES.map((path) => `(literal ${JSON.stringify(path)})`).join(" ");
@@ -64,12 +64,4 @@ export function profileText({ workdir, readPaths }: Assignment, network: Network
     `(allow file-read* file-write* ${folders([workdir.path])})`,
     ...NETWORK[network],
   ].join("\n");
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
 }

@@ -1,6 +1,7 @@
 // Process table from Linux's /proc; empty on other systems.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { namesIn } from "../core/readable.ts";
 
 /** A process at one moment. */
 export interface ProcessInfo {
@@ -35,11 +36,13 @@ export function processes(): readonly ProcessInfo[] {
 }
 
 function ids(): readonly number[] {
-  try {
-    return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-  } catch {
-    return [];
-  }
+  return namesIn("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
+
+/** Links to the open files of a process, as paths. */
+export function openFiles(pid: number): readonly string[] {
+  const folder = `/proc/${pid}/fd`;
+  return namesIn(folder).map((name) => `${folder}/${name}`);
 }
 
 /** Undefined once the process has exited, also as a zombie. */

@@ -3,6 +3,7 @@
 
 import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
+import { foldersAbove } from "../core/closed-folder.ts";
 import { type Environment, TOOLCHAIN_FOLDERS, TOOLCHAIN_LISTS } from "./environment.ts";
 import type { Profile } from "./types.ts";
 
@@ -84,13 +85,7 @@ export function readPaths({ profile, environment, home, extra }: ReadPathOptions
   ];
   const found = wanted.flatMap((path) => (existsSync(path) ? [path, realpathSync(path)] : []));
   const all = new Set(found);
-  return [...all].filter((path) => !parents(path).some((parent) => all.has(parent)));
-}
-
-/** `/a/b` and `/a` for `/a/b/c`. */
-function parents(path: string): readonly string[] {
-  const steps = path.split("/").slice(1, -1);
-  return steps.map((_, index) => `/${steps.slice(0, index + 1).join("/")}`);
+  return [...all].filter((path) => !foldersAbove(path).some((parent) => all.has(parent)));
 }
 
 function toolchainPaths(environment: Environment, home: string): readonly string[] {

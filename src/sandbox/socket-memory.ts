@@ -2,9 +2,9 @@
 // diagnosis (ffi/linux/socket-memory.ts). The number of open files decides whether a query is needed.
 
 import { SOCKETS_WORD } from "../core/launcher.ts";
+import { linkIn, textIn } from "../core/readable.ts";
 import { SANDBOX_PROBE_MS } from "./limits.ts";
-import { openFiles, procLink, procText } from "./proc-files.ts";
-import type { ProcessInfo } from "./processes.ts";
+import { openFiles, type ProcessInfo } from "./processes.ts";
 import type { Workdir } from "./types.ts";
 
 export class SocketMemory {
@@ -23,9 +23,9 @@ export class SocketMemory {
 
   /** Socket memory of these processes, bytes; 0 where it cannot be queried. */
   async held(members: readonly ProcessInfo[], workdir: Workdir): Promise<number> {
-    const here = procLink("/proc/self/ns/net");
+    const here = linkIn("/proc/self/ns/net");
     // The first processes may have created the network and be outside of it.
-    const inside = members.find(({ pid }) => ![here, ""].includes(procLink(`/proc/${pid}/ns/net`)))?.pid;
+    const inside = members.find(({ pid }) => ![here, ""].includes(linkIn(`/proc/${pid}/ns/net`)))?.pid;
     const lines = await this.ask(inside);
     // All sockets of a private network count, also those in flight between processes.
     const isTheirs = inside === undefined ? ownership(members, workdir) : () => true;
@@ -60,13 +60,13 @@ function ownership(
   { uid, isPrivate }: Workdir,
 ): (inode: number, uid: number) => boolean {
   if (uid !== undefined && isPrivate) return (_inode, owner) => owner === uid;
-  const files = new Set(members.flatMap(({ pid }) => openFiles(pid).map(procLink)));
+  const files = new Set(members.flatMap(({ pid }) => openFiles(pid).map(linkIn)));
   return (inode) => files.has(`socket:[${inode}]`);
 }
 
 /** Memory of a socket with full buffers of the largest size, bytes. */
 function mostPerSocket(): number {
-  const last = (name: string): number => Number(procText(`/proc/sys/net/${name}`).trim().split(/\s+/).at(-1));
+  const last = (name: string): number => Number(textIn(`/proc/sys/net/${name}`).split(/\s+/).at(-1));
   const larger = (plain: string, tcp: string): number => Math.max(2 * last(plain), last(tcp)) || 0;
   return larger("core/wmem_max", "ipv4/tcp_wmem") + larger("core/rmem_max", "ipv4/tcp_rmem");
 }

@@ -2,8 +2,8 @@
 // and, where that may be the operator, to its process, by /proc. A connection that cannot be attributed counts as a tool's.
 
 import { networkInterfaces } from "node:os";
-import { openFiles, procLink, procText } from "./proc-files.ts";
-import { type ProcessInfo, processes } from "./processes.ts";
+import { linkIn, textIn } from "../core/readable.ts";
+import { openFiles, type ProcessInfo, processes } from "./processes.ts";
 
 /** Remote end of a connection. */
 export interface Peer {
@@ -57,7 +57,7 @@ function isOwnAddress(address: string): boolean {
 function clientSockets(port: number, ownPort: number): readonly Row[] {
   const hex = (value: number): string => `:${value.toString(16).toUpperCase().padStart(4, "0")}`;
   return ["tcp", "tcp6"].flatMap((table) =>
-    procText(`/proc/net/${table}`)
+    textIn(`/proc/net/${table}`)
       .split("\n")
       .slice(1)
       .flatMap((line) => {
@@ -70,5 +70,5 @@ function clientSockets(port: number, ownPort: number): readonly Row[] {
 }
 
 function holds(pid: number, socket: string): boolean {
-  return openFiles(pid).some((file) => procLink(file) === socket);
+  return openFiles(pid).some((file) => linkIn(file) === socket);
 }

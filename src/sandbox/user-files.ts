@@ -2,9 +2,10 @@
 // the entry and read settings from its home.
 
 import { ownUid } from "../core/private-folder.ts";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { textIn } from "../core/readable.ts";
 import type { Workdir } from "./types.ts";
 
 const NAME = "svc";
@@ -21,7 +22,7 @@ export class UserFiles {
     if (found !== undefined) return found;
     this.folder ??= mkdtempSync(join(tmpdir(), "svc-users-"));
     const path = join(this.folder, String(++this.count));
-    writeFileSync(path, passwdText(machineText(), uid, home), { mode: 0o644, flag: "wx" });
+    writeFileSync(path, passwdText(textIn("/etc/passwd"), uid, home), { mode: 0o644, flag: "wx" });
     this.paths.set(home, path);
     return path;
   }
@@ -45,12 +46,4 @@ export function passwdText(machine: string, uid: number, home: string): string {
   const [name = NAME, , , gid = String(uid)] = own?.split(":") ?? [];
   const others = lines.filter((line) => line !== own && line.split(":")[0] !== name);
   return [`${name}:x:${uid}:${gid}::${home}:/bin/sh`, ...others, ""].join("\n");
-}
-
-function machineText(): string {
-  try {
-    return readFileSync("/etc/passwd", "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -1,5 +1,6 @@
 // One web page as plain text, in bounded time and memory. Third-party content: parsed only in a reader process.
 
+import { isUtf8 } from "node:buffer";
 import sniffEncoding from "html-encoding-sniffer";
 import { PAGE_BYTES_MAX, PAGE_CHARS_MAX, PAGE_FETCH_MS, PAGE_FETCHES_MAX } from "./limits.ts";
 import { type Fetched, FetchError, type PublicFetch } from "../net/public-fetch.ts";
@@ -77,14 +78,5 @@ function decoderOf(encoding: string): TextDecoder {
     return new TextDecoder(encoding);
   } catch {
     return new TextDecoder();
-  }
-}
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
   }
 }

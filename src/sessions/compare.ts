@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { InputMessage } from "../core/agent.ts";
 import { comparable, inputText } from "../core/input-file.ts";
+import { jsonIn } from "../core/json.ts";
 import type { ToolCall } from "../core/message.ts";
 
 /** Whether a message is a system or developer message, which may change between turns. */
@@ -40,13 +41,8 @@ function sameCalls(stored: readonly ToolCall[], sent: readonly ToolCall[]): bool
 
 /** Ignores ids: some clients generate their own. */
 function isSameCall(stored: ToolCall, sent: ToolCall | undefined): boolean {
-  return stored.name === sent?.name && isDeepStrictEqual(parsed(stored.arguments), parsed(sent.arguments));
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return json;
-  }
+  return (
+    stored.name === sent?.name &&
+    isDeepStrictEqual(jsonIn(stored.arguments, stored.arguments), jsonIn(sent.arguments, sent.arguments))
+  );
 }

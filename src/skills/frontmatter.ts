@@ -1,6 +1,7 @@
 // Parses the front matter of SKILL.md: YAML between two lines of `---`.
 
 import { parse } from "yaml";
+import { isObject } from "../core/json.ts";
 import { SKILL_DESCRIPTION_CHARS_MAX, SKILL_HEAD_CHARS_MAX, SKILL_NAME_CHARS_MAX } from "./limits.ts";
 import { invalidSkill } from "./invalid.ts";
 
@@ -39,8 +40,7 @@ function parsed(yaml: string): unknown {
 }
 
 function textIn(head: unknown, key: string, charactersMax: number): string {
-  const isTable = typeof head === "object" && head !== null && !Array.isArray(head);
-  const value: unknown = isTable && Object.hasOwn(head, key) ? Reflect.get(head, key) : undefined;
+  const value: unknown = isObject(head) && Object.hasOwn(head, key) ? Reflect.get(head, key) : undefined;
   const text = typeof value === "string" ? value.trim() : "";
   if (text !== "" && text.length <= charactersMax) return text;
   throw invalidSkill(

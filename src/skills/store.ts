@@ -9,12 +9,13 @@ import type { SkillReference } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { reasonOf } from "../core/reason.ts";
+import { syncFolder } from "../core/sync-folder.ts";
 import { SKILL_VERSIONS_MAX, STORED_SKILLS_MAX } from "./limits.ts";
 import type { Skills, SkillUpload, SkillVersion } from "../core/skills.ts";
 import type { Clock } from "../core/state.ts";
 import { shown } from "./invalid.ts";
 import { INCOMING, loadSkills, removeLeftovers, type VersionFile } from "./load.ts";
-import { syncFolder, unpack } from "./unpack.ts";
+import { unpack } from "./unpack.ts";
 
 export interface SkillStoreOptions {
   /** Created by the first upload. */

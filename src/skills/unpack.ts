@@ -5,6 +5,7 @@
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ServiceError } from "../core/error.ts";
+import { syncFolder } from "../core/sync-folder.ts";
 import { SKILL_BYTES_MAX, SKILL_FILE_BYTES_MAX } from "./limits.ts";
 import type { SkillUpload } from "../core/skills.ts";
 import { parseHead, type SkillHead } from "./frontmatter.ts";
@@ -108,14 +109,4 @@ async function syncFolders(folder: string, paths: readonly string[]): Promise<vo
     }
   }
   for (const one of folders) await syncFolder(one);
-}
-
-/** Syncs a folder's entries to disk. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

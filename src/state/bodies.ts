@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StagedBody } from "../core/state.ts";
+import { syncFolder } from "../core/sync-folder.ts";
 
 /** File names of bodies; other files in the folder are ignored. */
 const BODY_NAME = /^[0-9a-f]{32}$/;
@@ -86,15 +87,5 @@ async function writeSynced(path: string, pieces: readonly Uint8Array<ArrayBuffer
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** Syncs the folder entry of a new file. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

@@ -1,7 +1,7 @@
 // Memory of the machine, as far as this process may use it.
 
-import { readFileSync } from "node:fs";
 import { freemem, totalmem } from "node:os";
+import { textIn } from "../core/readable.ts";
 
 export interface Memory {
   readonly totalBytes: number;
@@ -16,7 +16,7 @@ export function readMemory(): Memory {
   const limit = process.constrainedMemory();
   return {
     totalBytes,
-    availableBytes: availableOf(readMeminfo()) ?? freemem(),
+    availableBytes: availableOf(textIn("/proc/meminfo")) ?? freemem(),
     limitBytes: limit > 0 && limit < totalBytes ? limit : undefined,
   };
 }
@@ -25,12 +25,4 @@ export function readMemory(): Memory {
 export function availableOf(meminfo: string): number | undefined {
   const kib = /^MemAvailable:\s*(\d+) kB$/m.exec(meminfo)?.[1];
   return kib === undefined ? undefined : Number(kib) * 1024;
-}
-
-function readMeminfo(): string {
-  try {
-    return readFileSync("/proc/meminfo", "utf8");
-  } catch {
-    return ""; // not Linux
-  }
 }

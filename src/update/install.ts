@@ -1,9 +1,10 @@
 // The place that this svc is installed in, and how a release takes it: by the release's own install.sh, from an archive whose sum was
 // signed. That script replaces by a rename and refuses an older release, too.
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { textIn } from "../core/readable.ts";
 import { reasonOf } from "../core/reason.ts";
 import { downloadArchive, type ReleaseArchive, type ReleasePlace } from "./release.ts";
 
@@ -46,7 +47,7 @@ export function releasePlace(
   { prefix }: Installation,
   named: { readonly address: string | undefined; readonly keyFile: string | undefined },
 ): ReleasePlace {
-  const address = (named.address ?? noted(join(prefix, ADDRESS_FILE)) ?? "").replace(/\/$/, "");
+  const address = (named.address ?? textIn(join(prefix, ADDRESS_FILE))).replace(/\/$/, "");
   if (address === "")
     throw new Error(
       "no address of releases is known; name one: svc update --release ADDRESS, or SVC_RELEASE_URL",
@@ -55,20 +56,12 @@ export function releasePlace(
     throw new Error(
       `${address.replace(/:.*/s, "")} is no protocol that releases come by; name the address of one with https or http, or a folder`,
     );
-  const key = noted(named.keyFile ?? join(prefix, KEY_FILE));
-  if (key === undefined || key === "")
+  const key = textIn(named.keyFile ?? join(prefix, KEY_FILE));
+  if (key === "")
     throw new Error(
       `the public key of releases ${named.keyFile === undefined ? "is not known" : `cannot be read from ${named.keyFile}`}; name its file in SVC_RELEASE_KEY`,
     );
   return { address: address.replace(/^file:\/\//, ""), key };
-}
-
-function noted(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return undefined;
-  }
 }
 
 export interface InstallWork {

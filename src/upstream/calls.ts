@@ -1,9 +1,10 @@
 // Tool calls of one choice, from the deltas of servers that number and name them differently. Pure.
 
 import { newId } from "../core/id.ts";
+import { jsonIn } from "../core/json.ts";
 import type { RunEvent } from "../core/run.ts";
 import { type Carried, type Fields, withPiece } from "./carried.ts";
-import { argumentsOf, jsonIn } from "./forms.ts";
+import { argumentsOf } from "./forms.ts";
 import type { WireDelta, WireToolCall } from "./wire.ts";
 
 interface Call {

@@ -1,7 +1,8 @@
 // Fields of an upstream's calls that have to go back to it in later rounds, whatever their name: thought signatures, details of
 // reasoning. Clients of most dialects cannot carry them, so they are remembered by call. Bounded; knows no API.
 
-import { fieldsIn, jsonIn } from "./forms.ts";
+import { jsonIn } from "../core/json.ts";
+import { fieldsIn } from "./forms.ts";
 import { CARRIED_BYTES_MAX, CARRIED_CALL_BYTES_MAX } from "./limits.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,11 +1,12 @@
 // How an upstream is asked for an answer: path, body, and what the chunks of its stream mean.
 
 import type { Caller } from "../core/caller.ts";
+import { jsonIn } from "../core/json.ts";
 import type { RunRequest } from "../core/run.ts";
 import { chatBody, type Past } from "./chat-body.ts";
 import type { Body } from "./common-body.ts";
 import { completionBody } from "./completion-body.ts";
-import { jsonIn, meaningOf } from "./forms.ts";
+import { meaningOf } from "./forms.ts";
 import type { Learned } from "./learned.ts";
 import { RepeatedChunks } from "./repeated.ts";
 import type { UpstreamServer } from "./server.ts";

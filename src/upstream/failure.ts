@@ -3,7 +3,8 @@
 
 import { defined } from "../core/defined.ts";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
-import { fieldsIn, jsonIn, stringIn } from "./forms.ts";
+import { jsonIn } from "../core/json.ts";
+import { fieldsIn, stringIn } from "./forms.ts";
 import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
 
 /** Verdict of an attempt on its upstream. `busy`: healthy, but accepts no more requests for now. */

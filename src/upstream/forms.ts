@@ -1,6 +1,7 @@
 // Parts of chunks that servers send in different forms. Each reader takes every known form and leaves out what fits none: an
 // addition such as a count must not cost the answer. Pure.
 
+import { isObject } from "../core/json.ts";
 import type { FinishReason } from "../core/run.ts";
 import type { WireDelta } from "./wire.ts";
 
@@ -18,7 +19,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields of an object; none of anything else. */
 export function fieldsIn(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  return isObject(value) ? { ...value } : {};
 }
 
 /** A usage object in the form of completions or of the Responses and Messages APIs; undefined where it counts nothing. */
@@ -82,15 +83,6 @@ export function stringIn(value: unknown, name: string): string {
 export function argumentsOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
-}
-
-/** The value of a JSON text; undefined where it is none. */
-export function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reasons of all known servers, in lower case; what is not here ends an answer like its end. */

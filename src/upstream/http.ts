@@ -2,7 +2,7 @@
 
 import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
-import { jsonIn } from "./forms.ts";
+import { jsonIn } from "../core/json.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
 import type { UpstreamOptions } from "./options.ts";
 

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import { parse, parseAllDocuments } from "yaml";
+import { isObject } from "../../src/core/json.ts";
 import { runBinary } from "../helpers/binary.ts";
 
 const DEPLOY = resolve(import.meta.dir, "../../deploy");
@@ -13,10 +14,8 @@ const KEYS = { VLLM_API_KEY: "a", SVC_API_KEYS: "b" };
 
 type Tree = Readonly<Record<string, unknown>>;
 
-const isTree = (value: unknown): value is Tree =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const at = (tree: unknown, ...path: readonly string[]): unknown =>
-  path.reduce((value: unknown, key) => (isTree(value) ? value[key] : undefined), tree);
+  path.reduce((value: unknown, key) => (isObject(value) ? value[key] : undefined), tree);
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 async function documents(path: string): Promise<readonly Tree[]> {

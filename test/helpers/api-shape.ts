@@ -2,6 +2,7 @@
 // `messages[].role!` is a required field of the objects in the list `messages`.
 
 import { isDeepStrictEqual } from "node:util";
+import { isObject } from "../../src/core/json.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,10 +17,6 @@ export type ApiShape = Readonly<Record<string, OperationShape>>;
 
 /** Below this depth bodies are the model's or the client's own matter. */
 const DEPTH_MAX = 2;
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function at(value: unknown, ...keys: readonly string[]): unknown {
   return keys.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);

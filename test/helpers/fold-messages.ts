@@ -3,8 +3,8 @@
 
 import type { FileObject } from "../../src/core/agent.ts";
 import { defined } from "../../src/core/defined.ts";
+import { isObject } from "../../src/core/json.ts";
 import type { MessagesResponse, MessagesStreamEvent } from "../../src/dialects/messages/answer.ts";
-import { isRecord } from "../../src/dialects/shared/check.ts";
 import { parseSse } from "./sse.ts";
 
 type Draft = MessagesResponse["content"][number];
@@ -130,7 +130,7 @@ function whole({ block, text, signature }: OpenBlock): Draft {
 function parsed(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json);
-    return isRecord(value) ? { ...value } : {};
+    return isObject(value) ? { ...value } : {};
   } catch {
     return {}; // cut off
   }

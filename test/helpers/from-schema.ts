@@ -1,6 +1,7 @@
 // Values that mostly follow a JSON schema of the OpenAPI document, and now and then do not.
 
 import fc from "fast-check";
+import { isObject } from "../../src/core/json.ts";
 import { componentOf, type Json } from "./operations.ts";
 
 /** Levels of a value; below, there is something simple. */
@@ -32,8 +33,6 @@ const HOSTILE: fc.Arbitrary<unknown> = fc.oneof(
 );
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const bound = (value: unknown, fallback: number): number => (typeof value === "number" ? value : fallback);
 
 /** Values for a schema; one in twenty, at any place, is anything. */

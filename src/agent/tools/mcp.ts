@@ -4,6 +4,7 @@ import type { ActionReach, McpSelection, ToolProgress } from "../../core/agent.t
 import { Type } from "@sinclair/typebox";
 import type { Caller } from "../../core/caller.ts";
 import { defined } from "../../core/defined.ts";
+import { isObject } from "../../core/json.ts";
 import { MCP_BRIEF_CHARS, MCP_INSTRUCTIONS_CHARS } from "../limits.ts";
 import type { MediaPart } from "../../core/message.ts";
 import { shorten } from "../../core/shorten.ts";
@@ -118,8 +119,7 @@ function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
 /** The MCP server validates the arguments; here only those that cannot be sent are refused. */
 function faultOf(args: unknown): string | undefined {
   if (typeof args === "string") return "the arguments are not valid JSON";
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return isObject ? undefined : "the arguments must be a JSON object";
+  return isObject(args) ? undefined : "the arguments must be a JSON object";
 }
 
 /** The first line, for models with a small context. */

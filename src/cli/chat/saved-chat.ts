@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { FileSource, InputMessage, InputModality, InputPart } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
+import { isObject } from "../../core/json.ts";
 import { mediaFile } from "../../core/media-file.ts";
 import { bySamplingName, paramOf, type SamplingParams } from "../../core/sampling.ts";
 import { filePart } from "./attachments.ts";
@@ -41,7 +42,7 @@ export function loadChat(file: string): LoadedChat {
   } catch (cause) {
     throw new Error(`${file} is not a saved chat: not JSON`, { cause });
   }
-  const list = isRecord(body) ? body["messages"] : undefined;
+  const list = isObject(body) ? body["messages"] : undefined;
   if (!Array.isArray(list)) throw new Error(`${file} is not a saved chat: "messages" is missing`);
   const messages = list.map((message, index) => fromWire(message, `messages[${index}] of ${file}`));
   const [first] = messages;
@@ -92,8 +93,8 @@ function mediumToWire(modality: InputModality, source: FileSource): unknown {
 }
 
 function fromWire(message: unknown, where: string): InputMessage {
-  const role = isRecord(message) ? message["role"] : undefined;
-  const content = isRecord(message) ? message["content"] : undefined;
+  const role = isObject(message) ? message["role"] : undefined;
+  const content = isObject(message) ? message["content"] : undefined;
   if (role !== "user" && role !== "assistant" && role !== "system")
     throw new Error(`${where}: role must be user, assistant or system`);
   if (typeof content === "string") return { role, content: [{ type: "text", text: content }] };
@@ -102,12 +103,12 @@ function fromWire(message: unknown, where: string): InputMessage {
 }
 
 function partFromWire(part: unknown, where: string): InputPart {
-  if (isRecord(part) && part["type"] === "text" && typeof part["text"] === "string")
+  if (isObject(part) && part["type"] === "text" && typeof part["text"] === "string")
     return { type: "text", text: part["text"] };
-  const medium = isRecord(part) ? mediumFromWire(part, where) : undefined;
+  const medium = isObject(part) ? mediumFromWire(part, where) : undefined;
   if (medium !== undefined) return medium;
-  const file = isRecord(part) && part["type"] === "file" ? part["file"] : undefined;
-  if (!isRecord(file) || typeof file["file_data"] !== "string")
+  const file = isObject(part) && part["type"] === "file" ? part["file"] : undefined;
+  if (!isObject(file) || typeof file["file_data"] !== "string")
     throw new Error(`${where} must be text, an image, audio, a video, or a file with file_data`);
   const filename = typeof file["filename"] === "string" ? file["filename"] : "file";
   return filePart(filename, file["file_data"]);
@@ -119,7 +120,7 @@ function mediumFromWire(part: Readonly<Record<string, unknown>>, where: string):
   const type = part["type"];
   const named = typeof type === "string" ? part[type] : undefined;
   const modality = MODALITIES.find((one) => type === `${one}_url` || type === `input_${one}`);
-  const sent = isRecord(named) ? (named["url"] ?? named["data"]) : undefined;
+  const sent = isObject(named) ? (named["url"] ?? named["data"]) : undefined;
   if (typeof sent !== "string" || modality === undefined) return undefined;
   const source: FileSource = /^https?:/i.test(sent)
     ? { type: "remote", url: sent }
@@ -129,8 +130,4 @@ function mediumFromWire(part: Readonly<Record<string, unknown>>, where: string):
 
 function textOf({ content }: InputMessage): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("");
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

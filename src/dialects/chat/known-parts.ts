@@ -2,7 +2,8 @@
 // Runs before the schema check.
 
 import type { Compat } from "../../core/compat.ts";
-import { isPresent, isRecord, typesOf } from "../shared/check.ts";
+import { isObject } from "../../core/json.ts";
+import { isPresent, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 import { UserPart } from "./schema.ts";
 
@@ -14,7 +15,7 @@ const EMPTY = { type: "text", text: "" };
 export function knownMessages(messages: unknown, compat: Compat): unknown {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: unknown, index) => {
-    if (!isRecord(message)) return message;
+    if (!isObject(message)) return message;
     const role = message["role"];
     const isHistory = index < messages.length - 1 || role === "tool";
     const known = role === "assistant" ? KNOWN_OF_ASSISTANT : KNOWN;
@@ -35,5 +36,5 @@ function adapted({ type, text }: Readonly<Record<string, unknown>>) {
 }
 
 function withCallType(call: unknown): unknown {
-  return isRecord(call) && !isPresent(call["type"]) ? { ...call, type: "function" } : call;
+  return isObject(call) && !isPresent(call["type"]) ? { ...call, type: "function" } : call;
 }

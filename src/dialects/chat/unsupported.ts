@@ -3,7 +3,8 @@
 
 import type { Compat } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isRecord, describeValue } from "../shared/check.ts";
+import { isObject } from "../../core/json.ts";
+import { describeValue } from "../shared/check.ts";
 import { serveOrRefuse } from "../shared/compat.ts";
 import { refuseJsonObject } from "../shared/constraint.ts";
 import { replacedTools } from "../shared/tools.ts";
@@ -39,7 +40,7 @@ export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compa
 }
 
 function refuseMessage(message: unknown, index: number): void {
-  if (!isRecord(message)) return;
+  if (!isObject(message)) return;
   if (message["function_call"] !== undefined && message["function_call"] !== null) {
     const param = `messages[${index}].function_call`;
     throw new ServiceError("unsupported_value", `${param} is not supported; send tool_calls`, { param });

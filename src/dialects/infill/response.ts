@@ -2,8 +2,8 @@
 
 import { assert } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
+import { isObject } from "../../core/json.ts";
 import { type AnswerChanges, AnswerReducer, joined } from "../shared/answer-reducer.ts";
-import { isRecord } from "../shared/check.ts";
 import type { RunCost } from "../shared/usage.ts";
 import { IndentCut } from "./indent.ts";
 import type { InfillLayout } from "./request.ts";
@@ -77,7 +77,7 @@ function ratio(a: number, b: number): number {
 function pick(body: unknown, path: string): readonly (readonly [string, unknown])[] {
   let value = body;
   for (const key of path.split("/")) {
-    if (!isRecord(value) || !Object.hasOwn(value, key)) return [];
+    if (!isObject(value) || !Object.hasOwn(value, key)) return [];
     value = value[key];
   }
   return [[path, value]];

@@ -2,7 +2,8 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
-import { isRecord, orNull, typesOf } from "../shared/check.ts";
+import { isObject } from "../../core/json.ts";
+import { orNull, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 import { jsonObject } from "../shared/json-object.ts";
 
@@ -238,7 +239,7 @@ const NO_BLOCK = { type: "text", text: "" };
 export function knownBlocks(messages: unknown, compat: Compat): unknown {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: unknown, index) => {
-    if (!isRecord(message)) return message;
+    if (!isObject(message)) return message;
     const mayEmpty = index < messages.length - 1;
     const rules = { compat, known: KNOWN_BLOCKS, empty: NO_BLOCK, adapted, mayEmpty };
     const blocks = knownParts(message["content"], rules);
@@ -248,7 +249,7 @@ export function knownBlocks(messages: unknown, compat: Compat): unknown {
 }
 
 function withKnownParts(block: unknown, compat: Compat): unknown {
-  if (!isRecord(block) || block["type"] !== "tool_result" || !Array.isArray(block["content"])) return block;
+  if (!isObject(block) || block["type"] !== "tool_result" || !Array.isArray(block["content"])) return block;
   const rules = { compat, known: RESULT_PARTS, empty: NO_BLOCK, adapted, mayEmpty: true };
   return { ...block, content: knownParts(block["content"], rules) };
 }

@@ -7,9 +7,10 @@ import type { FilePart, InputMessage, InputPart } from "../../core/agent.ts";
 import { assert, unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import type { TextPart, ToolCall } from "../../core/message.ts";
 import { argumentsText } from "../shared/call-arguments.ts";
-import { isPresent, isRecord, describeValue } from "../shared/check.ts";
+import { isPresent, describeValue } from "../shared/check.ts";
 import { fromOpaqueText, fromSummary, joinedOnce } from "../shared/compaction.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
@@ -303,7 +304,7 @@ function isHostedResult(block: ContentBlock): block is HostedResultBlock {
 function hostedResult(block: HostedResultBlock, names: ReadonlyMap<string, string>): InputMessage {
   const name = names.get(block.tool_use_id);
   const content = [{ type: "text", text: foreignText(block.content) }] as const;
-  const references = isRecord(block.content) ? block.content["tool_references"] : undefined;
+  const references = isObject(block.content) ? block.content["tool_references"] : undefined;
   const found = foundTools(Array.isArray(references) ? references : []);
   return { role: "tool", content, toolCallId: block.tool_use_id, ...defined({ name }), ...found };
 }
@@ -311,7 +312,7 @@ function hostedResult(block: HostedResultBlock, names: ReadonlyMap<string, strin
 /** The tools that a result refers to. */
 function foundTools(blocks: readonly unknown[]): Pick<InputMessage, "foundTools"> {
   const names = blocks.flatMap((block) => {
-    if (!isRecord(block) || block["type"] !== "tool_reference") return [];
+    if (!isObject(block) || block["type"] !== "tool_reference") return [];
     const name = block["tool_name"];
     return typeof name === "string" ? [name] : [];
   });

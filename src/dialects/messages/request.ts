@@ -4,9 +4,10 @@
 import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
+import { isObject } from "../../core/json.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
-import { checker, isPresent, isRecord } from "../shared/check.ts";
+import { checker, isPresent } from "../shared/check.ts";
 import {
   dropFormatForForcedCall,
   capByGrammar,
@@ -71,7 +72,7 @@ function checkedBody(json: Json, compat: Compat): MessagesRequest {
   refuseJsonObject(json["response_format"], "response_format", compat);
   refuseJsonObject(json["output_format"], "output_format", compat);
   const config = json["output_config"];
-  if (isRecord(config)) refuseJsonObject(config["format"], "output_config.format", compat);
+  if (isObject(config)) refuseJsonObject(config["format"], "output_config.format", compat);
   const choice = json["tool_choice"];
   // Clients of other dialects send the word alone, and `required` for `any`.
   const tool_choice = typeof choice === "string" ? { type: choice === "required" ? "any" : choice } : choice;

@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ContextEdits } from "../../core/agent.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isRecord } from "../shared/check.ts";
+import { isObject } from "../../core/json.ts";
 import { type Compaction, opaqueText } from "../shared/compaction.ts";
 
 export const CompactionItem = Type.Object(
@@ -35,7 +35,7 @@ export function wholeCompaction(body: { readonly summary_model?: unknown }): Con
 /** Whether an input ends with the item that asks for a compaction. Throws where it is elsewhere. */
 export function hasTrigger(input: unknown): boolean {
   const items: readonly unknown[] = Array.isArray(input) ? input : [];
-  const at = items.findIndex((item) => isRecord(item) && item["type"] === "compaction_trigger");
+  const at = items.findIndex((item) => isObject(item) && item["type"] === "compaction_trigger");
   if (at >= 0 && at < items.length - 1) {
     const param = `input[${at}]`;
     const message = `${param} is a compaction_trigger before other items; send it as the last item`;

@@ -2,8 +2,8 @@
 // or of another form are left out: another server wrote them.
 
 import type { InputMessage, InputPart } from "../../core/agent.ts";
+import { isObject } from "../../core/json.ts";
 import type { ToolCall } from "../../core/message.ts";
-import { isRecord } from "../shared/check.ts";
 import { fromOpaqueText } from "../shared/compaction.ts";
 import { foreignText } from "../shared/foreign.ts";
 import { namedMedia, urlSource } from "../shared/media.ts";
@@ -81,8 +81,10 @@ export function hostedWork(item: HostedItem, path: string): HostedWork {
   const given = form.inputs.filter((name) => fields[name] !== undefined && fields[name] !== null);
   const [only, ...others] = given;
   const whole = only === undefined ? {} : fields[only];
-  const isObject = others.length === 0 && isRecord(whole);
-  const input = isObject ? whole : Object.fromEntries(given.map((name) => [name, fields[name]]));
+  const input =
+    others.length === 0 && isObject(whole)
+      ? whole
+      : Object.fromEntries(given.map((name) => [name, fields[name]]));
   const call = { id, name: form.name, arguments: JSON.stringify(input) };
   return form.outputs === undefined ? { call } : { call, result: resultOf(id, fields, form.outputs, path) };
 }
@@ -98,12 +100,12 @@ function mcpWork(id: string, fields: Fields, path: string): HostedWork {
 /** The functions that a search has found. Their definitions enter the prompt later, as those of other tools on demand. */
 function withFoundTools(result: Result, tools: unknown): Result {
   const names = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown): readonly string[] => {
-    if (!isRecord(tool) || typeof tool["name"] !== "string") return [];
+    if (!isObject(tool) || typeof tool["name"] !== "string") return [];
     const { type, name, tools: children } = tool;
     if (type === "function") return [name];
     if (type !== "namespace" || !Array.isArray(children)) return [];
     return children.flatMap((child: unknown) =>
-      isRecord(child) && typeof child["name"] === "string"
+      isObject(child) && typeof child["name"] === "string"
         ? [readableName({ namespace: name, name: child["name"] })]
         : [],
     );
@@ -138,7 +140,7 @@ function partsOf(value: unknown, param: string): readonly InputPart[] {
 
 /** The image of a part with one, such as a screenshot. */
 function imageOf(value: unknown, param: string): InputPart | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const { image_url: url, file_id: id } = value;
   if (typeof url === "string" && url !== "") return namedMedia("image", urlSource(url), param);
   const isStored = typeof id === "string" && id !== "" && value["type"] === "computer_screenshot";

@@ -2,9 +2,10 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
+import { isObject } from "../../core/json.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { fromOpaqueText } from "../shared/compaction.ts";
-import { isPresent, isRecord, orNull, typesOf } from "../shared/check.ts";
+import { isPresent, orNull, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -275,7 +276,7 @@ export function knownItems(input: unknown, compat: Compat): unknown {
   const items = knownParts(typed, { compat, known: READABLE_ITEMS, empty: NO_ITEM, mayEmpty: false });
   if (!Array.isArray(items)) return items;
   return items.map((item: unknown, index) =>
-    isRecord(item) && item["type"] === OWN_COMPACTION
+    isObject(item) && item["type"] === OWN_COMPACTION
       ? { ...item, type: "compaction" }
       : withKnownParts(item, index === items.length - 1, compat),
   );
@@ -290,7 +291,7 @@ const READABLE_ITEMS: typeof KNOWN_ITEMS = new Set([
 
 /** A compaction that this server can read, under a type of its own: others are left out as unknown. */
 function markedCompaction(item: unknown): unknown {
-  if (!isRecord(item) || !COMPACTIONS.has(item["type"])) return item;
+  if (!isObject(item) || !COMPACTIONS.has(item["type"])) return item;
   return fromOpaqueText(item["encrypted_content"]) === undefined ? item : { ...item, type: OWN_COMPACTION };
 }
 
@@ -302,7 +303,7 @@ const READ_ITEMS: ReadonlySet<unknown> = new Set([
 ]);
 
 function withKnownParts(item: unknown, isLast: boolean, compat: Compat): unknown {
-  if (!isRecord(item) || !READ_ITEMS.has(item["type"])) return item;
+  if (!isObject(item) || !READ_ITEMS.has(item["type"])) return item;
   const field = item["type"] === "message" ? "content" : "output";
   if (!Array.isArray(item[field])) return item;
   const mayEmpty = !isLast || field === "output";
@@ -316,7 +317,7 @@ function textPart({ text }: Readonly<Record<string, unknown>>) {
 }
 
 function withItemType(item: unknown): unknown {
-  if (!isRecord(item) || isPresent(item["type"])) return item;
+  if (!isObject(item) || isPresent(item["type"])) return item;
   if (isPresent(item["role"])) return { ...item, type: "message" };
   return isPresent(item["id"]) ? { ...item, type: "item_reference" } : item;
 }

@@ -6,10 +6,11 @@ import { unreachable } from "../../core/assert.ts";
 import type { Compat, HostedTool as HostedToolName } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
 import { TOOL_SEARCH_NAME } from "./tool-search.ts";
-import { isPresent, isRecord, orNull, describeValue } from "../shared/check.ts";
+import { isPresent, orNull, describeValue } from "../shared/check.ts";
 import { customFunction, CustomTool } from "../shared/custom-tools.ts";
 import { isOmitted, serveOrRefuse } from "../shared/compat.ts";
 import { jsonObject } from "../shared/json-object.ts";
@@ -253,9 +254,9 @@ export function withoutForeignTools(tools: unknown, compat: Compat): unknown {
   const kept = replacedTools(tools, LEFT_OUT, (tool, path) => isForeign(tool, path, compat));
   if (!Array.isArray(kept)) return kept;
   return kept.map((tool: unknown) => {
-    if (!isRecord(tool) || tool["type"] !== "namespace" || !Array.isArray(tool["tools"])) return tool;
+    if (!isObject(tool) || tool["type"] !== "namespace" || !Array.isArray(tool["tools"])) return tool;
     const children: readonly unknown[] = tool["tools"];
-    return { ...tool, tools: children.filter((child) => isRecord(child) && child["type"] === "function") };
+    return { ...tool, tools: children.filter((child) => isObject(child) && child["type"] === "function") };
   });
 }
 
@@ -265,12 +266,12 @@ export function withFoundTools(tools: unknown, input: unknown): unknown {
   const declared: readonly unknown[] = Array.isArray(tools) ? tools : [];
   const seen = new Set(declared.map(nameOf));
   const found = input.flatMap((item): readonly unknown[] =>
-    isRecord(item) && item["type"] === "tool_search_output" && Array.isArray(item["tools"])
+    isObject(item) && item["type"] === "tool_search_output" && Array.isArray(item["tools"])
       ? item["tools"]
       : [],
   );
   const added = found.flatMap((tool) => {
-    const isTool = isRecord(tool) && (tool["type"] === "function" || tool["type"] === "namespace");
+    const isTool = isObject(tool) && (tool["type"] === "function" || tool["type"] === "namespace");
     if (!isTool || seen.has(nameOf(tool))) return [];
     seen.add(nameOf(tool));
     return [{ ...tool, defer_loading: true }];
@@ -279,9 +280,9 @@ export function withFoundTools(tools: unknown, input: unknown): unknown {
 }
 
 function nameOf(tool: unknown): string {
-  if (!isRecord(tool)) return "";
+  if (!isObject(tool)) return "";
   const { type, name, function: nested } = tool;
-  const own = isRecord(nested) ? nested["name"] : name;
+  const own = isObject(nested) ? nested["name"] : name;
   return JSON.stringify([type === "namespace", own]);
 }
 
@@ -339,7 +340,7 @@ function versionOf(version: number | string, param: string): number | "latest" {
 export function refuseForeignShells(tools: unknown): void {
   if (!Array.isArray(tools)) return;
   for (const [index, tool] of tools.entries()) {
-    if (!isRecord(tool) || tool["type"] !== "shell" || !isRecord(tool["environment"])) continue;
+    if (!isObject(tool) || tool["type"] !== "shell" || !isObject(tool["environment"])) continue;
     refuseForeignShell(tool["environment"], `tools[${index}].environment`);
   }
 }
@@ -353,7 +354,7 @@ function refuseForeignShell(environment: Readonly<Record<string, unknown>>, path
   if (key !== undefined) throw unsupported(`${path}.${key}`, "is not supported; omit it");
   if (!Array.isArray(skills)) return;
   for (const [index, skill] of skills.entries()) {
-    if (!isRecord(skill) || skill["type"] === "skill_reference" || skill["type"] === undefined) continue;
+    if (!isObject(skill) || skill["type"] === "skill_reference" || skill["type"] === undefined) continue;
     const problem = `must be "skill_reference" (an uploaded skill); got ${describeValue(skill["type"])}`;
     throw unsupported(`${path}.skills[${index}].type`, problem);
   }
@@ -363,13 +364,13 @@ const HOSTED_TYPES = new Set<unknown>(["code_interpreter", "shell", "web_search"
 
 /** Throws `unsupported_value` for a tool choice that names hosted tools. Runs before the schema check. */
 export function refuseHostedChoice(choice: unknown): void {
-  if (!isRecord(choice)) return;
+  if (!isObject(choice)) return;
   if (HOSTED_TYPES.has(choice["type"])) {
     throw unsupported("tool_choice.type", 'cannot be a server-executed tool; send "auto"');
   }
   const allowed = choice["tools"];
   if (choice["type"] !== "allowed_tools" || !Array.isArray(allowed)) return;
-  const index = allowed.findIndex((tool) => isRecord(tool) && HOSTED_TYPES.has(tool["type"]));
+  const index = allowed.findIndex((tool) => isObject(tool) && HOSTED_TYPES.has(tool["type"]));
   if (index < 0) return;
   throw unsupported(
     `tool_choice.tools[${index}].type`,

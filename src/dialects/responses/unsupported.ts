@@ -3,7 +3,8 @@
 
 import type { Compat, CompatKind } from "../../core/compat.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isPresent, isRecord } from "../shared/check.ts";
+import { isObject } from "../../core/json.ts";
+import { isPresent } from "../shared/check.ts";
 import { serveOrRefuse } from "../shared/compat.ts";
 import { refuseJsonObject } from "../shared/constraint.ts";
 
@@ -55,5 +56,5 @@ export function refuseUnsupported(body: Readonly<Record<string, unknown>>, compa
     serveOrRefuse(compat, served, refusal);
   }
   refuseJsonObject(body["response_format"], "response_format", compat);
-  if (isRecord(body["text"])) refuseJsonObject(body["text"]["format"], "text.format", compat);
+  if (isObject(body["text"])) refuseJsonObject(body["text"]["format"], "text.format", compat);
 }

@@ -5,6 +5,7 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { NewFile } from "../../core/files.ts";
 import { cleanFileName } from "../../core/input-file.ts";
+import { isObject } from "../../core/json.ts";
 import { checkedMedium } from "../../core/media.ts";
 import type { ContentPart, Message, Modality, ToolCall } from "../../core/message.ts";
 import { checker, isPresent } from "../shared/check.ts";
@@ -120,8 +121,7 @@ function callBody({
 function asObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject && JSON.stringify(value) === text ? { ...value } : undefined;
+    return isObject(value) && JSON.stringify(value) === text ? { ...value } : undefined;
   } catch {
     return undefined;
   }

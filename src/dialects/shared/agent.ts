@@ -4,9 +4,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "./limits.ts";
 import { compactAtOf, compactProperties } from "./compaction.ts";
-import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
+import { isPresent, orNull, describeValue } from "./check.ts";
 
 const OPEN = { additionalProperties: true } as const;
 
@@ -116,7 +117,7 @@ export const CodeInterpreterTool = Type.Object(
 export function refuseForeignContainers(tools: unknown): void {
   if (!Array.isArray(tools)) return;
   for (const [index, tool] of tools.entries()) {
-    if (!isRecord(tool) || tool["type"] !== "code_interpreter") continue;
+    if (!isObject(tool) || tool["type"] !== "code_interpreter") continue;
     refuseForeignContainer(tool["container"], `tools[${index}].container`);
   }
 }
@@ -126,7 +127,7 @@ function refuseForeignContainer(container: unknown, path: string): void {
     const message = `${path} must be {"type": "auto"}, container ids are not supported; got ${describeValue(container)}`;
     throw new ServiceError("unsupported_value", message, { param: path });
   }
-  if (!isRecord(container)) return;
+  if (!isObject(container)) return;
   const key = ["file_ids", "memory_limit"].find((name) => isPresent(container[name]));
   if (key === undefined) return;
   const param = `${path}.${key}`;

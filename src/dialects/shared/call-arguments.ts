@@ -1,10 +1,10 @@
 // Arguments of calls: JSON text inside, an object in some dialects, and in a history whatever a model wrote.
 
-import { isShapely } from "../../core/json-shape.ts";
-import { isRecord } from "./check.ts";
+import type { Json } from "../../core/json.ts";
+import { objectIn } from "./json-object.ts";
 
 /** Arguments as an object; empty if the text is none, as that of a truncated call. */
-export function argumentsObject(text: string): Record<string, unknown> {
+export function argumentsObject(text: string): Json {
   return objectIn(text) ?? {};
 }
 
@@ -13,13 +13,4 @@ export function argumentsText(written: string | object | null | undefined): stri
   if (typeof written !== "string") return JSON.stringify(written ?? {});
   if (written.trim() === "") return "{}";
   return objectIn(written) === undefined ? JSON.stringify({ input: written }) : written;
-}
-
-function objectIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = isShapely(text) ? JSON.parse(text) : undefined;
-    return isRecord(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -15,6 +15,7 @@ import {
 } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 
 /** An optional field that may also be null: clients send null for unset fields. */
 export function orNull<T extends TSchema>(schema: T) {
@@ -88,7 +89,7 @@ function explainArray(schema: TArray, value: unknown, path: string): ServiceErro
 
 /** A map whose keys match one pattern; the description of `propertyNames` names the keys in messages. */
 function explainRecord(schema: TRecord, value: unknown, path: string): ServiceError | undefined {
-  if (!isRecord(value)) return wrongType("an object", value, path);
+  if (!isObject(value)) return wrongType("an object", value, path);
   const most: unknown = schema["maxProperties"];
   if (typeof most === "number" && Object.keys(value).length > most)
     return fault("invalid_request", path, `must have at most ${most} members; send fewer`);
@@ -105,7 +106,7 @@ function explainRecord(schema: TRecord, value: unknown, path: string): ServiceEr
 }
 
 function explainObject(schema: TObject, value: unknown, path: string): ServiceError | undefined {
-  if (!isRecord(value)) return wrongType("an object", value, path);
+  if (!isObject(value)) return wrongType("an object", value, path);
   const unknown = Object.keys(value).find((key) => !Object.hasOwn(schema.properties, key));
   if (schema.additionalProperties === false && unknown !== undefined)
     return fault("invalid_request", fieldPath(path, unknown), "is unknown; remove it");
@@ -155,7 +156,7 @@ function matchesFirstItem(schema: TSchema, value: unknown): boolean {
 }
 
 function explainTagged(members: readonly TObject[], value: unknown, path: string): ServiceError | undefined {
-  if (!isRecord(value)) return wrongType("an object", value, path);
+  if (!isObject(value)) return wrongType("an object", value, path);
   const tag = ["role", "type"].find((key) => members.every((member) => tagValues(member, key).length > 0));
   if (tag === undefined) return undefined;
   const tagPath = fieldPath(path, tag);
@@ -253,11 +254,6 @@ export function describeValue(value: unknown): string {
 /** Whether an optional field was sent; null counts as absent. */
 export function isPresent<T>(field: T | null | undefined): field is T {
   return field !== null && field !== undefined;
-}
-
-/** Whether a value is a JSON object: neither null nor an array. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function jsonType(value: unknown): string {

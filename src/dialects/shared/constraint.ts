@@ -7,10 +7,11 @@ import type { Compat } from "../../core/compat.ts";
 import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import { guidedConstraints, guidedProperties } from "./guided.ts";
 import { GRAMMARS_MAX } from "./limits.ts";
 import type { RunRequest, ToolChoice } from "../../core/run.ts";
-import { checker, isPresent, isRecord, orNull } from "./check.ts";
+import { checker, isPresent, orNull } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";
 import { capTokens } from "./sampling.ts";
 import { jsonObject, objectOf } from "./json-object.ts";
@@ -183,7 +184,7 @@ export function formatConstraint(format: ResponseFormat | null | undefined, para
 
 /** Refuses a `json_object` format at `path`, unless the mode accepts it. Runs before the schema check. */
 export function refuseJsonObject(format: unknown, path: string, compat: Compat): void {
-  if (!isRecord(format) || format["type"] !== "json_object") return;
+  if (!isObject(format) || format["type"] !== "json_object") return;
   const param = `${path}.type`;
   const message = `${param} "json_object" is not supported; send "json_schema" with a schema`;
   serveOrRefuse(compat, "json_object", new ServiceError("unsupported_value", message, { param }));

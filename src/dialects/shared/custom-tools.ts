@@ -3,9 +3,10 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
+import { isObject } from "../../core/json.ts";
 import type { ToolCall } from "../../core/message.ts";
 import { TOOL_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { isPresent, isRecord, orNull } from "./check.ts";
+import { isPresent, orNull } from "./check.ts";
 import { larkRegex } from "./lark-regex.ts";
 import { CUSTOM_FORMAT_CHARS_MAX } from "./limits.ts";
 import type { FlatTool } from "./tools.ts";
@@ -118,17 +119,17 @@ const CHOICE_WORDS: ReadonlyMap<unknown, string> = new Map([
  * schema check.
  */
 export function usualChoice(choice: unknown): unknown {
-  if (!isRecord(choice)) return CHOICE_WORDS.get(choice) ?? choice;
+  if (!isObject(choice)) return CHOICE_WORDS.get(choice) ?? choice;
   const { type, custom, tools, allowed_tools: nested } = choice;
   const word = CHOICE_WORDS.get(type);
   if (word !== undefined) return word;
   if (type === "custom") {
     const { custom: _, ...rest } = choice;
-    return { ...rest, type: "function", ...(isRecord(custom) ? { name: custom["name"] } : {}) };
+    return { ...rest, type: "function", ...(isObject(custom) ? { name: custom["name"] } : {}) };
   }
   if (type !== "allowed_tools") return choice;
   if (Array.isArray(tools)) return { ...choice, tools: tools.map(usualChoice) };
-  if (!isRecord(nested) || !Array.isArray(nested["tools"])) return choice;
+  if (!isObject(nested) || !Array.isArray(nested["tools"])) return choice;
   return { ...choice, allowed_tools: { ...nested, tools: nested["tools"].map(usualChoice) } };
 }
 

@@ -2,7 +2,7 @@
 // of a type that this server does not know.
 
 import type { Compat } from "../../core/compat.ts";
-import { isRecord } from "./check.ts";
+import { isObject } from "../../core/json.ts";
 import { FOREIGN_TEXT_CHARS_MAX } from "./limits.ts";
 
 /** Members that mean something to the server alone that wrote them, or only to a reader of this JSON. */
@@ -21,7 +21,7 @@ function plainText(value: unknown): string | undefined {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;
   const parts = Array.isArray(value) ? value : [value];
-  const texts = parts.map((part: unknown) => (isRecord(part) ? part["text"] : part));
+  const texts = parts.map((part: unknown) => (isObject(part) ? part["text"] : part));
   return texts.every((text) => typeof text === "string") ? texts.join("\n") : undefined;
 }
 
@@ -65,7 +65,7 @@ export function knownParts(parts: unknown, { compat, known, empty, adapted, mayE
   if (!Array.isArray(parts)) return parts;
   const left: string[] = [];
   const kept = parts.map((part: unknown) => {
-    if (!isRecord(part) || !isTypeName(part["type"]) || known.has(part["type"])) return part;
+    if (!isObject(part) || !isTypeName(part["type"]) || known.has(part["type"])) return part;
     const other = adapted?.(part);
     if (other === undefined) left.push(part["type"]);
     return other ?? empty;

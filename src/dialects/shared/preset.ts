@@ -1,8 +1,9 @@
 // Fills fields that a body leaves out with the defaults of its model or alias. Each dialect has its own names for them.
 
+import { isObject } from "../../core/json.ts";
 import type { Preset } from "../../core/preset.ts";
 import { llamaNameOf, SAMPLING_NAMES } from "../../core/sampling.ts";
-import { isPresent, isRecord } from "./check.ts";
+import { isPresent } from "./check.ts";
 import { saysBudget, saysThinking } from "./thinking-fields.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -67,9 +68,9 @@ function withTexts(
 
 /** Whether the edits of a body are compactions among others: agents send edits of reasoning with each request. */
 function compactsItself(management: unknown): boolean {
-  const edits = isRecord(management) ? management["edits"] : management;
+  const edits = isObject(management) ? management["edits"] : management;
   const isCompaction = (edit: unknown): boolean =>
-    isRecord(edit) && String(edit["type"]).startsWith("compact");
+    isObject(edit) && String(edit["type"]).startsWith("compact");
   return Array.isArray(edits) && edits.some(isCompaction);
 }
 

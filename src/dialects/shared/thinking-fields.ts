@@ -5,8 +5,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import type { ChatPrompt, Thinking } from "../../core/run.ts";
-import { describeValue, isPresent, isRecord, orNull } from "./check.ts";
+import { describeValue, isPresent, orNull } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { TEMPLATE_VALUES_MAX } from "./limits.ts";
 import { type Effort, effortOf } from "./reasoning.ts";
@@ -122,7 +123,7 @@ const ofBudget: Reader = (value, param) => {
 };
 
 const ofObject: Reader = (value, param, compat) => {
-  if (!isRecord(value)) return ofSwitch(value, param, compat);
+  if (!isObject(value)) return ofSwitch(value, param, compat);
   const { type, enabled, effort, budget_tokens: tokens, max_tokens: most } = value;
   const isSwitch = SWITCH_WORDS.some((word) => word === type);
   const said = isSwitch ? [{ param: `${param}.type`, value: type, enabled: type !== "disabled" }] : [];
@@ -207,7 +208,7 @@ export function saysThinking(body: Json): boolean {
   const isSaid = (fields: Json) => (name: string) => isPresent(fields[name]);
   return (
     Object.keys(READERS).some(isSaid(body)) ||
-    (isRecord(values) && Object.keys(TEMPLATE_READERS).some(isSaid(values)))
+    (isObject(values) && Object.keys(TEMPLATE_READERS).some(isSaid(values)))
   );
 }
 
@@ -215,12 +216,12 @@ export function saysThinking(body: Json): boolean {
 export function saysBudget(body: Json): boolean {
   const values = body["chat_template_kwargs"];
   const inTables = [body["thinking"], body["reasoning"]].some(
-    (table) => isRecord(table) && (isPresent(table["budget_tokens"]) || isPresent(table["max_tokens"])),
+    (table) => isObject(table) && (isPresent(table["budget_tokens"]) || isPresent(table["max_tokens"])),
   );
   const isSaid = (fields: Json) => (name: string) =>
     TEMPLATE_READERS[name] === ofBudget && isPresent(fields[name]);
   const names = Object.keys(TEMPLATE_READERS);
-  return inTables || names.some(isSaid(body)) || (isRecord(values) && names.some(isSaid(values)));
+  return inTables || names.some(isSaid(body)) || (isObject(values) && names.some(isSaid(values)));
 }
 
 /** Variables that templates get from the conversation itself. */

@@ -4,8 +4,10 @@
 // error that names no tool.
 
 import { ServiceError } from "../../core/error.ts";
-import { type Json, keywordsWhere, schemasIn } from "../../core/schema-keywords.ts";
-import { describeValue, isRecord } from "./check.ts";
+import { type Json } from "../../core/json.ts";
+import { isObject } from "../../core/json.ts";
+import { keywordsWhere, schemasIn } from "../../core/schema-keywords.ts";
+import { describeValue } from "./check.ts";
 import {
   TOOL_ALTERNATIVES_MAX,
   TOOL_PROPERTIES_MAX,
@@ -57,7 +59,7 @@ function isCombinatorial(root: object): boolean {
   const sizes = new Map<object, number>();
   /** Number of schemas that one schema expands to. A cycle is counted once. */
   const size = (schema: unknown): number => {
-    if (!isRecord(schema)) return 1;
+    if (!isObject(schema)) return 1;
     const known = sizes.get(schema);
     if (known !== undefined) return known;
     sizes.set(schema, 1);
@@ -82,7 +84,7 @@ function referenceProblem(root: object): string | undefined {
   const seen = new Set<unknown>([root]); // references may be cyclic
   const open: unknown[] = [root];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (!isRecord(next)) continue;
+    if (!isObject(next)) continue;
     const { $ref } = next;
     const target = typeof $ref === "string" ? targetOf(root, $ref) : undefined;
     if ("$ref" in next && target === undefined)

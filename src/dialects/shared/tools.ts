@@ -4,10 +4,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { unreachable } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
-import { isPresent, isRecord, orNull, describeValue } from "./check.ts";
+import { isPresent, orNull, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { checkToolSchema } from "./tool-schemas.ts";
 
@@ -150,7 +151,7 @@ export function withToolTypes(tools: unknown): unknown {
   if (!Array.isArray(tools)) return tools;
   return tools.map((tool: unknown) => {
     const isUntyped =
-      isRecord(tool) && !isPresent(tool["type"]) && (isRecord(tool["function"]) || "name" in tool);
+      isObject(tool) && !isPresent(tool["type"]) && (isObject(tool["function"]) || "name" in tool);
     return isUntyped ? { ...tool, type: "function" } : tool;
   });
 }
@@ -163,7 +164,7 @@ export function replacedTools(
 ): unknown {
   if (!Array.isArray(tools)) return tools;
   return tools.map((tool: unknown, index) =>
-    isRecord(tool) && isForeign(tool, `tools[${index}]`) ? leftOut : tool,
+    isObject(tool) && isForeign(tool, `tools[${index}]`) ? leftOut : tool,
   );
 }
 

@@ -1,6 +1,7 @@
 // Finds a Python interpreter that runs in the sandbox.
 
 import { delimiter, dirname } from "node:path";
+import { jsonIn } from "../../core/json.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { EXEC_PROBE_MS } from "../limits.ts";
@@ -86,7 +87,7 @@ async function tryOut(sandbox: Sandbox, found: string, workdir: Workdir): Promis
   const program = { path: where.path, readPaths: [dirname(where.path), ...where.prefixes] };
   const run = sandbox.spawn({ argv: [program.path, "-c", WHAT], workdir, readPaths: program.readPaths });
   const { ending, stdout, stderr } = await runToEnd(run, EXEC_PROBE_MS);
-  const what = parse(stdout);
+  const what = jsonIn(stdout);
   if (Value.Check(What, what)) {
     return { program, version: `Python ${what.version}`, packages: what.packages };
   }
@@ -101,14 +102,6 @@ async function located(found: string): Promise<Static<typeof Where> | undefined>
     stdio: ["ignore", "pipe", "ignore"],
     timeout: EXEC_PROBE_MS,
   });
-  const where = parse(await new Response(child.stdout).text());
+  const where = jsonIn(await new Response(child.stdout).text());
   return Value.Check(Where, where) ? where : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { jsonIn } from "../../core/json.ts";
 import { PYTHON_REPLY_BYTES_MAX } from "../limits.ts";
 
 const Text = Type.Union([Type.String(), Type.Null()]);
@@ -51,17 +52,9 @@ export class Replies {
   }
 
   private take(line: string): void {
-    const reply = parse(line);
+    const reply = jsonIn(line);
     if (!Value.Check(Reply, reply)) return;
     this.waiting.get(reply.id)?.(reply);
     this.waiting.delete(reply.id);
-  }
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
   }
 }

@@ -5,6 +5,7 @@
 
 import { assert } from "../../core/assert.ts";
 import { ServiceError } from "../../core/error.ts";
+import { isObject } from "../../core/json.ts";
 import { MCP_VERSION, VERSION } from "../../core/version.ts";
 import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -163,11 +164,11 @@ async function callTool(
     throw new RpcError("invalidParams", "params.name must be the name of a tool.");
   const tool = OFFERED_TOOLS.find((one) => one.name === name);
   if (tool === undefined) throw new RpcError("methodNotFound", `Tool not found: ${name.slice(0, 200)}`);
-  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+  if (!isObject(args)) {
     return failedCall("arguments must be an object", version);
   }
   try {
-    const { text, isError } = await tool.run(deps, args as Readonly<Record<string, unknown>>, client);
+    const { text, isError } = await tool.run(deps, args, client);
     return { content: [{ type: "text", text }], ...(isError && { isError }) };
   } catch (thrown) {
     return failedCall(toServiceError(thrown, deps.log).message, version);

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { realPathOf, statsOf } from "../../src/models/stats-of.ts";
+import { realPathOf, statsOf } from "../../src/core/readable.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 test("what is gone, and what lies below a file, has no facts and is named as it is", () => {
