@@ -22,6 +22,7 @@ export const COMPAT_KINDS = [
   "image_form",
   "image_model",
   "speech_model",
+  "dimensions",
   "history_item",
   "template_value",
   "custom_format",

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Compat } from "../../src/core/compat.ts";
 import { EMBED_INPUTS_MAX } from "../../src/dialects/shared/limits.ts";
 import { parseEmbeddingRequest } from "../../src/dialects/embeddings/request.ts";
 import { embeddingBody } from "../../src/dialects/embeddings/response.ts";
 import { type Rule, testRules } from "../helpers/rules.ts";
+
+const CLIENTS: Compat = { mode: "clients", hosted: new Set(), note: () => undefined };
+const WHOLE = { format: "float" } as const;
 
 describe("request", () => {
   test.each<[unknown, readonly unknown[]]>([
@@ -81,10 +85,44 @@ const RULES: readonly Rule[] = [
 
 describe("refused", () => testRules(parseEmbeddingRequest, RULES));
 
+describe("dimensions, as widely used clients send them", () => {
+  const asked = (dimensions: unknown) => parseEmbeddingRequest({ input: "a", dimensions }, CLIENTS);
+  const result = {
+    vectors: [
+      [0.6, 0, 0.8],
+      [0, 0, 1],
+    ],
+    promptTokens: 2,
+  };
+
+  test.each([
+    [1, [[1], [0]]],
+    [
+      2,
+      [
+        [1, 0],
+        [0, 0],
+      ],
+    ],
+    [3, result.vectors],
+  ])("%d: vectors are cut and normalized again", (dimensions, vectors) => {
+    const { data } = embeddingBody(result, "tiny", asked(dimensions));
+    expect(data.map(({ embedding }) => embedding)).toEqual(vectors);
+  });
+
+  test.each([0, -1])("%d is refused", (dimensions) => {
+    expect(() => asked(dimensions)).toThrow("at least 1");
+  });
+
+  test("more than the model has is refused, with what it has", () => {
+    expect(() => embeddingBody(result, "tiny", asked(4))).toThrow("have 3 numbers");
+  });
+});
+
 describe("response", () => {
   test("has exactly the documented fields", () => {
     const result = { vectors: [[0.6, 0.8], [1]], promptTokens: 7 };
-    expect(embeddingBody(result, "tiny", "float")).toEqual({
+    expect(embeddingBody(result, "tiny", WHOLE)).toEqual({
       object: "list",
       data: [
         { object: "embedding", index: 0, embedding: [0.6, 0.8] },
@@ -96,7 +134,10 @@ describe("response", () => {
   });
 
   test("base64 encodes little-endian 32-bit floats", () => {
-    const { data } = embeddingBody({ vectors: [[1, -2]], promptTokens: 1 }, "tiny", "base64");
+    const { data } = embeddingBody({ vectors: [[1, -2]], promptTokens: 1 }, "tiny", {
+      ...WHOLE,
+      format: "base64",
+    });
     expect(data[0]?.embedding).toBe(Buffer.from([0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0]).toString("base64"));
   });
 
@@ -104,7 +145,10 @@ describe("response", () => {
     const vector = fc.array(fc.float({ noNaN: true }));
     fc.assert(
       fc.property(vector, (values) => {
-        const { data } = embeddingBody({ vectors: [values], promptTokens: 1 }, "tiny", "base64");
+        const { data } = embeddingBody({ vectors: [values], promptTokens: 1 }, "tiny", {
+          ...WHOLE,
+          format: "base64",
+        });
         const bytes = Uint8Array.from(Buffer.from(String(data[0]?.embedding), "base64"));
         const view = new DataView(bytes.buffer);
         expect(values.map((_, index) => view.getFloat32(index * 4, true))).toEqual(values);

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { defined } from "../../src/core/defined.ts";
 import type { RunRequest } from "../../src/core/run.ts";
-import {
-  embedBody,
-  parseOllamaEmbed,
-  parseOllamaEmbeddings,
-  truncatedVectors,
-} from "../../src/dialects/ollama/embed.ts";
+import { embedBody, parseOllamaEmbed, parseOllamaEmbeddings } from "../../src/dialects/ollama/embed.ts";
 import { keepAliveOf } from "../../src/dialects/shared/keep-alive.ts";
 import { psBody, showBody, tagsBody } from "../../src/dialects/ollama/models.ts";
 import { parseOllamaChat, parseOllamaGenerate } from "../../src/dialects/ollama/request.ts";
@@ -250,18 +245,6 @@ describe("vectors", () => {
     });
     expect(parseOllamaEmbed({ input: "" }).request.inputs).toEqual([]);
     expect(parseOllamaEmbeddings({ prompt: "a" }).request.inputs).toEqual(["a"]);
-  });
-
-  test("are truncated and normalized", () => {
-    const vectors = [
-      [0.6, 0, 0.8],
-      [0, 0, 1],
-    ];
-    expect(truncatedVectors({ vectors }, 2)).toEqual([
-      [1, 0],
-      [0, 0],
-    ]);
-    expect(truncatedVectors({ vectors }, 9)).toEqual(vectors);
   });
 
   test("times are nanoseconds", () => {

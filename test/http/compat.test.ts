@@ -332,6 +332,22 @@ test.each([
   expect(runs[0]?.constraint).toEqual({ type: "regex", pattern: "a" });
 });
 
+describe("dimensions of embeddings", () => {
+  const BODY = { model: "tiny", input: "ab", dimensions: 1 };
+
+  test("strict refuses and names the setting", async () => {
+    const response = await app("strict").post("/v1/embeddings", BODY);
+    expect(response.status).toBe(400);
+    expect((await response.json()).error.message).toContain("--compat clients");
+  });
+
+  test("clients cuts the vectors", async () => {
+    const response = await app("clients").post("/v1/embeddings", BODY);
+    expect(response.headers.get("x-svc-compat")).toBe("dimensions");
+    expect((await response.json()).data[0].embedding).toHaveLength(1);
+  });
+});
+
 describe("counting in Responses", () => {
   test("answers with the tokens and computes nothing", async () => {
     const { post, runs } = app("strict");

@@ -1,9 +1,12 @@
 // Converts an embeddings body to an EmbedRequest. Pure.
 
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { EmbedRequest } from "../../core/run.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { checker, isPresent } from "../shared/check.ts";
+import { serveOrRefuse } from "../shared/compat.ts";
 import { EmbeddingRequest } from "./schema.ts";
 
 export type EncodingFormat = "float" | "base64";
@@ -12,17 +15,19 @@ export type EncodingFormat = "float" | "base64";
 export interface EmbeddingCall {
   readonly request: EmbedRequest;
   readonly format: EncodingFormat;
+  /** Length of the vectors; undefined: that of the model. */
+  readonly dimensions?: number;
 }
 
 const checkBody = checker(EmbeddingRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
-export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): EmbeddingCall {
+export function parseEmbeddingRequest(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): EmbeddingCall {
   const body = checkBody(json);
-  if (isPresent(body.dimensions)) {
-    const message = "dimensions is not supported, vectors have the length of the model; omit it";
-    throw new ServiceError("unsupported_value", message, { param: "dimensions" });
-  }
+  if (isPresent(body.dimensions)) checkDimensions(body.dimensions, compat);
   return {
     request: {
       model: body.model ?? "default",
@@ -31,6 +36,7 @@ export function parseEmbeddingRequest(json: Readonly<Record<string, unknown>>): 
       ...runKeepAlive(body),
     },
     format: body.encoding_format ?? "float",
+    ...defined({ dimensions: body.dimensions ?? undefined }),
   };
 }
 
@@ -44,4 +50,12 @@ function inputsOf(input: EmbeddingRequest["input"]): EmbedRequest["inputs"] {
     else inputs.push(item);
   }
   return tokens.length > 0 ? [tokens] : inputs;
+}
+
+function checkDimensions(dimensions: number, compat: Compat): void {
+  const refusal = (message: string) =>
+    new ServiceError("unsupported_value", message, { param: "dimensions" });
+  const message = "dimensions is not supported, vectors have the length of the model; omit it";
+  serveOrRefuse(compat, "dimensions", refusal(message));
+  if (dimensions < 1) throw refusal("dimensions must be at least 1; ask for so many numbers, or omit it");
 }

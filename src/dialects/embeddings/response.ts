@@ -1,21 +1,28 @@
 // Converts vectors to the response body.
 
+import { ServiceError } from "../../core/error.ts";
 import type { EmbedResult } from "../../core/run.ts";
-import type { EncodingFormat } from "./request.ts";
+import { truncatedVectors } from "../shared/vectors.ts";
+import type { EmbeddingCall, EncodingFormat } from "./request.ts";
 import type { EmbeddingResponse, EmbeddingVector } from "./schema.ts";
 
 /** Bytes of a 32-bit float. */
 const FLOAT_BYTES = 4;
 
-/** The body; `model` is the id of the model that answered. */
+/** The body; `model` is the id of the model that answered. Throws if it was asked for longer vectors than the model has. */
 export function embeddingBody(
   { vectors, promptTokens }: EmbedResult,
   model: string,
-  format: EncodingFormat,
+  { format, dimensions }: Omit<EmbeddingCall, "request">,
 ): EmbeddingResponse {
+  const { length } = vectors[0] ?? [];
+  if (dimensions !== undefined && dimensions > length) {
+    const message = `dimensions is ${dimensions}, but vectors of the model have ${length} numbers; ask for at most ${length}, or omit it`;
+    throw new ServiceError("unsupported_value", message, { param: "dimensions" });
+  }
   return {
     object: "list",
-    data: vectors.map((vector, index) => ({
+    data: truncatedVectors(vectors, dimensions).map((vector, index) => ({
       object: "embedding",
       index,
       embedding: encoded(vector, format),

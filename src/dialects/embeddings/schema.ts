@@ -26,7 +26,12 @@ export const EmbeddingRequest = Type.Object(
     input: EmbeddingInput,
     model: orNull(Type.String({ description: "Model id; `default` or absent selects the default model." })),
     encoding_format: orNull(EmbeddingEncodingFormat),
-    dimensions: orNull(Type.Integer({ description: "Not supported; vectors have the length of the model." })),
+    dimensions: orNull(
+      Type.Integer({
+        description:
+          "Length of the vectors, at most that of the model's. Refused unless the server has `compat = clients`.",
+      }),
+    ),
     ...truncateProperties,
     ...keepAliveProperties,
     user: Type.Optional(Type.Unknown({ description: "Accepted without effect." })),

@@ -4,6 +4,7 @@ import type { EmbedRequest, EmbedResult } from "../../core/run.ts";
 import { checker, isPresent } from "../shared/check.ts";
 import { nanosecondsOf, type OllamaEmbedResponse } from "./answer.ts";
 import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
+import { truncatedVectors } from "../shared/vectors.ts";
 import { OllamaEmbeddingsRequest, OllamaEmbedRequest } from "./schema.ts";
 
 export interface OllamaEmbedCall {
@@ -43,19 +44,6 @@ export function parseOllamaEmbeddings(json: Readonly<Record<string, unknown>>): 
   };
 }
 
-/** Vectors truncated to the requested dimensions and normalized to length 1. */
-export function truncatedVectors(
-  { vectors }: Pick<EmbedResult, "vectors">,
-  dimensions: number | undefined,
-): number[][] {
-  return vectors.map((vector) => {
-    if (dimensions === undefined || dimensions >= vector.length) return [...vector];
-    const head = vector.slice(0, dimensions);
-    const length = Math.hypot(...head);
-    return length > 0 ? head.map((value) => value / length) : head;
-  });
-}
-
 /** The response body of /api/embed. Times are seconds. */
 export function embedBody(
   result: EmbedResult,
@@ -64,7 +52,7 @@ export function embedBody(
 ): OllamaEmbedResponse {
   return {
     model: request.model,
-    embeddings: truncatedVectors(result, dimensions),
+    embeddings: truncatedVectors(result.vectors, dimensions),
     total_duration: nanosecondsOf(totalSecs),
     load_duration: nanosecondsOf(loadSecs),
     prompt_eval_count: result.promptTokens,

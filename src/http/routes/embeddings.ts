@@ -7,6 +7,7 @@ import { parseEmbeddingRequest } from "../../dialects/embeddings/request.ts";
 import { embeddingBody } from "../../dialects/embeddings/response.ts";
 import { EmbeddingRequest, EmbeddingResponse } from "../../dialects/embeddings/schema.ts";
 import { answeringModel } from "../answer.ts";
+import { requestCompat } from "../compat.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readModelRequest } from "../model-body.ts";
 import type { ApiComponents } from "../openapi.ts";
@@ -29,7 +30,7 @@ export function embeddingRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerEmbedding(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseEmbeddingRequest(await readModelRequest(deps, request));
+  const call = parseEmbeddingRequest(await readModelRequest(deps, request), requestCompat(deps));
   const work = untilClientLeaves(
     (signal, caller) => deps.embed(call.request, signal, caller),
     clientOf(request),
@@ -37,5 +38,5 @@ async function answerEmbedding(deps: HttpDeps, request: Request): Promise<Respon
   const result = await withErrorTerms(EMBEDDING_TERMS, work);
   assert(result.vectors.length === call.request.inputs.length, "there is one vector per input");
   const model = answeringModel(deps, call.request.model, "embeds");
-  return Response.json(embeddingBody(result, model, call.format));
+  return Response.json(embeddingBody(result, model, call));
 }

@@ -17,7 +17,6 @@ import {
   type OllamaEmbedCall,
   parseOllamaEmbed,
   parseOllamaEmbeddings,
-  truncatedVectors,
 } from "../../dialects/ollama/embed.ts";
 import { AnswerReducer } from "../../dialects/shared/answer-reducer.ts";
 import type { KeepAlive } from "../../dialects/shared/keep-alive.ts";
@@ -213,5 +212,5 @@ async function embedOne(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
   const call = parseOllamaEmbeddings(await readOllama(deps, request, false));
   const { result } = await embedded(deps, call, clientOf(request));
-  return Response.json({ embedding: truncatedVectors(result, undefined)[0] ?? [] });
+  return Response.json({ embedding: result.vectors[0] ?? [] });
 }
