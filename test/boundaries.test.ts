@@ -168,9 +168,6 @@ test("the sources keep to the rules, and they were read", () => {
   expect(imports.filter(({ isType }) => isType).length).toBeGreaterThan(50);
 });
 
-/** Of one room, but in core: they use a clock or the platform, which dialects may not. */
-const FOR_DIALECTS = ["src/core/time.ts"];
-
 test("a file of core is shared: by two rooms at least, or by files of core", () => {
   const sources = readSources();
   const users = new Map<string, Set<string>>();
@@ -187,7 +184,7 @@ test("a file of core is shared: by two rooms at least, or by files of core", () 
     const rooms = users.get(file) ?? new Set();
     return rooms.size < 2 && !rooms.has("core");
   });
-  expect(lonely).toEqual(FOR_DIALECTS);
+  expect(lonely).toEqual([]);
 });
 
 test("every rule is about files that exist", () => {

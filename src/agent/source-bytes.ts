@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Caller } from "../core/caller.ts";
-import { ServiceError } from "../core/error.ts";
+import { invalidField, ServiceError } from "../core/error.ts";
 
 /** Fetches a URL. Throws a FetchError whose message may be sent to the client. */
 export type FetchFile = (
@@ -29,14 +29,15 @@ export function decodeInline(data: string, { param, bytesMax }: SourceBounds): S
   const header = data.slice(0, 1024).match(DATA_URL);
   const base64 = header === null ? data : data.slice(header[0].length);
   const parameters = header?.groups?.["parameters"] ?? ";base64";
-  if (!/;\s*base64$/i.test(parameters)) throw invalid(param, "must be a base64 data URL: data:TYPE;base64,…");
+  if (!/;\s*base64$/i.test(parameters))
+    throw invalidField(param, "must be a base64 data URL: data:TYPE;base64,…");
   if (base64.length > (bytesMax / 3) * 4 + 4) throw tooLarge(param, bytesMax);
   const mimeType = header?.groups?.["mimeType"]?.toLowerCase() ?? "";
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = Uint8Array.fromBase64(base64, { alphabet: /[-_]/.test(base64) ? "base64url" : "base64" });
   } catch (cause) {
-    throw invalid(param, "must be base64, alone or in a data URL", cause);
+    throw invalidField(param, "must be base64, alone or in a data URL", cause);
   }
   if (bytes.byteLength > bytesMax) throw tooLarge(param, bytesMax);
   return { ...(mimeType === "" ? {} : { mimeType }), pieces: [bytes] };
@@ -53,7 +54,7 @@ export async function fetched(
     return await fetchFile(url, { bytesMax }, signal);
   } catch (cause) {
     const reason = cause instanceof Error && cause.name === "FetchError" ? cause.message : "internal error";
-    throw invalid(param, `could not be fetched: ${reason}`, cause);
+    throw invalidField(param, `could not be fetched: ${reason}`, cause);
   }
 }
 
@@ -82,10 +83,6 @@ export function repeatableId(of: string | Caller, name: string, pieces: readonly
 export function unknownFile(id: string, param: string): ServiceError {
   const message = `${param}: file ${JSON.stringify(id.slice(0, 64))} was not found; files expire after 30 minutes`;
   return new ServiceError("file_not_found", message, { param });
-}
-
-function invalid(param: string, problem: string, cause?: unknown): ServiceError {
-  return new ServiceError("invalid_request", `${param} ${problem}`, { param, cause });
 }
 
 function tooLarge(param: string, bytesMax: number): ServiceError {

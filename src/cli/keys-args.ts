@@ -1,8 +1,9 @@
 // The commands of `svc keys`.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type AccountFields, expiryMs } from "../core/account.ts";
+import type { AccountFields } from "../core/account.ts";
 import { defined } from "../core/defined.ts";
+import { isDay } from "../core/time.ts";
 import { type Choose, configFile } from "./invocation.ts";
 import { flagsOf, withSettings } from "./setting-flags.ts";
 
@@ -119,6 +120,6 @@ function weightOf(text: string): number {
 function dayOf(text: string): string {
   const [, days] = /^([1-9]\d{0,4})d$/.exec(text) ?? [];
   if (days !== undefined) return new Date(Date.now() + Number(days) * DAY_MS).toISOString();
-  if (/^\d{4}-\d\d-\d\d$/.test(text) && expiryMs(text) !== undefined) return text;
+  if (isDay(text)) return text;
   throw new InvalidArgumentError("Give a day (2027-01-31), or days from now (90d).");
 }

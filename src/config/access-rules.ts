@@ -1,8 +1,8 @@
 // Start-up rules of those who may use the server: keys, people, proxies. Secrets of other sources are read later, in app/accounts.ts.
 
 import { isAddressRange } from "../core/address-range.ts";
-import { expiryMs } from "../core/account.ts";
 import { isSecretSource } from "../core/secret.ts";
+import { timeOf } from "../core/time.ts";
 import { keyParts, type KeyParts } from "./key-entry.ts";
 import { type Problem, problemOf } from "./problem.ts";
 import type { RawValue } from "./sources.ts";
@@ -34,7 +34,7 @@ function keys(values: Values): readonly Problem[] {
         ? []
         : [say("", `has the name of keys[${named}], "${name ?? user ?? ""}"`, "Rename one of them.")]),
       ...(same < 0 ? [] : [say(".key", `is the key of keys[${same}]`, "Choose another one.")]),
-      ...(expires === undefined || expiryMs(expires) !== undefined
+      ...(expires === undefined || timeOf(expires) !== undefined
         ? []
         : [say(".expires", "there is no such day", "Write it as 2027-01-31.")]),
     ];

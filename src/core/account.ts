@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { createHash } from "node:crypto";
 import { defined } from "./defined.ts";
 import { ServiceError } from "./error.ts";
+import { timeOf } from "./time.ts";
 
 /** `user`: answers of models and what is one's own. `admin`: also what concerns everybody. */
 export type Role = "user" | "admin";
@@ -91,14 +92,8 @@ export function accountOf(
   who: Pick<Account, "owner" | "name">,
 ): Account {
   const limits = { requestsPerMinute: rpm, tokensPerMinute: tpm, streams, tokensPerDay: day };
-  const expiresMs = expires === undefined ? undefined : (expiryMs(expires) ?? 0); // what is no day has passed
+  const expiresMs = expires === undefined ? undefined : (timeOf(expires) ?? 0); // what is no day has passed
   return { ...who, role, weight, limits: defined(limits), ...defined({ models, expiresMs }) };
-}
-
-/** The time that `expires` names, milliseconds; undefined where there is no such day: 30 February would be one of March. */
-export function expiryMs(text: string): number | undefined {
-  const ms = Date.parse(text);
-  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.slice(0, 10)) ? undefined : ms;
 }
 
 /** Names of a model: its own and those of what it is made of. */

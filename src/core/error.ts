@@ -146,3 +146,8 @@ export interface ErrorData {
   readonly param?: string;
   readonly retryAfterSecs?: number;
 }
+
+/** That a field is wrong: `problem` follows its path and ends with the fix. */
+export function invalidField(param: string, problem: string, cause?: unknown): ServiceError {
+  return new ServiceError("invalid_request", `${param} ${problem}`, { param, cause });
+}

@@ -1,12 +1,10 @@
 // Models of the hub as clients see them: the bodies of /v1/hub, which the command line prints too. Never a path of the machine.
 
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
+import { bytes, nullable } from "./schema-fields.ts";
 
-const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
 const seconds = (description: string) =>
   Type.Integer({ minimum: 0, description: `${description}, Unix seconds.` });
-const orNull = <T extends TSchema>(schema: T, description: string) =>
-  Type.Union([schema, Type.Null()], { description });
 const words = <const T extends readonly string[]>(names: T, options: { $id?: string; description: string }) =>
   Type.Unsafe<T[number]>(
     Type.Union(
@@ -27,11 +25,11 @@ const repositoryProperties = {
   }),
   likes: Type.Integer({ description: "Likes at the hub.", minimum: 0 }),
   updated_at: seconds("Last change"),
-  license: orNull(Type.String(), "As the repository states it."),
-  task: orNull(Type.String(), "The hub's word for what the model is for: `text-generation`."),
-  architecture: orNull(Type.String(), "llama.cpp's name of the architecture: `qwen3`."),
-  parameters: orNull(Type.Integer({ minimum: 0 }), "Number of parameters."),
-  context_length: orNull(
+  license: nullable(Type.String(), "As the repository states it."),
+  task: nullable(Type.String(), "The hub's word for what the model is for: `text-generation`."),
+  architecture: nullable(Type.String(), "llama.cpp's name of the architecture: `qwen3`."),
+  parameters: nullable(Type.Integer({ minimum: 0 }), "Number of parameters."),
+  context_length: nullable(
     Type.Integer({ minimum: 0 }),
     "Longest context that the model was trained for, tokens.",
   ),
@@ -75,17 +73,17 @@ const HubModelChoice = Type.Object(
     id: Type.String({
       description: "`source` of a pull, and name of the model afterwards: `owner/name:Q4_K_M`.",
     }),
-    quantization: orNull(Type.String(), "Type of the weights, by the file's name."),
+    quantization: nullable(Type.String(), "Type of the weights, by the file's name."),
     files: Type.Array(Type.String(), { description: "Paths: one, or the parts of a split file." }),
     size_bytes: bytes("Size of these files"),
-    projector: orNull(Type.String(), "Projector for images and audio that is downloaded with it."),
-    draft: orNull(Type.String(), "Draft model that is downloaded with it."),
+    projector: nullable(Type.String(), "Projector for images and audio that is downloaded with it."),
+    draft: nullable(Type.String(), "Draft model that is downloaded with it."),
     download_bytes: bytes("What a pull still downloads, projector and draft model included"),
-    memory_bytes: orNull(
+    memory_bytes: nullable(
       Type.Integer({ minimum: 0 }),
       "Estimated memory of the loaded model with the settings of this server, bytes; null where the file does not tell.",
     ),
-    loaded_bytes: orNull(
+    loaded_bytes: nullable(
       Type.Integer({ minimum: 0 }),
       "Estimated memory right after a load, while the cache is empty, bytes; null where the file does not tell.",
     ),
@@ -107,13 +105,13 @@ const HubModelChoice = Type.Object(
           "Estimated memory at 4,096, 8,192, 32,768 and the most tokens; empty where the file does not tell.",
       },
     ),
-    context_fits: orNull(
+    context_fits: nullable(
       Type.Integer({ minimum: 0 }),
       "Longest context that fits the memory that is free now and the cards, tokens; 0: not even the weights; null where the file does not tell.",
     ),
-    layers: orNull(Type.Integer({ minimum: 0 }), "Layers of the model; the output layer is one."),
-    device_layers: orNull(Type.Integer({ minimum: 0 }), "Those that fit the cards, at 8,192 tokens."),
-    tokens_per_second: orNull(
+    layers: nullable(Type.Integer({ minimum: 0 }), "Layers of the model; the output layer is one."),
+    device_layers: nullable(Type.Integer({ minimum: 0 }), "Those that fit the cards, at 8,192 tokens."),
+    tokens_per_second: nullable(
       Type.Object({
         expected: Type.Number({ description: "What is most likely." }),
         low: Type.Number({ description: "Least that is likely." }),
@@ -137,7 +135,7 @@ const HubMachine = Type.Object(
     memory_free_bytes: bytes("Memory that is free now"),
     disk_free_bytes: bytes("Free space of the disk with the models, less the reserve that stays free"),
     models_bytes: bytes("Size of all downloaded files"),
-    models_max_bytes: orNull(Type.Integer({ minimum: 0 }), "Setting of the same name; null: no limit."),
+    models_max_bytes: nullable(Type.Integer({ minimum: 0 }), "Setting of the same name; null: no limit."),
   },
   { $id: "HubMachine", description: "Room of this machine for models." },
 );
@@ -145,12 +143,12 @@ export type HubMachine = Static<typeof HubMachine>;
 
 const HubEstimate = Type.Object(
   {
-    recommended: orNull(
+    recommended: nullable(
       Type.String(),
       "`id` of the model to use on this machine; null where none can be named.",
     ),
     reason: Type.String({ description: "Why, for people." }),
-    memory_bytes_per_second: orNull(
+    memory_bytes_per_second: nullable(
       Type.Number(),
       "Measured speed of main memory, bytes; null where it could not be measured.",
     ),
@@ -191,13 +189,16 @@ const InstalledModel = Type.Object(
     object: Type.Literal("hub.model"),
     repository: Type.String({ description: "`owner/name`; of a model from a URL: its host and path." }),
     commit: Type.String({ description: "Commit of the hub that was downloaded." }),
-    quantization: orNull(Type.String(), "Type of the weights, by the file's name."),
+    quantization: nullable(Type.String(), "Type of the weights, by the file's name."),
     files: Type.Array(Type.String(), { description: "Names of its files." }),
     size_bytes: bytes("Size of these files"),
-    projector: orNull(Type.String(), "File of the projector in use."),
-    draft: orNull(Type.String(), "File of the draft model in use."),
+    projector: nullable(Type.String(), "File of the projector in use."),
+    draft: nullable(Type.String(), "File of the draft model in use."),
     used_at: seconds("Last read or write of its files"),
-    served_as: orNull(Type.String(), "Its id at GET /v1/models; null where no model of this server uses it."),
+    served_as: nullable(
+      Type.String(),
+      "Its id at GET /v1/models; null where no model of this server uses it.",
+    ),
     is_removable: Type.Boolean({
       description:
         "False for a model of the configuration, or one that answers a request: DELETE is refused.",
@@ -295,10 +296,10 @@ export const HubPull = Type.Object(
       minimum: 0,
       description: "Of the last seconds; 0 unless it downloads.",
     }),
-    seconds_left: orNull(Type.Integer({ minimum: 0 }), "At that speed; null unless it downloads."),
+    seconds_left: nullable(Type.Integer({ minimum: 0 }), "At that speed; null unless it downloads."),
     files: Type.Array(PullFile),
     created_at: seconds("Start"),
-    error: orNull(
+    error: nullable(
       Type.Object({
         code: Type.String({ description: "Error code, for programs." }),
         message: Type.String({ description: "What is wrong and how to fix it, for people." }),

@@ -1,6 +1,6 @@
 // Checks images and audio against what a model accepts, by their bytes; names and types of the sender are ignored.
 
-import { ServiceError } from "./error.ts";
+import { invalidField, ServiceError } from "./error.ts";
 import {
   AUDIO_SECONDS_MAX,
   IMAGES_MAX,
@@ -107,11 +107,11 @@ export function checkedMedium(
   const accepted = `send ${FORMATS_READ[modality]}`;
   if (file?.modality !== modality) {
     const what = file === undefined ? "of an unknown format" : `a ${file.format} file`;
-    throw invalid(param, `must be ${WORDS[modality].medium}, but it is ${what}; ${accepted}`);
+    throw invalidField(param, `must be ${WORDS[modality].medium}, but it is ${what}; ${accepted}`);
   }
   const part: MediaPart = { type: modality, data: bytes.toBase64() };
   if (file.modality === "image") {
-    if (file.size === undefined) throw invalid(param, `is a damaged ${file.format} file; ${accepted}`);
+    if (file.size === undefined) throw invalidField(param, `is a damaged ${file.format} file; ${accepted}`);
     refuseLarge(file.size, edgeMax, param);
     const isForeign = file.isForeign === true;
     const isOther = file.orientation !== undefined || file.isAnimated === true || file.isClear === true;
@@ -121,7 +121,7 @@ export function checkedMedium(
   const isForeign = file.isForeign === true;
   if (file.seconds === undefined && !isForeign) {
     const problem = `is a ${file.format} file without a duration, so it is cut off or damaged; ${accepted}`;
-    throw invalid(param, problem);
+    throw invalidField(param, problem);
   }
   const { format, seconds = 0, rate = SOUND_RATE } = file;
   const isBounded = rate <= RESAMPLED_RATE_MAX && seconds * rate <= RESAMPLED_MAX;
@@ -150,7 +150,7 @@ export function checkedVideo(
   const isImage = file !== undefined && ANIMATIONS.has(file.format);
   if (file !== undefined && (isImage || file.modality === "video")) return { format: file.format, isImage };
   const what = file === undefined ? "of an unknown format" : `a ${file.format} file`;
-  throw invalid(param, `must be a video, but it is ${what}; send ${FORMATS_READ.video}`);
+  throw invalidField(param, `must be a video, but it is ${what}; send ${FORMATS_READ.video}`);
 }
 
 function refuseManyBytes({ byteLength }: Uint8Array<ArrayBuffer>, param: string): void {
@@ -162,9 +162,12 @@ function refuseManyBytes({ byteLength }: Uint8Array<ArrayBuffer>, param: string)
 function refuseLarge({ width, height }: ImageSize, edgeMax: number | undefined, param: string): void {
   const is = `is an image of ${width} × ${height} pixels`;
   if (width * height > PICTURE_PIXELS_MAX)
-    throw invalid(param, `${is}; at most ${PICTURE_PIXELS_MAX} pixels are accepted; send a smaller one`);
+    throw invalidField(param, `${is}; at most ${PICTURE_PIXELS_MAX} pixels are accepted; send a smaller one`);
   if (edgeMax !== undefined && Math.max(width, height) > edgeMax)
-    throw invalid(param, `${is}; this server accepts edges of at most ${edgeMax} pixels; send a smaller one`);
+    throw invalidField(
+      param,
+      `${is}; this server accepts edges of at most ${edgeMax} pixels; send a smaller one`,
+    );
 }
 
 /** Note for a model about media of a tool that it does not receive; `reason` where it could perceive them. */
@@ -172,8 +175,4 @@ export function withheldNote(modality: Modality, count: number, reason?: string)
   const { noun, cannot } = WORDS[modality];
   const were = count === 1 ? `1 ${noun} was` : `${count} ${noun}s were`;
   return `[${were} produced and shown to the user. ${reason ?? cannot}]`;
-}
-
-function invalid(param: string, problem: string): ServiceError {
-  return new ServiceError("invalid_request", `${param} ${problem}`, { param });
 }

@@ -1,8 +1,7 @@
 // Which devices hold a model's layers, and the memory that it takes of each.
 
 import { type Static, Type } from "@sinclair/typebox";
-
-const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
+import { bytes } from "./schema-fields.ts";
 
 export const ModelPlacement = Type.Object(
   {

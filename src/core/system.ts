@@ -1,13 +1,10 @@
 // Facts and checks of a machine: the bodies of /v1/system/info and /v1/system/doctor, which the command line prints too.
 // Never contains a path, a host name or a user of the machine.
 
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { COMPAT_MODES } from "./compat.ts";
 import { ModelPlacement } from "./placement.ts";
-
-const bytes = (description: string) => Type.Integer({ minimum: 0, description: `${description}, bytes.` });
-const orNull = <T extends TSchema>(schema: T, description: string) =>
-  Type.Union([schema, Type.Null()], { description });
+import { bytes, nullable } from "./schema-fields.ts";
 
 const Device = Type.Object({
   name: Type.String({ description: "Short name, as settings take it." }),
@@ -40,11 +37,11 @@ export type SystemDevice = Static<typeof SystemDevice>;
 export const EngineHost = Type.Object({
   llama_version: Type.String(),
   /** Such as `haswell`: which build of the CPU back end fits this processor best. */
-  cpu_variant: orNull(Type.String(), "Build of the CPU back end in use; null if unknown."),
+  cpu_variant: nullable(Type.String(), "Build of the CPU back end in use; null if unknown."),
   cpu_features: Type.Array(Type.String(), { description: "Instruction sets that this build uses." }),
   kernels: Type.Array(Type.String(), { description: "Kernels of svc in use; see SVC_KERNELS." }),
   devices: Type.Array(Device),
-  landlock_abi: orNull(
+  landlock_abi: nullable(
     Type.Integer({ minimum: 1 }),
     "Version of the kernel's Landlock; null if it has none.",
   ),
@@ -58,7 +55,7 @@ export const SystemUpstream = Type.Object(
   {
     upstream: Type.String({ description: "Host and port of its address." }),
     model: Type.String({ description: "Name of the model on the upstream." }),
-    engine: orNull(
+    engine: nullable(
       Type.String(),
       "Server software, as detected from its model list; null until it has answered.",
     ),
@@ -67,13 +64,13 @@ export const SystemUpstream = Type.Object(
         "cooling: it failed and gets no requests during its cooldown. unknown: it has not answered yet.",
     }),
     in_flight: Type.Integer({ minimum: 0, description: "Requests in flight from this server." }),
-    problem: orNull(Type.String(), "Why it gets no requests; null if it gets requests."),
-    cooldown_left: orNull(
+    problem: nullable(Type.String(), "Why it gets no requests; null if it gets requests."),
+    cooldown_left: nullable(
       Type.Number({ minimum: 0 }),
       "Seconds until a request tries it again; null while it gets requests.",
     ),
-    last_error: orNull(Type.String(), "Its last failure since the start, even if it has recovered."),
-    last_error_at: orNull(Type.Integer({ minimum: 0 }), "Time of its last failure, Unix seconds."),
+    last_error: nullable(Type.String(), "Its last failure since the start, even if it has recovered."),
+    last_error_at: nullable(Type.Integer({ minimum: 0 }), "Time of its last failure, Unix seconds."),
   },
   { $id: "SystemUpstream", description: "A server that runs a model." },
 );
@@ -83,18 +80,18 @@ const SystemModel = Type.Object(
   {
     id: Type.String({ description: "Model id." }),
     status: Type.String({ description: "Status, as `GET /v1/models` names it." }),
-    architecture: orNull(Type.String(), "Null until the model is loaded, like all fields below."),
-    size_bytes: orNull(Type.Integer({ minimum: 0 }), "Size of the weights."),
-    memory_bytes: orNull(
+    architecture: nullable(Type.String(), "Null until the model is loaded, like all fields below."),
+    size_bytes: nullable(Type.Integer({ minimum: 0 }), "Size of the weights."),
+    memory_bytes: nullable(
       Type.Integer({ minimum: 0 }),
       "The most that the model takes with its cache, as counted for eviction.",
     ),
-    resident_bytes: orNull(Type.Integer({ minimum: 0 }), "Resident memory of its process now."),
-    context_tokens: orNull(Type.Integer({ minimum: 1 }), "Maximum length of a sequence."),
-    kv_cells: orNull(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
-    threads: orNull(Type.Integer({ minimum: 1 }), "Decode threads."),
-    placement: orNull(ModelPlacement, "Null also where it is on the CPU and no device was to choose."),
-    device_fault: orNull(
+    resident_bytes: nullable(Type.Integer({ minimum: 0 }), "Resident memory of its process now."),
+    context_tokens: nullable(Type.Integer({ minimum: 1 }), "Maximum length of a sequence."),
+    kv_cells: nullable(Type.Integer({ minimum: 1 }), "Size of the KV cache in tokens, for all sequences."),
+    threads: nullable(Type.Integer({ minimum: 1 }), "Decode threads."),
+    placement: nullable(ModelPlacement, "Null also where it is on the CPU and no device was to choose."),
+    device_fault: nullable(
       Type.String(),
       "The device that failed, if the model is on the CPU for that reason.",
     ),
@@ -140,7 +137,7 @@ export const SystemInfo = Type.Object(
     build: Type.Object(
       {
         runtime: Type.String({ description: "Name and version of the JavaScript runtime." }),
-        llama: orNull(Type.String(), "Version of llama.cpp; null until an engine has started."),
+        llama: nullable(Type.String(), "Version of llama.cpp; null until an engine has started."),
       },
       { description: "What svc was built with." },
     ),
@@ -165,7 +162,7 @@ export const SystemInfo = Type.Object(
       {
         total_bytes: bytes("Total memory of the machine"),
         available_bytes: bytes("Memory available to programs"),
-        limit_bytes: orNull(
+        limit_bytes: nullable(
           Type.Integer({ minimum: 0 }),
           "Memory limit of the container; null if it has none.",
         ),
@@ -188,7 +185,7 @@ export const DoctorCheck = Type.Object(
       description: "Whether it passed.",
     }),
     detail: Type.String({ description: "Result of the check." }),
-    fix: orNull(Type.String(), "How to fix it; null if there is nothing to fix."),
+    fix: nullable(Type.String(), "How to fix it; null if there is nothing to fix."),
   },
   { $id: "DoctorCheck", description: "A check of the installation." },
 );

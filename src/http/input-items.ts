@@ -1,7 +1,7 @@
 // One page of a response's input items.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { ServiceError } from "../core/error.ts";
+import { invalidField } from "../core/error.ts";
 import { INPUT_ITEMS_PAGE_MAX } from "./limits.ts";
 import type { StoredItem } from "../responses/store.ts";
 
@@ -28,11 +28,12 @@ export function listInputItems(
   query: URLSearchParams,
 ): Static<typeof InputItemList> {
   const order = query.get("order") ?? "desc";
-  if (order !== "asc" && order !== "desc") throw invalid("order", "must be asc or desc");
+  if (order !== "asc" && order !== "desc") throw invalidField("order", "must be asc or desc");
   const ordered = order === "asc" ? items : items.toReversed();
   const after = query.get("after");
   const begin = after === null ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
-  if (after !== null && begin === 0) throw invalid("after", "must be the id of an item of this response");
+  if (after !== null && begin === 0)
+    throw invalidField("after", "must be the id of an item of this response");
   const page = ordered.slice(begin, begin + limitOf(query.get("limit")));
   return {
     object: "list",
@@ -47,9 +48,5 @@ function limitOf(text: string | null): number {
   if (text === null) return ITEMS_A_PAGE;
   const limit = Number(text);
   if (/^[0-9]+$/.test(text) && limit >= 1 && limit <= INPUT_ITEMS_PAGE_MAX) return limit;
-  throw invalid("limit", `must be an integer from 1 to ${INPUT_ITEMS_PAGE_MAX}`);
-}
-
-function invalid(param: string, problem: string): ServiceError {
-  return new ServiceError("invalid_request", `${param} ${problem}`, { param });
+  throw invalidField("limit", `must be an integer from 1 to ${INPUT_ITEMS_PAGE_MAX}`);
 }

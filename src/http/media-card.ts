@@ -6,8 +6,7 @@ import { MEDIA_BYTES_MAX, PICTURE_PIXELS_MAX, REQUEST_MEDIA_BYTES_MAX } from "..
 import { isPerceived, type MediaRules } from "../core/media.ts";
 import { MEDIA_FORMATS } from "../core/media-file.ts";
 import type { InputModality } from "../core/agent.ts";
-
-const most = (description: string) => Type.Integer({ minimum: 0, description });
+import { count } from "../core/schema-fields.ts";
 
 /** Formats of a kind of media, and its own limits. */
 function kind<T extends Record<string, TSchema>>(limits: T, description: string) {
@@ -27,28 +26,28 @@ function kind<T extends Record<string, TSchema>>(limits: T, description: string)
 
 export const ModelMedia = Type.Object(
   {
-    max_file_bytes: most("Largest file."),
-    max_request_bytes: most("Of all files of a request together."),
+    max_file_bytes: count("Largest file."),
+    max_request_bytes: count("Of all files of a request together."),
     image: kind(
       {
-        max_images: most("Images of a request."),
-        max_pixels: most("Width × height of an image."),
+        max_images: count("Images of a request."),
+        max_pixels: count("Width × height of an image."),
         max_edge: Type.Optional(
-          most("Longest edge of an image, pixels; absent: only its pixels are bounded."),
+          count("Longest edge of an image, pixels; absent: only its pixels are bounded."),
         ),
       },
       "Images; absent where the model takes none.",
     ),
     audio: kind(
       {
-        max_seconds: most(
+        max_seconds: count(
           "Of all sounds of a request together; what is longer is cut, and the answer says so.",
         ),
       },
       "Sounds; absent where the model takes none.",
     ),
     video: kind(
-      { max_frames: most("Frames of a video; they count as images.") },
+      { max_frames: count("Frames of a video; they count as images.") },
       "Videos, for models that take images.",
     ),
   },

@@ -1,8 +1,9 @@
 // Searches the hub for repositories with GGUF files, and describes one. The API is asked directly: @huggingface/hub has no way to
 // ask for what the hub read in GGUF files (architecture, parameters, context).
 
+import { orNull } from "../core/schema-fields.ts";
 import { shownAddress } from "../core/shown-address.ts";
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { HubQuery, HubRepository } from "../core/hub.ts";
 import { type HubId, formatRepo } from "../core/hub-id.ts";
@@ -11,25 +12,23 @@ import { listCache, revisionOf } from "./cache.ts";
 import { HubError } from "./error.ts";
 import type { HubPlace } from "./place.ts";
 
-const lenient = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
-
 /** What is read of a repository; the hub sends more. */
 const ApiRepository = Type.Object({
   id: Type.String(),
-  sha: lenient(Type.String()),
-  private: lenient(Type.Boolean()),
-  gated: lenient(Type.Union([Type.Boolean(), Type.String()])),
-  downloads: lenient(Type.Integer({ minimum: 0 })),
-  likes: lenient(Type.Integer({ minimum: 0 })),
-  lastModified: lenient(Type.String()),
-  pipeline_tag: lenient(Type.String()),
-  tags: lenient(Type.Array(Type.String())),
-  cardData: lenient(Type.Object({ license: lenient(Type.Unknown()) })),
-  gguf: lenient(
+  sha: orNull(Type.String()),
+  private: orNull(Type.Boolean()),
+  gated: orNull(Type.Union([Type.Boolean(), Type.String()])),
+  downloads: orNull(Type.Integer({ minimum: 0 })),
+  likes: orNull(Type.Integer({ minimum: 0 })),
+  lastModified: orNull(Type.String()),
+  pipeline_tag: orNull(Type.String()),
+  tags: orNull(Type.Array(Type.String())),
+  cardData: orNull(Type.Object({ license: orNull(Type.Unknown()) })),
+  gguf: orNull(
     Type.Object({
-      total: lenient(Type.Integer({ minimum: 0 })),
-      architecture: lenient(Type.String()),
-      context_length: lenient(Type.Integer({ minimum: 0 })),
+      total: orNull(Type.Integer({ minimum: 0 })),
+      architecture: orNull(Type.String()),
+      context_length: orNull(Type.Integer({ minimum: 0 })),
     }),
   ),
 });

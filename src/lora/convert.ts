@@ -4,6 +4,7 @@
 import { itemAt } from "../core/assert.ts";
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { elementsOf } from "../core/gguf-facts.ts";
 import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "./gguf-write.ts";
 import { type GgufHeader, textOf, unsigned } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
@@ -39,12 +40,8 @@ export function describeAdapter(path: string): ConvertedAdapter {
   const ranks = tensors.filter(({ name }) => name.endsWith(".lora_b")).map(({ shape }) => itemAt(shape, 0));
   return {
     rank: Math.max(0, ...ranks),
-    bytes: tensors.reduce((sum, { shape }) => sum + 4 * elements(shape), 0),
+    bytes: tensors.reduce((sum, { shape }) => sum + 4 * elementsOf(shape), 0),
   };
-}
-
-function elements(shape: readonly number[]): number {
-  return shape.reduce((product, axis) => product * axis, 1);
 }
 
 /** A conversion, as plain data for the child process. */

@@ -1,11 +1,11 @@
 // adapter_config.json of PEFT: reads the fields that change the arithmetic, rejects unsupported ones by name.
 // Fields: huggingface.co/docs/peft, LoraConfig.
 
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { orNull } from "../core/schema-fields.ts";
 import { AdapterError } from "./adapter-error.ts";
 
-const maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 const rank = Type.Integer({ minimum: 1 });
 
 const LORA = "LORA";
@@ -16,16 +16,16 @@ const PeftConfig = Type.Object({
   peft_type: Type.Literal(LORA),
   r: rank,
   lora_alpha: Type.Number({ exclusiveMinimum: 0, maximum: F32_MAX }),
-  use_rslora: maybe(Type.Boolean()),
-  use_dora: maybe(Type.Boolean()),
-  fan_in_fan_out: maybe(Type.Boolean()),
-  lora_bias: maybe(Type.Boolean()),
-  bias: maybe(Type.String()),
-  rank_pattern: maybe(Type.Record(Type.String(), rank)),
-  alpha_pattern: maybe(Type.Record(Type.String(), Type.Number({ minimum: -F32_MAX, maximum: F32_MAX }))),
-  modules_to_save: maybe(Type.Array(Type.String())),
-  alora_invocation_tokens: maybe(Type.Array(Type.Integer())),
-  layer_replication: maybe(Type.Array(Type.Unknown())),
+  use_rslora: orNull(Type.Boolean()),
+  use_dora: orNull(Type.Boolean()),
+  fan_in_fan_out: orNull(Type.Boolean()),
+  lora_bias: orNull(Type.Boolean()),
+  bias: orNull(Type.String()),
+  rank_pattern: orNull(Type.Record(Type.String(), rank)),
+  alpha_pattern: orNull(Type.Record(Type.String(), Type.Number({ minimum: -F32_MAX, maximum: F32_MAX }))),
+  modules_to_save: orNull(Type.Array(Type.String())),
+  alora_invocation_tokens: orNull(Type.Array(Type.Integer())),
+  layer_replication: orNull(Type.Array(Type.Unknown())),
   trainable_token_indices: Type.Optional(Type.Unknown()),
 });
 type PeftConfig = Static<typeof PeftConfig>;

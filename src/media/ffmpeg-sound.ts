@@ -1,10 +1,11 @@
 // The sound of a file with the system's ffmpeg, as a WAV file of one channel.
 
 import type { Converters } from "../core/converters.ts";
+import { invalidField } from "../core/error.ts";
 import { SOUND_RATE } from "../core/limits.ts";
 import { FORMATS_READ } from "../core/media-file.ts";
 import { WAV_SAMPLE_BYTES, wavFile } from "../core/wav.ts";
-import { inputOptions, invalid, outputOf, secondsOf, type WithFfmpeg } from "./ffmpeg.ts";
+import { inputOptions, outputOf, secondsOf, type WithFfmpeg } from "./ffmpeg.ts";
 
 /** Decodes sounds with ffmpeg. */
 export function ffmpegSound(run: WithFfmpeg): Converters["sound"] {
@@ -21,7 +22,7 @@ export function ffmpegSound(run: WithFfmpeg): Converters["sound"] {
         const argv = [place.programs.ffmpeg, "-nostdin", ...inputOptions(place), ...soundOptions(secondsMax)];
         const bytesMax = Math.ceil(secondsMax + 1) * SOUND_RATE * WAV_SAMPLE_BYTES;
         const samples = await outputOf(argv, place, { bytesMax, signal: aborted });
-        if (samples.byteLength === 0) throw invalid(param, words.undecodable);
+        if (samples.byteLength === 0) throw invalidField(param, words.undecodable);
         return { bytes: wavFile(samples, SOUND_RATE), total: total > 0 ? total : undefined };
       },
       signal,

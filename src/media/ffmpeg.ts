@@ -4,7 +4,7 @@
 
 import { writeFileSync, lchownSync } from "node:fs";
 import { join } from "node:path";
-import { ServiceError } from "../core/error.ts";
+import { invalidField, ServiceError } from "../core/error.ts";
 import { Semaphore } from "../core/semaphore.ts";
 import type { ConfinedProcess, Sandbox, Workdir } from "../sandbox/types.ts";
 import { VIDEO_MS_MAX, VIDEO_REPORT_BYTES_MAX, VIDEOS_AT_ONCE } from "./limits.ts";
@@ -76,10 +76,6 @@ function noDecoder({ param, words }: FfmpegFile, why: string): ServiceError {
   return new ServiceError("unsupported_capability", message, { param });
 }
 
-export function invalid(param: string, problem: string): ServiceError {
-  return new ServiceError("invalid_request", `${param} ${problem}`, { param });
-}
-
 async function inFolder<T>(
   file: FfmpegFile,
   sandbox: Sandbox,
@@ -146,8 +142,11 @@ export async function outputOf(
     const { code, limit } = await process.ended;
     signal.throwIfAborted();
     if (deadline.aborted || limit !== undefined || output === undefined)
-      throw invalid(param, "takes too long or too much memory to decode; send a shorter or smaller file");
-    if (code !== 0) throw invalid(param, words.undecodable);
+      throw invalidField(
+        param,
+        "takes too long or too much memory to decode; send a shorter or smaller file",
+      );
+    if (code !== 0) throw invalidField(param, words.undecodable);
     return output;
   } finally {
     deadline.removeEventListener("abort", kill);

@@ -1,12 +1,12 @@
 // Sounds that the engine does not read, or would take less of than is in them: Ogg, WAV, MP3 and FLAC in a reader process, the others with ffmpeg.
 
 import type { Converters, Sound } from "../core/converters.ts";
+import { invalidField } from "../core/error.ts";
 import { SOUND_RATE } from "../core/limits.ts";
 import { FORMATS_READ, mediaFile } from "../core/media-file.ts";
 import { WAV_SAMPLE_BYTES, wavFile } from "../core/wav.ts";
 import type { RunReader } from "../reader/process.ts";
 import { convertingOnce, replyOf } from "./converting.ts";
-import { invalid } from "./ffmpeg.ts";
 
 /** What a reader process decodes; WAV with packed samples is not. */
 const IN_READER = new Set(["Opus", "Vorbis", "WAV", "MP3", "FLAC"]);
@@ -26,7 +26,7 @@ export function soundConverter(run: RunReader, others: Converters["sound"]): Con
     if (!IN_READER.has(file.format) || isPacked) return others(file, secondsMax, signal);
     const reply = await replyOf(run, "sound", { data: file.bytes.toBase64(), secondsMax }, signal);
     if ("problem" in reply)
-      throw invalid(file.param, `is ${nameOf(file.format)} file that ${PROBLEMS[reply.problem]}`);
+      throw invalidField(file.param, `is ${nameOf(file.format)} file that ${PROBLEMS[reply.problem]}`);
     const samples = Uint8Array.fromBase64(reply.samples);
     const isCut = samples.byteLength >= Math.floor(secondsMax * SOUND_RATE) * WAV_SAMPLE_BYTES;
     const total = isCut && known?.modality === "audio" ? known.seconds : undefined;

@@ -1,7 +1,8 @@
 // Frames of a video with the system's ffmpeg. Knows no model.
 
+import { invalidField } from "../core/error.ts";
 import type { ReadVideo } from "../core/video.ts";
-import { inputOptions, invalid, outputOf, secondsOf, type WithFfmpeg } from "./ffmpeg.ts";
+import { inputOptions, outputOf, secondsOf, type WithFfmpeg } from "./ffmpeg.ts";
 import { jpegs } from "./jpegs.ts";
 import {
   VIDEO_EDGE_MAX,
@@ -26,7 +27,7 @@ export function videoFrames(run: WithFfmpeg): ReadVideo {
       async (place, aborted) => {
         const duration = await secondsOf(place, "v:0", aborted);
         if (duration > VIDEO_SECONDS_MAX)
-          throw invalid(
+          throw invalidField(
             param,
             `has ${Math.ceil(duration)} seconds; at most ${VIDEO_SECONDS_MAX} are accepted`,
           );
@@ -40,7 +41,7 @@ export function videoFrames(run: WithFfmpeg): ReadVideo {
           signal: aborted,
         });
         const frames = jpegs(output);
-        if (frames.length === 0) throw invalid(param, WORDS.undecodable);
+        if (frames.length === 0) throw invalidField(param, WORDS.undecodable);
         return frames.map((frame, index) => ({ bytes: frame, seconds: index / rate }));
       },
       signal,

@@ -2,24 +2,20 @@
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { orNull } from "../core/schema-fields.ts";
 
 const OPEN = { additionalProperties: true } as const;
-
-/** Absent or null: servers differ in which they send. */
-function maybe<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]));
-}
 
 const Count = Type.Integer({ minimum: 0 });
 
 const TokenChance = Type.Object(
-  { token: Type.String(), logprob: Type.Number(), bytes: maybe(Type.Array(Type.Integer())) },
+  { token: Type.String(), logprob: Type.Number(), bytes: orNull(Type.Array(Type.Integer())) },
   OPEN,
 );
 export type WireChance = Static<typeof TokenChance>;
 
 const TokenLogprob = Type.Object(
-  { ...TokenChance.properties, top_logprobs: maybe(Type.Array(TokenChance)) },
+  { ...TokenChance.properties, top_logprobs: orNull(Type.Array(TokenChance)) },
   OPEN,
 );
 
@@ -28,7 +24,7 @@ const TextLogprobs = Type.Object(
   {
     tokens: Type.Array(Type.String()),
     token_logprobs: Type.Array(Type.Union([Type.Number(), Type.Null()])),
-    top_logprobs: maybe(Type.Array(Type.Union([Type.Record(Type.String(), Type.Number()), Type.Null()]))),
+    top_logprobs: orNull(Type.Array(Type.Union([Type.Record(Type.String(), Type.Number()), Type.Null()]))),
   },
   OPEN,
 );
@@ -36,11 +32,11 @@ export type WireTextLogprobs = Static<typeof TextLogprobs>;
 
 const ToolCallDelta = Type.Object(
   {
-    index: maybe(Count),
-    id: maybe(Type.String()),
+    index: orNull(Count),
+    id: orNull(Type.String()),
     /** Arguments are text, of some servers an object. */
-    function: maybe(
-      Type.Object({ name: maybe(Type.String()), arguments: Type.Optional(Type.Unknown()) }, OPEN),
+    function: orNull(
+      Type.Object({ name: orNull(Type.String()), arguments: Type.Optional(Type.Unknown()) }, OPEN),
     ),
   },
   OPEN,
@@ -51,11 +47,11 @@ export type WireToolCall = Static<typeof ToolCallDelta>;
 const Delta = Type.Object(
   {
     content: Type.Optional(Type.Unknown()),
-    refusal: maybe(Type.String()),
+    refusal: orNull(Type.String()),
     reasoning_content: Type.Optional(Type.Unknown()),
     reasoning: Type.Optional(Type.Unknown()),
     reasoning_details: Type.Optional(Type.Unknown()),
-    tool_calls: maybe(Type.Array(ToolCallDelta)),
+    tool_calls: orNull(Type.Array(ToolCallDelta)),
   },
   OPEN,
 );
@@ -63,19 +59,19 @@ export type WireDelta = Static<typeof Delta>;
 
 const Choice = Type.Object(
   {
-    index: maybe(Count),
-    delta: maybe(Delta),
+    index: orNull(Count),
+    delta: orNull(Delta),
     /** Of a completion. */
-    text: maybe(Type.String()),
+    text: orNull(Type.String()),
     /** The whole answer of a server that does not stream. */
-    message: maybe(Delta),
+    message: orNull(Delta),
     logprobs: Type.Optional(Type.Unknown()),
-    finish_reason: maybe(Type.String()),
+    finish_reason: orNull(Type.String()),
     /** vLLM, SGLang and svc: the stop string that ended the choice; a number is a token. */
-    stop_reason: maybe(Type.Unknown()),
-    matched_stop: maybe(Type.Unknown()),
+    stop_reason: orNull(Type.Unknown()),
+    matched_stop: orNull(Type.Unknown()),
     /** svc. */
-    fingerprint: maybe(Type.String()),
+    fingerprint: orNull(Type.String()),
   },
   OPEN,
 );
@@ -83,23 +79,23 @@ export type WireChoice = Static<typeof Choice>;
 
 const progress = {
   /** svc and llama-server; `queued_before` svc alone. */
-  prompt_progress: maybe(
+  prompt_progress: orNull(
     Type.Object(
-      { total: Count, cache: Count, processed: Count, time_ms: Type.Number(), queued_before: maybe(Count) },
+      { total: Count, cache: Count, processed: Count, time_ms: Type.Number(), queued_before: orNull(Count) },
       OPEN,
     ),
   ),
   /** svc. */
-  load_progress: maybe(Type.Object({ progress: Type.Number({ minimum: 0, maximum: 1 }) }, OPEN)),
+  load_progress: orNull(Type.Object({ progress: Type.Number({ minimum: 0, maximum: 1 }) }, OPEN)),
 };
 
 /** One `data:` of a stream. `error` stands alone. */
 const Chunk = Type.Object(
   {
-    choices: maybe(Type.Array(Choice)),
+    choices: orNull(Type.Array(Choice)),
     /** In any form: forms.ts reads the counts. */
     usage: Type.Optional(Type.Unknown()),
-    error: maybe(Type.Unknown()),
+    error: orNull(Type.Unknown()),
     /** svc: what it has done to the conversation. */
     context_management: Type.Optional(Type.Unknown()),
     ...progress,
@@ -114,20 +110,20 @@ export const END = Symbol("end of the answer");
 /** What an event is: a chunk, the end, or nothing of interest. */
 export type EventReading = WireChunk | typeof END | undefined;
 
-const ChatLogprobs = Type.Object({ content: maybe(Type.Array(TokenLogprob)) }, OPEN);
+const ChatLogprobs = Type.Object({ content: orNull(Type.Array(TokenLogprob)) }, OPEN);
 
 const ModelCard = Type.Object(
   {
     id: Type.String(),
-    owned_by: maybe(Type.String()),
-    max_model_len: maybe(Type.Integer({ minimum: 1 })),
-    modalities: maybe(Type.Array(Type.String())),
-    capabilities: maybe(Type.Unknown()),
-    tools_available: maybe(Type.Boolean()),
-    kind: maybe(Type.String()),
-    root: maybe(Type.String()),
+    owned_by: orNull(Type.String()),
+    max_model_len: orNull(Type.Integer({ minimum: 1 })),
+    modalities: orNull(Type.Array(Type.String())),
+    capabilities: orNull(Type.Unknown()),
+    tools_available: orNull(Type.Boolean()),
+    kind: orNull(Type.String()),
+    root: orNull(Type.String()),
     /** llama-server: n_ctx is the longest sequence of a slot. */
-    meta: maybe(Type.Object({ n_ctx: maybe(Type.Integer({ minimum: 1 })) }, OPEN)),
+    meta: orNull(Type.Object({ n_ctx: orNull(Type.Integer({ minimum: 1 })) }, OPEN)),
   },
   OPEN,
 );
@@ -136,28 +132,28 @@ export type WireModelCard = Static<typeof ModelCard>;
 const ModelList = Type.Object({ data: Type.Array(ModelCard) }, OPEN);
 const Embeddings = Type.Object(
   {
-    data: Type.Array(Type.Object({ index: maybe(Count), embedding: Type.Array(Type.Number()) }, OPEN)),
+    data: Type.Array(Type.Object({ index: orNull(Count), embedding: Type.Array(Type.Number()) }, OPEN)),
     usage: Type.Optional(Type.Unknown()),
   },
   OPEN,
 );
 const Scores = Type.Array(
-  Type.Object({ index: Count, relevance_score: maybe(Type.Number()), score: maybe(Type.Number()) }, OPEN),
+  Type.Object({ index: Count, relevance_score: orNull(Type.Number()), score: orNull(Type.Number()) }, OPEN),
 );
 /** `results` in Cohere's and Jina's form and Infinity's, `data` in Voyage's. */
 const Ranking = Type.Object(
-  { results: maybe(Scores), data: maybe(Scores), usage: Type.Optional(Type.Unknown()) },
+  { results: orNull(Scores), data: orNull(Scores), usage: Type.Optional(Type.Unknown()) },
   OPEN,
 );
-const Image = Type.Object({ b64_json: maybe(Type.String()), url: maybe(Type.String()) }, OPEN);
+const Image = Type.Object({ b64_json: orNull(Type.String()), url: orNull(Type.String()) }, OPEN);
 export type WireImage = Static<typeof Image>;
 const Images = Type.Object({ data: Type.Array(Image, { minItems: 1 }) }, OPEN);
-const Tokenized = Type.Object({ count: maybe(Count), tokens: maybe(Type.Array(Type.Unknown())) }, OPEN);
+const Tokenized = Type.Object({ count: orNull(Count), tokens: orNull(Type.Array(Type.Unknown())) }, OPEN);
 const Template = Type.Object({ prompt: Type.String() }, OPEN);
 const Counted = Type.Object({ input_tokens: Count }, OPEN);
 /** llama-server's properties. */
 const Properties = Type.Object(
-  { modalities: Type.Object({ vision: maybe(Type.Boolean()), audio: maybe(Type.Boolean()) }, OPEN) },
+  { modalities: Type.Object({ vision: orNull(Type.Boolean()), audio: orNull(Type.Boolean()) }, OPEN) },
   OPEN,
 );
 const Version = Type.Object({ version: Type.String() }, OPEN);

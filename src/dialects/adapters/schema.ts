@@ -1,8 +1,8 @@
 // Wire schemas of the LoRA adapter routes.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { count, orNull } from "../../core/schema-fields.ts";
 import { ADAPTER_ALIAS_CHARS_MAX } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 
 const CLOSED = { additionalProperties: false } as const;
 
@@ -83,8 +83,6 @@ const LoraResidentGenerationObject = Type.Object(
   },
   { $id: "LoraResidentGenerationObject", description: "A generation in memory." },
 );
-
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const LoraAdapterListResponse = Type.Object(
   {

@@ -2,9 +2,9 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
+import { orNull } from "../../core/schema-fields.ts";
 import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import type { RunRequest, TokenLogprob } from "../../core/run.ts";
-import { orNull } from "../shared/check.ts";
 import { tokenLogprob, TokenLogprobBody } from "../shared/logprobs.ts";
 
 /** Properties of the request schema. */

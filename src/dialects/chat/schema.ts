@@ -2,11 +2,11 @@
 // OpenAPI component of the same name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { TOOLS_MAX } from "../../core/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
-import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { CustomTool, NestedCustomTool } from "../shared/custom-tools.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";

@@ -2,6 +2,7 @@
 // are not in the schema and, like all unknown fields, accepted without effect.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import {
   CHOICES_MAX,
   COMPLETION_PROMPTS_MAX,
@@ -10,7 +11,6 @@ import {
 } from "../shared/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { answerProperties } from "../shared/answer.ts";
-import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import {

@@ -1,8 +1,8 @@
 // Wire schemas of embeddings: request and response.
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import { EMBED_INPUTS_MAX, TOKEN_ID_MAX } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 

@@ -1,6 +1,7 @@
 // Wire schemas of image generation: request and response.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import {
   IMAGE_COUNT_MAX,
   IMAGE_EDGE_MAX,
@@ -8,7 +9,6 @@ import {
   IMAGE_PIXELS_MAX,
   IMAGE_PROMPT_CHARS_MAX,
 } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 
 export const DEFAULT_WIDTH = 1280;
 export const DEFAULT_HEIGHT = 720;

@@ -2,8 +2,8 @@
 // milliseconds.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { count, orNull } from "../../core/schema-fields.ts";
 import { INFILL_FILES_MAX } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 import {
   llamaSamplingProperties,
   samplingProperties,
@@ -81,7 +81,6 @@ export const InfillRequest = Type.Object(
 );
 export type InfillRequest = Static<typeof InfillRequest>;
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const time = (description: string) => Type.Number({ minimum: 0, description });
 
 const InfillTimings = Type.Object(

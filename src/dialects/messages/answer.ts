@@ -2,6 +2,7 @@
 // The three input counts add up to the prompt, which equals `count_tokens`. Tokens from the cache are counted apart only where the request
 // has a `cache_control`: clients without it add nothing up.
 
+import { count } from "../../core/schema-fields.ts";
 import { progressEventProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import type { FinishReason, RunEvent, Usage } from "../../core/run.ts";
@@ -20,8 +21,6 @@ import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
  * a signature. A returned signature is not checked.
  */
 export const SIGNATURE = "svc";
-
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 const Iteration = Type.Object(
   {

@@ -3,7 +3,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
-import { orNull, typesOf } from "../shared/check.ts";
+import { orNull } from "../../core/schema-fields.ts";
+import { typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 import { jsonObject } from "../shared/json-object.ts";
 

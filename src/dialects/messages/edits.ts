@@ -5,17 +5,17 @@ import type { ContextEdits } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isPresent, orNull } from "../shared/check.ts";
+import { count, orNull } from "../../core/schema-fields.ts";
+import { isPresent } from "../shared/check.ts";
 
 const OPEN = { additionalProperties: true } as const;
-const whole = (description: string) => Type.Integer({ minimum: 0, description });
 
 const Tokens = Type.Object(
-  { type: Type.Literal("input_tokens"), value: whole("Tokens of the prompt.") },
+  { type: Type.Literal("input_tokens"), value: count("Tokens of the prompt.") },
   { description: "A number of tokens.", ...OPEN },
 );
 const Uses = Type.Object(
-  { type: Type.Literal("tool_uses"), value: whole("Calls of tools.") },
+  { type: Type.Literal("tool_uses"), value: count("Calls of tools.") },
   { description: "A number of calls.", ...OPEN },
 );
 
@@ -45,7 +45,7 @@ const ClearThinking = Type.Object(
         [
           Type.Literal("all"),
           Type.Object({ type: Type.Literal("all") }, OPEN),
-          Type.Object({ type: Type.Literal("thinking_turns"), value: whole("Turns.") }, OPEN),
+          Type.Object({ type: Type.Literal("thinking_turns"), value: count("Turns.") }, OPEN),
         ],
         { description: "Turns whose reasoning stays. Default: the last one." },
       ),

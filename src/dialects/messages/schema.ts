@@ -2,10 +2,10 @@
 // name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX, SKILLS_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { agentProperties } from "../shared/agent.ts";
-import { orNull } from "../shared/check.ts";
 import { grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";

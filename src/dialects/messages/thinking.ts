@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import type { Thinking } from "../../core/run.ts";
-import { orNull } from "../shared/check.ts";
+import { orNull } from "../../core/schema-fields.ts";
 import { FlatResponseFormat } from "../shared/constraint.ts";
 import { effortOf } from "../shared/reasoning.ts";
 import {

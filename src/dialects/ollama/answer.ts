@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
+import { count } from "../../core/schema-fields.ts";
 import { rfc3339 } from "../../core/time.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import type { AnswerReducer } from "../shared/answer-reducer.ts";
@@ -9,7 +10,6 @@ import { TokenLogprobBody } from "../shared/logprobs.ts";
 import { fingerprintProperties } from "../shared/sampling.ts";
 import { jsonObject } from "../shared/json-object.ts";
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const nanoseconds = (description: string) => Type.Integer({ minimum: 0, description: `${description}, ns.` });
 
 const modelName = Type.String({ description: "Model name as sent in the request." });

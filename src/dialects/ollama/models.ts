@@ -2,13 +2,12 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
+import { count } from "../../core/schema-fields.ts";
 import { rfc3339 } from "../../core/time.ts";
 import { textDigest } from "../../core/digest.ts";
 import type { ModelFileFacts, ModelInfo } from "../../core/model-info.ts";
 import { checker } from "../shared/check.ts";
 import { OllamaShowRequest } from "./schema.ts";
-
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 const OllamaDetails = Type.Object(
   {

@@ -1,10 +1,10 @@
 // Wire schemas of Ollama requests. Unknown fields and options are accepted without effect, as Ollama does.
 
+import { orNull } from "../../core/schema-fields.ts";
 import { progressProperties } from "../shared/progress.ts";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { TOOLS_MAX } from "../../core/limits.ts";
-import { orNull } from "../shared/check.ts";
 import { compactProperties } from "../shared/compaction.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import { llamaSamplingProperties, samenessProperties, StopTokens } from "../shared/sampling.ts";

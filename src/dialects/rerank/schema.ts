@@ -1,8 +1,8 @@
 // Wire schemas of rerank, compatible with Cohere's and Jina's clients: request and response.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import { RANK_DOCUMENTS_MAX } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 import { keepAliveProperties } from "../shared/keep-alive.ts";
 import { truncateProperties } from "../shared/sampling.ts";
 

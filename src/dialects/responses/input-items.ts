@@ -3,9 +3,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
+import { orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { fromOpaqueText } from "../shared/compaction.ts";
-import { isPresent, orNull, typesOf } from "../shared/check.ts";
+import { isPresent, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 
 const OPEN = { additionalProperties: true } as const;

@@ -3,14 +3,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { Usage } from "../../core/run.ts";
+import { count, nullable } from "../../core/schema-fields.ts";
 import { adapterAnswerProperties } from "../shared/adapter.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
 import { OutputItem } from "./output-items.ts";
 
-const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const anyObject = Type.Record(Type.String(), Type.Unknown());
 
 const ResponseStatus = Type.Union(
@@ -72,10 +70,10 @@ export type ResponseUsage = Static<typeof ResponseUsage>;
 
 /** Request fields that the resource repeats, with their defaults. */
 const echoProperties = {
-  instructions: orNull(Type.String({ description: "As sent." })),
-  previous_response_id: orNull(Type.String({ description: "As sent." })),
-  max_output_tokens: orNull(Type.Integer({ description: "As sent." })),
-  max_tool_calls: orNull(Type.Integer({ description: "As sent." })),
+  instructions: nullable(Type.String({ description: "As sent." })),
+  previous_response_id: nullable(Type.String({ description: "As sent." })),
+  max_output_tokens: nullable(Type.Integer({ description: "As sent." })),
+  max_tool_calls: nullable(Type.Integer({ description: "As sent." })),
   parallel_tool_calls: Type.Boolean({ description: "As sent." }),
   temperature: Type.Number({ description: "As sent, or the default." }),
   top_p: Type.Number({ description: "As sent, or the default." }),
@@ -90,8 +88,8 @@ const echoProperties = {
   ),
   reasoning: Type.Object(
     {
-      effort: orNull(Type.String({ description: "As sent." })),
-      summary: orNull(Type.String({ description: "As sent." })),
+      effort: nullable(Type.String({ description: "As sent." })),
+      summary: nullable(Type.String({ description: "As sent." })),
     },
     { description: "Reasoning that was requested." },
   ),
@@ -100,9 +98,9 @@ const echoProperties = {
   background: Type.Boolean({ description: "Whether it runs without its client." }),
   service_tier: Type.Literal("default"),
   metadata: { ...anyObject, description: "As sent." },
-  user: orNull(Type.String({ description: "As sent." })),
-  safety_identifier: orNull(Type.String({ description: "As sent." })),
-  prompt_cache_key: orNull(Type.String({ description: "As sent." })),
+  user: nullable(Type.String({ description: "As sent." })),
+  safety_identifier: nullable(Type.String({ description: "As sent." })),
+  prompt_cache_key: nullable(Type.String({ description: "As sent." })),
 };
 const ResponseEcho = Type.Object(echoProperties);
 export type ResponseEcho = Static<typeof ResponseEcho>;

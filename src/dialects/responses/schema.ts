@@ -1,12 +1,12 @@
 // Wire schema of a Responses request. The schema is the validator, the static type and the OpenAPI component of the same
 // name. Unknown fields are accepted everywhere.
 
+import { orNull } from "../../core/schema-fields.ts";
 import { progressProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
 import { requestedFilesProperties } from "../shared/agent.ts";
-import { orNull } from "../shared/check.ts";
 import { FlatResponseFormat, grammarProperties, responseFormatProperties } from "../shared/constraint.ts";
 import { jsonObject } from "../shared/json-object.ts";
 import {

@@ -2,7 +2,8 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { AdapterSelection as CoreSelection } from "../../core/adapter.ts";
-import { isPresent, orNull } from "./check.ts";
+import { orNull } from "../../core/schema-fields.ts";
+import { isPresent } from "./check.ts";
 
 const AdapterGenerationSelection = Type.Object(
   {

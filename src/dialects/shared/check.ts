@@ -10,17 +10,11 @@ import {
   type TObject,
   type TRecord,
   type TSchema,
-  Type,
   type TUnion,
 } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ServiceError } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
-
-/** An optional field that may also be null: clients send null for unset fields. */
-export function orNull<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]));
-}
 
 /**
  * A function that returns its argument typed by the schema, or throws a ServiceError naming the field at fault. `path`

@@ -5,7 +5,8 @@ import { Value } from "@sinclair/typebox/value";
 import type { ContextEdits, InputMessage } from "../../core/agent.ts";
 import { type AppliedEdit, SUMMARY_HEADER } from "../../core/applied-edit.ts";
 import type { Message } from "../../core/message.ts";
-import { isPresent, orNull } from "./check.ts";
+import { orNull } from "../../core/schema-fields.ts";
+import { isPresent } from "./check.ts";
 
 /** Property of all dialects with conversations. */
 export const compactProperties = {

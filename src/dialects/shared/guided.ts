@@ -4,7 +4,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isPresent, orNull } from "./check.ts";
+import { orNull } from "../../core/schema-fields.ts";
+import { isPresent } from "./check.ts";
 import { jsonObject, objectOf } from "./json-object.ts";
 import { escaped } from "./lark-regex.ts";
 import { GUIDED_CHOICES_MAX } from "./limits.ts";

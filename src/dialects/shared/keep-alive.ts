@@ -4,7 +4,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { durationMs } from "../../core/duration.ts";
 import { ServiceError } from "../../core/error.ts";
 import { TIMER_MS_MAX } from "../../core/limits.ts";
-import { describeValue, isPresent, orNull } from "./check.ts";
+import { orNull } from "../../core/schema-fields.ts";
+import { describeValue, isPresent } from "./check.ts";
 
 /** Milliseconds; Infinity: until explicitly unloaded; undefined: the server's setting. */
 export type KeepAlive = number | undefined;

@@ -4,7 +4,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { defined } from "../../core/defined.ts";
 import type { RunEvent } from "../../core/run.ts";
-import { orNull } from "./check.ts";
+import { orNull } from "../../core/schema-fields.ts";
 
 export const progressProperties = {
   return_progress: orNull(

@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError } from "../../core/error.ts";
 import { BIASED_TOKENS_MAX } from "../../core/limits.ts";
 import type { RunRequest } from "../../core/run.ts";
+import { orNull } from "../../core/schema-fields.ts";
 import {
   CHOICES_MAX,
   DRY_BREAKER_CHARS_MAX,
@@ -25,7 +26,7 @@ import {
   type SamplingOption,
   type SamplingParams,
 } from "../../core/sampling.ts";
-import { isPresent, orNull } from "./check.ts";
+import { isPresent } from "./check.ts";
 
 /** Largest token cap of the engine's 32-bit counters; larger caps are clamped to it. */
 const MAX_TOKENS_MAX = 2 ** 31 - 1;

@@ -8,7 +8,8 @@ import { isObject } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
-import { isPresent, orNull, describeValue } from "./check.ts";
+import { orNull } from "../../core/schema-fields.ts";
+import { isPresent, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { checkToolSchema } from "./tool-schemas.ts";
 

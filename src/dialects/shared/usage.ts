@@ -2,8 +2,8 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import type { Timings, Usage } from "../../core/run.ts";
+import { count } from "../../core/schema-fields.ts";
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const float = (description: string) => Type.Number({ description });
 
 /** Answers whose reasoning the server ended: at its budget, or to leave room for the answer. Absent: none. */

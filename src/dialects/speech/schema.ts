@@ -1,8 +1,8 @@
 // Wire schema of a speech request. The answer is audio.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { orNull } from "../../core/schema-fields.ts";
 import { SPEECH_INPUT_CHARS_MAX } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 
 const AudioResponseFormat = Type.Union(
   ["mp3", "opus", "aac", "flac", "wav", "pcm"].map((format) => Type.Literal(format)),

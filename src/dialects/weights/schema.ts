@@ -1,8 +1,8 @@
 // Wire schemas of requantization and calibration.
 
 import { type Static, Type } from "@sinclair/typebox";
+import { count, orNull } from "../../core/schema-fields.ts";
 import { CALIBRATION_ROWS_MAX } from "../shared/limits.ts";
-import { orNull } from "../shared/check.ts";
 
 const OPEN = { additionalProperties: true } as const;
 const model = orNull(
@@ -64,8 +64,6 @@ export const CalibrationApplyRequest = Type.Object(
     ...OPEN,
   },
 );
-
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const CalibrationStatus = Type.Object(
   {

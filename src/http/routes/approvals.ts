@@ -3,8 +3,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ServiceError } from "../../core/error.ts";
+import { orNull } from "../../core/schema-fields.ts";
 import { APPROVAL_BODY_BYTES_MAX, APPROVAL_MESSAGE_CHARS_MAX } from "../limits.ts";
-import { checker, orNull } from "../../dialects/shared/check.ts";
+import { checker } from "../../dialects/shared/check.ts";
 import { readJsonObject } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { callerOf } from "../observe.ts";

@@ -2,14 +2,14 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { expiryMs } from "../../core/account.ts";
 import { ServiceError } from "../../core/error.ts";
+import { count } from "../../core/schema-fields.ts";
+import { isDay } from "../../core/time.ts";
 import type { UsageRow } from "../../core/usage.ts";
 import type { HttpDeps } from "../deps.ts";
 import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const tokenCounts = {
   requests: count("Answered requests."),
   prompt_tokens: count("Tokens of prompts."),
@@ -69,8 +69,6 @@ const Me = Type.Object(
   { $id: "Me", description: "Whose key it is, and what it may do." },
 );
 
-/** Days as the query has them. */
-const DAY = /^\d{4}-\d\d-\d\d$/;
 const QUERY = ["from", "to", "key", "model", "format"] as const;
 const COLUMNS = ["day", "key", "model", ...Object.keys(tokenCounts)];
 
@@ -131,7 +129,7 @@ function queryOf(params: URLSearchParams): Readonly<Record<(typeof QUERY)[number
     read("format"),
   ];
   for (const [name, day] of [["from", from] as const, ["to", to] as const]) {
-    if (day !== undefined && !(DAY.test(day) && expiryMs(day) !== undefined))
+    if (day !== undefined && !isDay(day))
       throw new ServiceError("invalid_request", `${name} is no day; write it as 2026-11-28`, { param: name });
   }
   if (from !== undefined && to !== undefined && from > to)

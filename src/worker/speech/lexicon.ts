@@ -71,7 +71,8 @@ function own(dictionary: Readonly<Record<string, Entry>>, word: string): Entry |
   return Object.hasOwn(dictionary, word) ? dictionary[word] : undefined;
 }
 
-function capitalized(word: string): string {
+/** `Word` for `wORD`. */
+export function capitalized(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase();
 }
 

@@ -1,6 +1,6 @@
 // From an English sentence in words (spoken.ts) to the sounds that a voice reads.
 
-import { type Lexicon, unstressed, withStress } from "./lexicon.ts";
+import { capitalized, type Lexicon, unstressed, withStress } from "./lexicon.ts";
 import type { Tagger } from "./tagger.ts";
 
 /** Parts that are needed to read a sentence. */
@@ -129,8 +129,4 @@ function smallWord(word: string, { tag, next, after }: Place, lexicon: Lexicon):
     default:
       return undefined;
   }
-}
-
-function capitalized(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase();
 }
