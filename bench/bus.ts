@@ -1,7 +1,8 @@
 // `bun bench/bus.ts`: what a step costs on a device, in numbers that do not depend on its speed: copies and bytes of each direction, waits,
 // graphs that are used again. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
 // device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc. A second table has steps of the engine (bus-steps.ts), a
-// third one passes over many cells (bus-cells.ts). --tables passes,steps,cells prints some of them.
+// third one passes over many cells (bus-cells.ts). --tables passes,steps,cells prints some of them; --tables attention has times of passes with
+// --streams STREAMSxCELLS,… in one cache and in caches of their own (bus-attention.ts).
 
 import { dlopen } from "bun:ffi";
 import { mkdirSync } from "node:fs";
@@ -15,6 +16,7 @@ import { installedBackends } from "../src/backends/store.ts";
 import { DEFAULT_SAMPLING } from "../src/core/sampling.ts";
 import type { SlotId } from "../src/worker/text/backend.ts";
 import { exec } from "./exec.ts";
+import { type AttentionRow, attentionRow, attentionTable, LAYOUTS } from "./bus-attention.ts";
 import { CELL_CONTEXT, CELL_STREAMS, type CellRow, cellRows, cellsTable } from "./bus-cells.ts";
 import { type EngineRow, engineSteps } from "./bus-steps.ts";
 import { ensureBusModel } from "./gpu-model.ts";
@@ -46,6 +48,7 @@ const { values } = parseArgs({
     sampling: { type: "string" },
     of: { type: "string" },
     tables: { type: "string", default: "passes,steps,cells" },
+    streams: { type: "string", default: "1x8192,8x8192,64x1024" },
   },
 });
 
@@ -57,7 +60,11 @@ interface Subject {
 }
 
 /** The model in this process, whose environment has the library of bus.c and the way of sampling. */
-async function open(maxSeqs: number, contextLen = maxSeqs * (STEPS + 2) + 2048): Promise<Subject> {
+async function open(
+  maxSeqs: number,
+  contextLen = maxSeqs * (STEPS + 2) + 2048,
+  pagedAttn = true,
+): Promise<Subject> {
   const counter = dlopen(join(CACHE, "bus.so"), { bus_counts: { args: ["buffer"], returns: "void" } });
   const out = new BigInt64Array(COUNTS);
   const counts = (): readonly number[] => {
@@ -76,7 +83,7 @@ async function open(maxSeqs: number, contextLen = maxSeqs * (STEPS + 2) + 2048):
     prefixCacheN: 0,
     contextLen,
     cacheType: "f16",
-    pagedAttn: true,
+    pagedAttn,
     threads: 1,
     batch: PROMPT_TOKENS,
     ubatch: PROMPT_TOKENS,
@@ -169,6 +176,25 @@ async function measureCells(): Promise<readonly CellRow[]> {
   return rows;
 }
 
+/** Passes of equal streams, in this process. */
+async function measureAttention(): Promise<readonly AttentionRow[]> {
+  const rows: AttentionRow[] = [];
+  for (const [streams = 1, cells = 256] of values.streams
+    .split(",")
+    .map((kind) => kind.split("x").map(Number)))
+    for (const layout of LAYOUTS) {
+      const { backend } = await open(
+        streams,
+        streams * Math.ceil((cells + 64) / 256) * 256,
+        layout !== "own",
+      );
+      rows.push(attentionRow(backend, [streams, cells], layout, PROMPT_TOKENS));
+      console.error(`bench: ${JSON.stringify(rows.at(-1))}`);
+      backend.close();
+    }
+  return rows;
+}
+
 function stepsTable(rows: readonly EngineRow[]): string {
   const lines = rows.map(
     ({ test, goesOn, steps, waits, graphs, reused, hostMs, idleMs, beginMs }) =>
@@ -195,6 +221,7 @@ async function counting(args: readonly string[], sampling: string): Promise<unkn
 async function main(): Promise<void> {
   if (values.of === "steps") return console.log(JSON.stringify(await measureSteps()));
   if (values.of === "cells") return console.log(JSON.stringify(await measureCells()));
+  if (values.of === "attention") return console.log(JSON.stringify(await measureAttention()));
   if (values.sampling !== undefined) return console.log(JSON.stringify(await measure(values.sampling)));
   const library = join(CACHE, "bus.so");
   mkdirSync(CACHE, { recursive: true });
@@ -214,6 +241,8 @@ async function main(): Promise<void> {
     console.log(stepsTable((await counting(["--of", "steps"], device)) as readonly EngineRow[])); // of measureSteps()
   if (tables.includes("cells"))
     console.log(cellsTable((await counting(["--of", "cells"], "off")) as readonly CellRow[])); // of measureCells()
+  if (tables.includes("attention"))
+    console.log(attentionTable((await counting(["--of", "attention"], "off")) as readonly AttentionRow[])); // of measureAttention()
 }
 
 await main();

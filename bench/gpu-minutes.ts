@@ -1,32 +1,52 @@
 // `bench/gpu.sh --minutes N`: everything that a card should show, in N minutes: installs the back end, compares answers and architectures with
 // the CPU's, and measures the most worthy cells first, svc beside llama-server and beside what the card could do (gpu-plan.ts). What was measured is
-// written whenever a cell is done, so that an end at any time leaves a table.
+// kept whenever a cell is done (gpu-run.ts). Nothing is waited for longer than the time that is left.
 
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BACKENDS } from "../src/backends/catalog.ts";
-import { ensureGpuModel, GPU_MODELS, type GpuModel, sizeOf } from "./gpu-model.ts";
+import { ensureGpuModel, GPU_MODELS, type GpuModel, hasGpuModel, sizeOf } from "./gpu-model.ts";
 import { compareArchitectures, drive, installedFile, placementOf, useBackend } from "./gpu-parts.ts";
-import { type Cell, cardOf, decodeBound, type Group, type Pace, planOf, secondsOf } from "./gpu-plan.ts";
-import { machineLine, THREADS } from "./machine.ts";
+import {
+  type Cell,
+  cardOf,
+  decodeBound,
+  fittingCells,
+  type Group,
+  memoryOf,
+  type Pace,
+  planOf,
+  secondsOf,
+} from "./gpu-plan.ts";
+import { type Measured, Run } from "./gpu-run.ts";
+import { describeMachine, machineLine, THREADS } from "./machine.ts";
 import { CACHE, type Peer, serverAlone } from "./peer.ts";
 import { type RunningServer, startServer } from "./servers.ts";
 
 const USAGE = `usage: bench/gpu.sh --minutes 8 [--models 8b,0.6b,30b-a3b] [--cuda FILE] [--vulkan FILE] [--llama-server PROGRAM]
-                    [--write docs/performance.md] [--dry-run]
+                    [--write docs/performance.md] [--results FOLDER] [--prepare] [--dry-run]
 
 --cuda, --vulkan: the library of the back end, where svc has not installed it already; without any, only --dry-run goes on
 --llama-server: one that was built with the same back end
 --write: puts the table into a document, below "## On a graphics card"
+--results: where what is measured is kept, cell by cell; a run with the same executable, devices and --llama-server goes on with it
+--prepare: makes the models and ends, before there is a card
 --dry-run: the whole flow with the built-in model and short prompts, on whatever is there`;
 
 const TOKENS_PER_WORD = 3;
 const MARGIN = 512;
-/** Kept for stopping a server and writing. */
-const END_MS = 10_000;
-/** Making models and starting servers takes this long at most, of a model that is there or not. */
+const ANSWER_TOKENS = 64;
+/** A server has started within this time, or does not start. */
 const START_MS = 15_000;
+/** The same where kernels may be compiled first. */
+const FIRST_START_MS = 60_000;
+/** Answers of a few tokens come within this time. */
+const ANSWER_MS = 30_000;
+/** A cell is given up after this time, or that multiple of what is expected, so that it does not take the time of all others. */
+const CELL_MS = 20_000;
+const CELL_LATE = 2;
+/** Making a model takes about this long. */
 const MAKE_MS: Readonly<Record<GpuModel, number>> = {
   "0.6b": 30e3,
   moe: 30e3,
@@ -37,30 +57,8 @@ const MAKE_MS: Readonly<Record<GpuModel, number>> = {
 /** Before anything was measured. */
 const FIRST_PACE: Pace = { prompt: 3000, decode: 100 };
 
-interface Measured extends Cell {
-  readonly model: GpuModel;
-  readonly side: string;
-  readonly tokensPerSecond: number;
-  readonly promptTokensPerSecond: number;
-  readonly ttftMs: number | null;
-  /** Share of what the card could do, of answers. */
-  readonly bound: number | undefined;
-  readonly placement: string;
-}
-
-interface Run {
-  readonly endMs: number;
-  readonly devices: string;
-  readonly peer: Peer;
-  readonly isDry: boolean;
-  readonly rows: Measured[];
-  readonly notes: string[];
-}
-
 /** Share of the time for the comparison of architectures. */
 const ZOO_SHARE = 0.2;
-
-const left = ({ endMs }: Run): number => endMs - performance.now() - END_MS;
 
 /** The first back end that works here; undefined without any. */
 async function install(files: Readonly<Record<string, string | undefined>>): Promise<string | undefined> {
@@ -91,6 +89,7 @@ async function answersOf({ port }: RunningServer): Promise<readonly string[]> {
         method: "POST",
         body,
         headers,
+        signal: AbortSignal.timeout(ANSWER_MS),
       });
       const { choices } = (await response.json()) as { choices?: { message: { content: string } }[] };
       return choices?.[0]?.message.content ?? `status ${response.status}`;
@@ -99,54 +98,84 @@ async function answersOf({ port }: RunningServer): Promise<readonly string[]> {
 }
 
 /** Answers of the built-in model on the device, with lists and with whole rows, and on the CPU. */
-async function compareAnswers(run: Run): Promise<void> {
+async function compareAnswers(isOnDevice: boolean, peer: Peer): Promise<readonly string[]> {
   const modelPath = await ensureGpuModel("tiny");
   const answers: (readonly string[])[] = [];
-  const isOnDevice = run.devices !== NO_DEVICE;
   for (const [flags, sampling] of [
     [[], isOnDevice ? "" : "cpu"],
     [[], "off"],
     [["--cpu"], ""],
   ] as const) {
     process.env["SVC_DEVICE_SAMPLING"] = sampling; // servers inherit it
-    const server = await startServer(
-      "svc",
-      { modelPath, threads: THREADS, sequences: 4, cells: 2048, flags },
-      run.peer,
-    );
-    answers.push(await answersOf(server));
-    await server.stop();
+    const options = { modelPath, threads: THREADS, sequences: 4, cells: 2048, flags };
+    const server = await startServer("svc", { ...options, readyMs: FIRST_START_MS }, peer);
+    try {
+      answers.push(await answersOf(server));
+    } finally {
+      await server.stop();
+      delete process.env["SVC_DEVICE_SAMPLING"];
+    }
   }
-  delete process.env["SVC_DEVICE_SAMPLING"];
   const [lists, rows, cpu] = answers.map((list) => JSON.stringify(list));
-  run.notes.push(`Answers from lists and from whole rows are ${lists === rows ? "equal" : "DIFFERENT"}.`);
   const same = answers[0]?.filter((answer, i) => answer === answers[2]?.[i]).length ?? 0;
-  run.notes.push(lists === cpu ? "All equal the CPU's." : `${same} of ${SAMPLED.length} equal the CPU's.`);
+  return [
+    `Answers from lists and from whole rows are ${lists === rows ? "equal" : "DIFFERENT"}.`,
+    lists === cpu ? "All equal the CPU's." : `${same} of ${SAMPLED.length} equal the CPU's.`,
+  ];
+}
+
+interface Bounds {
+  readonly isDry: boolean;
+  readonly peer: Peer;
+}
+
+/** Cells of a group that are neither measured nor too large for the card. */
+async function cellsLeft(run: Run, { model, side, cells, flags }: Group): Promise<readonly Cell[]> {
+  const name = [side, ...flags].join(" ");
+  const open = cells.filter((cell) => !run.has({ model, side: name, ...cell }));
+  const memory = memoryOf(run.devices);
+  if (memory === undefined || open.length === 0) return open;
+  const size = sizeOf(model, statSync(await ensureGpuModel(model)).size);
+  const fitting = fittingCells(open, size, { memory, margin: MARGIN + ANSWER_TOKENS });
+  for (const { streams, promptTokens } of open.filter((cell) => !fitting.includes(cell)))
+    run.skip(`${model} on ${name}, ${streams} × ${promptTokens}`, "since the card is too small");
+  return fitting;
 }
 
 /** Measures what time is left for. */
-async function measureGroup(run: Run, { model, side, cells, flags }: Group): Promise<void> {
-  if (left(run) < START_MS + MAKE_MS[model]) return skip(run, `${model} on ${side} ${flags.join(" ")}`);
-  const modelPath = await ensureGpuModel(model);
-  const answerTokens = run.isDry ? 8 : 64;
-  const most = Math.max(...cells.map(({ streams }) => streams));
+async function measureGroup(run: Run, group: Group, { isDry, peer }: Bounds): Promise<void> {
+  const { model, side, flags } = group;
+  const name = [side, ...flags].join(" ");
+  const makingMs = hasGpuModel(model) ? 0 : MAKE_MS[model];
+  if (run.left < START_MS + makingMs) return run.skip(`${model} on ${name}`, "for lack of time");
+  const cells = await cellsLeft(run, group);
+  if (cells.length === 0) return;
+  const answerTokens = isDry ? 8 : ANSWER_TOKENS;
+  const sequences = Math.max(...cells.map(({ streams }) => streams));
   const tokens = Math.max(
     ...cells.map(({ streams, promptTokens }) => streams * (promptTokens + MARGIN + answerTokens)),
   );
-  const options = { modelPath, threads: THREADS, sequences: most, cells: tokens, flags };
-  const server = await startServer(side, options, run.peer);
+  const options = {
+    modelPath: await ensureGpuModel(model),
+    threads: THREADS,
+    sequences,
+    cells: tokens,
+    flags,
+  };
+  const readyMs = Math.min(FIRST_START_MS, run.left);
+  const server = await startServer(side, { ...options, readyMs }, peer);
   try {
     const placement = await placementOf(server);
-    let pace = run.isDry ? { prompt: 200, decode: 20 } : FIRST_PACE;
+    let pace = isDry ? { prompt: 200, decode: 20 } : FIRST_PACE;
     for (const cell of cells) {
-      if (secondsOf(cell, answerTokens, pace) * 1000 > left(run)) {
-        skip(run, `${model} on ${side}, ${cell.streams} × ${cell.promptTokens}`);
+      const expectedMs = secondsOf(cell, answerTokens, pace) * 1000;
+      if (expectedMs > run.left) {
+        run.skip(`${model} on ${name}, ${cell.streams} × ${cell.promptTokens}`, "for lack of time");
         continue;
       }
-      pace = await measureCell(run, { model, side: [side, ...flags].join(" "), placement }, server, {
-        ...cell,
-        answerTokens,
-      });
+      const limitMs = Math.min(run.left, Math.max(CELL_MS, CELL_LATE * expectedMs));
+      const subject = { model, side: name, placement };
+      pace = await measureCell(run, subject, server, { ...cell, answerTokens, limitMs });
     }
   } finally {
     await server.stop();
@@ -157,67 +186,36 @@ async function measureCell(
   run: Run,
   subject: Pick<Measured, "model" | "side" | "placement">,
   { port }: RunningServer,
-  { streams, promptTokens, answerTokens }: Cell & { readonly answerTokens: number },
+  {
+    streams,
+    promptTokens,
+    answerTokens,
+    limitMs,
+  }: Cell & { readonly answerTokens: number; readonly limitMs: number },
 ): Promise<Pace> {
+  run.say(`  ${streams} × ${promptTokens}`);
   const words = Math.max(1, Math.floor(promptTokens / TOKENS_PER_WORD));
   const load = { port, streams, requests: streams, maxTokens: answerTokens, words, sharedWords: 0, ask: "" };
   const seed = streams * 100_000 + promptTokens;
-  const result = await drive({ ...load, seed, warmup: Math.min(2, streams), model: "default", body: {} });
-  if (result.errors > 0) throw new Error(`${result.errors} requests failed`);
-  const { tokensPerSecond, promptTokensPerSecond, ttftP50Ms } = result;
+  const options = { ...load, seed, warmup: Math.min(2, streams), model: "default", body: {} };
+  const result = await drive(options, limitMs);
+  if (result.errors > 0) throw new Error(`${result.errors} requests of ${streams} × ${promptTokens} failed`);
+  const { tokensPerSecond, promptTokensPerSecond, ttftP50Ms: ttftMs } = result;
   const card = cardOf(run.devices);
-  const bound =
-    card &&
-    decodeBound(card, sizeOf(subject.model, statSync(await ensureGpuModel(subject.model)).size), {
-      streams,
-      promptTokens,
-    });
-  run.rows.push({
-    ...subject,
-    streams,
-    promptTokens,
-    tokensPerSecond,
-    promptTokensPerSecond,
-    ttftMs: ttftP50Ms,
-    bound,
-  });
-  write(run, undefined);
+  const size = sizeOf(subject.model, statSync(await ensureGpuModel(subject.model)).size);
+  const bound = card && decodeBound(card, size, { streams, promptTokens });
+  run.add({ ...subject, streams, promptTokens, tokensPerSecond, promptTokensPerSecond, ttftMs, bound });
   return { prompt: Math.max(1, promptTokensPerSecond), decode: Math.max(1, tokensPerSecond) };
-}
-
-function skip(run: Run, what: string): void {
-  run.notes.push(`Not measured, for lack of time: ${what.trim()}.`);
-}
-
-function table({ rows, notes, devices }: Run): string {
-  const figure = (value: number | null | undefined, digits = 0): string =>
-    value === null || value === undefined ? "–" : value.toFixed(digits);
-  const lines = rows.map(
-    ({ model, side, streams, promptTokens, tokensPerSecond, promptTokensPerSecond, ttftMs, bound }) =>
-      `| \`${model}\` | ${streams} × ${promptTokens} | ${side} | ${figure(tokensPerSecond, 1)} | ${figure(promptTokensPerSecond)} | ${figure(ttftMs)} | ${figure(bound)} |`,
-  );
-  return [
-    `${devices}. Tokens/s of all streams with their prompts; the card's bound is that of answers alone.`,
-    "",
-    "| Model | Streams × prompt tokens | Server | tokens/s | Prompt tokens/s | First token, ms | Bound, tokens/s |",
-    "|---|--:|---|--:|--:|--:|--:|",
-    ...lines,
-    "",
-    ...notes,
-  ].join("\n");
 }
 
 const HEADING = "## On a graphics card\n";
 const [BEGIN, END] = ["<!-- written by bench/gpu.sh --minutes -->\n", "<!-- end of that -->\n"];
 
-/** Writes the table, and into a document where one is named. */
-function write(run: Run, document: string | undefined): void {
-  mkdirSync(join(CACHE, "results"), { recursive: true });
-  writeFileSync(join(CACHE, "results", "gpu.md"), `${table(run)}\n`);
-  if (document === undefined) return;
+/** Puts the table into a document. */
+function writeInto(document: string, table: string): void {
   const text = readFileSync(document, "utf8").replace(new RegExp(`\n${BEGIN}[^]*?${END}`), "");
   if (!text.includes(HEADING)) throw new Error(`${document} has no heading "${HEADING.trim()}"`);
-  writeFileSync(document, text.replace(HEADING, `${HEADING}\n${BEGIN}\n${table(run)}\n\n${END}`));
+  writeFileSync(document, text.replace(HEADING, `${HEADING}\n${BEGIN}\n${table}\n\n${END}`));
 }
 
 async function main(): Promise<void> {
@@ -229,36 +227,49 @@ async function main(): Promise<void> {
       cuda: { type: "string" },
       "llama-server": { type: "string" },
       write: { type: "string" },
+      results: { type: "string", default: join(CACHE, "results") },
+      prepare: { type: "boolean", default: false },
       "dry-run": { type: "boolean", default: false },
     },
   });
   const minutes = Number(values.minutes);
   if (!(minutes > 0)) return console.log(USAGE);
-  const { "dry-run": isDry, vulkan, cuda } = values;
-  const program = values["llama-server"];
-  const endMs = performance.now() + minutes * 60_000;
-  const devices = await install({ vulkan, cuda });
-  if (devices === undefined && !isDry)
-    throw new Error("no back end works here; name its library with --cuda or --vulkan");
-  const peer = serverAlone(program ?? "");
-  const run: Run = { endMs, devices: devices ?? NO_DEVICE, peer, isDry, rows: [], notes: [] };
-  await compareAnswers(run);
-  const isOnDevice = devices !== undefined;
-  run.notes.push(...(await compareArchitectures((left(run) / 1000) * ZOO_SHARE, { isOnDevice, isDry })));
+  const { "dry-run": isDry, vulkan, cuda, "llama-server": program, results: folder } = values;
   const models = isDry
     ? (["tiny"] as const)
     : values.models.split(",").filter((name): name is GpuModel => name in GPU_MODELS);
-  for (const group of planOf(models, program !== undefined, isDry)) {
-    try {
-      await measureGroup(run, group);
-    } catch (error) {
-      run.notes.push(
-        `${group.model} on ${group.side} failed: ${error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error)}.`,
-      );
-    }
+  if (values.prepare) {
+    for (const model of models) await ensureGpuModel(model);
+    return;
   }
-  write(run, values.write);
-  console.log(`${await machineLine(program, THREADS)}\n\n${table(run)}`);
+  if (program !== undefined && !existsSync(program)) throw new Error(`${program} is missing`);
+  const endMs = performance.now() + minutes * 60_000;
+  const machine = await machineLine(program, THREADS);
+  const devices = await install({ vulkan, cuda });
+  if (devices === undefined && !isDry)
+    throw new Error("no back end works here; name its library with --cuda or --vulkan");
+  const { executable } = await describeMachine();
+  const run = new Run(`${executable} ${program ?? ""} ${devices ?? NO_DEVICE}`, devices ?? NO_DEVICE, {
+    endMs,
+    folder,
+  });
+  const [peer, isOnDevice] = [serverAlone(program ?? ""), devices !== undefined];
+  await run.step("answers", () => compareAnswers(isOnDevice, peer));
+  await run.step("architectures", async () => {
+    const seconds = (run.left / 1000) * ZOO_SHARE;
+    const { sentences, isComplete } = await compareArchitectures(seconds, { isOnDevice, isDry });
+    if (isComplete) return sentences;
+    run.skip(sentences.join(" "), "to the end, for lack of time");
+    return [];
+  });
+  for (const group of planOf(models, program !== undefined, isDry))
+    await run.step([group.model, group.side, ...group.flags].join(" "), async () => {
+      await measureGroup(run, group, { isDry, peer });
+      return [];
+    });
+  run.write();
+  if (values.write !== undefined) writeInto(values.write, run.table());
+  console.log(`${machine}\n\n${run.table()}`);
 }
 
 await main().catch((error: unknown) => {

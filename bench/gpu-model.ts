@@ -44,12 +44,21 @@ export const GPU_MODELS = {
 } as const;
 export type GpuModel = keyof typeof GPU_MODELS;
 
+/** Whether a model has been made. */
+export function hasGpuModel(name: GpuModel): boolean {
+  return GPU_MODELS[name] === undefined || existsSync(gpuModelPath(name));
+}
+
+function gpuModelPath(name: GpuModel): string {
+  return join(CACHE, "models", `gpu-${name}-${QUANTIZATION}.gguf`);
+}
+
 /** Path of a model, made if missing: in less than a minute, with 8 GB of temporary space for 8B. */
 export async function ensureGpuModel(name: GpuModel): Promise<string> {
   const model = GPU_MODELS[name];
   if (model === undefined) return BUILT_IN;
   const folder = join(CACHE, "models");
-  const target = join(folder, `gpu-${name}-${QUANTIZATION}.gguf`);
+  const target = gpuModelPath(name);
   if (existsSync(target)) return target;
   mkdirSync(folder, { recursive: true });
   console.error(`bench: making ${target}, once`);

@@ -8,6 +8,9 @@ import { type LoadOptions, loadArgs, type LoadResult } from "./load.ts";
 import { CACHE, SVC } from "./peer.ts";
 import type { RunningServer } from "./servers.ts";
 
+/** A back end that answers its trial later than this does not work. */
+const INSTALL_MS_MAX = 90_000;
+
 const cacheHome = join(CACHE, "xdg");
 
 /** Kinds of layers and caches that back ends compute by kernels of their own; the most common first. */
@@ -26,12 +29,12 @@ const ARCHITECTURES: readonly string[] = [
 
 /**
  * Toys of several architectures on the devices (`isOnDevice`) beside the CPU, in at most `seconds`; fewer in a dry run. Returns what came
- * of it, in sentences.
+ * of it, in sentences, and whether all were compared.
  */
 export async function compareArchitectures(
   seconds: number,
   { isOnDevice, isDry }: { readonly isOnDevice: boolean; readonly isDry: boolean },
-): Promise<readonly string[]> {
+): Promise<{ readonly sentences: readonly string[]; readonly isComplete: boolean }> {
   const names = isDry ? ARCHITECTURES.slice(0, 2) : ARCHITECTURES;
   const devices = isOnDevice ? ["--devices", join(cacheHome, "svc")] : [];
   const script = join(import.meta.dir, "../test/zoo/main.ts");
@@ -44,13 +47,15 @@ export async function compareArchitectures(
   const text = await new Response(child.stdout).text();
   await child.exited;
   const [, good = "0", tried = "0"] = /^(\d+) of (\d+) architectures pass/m.exec(text) ?? [];
-  const failed = [...text.matchAll(/^FAILED (\S+) (?!\|)(.*)$/gm)].map(([, name, why]) =>
-    `${name} ${why}`.trim(),
-  );
-  return [
-    `Of ${names.length} architectures ${tried} were compared with the CPU, ${good} agree.`,
+  const isOutOfTime = (why = ""): boolean => why.startsWith("SIGTERM");
+  const all = [...text.matchAll(/^FAILED (\S+) (?!\|)(.*)$/gm)];
+  const failed = all.filter(([, , why]) => !isOutOfTime(why)).map(([, name, why]) => `${name} ${why}`.trim());
+  const compared = Number(tried) - (all.length - failed.length);
+  const sentences = [
+    `Of ${names.length} architectures ${compared} were compared with the CPU, ${good} agree.`,
     ...(failed.length === 0 ? [] : [`Not: ${failed.join("; ")}.`]),
   ];
+  return { sentences, isComplete: compared === names.length };
 }
 
 /** Runs svc with the cache folder of the measurements; returns its output. */
@@ -58,6 +63,7 @@ async function svc(words: readonly string[]): Promise<{ readonly code: number; r
   const child = Bun.spawn([SVC, ...words], {
     env: { ...process.env, XDG_CACHE_HOME: cacheHome },
     stdio: ["ignore", "pipe", "pipe"],
+    ...limit(INSTALL_MS_MAX),
   });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -86,13 +92,19 @@ export async function useBackend(kind: BackendKind, file: string): Promise<strin
   return devices.join("; ");
 }
 
-/** Runs the load client against a server. */
-export async function drive(options: LoadOptions): Promise<LoadResult> {
+/** Runs the load client against a server, for at most that long. */
+export async function drive(options: LoadOptions, limitMs?: number): Promise<LoadResult> {
   const command = [process.execPath, join(import.meta.dir, "load.ts"), ...loadArgs(options)];
-  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: 2 });
+  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: 2, ...limit(limitMs) });
   const text = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error("the load client failed");
+  if ((await child.exited) !== 0)
+    throw new Error(child.signalCode === null ? "the load client failed" : "it took too long, and was ended");
   return JSON.parse(text) as LoadResult; // output of load.ts
+}
+
+/** Ends a process after that time. */
+function limit(ms: number | undefined): { readonly timeout?: number; readonly killSignal?: "SIGKILL" } {
+  return ms === undefined ? {} : { timeout: Math.max(1, Math.floor(ms)), killSignal: "SIGKILL" };
 }
 
 /** Where svc has placed the model; llama-server does not say. */

@@ -83,9 +83,42 @@ export function planOf(models: readonly GpuModel[], hasPeer: boolean, isDry: boo
     cells: [prompt],
     flags: ["--ubatch", ubatch],
   }));
+  // Each stream has a cache of its own: what attention in one cache costs, which reads the cells of all (decision 241).
+  const own: readonly Cell[] = isDry
+    ? [{ streams: 2, promptTokens: 64 }]
+    : [
+        { streams: 64, promptTokens: 512 },
+        { streams: 64, promptTokens: 6144 },
+      ];
+  const apart = own.map((cell): Group => ({ model: first, side: "svc", cells: [cell], flags: OWN_CACHES }));
   const drafts = [{ streams: isDry ? 1 : 8, promptTokens: isDry ? 64 : 512 }];
   const draft: Group = { model: first, side: "svc", cells: drafts, flags: ["--speculative", "ngram"] };
-  return [...table, ...curves, draft];
+  const ofFirst = table.filter(({ model }) => model === first);
+  return [...ofFirst, ...apart, ...table.slice(ofFirst.length), ...curves, draft];
+}
+
+const OWN_CACHES = ["--paged-attn", "off"];
+
+/** Memory that the driver names first, bytes; undefined where it names none. */
+export function memoryOf(devices: string): number | undefined {
+  const [, figure, unit] = /(\d+(?:\.\d+)?) ([MGT])B/.exec(devices) ?? [];
+  const scale = { M: 1e6, G: 1e9, T: 1e12 }[unit ?? ""];
+  return figure === undefined || scale === undefined ? undefined : Number(figure) * scale;
+}
+
+/** Share of a card's memory for weights and cache. */
+const USABLE_SHARE = 0.88;
+
+/** Cells of a group that a card holds at once: with others the model would be computed by the CPU in part. */
+export function fittingCells(
+  cells: readonly Cell[],
+  size: ModelSize,
+  { memory, margin }: { readonly memory: number; readonly margin: number },
+): readonly Cell[] {
+  const cache = memory * USABLE_SHARE - size.bytes;
+  return cells.filter(
+    ({ streams, promptTokens }) => streams * (promptTokens + margin) * size.cellBytes <= cache,
+  );
 }
 
 /** Tokens that the cache holds at most: more would not fit beside an 8B model on most cards. */

@@ -25,7 +25,8 @@ export interface Machine {
 }
 
 export async function describeMachine(): Promise<Machine> {
-  const commit = (await execText(["git", "describe", "--always", "--dirty", "--abbrev=10"], ROOT)).trim();
+  const described = execText(["git", "describe", "--always", "--dirty", "--abbrev=10"], ROOT);
+  const commit = (await described.catch(() => "of an unknown commit")).trim(); // a copy without .git
   return {
     processor: `${field(CPUINFO, "model name")} (family ${field(CPUINFO, "cpu family")}), ${widestVectors()}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,

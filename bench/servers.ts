@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly cells: number;
   /** More flags of this side. */
   readonly flags?: readonly string[];
+  /** Time until it answers at most; unset: READY_MS_MAX. */
+  readonly readyMs?: number;
 }
 
 /** A server that answers chat requests. */
@@ -50,7 +52,7 @@ export async function startServer(side: Side, options: ServerOptions, peer: Peer
   const child = spawnLogged(command, logPath, { XDG_CACHE_HOME: join(CACHE, "xdg") });
   const stop = (): Promise<void> => stopTree(child);
   try {
-    await untilAnswering(child, port);
+    await untilAnswering(child, port, options.readyMs);
   } catch (error) {
     await stop();
     const output = readFileSync(logPath, "utf8").slice(-2000);
@@ -121,21 +123,22 @@ function llamaServerCommand(
 }
 
 /** Waits until a server answers chat requests. */
-export async function untilAnswering(child: Subprocess, port: number): Promise<void> {
-  const deadline = performance.now() + READY_MS_MAX;
+export async function untilAnswering(child: Subprocess, port: number, readyMs = READY_MS_MAX): Promise<void> {
+  const deadline = performance.now() + readyMs;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`it exited with code ${child.exitCode}`);
-    if (await answers(port)) return;
+    if (await answers(port, deadline)) return;
     await Bun.sleep(20);
   }
-  throw new Error(`no answer within ${READY_MS_MAX} ms`);
+  throw new Error(`no answer within ${Math.round(readyMs)} ms`);
 }
 
 /** Whether a chat request succeeds: /health may be fine while the model still loads. */
-async function answers(port: number): Promise<boolean> {
+async function answers(port: number, deadline: number): Promise<boolean> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: "POST",
+      signal: AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now()))),
       headers: { "content-type": "application/json" },
       body: JSON.stringify({
         model: "default",

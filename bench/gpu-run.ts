@@ -1,0 +1,131 @@
+// A run of `bench/gpu.sh --minutes`: its time, what it has found so far, and where that is kept. A second run with the same executable on the
+// same devices goes on where the first one ended, in whatever way.
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { GpuModel } from "./gpu-model.ts";
+import type { Cell } from "./gpu-plan.ts";
+
+export interface Measured extends Cell {
+  readonly model: GpuModel;
+  readonly side: string;
+  readonly tokensPerSecond: number;
+  readonly promptTokensPerSecond: number;
+  readonly ttftMs: number | null;
+  /** Share of what the card could do, of answers. */
+  readonly bound: number | undefined;
+  readonly placement: string;
+}
+
+/** What is kept. */
+interface Kept {
+  /** Of the executable and the devices. */
+  readonly of: string;
+  readonly rows: readonly Measured[];
+  /** Sentences, by the step that found them. */
+  readonly found: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Kept for stopping a server and writing. */
+const END_MS = 10_000;
+
+export class Run {
+  readonly devices: string;
+  readonly rows: Measured[];
+  private readonly found: Record<string, readonly string[]>;
+  private readonly skipped: string[] = [];
+  private readonly startMs = performance.now();
+  private readonly endMs: number;
+  private readonly folder: string;
+  private readonly of: string;
+
+  /** `of`: the executable and the devices. `folder` has what an earlier run left. */
+  constructor(of: string, devices: string, { endMs, folder }: { endMs: number; folder: string }) {
+    this.of = of;
+    this.devices = devices;
+    this.endMs = endMs;
+    this.folder = folder;
+    mkdirSync(folder, { recursive: true });
+    const kept = read(join(folder, "gpu-minutes.json"));
+    const isSame = kept?.of === of;
+    this.rows = isSame ? [...kept.rows] : [];
+    this.found = isSame ? { ...kept.found } : {};
+    if (this.rows.length > 0) this.say(`goes on after ${this.rows.length} cells of an earlier run`);
+  }
+
+  /** Milliseconds that are left for measuring. */
+  get left(): number {
+    return this.endMs - performance.now() - END_MS;
+  }
+
+  /** A step, unless an earlier run has done it. Its failure is told and noted, and the run goes on. */
+  async step(name: string, work: () => Promise<readonly string[]>): Promise<void> {
+    if (this.found[name] !== undefined) return;
+    this.say(name);
+    try {
+      const sentences = await work();
+      if (sentences.length > 0) this.found[name] = sentences; // else its cells are kept
+    } catch (error) {
+      const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
+      this.skipped.push(`FAILED: ${name}: ${reason}.`); // not kept: it is tried again
+      this.say(`FAILED: ${name}: ${reason}`);
+    }
+    this.write();
+  }
+
+  /** Whether an earlier run has measured a cell. */
+  has({ model, side, streams, promptTokens }: Pick<Measured, "model" | "side" | keyof Cell>): boolean {
+    return this.rows.some(
+      (row) =>
+        row.model === model &&
+        row.side === side &&
+        row.streams === streams &&
+        row.promptTokens === promptTokens,
+    );
+  }
+
+  add(row: Measured): void {
+    this.rows.push(row);
+    this.write();
+  }
+
+  skip(what: string, why: string): void {
+    this.skipped.push(`Not measured, ${why}: ${what.trim()}.`);
+    this.say(`left out, ${why}: ${what.trim()}`);
+  }
+
+  /** Progress, with the seconds since the start. */
+  say(what: string): void {
+    console.error(`bench: ${((performance.now() - this.startMs) / 1000).toFixed(0).padStart(4)} s  ${what}`);
+  }
+
+  table(): string {
+    const figure = (value: number | null | undefined, digits = 0): string =>
+      value === null || value === undefined ? "–" : value.toFixed(digits);
+    const lines = this.rows.map(
+      ({ model, side, streams, promptTokens, tokensPerSecond, promptTokensPerSecond, ttftMs, bound }) =>
+        `| \`${model}\` | ${streams} × ${promptTokens} | ${side} | ${figure(tokensPerSecond, 1)} | ${figure(promptTokensPerSecond)} | ${figure(ttftMs)} | ${figure(bound)} |`,
+    );
+    return [
+      `${this.devices}. Tokens/s of all streams with their prompts; the card's bound is that of answers alone.`,
+      "",
+      "| Model | Streams × prompt tokens | Server | tokens/s | Prompt tokens/s | First token, ms | Bound, tokens/s |",
+      "|---|--:|---|--:|--:|--:|--:|",
+      ...lines,
+      "",
+      ...Object.values(this.found).flat(),
+      ...this.skipped,
+    ].join("\n");
+  }
+
+  /** Writes what there is, so that an end at any time leaves it. */
+  write(): void {
+    const kept: Kept = { of: this.of, rows: this.rows, found: this.found };
+    writeFileSync(join(this.folder, "gpu-minutes.json"), JSON.stringify(kept));
+    writeFileSync(join(this.folder, "gpu.md"), `${this.table()}\n`);
+  }
+}
+
+function read(path: string): Kept | undefined {
+  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Kept) : undefined; // written above
+}
