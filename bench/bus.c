@@ -67,10 +67,19 @@ void ggml_backend_tensor_set_async(void * backend, void * tensor, const void * d
     depth--;
 }
 
+// Whether a tensor lies in main memory: writing to it is no copy to a device, the scheduler makes that later. ggml_tensor begins with its
+// type and its buffer; views have none and count as the device's.
+static int is_in_main_memory(const void * tensor) {
+    static int (*is_host)(const void *);
+    if (is_host == NULL) is_host = (int (*)(const void *)) original("ggml_backend_buffer_is_host");
+    const void * buffer = *(const void * const *) ((const char *) tensor + sizeof(void *));
+    return buffer != NULL && (is_host(buffer) & 0xff);
+}
+
 typedef void (*set_t)(void *, const void *, size_t, size_t);
 void ggml_backend_tensor_set(void * tensor, const void * data, size_t offset, size_t size) {
     ORIGINAL(ggml_backend_tensor_set, set_t);
-    if (depth == 0) counts[TO_DEVICE] += (int64_t) size, counts[COPIES]++, counts[WAITS]++;
+    if (depth == 0 && !is_in_main_memory(tensor)) counts[TO_DEVICE] += (int64_t) size, counts[COPIES]++, counts[WAITS]++;
     depth++;
     real(tensor, data, offset, size);
     depth--;
