@@ -79,9 +79,6 @@ export class LookYield {
   }
 }
 
-/** FNV-1a over the words of a mask. */
 export function placeHash(words: Uint32Array): PlaceHash {
-  let hash = 0x811c9dc5;
-  for (const word of words) if (word !== 0) hash = Math.imul(hash ^ word, 0x01000193) ^ (hash >>> 15);
-  return hash;
+  return Bun.hash.xxHash32(words);
 }
