@@ -228,6 +228,53 @@ describe("the time of passes with drafts", () => {
   });
 });
 
+describe("what an answer may lose by drafts", () => {
+  const prompt = [...letters(random(8), 7), ...letters(random(8), 7), ...letters(random(8), 7)];
+
+  /** Rows of the passes of an answer that repeats itself except in these steps, after others that did throughout. */
+  function widths(freshSteps: readonly number[]): number[] {
+    const rows: number[] = [];
+    let fresh = 0;
+    const options = {
+      ...REPEATING,
+      eogOneIn: 1e9,
+      passMs: (n: number) => {
+        rows.push(n);
+        return 10 + n;
+      },
+      get fresh() {
+        return fresh;
+      },
+    };
+    const world = new World(options, { drafts: "ngram", prefixCacheN: 0 });
+    for (let id = 0; id < 6; id++) {
+      world.add(id, request(prompt, { maxTokens: 150 }));
+      world.drain();
+    }
+    expect(Math.max(...rows.slice(-10))).toBeGreaterThan(20); // what drafts have saved they may cost
+    world.add(6, request(prompt, { maxTokens: 150 }));
+    while (world.witness(6).text === "") world.engine.step(0);
+    rows.length = 0;
+    for (let step = 0; step < 12; step++) {
+      fresh = freshSteps.includes(step) ? 8 : 0;
+      world.engine.step(0);
+    }
+    return rows;
+  }
+
+  test("the first draft is as wide as it may be wrong, and the next one pays for it", () => {
+    const [right = 0, next = 0] = widths([]);
+    expect(right).toBeLessThan(19); // 11 ms and one a row: a token and a half
+    expect(right).toBeGreaterThan(10);
+    expect(next).toBeGreaterThan(20);
+    // A wrong token, three until its neighbours are known again, and a draft like the first.
+    const [wrong = 0, ...others] = widths([0, 4]);
+    expect(wrong).toBe(right);
+    expect(others.slice(0, 3)).toEqual([1, 1, 1]);
+    expect(others[3]).toBeLessThan(4);
+  });
+});
+
 describe("one run with drafts", () => {
   const prompt = letters(random(3), 21);
 
