@@ -6,6 +6,7 @@ import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import type { Backend } from "../../src/worker/text/backend.ts";
 import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
 import type { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
+import type { FakeGrammar } from "./fake-grammar.ts";
 import { EOG, FakeBackend, type FakeOptions, noConstraints } from "./fake-backend.ts";
 
 /** A small engine. */
@@ -95,15 +96,16 @@ export class World {
       noKvCache = false,
       checkpointBytes = 1 << 20,
       tiers,
+      grammar,
     }: Pick<
       Partial<EngineDeps>,
       "prefixCacheN" | "prefillShare" | "drafts" | "multiStepMs" | "noKvCache" | "checkpointBytes"
-    > & { readonly tiers?: (backend: Backend) => CacheTiers } = {},
+    > & { readonly tiers?: (backend: Backend) => CacheTiers; readonly grammar?: FakeGrammar } = {},
   ) {
     this.backend = new FakeBackend(options);
     this.engine = new Engine({
       backend: this.backend,
-      constraints: noConstraints,
+      constraints: grammar === undefined ? noConstraints : () => grammar,
       prefixCacheN,
       prefillShare,
       drafts,
@@ -112,7 +114,7 @@ export class World {
       checkpointBytes,
       tiers: tiers?.(this.backend),
       emit: (run, event) => this.witness(run).take(event),
-      now: () => (this.clock += 0.5 + this.backend.takeTime()),
+      now: () => (this.clock += 0.5 + this.backend.takeTime() + (grammar?.takeTime() ?? 0)),
       newSeed: () => 1,
     });
   }

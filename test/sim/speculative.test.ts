@@ -4,6 +4,7 @@ import { countOf } from "../../src/core/histogram.ts";
 import { describe, expect, test } from "bun:test";
 import type { DecodeOutcome } from "../../src/worker/text/backend.ts";
 import type { FakeDrafts, FakeOptions } from "../helpers/fake-backend.ts";
+import { FakeGrammar } from "../helpers/fake-grammar.ts";
 import { expectedText, OPTIONS, random, request, World } from "../helpers/world.ts";
 
 const REPEATING = { ...OPTIONS, period: 7 };
@@ -225,6 +226,37 @@ describe("the time of passes with drafts", () => {
   ] as const)("%s: new text loses next to nothing, text that repeats gains", (_name, one, least) => {
     const speeds = [0, 1, 6].map((fresh) => time(one, "off", fresh) / time(one, "ngram", fresh));
     speeds.forEach((speed, i) => expect(speed).toBeGreaterThan(least[i] ?? 1));
+  });
+});
+
+describe("the time of looks for drafts under a grammar", () => {
+  const RUNS = 32;
+
+  /** Milliseconds of answers of eight sequences at a time, and masks that passes waited for. */
+  function time(drafts: "off" | "grammar", maskMs: number, fresh: number) {
+    const grammar = new FakeGrammar(maskMs);
+    const sizes = { maxSeqs: 8, slots: 16, cells: 8192, batch: 64, ubatch: 64, contextTokens: 1024 };
+    const passMs = (rows: number): number => 20 + rows / 4;
+    const world = new World({ ...REPEATING, ...sizes, eogOneIn: 1e9, passMs, fresh }, { drafts, grammar });
+    for (let id = 0; id < RUNS; id++) {
+      const constraint = { type: "regex", pattern: "[a-z]*" } as const;
+      world.add(id, request(letters(random(1), 40), { maxTokens: 200, constraint }));
+      if (id % 8 === 7) world.drain();
+    }
+    const texts = [...world.witnesses.values()].map(({ text }) => text);
+    return { ms: world.clock, looks: grammar.looks, texts };
+  }
+
+  test.each([
+    ["cheap ones that find much gain", 0.02, 0, 0.6, 1],
+    ["dear ones are few", 4, 0, 1.2, 0.15],
+    ["those that find little are few", 0.5, 5, 1.06, 0.2],
+  ] as const)("%s", (_name, maskMs, fresh, most, share) => {
+    const plain = time("off", maskMs, fresh);
+    const drafted = time("grammar", maskMs, fresh);
+    expect(drafted.texts).toEqual(plain.texts);
+    expect(drafted.ms / plain.ms).toBeLessThan(most);
+    expect(drafted.looks / (RUNS * 200)).toBeLessThan(share);
   });
 });
 

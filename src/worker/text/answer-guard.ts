@@ -74,6 +74,11 @@ export class AnswerGuard {
     return this.phase === "opening" || this.phase === "reasoning";
   }
 
+  /** Whether the grammar alone decides what comes next. */
+  get isMatching(): boolean {
+    return this.phase === "matching";
+  }
+
   /** The matcher, with the mask of the next token computed; undefined where the grammar does not apply alone, or fails. */
   matching(): Matcher | undefined {
     if (this.phase !== "matching") return undefined;

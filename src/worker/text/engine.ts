@@ -14,6 +14,7 @@ import { Batch } from "./batch.ts";
 import type { EngineSequence } from "./choice.ts";
 import type { ConstraintBackend } from "./constraint-backend.ts";
 import { DraftBalance } from "./decode/draft-balance.ts";
+import { LookGain } from "./decode/look-gain.ts";
 import { MediaDecode } from "./decode/media.ts";
 import type { DecodeContext, DecodeMode } from "./decode/mode.ts";
 import { MultiStepDecode } from "./decode/multi-step.ts";
@@ -133,6 +134,7 @@ export class Engine {
       echo,
       meter,
       balance,
+      looks: new LookGain(),
       now,
       batch: new Batch(budget, backend.maxSeqs),
       takeToken: (sequence, token, row, nowMs) => runs.takeToken(sequence, token, row, nowMs),

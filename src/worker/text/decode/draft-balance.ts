@@ -17,6 +17,7 @@ export class DraftBalance {
   private trialMs = 0;
   /** Of the last trial. */
   private lostMs = 0;
+  private makingMs = 0;
   /** Time of steps since it began or paused. */
   private workedMs = 0;
 
@@ -24,13 +25,20 @@ export class DraftBalance {
     this.model = model;
   }
 
-  /** A step took `ms`; returns how many of them without following. */
+  /** Making drafts for the step under way took `ms`, which are no part of its pass. */
+  made(ms: number): void {
+    this.makingMs = ms;
+  }
+
+  /** A step took `ms`; returns how many of them without following and without what making its drafts took. */
   stepped(ms: number): number {
     const followMs = this.model?.takeMs() ?? 0;
+    const { makingMs } = this;
+    this.makingMs = 0;
     this.workedMs += ms;
     this.recentMs *= MEMORY;
     this.add(-followMs);
-    return ms - followMs;
+    return ms - followMs - makingMs;
   }
 
   /** Draft tokens saved, or with a negative value took, that many milliseconds. */

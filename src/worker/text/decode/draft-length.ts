@@ -34,9 +34,14 @@ export function newDraftLengths(): DraftLengths {
   };
 }
 
-/** Of the proposals for all sequences of an engine: what new ones may expect. */
-export function commonDraftLength(): DraftLength {
-  return new DraftLength(ACCEPTANCE_START, COMMON_WEIGHT);
+/** Of the drafts of all sequences of an engine: what new ones may expect. */
+export type CommonLengths = Omit<DraftLengths, "credit">;
+
+export function commonDraftLengths(): CommonLengths {
+  return {
+    proposed: new DraftLength(ACCEPTANCE_START, COMMON_WEIGHT),
+    dictated: new DraftLength(ACCEPTANCE_START_DICTATED, COMMON_WEIGHT),
+  };
 }
 
 export class DraftLength {
@@ -50,7 +55,7 @@ export class DraftLength {
     this.weight = weight;
   }
 
-  /** Expects what other sequences have seen, before it has outcomes of its own, unless they have seen less than usual. */
+  /** Expects what other sequences have seen, before it has outcomes of its own, but for less than half. */
   expect({ rate }: DraftLength): void {
     if (this.isNew) this.acceptance = Math.max(ACCEPTANCE_START, rate);
   }
@@ -141,14 +146,14 @@ export interface DraftVerdict {
 /** A verified draft says something of the next ones of its sequence, and of others. */
 export function learnDraft(
   { proposed, dictated, credit }: DraftLengths,
-  common: DraftLength,
+  common: CommonLengths,
   { length, dictated: kinds, accepted, isRefused }: DraftVerdict,
 ): void {
   credit.settled(accepted, 0);
   const held = kinds.slice(0, accepted).filter(Boolean).length;
   const isAll = accepted === length;
   const isDictated = kinds[accepted] === true;
-  dictated.learn(held, isAll || !isDictated);
+  for (const one of [dictated, common.dictated]) one.learn(held, isAll || !isDictated);
   const isMissed = isAll ? isRefused : !isDictated;
-  for (const one of [proposed, common]) one.learn(accepted - held, !isMissed);
+  for (const one of [proposed, common.proposed]) one.learn(accepted - held, !isMissed);
 }

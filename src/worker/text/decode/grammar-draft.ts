@@ -9,7 +9,7 @@ import type { Backend } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
 import type { ConstraintBackend, Mask, Matcher } from "../constraint-backend.ts";
 import type { Partition } from "../partition.ts";
-import { GrammarHabits, LookYield, type PlaceHash, placeHash } from "./grammar-habits.ts";
+import { GrammarHabits, type PlaceHash, placeHash } from "./grammar-habits.ts";
 
 /** Allowed tokens that are compared, so that a place with more of them is not looked at for long. */
 const SPELLINGS_MAX = 24;
@@ -76,28 +76,20 @@ export class GrammarDrafts {
   private readonly nextPlaces = new WeakMap<AnswerGuard, NextPlace>();
   private readonly masks: Mask[] = []; // grows to the most drafts of a step
   private used = 0;
-  private readonly lookYield = new LookYield();
   private mayLook = true;
-  private looks = 0;
+  /** Whether masks were computed for the drafts of this step. */
+  looked = false;
 
   constructor(backend: Pick<Backend, "tokenBytes">, constraints: () => ConstraintBackend) {
     this.backend = backend;
     this.constraints = constraints;
   }
 
-  /** A step of `sequences` begins: the masks of the last one are reused. */
-  begin(sequences: number): void {
+  /** A step begins: the masks of the last one are reused. `mayLook`: whether masks are computed for drafts. */
+  begin(mayLook: boolean): void {
     this.used = 0;
-    this.looks = 0;
-    this.mayLook = this.lookYield.mayLook(sequences);
-  }
-
-  /** What of the step's drafts is in its pass; other tokens were not worth their rows. */
-  chosen(sequences: number, drafts: Iterable<GuardedDraft>): void {
-    let found = 0;
-    for (const { tokens } of drafts) found += tokens.length;
-    if (sequences > 1) this.lookYield.learn(this.looks, found);
-    this.looks = 0; // steps with prompts have no drafts
+    this.looked = false;
+    this.mayLook = mayLook;
   }
 
   /** The draft of a sequence after the tokens that its guard has accepted. `proposal`: what may follow, cut where the grammar says otherwise. */
@@ -108,7 +100,7 @@ export class GrammarDrafts {
     if (proposal.length === 0 && (isWriting || habits.isBarren(last))) return NO_GUARDED_DRAFT;
     const matcher = this.mayLook ? guard.matching() : undefined;
     if (matcher === undefined) return NO_GUARDED_DRAFT;
-    this.looks++;
+    this.looked = true;
     const place = placeOf(matcher.mask);
     this.nextPlaces.set(guard, { place, known: sequence.known });
     const first = this.next(matcher.mask, { place, habits, proposal: proposal[0], room });

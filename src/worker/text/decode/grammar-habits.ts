@@ -10,10 +10,6 @@ const SCORE_MAX = 3;
 /** After a token that this many times in a row had no draft after it, none is tried; but each n-th time. */
 const BARREN_MIN = 4;
 const BARREN_PROBE = 64;
-/** Draft tokens that a look must yield, the weight of a step, and the steps of which one looks nevertheless. */
-const LOOK_TOKENS_MIN = 0.15;
-const LOOK_WEIGHT = 0.05;
-const LOOK_PROBE = 16;
 
 interface Habit {
   readonly token: number;
@@ -55,27 +51,6 @@ export class GrammarHabits {
     // A token that has held for long is given up after two misses.
     else if (habit !== undefined && habit.score > 1) this.habits.set(place, { ...habit, score: 1 });
     else this.habits.set(place, { token, score: 0 });
-  }
-}
-
-/**
- * Whether looks for drafts yield enough where several sequences run. A look computes a mask before the pass, on one thread; without it
- * all masks are computed beside the pass.
- */
-export class LookYield {
-  private tokens = 1; // of a look
-  private skipped = 0;
-
-  /** Whether a step looks. */
-  mayLook(sequences: number): boolean {
-    if (sequences === 1 || this.tokens >= LOOK_TOKENS_MIN) return true;
-    this.skipped++;
-    return this.skipped % LOOK_PROBE === 0;
-  }
-
-  /** A step of several sequences looked `looks` times, and `tokens` of what it found are in its pass. */
-  learn(looks: number, tokens: number): void {
-    if (looks > 0) this.tokens += LOOK_WEIGHT * (tokens / looks - this.tokens);
   }
 }
 

@@ -11,6 +11,7 @@ import type { PlannedRows } from "../scheduler.ts";
 import type { StepCost } from "../step-cost.ts";
 import type { StepMeter } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
+import type { LookGain } from "./look-gain.ts";
 
 /** Appends a sampled token to its sequence, which may end it; `row` has the token's logits. */
 export type TakeToken = (sequence: EngineSequence, token: number, row: number, nowMs: number) => void;
@@ -26,6 +27,8 @@ export interface DecodeContext {
   readonly meter: StepMeter;
   /** Each mode reports its steps. */
   readonly balance: DraftBalance;
+  /** Modes report steps in which grammars may apply. */
+  readonly looks: LookGain;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly takeToken: TakeToken;

@@ -65,6 +65,7 @@ export class PlainDecode implements DecodeMode {
     const nowMs = context.now();
     const ms = nowMs - pass.startMs;
     const ownMs = context.balance.stepped(ms);
+    context.looks.stepped(ms);
     const { prefillTokens, continued } = pass;
     const stepMs = prefillTokens === 0 ? ownMs : ms; // what a step without a draft model takes
     const isQueued = this.goesOn && batch.drawn.length === 0;

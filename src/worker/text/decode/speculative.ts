@@ -13,7 +13,7 @@ import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
 import { levelLengths } from "./draft-level.ts";
-import { commonDraftLength, learnDraft, ProbeBudget } from "./draft-length.ts";
+import { commonDraftLengths, learnDraft, ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
@@ -76,7 +76,9 @@ export class SpeculativeDecode implements DecodeMode {
   /** Drafts of this step under a grammar. */
   private readonly guarded = new Map<EngineSequence, GuardedDraft>();
   private readonly probeBudget = new ProbeBudget();
-  private readonly common = commonDraftLength();
+  private readonly common = commonDraftLengths();
+  /** What sampling tokens after right draft tokens took in this step. */
+  private verifyMs = 0;
   /** Of steps with drafts that take no time to make. */
   private readonly rowCosts = new RowCosts();
 
@@ -91,8 +93,10 @@ export class SpeculativeDecode implements DecodeMode {
   decode({ rows, startMs }: DecodeStep): DecodeOutcome | undefined {
     const { context } = this;
     const { tokens, charged, probes } = this.levelled(rows, this.draft(rows));
-    this.grammars.chosen(rows.length, this.guarded.values());
     this.probeBudget.stepped(rows.length);
+    // Tokens of a draft model are charged with the time of their steps.
+    const makingMs = this.source.isCostly ? 0 : context.now() - startMs;
+    context.balance.made(makingMs);
     if (charged === 0) return undefined;
     const result = tokenPass(context, this.ordered(rows));
     if (typeof result === "string") return result;
@@ -105,10 +109,11 @@ export class SpeculativeDecode implements DecodeMode {
     if (this.source.isCostly) context.cost = measuredDraft(context.cost, ownMs, charged);
     else this.rowCosts.measured(rows.length + tokens, ownMs);
     if (probes > 0) this.probeBudget.spent(this.rowsCost(rows, tokens, probes));
-    if (!this.source.isCostly) this.pay(rows, tokens);
+    if (!this.source.isCostly) this.pay(rows, tokens, makingMs);
     meter.stepped(ms, batch.count, batch.count - result.continued - tokens, batch.drawn.length);
     const outcome = this.takeTokens(nowMs);
     meter.drafted(outcome);
+    context.looks.stepped(ms + this.verifyMs, outcome);
     context.balance.add((outcome.accepted * decodeMs) / rows.length - (ownMs - decodeMs));
     return "done";
   }
@@ -121,9 +126,10 @@ export class SpeculativeDecode implements DecodeMode {
     return (ms * rows.length) / base;
   }
 
-  /** Takes the time of the step's drafts from what their answers may lose. */
-  private pay(rows: Rows, tokens: number): void {
-    const spent = this.rowsCost(rows, tokens, tokens) / tokens;
+  /** Takes the time of the step's drafts, `makingMs` included, from what their answers may lose. */
+  private pay(rows: Rows, tokens: number, makingMs: number): void {
+    const made = (makingMs * rows.length) / this.context.cost.decodeMs;
+    const spent = (this.rowsCost(rows, tokens, tokens) + made) / tokens;
     for (const { sequence } of rows) sequence.owner.drafts?.credit.settled(0, spent * sequence.draft.length);
   }
 
@@ -144,7 +150,9 @@ export class SpeculativeDecode implements DecodeMode {
       return NO_DRAFTS;
     for (const { sequence } of rows) {
       sequence.draft = NO_DRAFT; // a failed pass leaves its drafts behind
-      sequence.owner.drafts?.proposed.expect(this.common);
+      const { drafts } = sequence.owner;
+      drafts?.proposed.expect(this.common.proposed);
+      drafts?.dictated.expect(this.common.dictated);
     }
     if (rows.some(({ sequence }) => sequence.gap !== 1)) {
       this.source.onPrefill(rows.length);
@@ -198,7 +206,7 @@ export class SpeculativeDecode implements DecodeMode {
   private assign(rows: Rows, room: number, costRatio: number): Drafts {
     const proposals = this.proposals(rows, room, costRatio);
     this.guarded.clear();
-    this.grammars.begin(rows.length);
+    this.grammars.begin(this.mayLook(rows));
     let tokens = 0;
     let charged = 0;
     for (const { sequence } of rows) {
@@ -215,7 +223,16 @@ export class SpeculativeDecode implements DecodeMode {
       // Tokens that a grammar refused took time to make, too.
       charged += this.source.isCostly && proposal !== undefined ? Math.max(1, proposal.length) : drafted;
     }
+    if (this.grammars.looked) this.context.looks.looked();
     return { tokens, charged, probes: 0 };
+  }
+
+  /** A draft model's tokens have taken their time, so its balance decides. */
+  private mayLook(rows: Rows): boolean {
+    const { cost, looks } = this.context;
+    if (this.source.isCostly || !rows.some(({ sequence }) => sequence.owner.guard?.isMatching === true))
+      return true;
+    return looks.begin(rows.length, cost.decodeMs);
   }
 
   /** Cuts drafts that took no time to what is worth the rows of this step, or a probe. */
@@ -292,6 +309,7 @@ export class SpeculativeDecode implements DecodeMode {
       return { sequence, row, guard: sequence.owner.guard, guarded: this.guarded.get(sequence), accepted: 0 };
     });
     takeSampled(all, batch.tokens, takeToken, nowMs);
+    this.verifyMs = 0;
     const drafted = all.filter(({ sequence }) => sequence.draft.length > 0);
     const tokens = drafted.reduce((sum, { sequence }) => sum + sequence.draft.length, 0);
     for (let going = drafted.filter(isAccepted); going.length > 0; going = going.filter(isAccepted))
@@ -321,7 +339,8 @@ export class SpeculativeDecode implements DecodeMode {
 
   /** Samples the token after each accepted draft token. */
   private sampleNext(going: readonly Verified[], nowMs: number): void {
-    const { backend, batch, takeToken } = this.context;
+    const { backend, batch, now, takeToken } = this.context;
+    const startMs = now();
     going.forEach((verified, i) => {
       const { sequence, guarded } = verified;
       batch.masks[i] = maskAddress(sequence, guarded?.masks[verified.accepted]);
@@ -331,6 +350,7 @@ export class SpeculativeDecode implements DecodeMode {
       batch.samplers[i] = sequence.sampler;
     });
     backend.sample(going.length, batch.batchRows, batch.samplers, batch.masks, batch.tokens);
+    this.verifyMs += now() - startMs;
     takeSampled(going, batch.tokens.slice(0, going.length), takeToken, nowMs);
   }
 }

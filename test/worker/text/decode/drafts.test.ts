@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import {
-  commonDraftLength,
+  commonDraftLengths,
   DraftCredit,
   DraftLength,
   learnDraft,
   newDraftLengths,
 } from "../../../../src/worker/text/decode/draft-length.ts";
 import { levelLengths } from "../../../../src/worker/text/decode/draft-level.ts";
-import { GrammarHabits, LookYield } from "../../../../src/worker/text/decode/grammar-habits.ts";
+import { DraftBalance } from "../../../../src/worker/text/decode/draft-balance.ts";
+import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
+import { LookGain } from "../../../../src/worker/text/decode/look-gain.ts";
 import { firstOf, GrammarDrafts } from "../../../../src/worker/text/decode/grammar-draft.ts";
 import {
   affordable,
@@ -70,25 +72,92 @@ describe("drafts under a grammar", () => {
   });
 });
 
-test("several sequences are not looked at where nothing that was found was worth a row", () => {
+test("no mask is computed for drafts where looks do not pay, and the masks of a step are reused", () => {
   const constraints = { newMask } as unknown as ConstraintBackend;
   const drafts = new GrammarDrafts({ tokenBytes: (token) => Uint8Array.of(token) }, () => constraints);
-  const draft = (sequences: number) => {
+  const draft = (mayLook: boolean) => {
     const guard = new AnswerGuard(fakeMatcher([[1], [2], [3]]), NO_ESCAPES, "matching");
     const sequence = new Sequence({} as Choice, tokens(7), 0n as SamplerHandle);
-    drafts.begin(sequences);
+    drafts.begin(mayLook);
     return drafts.draft(sequence, guard, tokens(), { dictated: 4, all: 4 });
   };
-  expect(draft(8).tokens).toHaveLength(2);
-  for (let step = 0; step < 100; step++) {
-    drafts.chosen(8, [firstOf(draft(8), 0)]);
-    drafts.chosen(8, []); // a step without looks says nothing
+  const first = draft(true);
+  expect([first.tokens.length, drafts.looked]).toEqual([2, true]);
+  expect([draft(false).tokens.length, drafts.looked]).toEqual([0, false]);
+  expect(draft(true).masks[0]).toBe(first.masks[0] as Mask);
+});
+
+test("what making drafts took is no part of the estimate of a pass", () => {
+  const balance = new DraftBalance(undefined);
+  balance.made(3);
+  expect([balance.stepped(10), balance.stepped(10)]).toEqual([7, 10]);
+});
+
+describe("looks for drafts", () => {
+  interface Costs {
+    /** Of a pass of `rows` rows and of a look, milliseconds. */
+    readonly passMs: (rows: number) => number;
+    readonly lookMs: number;
+    /** Right draft tokens of a step that looks. */
+    readonly found: number;
   }
-  const found = Array.from({ length: 16 }, () => draft(8).tokens.length);
-  expect(found.filter((length) => length > 0)).toHaveLength(1); // one step in 16 looks nevertheless
-  expect(draft(1).tokens).toHaveLength(2);
-  for (let step = 0; step < 400; step++) drafts.chosen(8, [draft(8)]);
-  expect(draft(8).tokens).toHaveLength(2);
+
+  /** Share of `steps` steps that look, and the time of all tokens as a share of that without looks. */
+  function steps(gain: LookGain, sequences: number, { passMs, lookMs, found }: Costs, count = 4000) {
+    const plainMs = passMs(sequences);
+    let [looks, ms, made] = [0, 0, 0];
+    for (let step = 0; step < count; step++) {
+      const isLooking = gain.begin(sequences, plainMs);
+      const accepted = isLooking ? found : 0;
+      if (isLooking) gain.looked();
+      const took = isLooking ? passMs(sequences + found) + lookMs : plainMs;
+      gain.stepped(took, { drafted: accepted, accepted });
+      looks += isLooking ? 1 : 0;
+      ms += took;
+      made += sequences + accepted;
+    }
+    return { looks: looks / count, time: ms / (made * (plainMs / sequences)) };
+  }
+
+  test.each([
+    ["that cost nothing", { passMs: () => 10, lookMs: 0, found: 1 }, 1, 0.51],
+    ["that gain a little", { passMs: () => 10, lookMs: 0.5, found: 1 }, 8, 0.95],
+    ["that gain much for one sequence", { passMs: (rows) => 9 + rows, lookMs: 1, found: 3 }, 1, 0.36],
+  ] as readonly (readonly [string, Costs, number, number])[])(
+    "%s are made",
+    (_name, costs, sequences, most) => {
+      const { looks, time } = steps(new LookGain(), sequences, costs);
+      expect(looks).toBeGreaterThan(0.9);
+      expect(time).toBeLessThan(most);
+    },
+  );
+
+  test.each([
+    ["find nothing", { passMs: () => 10, lookMs: 0.5, found: 0 }],
+    ["cost what they save", { passMs: (rows) => 10 + (rows - 8), lookMs: 0.5, found: 1 }],
+    ["cost twice what they save", { passMs: () => 10, lookMs: 3, found: 1 }],
+  ] as readonly (readonly [string, Costs])[])(
+    "that %s are tried now and then, for a hundredth of the time",
+    (_name, costs) => {
+      const { looks, time } = steps(new LookGain(), 8, costs, 20_000);
+      expect(looks).toBeGreaterThan(0);
+      expect(looks).toBeLessThan(0.1);
+      expect(time).toBeLessThan(1.012);
+    },
+  );
+
+  test("follow what they gain, and one that was held up says little", () => {
+    const gain = new LookGain();
+    const worthless: Costs = { passMs: () => 10, lookMs: 1, found: 0 };
+    const worthwhile: Costs = { passMs: () => 10, lookMs: 1, found: 4 };
+    expect(steps(gain, 8, worthless).looks).toBeLessThan(0.1);
+    expect(steps(gain, 6, worthwhile, 2000).looks).toBeGreaterThan(0.5); // about as many sequences
+    gain.begin(8, 10);
+    gain.looked();
+    gain.stepped(10_000);
+    expect(steps(gain, 8, worthwhile, 100).looks).toBeGreaterThan(0.9);
+    expect(steps(gain, 1, worthless, 100).looks).toBeGreaterThan(0); // of another number nothing is known
+  });
 });
 
 describe("n-gram index", () => {
@@ -178,7 +247,8 @@ describe("draft length", () => {
   });
 
   test("of a new sequence begins with what others have seen, unless that is less than usual", () => {
-    const [common, fresh, old] = [commonDraftLength(), new DraftLength(), new DraftLength()];
+    const common = commonDraftLengths().proposed;
+    const [fresh, old] = [new DraftLength(), new DraftLength()];
     old.learn(0, false);
     for (let i = 0; i < 50; i++) common.learn(4, true);
     for (const one of [fresh, old]) one.expect(common);
@@ -193,13 +263,26 @@ describe("draft length", () => {
     const rateAfter = (accepted: number, isRefused: boolean, kinds: readonly boolean[] = []): number => {
       const lengths = newDraftLengths();
       const verdict = { length: 2, dictated: kinds, accepted, isRefused };
-      for (let i = 0; i < 40; i++) learnDraft(lengths, commonDraftLength(), verdict);
+      for (let i = 0; i < 40; i++) learnDraft(lengths, commonDraftLengths(), verdict);
       return lengths.proposed.rate;
     };
     expect(rateAfter(2, false)).toBeGreaterThan(0.95);
     expect(rateAfter(2, true)).toBeLessThan(0.8); // two of three
     expect(rateAfter(1, true)).toBe(rateAfter(1, false));
     expect(rateAfter(0, true, [true, false])).toBe(0.5); // a dictated one was wrong: it says nothing
+  });
+
+  test("of dictated tokens begins with what others have seen, too", () => {
+    const common = commonDraftLengths();
+    const first = newDraftLengths().dictated.rate;
+    const verdict = { length: 2, dictated: [true, true], accepted: 0, isRefused: false };
+    for (let i = 0; i < 20; i++) learnDraft(newDraftLengths(), common, verdict);
+    const { dictated, proposed } = newDraftLengths();
+    dictated.expect(common.dictated);
+    expect(dictated.rate).toBeLessThan(0.7);
+    expect(dictated.rate).toBeLessThan(first);
+    proposed.expect(common.proposed);
+    expect(proposed.rate).toBe(0.5);
   });
 
   test("an answer's drafts cost no more than they saved, and a little", () => {
@@ -310,19 +393,6 @@ describe("habits at the places of a grammar", () => {
     expect(looks.length).toBeGreaterThan(1);
     habits.looked(5, true);
     expect(habits.isBarren(5)).toBe(false);
-  });
-
-  test("several sequences look rarely where little was worth a row, and again where it is", () => {
-    const looks = new LookYield();
-    const looking = (sequences: number): number =>
-      Array.from({ length: 160 }, () => looks.mayLook(sequences)).filter(Boolean).length;
-    for (let step = 0; step < 100; step++) looks.learn(8, step % 10);
-    expect(looking(8)).toBe(160);
-    for (let step = 0; step < 100; step++) looks.learn(8, 0);
-    expect(looking(8)).toBe(10);
-    expect(looking(1)).toBe(160);
-    for (let step = 0; step < 20; step++) looks.learn(8, 8);
-    expect(looking(8)).toBe(160);
   });
 });
 
