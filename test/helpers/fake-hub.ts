@@ -83,7 +83,7 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
     const rest = content.subarray(from, end);
     response.setHeader("content-length", rest.byteLength);
     response.setHeader("accept-ranges", "bytes");
-    response.setHeader("etag", `"${createHash("sha256").update(content).digest("hex")}"`);
+    response.setHeader("etag", `"${hashesOf(content).sha256}"`);
     const isPart = range !== null;
     if (isPart) response.setHeader("content-range", `bytes ${from}-${end - 1}/${content.byteLength}`);
     response.writeHead(isPart ? 206 : 200);
@@ -167,11 +167,29 @@ export function fakeHub(repos: Readonly<Record<string, FakeRepo>>): FakeHub {
   };
 }
 
+interface Hashes {
+  /** Git's, of the file as an object. */
+  readonly oid: string;
+  readonly sha256: string;
+}
+
+const hashes = new WeakMap<Uint8Array, Hashes>();
+
+/** Made once: a page that lists a repository asks for those of all its files. */
+function hashesOf(content: Uint8Array): Hashes {
+  const known = hashes.get(content);
+  if (known !== undefined) return known;
+  const oid = createHash("sha1").update(`blob ${content.byteLength}\0`).update(content).digest("hex");
+  const fresh = { oid, sha256: createHash("sha256").update(content).digest("hex") };
+  hashes.set(content, fresh);
+  return fresh;
+}
+
 /** A redirect to the storage, with what the hub says of the content, and where its own tools find it in pieces (Xet). */
 function resolved(repo: FakeRepo, path: string, storage: string): Response {
   const content = repo.files[path];
   if (content === undefined) return Response.json({ error: "Entry not found" }, { status: 404 });
-  const hash = createHash("sha256").update(content).digest("hex");
+  const hash = hashesOf(content).sha256;
   return new Response(null, {
     status: 302,
     headers: {
@@ -225,8 +243,7 @@ function tree(repo: FakeRepo, url: URL): Response {
   const path = paths[page] ?? "";
   const content = repo.files[path] ?? new Uint8Array();
   const size = content.byteLength;
-  const oid = createHash("sha1").update(`blob ${size}\0`).update(content).digest("hex");
-  const sha256 = createHash("sha256").update(content).digest("hex");
+  const { oid, sha256 } = hashesOf(content);
   const lfs = path.endsWith(".gguf") ? { lfs: { oid: sha256, size, pointerSize: 130 }, xetHash: sha256 } : {};
   const next = new URL(url);
   next.searchParams.set("page", String(page + 1));
