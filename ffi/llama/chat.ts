@@ -16,6 +16,7 @@ import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prom
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
+import { ShownTools } from "./shown-tools.ts";
 import { thinkingBudget, type ThinkingCloses, thinkingCloses, type ThinkingTags } from "./thinking-closes.ts";
 import { type ThinkingFacts, thinkingFacts } from "./thinking-facts.ts";
 import {
@@ -31,7 +32,7 @@ import { cText, type Handle, nativeText, takeText } from "../text.ts";
 type ChatPrompt = Extract<Prompt, { type: "chat" }>;
 
 /** Features that a template was found to lack. */
-type TemplateLimits = Pick<RenderOptions, "shortIds" | "generic" | "typed">;
+type TemplateLimits = Pick<RenderOptions, "shortIds" | "generic" | "typed" | "example">;
 
 /** A prompt being rendered, with its media files. */
 interface Rendering {
@@ -94,10 +95,11 @@ export class LlamaTemplates {
   private readonly thinkingDefault: "on" | "template";
   private readonly mute = new Map<string, ReadonlySet<string>>(); // tags that change nothing in plain text, by kind of prompt
   private shortIds = false; // the template accepts only call ids of nine letters and digits
-  private generic = false; // the template does not support tools
+  private generic = false; // the template has no format for calls
   private typed = false; // the template requires a type in every schema
   private readonly answers: PlannedAnswers;
   private readonly efforts = new Efforts((word) => this.effortPrompt(word));
+  private readonly shownTools = new ShownTools((request) => this.probedText(request));
   private thinkingFacts: ThinkingFacts | undefined;
   private readonly closes = new Map<string, ThinkingCloses>(); // by tags
   private readonly toolTexts = new Recent<ToolTexts>(RECENT_MAX);
@@ -137,8 +139,11 @@ export class LlamaTemplates {
   private effortPrompt(word: string | undefined): string | undefined {
     const kwargs = effortFields(word);
     const messages = [{ role: "user", content: "Hi" }];
-    const text = (handle: Handle): string => takeText(this.native, this.native.svc_render_prompt(handle));
-    return this.probed({ messages, enable_thinking: true, kwargs }, text);
+    return this.probedText({ messages, enable_thinking: true, kwargs });
+  }
+
+  private probedText(request: object): string | undefined {
+    return this.probed(request, (handle) => takeText(this.native, this.native.svc_render_prompt(handle)));
   }
 
   private probe(request: object): RenderInfo | undefined {
@@ -205,10 +210,9 @@ export class LlamaTemplates {
         this.typed ||= limits.typed;
         const info =
           prompt.type === "chat" ? this.thinking.named(renderInfo(this.native, handle)) : undefined;
-        if (info === undefined || limits.generic || !lacksCalls(info))
-          return this.readyOrFreed(handle, asked(), info, rendering.files);
-        this.generic = true;
-        return retry({ generic: true });
+        const lacking = info === undefined ? undefined : this.lackingTools(info, prompt, limits);
+        if (lacking !== undefined) return retry(lacking);
+        return this.readyOrFreed(handle, asked(), info, rendering.files);
       }
       const reason = nativeText(this.native.svc_last_error());
       refused ??= reason;
@@ -224,6 +228,22 @@ export class LlamaTemplates {
       throw refusal(prompt, refused, this.name);
     };
     return { long: rendering.long, take, free: () => this.native.svc_render_free(handle) };
+  }
+
+  /** How the tools of a rendered request come into its prompt, where the template does not show them or has no format for their calls. */
+  private lackingTools(
+    info: RenderInfo,
+    prompt: NativePrompt,
+    { generic, example }: TemplateLimits,
+  ): Partial<TemplateLimits> | undefined {
+    if (!info.calls || generic || example !== undefined || prompt.type !== "chat") return undefined;
+    if (lacksCalls(info)) {
+      this.generic = true;
+      return { generic: true };
+    }
+    const shown = this.shownTools.of(prompt.messages);
+    if (shown.type === "example") return { example: shown.call };
+    return shown.type === "shown" ? undefined : { generic: true };
   }
 
   private begin(prompt: NativePrompt, limits: TemplateLimits): Rendering {

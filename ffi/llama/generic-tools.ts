@@ -1,5 +1,5 @@
 // Generic tool format, for chat templates without tool support: tools are described in the system message, calls and results
-// are text of ordinary messages. ffi/shim/generic_calls.cpp parses such calls; docs/tools.md describes the format.
+// are text of ordinary messages. Where a template only shows no tools, the description alone. ffi/shim/generic_calls.cpp parses such calls; docs/tools.md describes the format.
 // A required call is one call: small models that must call go on with every function in turn (SmolLM2, five tools: 47 of 60 answers ended
 // by themselves, with one call 55).
 
@@ -8,26 +8,23 @@ import type { ContentPart, Message, ToolSpec } from "../../src/core/message.ts";
 const OPENING =
   "You may call functions. They are described here, one a line, with the JSON Schema of their arguments:";
 
-/** Whether a prompt describes its tools in the generic format. */
-export const isGeneric = (prompt: string): boolean => prompt.includes(OPENING);
+const CALLING = "To call one, answer with nothing but its name and its arguments as JSON, like this:";
+const EXAMPLE = '<tool_call>\n{"name": "function name", "arguments": {"argument": "value"}}\n</tool_call>';
+
+/** Whether the tools of a prompt are described here and not by the template. */
+export const describesTools = (prompt: string): boolean => prompt.includes(OPENING);
+
+/** Whether that is for calls in the generic format. */
+export const isGeneric = (prompt: string): boolean => prompt.includes(CALLING);
 
 const text = (words: string): ContentPart => ({ type: "text", text: words });
 
-function instructions(tools: readonly ToolSpec[]): string {
+function instructions(tools: readonly ToolSpec[], ...calling: readonly string[]): string {
   const lines = tools.map(({ name, description, parameters }) =>
     JSON.stringify({ name, description: description ?? "", parameters }),
   );
-  return [
-    OPENING,
-    "<tools>",
-    ...lines,
-    "</tools>",
-    "To call one, answer with nothing but its name and its arguments as JSON, like this:",
-    "<tool_call>",
-    '{"name": "function name", "arguments": {"argument": "value"}}',
-    "</tool_call>",
-    "The next message says what the function has answered.",
-  ].join("\n");
+  const after = "The next message says what the function has answered.";
+  return [OPENING, "<tools>", ...lines, "</tools>", ...calling, after].join("\n");
 }
 
 /**
@@ -68,12 +65,24 @@ export function genericMessages(
   const names = new Map(calls);
   const asked = messages.map((message, at) => withRequest(plain(message, names), message, messages[at + 1]));
   const all = joined(asked);
-  if (tools.length === 0) return all;
-  const [first, ...rest] = all;
-  const told = text(instructions(tools));
+  return tools.length === 0 ? all : ordered(all, instructions(tools, CALLING, EXAMPLE));
+}
+
+/** The messages with the tools in the system message, for a template that writes calls, like this one, and shows no tools. */
+export function withTools(
+  messages: readonly Message[],
+  tools: readonly ToolSpec[],
+  example: string,
+): readonly Message[] {
+  return ordered(messages, instructions(tools, "To call one, answer like this:", example));
+}
+
+/** The messages with this order at the end of the first system message, which is added if missing. */
+function ordered(messages: readonly Message[], order: string): readonly Message[] {
+  const [first, ...rest] = messages;
   if (first?.role !== "system" && first?.role !== "developer")
-    return [{ role: "system", content: [told] }, ...all];
-  return [{ ...first, content: [...first.content, text("\n\n"), told] }, ...rest];
+    return [{ role: "system", content: [text(order)] }, ...messages];
+  return [{ ...first, content: [...first.content, text("\n\n"), text(order)] }, ...rest];
 }
 
 /** Consecutive results and user messages are merged: many templates require alternating roles. */

@@ -9,7 +9,7 @@ import { isShapely } from "../../src/core/json-shape.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
 import { type GapPrompt, isSingleCall, mustCall, type Prompt, type Thinking } from "../../src/core/run.ts";
 import { effortFields, type Efforts } from "./efforts.ts";
-import { genericMessages } from "./generic-tools.ts";
+import { genericMessages, withTools } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
 import type { Recent } from "../../src/core/recent.ts";
 import { parserSchema, typed } from "../../src/grammar/rewritten-schemas.ts";
@@ -42,6 +42,8 @@ export interface RenderOptions {
   readonly shortIds: boolean;
   /** The template does not support tools: they and their calls use the generic format. */
   readonly generic: boolean;
+  /** The template shows no tools: they are described with this call, which it has written. */
+  readonly example?: string | undefined;
   /** The template requires a type in every tool schema. */
   readonly typed: boolean;
   /** Collects the media files of the messages; absent without media. */
@@ -164,7 +166,7 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
   const templateDecides = unsaid === true && options.thinkingDefault === "template";
   const effort = options.efforts.wordOf(prompt.thinking);
   const tools = toolFields(prompt, options);
-  const messages = options.generic ? genericMessages(prompt.messages, offeredTools(prompt)) : prompt.messages;
+  const messages = messagesOf(prompt, options);
   return JSON.stringify({
     messages: messages.map((message) => toTemplateMessage(message, options)),
     ...(templateDecides ? {} : { enable_thinking: enabled }),
@@ -172,6 +174,14 @@ export function renderRequest(prompt: NativePrompt, options: RenderOptions): str
     ...tools,
     ...options.files?.described(),
   });
+}
+
+function messagesOf(prompt: ChatPrompt, { generic, example }: RenderOptions): readonly Message[] {
+  if (generic) return genericMessages(prompt.messages, offeredTools(prompt));
+  const shown = offeredTools(prompt).filter(({ deferred }) => deferred === undefined);
+  return example === undefined || shown.length === 0
+    ? prompt.messages
+    : withTools(prompt.messages, shown, example);
 }
 
 /** For templates that tell the model its budget, and know no other switch (Seed-OSS). */

@@ -127,6 +127,36 @@ describe("text beside calls is kept by a template that", () => {
   });
 });
 
+describe("tools are in the prompt of a template that writes calls, and", () => {
+  const TALK = `{% for m in messages %}[{{ m.role }}]{% if m.tool_calls %}${CALLS}{% else %}{{ m.content }}{% endif %}[end]{% endfor %}[assistant]`;
+  const BESIDE = "{% if messages[0].role == 'system' %}{{ tools|tojson }}{% endif %}";
+  const UNCALLED =
+    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% if m.tool_calls and m.tool_calls[0].function.name != 'function_name' %}<call>{{ m.tool_calls[0].function|tojson }}</call>{% endif %}[end]{% endfor %}[assistant]";
+
+  test.each([
+    ["shows none", TALK, true, true],
+    ["shows them beside a system message alone", `${BESIDE}${TALK}`, true, false],
+    ["does not show how it writes the example", UNCALLED, false, false],
+  ])("%s", (_, source, isExample, isExampleBesideOrder) => {
+    withTemplate(source, (template) => {
+      for (const [messages, hasExample] of [
+        [[USER, ANNOUNCED, RESULT], isExample],
+        [[ORDER, USER], isExampleBesideOrder],
+      ] as const) {
+        const text = promptOf(template, { messages, tools: [WEATHER] });
+        for (const word of ["get_weather", "Tells the weather of a city", "How is it outside?"])
+          expect(text).toContain(word);
+        const written = text.includes(
+          'like this:\n<call>{"name": "function_name", "arguments": {"argument": "value"}}</call>\n',
+        );
+        expect([text, written]).toEqual([text, hasExample]);
+        if (messages[0] === ORDER) expect(text).toContain("Answer in rhymes.");
+      }
+      expect(promptOf(template, { messages: [USER] })).not.toContain("You may call functions");
+    });
+  });
+});
+
 test("what no form shows is named", () => {
   withTemplate("{{ messages[-1].content }}", ({ leavesOut }) => {
     expect(leavesOut).toContain("earlier turns");

@@ -210,32 +210,29 @@ function describeFamily(family: Family): void {
     write(turn, prompt.format.startsInReasoning);
 
   describe(name, () => {
-    test(
-      titled("shows a conversation, tools, calls and results", limits.history ?? limits["tools shown"]),
-      () => {
-        const called = says("assistant", "", {
-          toolCalls: [{ id: "call_0123456789abcdef", name: "get_weather", arguments: '{"city": "Ravenna"}' }],
-        });
-        const thought = family.reasons ? { reasoning: "Pondering." } : {};
-        const talk = [...QUESTION, says("assistant", "Grey skies.", thought), says("user", "And tomorrow?")];
-        const simple = withTools({ messages: talk }).text;
-        for (const word of ["How is it outside?", "Grey skies.", "And tomorrow?"])
-          expect(simple).toContain(word);
-        const shown = TOOLS.every(
-          (tool) => simple.includes(tool.name) && simple.includes(tool.description ?? ""),
-        );
-        expect(shown).toBe(limits["tools shown"] === undefined);
-        if (limits.history !== undefined) return;
-        const result = says("tool", '{"sky": "overcast"}', {
-          toolCallId: "call_0123456789abcdef",
-          name: "get_weather",
-        });
-        const messages = [says("system", "Be terse."), ...QUESTION, called, result, ...talk.slice(1)];
-        const full = withTools({ messages }).text;
-        for (const word of ["Be terse.", "Ravenna", "overcast", "Grey skies.", "And tomorrow?"])
-          expect(full).toContain(word);
-      },
-    );
+    test(titled("shows a conversation, tools, calls and results", limits.history), () => {
+      const called = says("assistant", "", {
+        toolCalls: [{ id: "call_0123456789abcdef", name: "get_weather", arguments: '{"city": "Ravenna"}' }],
+      });
+      const thought = family.reasons ? { reasoning: "Pondering." } : {};
+      const talk = [...QUESTION, says("assistant", "Grey skies.", thought), says("user", "And tomorrow?")];
+      const simple = withTools({ messages: talk }).text;
+      for (const word of ["How is it outside?", "Grey skies.", "And tomorrow?"])
+        expect(simple).toContain(word);
+      const shown = TOOLS.every(
+        (tool) => simple.includes(tool.name) && simple.includes(tool.description ?? ""),
+      );
+      expect(shown).toBe(true);
+      if (limits.history !== undefined) return;
+      const result = says("tool", '{"sky": "overcast"}', {
+        toolCallId: "call_0123456789abcdef",
+        name: "get_weather",
+      });
+      const messages = [says("system", "Be terse."), ...QUESTION, called, result, ...talk.slice(1)];
+      const full = withTools({ messages }).text;
+      for (const word of ["Be terse.", "Ravenna", "overcast", "Grey skies.", "And tomorrow?"])
+        expect(full).toContain(word);
+    });
 
     test("thinking and effort reach the prompt if the template supports them", () => {
       const [on, off, low, high] = [

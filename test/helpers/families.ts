@@ -34,7 +34,6 @@ import {
 
 /** What a family may be unable to do. */
 export type Ability =
-  | "tools shown" // the tools' names and descriptions are in the prompt
   | "history" // earlier calls and their results are in the prompt
   | "call" // a tool call is read
   | "parallel" // two calls in one answer
@@ -68,13 +67,6 @@ const PLAIN: Omit<Family, "name" | "template" | "write"> = {
 };
 const THINKS = { reasons: true };
 const SWITCHES = { reasons: true, switches: true };
-
-type Limits = Family["limits"];
-
-/** llama.cpp only warns of it. */
-const UNSHOWN: Limits = {
-  "tools shown": "the template writes and reads calls, but leaves the tools themselves to the system message",
-};
 
 function family(name: string, template: string, write: Write, rest: Partial<Family> = {}): Family {
   return { ...PLAIN, name, template, write, ...rest };
@@ -121,12 +113,9 @@ export const FAMILIES: readonly Family[] = [
     "DeepSeek R1 distill (Qwen)",
     "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
     tagged(THINK, deepseekR1),
-    { ...SWITCHES, limits: UNSHOWN },
+    SWITCHES,
   ),
-  family("DeepSeek V3.1", "deepseek-ai-DeepSeek-V3.1", tagged(TIGHT, deepseek, ""), {
-    ...SWITCHES,
-    limits: UNSHOWN,
-  }),
+  family("DeepSeek V3.1", "deepseek-ai-DeepSeek-V3.1", tagged(TIGHT, deepseek, ""), SWITCHES),
   family("DeepSeek V3.2", "deepseek-ai-DeepSeek-V3.2", tagged(TIGHT, dsml("function_calls"), "\n\n"), {
     ...SWITCHES,
   }),

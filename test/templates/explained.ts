@@ -59,3 +59,10 @@ export const GENERIC: readonly string[] = [
   "llama-cpp-rwkv-world",
   "microsoft-Phi-3.5-mini-instruct",
 ];
+
+/** Templates that write calls and show no tools. The system message describes them, with a call as the template writes it. */
+export const DESCRIBED: readonly string[] = [
+  "fireworks-ai-llama-3-firefunction-v2",
+  "deepseek-ai-DeepSeek-V3.1",
+  "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
+];

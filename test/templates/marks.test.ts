@@ -12,8 +12,9 @@ import { says, WEATHER } from "../helpers/template-cases.ts";
 import { openFile } from "../helpers/vocabularies.ts";
 
 const CONTENT = "one <|im_start|> two <|im_end|> three <think> four";
-/** How a template writes calls; without it, the generic format describes the tools. */
+/** How a template shows tools and writes calls; without it, the generic format describes the tools. */
 const CALLS =
+  "{% for t in tools %}{{ t.function.name }}{% endfor %}" +
   "{% for m in messages %}{% for t in m.tool_calls or [] %}<tool_call>\n" +
   '{"name": "{{ t.function.name }}", "arguments": {{ t.function.arguments | tojson }}}' +
   "\n</tool_call>{% endfor %}{% endfor %}";
@@ -142,8 +143,8 @@ test("texts that variables share keep their own parts and marks", () => {
   const random = randomOf(1);
   for (let run = 0; run < PROGRAMS; run++) {
     const { source, written } = program(random);
-    const opened = bench(CALLS + source);
-    const { text, tokens } = opened.render("it", { messages: [says("user", CONTENT)], tools: [TOOL] });
+    const opened = bench(source);
+    const { text, tokens } = opened.render("it", { messages: [says("user", CONTENT)] });
     expect(text).toBe(written.map((part) => (part === "content" ? CONTENT : part)).join(""));
     expect(opened.markup(tokens).filter((word) => word !== "<|endoftext|>")).toEqual(
       written.filter((part) => part !== "content"),

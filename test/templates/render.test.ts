@@ -1,12 +1,12 @@
 // Prompts of every chat template against those of an independent renderer, and conversations that templates refuse.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isGeneric } from "../../ffi/llama/generic-tools.ts";
+import { describesTools, isGeneric } from "../../ffi/llama/generic-tools.ts";
 import { renderIndependently } from "../helpers/independent-renderer.ts";
-import { HARD_CASES, PLAIN_CASES } from "../helpers/template-cases.ts";
+import { HARD_CASES, PLAIN_CASES, WEATHER } from "../helpers/template-cases.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import { isComplete } from "./columns.ts";
-import { EDGE, EXPLAINED, GENERIC, isBeyondRenderer } from "./explained.ts";
+import { DESCRIBED, EDGE, EXPLAINED, GENERIC, isBeyondRenderer } from "./explained.ts";
 import { document, tableContext } from "./table.ts";
 
 /** Half a minute on an idle machine. */
@@ -38,7 +38,7 @@ if (found.type === "missing") {
           // Its own limits, or a template that refuses what is normalized.
           if (!isBeyondRenderer(other.refusal))
             expect([asked.name, isComplete(text, asked)]).toEqual([asked.name, true]);
-        } else if (isComplete(other.text, asked) && !isGeneric(text)) {
+        } else if (isComplete(other.text, asked) && !describesTools(text)) {
           const same = explained[asked.name] === undefined;
           expect([asked.name, same ? text : text === other.text]).toEqual([
             asked.name,
@@ -48,12 +48,15 @@ if (found.type === "missing") {
       }
     });
 
-    test("templates that write no calls get the generic format, and no others do", () => {
-      const isChosen = (name: string): boolean => {
-        const asked = PLAIN_CASES.find(({ tools }) => tools !== undefined);
-        return asked !== undefined && isGeneric(context.bench.render(name, asked).text);
-      };
-      expect(names.filter(isChosen)).toEqual([...GENERIC]);
+    test("templates that write no calls get the generic format, those that show no tools a description of them, and no others do", () => {
+      const asked = PLAIN_CASES.find(({ name }) => name === "tools");
+      const textOf = (name: string): string =>
+        asked === undefined ? "" : context.bench.render(name, asked).text;
+      expect(names.filter((name) => isGeneric(textOf(name)))).toEqual([...GENERIC]);
+      const described = names.filter((name) => describesTools(textOf(name)) && !GENERIC.includes(name));
+      expect(described).toEqual([...DESCRIBED]);
+      for (const name of names)
+        expect([name, textOf(name)]).toEqual([name, expect.stringContaining(WEATHER.description ?? "")]);
     });
 
     test.each(names)("%s: takes every conversation and leaves nothing out", (name) => {
