@@ -3,7 +3,10 @@
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { BACKENDS, RELEASE } from "../../src/backends/catalog.ts";
 import { markOf } from "../../src/backends/own-build.ts";
@@ -88,6 +91,60 @@ describe.skipIf(!IS_WANTED)("parts of CUDA", () => {
       expect(installedPart()).toBe(`sm${capability}`);
     }
     expect(await Bun.file(join(cache, "svc", "backends", "libggml-cuda-sm86.so")).exists()).toBe(false);
+  }, 180_000);
+
+  test("a download that breaks off is told, and goes on where it ended", async () => {
+    const whole = readFileSync(join(parts, "libggml-cuda-sm90.so"));
+    const half = Math.floor(whole.length / 2);
+    const ranges: (string | undefined)[] = [];
+    let breaks = true;
+    const server = createServer(({ url = "", method, headers: { range } }, response) => {
+      const content = readFileSync(join(parts, url));
+      response.setHeader("content-length", content.length);
+      if (method === "HEAD" || !url.endsWith("sm90.so")) return void response.end(content);
+      ranges.push(range);
+      const from = Number(/^bytes=(\d+)-/.exec(range ?? "")?.[1] ?? 0);
+      if (breaks && from > 0) return void response.writeHead(503).end();
+      if (breaks) return void response.write(content.subarray(0, half), () => response.destroy());
+      const headers = { "content-range": `bytes ${from}-${whole.length - 1}/${whole.length}` };
+      response.setHeader("content-length", whole.length - from);
+      response.writeHead(from === 0 ? 200 : 206, from === 0 ? {} : headers).end(content.subarray(from));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo; // of TCP
+    const install = () => backend(["install", "cuda", "--release", `http://127.0.0.1:${port}`]);
+    const broken = await install();
+    expect([broken.exit, broken.err.split("\n").length > 1]).toEqual([1, true]);
+    breaks = false;
+    const resumed = await install();
+    expect([resumed.exit, installedPart()]).toEqual([0, "sm90"]);
+    expect(ranges.at(-1)).toMatch(/^bytes=[1-9]\d*-/);
+    server.close();
+  }, 180_000);
+
+  test("what is not as it was signed is refused before it is loaded", async () => {
+    const before = installedPart();
+    const [altered, foreign] = [newFolder(), newFolder()];
+    for (const folder of [altered, foreign])
+      for (const name of ["libggml-cuda-sm90.so", "SHA256SUMS", "SHA256SUMS.sig"])
+        copyFileSync(join(parts, name), join(folder, name));
+    appendFileSync(join(altered, "libggml-cuda-sm90.so"), "one more byte");
+    signSums(foreign, readFileSync(join(foreign, "SHA256SUMS"), "utf8"), releaseKeys().key);
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) => new Response(Bun.file(join(altered, new URL(url).pathname))),
+    });
+    for (const [address, reason] of [
+      [altered, /does not have the SHA-256 sum of the signed list/],
+      [`http://127.0.0.1:${server.port}`, /does not match its checksum and was deleted/],
+      [foreign, /signature/],
+    ] as const) {
+      const { exit, err } = await backend(["install", "cuda", "--release", address]);
+      expect([exit, err]).toEqual([1, expect.stringMatching(reason)]);
+      expect(err).not.toContain("Trying cuda");
+    }
+    expect(installedPart()).toBe(before);
   }, 180_000);
 
   test("what does not fit is refused, and what was installed stays", async () => {
