@@ -58,7 +58,7 @@ export class Run {
     return this.endMs - performance.now() - END_MS;
   }
 
-  /** A step, unless an earlier run has done it. Its failure is told and noted, and the run goes on. */
+  /** A step, unless an earlier run has done it. Its failure is logged and noted, and the run goes on. */
   async step(name: string, work: () => Promise<readonly string[]>): Promise<void> {
     if (this.found[name] !== undefined) return;
     this.say(name);
