@@ -240,23 +240,35 @@ function open(converse: Converse, options: Partial<TerminalChatOptions> = {}) {
   return { screen, exit, type: (text: string) => input.write(text), input };
 }
 
+/** Keys, and the words that appear one after the other before the next keys are typed. */
+type Step = readonly [keys: string, ...shown: string[]];
+
+/** Types into a chat until it has ended. */
+async function talkToTheEnd({ screen, exit, type }: ReturnType<typeof open>, steps: readonly Step[]) {
+  await screen.until("> ");
+  for (const [keys, ...shown] of steps) {
+    type(keys);
+    for (const words of shown) await screen.until(words);
+  }
+  expect(await exit).toBe(0);
+}
+
+/** The same, with `/exit` as the last words. */
+function talk(chat: ReturnType<typeof open>, steps: readonly Step[]): Promise<void> {
+  return talkToTheEnd(chat, [...steps, ["/exit\r"]]);
+}
+
 describe("interactive", () => {
   test("remembers, takes a system prompt, forgets", async () => {
     const { converse, requests } = fake((request) => say(`answer ${transcript(request).length}`));
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("one\r");
-    await screen.until("answer 1");
-    type("/system be brief\r");
-    await screen.until("system prompt is set");
-    type("two\r");
-    await screen.until("answer 4");
-    type("/clear\r");
-    await screen.until("cleared");
-    type("three\r");
-    await screen.until("answer 2");
-    type("/system\r/exit\r");
-    expect(await exit).toBe(0);
+    await talkToTheEnd(open(converse), [
+      ["one\r", "answer 1"],
+      ["/system be brief\r", "system prompt is set"],
+      ["two\r", "answer 4"],
+      ["/clear\r", "cleared"],
+      ["three\r", "answer 2"],
+      ["/system\r/exit\r"],
+    ]);
     expect(requests.map(transcript)).toEqual([
       ["user: one"],
       ["system: be brief", "user: one", "assistant: answer 1", "user: two"],
@@ -269,12 +281,7 @@ describe("interactive", () => {
       { type: "reasoning", choice: 0, text: "hm" },
       ...say("a\x1b[31mb\x07c"),
     ]);
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("x\r");
-    await screen.until("\x1b[2mhm\x1b[0m\na[31mbc\n");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse), [["x\r", "\x1b[2mhm\x1b[0m\na[31mbc\n"]]);
   });
 
   test("Ctrl-C stops the answer, keeps what was said, and stays", async () => {
@@ -285,29 +292,17 @@ describe("interactive", () => {
       if (requests.length > 1) return;
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     };
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("one\r");
-    await screen.until("begun");
-    type("\x03");
-    await screen.until("> ");
-    type("two\r");
-    await screen.until("begun");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse), [
+      ["one\r", "begun"],
+      ["\x03", "> "],
+      ["two\r", "begun"],
+    ]);
     expect(transcript(requests[1])).toEqual(["user: one", "assistant: begun", "user: two"]);
   });
 
   test("Ctrl-C twice at an empty prompt leaves; with text on the line it only empties it", async () => {
     const { converse, requests } = fake(() => say("never"));
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("half a line\x03");
-    await screen.until("> ");
-    type("\x03");
-    await screen.until("Ctrl-C again");
-    type("\x03");
-    expect(await exit).toBe(0);
+    await talkToTheEnd(open(converse), [["half a line\x03", "> "], ["\x03", "Ctrl-C again"], ["\x03"]]);
     expect(requests).toEqual([]);
   });
 
@@ -317,42 +312,30 @@ describe("interactive", () => {
         ? [{ type: "error", error: { code: "queue_full", message: "try later" } }]
         : say("fine"),
     );
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("bad\r");
-    await screen.until("svc: try later");
-    await screen.until("bad");
-    type("\x15good\r");
-    await screen.until("fine");
-    type("\x04");
-    expect(await exit).toBe(0);
+    await talkToTheEnd(open(converse), [
+      ["bad\r", "svc: try later", "bad"],
+      ["\x15good\r", "fine"],
+      ["\x04"],
+    ]);
     expect(transcript(requests[1])).toEqual(["user: good"]);
   });
 
   test("/help lists the commands, and an unknown one points to it", async () => {
-    const { screen, exit, type } = open(fake(() => []).converse);
-    await screen.until("> ");
-    type("/help\r");
-    await screen.until("/system TEXT");
-    type("/hlep\r");
-    await screen.until("/hlep is not a command; /help lists them.");
-    type("/quit\r");
-    expect(await exit).toBe(0);
+    await talkToTheEnd(open(fake(() => []).converse), [
+      ["/help\r", "/system TEXT"],
+      ["/hlep\r", "/hlep is not a command; /help lists them."],
+      ["/quit\r"],
+    ]);
   });
 
   test("a backslash goes on in the next line; pasted lines are one question", async () => {
     const { converse, requests } = fake(() => say("ok"));
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("one\\\r");
-    await screen.until("… ");
-    type("two\r");
-    await screen.until("ok");
-    type("\x1b[200~three\rfour\r\x1b[201~");
-    type("\r");
-    await screen.until("ok");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse), [
+      ["one\\\r", "… "],
+      ["two\r", "ok"],
+      ["\x1b[200~three\rfour\r\x1b[201~"],
+      ["\r", "ok"],
+    ]);
     expect(requests.map((request) => transcript(request).at(-1))).toEqual([
       "user: one\ntwo",
       "user: three\nfour",
@@ -389,14 +372,10 @@ describe("interactive", () => {
       [true, "\x1b[1mso\x1b[0m\n\x1b[2m1 token · first after"],
       [false, "**so**\n1 token · first after"],
     ] as const) {
-      const { screen, exit, type } = open(converse, { colors });
-      await screen.until("> ");
-      type("x\r");
-      await screen.until(shown);
-      type("/stats\r");
-      await screen.until("1 answer     1 token");
-      type("/exit\r");
-      expect(await exit).toBe(0);
+      await talk(open(converse, { colors }), [
+        ["x\r", shown],
+        ["/stats\r", "1 answer     1 token"],
+      ]);
     }
   });
 
@@ -407,20 +386,13 @@ describe("interactive", () => {
         ? [{ type: "error", error: { code: "queue_full", message: "try later" } }]
         : say(`answer ${count}`),
     );
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type("/retry\r");
-    await screen.until("No question yet.");
-    type("one\r");
-    await screen.until("answer 1");
-    type("/retry\r");
-    await screen.until("answer 2");
-    type("/retry\r");
-    await screen.until("svc: try later");
-    type("two\r");
-    await screen.until("answer 4");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse), [
+      ["/retry\r", "No question yet."],
+      ["one\r", "answer 1"],
+      ["/retry\r", "answer 2"],
+      ["/retry\r", "svc: try later"],
+      ["two\r", "answer 4"],
+    ]);
     expect(requests.map(transcript)).toEqual([
       ["user: one"],
       ["user: one"],
@@ -440,20 +412,17 @@ describe("interactive", () => {
         "cat.png is an image, but the model does not accept images",
       );
     });
-    const { screen, exit, type } = open(converse);
-    await screen.until("> ");
-    type(`/image ${path}\r`);
-    await screen.until("cat.png is attached to your next question.");
-    type("what?\r");
-    await screen.until("svc: cat.png is an image, but the model does not accept images");
-    await screen.until("drop the files with /detach");
-    await screen.until("what?");
-    type("\x15/detach\r");
-    await screen.until("Nothing is attached.");
-    type("two\r");
-    await screen.until("ok");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse), [
+      [`/image ${path}\r`, "cat.png is attached to your next question."],
+      [
+        "what?\r",
+        "svc: cat.png is an image, but the model does not accept images",
+        "drop the files with /detach",
+        "what?",
+      ],
+      ["\x15/detach\r", "Nothing is attached."],
+      ["two\r", "ok"],
+    ]);
     expect(transcript(requests.at(-1))).toEqual(["user: two"]);
   });
 
@@ -462,14 +431,10 @@ describe("interactive", () => {
     const { converse, requests } = fake(() =>
       ++count === 1 ? [{ type: "error", error: { code: "queue_full", message: "try later" } }] : say("ok"),
     );
-    const { screen, exit, type } = open(converse, { files: [{ kind: "file", path: import.meta.path }] });
-    await screen.until("> ");
-    type("one\r");
-    await screen.until("one");
-    type("\x15two\r");
-    await screen.until("ok");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse, { files: [{ kind: "file", path: import.meta.path }] }), [
+      ["one\r", "one"],
+      ["\x15two\r", "ok"],
+    ]);
     const name = "[terminal-chat.test.ts]";
     expect(requests.map(transcript)).toEqual([[`user: ${name}one`], [`user: ${name}two`]]);
   });
@@ -477,22 +442,14 @@ describe("interactive", () => {
   test("/edit brings a question of several lines back whole, as history does; /copy copies the answer", async () => {
     const historyFile = join(folder, "edited");
     const { converse, requests } = fake(() => say("ok"));
-    const { screen, exit, type } = open(converse, { historyFile });
-    await screen.until("> ");
-    type("one\\\r");
-    await screen.until("… ");
-    type("two\r");
-    await screen.until("ok");
-    type("/edit\r");
-    await screen.until("one␤two");
-    type(" three\r");
-    await screen.until("ok");
-    type("/copy\r");
-    await screen.until("\x1b]52;c;b2s=\x07");
-    type("\x1b[A\x1b[A\r");
-    await screen.until("ok");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(converse, { historyFile }), [
+      ["one\\\r", "… "],
+      ["two\r", "ok"],
+      ["/edit\r", "one␤two"],
+      [" three\r", "ok"],
+      ["/copy\r", "\x1b]52;c;b2s=\x07"],
+      ["\x1b[A\x1b[A\r", "ok"],
+    ]);
     expect(requests.map((request) => transcript(request).at(-1))).toEqual([
       "user: one\ntwo",
       "user: one\ntwo three",
@@ -565,17 +522,14 @@ describe("tools", () => {
   ];
 
   test("what they do is shown between the words, and their files can be fetched", async () => {
-    const { screen, exit, type } = open(fake(() => EVENTS).converse, { colors: false });
-    await screen.until("> ");
-    type("x\r");
-    await screen.until(
-      "I look.\n● shell\n  $ ls\n  a.txt\n  [31moh\n  (exit code 2)\n● created ../made.txt (4 bytes)",
-    );
-    await screen.until("There.\n");
-    type("/get\r");
-    await screen.until("Files so far: ../made.txt.");
-    type("/exit\r");
-    expect(await exit).toBe(0);
+    await talk(open(fake(() => EVENTS).converse, { colors: false }), [
+      [
+        "x\r",
+        "I look.\n● shell\n  $ ls\n  a.txt\n  [31moh\n  (exit code 2)\n● created ../made.txt (4 bytes)",
+        "There.\n",
+      ],
+      ["/get\r", "Files so far: ../made.txt."],
+    ]);
   });
 
   test("a script gets the words alone", async () => {

@@ -1,4 +1,4 @@
-"""Ways out of the sandbox. Each function does something that must fail; one that returns has escaped.
+"""Ways out of the sandbox. Each does something that must fail; one that returns has escaped.
 
 An OSError means that it was contained. Any other error is a mistake of the attempt's own. Runs as
 `python3 -c <this file> <facts as JSON>` and prints a line of JSON for each attempt.
@@ -33,6 +33,13 @@ def attempt(*networks):
     return register
 
 
+def attempts(*networks, **ways):
+    """Registers what takes one expression, by its name."""
+    for name, function in ways.items():
+        function.__name__ = name
+        attempt(*networks)(function)
+
+
 def call(number, *arguments):
     ctypes.set_errno(0)
     padded = [a if isinstance(a, ctypes._Pointer) or hasattr(a, "_obj") else ctypes.c_long(a) for a in arguments]
@@ -55,64 +62,20 @@ def contained(condition, why):
 # --- files
 
 
-@attempt()
-def read_shadow():
-    return open("/etc/shadow").read()
-
-
-@attempt()
-def read_a_file_outside():
-    return open(f"{OUTSIDE}/secret").read()
-
-
-@attempt()
-def list_a_folder_outside():
-    return os.listdir(OUTSIDE)
-
-
-@attempt()
-def read_a_key_in_the_home_of_the_server():
-    return open(f"{FACTS['home']}/.ssh/id_ed25519").read()
-
-
-@attempt()
-def read_another_session():
-    return open(FACTS["otherSession"]).read()
-
-
-@attempt()
-def write_a_file_outside():
-    open(f"{OUTSIDE}/written", "w").write("x")
-
-
-@attempt()
-def write_into_another_session():
-    open(FACTS["otherSession"], "a").write("x")
-
-
-@attempt()
-def append_to_a_file_outside():
-    open(f"{OUTSIDE}/secret", "a").write("x")
-
-
-@attempt()
-def write_into_usr():
-    open("/usr/svc-escape", "w").write("x")
-
-
-@attempt()
-def write_into_etc():
-    open("/etc/svc-escape", "w").write("x")
-
-
-@attempt()
-def write_into_the_root():
-    open("/svc-escape", "w").write("x")
-
-
-@attempt()
-def write_into_dev():
-    open("/dev/svc-escape", "w").write("x")
+attempts(
+    read_shadow=lambda: open("/etc/shadow").read(),
+    read_a_file_outside=lambda: open(f"{OUTSIDE}/secret").read(),
+    list_a_folder_outside=lambda: os.listdir(OUTSIDE),
+    read_a_key_in_the_home_of_the_server=lambda: open(f"{FACTS['home']}/.ssh/id_ed25519").read(),
+    read_another_session=lambda: open(FACTS["otherSession"]).read(),
+    write_a_file_outside=lambda: open(f"{OUTSIDE}/written", "w").write("x"),
+    write_into_another_session=lambda: open(FACTS["otherSession"], "a").write("x"),
+    append_to_a_file_outside=lambda: open(f"{OUTSIDE}/secret", "a").write("x"),
+    write_into_usr=lambda: open("/usr/svc-escape", "w").write("x"),
+    write_into_etc=lambda: open("/etc/svc-escape", "w").write("x"),
+    write_into_the_root=lambda: open("/svc-escape", "w").write("x"),
+    write_into_dev=lambda: open("/dev/svc-escape", "w").write("x"),
+)
 
 
 @attempt()
@@ -133,24 +96,12 @@ def link_a_file_outside_into_the_folder():
     return open("linked").read()
 
 
-@attempt()
-def move_a_file_outside_into_the_folder():
-    os.rename(f"{OUTSIDE}/secret", "moved")
-
-
-@attempt()
-def read_by_a_path_with_dots():
-    return open(f"../{os.path.basename(OUTSIDE)}/secret").read()
-
-
-@attempt()
-def delete_a_file_outside():
-    os.unlink(f"{OUTSIDE}/secret")
-
-
-@attempt()
-def truncate_a_file_outside():
-    os.truncate(f"{OUTSIDE}/secret", 0)
+attempts(
+    move_a_file_outside_into_the_folder=lambda: os.rename(f"{OUTSIDE}/secret", "moved"),
+    read_by_a_path_with_dots=lambda: open(f"../{os.path.basename(OUTSIDE)}/secret").read(),
+    delete_a_file_outside=lambda: os.unlink(f"{OUTSIDE}/secret"),
+    truncate_a_file_outside=lambda: os.truncate(f"{OUTSIDE}/secret", 0),
+)
 
 
 @attempt()
@@ -180,77 +131,29 @@ def read_a_disk():
     raise OSError(errno.EACCES, "no disk can be opened")
 
 
-@attempt()
-def read_the_memory_of_the_machine():
-    os.open("/dev/mem", os.O_RDONLY)
-
-
-@attempt()
-def make_a_device():
-    os.mknod("device", 0o600 | 0o060000, os.makedev(8, 0))
-
-
-@attempt()
-def change_the_kernel_by_proc():
-    open("/proc/sys/kernel/core_pattern", "w").write("|/bin/false")
-
-
-@attempt()
-def ask_the_kernel_by_sysrq():
-    open("/proc/sysrq-trigger", "w").write("h")
-
-
-@attempt()
-def change_the_kernel_by_sys():
-    open("/sys/power/state", "w").write("")
+attempts(
+    read_the_memory_of_the_machine=lambda: os.open("/dev/mem", os.O_RDONLY),
+    make_a_device=lambda: os.mknod("device", 0o600 | 0o060000, os.makedev(8, 0)),
+    change_the_kernel_by_proc=lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/bin/false"),
+    ask_the_kernel_by_sysrq=lambda: open("/proc/sysrq-trigger", "w").write("h"),
+    change_the_kernel_by_sys=lambda: open("/sys/power/state", "w").write(""),
+)
 
 
 # --- the server and other processes
 
 
-@attempt()
-def find_a_token_in_the_environment():
-    contained("SECRET_TOKEN" not in os.environ, "it is not there")
-
-
-@attempt()
-def read_the_environment_of_the_server():
-    return open(f"/proc/{VICTIM}/environ").read()
-
-
-@attempt()
-def read_the_command_line_of_the_server():
-    return open(f"/proc/{VICTIM}/cmdline").read()
-
-
-@attempt()
-def read_the_memory_of_the_server():
-    open(f"/proc/{VICTIM}/mem", "rb").read(1)
-
-
-@attempt()
-def go_through_the_root_of_the_server():
-    return open(f"/proc/{VICTIM}/root{OUTSIDE}/secret").read()
-
-
-@attempt()
-def go_through_the_folder_of_the_server():
-    return os.listdir(f"/proc/{VICTIM}/cwd")
-
-
-@attempt()
-def take_a_file_that_the_server_has_open():
-    return os.listdir(f"/proc/{VICTIM}/fd")
-
-
-@attempt()
-def signal_the_server():
-    os.kill(VICTIM, signal.SIGCONT)
-
-
-@attempt()
-def trace_the_server():
-    call(X(101, 117), 16, VICTIM, 0, 0)  # PTRACE_ATTACH
+attempts(
+    find_a_token_in_the_environment=lambda: contained("SECRET_TOKEN" not in os.environ, "it is not there"),
+    read_the_environment_of_the_server=lambda: open(f"/proc/{VICTIM}/environ").read(),
+    read_the_command_line_of_the_server=lambda: open(f"/proc/{VICTIM}/cmdline").read(),
+    read_the_memory_of_the_server=lambda: open(f"/proc/{VICTIM}/mem", "rb").read(1),
+    go_through_the_root_of_the_server=lambda: open(f"/proc/{VICTIM}/root{OUTSIDE}/secret").read(),
+    go_through_the_folder_of_the_server=lambda: os.listdir(f"/proc/{VICTIM}/cwd"),
+    take_a_file_that_the_server_has_open=lambda: os.listdir(f"/proc/{VICTIM}/fd"),
+    signal_the_server=lambda: os.kill(VICTIM, signal.SIGCONT),
+    trace_the_server=lambda: call(X(101, 117), 16, VICTIM, 0, 0),  # PTRACE_ATTACH
+)
 
 
 @attempt()
@@ -271,24 +174,12 @@ def limit_the_server():
     resource.prlimit(VICTIM, resource.RLIMIT_CORE, (0, resource.prlimit(VICTIM, resource.RLIMIT_CORE)[1]))
 
 
-@attempt()
-def make_the_server_slow():
-    os.setpriority(os.PRIO_PROCESS, VICTIM, 19)
-
-
-@attempt()
-def move_the_server_to_another_processor():
-    os.sched_setaffinity(VICTIM, {0})
-
-
-@attempt()
-def make_the_server_wait_for_the_disk():
-    call(X(251, 30), 1, VICTIM, 3 << 13)  # ioprio_set: idle
-
-
-@attempt()
-def attach_memory_of_the_server():
-    call(X(30, 196), FACTS["segment"], 0, 0o10000)  # shmat, read only
+attempts(
+    make_the_server_slow=lambda: os.setpriority(os.PRIO_PROCESS, VICTIM, 19),
+    move_the_server_to_another_processor=lambda: os.sched_setaffinity(VICTIM, {0}),
+    make_the_server_wait_for_the_disk=lambda: call(X(251, 30), 1, VICTIM, 3 << 13),  # ioprio_set: idle
+    attach_memory_of_the_server=lambda: call(X(30, 196), FACTS["segment"], 0, 0o10000),  # shmat, read only
+)
 
 
 def X(x64, arm64):
@@ -327,49 +218,18 @@ def lan_address(family):
     return found[0]
 
 
-@attempt("loopback", "full")
-def reach_a_server_by_its_address_in_the_network():
-    reach(lan_address(4))
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_its_newer_address_in_the_network():
-    reach(lan_address(6))
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_the_address_of_all():
-    reach("0.0.0.0")
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_the_newer_address_of_all():
-    reach("::")
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_the_newer_loopback():
-    reach("::1")
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_another_loopback_address():
-    reach("127.9.8.7")
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_a_mapped_loopback_address():
-    reach("::ffff:127.0.0.1")
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_a_mapped_address_in_the_network():
-    reach(f"::ffff:{lan_address(4)}")
-
-
-@attempt("loopback", "full")
-def reach_a_server_by_a_mapped_address_of_all():
-    reach("::ffff:0.0.0.0")
+attempts(
+    "loopback", "full",
+    reach_a_server_by_its_address_in_the_network=lambda: reach(lan_address(4)),
+    reach_a_server_by_its_newer_address_in_the_network=lambda: reach(lan_address(6)),
+    reach_a_server_by_the_address_of_all=lambda: reach("0.0.0.0"),
+    reach_a_server_by_the_newer_address_of_all=lambda: reach("::"),
+    reach_a_server_by_the_newer_loopback=lambda: reach("::1"),
+    reach_a_server_by_another_loopback_address=lambda: reach("127.9.8.7"),
+    reach_a_server_by_a_mapped_loopback_address=lambda: reach("::ffff:127.0.0.1"),
+    reach_a_server_by_a_mapped_address_in_the_network=lambda: reach(f"::ffff:{lan_address(4)}"),
+    reach_a_server_by_a_mapped_address_of_all=lambda: reach("::ffff:0.0.0.0"),
+)
 
 
 @attempt("loopback", "full")
@@ -387,24 +247,13 @@ def reach_the_metadata_of_a_cloud():
     reach("169.254.169.254", 80)
 
 
-@attempt("full")
-def tell_a_server_by_a_datagram():
-    tell("127.0.0.1")
-
-
-@attempt("full")
-def tell_a_server_by_a_datagram_to_its_address():
-    tell(lan_address(4))
-
-
-@attempt("full")
-def tell_a_server_by_a_newer_datagram():
-    tell("::1")
-
-
-@attempt("full")
-def tell_a_server_by_a_mapped_datagram():
-    tell("::ffff:127.0.0.1")
+attempts(
+    "full",
+    tell_a_server_by_a_datagram=lambda: tell("127.0.0.1"),
+    tell_a_server_by_a_datagram_to_its_address=lambda: tell(lan_address(4)),
+    tell_a_server_by_a_newer_datagram=lambda: tell("::1"),
+    tell_a_server_by_a_mapped_datagram=lambda: tell("::ffff:127.0.0.1"),
+)
 
 
 @attempt("full")
@@ -483,19 +332,12 @@ def take_a_way_of_ones_own_for_a_message():
     link.sendmsg([b"x"], [(socket.IPPROTO_IP, 7, route)], 0, ("192.0.2.1", 9))
 
 
-@attempt("full")
-def open_a_socket_of_many_addresses():
-    socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)  # SCTP
-
-
-@attempt("full")
-def open_a_socket_of_many_paths():
-    socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)  # MPTCP
-
-
-@attempt("full")
-def ask_the_kernel_about_the_sockets_of_others():
-    socket.socket(16, socket.SOCK_RAW, 4)  # NETLINK_SOCK_DIAG
+attempts(
+    "full",
+    open_a_socket_of_many_addresses=lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132),  # SCTP
+    open_a_socket_of_many_paths=lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262),  # MPTCP
+    ask_the_kernel_about_the_sockets_of_others=lambda: socket.socket(16, socket.SOCK_RAW, 4),  # NETLINK_SOCK_DIAG
+)
 
 
 @attempt("full")
@@ -581,14 +423,11 @@ def pass_a_descriptor_that_is_not_ones_own():
     socket.send_fds(one, [b"x"], [100])
 
 
-@attempt("none")
-def open_a_udp_socket():
-    socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-
-
-@attempt("none")
-def open_a_tcp_socket_of_the_newer_kind():
-    socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+attempts(
+    "none",
+    open_a_udp_socket=lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+    open_a_tcp_socket_of_the_newer_kind=lambda: socket.socket(socket.AF_INET6, socket.SOCK_STREAM),
+)
 
 
 @attempt("none", "loopback")
@@ -604,14 +443,11 @@ def send_a_datagram_outside():
     socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 53))
 
 
-@attempt("none", "loopback", "full")
-def open_a_raw_socket():
-    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-
-
-@attempt("none", "loopback", "full")
-def open_a_packet_socket():
-    socket.socket(17, socket.SOCK_RAW, 3)
+attempts(
+    "none", "loopback", "full",
+    open_a_raw_socket=lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
+    open_a_packet_socket=lambda: socket.socket(17, socket.SOCK_RAW, 3),
+)
 
 
 @attempt("none", "loopback")
@@ -619,67 +455,28 @@ def open_a_netlink_socket():
     socket.socket(16, socket.SOCK_RAW, 0)
 
 
-@attempt("none", "loopback", "full")
-def open_a_socket_to_the_host_of_a_virtual_machine():
-    socket.socket(40, socket.SOCK_STREAM)
-
-
-@attempt("none", "loopback", "full")
-def open_a_socket_of_the_cryptography_of_the_kernel():
-    socket.socket(38, socket.SOCK_SEQPACKET)
-
-
-@attempt("none", "loopback", "full")
-def reach_an_abstract_socket():
-    socket.socket(socket.AF_UNIX).connect(f"\0{FACTS['abstract']}")
-
-
-@attempt("none", "loopback", "full")
-def reach_a_socket_in_the_file_system():
-    socket.socket(socket.AF_UNIX).connect(f"{OUTSIDE}/socket")
+attempts(
+    "none", "loopback", "full",
+    open_a_socket_to_the_host_of_a_virtual_machine=lambda: socket.socket(40, socket.SOCK_STREAM),
+    open_a_socket_of_the_cryptography_of_the_kernel=lambda: socket.socket(38, socket.SOCK_SEQPACKET),
+    reach_an_abstract_socket=lambda: socket.socket(socket.AF_UNIX).connect(f"\0{FACTS['abstract']}"),
+    reach_a_socket_in_the_file_system=lambda: socket.socket(socket.AF_UNIX).connect(f"{OUTSIDE}/socket"),
+)
 
 
 # --- the kernel
 
 
-@attempt()
-def mount_a_file_system():
-    call(X(165, 40), text("none"), text("/tmp"), text("tmpfs"), 0, 0)
-
-
-@attempt()
-def unmount_a_file_system():
-    call(X(166, 39), text("/proc"), 2)
-
-
-@attempt()
-def mount_in_the_new_way():
-    call(430, text("tmpfs"), 0)
-
-
-@attempt()
-def clone_a_mount():
-    call(428, -100, text("/"), 1)
-
-
-@attempt()
-def change_the_root():
-    os.chroot(".")
-
-
-@attempt()
-def swap_the_root():
-    call(X(155, 41), text("."), text("."))
-
-
-@attempt()
-def make_a_user_namespace():
-    call(X(272, 97), 0x10000000)
-
-
-@attempt()
-def make_a_network_namespace():
-    call(X(272, 97), 0x40000000)
+attempts(
+    mount_a_file_system=lambda: call(X(165, 40), text("none"), text("/tmp"), text("tmpfs"), 0, 0),
+    unmount_a_file_system=lambda: call(X(166, 39), text("/proc"), 2),
+    mount_in_the_new_way=lambda: call(430, text("tmpfs"), 0),
+    clone_a_mount=lambda: call(428, -100, text("/"), 1),
+    change_the_root=lambda: os.chroot("."),
+    swap_the_root=lambda: call(X(155, 41), text("."), text(".")),
+    make_a_user_namespace=lambda: call(X(272, 97), 0x10000000),
+    make_a_network_namespace=lambda: call(X(272, 97), 0x40000000),
+)
 
 
 @attempt()
@@ -695,64 +492,20 @@ def clone_in_the_new_way_into_a_user_namespace():
         os._exit(0)
 
 
-@attempt()
-def enter_the_namespace_of_the_machine():
-    call(X(308, 268), os.open("/proc/self/ns/ipc", os.O_RDONLY), 0)
-
-
-@attempt()
-def start_a_ring():
-    call(425, 8, id_of(b"\0" * 120))
-
-
-@attempt()
-def load_a_program_into_the_kernel():
-    call(X(321, 280), 0, id_of(b"\0" * 128), 128)
-
-
-@attempt()
-def measure_the_machine():
-    call(X(298, 241), id_of(struct.pack("II", 1, 128) + b"\0" * 120), 0, -1, -1, 0)
-
-
-@attempt()
-def use_keys_of_the_kernel():
-    call(X(250, 219), 0, -4, 0)
-
-
-@attempt()
-def handle_page_faults():
-    call(X(323, 282), 0)
-
-
-@attempt()
-def load_a_module():
-    call(X(175, 105), id_of(b"x"), 1, text(""))
-
-
-@attempt()
-def set_the_clock():
-    call(X(227, 112), 0, id_of(struct.pack("qq", 0, 0)))
-
-
-@attempt()
-def name_the_machine():
-    call(X(170, 161), text("escaped"), 7)
-
-
-@attempt()
-def swap_to_a_file():
-    call(X(167, 224), text("swap"), 0)
-
-
-@attempt()
-def restart_the_machine():
-    call(X(169, 142), 0, 0, 0, 0)  # without the magic numbers it would only answer EINVAL
-
-
-@attempt()
-def read_the_log_of_the_kernel():
-    call(X(103, 116), 3, id_of(b"\0" * 64), 64)
+attempts(
+    enter_the_namespace_of_the_machine=lambda: call(X(308, 268), os.open("/proc/self/ns/ipc", os.O_RDONLY), 0),
+    start_a_ring=lambda: call(425, 8, id_of(b"\0" * 120)),
+    load_a_program_into_the_kernel=lambda: call(X(321, 280), 0, id_of(b"\0" * 128), 128),
+    measure_the_machine=lambda: call(X(298, 241), id_of(struct.pack("II", 1, 128) + b"\0" * 120), 0, -1, -1, 0),
+    use_keys_of_the_kernel=lambda: call(X(250, 219), 0, -4, 0),
+    handle_page_faults=lambda: call(X(323, 282), 0),
+    load_a_module=lambda: call(X(175, 105), id_of(b"x"), 1, text("")),
+    set_the_clock=lambda: call(X(227, 112), 0, id_of(struct.pack("qq", 0, 0))),
+    name_the_machine=lambda: call(X(170, 161), text("escaped"), 7),
+    swap_to_a_file=lambda: call(X(167, 224), text("swap"), 0),
+    restart_the_machine=lambda: call(X(169, 142), 0, 0, 0, 0),  # without the magic numbers it would only answer EINVAL
+    read_the_log_of_the_kernel=lambda: call(X(103, 116), 3, id_of(b"\0" * 64), 64),
+)
 
 
 @attempt()
@@ -767,27 +520,19 @@ def use_calls_of_another_numbering():
     call(0x40000000 | 41, 2, 1, 0)
 
 
-@attempt()
-def put_memory_where_it_is_not_counted():
-    call(X(319, 279), text("x"), 0)
-
-
-@attempt()
-def put_memory_into_a_segment():
-    call(X(29, 194), 0, 1 << 20, 0o1600)
+attempts(
+    put_memory_where_it_is_not_counted=lambda: call(X(319, 279), text("x"), 0),
+    put_memory_into_a_segment=lambda: call(X(29, 194), 0, 1 << 20, 0o1600),
+)
 
 
 # --- calls that filters forget
 
 
-@attempt()
-def clone_a_mount_in_the_newest_way():
-    call(467, -100, text("/"), 1, 0, 0)  # open_tree_attr
-
-
-@attempt()
-def make_a_call_of_a_later_kernel():
-    call(1000)
+attempts(
+    clone_a_mount_in_the_newest_way=lambda: call(467, -100, text("/"), 1, 0, 0),  # open_tree_attr
+    make_a_call_of_a_later_kernel=lambda: call(1000),
+)
 
 
 @attempt()
@@ -839,59 +584,19 @@ def open_a_socket_by_a_call_of_older_processors():
     in_machine_code(bytes.fromhex("53b867010000bb28000000b90100000031d2cd805bc3"))
 
 
-@attempt()
-def enter_a_ring():
-    call(426, 0, 1, 0, 0, 0)
-
-
-@attempt()
-def register_with_a_ring():
-    call(427, 0, 0, 0, 0)
-
-
-@attempt()
-def put_memory_where_nobody_looks():
-    call(447, 0)  # memfd_secret
-
-
-@attempt()
-def put_memory_into_a_queue():
-    call(X(240, 180), text("svc-escape"), os.O_CREAT | os.O_RDWR, 0o600, 0)
-
-
-@attempt()
-def put_memory_into_an_older_queue():
-    call(X(68, 186), 0, 0o1600)
-
-
-@attempt()
-def put_memory_into_semaphores():
-    call(X(64, 190), 0, 32000, 0o1600)
-
-
-@attempt()
-def put_memory_on_another_node():
-    call(X(238, 237), 0, 0, 0)  # set_mempolicy
-
-
-@attempt()
-def advise_the_kernel_on_the_memory_of_the_server():
-    call(440, call(434, VICTIM, 0), 0, 0, 4, 0)
-
-
-@attempt()
-def take_the_memory_of_the_server():
-    call(448, call(434, VICTIM, 0), 0)
-
-
-@attempt()
-def signal_the_server_by_a_descriptor():
-    call(424, call(434, VICTIM, 0), signal.SIGCONT, 0, 0)
-
-
-@attempt()
-def compare_oneself_with_the_server():
-    call(X(312, 272), os.getpid(), VICTIM, 1, 0, 0)
+attempts(
+    enter_a_ring=lambda: call(426, 0, 1, 0, 0, 0),
+    register_with_a_ring=lambda: call(427, 0, 0, 0, 0),
+    put_memory_where_nobody_looks=lambda: call(447, 0),  # memfd_secret
+    put_memory_into_a_queue=lambda: call(X(240, 180), text("svc-escape"), os.O_CREAT | os.O_RDWR, 0o600, 0),
+    put_memory_into_an_older_queue=lambda: call(X(68, 186), 0, 0o1600),
+    put_memory_into_semaphores=lambda: call(X(64, 190), 0, 32000, 0o1600),
+    put_memory_on_another_node=lambda: call(X(238, 237), 0, 0, 0),  # set_mempolicy
+    advise_the_kernel_on_the_memory_of_the_server=lambda: call(440, call(434, VICTIM, 0), 0, 0, 4, 0),
+    take_the_memory_of_the_server=lambda: call(448, call(434, VICTIM, 0), 0),
+    signal_the_server_by_a_descriptor=lambda: call(424, call(434, VICTIM, 0), signal.SIGCONT, 0, 0),
+    compare_oneself_with_the_server=lambda: call(X(312, 272), os.getpid(), VICTIM, 1, 0, 0),
+)
 
 
 @attempt()
@@ -925,24 +630,12 @@ def leave_the_control_group():
     raise OSError(errno.EACCES, "no group can be entered")
 
 
-@attempt()
-def make_a_control_group():
-    os.mkdir("/sys/fs/cgroup/svc-escape")
-
-
-@attempt()
-def mount_the_control_groups():
-    call(X(165, 40), text("none"), text("."), text("cgroup2"), 0, 0)
-
-
-@attempt()
-def make_a_namespace_of_control_groups():
-    call(X(272, 97), 0x02000000)
-
-
-@attempt()
-def name_a_program_that_the_kernel_runs():
-    open("/sys/fs/cgroup/memory/release_agent", "w").write("/bin/false")
+attempts(
+    make_a_control_group=lambda: os.mkdir("/sys/fs/cgroup/svc-escape"),
+    mount_the_control_groups=lambda: call(X(165, 40), text("none"), text("."), text("cgroup2"), 0, 0),
+    make_a_namespace_of_control_groups=lambda: call(X(272, 97), 0x02000000),
+    name_a_program_that_the_kernel_runs=lambda: open("/sys/fs/cgroup/memory/release_agent", "w").write("/bin/false"),
+)
 
 
 # --- descriptors
@@ -996,39 +689,16 @@ def serve(address, only_newer=True, options=()):
     server.listen()
 
 
-@attempt("full")
-def serve_a_port_at_the_newer_loopback():
-    serve("::1")
-
-
-@attempt("full")
-def serve_a_port_at_the_newer_address_of_all():
-    serve("::")
-
-
-@attempt("full")
-def serve_a_port_at_both_addresses_of_all():
-    serve("::", only_newer=False)
-
-
-@attempt("full")
-def serve_a_port_at_the_address_of_all():
-    serve("0.0.0.0", options=(socket.SO_REUSEPORT,))
-
-
-@attempt("full")
-def serve_a_port_at_another_loopback_address():
-    serve("127.9.8.7")
-
-
-@attempt("full")
-def serve_a_port_at_a_mapped_address():
-    serve("::ffff:127.9.8.7", only_newer=False)
-
-
-@attempt("full")
-def serve_a_port_at_the_address_in_the_network():
-    serve(lan_address(4))
+attempts(
+    "full",
+    serve_a_port_at_the_newer_loopback=lambda: serve("::1"),
+    serve_a_port_at_the_newer_address_of_all=lambda: serve("::"),
+    serve_a_port_at_both_addresses_of_all=lambda: serve("::", only_newer=False),
+    serve_a_port_at_the_address_of_all=lambda: serve("0.0.0.0", options=(socket.SO_REUSEPORT,)),
+    serve_a_port_at_another_loopback_address=lambda: serve("127.9.8.7"),
+    serve_a_port_at_a_mapped_address=lambda: serve("::ffff:127.9.8.7", only_newer=False),
+    serve_a_port_at_the_address_in_the_network=lambda: serve(lan_address(4)),
+)
 
 
 @attempt("full")
@@ -1072,19 +742,11 @@ def tell_an_open_port_from_a_closed_one():
 # --- rights
 
 
-@attempt()
-def become_root():
-    os.setuid(0)
-
-
-@attempt()
-def become_a_member_of_other_groups():
-    os.setgroups([0])
-
-
-@attempt()
-def gain_rights_by_a_program():
-    contained(LIBC.prctl(39, 0, 0, 0, 0) == 1, "no program gives new rights")
+attempts(
+    become_root=lambda: os.setuid(0),
+    become_a_member_of_other_groups=lambda: os.setgroups([0]),
+    gain_rights_by_a_program=lambda: contained(LIBC.prctl(39, 0, 0, 0, 0) == 1, "no program gives new rights"),
+)
 
 
 @attempt()
