@@ -26,6 +26,7 @@ export const COMPAT_KINDS = [
   "history_item",
   "template_value",
   "custom_format",
+  "unknown_field",
 ] as const;
 export type CompatKind = (typeof COMPAT_KINDS)[number];
 
@@ -34,6 +35,7 @@ export const NOTED: ReadonlySet<CompatKind> = new Set([
   "history_item",
   "template_value",
   "custom_format",
+  "unknown_field",
   "image_model",
   "speech_model",
 ]);

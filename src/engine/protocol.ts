@@ -291,7 +291,7 @@ export type FromEngine =
   /** Devices besides the CPU as they are now: once it is ready, with work, and with a `pong`. */
   | { readonly type: "devices"; readonly devices: readonly DeviceStats[] }
   | { readonly type: "embed_failed"; readonly id: RunId; readonly error: ErrorData }
-  /** It was aborted, after so many tokens. */
+  /** It was aborted after `promptTokens` tokens. */
   | { readonly type: "embed_left"; readonly id: RunId; readonly promptTokens: number }
   | { readonly type: "calibration"; readonly id: RunId; readonly counts: CalibrationCounts }
   | { readonly type: "calibration_failed"; readonly id: RunId; readonly error: ErrorData }

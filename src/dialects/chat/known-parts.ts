@@ -5,6 +5,7 @@ import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
 import { isPresent, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
+import { knownAssistant } from "./assistant-forms.ts";
 import { UserPart } from "./schema.ts";
 
 const KNOWN = typesOf(UserPart);
@@ -14,9 +15,10 @@ const EMPTY = { type: "text", text: "" };
 /** Messages for the schema check. */
 export function knownMessages(messages: unknown, compat: Compat): unknown {
   if (!Array.isArray(messages)) return messages;
-  return messages.map((message: unknown, index) => {
-    if (!isObject(message)) return message;
-    const role = message["role"];
+  return messages.map((sent: unknown, index) => {
+    if (!isObject(sent)) return sent;
+    const role = sent["role"];
+    const message = role === "assistant" ? knownAssistant(sent) : sent;
     const isHistory = index < messages.length - 1 || role === "tool";
     const known = role === "assistant" ? KNOWN_OF_ASSISTANT : KNOWN;
     const rules = { compat, known, empty: EMPTY, adapted, mayEmpty: true };

@@ -10,7 +10,7 @@ import type { ToolCall as CoreToolCall } from "../../core/message.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { agentOf, refuseForeignContainers } from "../shared/agent.ts";
 import { argumentsText } from "../shared/call-arguments.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
 import {
   type PrefixedConversation,
   refusePrefixConflicts,
@@ -26,6 +26,7 @@ import { maxTokensOf, endOf, samenessOf, samplingOf, stopOf } from "../shared/sa
 import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
 import { sentTools, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { logprobsOf } from "./logprobs.ts";
 import { knownMessages } from "./known-parts.ts";
 import { ChatCompletionRequest, type Message } from "./schema.ts";
@@ -40,18 +41,21 @@ export interface ChatCall extends Conversation {
   readonly customTools?: ReadonlySet<string>;
 }
 
-const checkBody = checker(ChatCompletionRequest);
+const checkBody = bodyChecker(ChatCompletionRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseChatRequest(json: Readonly<Record<string, unknown>>, compat: Compat = STRICT): ChatCall {
   refuseUnsupported(json, compat);
   refuseForeignContainers(json["tools"]);
-  const body = checkBody({
-    ...json,
-    messages: knownMessages(json["messages"], compat),
-    tools: withoutForeignTools(withToolTypes(json["tools"]), compat),
-    tool_choice: usualChoice(json["tool_choice"]),
-  });
+  const body = checkBody(
+    {
+      ...json,
+      messages: knownMessages(json["messages"], compat),
+      tools: withoutForeignTools(withToolTypes(json["tools"]), compat),
+      tool_choice: usualChoice(json["tool_choice"]),
+    },
+    compat,
+  );
   const stream = body.stream ?? false;
   const agent = chatAgentOf(body, stream, compat);
   const sent = (body.tools ?? []).map((tool) => {

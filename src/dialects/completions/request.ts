@@ -8,9 +8,10 @@ import { runKeepAlive } from "../shared/keep-alive.ts";
 import { COMPLETION_CHOICES_MAX } from "../shared/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
-import { checker } from "../shared/check.ts";
+
 import { capByGrammar, constraintOf, refuseJsonObject } from "../shared/constraint.ts";
 import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { CompletionRequest } from "./schema.ts";
 
 /** OpenAI's default cap on generated tokens. */
@@ -35,7 +36,7 @@ export interface CompletionCall {
   readonly includeUsage: boolean;
 }
 
-const checkBody = checker(CompletionRequest);
+const checkBody = bodyChecker(CompletionRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseCompletionRequest(
@@ -43,7 +44,7 @@ export function parseCompletionRequest(
   compat: Compat = STRICT,
 ): CompletionCall {
   refuseJsonObject(json["response_format"], "response_format", compat);
-  const body = checkBody(json);
+  const body = checkBody(json, compat);
   const prompts = promptsOf(body);
   const stream = body.stream ?? false;
   const n = body.n ?? 1;

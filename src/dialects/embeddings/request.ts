@@ -5,7 +5,8 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { EmbedRequest } from "../../core/run.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { serveOrRefuse } from "../shared/compat.ts";
 import { EmbeddingRequest } from "./schema.ts";
 
@@ -19,14 +20,14 @@ export interface EmbeddingCall {
   readonly dimensions?: number;
 }
 
-const checkBody = checker(EmbeddingRequest);
+const checkBody = bodyChecker(EmbeddingRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseEmbeddingRequest(
   json: Readonly<Record<string, unknown>>,
   compat: Compat = STRICT,
 ): EmbeddingCall {
-  const body = checkBody(json);
+  const body = checkBody(json, compat);
   if (isPresent(body.dimensions)) checkDimensions(body.dimensions, compat);
   return {
     request: {

@@ -6,7 +6,8 @@ import { type Compat, type CompatMode, STRICT } from "../../core/compat.ts";
 import { serveOrRefuse } from "../shared/compat.ts";
 import { foldSeed } from "../shared/sampling.ts";
 import { IMAGE_EDGE_MAX, IMAGE_EDGE_MIN, IMAGE_PIXELS_MAX } from "../shared/limits.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { DEFAULT_HEIGHT, DEFAULT_WIDTH, ImageGenerationRequest } from "./schema.ts";
 
 /** A parsed images request. */
@@ -18,7 +19,7 @@ export interface ImageCall {
   readonly form: CompatMode;
 }
 
-const checkBody = checker(ImageGenerationRequest);
+const checkBody = bodyChecker(ImageGenerationRequest);
 
 /** OpenAI's names of the formats. */
 const SPELLINGS: ReadonlyMap<unknown, string> = new Map([
@@ -32,7 +33,7 @@ export function parseImageRequest(
   compat: Compat = STRICT,
 ): ImageCall {
   const { response_format: format } = json;
-  const body = checkBody({ ...json, response_format: SPELLINGS.get(format) ?? format });
+  const body = checkBody({ ...json, response_format: SPELLINGS.get(format) ?? format }, compat);
   const [width, height] = edgesOf(body, compat);
   if (width * height > IMAGE_PIXELS_MAX) {
     const problem = `x height is ${width * height} pixels; send at most ${IMAGE_PIXELS_MAX} pixels`;

@@ -1,11 +1,13 @@
 // Converts an infill body to a RunRequest. Pure.
 
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { defined } from "../../core/defined.ts";
 import { INFILL_ANSWER_TOKENS } from "../shared/limits.ts";
 import { SVC_PRESET } from "../../core/preset.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { bySamplingName, llamaNameOf } from "../../core/sampling.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
 import { capTokens, samplingOf, stopOf } from "../shared/sampling.ts";
 import { InfillRequest } from "./schema.ts";
 
@@ -23,11 +25,14 @@ export interface InfillCall {
   readonly stream: boolean;
 }
 
-const checkBody = checker(InfillRequest);
+const checkBody = bodyChecker(InfillRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
-export function parseInfillRequest(json: Readonly<Record<string, unknown>>): InfillCall {
-  const body = checkBody(json);
+export function parseInfillRequest(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): InfillCall {
+  const body = checkBody(json, compat);
   const cap = isPresent(body.n_predict) && body.n_predict >= 0 ? capTokens(body.n_predict) : undefined;
   const lineDeadlineMs = body.t_max_predict_ms ?? 0;
   return {

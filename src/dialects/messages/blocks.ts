@@ -112,11 +112,13 @@ const NoteBlock = Type.Object(
     ),
     ...blockProperties,
   },
-  { description: "The model reads it as text.", ...OPEN },
+  { description: "The model reads it as text.", additionalProperties: Type.Unknown() },
 );
 export type NoteBlock = Static<typeof NoteBlock>;
 
 const ResultPart = Type.Union([TextBlock, ImageBlock, DocumentBlock, NoteBlock]);
+
+const failedProperty = orNull(Type.Boolean({ description: "The tool failed; `content` has the reason." }));
 
 const ToolResultBlock = Type.Object(
   {
@@ -127,7 +129,7 @@ const ToolResultBlock = Type.Object(
         description: "What the tool returned: text, or content blocks.",
       }),
     ),
-    is_error: orNull(Type.Boolean({ description: "The tool failed; `content` has the reason." })),
+    is_error: failedProperty,
     ...blockProperties,
   },
   OPEN,
@@ -144,6 +146,7 @@ const HostedUseBlock = Type.Object(
     input: orNull(
       Type.Union([jsonObject(), Type.String()], { description: "The arguments; a text is their JSON." }),
     ),
+    server_name: orNull(Type.String({ description: "Accepted without effect." })),
     ...blockProperties,
   },
   { description: "A call of a tool that another server ran.", ...OPEN },
@@ -167,6 +170,7 @@ const HostedResultBlock = Type.Object(
     ),
     tool_use_id: Type.String({ minLength: 1, description: "Id of the call." }),
     content: Type.Optional(Type.Unknown({ description: "The model reads it as text." })),
+    is_error: failedProperty,
     ...blockProperties,
   },
   { description: "The result of such a call.", ...OPEN },

@@ -303,7 +303,8 @@ function isHostedResult(block: ContentBlock): block is HostedResultBlock {
 /** The result of another server's tool, as that of any tool. */
 function hostedResult(block: HostedResultBlock, names: ReadonlyMap<string, string>): InputMessage {
   const name = names.get(block.tool_use_id);
-  const content = [{ type: "text", text: foreignText(block.content) }] as const;
+  const failed = block.is_error === true ? "Error: " : "";
+  const content = [{ type: "text", text: failed + foreignText(block.content) }] as const;
   const references = isObject(block.content) ? block.content["tool_references"] : undefined;
   const found = foundTools(Array.isArray(references) ? references : []);
   return { role: "tool", content, toolCallId: block.tool_use_id, ...defined({ name }), ...found };

@@ -7,7 +7,7 @@ import { defined } from "../../core/defined.ts";
 import { isObject } from "../../core/json.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
 import {
   dropFormatForForcedCall,
   capByGrammar,
@@ -28,6 +28,7 @@ import { conversationOf } from "./content.ts";
 import { MessagesRequest } from "./schema.ts";
 import { templateValuesOf } from "../shared/thinking-fields.ts";
 import { withSummaryModel } from "../shared/compaction.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { editsOf } from "./edits.ts";
 import { thinkingOf } from "./thinking.ts";
 import { toolUseOf } from "./tools.ts";
@@ -48,7 +49,7 @@ export interface MessagesCall extends Conversation {
 
 type Json = Readonly<Record<string, unknown>>;
 
-const checkBody = checker(MessagesRequest);
+const checkBody = bodyChecker(MessagesRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseMessagesRequest(json: Json, compat: Compat = STRICT): MessagesCall {
@@ -76,7 +77,7 @@ function checkedBody(json: Json, compat: Compat): MessagesRequest {
   const choice = json["tool_choice"];
   // Clients of other dialects send the word alone, and `required` for `any`.
   const tool_choice = typeof choice === "string" ? { type: choice === "required" ? "any" : choice } : choice;
-  return checkBody({ ...json, tool_choice, messages: knownBlocks(json["messages"], compat) });
+  return checkBody({ ...json, tool_choice, messages: knownBlocks(json["messages"], compat) }, compat);
 }
 
 function messagesConversation(body: MessagesRequest, stream: boolean, compat: Compat): Conversation {

@@ -18,6 +18,7 @@ import {
   stopStrings,
   truncateProperties,
 } from "../shared/sampling.ts";
+import { exampleProperties } from "../shared/tool-examples.ts";
 import { deferProperties } from "../shared/tools.ts";
 import { domainProperties, placeProperties, WebSearchOptions } from "../shared/web-search.ts";
 import { cacheProperties, Message, System } from "./blocks.ts";
@@ -48,6 +49,7 @@ const Tool = Type.Object(
     ),
     strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `input_schema`." })),
     ...deferProperties,
+    ...exampleProperties,
     ...domainProperties,
     max_uses: orNull(Type.Integer({ minimum: 0, description: "Cap on web searches per answer." })),
     user_location: orNull(UserLocation),

@@ -2,6 +2,7 @@
 
 import type { AgentRequest, SkillReference as CoreSkill, ToolSearch, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
+import { describedBy } from "../shared/tool-examples.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -72,13 +73,13 @@ function kindOf({ type, name, input_schema }: Tool): Kind | undefined {
 }
 
 function toolSpec({ tool, path }: SentTool): ToolSpec {
-  const { name, description, input_schema, strict, defer_loading: deferred } = tool;
+  const { name, description, input_schema, strict, defer_loading: deferred, input_examples: examples } = tool;
   if (!isPresent(name)) {
     throw new ServiceError("missing_field", `${path}.name is required`, { param: `${path}.name` });
   }
   return {
     name,
-    ...(isPresent(description) ? { description } : {}),
+    ...describedBy(description, examples),
     parameters: objectSchema(input_schema ?? {}, `${path}.input_schema`),
     strict: strict ?? false,
     ...deferredOf(deferred),

@@ -1,7 +1,9 @@
 // Converts bodies of /api/embed and /api/embeddings to an EmbedRequest, and vectors to response bodies. Pure.
 
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import type { EmbedRequest, EmbedResult } from "../../core/run.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
 import { nanosecondsOf, type OllamaEmbedResponse } from "./answer.ts";
 import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
 import { truncatedVectors } from "../shared/vectors.ts";
@@ -15,12 +17,15 @@ export interface OllamaEmbedCall {
   readonly keepAlive: KeepAlive;
 }
 
-const checkEmbed = checker(OllamaEmbedRequest);
-const checkEmbeddings = checker(OllamaEmbeddingsRequest);
+const checkEmbed = bodyChecker(OllamaEmbedRequest);
+const checkEmbeddings = bodyChecker(OllamaEmbeddingsRequest);
 
 /** Parses the body of /api/embed; throws a ServiceError naming the field at fault and the accepted values. */
-export function parseOllamaEmbed(json: Readonly<Record<string, unknown>>): OllamaEmbedCall {
-  const body = checkEmbed(json);
+export function parseOllamaEmbed(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): OllamaEmbedCall {
+  const body = checkEmbed(json, compat);
   const texts = typeof body.input === "string" ? [body.input] : body.input;
   return {
     request: {
@@ -34,8 +39,11 @@ export function parseOllamaEmbed(json: Readonly<Record<string, unknown>>): Ollam
 }
 
 /** Parses the body of /api/embeddings, the older route; throws likewise. */
-export function parseOllamaEmbeddings(json: Readonly<Record<string, unknown>>): OllamaEmbedCall {
-  const body = checkEmbeddings(json);
+export function parseOllamaEmbeddings(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): OllamaEmbedCall {
+  const body = checkEmbeddings(json, compat);
   const inputs = isPresent(body.prompt) && body.prompt !== "" ? [body.prompt] : [];
   return {
     request: { model: body.model ?? "default", inputs, truncate: true },

@@ -11,7 +11,7 @@ import type { ToolCall } from "../../core/message.ts";
 import type { Preset } from "../../core/preset.ts";
 import type { RunRequest } from "../../core/run.ts";
 import { bySamplingName, llamaNameOf } from "../../core/sampling.ts";
-import { checker, isPresent, describeValue } from "../shared/check.ts";
+import { isPresent, describeValue } from "../shared/check.ts";
 import { compactAtOf } from "../shared/compaction.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { mediaFile } from "../../core/media-file.ts";
@@ -20,6 +20,7 @@ import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts
 import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
 import { sentTools, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { type KeepAlive, keepAliveOf } from "../shared/keep-alive.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import {
   OllamaChatRequest,
   OllamaGenerateRequest,
@@ -46,15 +47,15 @@ export interface OllamaCall {
 /** Ollama's defaults. */
 const DEFAULTS: Preset = { temperature: 0.8, top_k: 40, top_p: 0.9 };
 
-const checkChat = checker(OllamaChatRequest);
-const checkGenerate = checker(OllamaGenerateRequest);
+const checkChat = bodyChecker(OllamaChatRequest);
+const checkGenerate = bodyChecker(OllamaGenerateRequest);
 
 /** Parses the body of /api/chat; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseOllamaChat(
   json: Readonly<Record<string, unknown>>,
   compat: Compat = STRICT,
 ): OllamaCall {
-  const body = checkChat({ ...json, tools: withToolTypes(json["tools"]) });
+  const body = checkChat({ ...json, tools: withToolTypes(json["tools"]) }, compat);
   const messages = messagesOf(body.messages ?? []);
   const run = generationOf(body); // also for a load request, to report its errors
   const { tools, choice } = toolUseOf(sentTools(body.tools), undefined);
@@ -75,13 +76,14 @@ export function parseOllamaGenerate(
   json: Readonly<Record<string, unknown>>,
   compat: Compat = STRICT,
 ): OllamaCall {
-  const body = checkGenerate(json);
+  const body = checkGenerate(json, compat);
   refuseUnsupported(body);
   const run = generationOf(body);
   const text = body.prompt ?? "";
   const after = body.suffix ?? "";
   if (text === "" && after === "") return callOf(body, { type: "load" });
   if (after !== "" || body.raw === true) {
+    refuseImages(body);
     const prompt = { type: "text", text, ...(after === "" ? {} : { suffix: after }) } as const;
     return callOf(body, { type: "continue", run: { ...run, prompt } });
   }
@@ -169,6 +171,14 @@ function refuseUnsupported({ template, context }: OllamaGenerateRequest): void {
     if (!isSent) continue;
     throw new ServiceError("unsupported_value", `${field} is not supported; ${fix}`, { param: field });
   }
+}
+
+/** A text without messages has no place for them. */
+function refuseImages({ images }: OllamaGenerateRequest): void {
+  if ((images ?? []).length === 0) return;
+  const message =
+    "images cannot be read with raw or suffix, whose prompt has no place for them; send neither, or no images";
+  throw new ServiceError("contradictory_fields", message, { param: "images" });
 }
 
 function contentOf(

@@ -1,8 +1,10 @@
 // Converts a rerank body to a RankRequest. Pure.
 
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import type { RankRequest } from "../../core/run.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
-import { checker, isPresent } from "../shared/check.ts";
+import { isPresent } from "../shared/check.ts";
 import { RerankRequest } from "./schema.ts";
 
 /** A parsed rerank request. */
@@ -14,11 +16,14 @@ export interface RerankCall {
   readonly withDocuments: boolean;
 }
 
-const checkBody = checker(RerankRequest);
+const checkBody = bodyChecker(RerankRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
-export function parseRerankRequest(json: Readonly<Record<string, unknown>>): RerankCall {
-  const body = checkBody(json);
+export function parseRerankRequest(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): RerankCall {
+  const body = checkBody(json, compat);
   const documents = body.documents.map((one) => (typeof one === "string" ? one : one.text));
   return {
     request: {

@@ -222,7 +222,7 @@ const HostedItem = Type.Object(
   {
     $id: "InputHostedItem",
     description: "A call of a tool of another server, or its result: the model reads it as text.",
-    ...OPEN,
+    additionalProperties: Type.Unknown(),
   },
 );
 export type HostedItem = Static<typeof HostedItem>;

@@ -8,7 +8,7 @@ import type { RunRequest } from "../../core/run.ts";
 import { withWholeFiles } from "../shared/compat.ts";
 import { adapterOf } from "../shared/adapter.ts";
 import { refuseForeignContainers, requestedFilesOf } from "../shared/agent.ts";
-import { checker, isPresent, describeValue } from "../shared/check.ts";
+import { isPresent, describeValue } from "../shared/check.ts";
 import {
   type RunConstraint,
   dropFormatForForcedCall,
@@ -30,6 +30,7 @@ import {
 import { type QualifiedName, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { echoOf } from "./echo.ts";
 import { compactAtOf, withSummaryModel } from "../shared/compaction.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { hasTrigger, wholeCompaction } from "./compaction.ts";
 import { type InputItem, knownItems, NO_ITEM, type SentItem } from "./input-items.ts";
 import { messagesOf } from "./messages.ts";
@@ -79,7 +80,7 @@ export interface ResponsesCall extends Conversation {
   readonly messages: readonly InputMessage[];
 }
 
-const checkBody = checker(ResponsesCreateRequest);
+const checkBody = bodyChecker(ResponsesCreateRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
 export function parseResponsesRequest(
@@ -147,7 +148,7 @@ function checkedBody(json: Readonly<Record<string, unknown>>, compat: Compat): R
   const input = knownItems(json["input"], compat);
   const choice = usualChoice(json["tool_choice"]);
   const tools = withoutForeignTools(withFoundTools(withToolTypes(json["tools"]), json["input"]), compat);
-  return checkBody({ ...json, input, tools, tool_choice: choice });
+  return checkBody({ ...json, input, tools, tool_choice: choice }, compat);
 }
 
 /** The run without its messages. */

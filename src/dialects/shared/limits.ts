@@ -73,3 +73,5 @@ export const IMAGE_PIXELS_MAX = 2048 * 2048;
 export const IMAGE_PROMPT_CHARS_MAX = 4000;
 /** Characters of a speech input: more than an hour of speech. */
 export const SPEECH_INPUT_CHARS_MAX = 65_536;
+/** Examples of a tool's arguments: more would fill the prompt. */
+export const TOOL_EXAMPLES_MAX = 64;

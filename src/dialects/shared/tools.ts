@@ -11,6 +11,7 @@ import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
 import { orNull } from "../../core/schema-fields.ts";
 import { isPresent, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
+import { describedBy, exampleProperties } from "./tool-examples.ts";
 import { checkToolSchema } from "./tool-schemas.ts";
 
 const OPEN = { additionalProperties: true } as const;
@@ -32,6 +33,7 @@ const functionProperties = {
   ),
   strict: orNull(Type.Boolean({ description: "Constrain generated arguments to `parameters`." })),
   ...deferProperties,
+  ...exampleProperties,
 };
 const FunctionTool = Type.Object(functionProperties, {
   $id: "Function",
@@ -208,10 +210,16 @@ export function toolUseOf(
 }
 
 function toolSpec(sent: SentTool): ToolSpec {
-  const { description, parameters, strict, defer_loading: deferred } = functionOf(sent.tool);
+  const {
+    description,
+    parameters,
+    strict,
+    defer_loading: deferred,
+    input_examples: examples,
+  } = functionOf(sent.tool);
   return {
     name: sent.name,
-    ...(isPresent(description) ? { description } : {}),
+    ...describedBy(description, examples),
     parameters: objectSchema(parameters ?? {}, `${functionPath(sent)}.parameters`),
     strict: strict ?? false,
     ...deferredOf(deferred ?? sent.tool.defer_loading),

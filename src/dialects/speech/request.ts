@@ -1,8 +1,10 @@
 // Converts a speech body to a SpeakRequest and an audio format. Pure.
 
+import { type Compat, STRICT } from "../../core/compat.ts";
+import { bodyChecker } from "../shared/unknown-fields.ts";
 import { ServiceError } from "../../core/error.ts";
 import type { SpeakRequest } from "../../core/speech.ts";
-import { checker, describeValue } from "../shared/check.ts";
+import { describeValue } from "../shared/check.ts";
 import { SpeechGenerationRequest } from "./schema.ts";
 
 /** A WAV file, or raw samples. */
@@ -14,12 +16,15 @@ export interface SpeechCall {
   readonly format: SpeechFormat;
 }
 
-const checkBody = checker(SpeechGenerationRequest);
+const checkBody = bodyChecker(SpeechGenerationRequest);
 
 /** Parses a request body; throws a ServiceError naming the field at fault and the accepted values. */
-export function parseSpeechRequest(json: Readonly<Record<string, unknown>>): SpeechCall {
+export function parseSpeechRequest(
+  json: Readonly<Record<string, unknown>>,
+  compat: Compat = STRICT,
+): SpeechCall {
   const format = formatOf(json["response_format"]);
-  const { input, model, voice, speed, instructions } = checkBody(json);
+  const { input, model, voice, speed, instructions } = checkBody(json, compat);
   if (input.trim() === "") {
     throw new ServiceError("invalid_request", "input must not be empty; it has only white space", {
       param: "input",

@@ -12,6 +12,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { clientOf, foldRun, framesOf, refuseWhileDraining, startRun } from "../run.ts";
 import { sseResponse } from "../sse.ts";
+import { requestCompat } from "../compat.ts";
 
 /** Infill routes. */
 export function infillRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -31,7 +32,10 @@ export function infillRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerInfill(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const { run, layout, stream } = parseInfillRequest(await readGeneration(deps, request));
+  const { run, layout, stream } = parseInfillRequest(
+    await readGeneration(deps, request),
+    requestCompat(deps),
+  );
   const started = await startRun(deps.generate, run, clientOf(request));
   const model = answeringModel(deps, run.model);
   if (stream) {

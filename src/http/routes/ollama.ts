@@ -203,14 +203,14 @@ async function embedded(deps: HttpDeps, call: OllamaEmbedCall, client: Client): 
 
 async function embed(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseOllamaEmbed(await readOllama(deps, request, false));
+  const call = parseOllamaEmbed(await readOllama(deps, request, false), requestCompat(deps));
   const { result, ...secs } = await embedded(deps, call, clientOf(request));
   return Response.json(embedBody(result, call, secs));
 }
 
 async function embedOne(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseOllamaEmbeddings(await readOllama(deps, request, false));
+  const call = parseOllamaEmbeddings(await readOllama(deps, request, false), requestCompat(deps));
   const { result } = await embedded(deps, call, clientOf(request));
   return Response.json({ embedding: result.vectors[0] ?? [] });
 }

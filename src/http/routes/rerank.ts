@@ -11,6 +11,7 @@ import { readModelRequest } from "../model-body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { clientOf, refuseWhileDraining, untilClientLeaves } from "../run.ts";
+import { requestCompat } from "../compat.ts";
 
 /** Rerank routes. */
 export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -35,7 +36,7 @@ export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
 
 async function answerRerank(deps: HttpDeps, request: Request): Promise<Response> {
   refuseWhileDraining(deps);
-  const call = parseRerankRequest(await readModelRequest(deps, request));
+  const call = parseRerankRequest(await readModelRequest(deps, request), requestCompat(deps));
   const result = await untilClientLeaves(
     (signal, caller) => deps.rank(call.request, signal, caller),
     clientOf(request),

@@ -9,6 +9,7 @@ import { readModelRequest, type StandIn, withStandIn } from "../model-body.ts";
 import { callerOf } from "../observe.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { endWith, refuseWhileDraining } from "../run.ts";
+import { requestCompat } from "../compat.ts";
 
 /** Speech routes. */
 export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
@@ -52,6 +53,7 @@ async function answerSpeech(deps: HttpDeps, request: Request): Promise<Response>
   refuseWhileDraining(deps);
   const { request: speech, format } = parseSpeechRequest(
     withStandIn(deps, await readModelRequest(deps, request), STAND_IN),
+    requestCompat(deps),
   );
   const abort = endWith(new AbortController(), request.signal);
   const events = deps.speak(speech, abort.signal, callerOf(request))[Symbol.asyncIterator]();
