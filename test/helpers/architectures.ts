@@ -386,14 +386,45 @@ const ROUTED: Metadata = {
 /** Names of all models, in the order of the table above. */
 export const ARCHITECTURE_NAMES: readonly string[] = [...VARIANTS.keys()];
 
-/** Throws on a name that is not one of ARCHITECTURE_NAMES. */
+/** Those whose files may have a head that predicts the token after the next: with "+head" after the name. */
+export const HEADED_NAMES =
+  "cohere2moe deepseek2 deepseek32 glm-dsa glm4moe hy_v3 nemotron_h_moe qwen35 qwen35moe step35".split(" ");
+/** Throws on a name that is not one of ARCHITECTURE_NAMES, or of HEADED_NAMES with a head, or with one that is named only ("+headless"). */
 export function architecture(name: string): Architecture {
+  const [own = name, end] = name.split("+head");
+  if (end !== undefined) return headed(name, own, end === "less");
   const variant = VARIANTS.get(name);
   if (variant === undefined) throw new Error(`${name} is none of the architectures of test/helpers`);
+  return architectureOf(name, variant);
+}
+
+function headed(name: string, own: string, isLost: boolean): Architecture {
+  const variant = HEADED_NAMES.includes(own) ? VARIANTS.get(own) : undefined;
+  if (variant === undefined) throw new Error(`${own} has no head`);
+  const { layers } = { ...SIZES, ...variant.sizes };
+  const { metadata, omit, ...rest } = architectureOf(name, {
+    ...variant,
+    sizes: { ...variant.sizes, layers: layers + 1 },
+  });
+  // Its graph of a head has no positions of images.
+  const flat = own === "glm4moe" ? { "rope.dimension_sections": [0, 0, 0, 0] } : {};
+  return {
+    ...rest,
+    metadata: { ...metadata, ...flat, nextn_predict_layers: 1 },
+    // Scales of a head's weights are left over where it is not loaded; its own output weights would be flat.
+    omit: [...omit, ".scale", ".input_scale", "shared_head_head", ...(isLost ? [`blk.${layers}.`] : [])],
+  };
+}
+
+function architectureOf(name: string, variant: Variant): Architecture {
   const sizes = { ...SIZES, ...variant.sizes };
   const traits = variant.traits ?? [];
   const own = typeof variant.metadata === "function" ? variant.metadata(sizes) : (variant.metadata ?? {});
   const moe = traits.includes("moe");
-  const metadata = { ...base(moe ? { ...sizes, ffn: EXPERT_FFN } : sizes), ...(moe ? ROUTED : {}), ...own };
+  const metadata = {
+    ...base(moe ? { ...sizes, ffn: EXPERT_FFN } : sizes),
+    ...(moe ? ROUTED : {}),
+    ...own,
+  };
   return { name, traits, metadata, omit: variant.omit ?? [], gain: variant.gain ?? 1 };
 }

@@ -17,6 +17,8 @@ const CONTEXT_WORDS = 20;
 const BATCH_WORDS = 7;
 const REGISTERS = 6;
 
+/** Offset of load_mtp in llama_model_params, bytes. */
+const LOAD_HEAD_AT = 77;
 /** Offsets in llama_context_params, bytes. */
 const CONTEXT_AT = {
   ctx: 0,
@@ -146,6 +148,7 @@ export function wantedTensors(files: LlamaFiles, metadataPath: string): WantedTe
   const metadata = llama.gguf_init_from_file(Buffer.from(`${metadataPath}\0`), true, null);
   if (metadata === null) throw new Error(`${metadataPath} is no GGUF file`);
   const params = defaults((into) => llama.llama_model_default_params(into), MODEL_WORDS);
+  params.setUint8(LOAD_HEAD_AT, 1);
   const call = llama.llama_model_init_from_user as (...args: unknown[]) => Address;
   const model = call(metadata, collect.ptr, null, ...spare(3), ...wordsOf(params));
   if (model === null) throw new Error("llama.cpp refuses this metadata");

@@ -6,6 +6,7 @@ import { readGgufHeader } from "../../src/core/gguf-file.ts";
 import { convertAdapter } from "../../src/lora/convert.ts";
 import type { DraftKind } from "../../src/worker/text/decode/speculative.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
+import { HEADED_NAMES } from "../helpers/architectures.ts";
 import { grammars, tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import { type DrafterKind, EVERY_OTHER, tinyDrafter } from "../helpers/tiny-drafters.ts";
@@ -87,6 +88,12 @@ export const WORLDS: readonly World[] = [
   states("hybrid", { ubatch: 6 }),
   states("hybrid", { prefixCacheN: 0 }),
   states("hybrid", { pagedAttn: false, contextLen: 8 * CELLS }),
+  ...HEADED_NAMES.map((name) => ({
+    name: `${name}-head`,
+    path: () => architectureModel(`${name}+head`),
+    speculative: () => LIKELIEST,
+    drafts: NONE,
+  })),
 ];
 
 /** A model with drafts and without. */

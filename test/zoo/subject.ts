@@ -10,7 +10,7 @@ import { Engine } from "../../src/worker/text/engine.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import { architecture } from "../helpers/architectures.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
-import { tinyBackend } from "../helpers/native.ts";
+import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
 import { ALONE, NEXT, REPEATING, TOGETHER } from "./prompts.ts";
 import type { Answered, Scenario, SubjectReport } from "./report.ts";
 
@@ -160,21 +160,25 @@ function embedded(path: string, backend: LlamaBackend): SubjectReport {
   return { path, maxSeqs: backend.maxSeqs, scenarios: {}, embeddings };
 }
 
-/** The model guesses for itself, where it can. */
+/** The model drafts for itself, where it can; else the built-in one does, where the model can go back to what was before a draft. */
 async function drafted(path: string): Promise<{ drafted?: Scenario }> {
-  const speculative = { type: "mtp", mtpDraftSampling: "greedy", mtpNPredict: 3, mtpModel: path } as const;
-  let backend: LlamaBackend;
-  try {
-    backend = await tinyBackend({ ...SIZES, maxSeqs: 4, speculative }, path);
-  } catch (error) {
-    if (error instanceof ServiceError) return {};
-    throw error;
-  }
+  const backend = (await drafting(path, path)) ?? (await drafting(path, TINY_PATH));
+  if (backend === undefined) return {};
   const talk = new Talk(backend, 4);
   const answers = [...talk.ask(REPEATING.slice(0, 1)), ...talk.ask(REPEATING)];
   const { draftTokens } = talk.close();
   backend.close();
   return { drafted: { answers, count: draftTokens } };
+}
+
+async function drafting(path: string, mtpModel: string): Promise<LlamaBackend | undefined> {
+  const speculative = { type: "mtp", mtpDraftSampling: "greedy", mtpNPredict: 3, mtpModel } as const;
+  try {
+    return await tinyBackend({ ...SIZES, maxSeqs: 4, speculative }, path);
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  }
 }
 
 async function report(name: string, path: string, only?: string): Promise<SubjectReport> {

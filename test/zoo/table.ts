@@ -96,7 +96,7 @@ weights and the built-in model's vocabulary, mixtures with 4 of 32 experts, run 
 a time and with its flash attention off, in llama.cpp's unpatched CPU libraries of the same release (${release}). The suite compares
 the greedy token at every position, and the log probabilities of it and of the five most likely tokens: alone, in 8 streams (five
 share a prefix), after preemption (a cache too small for all eight), with prefix hits (a conversation continued, regenerated,
-edited), and with the model drafting for itself.
+edited), and with drafts, by the model itself or, where it is recurrent, by the built-in one.
 
 ${good} of ${rows.length} pass.
 
