@@ -1,9 +1,11 @@
 // Answers that repeat what the conversation holds, and answers that repeat nothing, with and without lookup drafts:
-//   bun bench/edits.ts [MODEL ...]
-// Trained models, greedy, servers asked in turn. The edits of a file come after two others, which small models need to see.
+//   bun bench/edits.ts [--kind TEXT] [MODEL ...]
+// Trained models, greedy, servers asked in turn. The edits of a file come after two others, which small models need to see; those of an agent
+// are calls under a grammar, each after the results of the ones before, which are recorded. `--kind`: of the kinds with this in their names.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { type ChatBody, compare, HEAD, type Json } from "./interleaved.ts";
 import { THREADS } from "./machine.ts";
 import { ensureModel, measureTrained, type ModelName } from "./model.ts";
@@ -43,6 +45,66 @@ function editOf({ path, names }: Edited, round: number): ChatBody {
   return { messages, max_tokens: ANSWER };
 }
 
+const TEXT: Json = { type: "string" };
+const TOOLS: readonly Json[] = [
+  { name: "read_file", parameters: { path: TEXT } },
+  {
+    name: "edit_file",
+    parameters: {
+      path: TEXT,
+      old_string: TEXT,
+      new_string: TEXT,
+    },
+  },
+].map(({ name, parameters }) => ({
+  type: "function",
+  function: {
+    name,
+    parameters: {
+      type: "object",
+      properties: parameters,
+      required: Object.keys(parameters),
+      additionalProperties: false,
+    },
+  },
+}));
+
+function callOf(id: string, name: string, args: Json): Json {
+  const call = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  return { role: "assistant", content: null, tool_calls: [call] };
+}
+
+/** Rounds of an agent in one conversation: in each it has got one result more, from one on. */
+const EDITS = 3;
+
+function agentOf({ path, names }: Edited, round: number): ChatBody {
+  const file = readFileSync(join(ROOT, path), "utf8").slice(0, 2400);
+  const parts = file.split("\n\n").filter((part) => part.length > 80 && part.length < 500);
+  const messages: Json[] = [
+    { role: "user", content: `Rename what I ask for in ${path}.` },
+    callOf("call_read", "read_file", { path }),
+    { role: "tool", tool_call_id: "call_read", content: file },
+  ];
+  const last = 1 + ((round + EDITS) % EDITS);
+  for (let i = 0; i <= last; i++) {
+    const part = parts[i % parts.length] ?? file;
+    const name = names.find((one) => part.includes(one)) ?? names[0];
+    const other = `${name}_${round + 2}`;
+    const [first = ""] = part.split("\n");
+    messages.push({
+      role: "user",
+      content: `In the part that begins with "${first}", replace "${name}" by "${other}".`,
+    });
+    if (i === last) break;
+    const renamed = part.replaceAll(name, other);
+    const args = { path, old_string: part, new_string: renamed };
+    messages.push(callOf(`call_${i}`, "edit_file", args));
+    messages.push({ role: "tool", tool_call_id: `call_${i}`, content: `Edited ${path}:\n${renamed}` });
+  }
+  const choice = { type: "function", function: { name: "edit_file" } };
+  return { messages, tools: TOOLS, tool_choice: choice, max_tokens: ANSWER };
+}
+
 const TOPICS = [
   "the sea",
   "a bicycle",
@@ -62,6 +124,11 @@ const storyOf = (i: number): ChatBody => ({
   ignore_eos: true,
 });
 
+const {
+  values: { kind },
+  positionals,
+} = parseArgs({ options: { kind: { type: "string", default: "" } }, allowPositionals: true });
+
 async function measure(model: ModelName): Promise<void> {
   const peer = await ensurePeer();
   const modelPath = await ensureModel(model, peer);
@@ -71,10 +138,12 @@ async function measure(model: ModelName): Promise<void> {
   const sides = [await start("off"), await start("ngram")] as const;
   console.log(`\n${model}: without drafts, with them\n\n${HEAD}`);
   for (const streams of [1, STREAMS]) {
-    const kinds = Object.entries(FILES).map(
-      ([what, edited]) => [what, (round: number) => editOf(edited, round)] as const,
-    );
+    const kinds = Object.entries(FILES).flatMap(([what, edited]) => [
+      [what, (round: number) => editOf(edited, round)] as const,
+      [`${what}, by an agent's calls`, (round: number) => agentOf(edited, round)] as const,
+    ]);
     for (const [what, bodyOf] of [...kinds, ["a story", storyOf] as const]) {
+      if (!what.includes(kind)) continue;
       const bodiesOf = (round: number): ChatBody[] =>
         Array.from({ length: streams }, (_, i) => bodyOf((round + 1) * STREAMS + i));
       console.log(
@@ -85,4 +154,4 @@ async function measure(model: ModelName): Promise<void> {
   for (const side of sides) await side.stop();
 }
 
-await measureTrained(measure);
+await measureTrained(measure, positionals);

@@ -41,8 +41,8 @@ export interface Comparison {
   readonly isPrimed: boolean;
 }
 
-export const HEAD = `| Answer | Streams | tokens/s of the first | of the second | second / first | passes a token |
-|---|--:|--:|--:|--:|--:|`;
+export const HEAD = `| Answer | Streams | tokens/s of the first | of the second | second / first | passes a token | passes an answer |
+|---|--:|--:|--:|--:|--:|--:|`;
 
 /** Columns of HEAD after the streams. The second side is svc. */
 export async function compare(
@@ -52,19 +52,23 @@ export async function compare(
   for (const side of sides) await measure(side, bodiesOf(-1));
   const speeds: readonly [number[], number[]] = [[], []];
   const before = await acceptedDrafts(sides[1]);
-  let tokens = 0;
+  let [tokens, answers] = [0, 0];
   for (let round = 0; round < rounds; round++)
     for (const i of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
       const bodies = bodiesOf(round);
       if (isPrimed) for (const body of bodies) await ask(sides[i], { ...body, max_tokens: 1 });
       const measured = await measure(sides[i], bodies);
       speeds[i].push(measured.speed);
-      if (i === 1) tokens += measured.tokens;
+      if (i === 0) continue;
+      tokens += measured.tokens;
+      answers += bodies.length;
     }
-  const passes = 1 - ((await acceptedDrafts(sides[1])) - before) / tokens;
+  const saved = (await acceptedDrafts(sides[1])) - before;
   const { median: ratio, min, max } = pairRatio(speeds[1], speeds[0]);
   const columns = speeds.map((values) => median(values).toFixed(0));
-  return `${columns.join(" | ")} | ${ratio.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)}) | ${passes.toFixed(2)}`;
+  const passes = (tokens - saved) / tokens;
+  const shown = `${passes.toFixed(2)} | ${(tokens / answers).toFixed(0)} -> ${((tokens - saved) / answers).toFixed(0)}`;
+  return `${columns.join(" | ")} | ${ratio.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)}) | ${shown}`;
 }
 
 /** Each saved a pass. */

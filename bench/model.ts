@@ -374,8 +374,8 @@ export async function namedModel(
 /** Measures the trained models, or those of them that the command line names, and kills what still runs. */
 export async function measureTrained(
   measure: (model: "smollm2-135m" | "gemma-3-270m") => Promise<void>,
+  names = process.argv.slice(2),
 ): Promise<void> {
-  const names = process.argv.slice(2);
   try {
     for (const model of ["smollm2-135m", "gemma-3-270m"] as const)
       if (names.length === 0 || names.includes(model)) await measure(model);
