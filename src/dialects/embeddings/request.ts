@@ -58,5 +58,6 @@ function checkDimensions(dimensions: number, compat: Compat): void {
     new ServiceError("unsupported_value", message, { param: "dimensions" });
   const message = "dimensions is not supported, vectors have the length of the model; omit it";
   serveOrRefuse(compat, "dimensions", refusal(message));
-  if (dimensions < 1) throw refusal("dimensions must be at least 1; ask for so many numbers, or omit it");
+  if (dimensions < 1)
+    throw refusal("dimensions must be at least 1; send the length of the vectors, or omit it");
 }
