@@ -1,6 +1,7 @@
 // Process entry: parses the command line, runs one command, exits with its code. The only file that exits.
 
 import { parseArgs } from "./cli/args.ts";
+import { outlivesTerminal } from "./cli/hangup.ts";
 import { EXIT } from "./cli/invocation.ts";
 import { execute } from "./commands/execute.ts";
 import { bypassLoopback } from "./config/proxy.ts";
@@ -10,8 +11,8 @@ import { terminalText } from "./core/visible-text.ts";
 /** How long an end waits for its output to be read. */
 const OUTPUT_WAIT_MS = 2000;
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
-function untilSignal(): Promise<void> {
+/** Resolves at the first SIGINT, SIGTERM or end of the terminal; a second one ends the process at once. */
+function untilSignal(hangup: "ends" | "reloads" = "ends"): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = (): void => {
@@ -21,6 +22,7 @@ function untilSignal(): Promise<void> {
     };
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
+    if (hangup === "ends" && !outlivesTerminal()) process.on("SIGHUP", onSignal);
   });
 }
 

@@ -1,6 +1,6 @@
-// SIGHUP: reloads the configuration. An invalid one changes nothing.
+// SIGHUP: the terminal has closed, or a server shall reload its configuration. An invalid one changes nothing.
 
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { formatProblems } from "../config/problem.ts";
 import type { LoadResult } from "../config/resolve.ts";
 import type { Settings } from "../config/settings.ts";
@@ -17,13 +17,29 @@ export interface Reread {
 }
 
 /**
- * Reloads the configuration at each SIGHUP. If the signal means that the server's terminal has closed, the server ends.
+ * Whether the process was started to outlive its terminal, as by nohup: the signal is ignored. Asked before the first handler, which
+ * ends that.
+ */
+export function outlivesTerminal(): boolean {
+  try {
+    const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0";
+    return (BigInt(`0x${ignored}`) & 1n) === 1n; // SIGHUP is the first
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Reloads the configuration at each SIGHUP. If the signal means that the server's terminal has closed, the server ends, or goes on if
+ * it was started to do so.
  */
 export function rereadAtHangup({ reread, apply, say }: Reread): void {
-  const hadTerminal = hasTerminal();
+  const outlives = outlivesTerminal();
+  let hadTerminal = hasTerminal();
   process.on("SIGHUP", () => {
     if (hadTerminal && !hasTerminal()) {
-      process.kill(process.pid, "SIGTERM");
+      hadTerminal = false;
+      if (!outlives) process.kill(process.pid, "SIGTERM");
       return;
     }
     const result = reread();

@@ -46,7 +46,7 @@ export function manualPage(program: Command): string {
     ".SH FILES",
     ...FILES.flatMap(pair),
     ".SH SIGNALS",
-    "SIGINT and SIGTERM drain running requests and end the server; a second one ends it at once. SIGHUP reloads the configuration.",
+    "SIGINT and SIGTERM drain running requests and end the server; a second one ends it at once. SIGHUP reloads the configuration; if the terminal has closed, it ends the server, unless nohup started it.",
     "",
   ].join("\n");
 }

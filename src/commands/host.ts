@@ -10,8 +10,8 @@ export interface CommandHost {
   readonly environment: Environment;
   /** Prints a line on stderr. */
   readonly complain: (line: string) => void;
-  /** Resolves at the first SIGINT or SIGTERM. */
-  readonly untilSignal: () => Promise<void>;
+  /** Resolves at the first SIGINT or SIGTERM, or when the terminal closes unless that reloads the settings. */
+  readonly untilSignal: (hangup?: "ends" | "reloads") => Promise<void>;
 }
 
 /** Prints the reason of a failure and returns its exit code. */
@@ -20,7 +20,7 @@ export function failed({ complain }: Pick<CommandHost, "complain">, error: unkno
   return EXIT.failure;
 }
 
-/** A signal that the first SIGINT or SIGTERM aborts with this reason. */
+/** A signal that is aborted with this reason when the command shall end. */
 export function stoppable({ untilSignal }: Pick<CommandHost, "untilSignal">, reason: string): AbortSignal {
   const stop = new AbortController();
   void untilSignal().then(() => stop.abort(new Error(reason)));

@@ -28,7 +28,7 @@ export async function serve(loaded: Loaded, reread: () => LoadResult, host: Comm
     complain(`svc: ${error.message}`);
     return EXIT.failure;
   }
-  const stopped = host.untilSignal();
+  const stopped = host.untilSignal("reloads");
   rereadAtHangup({ reread, apply: server.apply, say: complain });
   complain(listeningLine(loaded.settings, server));
   const hint = startHint(loaded.settings, options.cacheDir);

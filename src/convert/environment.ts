@@ -192,7 +192,6 @@ async function install(
 ): Promise<void> {
   for (const step of installSteps({ program, kind }, folder, uv)) {
     const { code, output } = await run(step, signal);
-    signal.throwIfAborted();
     if (code !== 0)
       throw new Error(
         `the converter's Python environment could not be made (${step.slice(1, 4).join(" ")}): ${reasonLine(output)}`,
@@ -207,12 +206,14 @@ function isNewEnough(release: string): boolean {
 }
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<{ code: number; output: string }> {
+  signal.throwIfAborted();
   const child = Bun.spawn([...argv], { stdio: ["ignore", "pipe", "pipe"], signal });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
+  signal.throwIfAborted();
   return { code, output: (out + err).slice(-CONVERT_OUTPUT_CHARS) };
 }
 

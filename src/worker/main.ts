@@ -20,9 +20,8 @@ export async function engineMain(): Promise<number> {
   };
   process.on("message", receive);
   process.on("disconnect", () => receive({ type: "stop" }));
-  // Ctrl-C reaches the whole process group; the parent decides when this process ends.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => {});
+  // Ctrl-C and a terminal that closes reach the whole process group; the parent decides when this process ends.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const begun = await started.promise;
   return begun === undefined ? 0 : begun.run(); // memory and native handles go with the process
 }

@@ -1,8 +1,17 @@
 // How a server ends: by signal, at once or in peace, and never without its engines.
 
-import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { type Server, startServer } from "../helpers/binary.ts";
+import { describe, expect, onTestFinished, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  HAS_TERMINAL,
+  newFolder,
+  openTerminal,
+  type Server,
+  spawnBinary,
+  startServer,
+  TINY_FILE,
+} from "../helpers/binary.ts";
 import {
   ask,
   CAPITAL,
@@ -110,6 +119,50 @@ test("Ctrl-C, which a terminal sends to engines as well, lets the stream finish"
   expect({ text, errors }).toEqual({ text: COUNT_100.answer, errors: [] });
   expect(await exitCode(server, 5_000)).toBe(0);
   expect(isAlive(engine)).toBe(false);
+});
+
+describe.skipIf(!HAS_TERMINAL)("a terminal that closes", () => {
+  /** A server in a terminal of its own; `before` stands before it on the line. */
+  async function inTerminal(before: string) {
+    const folder = newFolder();
+    const words = "serve --port 0 --host 127.0.0.1 2>log";
+    const terminal = openTerminal(words, folder, `${before} echo $$ >pid; exec`);
+    const log = () => readFileSync(join(folder, "log"), "utf8");
+    await until("the server is ready", () => existsSync(join(folder, "log")) && log().includes("Ready."));
+    const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
+    onTestFinished(() => {
+      if (isAlive(pid)) process.kill(pid, "SIGKILL");
+    });
+    return { terminal, pid, log };
+  }
+
+  test("ends the server in peace", async () => {
+    const { terminal, pid, log } = await inTerminal("");
+    terminal.close();
+    await until("the server ends", () => !isAlive(pid));
+    expect(log()).toContain("Stopping");
+    expect(log()).not.toContain("unexpectedly");
+  });
+
+  test("leaves one that nohup started, which then rereads its settings at a signal", async () => {
+    const { terminal, pid, log } = await inTerminal("trap '' HUP;");
+    terminal.close();
+    await terminal.exited;
+    await until("it rereads", () => {
+      process.kill(pid, "SIGHUP");
+      return log().includes("SIGHUP: nothing changed.");
+    });
+    expect(log()).not.toMatch(/Stopping|unexpectedly/);
+  });
+});
+
+test("a command that is interrupted by it leaves nothing", async () => {
+  const folder = newFolder();
+  const child = spawnBinary(["quantize", TINY_FILE, "Q2_K", "--output", join(folder, "small.gguf")]);
+  await until("it writes", () => readdirSync(folder).length > 0);
+  child.kill("SIGHUP");
+  expect(await child.exited).toBe(1);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test("a signal while the model is still loading ends it with 0", async () => {

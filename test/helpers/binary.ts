@@ -125,6 +125,8 @@ export interface Terminal {
   /** Waits until what was written since the last call matches, and returns it. */
   shows(pattern: RegExp): Promise<string>;
   enginePid(): number;
+  /** Closes, as when a connection breaks off. */
+  close(): void;
   /** Ends with the process: its exit code. */
   readonly exited: Promise<number>;
 }
@@ -167,6 +169,7 @@ export function openTerminal(words: string, cwd: string, variables = ""): Termin
       if (pid === undefined) throw new Error("there is no engine");
       return pid;
     },
+    close: () => child.kill("SIGKILL"),
     exited: child.exited,
   };
 }
