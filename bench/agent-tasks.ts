@@ -10,10 +10,11 @@ import { join } from "node:path";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
+import { freePort } from "../test/helpers/free-port.ts";
 import { CATALOG_TASKS, type CatalogTask, catalogTools } from "./mcp-catalog.ts";
 import { CACHE, SVC } from "./peer.ts";
 import { spawnLogged, stopTree } from "./processes.ts";
-import { freePort, untilAnswering } from "./servers.ts";
+import { untilAnswering } from "./servers.ts";
 
 const MODEL = "scripted";
 /** Settings of the two ways, tokens of definitions in a prompt. */

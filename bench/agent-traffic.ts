@@ -16,6 +16,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { freePort } from "../test/helpers/free-port.ts";
 import { DIALECTS, type Dialect, type Event, makeTraffic } from "./agent-dialects.ts";
 import { postStream } from "./http-stream.ts";
 import { THREADS } from "./machine.ts";
@@ -23,7 +24,7 @@ import { catalogTools } from "./mcp-catalog.ts";
 import { ensureModel, MODELS } from "./model.ts";
 import { CACHE, ensurePeer, ROOT, SVC } from "./peer.ts";
 import { killRunning, spawnLogged, stopTree, treeCpuSeconds } from "./processes.ts";
-import { freePort, type Side, untilAnswering } from "./servers.ts";
+import { type Side, untilAnswering } from "./servers.ts";
 import { median } from "./stats.ts";
 
 /** What is measured: a side, and settings of svc. */

@@ -7,7 +7,7 @@
 
 import { parseArgs } from "node:util";
 import { join } from "node:path";
-import { freePort } from "./servers.ts";
+import { freePort } from "../test/helpers/free-port.ts";
 import { quantile } from "./stats.ts";
 
 /** Results of one burst. Milliseconds from sending a request to the last byte of its answer. */

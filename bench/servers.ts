@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
+import { freePort } from "../test/helpers/free-port.ts";
 import { CACHE, SVC, type Peer } from "./peer.ts";
 import { killTree, spawnLogged, stopTree, treeCpuSeconds, treeMemory, type TreeMemory } from "./processes.ts";
 
@@ -66,14 +67,6 @@ export async function startServer(side: Side, options: ServerOptions, peer: Peer
     kill: () => killTree(child),
     stop,
   };
-}
-
-/** A free port. */
-export function freePort(): number {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
 }
 
 /**

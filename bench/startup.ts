@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../test/helpers/free-port.ts";
 import { postStream } from "./http-stream.ts";
 import { CACHE, SVC } from "./peer.ts";
 import { spawnLogged, stopTree } from "./processes.ts";
-import { freePort } from "./servers.ts";
 import { SseScanner } from "./sse-scan.ts";
 import { median } from "./stats.ts";
 

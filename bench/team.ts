@@ -9,8 +9,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { freePort } from "../test/helpers/free-port.ts";
 import { treeCpuSeconds } from "./processes.ts";
-import { freePort } from "./servers.ts";
 import { median, pairRatio } from "./stats.ts";
 
 const { values } = parseArgs({

@@ -8,7 +8,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createServer } from "node:net";
+import { freePort } from "../helpers/free-port.ts";
 import { until } from "../helpers/until.ts";
 import { type Agent, AGENTS, LIBRARIES, NOTE, SHELL_COMMAND, type Task } from "./agents.ts";
 import { type Result, resultTable, writeBlock } from "./document.ts";
@@ -52,7 +52,7 @@ model = "default"
 
 /** ./svc as docs/clients.md starts it, with these models. */
 async function startServer(models: string): Promise<Server> {
-  const port = await freePort();
+  const port = freePort();
   const folder = mkdtempSync(join(tmpdir(), "svc-clients-"));
   const config = join(folder, "svc.toml");
   writeFileSync(config, models);
@@ -75,15 +75,6 @@ async function startServer(models: string): Promise<Server> {
       rmSync(folder, { recursive: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== "object" || address === null) throw new Error("no port");
-  return address.port;
 }
 
 interface Ended {

@@ -8,29 +8,18 @@ import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { chatRequest, type RunOptions, runCounted } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
 import { SCHEMAS } from "../helpers/schemas.ts";
+import { RECORD } from "../mixes/asks.ts";
 import { MixBatch } from "../mixes/batch.ts";
 import { openPair, WORLDS } from "../mixes/worlds.ts";
 
 /** Random mixes of each kind; `npm run test:mixes` has thousands. */
 const MIXES = 3;
 
-const LONG_NAMES = {
-  type: "object",
-  properties: {
-    identification_number: { type: "integer", minimum: 0, maximum: 99 },
-    delivery_address_line: { type: "string", maxLength: 12 },
-    preferred_language: { enum: ["english", "german", "hungarian"] },
-    is_subscribed: { type: "boolean" },
-  },
-  required: ["identification_number", "delivery_address_line", "preferred_language", "is_subscribed"],
-  additionalProperties: false,
-};
-
 /** Schemas, tool calls and regular expressions, greedy and drawn. */
 function requests(): readonly RunRequest[] {
   const schemas = [
-    LONG_NAMES,
-    { type: "array", items: LONG_NAMES, minItems: 3, maxItems: 3 },
+    RECORD,
+    { type: "array", items: RECORD, minItems: 3, maxItems: 3 },
     ...Object.values(SCHEMAS).slice(0, 4),
   ];
   const constrained = schemas.map((schema, i) =>
@@ -44,7 +33,7 @@ function requests(): readonly RunRequest[] {
   const calls = ["required", "auto"].map((type) => {
     const request = chatRequest("What is the weather in Paris?", { maxTokens: 120, logprobs: { top: 0 } });
     if (request.prompt.type !== "chat") throw new Error("a chat request has a chat prompt");
-    const tools = [{ name: "get_weather", parameters: { ...LONG_NAMES }, strict: true }];
+    const tools = [{ name: "get_weather", parameters: { ...RECORD }, strict: true }];
     return { ...request, prompt: { ...request.prompt, tools, toolChoice: { type } } } as RunRequest;
   });
   return [...constrained, ...calls];

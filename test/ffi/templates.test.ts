@@ -17,6 +17,7 @@ import type { GrammarEngine } from "../../ffi/llama/grammar.ts";
 import { compile, grammarEngine } from "../helpers/grammar.ts";
 import { comparable, type ParsedAnswer, parseInPieces } from "../helpers/parse-output.ts";
 import { inPieces, type ScriptedAnswer, scriptedAnswer } from "../helpers/scripted-answer.ts";
+import { says } from "../helpers/template-cases.ts";
 import { chatTemplates } from "../helpers/templates.ts";
 import { budgeted } from "../helpers/budgeted-answer.ts";
 import { gptOss, type Turn } from "../helpers/written.ts";
@@ -58,10 +59,6 @@ const NASTY = {
     limit: 3,
   },
 };
-
-function says(role: Message["role"], text: string, more: Partial<Message> = {}): Message {
-  return { role, content: [{ type: "text", text }], ...more };
-}
 
 const QUESTION = [says("user", "How is it outside?")];
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DrivenPage, keyActions } from "./driven-page.ts";
+import { freePort } from "./free-port.ts";
 import { until } from "./until.ts";
 
 const DRIVER = Bun.which("WebKitWebDriver");
@@ -82,14 +83,6 @@ export async function openInWebKit(address: string): Promise<DrivenPage> {
     await close();
     throw error;
   }
-}
-
-/** WebKitWebDriver takes a port, and prints none. */
-function freePort(): number {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port = 0 } = server;
-  void server.stop(true);
-  return port;
 }
 
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { AdaptedModels } from "../../src/lora/adapted-models.ts";
 import { AdapterRegistry } from "../../src/lora/registry.ts";
 import { testApp } from "../helpers/app.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 
 /** An application whose model "tiny" has adapters; sources are generations. */
 function appWithAdapters(isMutable = true) {
@@ -10,10 +11,7 @@ function appWithAdapters(isMutable = true) {
     prepare: async (source) => ({ generation: `lora_${source.length}`, file: source, rank: 4, bytes: 100 }),
     host: { loadAdapter: async () => {}, freeAdapter: () => {} },
   });
-  const base = [
-    { id: "tiny", created: 1, kind: "text", ownedBy: "svc", status: "loaded" },
-    { id: "plain", created: 1, kind: "text", ownedBy: "svc", status: "loaded" },
-  ] as const;
+  const base = ["tiny", "plain"].map((id) => modelInfo(id));
   const adapters = new AdaptedModels({
     models: () => base,
     resolve: (name) => ({

@@ -12,6 +12,7 @@ import { mcpToolset } from "../../src/agent/tools/mcp.ts";
 import { calling, fakeTool, messagesOf, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { testDeps } from "../helpers/app.ts";
 import { failure } from "../helpers/failure.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 import { until } from "../helpers/until.ts";
 
@@ -113,16 +114,7 @@ test("chat answers, and takes whatever a body of chat completions may have", asy
 test("chat takes the name of an alias, with its defaults and those of its model", async () => {
   const { generate, requests } = playing(answer("Arr"));
   const { call } = testMcp(generate, {
-    models: () => [
-      {
-        id: "tiny",
-        created: 0,
-        kind: "text",
-        ownedBy: "svc",
-        status: "loaded",
-        presets: () => ({ settings: { top_k: 5, max_tokens: 40 } }),
-      },
-    ],
+    models: () => [modelInfo("tiny", { presets: () => ({ settings: { top_k: 5, max_tokens: 40 } }) })],
     aliases: modelAliases([
       { name: "pirate", model: "tiny", defaults: { temperature: 0.3, system: "You are a pirate." } },
     ]),

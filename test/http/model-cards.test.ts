@@ -5,19 +5,15 @@ import { modelAliases } from "../../src/http/model-alias.ts";
 import type { ModelInfo } from "../../src/core/model-info.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 import { answer, playing } from "../helpers/run-events.ts";
 
-const BASE: ModelInfo = {
-  id: "org/base-GGUF",
+const BASE = modelInfo("org/base-GGUF", {
   root: "org/base-GGUF",
-  created: 1,
-  kind: "text",
-  ownedBy: "svc",
-  status: "loaded",
   modalities: ["image"],
   contextTokens: 4096,
   abilities: { generates: true, embeds: false, ranks: false, fillsGaps: false, thinks: true },
-};
+});
 const RED: ModelInfo = {
   ...BASE,
   id: "org/base-GGUF:a%2Fb",
@@ -42,7 +38,7 @@ const PLAIN: ModelInfo = {
     memoryBytes: 9,
   }),
 };
-const NEW: ModelInfo = { id: "new", created: 1, kind: "text", ownedBy: "svc", status: "unloaded" };
+const NEW = modelInfo("new", { status: "unloaded" });
 const MODELS = [BASE, RED, PLAIN, NEW];
 
 const ALIASES = modelAliases([

@@ -1,24 +1,16 @@
 // Names of models as clients of other servers write them.
 
 import { describe, expect, test } from "bun:test";
-import type { ModelInfo } from "../../src/core/model-info.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
 import { resolvedName } from "../../src/http/model-name.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 
-const card = (id: string, more: Partial<ModelInfo> = {}): ModelInfo => ({
-  id,
-  kind: "text",
-  created: 0,
-  ownedBy: "svc",
-  status: "loaded",
-  ...more,
-});
 const MODELS = [
-  card("Qwen3-0.6B-Q8_0"),
-  card("small", { root: "Org/Small-GGUF" }),
-  card("openai/gpt-oss-20b"),
-  card("twin"),
-  card("TWIN"),
+  modelInfo("Qwen3-0.6B-Q8_0"),
+  modelInfo("small", { root: "Org/Small-GGUF" }),
+  modelInfo("openai/gpt-oss-20b"),
+  modelInfo("twin"),
+  modelInfo("TWIN"),
 ];
 const aliases = modelAliases([
   { name: "gpt-4o", model: "small" },

@@ -11,23 +11,19 @@ import {
 } from "../../src/core/limits.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
 import { absentHub, testApp } from "../helpers/app.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 
-const TINY = { id: "tiny", created: 1, kind: "text", ownedBy: "svc", status: "loaded" } as const;
+const TINY = modelInfo("tiny");
 
 test("a card names the model, its state and its public source", async () => {
   const { request } = testApp(undefined, {
     models: () => [
-      {
-        id: "small",
-        created: 1,
-        kind: "text",
-        ownedBy: "svc",
-        status: "loaded",
+      modelInfo("small", {
         modalities: ["image"],
         mediaLimits: { imagesMax: 3, edgeMax: 2000 },
         root: "acme/tiny",
-      },
-      { id: "file", created: 1, kind: "text", ownedBy: "svc", status: "unloaded" },
+      }),
+      modelInfo("file", { status: "unloaded" }),
     ],
   });
   expect(await (await request("/v1/models")).json()).toEqual({

@@ -1,12 +1,12 @@
 // Defaults of models and aliases, in every dialect: a request's own fields win.
 
 import { describe, expect, test } from "bun:test";
-import type { ModelInfo } from "../../src/core/model-info.ts";
 import type { Preset, PresetLayers } from "../../src/core/preset.ts";
 import type { Generate, RunRequest } from "../../src/core/run.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { modelAliases } from "../../src/http/model-alias.ts";
 import { chatBody, testApp } from "../helpers/app.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 import { answer } from "../helpers/run-events.ts";
 
 const MODEL: Preset = { temperature: 0.1, top_k: 5, max_tokens: 40 };
@@ -28,18 +28,10 @@ const ASSISTANT: Preset = {
   system: "You are a pirate.",
   thinking: false,
 };
-const card = (id: string, extra: Partial<ModelInfo> = {}): ModelInfo => ({
-  id,
-  kind: "text",
-  created: 0,
-  ownedBy: "svc",
-  status: "loaded",
-  ...extra,
-});
 const DEPS: Partial<HttpDeps> = {
   models: () => [
-    card("tiny", { presets: () => LAYERS }),
-    card("tiny:red", { parent: "tiny", root: "red", presets: () => LAYERS }),
+    modelInfo("tiny", { presets: () => LAYERS }),
+    modelInfo("tiny:red", { parent: "tiny", root: "red", presets: () => LAYERS }),
   ],
   aliases: modelAliases([
     { name: "pirate", model: "default", adapter: "red", defaults: ASSISTANT },

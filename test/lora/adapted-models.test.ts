@@ -7,6 +7,7 @@ import { AdaptedModels } from "../../src/lora/adapted-models.ts";
 import { AdapterRegistry } from "../../src/lora/registry.ts";
 import { asking } from "../helpers/agent.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
+import { modelInfo } from "../helpers/model-info.ts";
 import { ACCEPTED, FINISH } from "../helpers/run-events.ts";
 
 const registry = () =>
@@ -23,14 +24,7 @@ function world(ids: readonly [string, string, string] = ["one", "two", "plain"])
   const first = registry();
   const second = registry();
   const models = new AdaptedModels({
-    models: () =>
-      [one, two, plain].map((id) => ({
-        id,
-        created: 1,
-        kind: "text" as const,
-        ownedBy: "svc",
-        status: "loaded",
-      })),
+    models: () => [one, two, plain].map((id) => modelInfo(id)),
     resolve: (name) => {
       const id = name === "default" ? one : name;
       if (!ids.includes(id)) throw new ServiceError("model_not_found", "no such model", { param: "model" });

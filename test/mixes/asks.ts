@@ -27,7 +27,8 @@ const MEMBERS = {
   preferred_language: { enum: ["english", "german", "hungarian"] },
   is_subscribed: { type: "boolean" },
 };
-const RECORD = {
+/** Names of several tokens. */
+export const RECORD = {
   type: "object",
   properties: MEMBERS,
   required: Object.keys(MEMBERS),

@@ -5,6 +5,7 @@ import { describe } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { newFolder } from "../helpers/binary.ts";
+import { freePort } from "../helpers/free-port.ts";
 import { childrenOf, isAlive } from "../helpers/processes.ts";
 import { until } from "../helpers/until.ts";
 
@@ -142,11 +143,4 @@ function spawn({ program, args, env }: StartOptions, port: number) {
 
 function endTree(pid: number): void {
   for (const one of [pid, ...childrenOf(pid)]) if (isAlive(one)) process.kill(one, "SIGKILL");
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }
