@@ -5,7 +5,14 @@
 // TOML has no such editor: svc's tables stand between two comments at the end.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { applyEdits, type FormattingOptions, modify, parse, type ParseError } from "jsonc-parser";
+import {
+  applyEdits,
+  type FormattingOptions,
+  modify,
+  parse,
+  type ParseError,
+  stripComments,
+} from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { parseDocument } from "yaml";
 import { isDeepStrictEqual } from "node:util";
@@ -42,8 +49,8 @@ export function merged(file: ClientFile, text: string, earlier: readonly Replace
   const present = read(file, text);
   const wanted = file.entries.filter(({ isForm }) => isForm !== true || present === undefined);
   const replaced = wanted.flatMap(({ path, value, isItem, isForm }) => {
-    if (isItem === true || isForm === true) return [];
-    const now = at(present, path);
+    if (isForm === true) return [];
+    const now = isItem === true ? itemOf(at(present, path), value) : at(present, path);
     const known = earlier.find((one) => isDeepStrictEqual(one.path, path));
     const before = known !== undefined && isDeepStrictEqual(known.wrote, now) ? known.before : now;
     return [{ path: [...path], wrote: value, ...(before === undefined ? {} : { before }) }];
@@ -52,11 +59,18 @@ export function merged(file: ClientFile, text: string, earlier: readonly Replace
   return { text: done, replaced };
 }
 
-/** The text without the entries, with what they had replaced; undefined where nothing but the file's form is left. */
-export function unmerged(file: ClientFile, text: string, replaced: readonly Replaced[]): string | undefined {
+/** A text without svc's entries. */
+interface Unmerged {
+  readonly text: string;
+  /** Nothing but the file's form is left, and no comment. */
+  readonly isBare: boolean;
+}
+
+/** The text without the entries, with what they had replaced. */
+export function unmerged(file: ClientFile, text: string, replaced: readonly Replaced[]): Unmerged {
   if (file.format === "toml") {
     const rest = withoutTables(text);
-    return rest.trim() === "" && rest !== text ? undefined : rest;
+    return { text: rest, isBare: rest.trim() === "" };
   }
   const done = file.entries
     .filter(({ isForm }) => isForm !== true)
@@ -64,7 +78,11 @@ export function unmerged(file: ClientFile, text: string, replaced: readonly Repl
   const left = read(file, done);
   const forms = new Set(file.entries.filter(({ isForm }) => isForm === true).map(({ path }) => path[0]));
   const others = Object.keys(left ?? {}).filter((name) => !forms.has(name));
-  return others.length === 0 && done !== text ? undefined : done;
+  return { text: done, isBare: others.length === 0 && !hasComments(file, done) };
+}
+
+function hasComments({ format }: ClientFile, text: string): boolean {
+  return format === "json" ? stripComments(text) !== text : /^\s*#/m.test(text);
 }
 
 function read({ format, names }: ClientFile, text: string): unknown {
@@ -73,7 +91,7 @@ function read({ format, names }: ClientFile, text: string): unknown {
     const document = parseDocument(text);
     const [problem] = document.errors;
     if (problem !== undefined) throw new Error(`${names[0]} is not YAML: ${problem.message.split("\n")[0]}`);
-    return document.toJS() as unknown;
+    return document.contents === null ? undefined : (document.toJS() as unknown); // null: comments alone
   }
   const problems: ParseError[] = [];
   const value: unknown = parse(text, problems, { allowTrailingComma: true });
@@ -95,6 +113,11 @@ function at(tree: unknown, path: readonly string[]): unknown {
 /** Whether members can be added to a value, or it is missing. */
 function isTable(value: unknown): boolean {
   return value === undefined || isObject(value);
+}
+
+/** The item of a list that has the name of svc's. */
+function itemOf(list: unknown, value: unknown): unknown {
+  return Array.isArray(list) ? (list[itemIndex(list, value)] as unknown) : undefined;
 }
 
 /** Where svc's item is in a list, or would be. */
@@ -151,14 +174,14 @@ function takeOut(
   replaced: readonly Replaced[],
 ): string {
   const present = read(file, text);
+  const known = replaced.find((one) => isDeepStrictEqual(one.path, path));
   if (isItem === true) {
     const list = at(present, path);
     const index = itemIndex(list, value);
     if (!Array.isArray(list) || index === list.length) return text;
-    return pruned(file, withValue(file, text, [...path, index], undefined), path);
+    return pruned(file, withValue(file, text, [...path, index], known?.before), path);
   }
   const now = at(present, path);
-  const known = replaced.find((one) => isDeepStrictEqual(one.path, path));
   const isOwn = path.at(-1) === "svc" || (known !== undefined && isDeepStrictEqual(known.wrote, now));
   if (now === undefined || !isOwn) return text; // the user has changed it since
   return pruned(file, withValue(file, text, path, known?.before), path.slice(0, -1));
@@ -200,10 +223,10 @@ function tomlOf(file: ClientFile, text: string): unknown {
 }
 
 function withoutTables(text: string): string {
-  const from = text.indexOf(`${TOML_BEGIN}\n`);
+  const from = text.search(new RegExp(`^${TOML_BEGIN}\\r?$`, "m"));
   const to = text.indexOf(TOML_END, from);
   if (from < 0 || to < 0) return text;
   const before = text.slice(0, from).trimEnd();
-  const after = text.slice(to + TOML_END.length).replace(/^\n/, "");
+  const after = text.slice(to + TOML_END.length).replace(/^\r?\n/, "");
   return `${before === "" ? "" : `${before}\n`}${after}`;
 }

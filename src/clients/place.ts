@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   readFileSync,
@@ -36,6 +37,8 @@ const Note = Type.Object({
   /** Digest of the text that svc wrote. While the file has it, the text before comes back as it was. */
   wrote: Type.String(),
   before: Type.Optional(Type.String()),
+  /** Svc has made the file: it goes with what svc wrote. */
+  isNew: Type.Optional(Type.Boolean()),
   /** Permissions that others had lost, since a key stands in the file. */
   mode: Type.Optional(Type.Integer({ minimum: 0, maximum: 0o777 })),
 });
@@ -78,6 +81,7 @@ export function connect(
     const before = isOurs ? note.before : note === undefined ? now : undefined;
     const kept: Note = {
       ...defined({ before, mode: isOpen ? mode : note?.mode }),
+      isNew: now === undefined || note?.isNew === true,
       replaced: [...replaced],
       wrote: textDigest(text),
     };
@@ -88,16 +92,13 @@ export function connect(
 }
 
 /** A text with its byte order mark, if it has one. */
-function changed<R extends { readonly text: string | undefined }>(
-  text: string,
-  change: (body: string) => R,
-): R {
+function changed<R extends { readonly text: string }>(text: string, change: (body: string) => R): R {
   if (!text.startsWith(BYTE_ORDER_MARK)) return change(text);
   const result = change(text.slice(BYTE_ORDER_MARK.length));
-  return result.text === undefined ? result : { ...result, text: BYTE_ORDER_MARK + result.text };
+  return { ...result, text: BYTE_ORDER_MARK + result.text };
 }
 
-/** Takes svc's part out of a client's file; a file with nothing else goes. Undefined where there was no such part. */
+/** Takes svc's part out of a client's file; one that svc had made goes if it has nothing else. Undefined where there was no such part. */
 export function disconnect(file: ClientFile, places: Places): string | undefined {
   const path = pathOf(file, places);
   const { [path]: note, ...others } = readNotes(places);
@@ -119,10 +120,11 @@ function modeBefore(path: string, note: Note | undefined): number | undefined {
   return note?.mode !== undefined && now === (note.mode & ~OTHERS) ? note.mode : now;
 }
 
-/** What is left without svc's part; undefined where it was all that svc had written. */
+/** What is left without svc's part; undefined where that was all, in a file that svc had made. */
 function textWithout(file: ClientFile, now: string, note: Note | undefined): string | undefined {
   if (note?.before !== undefined && note.wrote === textDigest(now)) return note.before;
-  return changed(now, (body) => ({ text: unmerged(file, body, note?.replaced ?? []) })).text;
+  const { text, isBare } = changed(now, (body) => unmerged(file, body, note?.replaced ?? []));
+  return isBare && text !== now && note?.isNew === true ? undefined : text;
 }
 
 /** What is thrown, with the file that it is about: nothing was written. */
@@ -152,8 +154,9 @@ function writeNotes({ note }: Places, notes: Notes): void {
 
 function textOf(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
   } catch (error) {
+    if (error instanceof TypeError) throw new Error("it is no UTF-8 text", { cause: error });
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
@@ -182,9 +185,17 @@ function write(path: string, text: string, mode = modeOf(path)): void {
   try {
     writeFileSync(aside, text, { mode: 0o600, flag: "wx" });
     chmodSync(aside, mode);
+    ownAs(aside, target);
     renameSync(aside, target);
   } catch (error) {
     rmSync(aside, { force: true });
     throw error;
   }
+}
+
+/** What root writes for another user stays that user's. */
+function ownAs(aside: string, target: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(target);
+  chownSync(aside, uid, gid);
 }

@@ -13,6 +13,7 @@ import { configFolder } from "../config/cache-folder.ts";
 import type { Settings } from "../config/settings.ts";
 import { defined } from "../core/defined.ts";
 import { fromHome, userHome } from "../core/user-home.ts";
+import { withLock } from "../hub/lock.ts";
 import type { CommandHost } from "./host.ts";
 
 type Host = Pick<CommandHost, "environment" | "complain">;
@@ -42,7 +43,8 @@ export async function launch(command: LaunchCommand, settings: Settings, host: H
     return EXIT.ok;
   }
   if (file !== undefined) {
-    const { path, isNew } = connect(file, placesOf(host), target.key);
+    const places = placesOf(host);
+    const { path, isNew } = await alone(places, () => connect(file, places, target.key));
     if (isNew) host.complain(`svc: svc is in ${path}; svc launch ${client.id} --remove takes it out`);
   }
   if (command.action === "start") return start(client, connection, command.args, host);
@@ -113,7 +115,12 @@ function placesOf({ environment }: Host): Places {
   return { home, environment, note: join(configFolder(environment), "launched.json") };
 }
 
-function remove(client: Client, host: Host): number {
+/** One command at a time writes files and the notes of them. */
+function alone<T>({ note }: Places, work: () => T): Promise<T> {
+  return withLock(`${note}.lock`, async () => work());
+}
+
+async function remove(client: Client, host: Host): Promise<number> {
   const nothing: Target = {
     root: "http://localhost",
     model: "default",
@@ -122,7 +129,8 @@ function remove(client: Client, host: Host): number {
     images: false,
   };
   const { file } = client.connect(nothing);
-  const path = file === undefined ? undefined : disconnect(file, placesOf(host));
+  const places = placesOf(host);
+  const path = file === undefined ? undefined : await alone(places, () => disconnect(file, places));
   const none =
     file === undefined ? `${client.name} is given its configuration when it starts` : "it was not there";
   console.log(path === undefined ? `Nothing to remove: ${none}.` : `svc is no longer in ${path}.`);

@@ -56,7 +56,7 @@ describe.each(WITH_FILES)("%s", (id) => {
     const first = merged(file, "", []);
     expect(parsed(file, first.text)).toEqual(parsed(file, fileText(file)));
     expect(merged(file, first.text, first.replaced)).toEqual(first);
-    expect(unmerged(file, first.text, first.replaced)).toBeUndefined();
+    expect(unmerged(file, first.text, first.replaced).isBare).toBe(true);
   });
 
   test("a user's file keeps all else, with its comments, and comes back", () => {
@@ -68,11 +68,11 @@ describe.each(WITH_FILES)("%s", (id) => {
     const other = fileOf(id, { ...TARGET, root: "http://other:2", key: "k2" });
     const second = merged(other, first.text, first.replaced);
     expect(second.text).not.toContain(TARGET.root);
-    const back = unmerged(file, second.text, second.replaced);
+    const { text: back } = unmerged(file, second.text, second.replaced);
     expect(parsed(file, back ?? "")).toEqual(parsed(file, user));
     // An item that is taken out of a list takes the comment before it along; place.ts keeps the text as it was.
     for (const comment of id === "vscode" ? [] : (COMMENTS[id] ?? [])) expect(back).toContain(comment);
-    expect(unmerged(file, user, [])).toBe(user);
+    expect(unmerged(file, user, []).text).toBe(user);
   });
 
   test("a file that is not of its format is refused", () => {
@@ -86,9 +86,20 @@ test("what svc replaced comes back, unless the user has changed it since", () =>
   const file = fileOf("cline");
   const user = '{ "lastUsedProvider": "anthropic", "providers": { "openai-compatible": { "mine": 1 } } }\n';
   const { text, replaced } = merged(file, user, []);
-  expect(parseJson(unmerged(file, text, replaced) ?? "")).toEqual(parseJson(user));
+  expect(parseJson(unmerged(file, text, replaced).text)).toEqual(parseJson(user));
   const changed = text.replace('"lastUsedProvider": "openai-compatible"', '"lastUsedProvider": "groq"');
-  expect(parseJson(unmerged(file, changed, replaced) ?? "").lastUsedProvider).toBe("groq");
+  expect(parseJson(unmerged(file, changed, replaced).text).lastUsedProvider).toBe("groq");
+});
+
+test("an item of the user's of the same name comes back; comments alone are no file", () => {
+  const file = fileOf("continue");
+  const user = "models:\n  - name: other\n  - name: svc\n    model: mine\n";
+  const { text, replaced } = merged(file, user, []);
+  const again = merged(fileOf("continue", { ...TARGET, root: "http://other:2" }), text, replaced);
+  expect(parsed(file, unmerged(file, `${again.text}\n`, again.replaced).text)).toEqual(parsed(file, user));
+  const commented = merged(file, "# mine\n", []);
+  expect(commented.text).toStartWith("# mine\n");
+  expect(unmerged(file, commented.text, commented.replaced).text).toContain("# mine");
 });
 
 test("a user's own table of the same name is not doubled", () => {

@@ -97,6 +97,58 @@ describe("a file of the user", () => {
   });
 });
 
+describe("what a user did meanwhile stays:", () => {
+  const YAML = [".continue", "config.yaml"];
+  test.each([
+    ["opencode", OPENCODE, "", "\n"],
+    ["opencode", OPENCODE, " \n", ""],
+    ["continue", YAML, "", "\n\n"],
+    ["codex", CODEX, "", "\n\n"],
+    ["vscode", [".config", "Code", "User", "chatLanguageModels.json"], "", " "],
+  ])("of %s a file that was there does not go: %s %j", (id, names, text, typed) => {
+    const { path, connect: place, disconnect: remove, read } = setUp(id, names, text);
+    place();
+    writeFileSync(path, read() + typed);
+    remove();
+    expect(existsSync(path)).toBe(true);
+    expect(read()).not.toContain(KEY);
+  });
+
+  test.each([
+    ["opencode", OPENCODE, (text: string) => `// mine\n${text}`],
+    ["opencode", OPENCODE, (text: string) => text.replace("{", "{ /* mine */")],
+    ["continue", YAML, (text: string) => `# mine\n${text}`],
+    ["codex", CODEX, (text: string) => `${text}\n# mine\n`],
+    ["codex", CODEX, (text: string) => `# mine\n${text}`.replaceAll("\n", "\r\n")],
+  ])("a comment in a file that svc made for %s, %s", (id, names, comment) => {
+    const { path, connect: place, disconnect: remove, read } = setUp(id, names);
+    place();
+    writeFileSync(path, comment(read()));
+    place("other-key");
+    remove();
+    expect(read()).toContain("mine");
+    expect(read()).not.toContain("svc");
+  });
+
+  test("a file that svc made goes, also when it was written twice", () => {
+    const { path, connect: place, disconnect: remove, read } = opencode();
+    place();
+    writeFileSync(path, `${read()}\n`);
+    place("other-key");
+    remove();
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+test("a file that is no UTF-8 text is refused and stays as it is", () => {
+  const { path, connect: place, disconnect: remove } = opencode();
+  const bytes = Buffer.from('{"theme": "\u00fc"}', "latin1");
+  writeFileSync(path, bytes);
+  for (const act of [place, remove])
+    expect(() => act()).toThrow(`${path} was not changed: it is no UTF-8 text`);
+  expect(readFileSync(path).equals(bytes)).toBe(true);
+});
+
 test("a link to a file that is missing stays a link", () => {
   const { path, places, connect: place, disconnect: remove, read } = opencode();
   const target = join(places.home, "dot", "o.json");
