@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An engine on two NUMA nodes, of two cores with two hardware threads each: boots a kernel with ./svc in qemu, checks on which nodes its memory
-# is, and shows the processors of the threads. Emulated, so it says nothing of speed.
+# is, packed weights by row and the rest in turn, and shows the processors of the threads. Emulated, so it says nothing of speed.
 #
 # Needs Linux on x86-64 with qemu-system-x86_64 and busybox (static), and a kernel, SVC_KERNEL or Debian's from apt-get.
 set -euo pipefail
@@ -29,24 +29,26 @@ mount -t proc x /proc; mount -t sysfs x /sys; mount -t devtmpfs x /dev; mount -t
 ip link set lo up
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/limited; echo 150000 100000 >/sys/fs/cgroup/limited/cpu.max
 ask() { wget -qO- --header 'Content-Type: application/json' --post-data '{"model":"'"$SVC_MODEL"'","prompt":"Once upon a time there was a","max_tokens":4}' http://127.0.0.1:1234/v1/completions 2>/tmp/why; }
-run() { # NAME, least and most percent of the largest mapping of the C library (weights, cache) on node 0, words before the command
-    echo "== $1"; least=$2 most=$3; shift 3
+run() { # NAME, nodes with a region of packed weights, least and most percent of the largest other mapping (cache) on node 0, words before the command
+    echo "== $1"; wanted=$2 least=$3 most=$4; shift 4
     "$@" /svc serve >/tmp/log 2>&1 &
     server=$!
     until ask >/tmp/answer; do sleep 2; [ -e /proc/$server ] || { cat /tmp/log; return; }; done
     for engine in $(grep -l "^PPid:.$server$" /proc/[0-9]*/status | cut -d/ -f3); do
-        sed -n 's/^7f.* anon=\([0-9]*\) .*/\1 &/p' /proc/$engine/numa_maps | sort -n | tail -n 1 >/tmp/largest
+        grep ' prefer:' /proc/$engine/numa_maps | tee /tmp/regions
+        regions=$(awk '{ for (i = 3; i <= NF; i++) if ($i ~ /^N[01]=/) print (substr($i, 2, 1) == substr($2, 8)) ? substr($2, 8) : "other" }' /tmp/regions | sort -u | tr -d '\n')
+        sed -n '/ prefer:/d; s/^7f.* anon=\([0-9]*\) .*/\1 &/p' /proc/$engine/numa_maps | sort -n | tail -n 1 >/tmp/largest
         share=$(awk '{ for (i = 2; i <= NF; i++) if ($i ~ /^N[01]=/) n[substr($i, 2, 1)] = substr($i, 4) } END { print int(100 * n[0] / (n[0] + n[1])) }' /tmp/largest)
-        [ "$share" -ge "$least" ] && [ "$share" -le "$most" ] && echo right || echo WRONG
+        [ "$share" -ge "$least" ] && [ "$share" -le "$most" ] && [ "$regions" = "$wanted" ] && echo right || echo WRONG
         cut -d' ' -f2- /tmp/largest
         grep -h Cpus_allowed_list /proc/$engine/task/*/status | sort | uniq -c
     done
     kill $server; wait $server
 }
-run 'all processors' 10 90
-run 'processors of node 1' 0 0 taskset 0xf0
-run 'one hardware thread of each core' 10 90 taskset 0x55
-run 'a quota of 1.5 processors' 10 90 sh -c 'echo $$ >/sys/fs/cgroup/limited/cgroup.procs; exec "$0" "$@"'
+run 'all processors' 01 10 90
+run 'processors of node 1' '' 0 0 taskset 0xf0
+run 'one hardware thread of each core' 01 10 90 taskset 0x55
+run 'a quota of 1.5 processors' 01 10 90 sh -c 'echo $$ >/sys/fs/cgroup/limited/cgroup.procs; exec "$0" "$@"'
 poweroff -f
 GUEST
 chmod 755 "$root/init"

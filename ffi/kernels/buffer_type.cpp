@@ -2,6 +2,7 @@
 // attention operations (attention.h), whatever buffers these use. Knows nothing of how kernels compute.
 
 #include "attention.h"
+#include "memory_nodes.h"
 #include "packed_gemm.h"
 #include "svc_kernels.h"
 
@@ -82,44 +83,67 @@ namespace {
 
 size_t packed_size(ggml_backend_buffer_type_t, const ggml_tensor * tensor) { return svc_packed_alloc_size(tensor); }
 
-void free_buffer(ggml_backend_buffer_t buffer) { ggml_aligned_free(buffer->context, buffer->size); }
+constexpr size_t PAGE = 4096, HUGE_PAGE = 2048 * 1024;
 
-void * get_base(ggml_backend_buffer_t buffer) { return buffer->context; }
+struct packed_memory {
+    void * allocated;
+    size_t size;  // of what is allocated
+    svc_packed_regions regions;  // of the memory nodes, one behind the other
+};
+
+packed_memory * memory_of(ggml_backend_buffer_t buffer) { return (packed_memory *) buffer->context; }
+
+void free_buffer(ggml_backend_buffer_t buffer) {
+    ggml_aligned_free(memory_of(buffer)->allocated, memory_of(buffer)->size);
+    delete memory_of(buffer);
+}
+
+void * get_base(ggml_backend_buffer_t buffer) { return memory_of(buffer)->regions.begin; }
+
+enum ggml_status init_tensor(ggml_backend_buffer_t buffer, ggml_tensor * tensor) {
+    tensor->extra = svc_nodes() == 1 ? nullptr : &memory_of(buffer)->regions;
+    return GGML_STATUS_SUCCESS;
+}
 
 void memset_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, uint8_t value, size_t offset, size_t size) {
     memset((char *) tensor->data + offset, value, size);
 }
 
 void set_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, const void * data, size_t offset, size_t size) {
-    if (svc_packed_block_values(tensor->type) != 0) {
-        svc_packed_convert(tensor, data, offset, size);
-    } else {
-        memcpy((char *) tensor->data + offset, data, size);
-    }
+    svc_packed_convert(tensor, data, offset, size);
 }
 
-void clear(ggml_backend_buffer_t buffer, uint8_t value) { memset(buffer->context, value, buffer->size); }
+void clear(ggml_backend_buffer_t buffer, uint8_t value) { memset(get_base(buffer), value, buffer->size); }
 
 ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size) {
-    void * data = ggml_aligned_malloc(size);
-    if (data == nullptr) {
-        GGML_LOG_ERROR("%s: cannot allocate %zu bytes for packed weights\n", __func__, size);
+    packed_memory memory = {nullptr, size, {nullptr, size}};
+    const int nodes = svc_nodes();
+    if (nodes > 1) {
+        memory.regions.size = GGML_PAD((size + nodes - 1) / nodes, HUGE_PAGE);
+        size = memory.regions.size * nodes;
+        memory.size = size + HUGE_PAGE;
+    }
+    memory.allocated = ggml_aligned_malloc(memory.size);
+    if (memory.allocated == nullptr) {
+        GGML_LOG_ERROR("%s: cannot allocate %zu bytes for packed weights\n", __func__, memory.size);
         return nullptr;
     }
+    char * begin = (char *) GGML_PAD((uintptr_t) memory.allocated, nodes > 1 ? HUGE_PAGE : TENSOR_ALIGNMENT);
+    memory.regions.begin = begin;
+    for (int node = 0; node < nodes; ++node) svc_bind_to_node(begin + node * memory.regions.size, memory.regions.size, node);
 #if defined(__linux__)
     // Huge pages, if the system grants them: weights are read sequentially, and each page of 4 KB would end a prefetch.
-    const uintptr_t page = 4096;
-    const uintptr_t first = ((uintptr_t) data + page - 1) & ~(page - 1);
-    const uintptr_t last = ((uintptr_t) data + size) & ~(page - 1);
+    const uintptr_t first = GGML_PAD((uintptr_t) begin, PAGE), last = ((uintptr_t) begin + size) & ~(PAGE - 1);
     if (first < last) madvise((void *) first, last - first, MADV_HUGEPAGE);
 #endif
     ggml_backend_buffer_i interface = {};
     interface.free_buffer = free_buffer;
     interface.get_base = get_base;
+    interface.init_tensor = init_tensor;
     interface.memset_tensor = memset_tensor;
     interface.set_tensor = set_tensor;
     interface.clear = clear;
-    return ggml_backend_buffer_init(type, interface, data, size);
+    return ggml_backend_buffer_init(type, interface, new packed_memory(memory), size);
 }
 
 #else  // attention only: supports no product, so that no weights get into a buffer of this type

@@ -3,6 +3,7 @@
 #if defined(SVC_PACKED_GEMM)
 
 #include "expert_rows.h"
+#include "node_chunks.h"
 #include "packed_floats.h"
 #include "packed_kernels.h"
 
@@ -35,6 +36,27 @@ void parallel_for(int n, const F & f) {
 #endif
 }
 
+// Columns of a matrix in the region of each memory node; the last ones may have fewer.
+int node_columns(const struct ggml_tensor * weights) { return div_up<int>(weights->ne[1] / COLUMNS, svc_nodes()); }
+
+// Where packed weights are.
+struct column_places {
+    char * data;  // of the first node
+    size_t region, column;  // bytes
+    int all, each;  // columns of a matrix, and of a node
+
+    column_places(const struct ggml_tensor * weights, size_t column)
+        : data((char *) weights->data), region(0), column(column), all(weights->ne[1] / COLUMNS), each(node_columns(weights)) {
+        const auto * regions = (const svc_packed_regions *) weights->extra;
+        if (regions == nullptr) return;
+        data = regions->begin + (data - regions->begin) / svc_nodes();
+        region = regions->size;
+    }
+
+    char * at(int node, int i, int expert = 0) const { return data + node * region + ((size_t) expert * each + i) * column; }
+    int of_node(int node) const { return std::max(0, std::min(each, all - node * each)); }
+};
+
 }  // namespace
 
 int svc_packed_block_values(enum ggml_type type) {
@@ -58,7 +80,8 @@ size_t svc_packed_alloc_size(const struct ggml_tensor * tensor) {
     }
     return dispatch(tensor->type, [&](auto tag) {
         using column = packed<typename decltype(tag)::type>;
-        return (size_t) (tensor->ne[1] * tensor->ne[2] / COLUMNS) * (tensor->ne[0] / column::values) * column::size;
+        const size_t part = (size_t) node_columns(tensor) * tensor->ne[2] * (tensor->ne[0] / column::values) * column::size;
+        return svc_nodes() == 1 ? part : svc_nodes() * GGML_PAD(part, 64);
     });
 }
 
@@ -66,15 +89,18 @@ void svc_packed_convert(struct ggml_tensor * tensor, const void * data, size_t o
     GGML_ASSERT(offset == 0 && size == ggml_nbytes(tensor));  // only full tensor conversion is supported for now
 
     const int K = tensor->ne[0];  // ne0: in_features
-    const int N = tensor->ne[1] * tensor->ne[2];  // ne1: out_features, ne2: experts, one after the other
+    const int N = tensor->ne[1] / COLUMNS, experts = tensor->ne[2];  // ne1: out_features, ne2: experts, one after the other
 
     dispatch(tensor->type, [&](auto tag) {
         using type = typename decltype(tag)::type;
         const int KB = K / packed<type>::values;
-        parallel_for(N / COLUMNS, [&](int begin, int end) {
+        const column_places places(tensor, (size_t) KB * packed<type>::size);
+        parallel_for(N * experts, [&](int begin, int end) {
             for (int n = begin; n < end; ++n) {
+                const int i = n % N, node = i / places.each;
+                char * column = places.at(node, i - node * places.each, n / N);
                 for (int k = 0; k < KB; ++k) {
-                    char * to = (char *) tensor->data + ((size_t) n * KB + k) * packed<type>::size;
+                    char * to = column + (size_t) k * packed<type>::size;
                     const type * from = (const type *) data + (size_t) n * COLUMNS * KB + k;
                     if constexpr (is_float<type>) pack_floats(to, from, KB);
                     else pack_block(to, from, KB);
@@ -210,13 +236,14 @@ struct product_group {
         }
     }
 
-    // Columns [first, first + columns) of a product
-    void multiply(int p, int first, int columns) const {
+    // Columns [first, first + columns) of a node's part of a product
+    void multiply(int p, int node, int first, int columns) const {
         dispatch(products[p]->src[0]->type, [&](auto tag) {
             using type = typename decltype(tag)::type;
             const int N = products[p]->ne[0];
-            const char * B = (const char *) products[p]->src[0]->data + first * column_bytes<type>(K);
-            float * C = (float *) products[p]->data + first * COLUMNS;
+            const column_places places(products[p]->src[0], column_bytes<type>(K));
+            const char * B = places.at(node, first);
+            float * C = (float *) products[p]->data + (size_t) (node * places.each + first) * COLUMNS;
             for (int group = 0; group < div_up(M, ROWS_MAX); ++group) {
                 multiply_group<type>(
                     input[p] + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); }, columns, B,
@@ -261,36 +288,36 @@ void svc_packed_mul_mats(const ggml_compute_params * params, struct ggml_tensor 
     }
     group.convert();
 
-    if (!counter->known && params->ith == 0) {
-        ggml_threadpool_chunk_set(params->threadpool, 0);
-    }
+    if (!counter->known) announce(params);
     if (!counter->known || !group.alone) ggml_barrier(params->threadpool);
-    if (!counter->known) counter->base = 0;
-    counter->known = true;
+    if (!counter->known) *counter = counter_of(params);
 
-    int chunk[SVC_PRODUCTS_MAX], ends[SVC_PRODUCTS_MAX], chunks = 0;
-    for (int p = 0; p < n; ++p) {
-        chunk[p] = product_chunk(params, products[p]);
-        ends[p] = chunks += div_up<int>(products[p]->ne[0] / COLUMNS, chunk[p]);
-    }
-    // Every thread adds to the counter until it gets a chunk too many, so that all know where it ends.
-    for (int c = params->ith, p = 0;; c = params->nth + ggml_threadpool_chunk_add(params->threadpool, 1) - counter->base) {
-        if (c >= chunks) {
-            if (c >= params->nth) break;
-            continue;
+    clear_chunks(params, 1 - counter->set);
+    for (int turn = 0; turn < svc_nodes(); ++turn) {
+        const int node = (counter->node + turn) % svc_nodes();
+        int chunk[SVC_PRODUCTS_MAX], columns[SVC_PRODUCTS_MAX], ends[SVC_PRODUCTS_MAX], count = 0;
+        for (int p = 0; p < n; ++p) {
+            chunk[p] = product_chunk(params, products[p]);
+            columns[p] = column_places(products[p]->src[0], 0).of_node(node);
+            ends[p] = count += div_up(columns[p], chunk[p]);
         }
-        while (c >= ends[p]) ++p;
-        const int first = (c - (p == 0 ? 0 : ends[p - 1])) * chunk[p];
-        group.multiply(p, first, std::min<int>(chunk[p], products[p]->ne[0] / COLUMNS - first));
+        int p = 0;
+        for (chunks_of_node chunks(params, *counter, node, count); chunks.current() < count; chunks.advance()) {
+            while (chunks.current() >= ends[p]) ++p;
+            const int first = (chunks.current() - (p == 0 ? 0 : ends[p - 1])) * chunk[p];
+            group.multiply(p, node, first, std::min(chunk[p], columns[p] - first));
+        }
     }
-    counter->base += std::max(chunks, params->nth);
+    counter->set = 1 - counter->set;
 }
 
-void svc_packed_fetch(const ggml_compute_params * params, const struct ggml_tensor * product) {
-    const size_t column = column_bytes(product), size = (size_t) product_chunk(params, product) * column;
-    const size_t end = product->ne[0] / COLUMNS * column, first = std::min(params->ith * size, end);
-    const char * B = (const char *) product->src[0]->data;
-    for (size_t at = first; at < std::min({first + size, first + FETCH_BYTES, end}); at += 64) _mm_prefetch(B + at, _MM_HINT_T1);
+void svc_packed_fetch(const ggml_compute_params * params, const struct ggml_tensor * product, const struct svc_chunk_counter * counter) {
+    if (!counter->known) return;
+    const column_places places(product->src[0], column_bytes(product));
+    const int columns = places.of_node(counter->node), chunk = product_chunk(params, product);
+    const int first = std::min(counter->rank * chunk, columns);
+    const char *B = places.at(counter->node, first), *end = B + std::min<size_t>(std::min(chunk, columns - first) * places.column, FETCH_BYTES);
+    for (; B < end; B += 64) _mm_prefetch(B, _MM_HINT_T1);
 }
 
 void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tensor * dst) {
@@ -305,7 +332,9 @@ void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tenso
     if (params->ith == 0) {
         sorted.sort(dst->src[2]);
     }
+    announce(params);
     ggml_barrier(params->threadpool);
+    const svc_chunk_counter counter = counter_of(params);
 
     const auto rows = [&](int group) { return sorted.first[group + 1] - sorted.first[group]; };
     const auto row = [&](int group, int r) {
@@ -317,41 +346,38 @@ void svc_packed_mul_mat_id(const ggml_compute_params * params, struct ggml_tenso
         char * A = sorted.blocks;
         convert_activations<type>(params->ith, params->nth, A, K, sorted.groups(), rows, row);
 
-        // Work unit: a chunk of an expert's columns.
-        const size_t column_size = column_bytes<type>(K);
-        const int columns = dst->ne[0] / COLUMNS;
+        // Work unit: a chunk of a node's part of an expert's columns.
+        const column_places places(src0, column_bytes<type>(K));
         int experts = 0;
         for (int group = 0; group < sorted.groups(); ++group) experts += group == 0 || sorted.expert[group] != sorted.expert[group - 1];
-        const int chunk = chunk_columns(column_size, div_up(columns, div_up(params->nth * 4, std::max(1, experts))));
-        const int chunks = div_up(columns, chunk);
-
-        if (params->ith == 0) {
-            ggml_threadpool_chunk_set(params->threadpool, params->nth);
-        }
+        const int chunk = chunk_columns(places.column, div_up(places.all, div_up(params->nth * 4, std::max(1, experts))));
         ggml_barrier(params->threadpool);  // A is ready as well
 
         constexpr int STRIP = 4;  // columns whose results are scattered to the rows of `dst` at once
-        int unit = 0, mine = params->ith;
-        for (int from = 0, to; from < sorted.groups(); from = to) {
-            for (to = from + 1; to < sorted.groups() && sorted.expert[to] == sorted.expert[from]; ++to) {}
-            for (int c = 0; c < chunks; ++c, ++unit) {
-                if (unit != mine) continue;
-                mine = ggml_threadpool_chunk_add(params->threadpool, 1);
-                const char * B = (const char *) src0->data + sorted.expert[from] * column_size * columns;
-                const int end = std::min((c + 1) * chunk, columns);
-                for (int group = from; group < to; ++group) {
-                    const int32_t * at = sorted.rows + sorted.first[group];
-                    for (int j = c * chunk; j < end; j += STRIP) {
-                        const int n = std::min(STRIP, end - j);
-                        float C[ROWS_MAX * STRIP * COLUMNS];
-                        multiply_group<type>(
-                            A + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); }, n,
-                            B + j * column_size, C, STRIP * COLUMNS);
-                        for (int r = 0; r < rows(group); ++r) {
-                            char * result = (char *) dst->data + at[r] % choices * dst->nb[1] + at[r] / choices * dst->nb[2];
-                            memcpy((float *) result + j * COLUMNS, C + r * STRIP * COLUMNS, sizeof(float) * COLUMNS * n);
-                        }
+        const auto multiply = [&](int node, int from, int to, int first, int columns) {
+            const char * B = places.at(node, first, sorted.expert[from]);
+            for (int group = from; group < to; ++group) {
+                const int32_t * at = sorted.rows + sorted.first[group];
+                for (int j = 0; j < columns; j += STRIP) {
+                    const int n = std::min(STRIP, columns - j);
+                    float C[ROWS_MAX * STRIP * COLUMNS];
+                    multiply_group<type>(
+                        A + group * group_size<type>(K), K, rows(group), [&](int r) { return row(group, r); }, n, B + j * places.column, C, STRIP * COLUMNS);
+                    for (int r = 0; r < rows(group); ++r) {
+                        char * result = (char *) dst->data + at[r] % choices * dst->nb[1] + at[r] / choices * dst->nb[2];
+                        memcpy((float *) result + (node * places.each + first + j) * COLUMNS, C + r * STRIP * COLUMNS, sizeof(float) * COLUMNS * n);
                     }
+                }
+            }
+        };
+        for (int turn = 0; turn < svc_nodes(); ++turn) {
+            const int node = (counter.node + turn) % svc_nodes(), columns = places.of_node(node), each = div_up(columns, chunk);
+            chunks_of_node chunks(params, counter, node, experts * each);
+            for (int from = 0, to, end = each; from < sorted.groups(); from = to, end += each) {
+                for (to = from + 1; to < sorted.groups() && sorted.expert[to] == sorted.expert[from]; ++to) {}
+                for (; chunks.current() < end; chunks.advance()) {
+                    const int first = (chunks.current() - (end - each)) * chunk;
+                    multiply(node, from, to, first, std::min(chunk, columns - first));
                 }
             }
         }

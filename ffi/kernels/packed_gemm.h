@@ -11,6 +11,8 @@
 // Group scales (6 or 8 bits) are multiplied in F32: products and sums are exact up to 2^24, which only extreme values exceed.
 #pragma once
 
+#include "memory_nodes.h"
+
 #include "ggml-cpu-impl.h"
 #include "ggml.h"
 
@@ -18,11 +20,13 @@
 extern "C" {
 #endif
 
-// Where a thread knows that the thread pool's counter of chunks is: threads need not meet before products then. Begins as zeros in every
-// graph, and again after a node that uses the counter otherwise.
+// Where a thread is among the threads of the memory nodes, and which of the thread pool's counters of chunks are 0: threads need not meet before
+// products then. Begins as zeros in every graph, and is unknown again after a node that uses the counters without it.
 struct svc_chunk_counter {
     bool known;
-    int base;
+    int set;
+    int node, rank;
+    int threads[SVC_NODES_MAX];
 };
 
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
@@ -33,6 +37,13 @@ int svc_packed_block_values(enum ggml_type type);
 
 // Whether a packed tensor takes more than 1.25 times the bytes of the file's: IQ2 and IQ3.
 bool svc_packed_grows(enum ggml_type type);
+
+// Where the parts of the memory nodes are in a buffer: tensor->extra; NULL with one node. Each node has a region; the part of a tensor is as
+// far from its beginning as the tensor is from the beginning of the buffer, divided by the nodes.
+struct svc_packed_regions {
+    char * begin;
+    size_t size;  // of a region
+};
 
 // Bytes of a packed tensor.
 size_t svc_packed_alloc_size(const struct ggml_tensor * tensor);
@@ -56,7 +67,8 @@ void svc_packed_mul_mats(
     const struct ggml_compute_params * params, struct ggml_tensor * const * products, int n, struct svc_chunk_counter * counter);
 
 // Fetches the weights with which this thread begins the product, while it would wait for others.
-void svc_packed_fetch(const struct ggml_compute_params * params, const struct ggml_tensor * product);
+void svc_packed_fetch(
+    const struct ggml_compute_params * params, const struct ggml_tensor * product, const struct svc_chunk_counter * counter);
 
 // GGML_OP_MUL_MAT_ID. src0: {experts, N, K} packed; src1: {M, choices or 1, K}; src2: {M, choices} expert ids; dst: {M, choices, N}.
 void svc_packed_mul_mat_id(const struct ggml_compute_params * params, struct ggml_tensor * dst);

@@ -32,11 +32,12 @@ static void svc_products_compute(
 }
 
 // Fetches weights of the product that comes next, if it comes soon.
-static void svc_products_fetch(const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int node_n) {
+static void svc_products_fetch(
+    const struct svc_product_groups * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int node_n) {
     const int nodes_ahead = 8;
     for (int i = node_n; i < MIN(cgraph->n_nodes, node_n + nodes_ahead); ++i) {
         if (!svc_is_packed_product(cgraph->nodes[i])) continue;
-        svc_packed_fetch(params, cgraph->nodes[i]);
+        svc_packed_fetch(params, cgraph->nodes[i], &state->chunks);
         return;
     }
 }
@@ -53,8 +54,9 @@ static void svc_products_compute(
     (void) state, (void) params, (void) cgraph, (void) node_n;
 }
 
-static void svc_products_fetch(const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int node_n) {
-    (void) params, (void) cgraph, (void) node_n;
+static void svc_products_fetch(
+    const struct svc_product_groups * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int node_n) {
+    (void) state, (void) params, (void) cgraph, (void) node_n;
 }
 
 #endif

@@ -13,6 +13,10 @@
 #include "recurrent_nodes.h"
 #include "svc_kernels.h"
 
+struct svc_pool_nodes * svc_nodes_of_pool(struct ggml_threadpool * pool) {
+    return &pool->svc_nodes;
+}
+
 // Whether a node takes about as long as a barrier: one to three microseconds of a core.
 static bool svc_node_is_small(const struct ggml_tensor * node) {
     const int64_t elements_max = 4096;
@@ -73,7 +77,7 @@ static void svc_small_nodes_wait(
     struct svc_small_nodes * state, const struct ggml_compute_params * params, const struct ggml_cgraph * cgraph, int node_n) {
     if (!state->barrier_due) return;
     state->barrier_due = false;
-    if (state->products.enabled && params->ith != 0) svc_products_fetch(params, cgraph, node_n);
+    if (state->products.enabled && params->ith != 0) svc_products_fetch(&state->products, params, cgraph, node_n);
     ggml_barrier(params->threadpool);
 }
 
@@ -106,7 +110,7 @@ static bool svc_small_nodes_handle(
     if (ggml_op_is_empty(node->op) || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
     if (!state->enabled || !svc_node_is_small(node)) {
         svc_small_nodes_wait(state, params, cgraph, *node_n);
-        state->products.chunks.known = false;  // upstream's code may use the counter
+        if (node->op == GGML_OP_MUL_MAT_ID) state->products.chunks.known = false;  // uses the counters
         return false;
     }
     state->params.threadpool = &state->pool;

@@ -2,6 +2,7 @@
 // then pass through the macros below.
 #pragma once
 
+#include "memory_nodes.h"
 #include "rms_norm.h"
 #include "svc_kernels.h"
 

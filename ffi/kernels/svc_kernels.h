@@ -4,6 +4,7 @@
 //                        or of those to leave out, after a "-"
 //   SVC_BATCH_INVARIANT  "1": a row's result does not depend on the other rows of a batch, on cells or on threads. Attention adds cells
 //                        by position; of upstream's code, what computes several rows in another way than one is not used.
+//   SVC_MEMORY_NODES     memory_nodes.h
 //
 // Kernels: packed-gemm (packed_gemm.h); packed-grids, packed-gemm for types whose packed weights are larger than the file's; attention
 // (attention.h), small-nodes (small_nodes.h), product-groups (product_groups.h), recurrent (recurrent.h), rms-norm (rms_norm.h), zero-pages

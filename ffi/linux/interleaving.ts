@@ -1,5 +1,6 @@
 // Memory over all NUMA nodes: weights and KV cache are read by the threads of all of them, and each node has memory of its own speed.
-// As numactl --interleave, by one system call. Rejected: mbind on each buffer, in four places; a setting, since numactl is respected.
+// As numactl --interleave, by one system call; packed weights lie by row instead (ffi/kernels/memory_nodes.h). Rejected: a setting, since
+// numactl is respected.
 
 import { dlopen } from "bun:ffi";
 import { ownProcessors } from "./usable-cores.ts";
@@ -16,10 +17,12 @@ const NODES_MAX = 1024;
 
 /**
  * Pages that this thread, and threads that it starts from now on, touch first lie on the given nodes in turn; by default on those
- * that the process may use. Nothing happens with one node, or if the process was started with another policy (numactl). Threads
+ * that the process may use. The kernels place their rows on them. Nothing happens with one node, or if the process was started with another policy (numactl). Threads
  * write memory that others read, so without it all weights would lie on the node of the thread that loads them.
  */
-export function interleaveMemory(nodes: readonly number[] = ownProcessors()?.nodes ?? []): void {
+export function interleaveMemory(
+  nodes: readonly number[] = ownProcessors()?.nodes.map(({ number }) => number) ?? [],
+): void {
   const numbers = CALLS[process.arch];
   if (process.platform !== "linux" || numbers === undefined || nodes.length < 2) return;
   try {
@@ -36,9 +39,13 @@ export function interleaveMemory(nodes: readonly number[] = ownProcessors()?.nod
     if (asked !== 0n || policy[0] !== MPOL_DEFAULT) return;
     const mask = new Uint8Array(NODES_MAX / 8);
     for (const node of nodes) mask[node >> 3] = (mask[node >> 3] ?? 0) | (1 << (node & 7));
-    const set = { args: ["i64", "i32", "ptr", "u64"], returns: "i64" } as const;
+    const { syscall, setenv } = dlopen("libc.so.6", {
+      syscall: { args: ["i64", "i32", "ptr", "u64"], returns: "i64" },
+      setenv: { args: ["cstring", "cstring", "i32"], returns: "i32" },
+    }).symbols;
     // A refusal costs speed only. The kernel counts one bit less.
-    dlopen("libc.so.6", { syscall: set }).symbols.syscall(numbers.set, MPOL_INTERLEAVE, mask, NODES_MAX + 1);
+    if (syscall(numbers.set, MPOL_INTERLEAVE, mask, NODES_MAX + 1) !== 0n) return;
+    setenv(Buffer.from("SVC_MEMORY_NODES\0"), Buffer.from(`${nodes.join(",")}\0`), 0);
   } catch {
     // no C library of that name
   }

@@ -13,7 +13,13 @@ export interface Processors {
   /** Cores of full performance: the others are the small ones of hybrid processors. */
   readonly performanceCores: number;
   /** NUMA nodes with usable processors and usable memory. */
-  readonly nodes: readonly number[];
+  readonly nodes: readonly MemoryNode[];
+}
+
+export interface MemoryNode {
+  readonly number: number;
+  /** The usable ones. */
+  readonly processors: readonly number[];
 }
 
 /** A small core is one with less than this share of the largest core's capacity, as the kernel rates it. */
@@ -43,14 +49,15 @@ export function threadsOn({ performanceCores }: Processors, quota: number): numb
 
 /**
  * The processors that each of `count` compute threads is tied to. Empty: threads are free, because they are fewer than the cores, and the
- * kernel has a choice. Fewer than `count`: some threads share a core. A core's second processor is left as a way out for a thread
- * whose first one another program takes.
+ * kernel has a choice; with several memory nodes it has that within a node. Fewer than `count`: some threads share a set. A core's second
+ * processor is left as a way out for a thread whose first one another program takes.
  */
 export function tiesOf(
-  { cores, performanceCores }: Processors,
+  { cores, performanceCores, nodes }: Processors,
   count: number,
 ): readonly (readonly number[])[] {
-  if (count < Math.max(2, performanceCores)) return [];
+  if (count < Math.max(2, performanceCores))
+    return nodes.length > 1 && count > nodes.length ? nodes.map(({ processors }) => processors) : [];
   if (count < cores.flat().length) return cores.slice(0, count);
   // The first threads of a team compute where fewer are wanted later: on cores of their own.
   const most = Math.max(...cores.map(({ length }) => length));
@@ -103,17 +110,25 @@ function largeProcessors(system: string, usable: readonly number[]): ReadonlySet
   return new Set(large.length > 0 ? large : usable);
 }
 
-function nodesOf(system: string, usable: readonly number[], memories: string | undefined): readonly number[] {
+function nodesOf(
+  system: string,
+  usable: readonly number[],
+  memories: string | undefined,
+): readonly MemoryNode[] {
   const folder = join(system, "system/node");
   const own = new Set(usable);
   const withMemory = new Set(parseList(textIn(join(folder, "has_memory"))));
   const permitted = new Set(parseList(memories ?? ""));
   return namesIn(folder)
     .flatMap((name) => /^node(\d+)$/.exec(name)?.[1] ?? [])
-    .filter((node) => parseList(textIn(join(folder, `node${node}/cpulist`))).some((cpu) => own.has(cpu)))
-    .map(Number)
-    .filter((node) => withMemory.has(node) && permitted.has(node))
-    .toSorted((a, b) => a - b);
+    .map((number) => ({
+      number: Number(number),
+      processors: parseList(textIn(join(folder, `node${number}/cpulist`))).filter((cpu) => own.has(cpu)),
+    }))
+    .filter(
+      ({ number, processors }) => processors.length > 0 && withMemory.has(number) && permitted.has(number),
+    )
+    .toSorted((a, b) => a.number - b.number);
 }
 
 /** A list of the kernel's, such as "0-3,8". */

@@ -86,7 +86,7 @@ test.each<[string, Machine, number, number[]]>([
 ])("counts cores and nodes: %s", (_what, made, cores, nodes) => {
   const found = readProcessors(machine(made));
   expect(found?.performanceCores).toBe(cores);
-  expect(found?.nodes).toEqual(nodes);
+  expect(found?.nodes.map(({ number }) => number)).toEqual(nodes);
 });
 
 test("cores of full performance come first", () => {
@@ -159,4 +159,16 @@ test.each<[string, number[][], number, number, number[][]]>([
   ["a single thread: none", [[0]], 1, 1, []],
 ])("ties compute threads: %s", (_what, cores, performanceCores, count, ties) => {
   expect(tiesOf({ cores, nodes: [], performanceCores }, count)).toEqual(ties);
+});
+
+test("fewer threads than cores are tied to memory nodes in turn", () => {
+  const nodes = ["0-1,4-5", "2-3,6-7"];
+  const found = readProcessors(machine({ cores: pairs(4), nodes, mask: "0-6" }));
+  const ties = (count: number): unknown => found && tiesOf(found, count);
+  expect(ties(3)).toEqual([
+    [0, 1, 4, 5],
+    [2, 3, 6],
+  ]);
+  expect(ties(2)).toEqual([]);
+  expect(ties(4)).toEqual([[0, 4], [1, 5], [2, 6], [3]]);
 });

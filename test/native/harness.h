@@ -2,6 +2,8 @@
 // random numbers with a fixed seed.
 #pragma once
 
+#include "memory_nodes.h"
+
 #include "ggml-cpu-impl.h"
 #include "ggml-impl.h"
 
@@ -21,6 +23,7 @@ struct ggml_threadpool {
 
     const int threads;
     std::atomic<int> chunk{0};
+    svc_pool_nodes nodes;
     std::mutex mutex;
     std::condition_variable turned;
     int waiting = 0;
@@ -42,6 +45,8 @@ extern "C" void ggml_barrier(ggml_threadpool * pool) {
 extern "C" void ggml_threadpool_chunk_set(ggml_threadpool * pool, int value) { pool->chunk.store(value); }
 
 extern "C" int ggml_threadpool_chunk_add(ggml_threadpool * pool, int value) { return pool->chunk.fetch_add(value); }
+
+extern "C" svc_pool_nodes * svc_nodes_of_pool(ggml_threadpool * pool) { return &pool->nodes; }
 
 // ggml-cpu fills its table of F16 values when it is loaded.
 extern "C" float ggml_table_f32_f16[1 << 16];

@@ -1,9 +1,10 @@
 // Property tests of the packed GEMM (ffi/kernels/packed_gemm.h) against a scalar reference in double precision: every type, number
-// of rows, planes, gaps between rows, experts and threads; and the same bits for a row whatever the batch. Includes the kernel's
-// source: the compiler's flags select its vector width.
+// of rows, planes, gaps between rows, experts and threads; and the same bits for a row whatever the batch. Prints a hash of all results, which
+// memory nodes (SVC_MEMORY_NODES) must not change. Includes the kernel's source: the compiler's flags select its vector width.
 
 #include "harness.h"
 
+#include "memory_nodes.cpp"
 #include "packed_gemm.cpp"
 
 #include <cmath>
@@ -23,6 +24,7 @@ void fill_codes(std::vector<char> & blocks, size_t block_size) {
 struct weights {
     std::vector<float> values;
     tensor packed;
+    svc_packed_regions regions;
 
     weights(ggml_type type, int experts) : values((size_t) K * N * experts), packed(type, K, N, experts) {
         std::generate(values.begin(), values.end(), random_float);
@@ -33,8 +35,13 @@ struct weights {
         else ggml_quantize_chunk(type, values.data(), rounded.data(), 0, (int64_t) N * experts, K, nullptr);
         if (type == GGML_TYPE_Q8_0) ((block_q8_0 *) rounded.data())->qs[3] = -128;
         ggml_get_type_traits(type)->to_float(rounded.data(), values.data(), values.size());
-        packed.memory.resize(svc_packed_alloc_size(&packed.t));
-        packed.t.data = packed.memory.data();
+        // Behind something else in its buffer.
+        constexpr size_t others = 64;
+        regions.size = others + svc_packed_alloc_size(&packed.t) / svc_nodes();
+        packed.memory.resize(regions.size * svc_nodes());
+        regions.begin = packed.memory.data();
+        packed.t.data = regions.begin + others * svc_nodes();
+        packed.t.extra = svc_nodes() == 1 ? nullptr : &regions;
         svc_packed_convert(&packed.t, rounded.data(), 0, rounded.size());
     }
 
@@ -49,6 +56,7 @@ void fill_exactly(tensor & a) {
 }
 
 double largest;
+uint64_t hash = 14695981039346656037u;  // FNV-1a
 
 // Relative to the sizes of the factors: activations are rounded to 8 bits.
 void compare(float found, const float * w, const float * a) {
@@ -64,6 +72,7 @@ void compare(float found, const float * w, const float * a) {
 
 void run(tensor & dst, int threads, void (*multiply)(const ggml_compute_params *, ggml_tensor *)) {
     run_threads(threads, svc_packed_work_size(threads, &dst.t), [&](const ggml_compute_params * params) { multiply(params, &dst.t); });
+    for (const char byte : dst.memory) hash = (hash ^ (uint8_t) byte) * 1099511628211u;
 }
 
 void multiply_one(const ggml_compute_params * params, ggml_tensor * dst) {
@@ -170,7 +179,7 @@ bool are_groups_equal(weights & w, weights & other, int rows, int threads) {
                 for (tensor & t : together) std::fill(t.memory.begin(), t.memory.end(), 0x7f);
             }
             ggml_barrier(params->threadpool);
-            svc_packed_fetch(params, products[0]);
+            svc_packed_fetch(params, products[0], &counter);
             svc_packed_mul_mats(params, products, 3, &counter);
             ggml_barrier(params->threadpool);
             svc_packed_mul_mats(params, products + 3, 2, &counter);
@@ -188,6 +197,8 @@ int main() {
         GGML_TYPE_MXFP4, GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_XS, GGML_TYPE_IQ3_S,
         GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_XXS, GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0, GGML_TYPE_NVFP4, GGML_TYPE_F16, GGML_TYPE_BF16};
     bool right = report("scales of MXFP4", exponents_are_right() ? 0 : NAN, 0);
+    const char * nodes = getenv("SVC_MEMORY_NODES");
+    right &= report("memory nodes", svc_nodes() == (nodes == nullptr ? 1 : atoi(strchr(nodes, ':') + 1)) ? 0 : NAN, 0);
     weights other(GGML_TYPE_Q6_K, 1);
     for (const ggml_type type : types) {
         weights matrix(type, 1), matrices(type, EXPERTS);
@@ -211,5 +222,6 @@ int main() {
         }
         if (!is_row_invariant(matrix)) right = report("a row's result depends on the batch", NAN, 0);
     }
+    printf("results: %016llx\n", (unsigned long long) hash);
     return right ? 0 : 1;
 }
