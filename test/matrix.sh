@@ -6,7 +6,7 @@
 #   test/matrix.sh [ROW …]      rows are USER-BUBBLEWRAP-PYTHON, all of them unless named
 #
 # USER: root; contained (root without CAP_SYS_ADMIN, as in most containers); user. BUBBLEWRAP: bwrap, none. PYTHON: system; private (a python3 in a home that others may not enter comes
-# first); none. Prints passed, skipped and failed tests of each row.
+# first); none. Rows of the ordinary user run beside those of root. Prints passed, skipped and failed tests of each row.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -69,34 +69,49 @@ run_row() {
     # shellcheck disable=SC2016
     env -i PATH="$path" HOME="$home" LANG=C.UTF-8 SVC_HIDDEN="$hidden" unshare --mount --propagation private \
         bash -c 'for program in $SVC_HIDDEN; do mount --bind /dev/null "$program"; done; unset SVC_HIDDEN; cd "$1"; shift; exec "$@"' \
-        bash "$here" "${as[@]}" node_modules/.bin/bun test --timeout 30000 "${RINGS[@]}" >"$work/log" 2>&1
+        bash "$here" "${as[@]}" node_modules/.bin/bun test --timeout 30000 "${RINGS[@]}" >"$work/$user.log" 2>&1
 }
 
-count() { sed -n "s/^ *\([0-9][0-9]*\) $1\$/\1/p" "$work/log" | tail -1; }
+count() { sed -n "s/^ *\([0-9][0-9]*\) $2\$/\1/p" "$work/$1.log" | tail -1; }
+
+# One after the other; prints and counts.
+run_rows() {
+    local row user bwrap python status failed=0
+    for row in "$@"; do
+        IFS=- read -r user bwrap python <<<"$row"
+        if [ "$bwrap" = bwrap ] && ! command -v bwrap >/dev/null; then
+            echo "SKIPPED: $row: bubblewrap is not installed"
+            continue
+        fi
+        if [ "$python" != none ] && [ ! -x /usr/bin/python3 ]; then
+            echo "SKIPPED: $row: python3 is not installed"
+            continue
+        fi
+        status=0
+        run_row "$user" "$bwrap" "$python" || status=$?
+        printf '%-20s %7s %7s %7s\n' "$row" "$(count "$user" pass)" "$(count "$user" skip)" "$(count "$user" fail)"
+        if [ "$status" != 0 ]; then
+            failed=1
+            grep -E '^\(fail\)|^error:' "$work/$user.log" | sed 's/^/    /' | head -40 || true
+            [ -n "$(count "$user" fail)" ] || tail -5 "$work/$user.log"
+        fi
+    done
+    return "$failed"
+}
 
 rows=("$@")
 if [ $# = 0 ]; then
     rows=({root,user}-{none,bwrap}-{system,private,none} contained-none-system)
 fi
-failed=0
-printf '%-20s %7s %7s %7s\n' row passed skipped failed
+users=() others=()
 for row in "${rows[@]}"; do
-    IFS=- read -r user bwrap python <<<"$row"
-    if [ "$bwrap" = bwrap ] && ! command -v bwrap >/dev/null; then
-        echo "SKIPPED: $row: bubblewrap is not installed"
-        continue
-    fi
-    if [ "$python" != none ] && [ ! -x /usr/bin/python3 ]; then
-        echo "SKIPPED: $row: python3 is not installed"
-        continue
-    fi
-    status=0
-    run_row "$user" "$bwrap" "$python" || status=$?
-    printf '%-20s %7s %7s %7s\n' "$row" "$(count pass)" "$(count skip)" "$(count fail)"
-    if [ "$status" != 0 ]; then
-        failed=1
-        grep -E '^\(fail\)|^error:' "$work/log" | sed 's/^/    /' | head -40 || true
-        [ -n "$(count fail)" ] || tail -5 "$work/log"
-    fi
+    case $row in user-*) users+=("$row") ;; *) others+=("$row") ;; esac
 done
+printf '%-20s %7s %7s %7s\n' row passed skipped failed
+[ ${#users[@]} = 0 ] || copy_for_user
+run_rows "${users[@]}" &
+beside=$!
+failed=0
+run_rows "${others[@]}" || failed=1
+wait "$beside" || failed=1
 exit "$failed"

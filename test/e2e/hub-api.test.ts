@@ -170,49 +170,56 @@ test("search, files and fit, pull with progress, an answer, deletion", async () 
   expect(existsSync(join(home, "hub/models--acme--tiny-GGUF"))).toBe(false);
 });
 
-test("one of twelve models is chosen by what they take of this machine: the same in API, estimate and pull", async () => {
-  const { hub, env } = setup();
-  const { url } = await startServer([], { env });
-  const details = await get<HubRepositoryDetails>(url, "/v1/hub/models/acme/many-GGUF");
-  expect(details.models).toHaveLength(12);
-  expect(details.estimate.memory_bytes_per_second).toBeGreaterThan(1e8);
-  const best = details.models.find((one) => one.is_default);
-  expect(best).toMatchObject({ id: details.estimate.recommended, fit: "fits", device_layers: 0 });
-  expect(best?.memory.map((one) => one.context_tokens)).toEqual([4096]);
-  expect(best?.context_fits).toBe(4096);
-  expect(best?.tokens_per_second?.low).toBeLessThan(best?.tokens_per_second?.high ?? 0);
-  const tuned = await post(url, "/v1/models/tune", { model_id: "acme/many-GGUF" });
-  expect(await tuned.json()).toMatchObject({
-    model_id: best?.id,
-    measurements: [],
-    estimate: { id: details.id },
-  });
+/** Eight processes are started. */
+const MANY_MS = 90_000;
 
-  const sessions = ["--max-seqs", "64", "--pa-context-len", String(64 * 2 ** 22)];
-  const [printed, toml] = await Promise.all([
-    runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json", ...sessions], { env }),
-    runBinary(["estimate", "acme/many-GGUF:Q6_K", "--toml"], { env }),
-  ]);
-  const { models, estimate } = JSON.parse(printed.out) as HubRepositoryDetails;
-  expect(models).toEqual([expect.objectContaining({ id: "acme/many-GGUF:Q4_K_M", quality: "good" })]);
-  expect(estimate.reason).toMatch(
-    /are missing for 268435456 cache cells: use context_len of at most \d+, which/,
-  );
-  expect(toml.out).toContain(`model_id = "acme/many-GGUF@${COMMIT}:Q6_K"`);
-  const config = join(newFolder(), "svc.toml");
-  writeFileSync(config, toml.out);
-  expect((await runBinary(["config", "check", config], { env })).exit).toBe(0);
-  expect(hub.requests.filter((line) => line.includes("/m-"))).toSatisfy((lines: readonly string[]) =>
-    lines.every((line) => line.startsWith("GET /acme/many-GGUF/resolve/") || line.includes("bytes=0-")),
-  );
+test(
+  "one of twelve models is chosen by what they take of this machine: the same in API, estimate and pull",
+  async () => {
+    const { hub, env } = setup();
+    const { url } = await startServer([], { env });
+    const details = await get<HubRepositoryDetails>(url, "/v1/hub/models/acme/many-GGUF");
+    expect(details.models).toHaveLength(12);
+    expect(details.estimate.memory_bytes_per_second).toBeGreaterThan(1e8);
+    const best = details.models.find((one) => one.is_default);
+    expect(best).toMatchObject({ id: details.estimate.recommended, fit: "fits", device_layers: 0 });
+    expect(best?.memory.map((one) => one.context_tokens)).toEqual([4096]);
+    expect(best?.context_fits).toBe(4096);
+    expect(best?.tokens_per_second?.low).toBeLessThan(best?.tokens_per_second?.high ?? 0);
+    const tuned = await post(url, "/v1/models/tune", { model_id: "acme/many-GGUF" });
+    expect(await tuned.json()).toMatchObject({
+      model_id: best?.id,
+      measurements: [],
+      estimate: { id: details.id },
+    });
 
-  const pulled = await runBinary(["pull", "acme/many-GGUF"], { env });
-  expect(pulled.err).toContain(
-    `auto: ${best?.id} of 12 models: ${best?.quality === undefined ? "" : "the best quality"}`,
-  );
-  expect(pulled.err).toContain("Name another to override: acme/many-GGUF:");
-  expect(pulled.out).toContain(best?.files[0] ?? "no file");
-});
+    const sessions = ["--max-seqs", "64", "--pa-context-len", String(64 * 2 ** 22)];
+    const [printed, toml] = await Promise.all([
+      runBinary(["estimate", "acme/many-GGUF:Q4_K_M", "--json", ...sessions], { env }),
+      runBinary(["estimate", "acme/many-GGUF:Q6_K", "--toml"], { env }),
+    ]);
+    const { models, estimate } = JSON.parse(printed.out) as HubRepositoryDetails;
+    expect(models).toEqual([expect.objectContaining({ id: "acme/many-GGUF:Q4_K_M", quality: "good" })]);
+    expect(estimate.reason).toMatch(
+      /are missing for 268435456 cache cells: use context_len of at most \d+, which/,
+    );
+    expect(toml.out).toContain(`model_id = "acme/many-GGUF@${COMMIT}:Q6_K"`);
+    const config = join(newFolder(), "svc.toml");
+    writeFileSync(config, toml.out);
+    expect((await runBinary(["config", "check", config], { env })).exit).toBe(0);
+    expect(hub.requests.filter((line) => line.includes("/m-"))).toSatisfy((lines: readonly string[]) =>
+      lines.every((line) => line.startsWith("GET /acme/many-GGUF/resolve/") || line.includes("bytes=0-")),
+    );
+
+    const pulled = await runBinary(["pull", "acme/many-GGUF"], { env });
+    expect(pulled.err).toContain(
+      `auto: ${best?.id} of 12 models: ${best?.quality === undefined ? "" : "the best quality"}`,
+    );
+    expect(pulled.err).toContain("Name another to override: acme/many-GGUF:");
+    expect(pulled.out).toContain(best?.files[0] ?? "no file");
+  },
+  MANY_MS,
+);
 
 test("a name of the catalogue is found first, pulled, answered by a server and by svc run", async () => {
   const { env } = setup();

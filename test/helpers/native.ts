@@ -1,5 +1,6 @@
 // The native libraries and the built-in model, loaded once for a test process.
 
+import { dlopen } from "bun:ffi";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { unpackGrammar, unpackLibraries, unpackSpeech } from "../../ffi/embedded.ts";
@@ -11,6 +12,17 @@ import type { TextOptions } from "../../src/engine/protocol.ts";
 import { tempDir } from "./tmp.ts";
 
 export const TINY_PATH = join(import.meta.dir, "../../demo-model/tiny.gguf");
+
+/** Turns that a compute thread waits before it sleeps, as in test/ring.sh. */
+const SPINS = "1000";
+
+// On a busy machine threads that wait longer take the time of those that they wait for: ten times the work in test/ffi/draft.test.ts.
+// OpenMP reads the variable when it is loaded, from the C library, which process.env does not reach.
+if (process.platform === "linux" && process.env["GOMP_SPINCOUNT"] === undefined) {
+  const libc = dlopen("libc.so.6", { setenv: { args: ["cstring", "cstring", "int"], returns: "int" } });
+  libc.symbols.setenv(Buffer.from("GOMP_SPINCOUNT\0"), Buffer.from(`${SPINS}\0`), 1);
+  libc.close();
+}
 
 let opened: Native | undefined;
 let dir: string | undefined;
