@@ -2,16 +2,17 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { visibleLine } from "../core/visible-text.ts";
 import { CONFIG_BYTES_MAX } from "./limits.ts";
 import { readConverter } from "./scripts.ts";
 
-/** The architecture of a folder's config.json if the converter does not support it. */
+/** The architecture of a folder's config.json, in a line for a terminal, if the converter does not support it. */
 export function unknownArchitecture(folder: string): string | undefined {
   const [architecture] = architecturesOf(join(folder, "config.json"));
   if (architecture === undefined) return undefined; // the converter knows some by other fields
   // It registers architectures by decorators with their names.
   const isKnown = Object.values(readConverter().files).some((text) => text.includes(`"${architecture}"`));
-  return isKnown ? undefined : architecture;
+  return isKnown ? undefined : visibleLine(architecture);
 }
 
 /** Throws a sentence for people. */

@@ -90,6 +90,8 @@ describe("unknownArchitecture", () => {
 
   test("names one that is not", () => {
     expect(of('{"architectures": ["StrangeForCausalLM"]}')).toBe("StrangeForCausalLM");
+    const strange = of(JSON.stringify({ architectures: [`\u001B[2J${"X".repeat(100_000)}`] }));
+    expect(strange).toBe(`[2J${"X".repeat(197)}…`);
   });
 
   test("leaves a configuration without one to the converter, and refuses one that is no JSON", () => {
