@@ -143,7 +143,7 @@ test("media, earlier calls and reasoning", () => {
       role: "user",
       content: [
         { type: "image", data: "iVBORw0" },
-        { type: "audio", data: "UklGRg" },
+        { type: "audio", data: "UklGRiQAAABXQVZF" },
       ],
     },
     {
@@ -167,7 +167,7 @@ test("media, earlier calls and reasoning", () => {
       role: "user",
       content: [
         { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0" } },
-        { type: "input_audio", input_audio: { data: "UklGRg", format: "wav" } },
+        { type: "input_audio", input_audio: { data: "UklGRiQAAABXQVZF", format: "wav" } },
       ],
     },
     {
