@@ -28,6 +28,7 @@ export function redacted(value: unknown, key = ""): unknown {
 function unlike(tools: readonly unknown[]): readonly unknown[] {
   const known = new Set<string>();
   return tools.filter((tool) => {
+    if (typeof tool !== "object") return true; // a name
     const news = [...partsOf(tool)].filter((part) => !known.has(part));
     for (const part of news) known.add(part);
     return news.length > 0;
