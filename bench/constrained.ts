@@ -1,5 +1,7 @@
-// Answers to schemas and forced tool calls:  bun bench/constrained.ts [--rounds N] [--streams N] [MODEL ...]
+// Answers to schemas and forced tool calls:
+//   bun bench/constrained.ts [--rounds N] [--streams N] [--tokens N] [--kind TEXT] [--beside TEXT] [MODEL ...]
 // Greedy, servers asked in turn: svc without drafts and with those of what grammars dictate; llama-server with the same schemas and svc.
+// `--tokens`: of an answer at most; random weights write long ones. `--kind`, `--beside`: of the kinds and servers with this in their names.
 
 import { parseArgs } from "node:util";
 import { type ChatBody, compare, HEAD, type Json } from "./interleaved.ts";
@@ -121,9 +123,21 @@ const TOOLS: Readonly<Record<string, readonly [text: string, parameters: Json]>>
   ],
 };
 
+const { values, positionals } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "5" },
+    streams: { type: "string", multiple: true, default: ["1", "8"] },
+    tokens: { type: "string", default: "900" },
+    kind: { type: "string", default: "" },
+    beside: { type: "string", default: "" },
+  },
+  allowPositionals: true,
+});
+const TOKENS_MAX = Number(values.tokens);
+
 function schemaBody([text, schema]: readonly [string, Json]): ChatBody {
   const format = { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
-  return { messages: [{ role: "user", content: text }], response_format: format, max_tokens: 900 };
+  return { messages: [{ role: "user", content: text }], response_format: format, max_tokens: TOKENS_MAX };
 }
 
 function callBody(name: string, [text, parameters]: readonly [string, Json]): ChatBody {
@@ -132,7 +146,7 @@ function callBody(name: string, [text, parameters]: readonly [string, Json]): Ch
     messages: [{ role: "user", content: text }],
     tools: [tool],
     tool_choice: "required",
-    max_tokens: 400,
+    max_tokens: Math.min(400, TOKENS_MAX),
   };
 }
 
@@ -161,13 +175,16 @@ async function measure(model: ModelName, rounds: number, streamCounts: readonly 
     startServer("svc", { ...size, flags: ["--speculative", speculative] }, peer);
   const drafting = await start("grammar");
   const firsts = {
-    "svc without drafts": await start("off"),
-    "llama-server": await startServer("llama-server", size, peer),
+    "svc without drafts": () => start("off"),
+    "llama-server": () => startServer("llama-server", size, peer),
   };
-  for (const [name, first] of Object.entries(firsts)) {
+  for (const [name, startFirst] of Object.entries(firsts)) {
+    if (!name.includes(values.beside)) continue;
+    const first = await startFirst();
     console.log(`\n${model}: ${name}, svc with drafts\n\n${HEAD}`);
     for (const streams of streamCounts)
       for (const [what, bodies] of Object.entries(KINDS)) {
+        if (!what.includes(values.kind)) continue;
         const bodiesOfRound = (round: number): ChatBody[] =>
           bodiesOf(bodies[(round + 1) % bodies.length] ?? { messages: [] }, streams);
         const comparison = {
@@ -177,18 +194,12 @@ async function measure(model: ModelName, rounds: number, streamCounts: readonly 
         };
         console.log(`| ${what} | ${streams} | ${await compare([first, drafting], comparison)} |`);
       }
+    await first.stop();
   }
-  for (const server of [drafting, ...Object.values(firsts)]) await server.stop();
+  await drafting.stop();
 }
 
 try {
-  const { values, positionals } = parseArgs({
-    options: {
-      rounds: { type: "string", default: "5" },
-      streams: { type: "string", multiple: true, default: ["1", "8"] },
-    },
-    allowPositionals: true,
-  });
   for (const model of ["smollm2-135m", "gemma-3-270m", "qwen3-0.6b"] as const)
     if (positionals.length === 0 || positionals.includes(model))
       await measure(model, Number(values.rounds), values.streams.map(Number));

@@ -1,5 +1,5 @@
 // Answers that repeat what the conversation holds, and answers that repeat nothing, with and without lookup drafts:
-//   bun bench/edits.ts [--kind TEXT] [MODEL ...]
+//   bun bench/edits.ts [--kind TEXT] [--streams N] [MODEL ...]
 // Trained models, greedy, servers asked in turn. The edits of a file come after two others, which small models need to see; those of an agent
 // are calls under a grammar, each after the results of the ones before, which are recorded. `--kind`: of the kinds with this in their names.
 
@@ -125,9 +125,15 @@ const storyOf = (i: number): ChatBody => ({
 });
 
 const {
-  values: { kind },
+  values: { kind, streams: streamCounts },
   positionals,
-} = parseArgs({ options: { kind: { type: "string", default: "" } }, allowPositionals: true });
+} = parseArgs({
+  options: {
+    kind: { type: "string", default: "" },
+    streams: { type: "string", multiple: true, default: ["1", String(STREAMS)] },
+  },
+  allowPositionals: true,
+});
 
 async function measure(model: ModelName): Promise<void> {
   const peer = await ensurePeer();
@@ -137,7 +143,7 @@ async function measure(model: ModelName): Promise<void> {
     startServer("svc", { ...size, flags: ["--speculative", speculative] }, peer);
   const sides = [await start("off"), await start("ngram")] as const;
   console.log(`\n${model}: without drafts, with them\n\n${HEAD}`);
-  for (const streams of [1, STREAMS]) {
+  for (const streams of streamCounts.map(Number)) {
     const kinds = Object.entries(FILES).flatMap(([what, edited]) => [
       [what, (round: number) => editOf(edited, round)] as const,
       [`${what}, by an agent's calls`, (round: number) => agentOf(edited, round)] as const,
