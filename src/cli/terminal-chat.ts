@@ -3,6 +3,7 @@
 
 import type { Readable, Writable } from "node:stream";
 import type { Settings } from "../config/settings.ts";
+import { defined } from "../core/defined.ts";
 import { unreachable } from "../core/assert.ts";
 import type { AnswerApproval, Converse, FileObject, InputMessage } from "../core/agent.ts";
 import type { AppliedEdit } from "../core/applied-edit.ts";
@@ -43,6 +44,8 @@ export interface TerminalChatOptions {
   readonly isTty: boolean;
   /** ANSI styles; default: on a terminal. */
   readonly colors?: boolean;
+  /** Whether the terminal knows escape sequences; default: it does. */
+  readonly hasEscapes?: boolean;
   /** One-shot: answer this and return. */
   readonly prompt?: string;
   /** Attached to the first question. */
@@ -109,9 +112,9 @@ class Chat {
   private readonly paint: Paint;
 
   constructor(options: TerminalChatOptions) {
-    const { output, isTty, colors = isTty } = options;
+    const { output, isTty, colors = isTty, hasEscapes = isTty } = options;
     this.options = options;
-    this.screen = { output, isTty, colors };
+    this.screen = { output, isTty, colors, hasEscapes };
     this.paint = painter(colors);
     this.state = new ChatState(cardOf(options), options.choices);
   }
@@ -261,6 +264,7 @@ async function talk(chat: Chat, options: TerminalChatOptions): Promise<void> {
     },
     onClose: () => interrupt.leave(),
     completer: chatCompleter(cards.map(({ id }) => id)),
+    ...defined({ hasEscapes: options.hasEscapes }),
   });
   const answer = async (question: InputMessage): Promise<boolean> => {
     const signal = interrupt.begin();

@@ -12,11 +12,11 @@ import type { Problem } from "../config/problem.ts";
 import type { Environment } from "../config/sources.ts";
 import { defined } from "../core/defined.ts";
 import { reasonOf } from "../core/reason.ts";
-import { type CommandHost, failed } from "./host.ts";
+import { type CommandHost, failed, hasEscapes } from "./host.ts";
 
 /** Whether styles may be used on an output. See https://no-color.org. */
 function mayColor(isTty: boolean, environment: Environment): boolean {
-  return isTty && !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
+  return isTty && !environment["NO_COLOR"] && hasEscapes(environment);
 }
 
 /** Settings of flags or a file with which a running server can answer: its address, the model, the thinking. */
@@ -85,6 +85,7 @@ export async function chat(
         errorOutput: process.stderr,
         isTty,
         colors: mayColor(isTty, environment),
+        hasEscapes: isTty && hasEscapes(environment),
         files,
         historyFile: join(options.cacheDir, "chat-history"),
         choices: { ...defined({ thinking }), ...choices },

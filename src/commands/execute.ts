@@ -23,7 +23,7 @@ import { chat, namedByServer } from "./chat.ts";
 import { convertModel } from "./convert.ts";
 import { doctor } from "./doctor.ts";
 import { estimate } from "./estimate.ts";
-import { type CommandHost, failed } from "./host.ts";
+import { type CommandHost, failed, showsInPlace } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { runKeys, runUsage } from "./keys.ts";
 import { launch } from "./launch.ts";
@@ -250,7 +250,7 @@ function appOptions({ settings, mcp, origins }: Loaded, host: Host): AppOptions 
     machine: machineFacts(helperOptions(host)),
     ...defined({ mcp, keepAliveMs: keepAliveInterval(host) }),
     // A terminal shows bars, a log gets lines.
-    ...(process.stderr.isTTY ? { progress: progressBar, loading: loadBar } : {}),
+    ...(showsInPlace(host.environment) ? { progress: progressBar, loading: loadBar } : {}),
   };
 }
 

@@ -14,6 +14,16 @@ export interface CommandHost {
   readonly untilSignal: (hangup?: "ends" | "reloads") => Promise<void>;
 }
 
+/** Whether a terminal knows escape sequences: that of Emacs' shell does not. */
+export function hasEscapes(environment: Environment): boolean {
+  return environment["TERM"] !== "dumb";
+}
+
+/** Whether progress is shown in place on stderr; else in lines, as in a log. */
+export function showsInPlace(environment: Environment): boolean {
+  return process.stderr.isTTY && hasEscapes(environment);
+}
+
 /** Prints the reason of a failure and returns its exit code. */
 export function failed({ complain }: Pick<CommandHost, "complain">, error: unknown): number {
   complain(`svc: ${reasonOf(error)}`);

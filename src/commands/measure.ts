@@ -5,7 +5,7 @@ import { type BenchArgs, EXIT } from "../cli/invocation.ts";
 import { benchReport, benchTable, tuneTable } from "../cli/measure-table.ts";
 import type { Loaded } from "../config/resolve.ts";
 import type { TuneProfile } from "../core/measure.ts";
-import { type CommandHost, failed, stoppable } from "./host.ts";
+import { type CommandHost, failed, showsInPlace, stoppable } from "./host.ts";
 
 /** Time between two lines of progress, milliseconds. */
 const TICK_MS = 1000;
@@ -13,13 +13,18 @@ const TICK_MS = 1000;
 /** What is measured, and since when: one line on a terminal, which goes on counting; elsewhere a line a step. */
 class StepLine {
   private readonly startMs = performance.now();
-  private readonly isTty = process.stderr.isTTY;
   private words = "loading the model";
   private readonly timer = setInterval(() => this.draw(), TICK_MS);
 
+  private readonly isInPlace: boolean;
+
+  constructor(isInPlace: boolean) {
+    this.isInPlace = isInPlace;
+  }
+
   readonly onStep = (words: string): void => {
     this.words = words;
-    if (this.isTty) this.draw();
+    if (this.isInPlace) this.draw();
     else process.stderr.write(`${words} …\n`);
   };
 
@@ -36,11 +41,11 @@ class StepLine {
 
   private draw(): void {
     const secs = Math.round((performance.now() - this.startMs) / 1000);
-    if (this.isTty) process.stderr.write(`\r\u001b[K${this.words} … (${secs} s)`);
+    if (this.isInPlace) process.stderr.write(`\r\u001b[K${this.words} … (${secs} s)`);
   }
 
   private clear(): void {
-    if (this.isTty) process.stderr.write("\r\u001b[K");
+    if (this.isInPlace) process.stderr.write("\r\u001b[K");
   }
 }
 
@@ -50,7 +55,7 @@ async function measuring(
   work: (options: MeasureOptions, line: StepLine) => Promise<void>,
 ): Promise<number> {
   const signal = stoppable(host, "it was stopped");
-  const line = new StepLine();
+  const line = new StepLine(showsInPlace(host.environment));
   try {
     await work({ signal, onStep: line.onStep }, line);
     return EXIT.ok;

@@ -35,7 +35,7 @@ import { pruneRecords, recordedModels } from "../hub/records.ts";
 import { storeToken } from "../hub/token.ts";
 import { lossWarning, quantize } from "../quantize/run.ts";
 import { type TensorType, tensorTypeOf, typedTensors } from "../quantize/tensor-types.ts";
-import { type CommandHost, failed, stoppable } from "./host.ts";
+import { type CommandHost, failed, showsInPlace, stoppable } from "./host.ts";
 import { search } from "./search.ts";
 import { sizeText } from "../core/size-text.ts";
 
@@ -226,7 +226,7 @@ export async function quantizeModel(
   const { type, target } = wanted;
   const signal = stoppable(host, "it was stopped");
   const tensors = (total: number): string => `${total} tensors`;
-  const meter = process.stderr.isTTY
+  const meter = showsInPlace(host.environment)
     ? progressBar(type, tensors)
     : new ProgressLog((line) => host.complain(`svc: ${line}`), {
         verb: `quantizing to ${type}`,

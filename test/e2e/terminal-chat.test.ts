@@ -120,6 +120,11 @@ describe("on a terminal (needs script of util-linux)", () => {
     expect(rest).not.toContain("/exit leaves"); // Ctrl-C was for the answer alone
     process.kill(engine, "SIGCONT");
 
+    terminal.type("\x1a"); // Ctrl-Z, and `fg` until it has been read
+    const server = Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${engine}/status`, "utf8"))?.[1]);
+    const foreground = setInterval(() => process.kill(server, "SIGCONT"), 20);
+    // Pasted text is marked again, which the shell had switched off.
+    await terminal.shows(/\x1b\[\?2004h.*> /).finally(() => clearInterval(foreground));
     expect(await say(terminal, "/stats")).toContain("1 answer ");
     expect(await say(terminal, "/clear")).toContain("cleared");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
@@ -136,14 +141,20 @@ describe("on a terminal (needs script of util-linux)", () => {
     expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
   });
 
-  test.skipIf(!HAS_TERMINAL)("Ctrl-C twice at the prompt leaves with 0", async () => {
-    const terminal = openTerminal("run chat.toml", cwd);
-    await terminal.shows(PROMPT);
-    terminal.type("\x03");
-    await terminal.shows(/Ctrl-C again or \/exit leaves/);
-    terminal.type("\x03");
-    expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
-  });
+  test.skipIf(!HAS_TERMINAL)(
+    "a terminal without escape sequences gets none; Ctrl-C twice leaves with 0",
+    async () => {
+      const terminal = openTerminal("run chat.toml", cwd, "TERM=dumb");
+      const shown = await terminal.shows(PROMPT);
+      const answer = await say(terminal, CAPITAL.content);
+      terminal.type("\x03");
+      const warned = await terminal.shows(/Ctrl-C again or \/exit leaves/);
+      expect(answer).toContain(CAPITAL.answer);
+      expect(shown + answer + warned).not.toContain("\x1b");
+      terminal.type("\x03");
+      expect(await within(5_000, "it ends", terminal.exited)).toBe(0);
+    },
+  );
 
   test.skipIf(!HAS_TERMINAL)("lines come back in the next chat; a pasted one is one line", async () => {
     const first = openTerminal("run chat.toml", cwd);

@@ -17,6 +17,8 @@ export interface Screen {
   readonly output: Writable;
   readonly isTty: boolean;
   readonly colors: boolean;
+  /** Whether it knows escape sequences, without which a begun word cannot move to the next line. */
+  readonly hasEscapes: boolean;
 }
 
 export class AnswerWriter {
@@ -89,8 +91,8 @@ export class AnswerWriter {
   }
 
   private newWrap(): WordWrap {
-    const { output, isTty } = this.screen;
-    return new WordWrap(() => (isTty ? columnsOf(output) : undefined));
+    const { output, hasEscapes } = this.screen;
+    return new WordWrap(() => (hasEscapes ? columnsOf(output) : undefined));
   }
 
   private lines(text: string): void {

@@ -19,6 +19,8 @@ export interface KeyboardOptions {
   /** The input has ended: Ctrl-D. */
   readonly onClose: () => void;
   readonly completer: Completer;
+  /** Whether the terminal knows escape sequences; default: it does. */
+  readonly hasEscapes?: boolean;
 }
 
 /** Prompt after a line that ends with a backslash. */
@@ -28,6 +30,7 @@ export class Keyboard {
   private readonly output: Writable;
   private readonly lines: Interface;
   private readonly gate: Gate;
+  private readonly hasEscapes: boolean;
   private readonly ahead: string[] = []; // typed while no prompt was shown
   private asking: PromiseWithResolvers<string | undefined> | undefined;
   private begun: string[] = []; // lines of a question that is not complete, for the history
@@ -38,7 +41,8 @@ export class Keyboard {
     const { input, output, history, onHistory, onInterrupt, onClose, completer } = options;
     this.output = output;
     this.gate = new Gate(output);
-    output.write(PASTE_MARKS.on);
+    this.hasEscapes = options.hasEscapes ?? true;
+    this.markPastes("on");
     this.lines = createInterface({
       input: filtered(input),
       output: this.gate,
@@ -53,6 +57,11 @@ export class Keyboard {
       if (this.keeps(all)) onHistory(all);
     });
     this.lines.on("SIGINT", () => onInterrupt(this.asking === undefined ? undefined : this.lines.line));
+    // Ctrl-Z, then `fg`: the editor has paused, and the shell has switched the marks off.
+    this.lines.on("SIGCONT", () => {
+      this.markPastes("on");
+      this.lines.resume();
+    });
     this.lines.on("close", () => {
       this.isClosed = true;
       onClose();
@@ -121,7 +130,11 @@ export class Keyboard {
 
   close(): void {
     this.lines.close();
-    this.output.write(PASTE_MARKS.off);
+    this.markPastes("off");
+  }
+
+  private markPastes(state: keyof typeof PASTE_MARKS): void {
+    if (this.hasEscapes) this.output.write(PASTE_MARKS[state]);
   }
 
   private async ask(prompt: string, initial = ""): Promise<string | undefined> {
