@@ -8,6 +8,7 @@ import { formatBytes } from "../format.ts";
 import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { t } from "../texts/texts.ts";
+import { Form, InlineField } from "../view/fields.tsx";
 
 export function Adapters({ model, isLoaded }: { readonly model: string; readonly isLoaded: boolean }) {
   const [list, setList] = useState<LoraAdapterListResponse>();
@@ -76,13 +77,7 @@ function LoadForm({ onLoad }: { readonly onLoad: (name: string, path: string) =>
     setBusy(false);
   };
   return (
-    <form
-      class="row"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <Form class="row" onSubmit={() => void submit()}>
       <input
         aria-label={t.models.adapterName}
         placeholder={t.common.name}
@@ -90,17 +85,16 @@ function LoadForm({ onLoad }: { readonly onLoad: (name: string, path: string) =>
         value={name}
         onInput={({ currentTarget }) => setName(currentTarget.value)}
       />
-      <input
-        class="grow"
-        aria-label={t.models.adapterFolder}
-        placeholder={t.models.folder}
+      <InlineField
+        label={t.models.adapterFolder}
+        hint={t.models.folder}
         required
         value={path}
-        onInput={({ currentTarget }) => setPath(currentTarget.value)}
+        onChange={setPath}
       />
       <button type="submit" disabled={isBusy}>
         {t.models.load}
       </button>
-    </form>
+    </Form>
   );
 }

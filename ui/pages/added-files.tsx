@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { addFile } from "../state/hub.ts";
-import { LineField } from "../view/fields.tsx";
+import { Form, LineField } from "../view/fields.tsx";
 import { t } from "../texts/texts.ts";
 
 /** A form that adds a file. */
@@ -17,13 +17,7 @@ export function AddFile() {
   return (
     <section class="card" aria-label={t.models.addFile}>
       <h2>{t.models.addFile}</h2>
-      <form
-        class="row"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
+      <Form class="row" onSubmit={() => void submit()}>
         <div class="grow">
           <LineField
             label={t.models.filePath}
@@ -36,7 +30,7 @@ export function AddFile() {
         <button type="submit" disabled={isBusy}>
           {t.models.addIt}
         </button>
-      </form>
+      </Form>
       <p class="faint">
         {t.models.folderToo} <code>--models-dir</code>
       </p>

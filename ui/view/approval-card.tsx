@@ -8,6 +8,7 @@ import type { Approval, AssistantMessage, Conversation } from "../state/conversa
 import { notify } from "../state/toasts.ts";
 import { revealed } from "../../src/core/visible-text.ts";
 import { CodeBlock } from "./code-block.tsx";
+import { InlineField } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
 import { t } from "../texts/texts.ts";
 
@@ -64,13 +65,7 @@ export function ApprovalCard({ conversation, message, approval, icon }: Approval
           <input type="checkbox" checked={remember} onInput={() => setRemember(!remember)} />
           {t.tools.remember}
         </label>
-        <input
-          class="grow"
-          aria-label={t.tools.reason}
-          placeholder={t.tools.reasonHint}
-          value={note}
-          onInput={({ currentTarget }) => setNote(currentTarget.value)}
-        />
+        <InlineField label={t.tools.reason} hint={t.tools.reasonHint} value={note} onChange={setNote} />
       </div>
     </section>
   );

@@ -6,6 +6,7 @@ import type { Assistant } from "../state/assistant.ts";
 import { applyAssistant, assistants, removeAssistant, saveAssistant } from "../state/assistants.ts";
 import type { Conversation } from "../state/conversation.ts";
 import { notify } from "../state/toasts.ts";
+import { Form, InlineField } from "./fields.tsx";
 import { NamedItems } from "./named-items.tsx";
 import { t } from "../texts/texts.ts";
 
@@ -46,22 +47,15 @@ export function AssistantSettings({ conversation }: { readonly conversation: Con
         onPick={(assistant) => applyAssistant(conversation.id, assistant)}
         remove={{ label: t.assistants.remove, run: removeAssistant }}
       />
-      <form
+      <Form
         class="row"
-        onSubmit={(event) => {
-          event.preventDefault();
+        onSubmit={() => {
           if (name.trim() !== "") save();
         }}
       >
-        <input
-          class="grow"
-          aria-label={t.assistants.name}
-          placeholder={t.common.name}
-          value={name}
-          onInput={({ currentTarget }) => setName(currentTarget.value)}
-        />
+        <InlineField label={t.assistants.name} hint={t.common.name} value={name} onChange={setName} />
         <button type="submit">{t.common.save}</button>
-      </form>
+      </Form>
     </fieldset>
   );
 }

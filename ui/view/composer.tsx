@@ -18,6 +18,7 @@ import { loadModels, models } from "../state/models.ts";
 import { notify } from "../state/toasts.ts";
 import { AttachmentChip } from "./attachment-chip.tsx";
 import { ContextMeter } from "./context-meter.tsx";
+import { Form } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
 import { COMPOSER_ID } from "./layout.ts";
 import { MicrophoneButton } from "./microphone.tsx";
@@ -53,13 +54,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
   useDrop(add);
   useFreshCard(attachments.length > 0, card);
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
+    <Form class="composer" onSubmit={submit}>
       <div class="column composer-box">
         <Queued id={id} />
         {filesReading.value > 0 && (
@@ -89,7 +84,7 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         </div>
         <ContextMeter conversation={conversation} card={card} />
       </div>
-    </form>
+    </Form>
   );
 }
 

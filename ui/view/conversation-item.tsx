@@ -19,6 +19,7 @@ import { addressOf, route } from "../state/route.ts";
 import type { Hit } from "../state/search.ts";
 import { foldersOf, type Summary } from "../state/storage.ts";
 import { Dialog } from "./dialog.tsx";
+import { Form } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
 import { closeListIfNarrow } from "./layout.ts";
 import { Menu, type MenuItem } from "./menu.tsx";
@@ -113,12 +114,7 @@ function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }
   const { heading, label, hint } = editorTexts()[what];
   return (
     <Dialog title={heading} onClose={onDone}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
+      <Form onSubmit={submit}>
         {what !== "name" && <p class="faint">{t.list.ofConversation(title)}</p>}
         <label class="field">
           <span>{label}</span>
@@ -139,7 +135,7 @@ function Editor({ summary: { id, title, tags = [], folder = "" }, what, onDone }
             {t.common.cancel}
           </button>
         </p>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,6 +1,30 @@
 // Form fields with labels.
 
+import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+
+interface FormProps {
+  readonly class?: string;
+  readonly label?: string;
+  readonly onSubmit: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** A form whose submission is a matter of the page alone. */
+export function Form({ label, onSubmit, children, ...attributes }: FormProps) {
+  return (
+    <form
+      {...attributes}
+      aria-label={label}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+    </form>
+  );
+}
 
 interface FieldProps<T> {
   readonly label: string;
@@ -25,6 +49,26 @@ export function TextField({ label, value, onChange, rows, hint }: TextFieldProps
         onInput={({ currentTarget }) => onChange(currentTarget.value)}
       />
     </label>
+  );
+}
+
+interface InlineFieldProps extends FieldProps<string> {
+  /** Shown when empty. */
+  readonly hint: string;
+  readonly required?: boolean;
+}
+
+/** A text on one line, as wide as there is room, without a visible label. */
+export function InlineField({ label, value, onChange, hint, required = false }: InlineFieldProps) {
+  return (
+    <input
+      class="grow"
+      aria-label={label}
+      placeholder={hint}
+      required={required}
+      value={value}
+      onInput={({ currentTarget }) => onChange(currentTarget.value)}
+    />
   );
 }
 

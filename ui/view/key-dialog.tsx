@@ -6,6 +6,7 @@ import { prefs } from "../state/prefs.ts";
 import { signIn } from "../state/sign-in.ts";
 import { Dialog } from "./dialog.tsx";
 import { t } from "../texts/texts.ts";
+import { Form } from "./fields.tsx";
 
 export function KeyDialog() {
   if (!isKeyDialogOpen.value) return null;
@@ -19,9 +20,8 @@ export function KeyDialog() {
 function KeyForm() {
   const [key, setKey] = useState(prefs.value.apiKey);
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
+    <Form
+      onSubmit={() => {
         isKeyDialogOpen.value = false;
         signIn(key.trim());
       }}
@@ -46,6 +46,6 @@ function KeyForm() {
           {t.common.save}
         </button>
       </div>
-    </form>
+    </Form>
   );
 }

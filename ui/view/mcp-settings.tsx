@@ -9,7 +9,7 @@ import type { Conversation } from "../state/conversation.ts";
 import { setSettings } from "../state/conversations.ts";
 import { addMcp, canAddMcp, loadMcp, mcpLog, mcpServers, removeMcp, setMcpToken } from "../state/mcp.ts";
 import { notifyOf } from "../state/toasts.ts";
-import { LineField, SwitchField } from "./fields.tsx";
+import { Form, LineField, SwitchField } from "./fields.tsx";
 import { Icon } from "./icon.tsx";
 import { t } from "../texts/texts.ts";
 
@@ -128,10 +128,9 @@ function TokenForm({ server: { id, name } }: { readonly server: PageMcpServer })
       setToken("");
     });
   return (
-    <form
-      aria-label={t.mcp.tokenOf(name)}
-      onSubmit={(event) => {
-        event.preventDefault();
+    <Form
+      label={t.mcp.tokenOf(name)}
+      onSubmit={() => {
         if (token.trim() !== "") void submit();
       }}
     >
@@ -148,7 +147,7 @@ function TokenForm({ server: { id, name } }: { readonly server: PageMcpServer })
         />
         <button type="submit">{t.common.save}</button>
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -167,13 +166,7 @@ function AddForm({ onDone }: { readonly onDone: () => void }) {
     }
   };
   return (
-    <form
-      aria-label={t.mcp.add}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <Form label={t.mcp.add} onSubmit={() => void submit()}>
       <LineField label={t.common.name} hint="wiki" required value={name} onChange={setName} />
       <LineField
         label={t.mcp.address}
@@ -198,6 +191,6 @@ function AddForm({ onDone }: { readonly onDone: () => void }) {
           {t.common.cancel}
         </button>
       </div>
-    </form>
+    </Form>
   );
 }

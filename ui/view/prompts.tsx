@@ -6,7 +6,7 @@ import { draftOf, setDraft } from "../state/drafts.ts";
 import { type Prompt, selectionIn } from "../state/prompt.ts";
 import { prompts, removePrompt, savePrompt } from "../state/prompts.ts";
 import { notify } from "../state/toasts.ts";
-import { TextField } from "./fields.tsx";
+import { Form, InlineField, TextField } from "./fields.tsx";
 import { COMPOSER_ID } from "./layout.ts";
 import { NamedItems } from "./named-items.tsx";
 import { t } from "../texts/texts.ts";
@@ -45,26 +45,19 @@ export function PromptSettings() {
         onPick={(prompt) => (setName(prompt.name), setText(prompt.text))}
         remove={{ label: t.prompts.remove, run: removePrompt }}
       />
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        onSubmit={() => {
           if (name.trim() !== "" && text.trim() !== "") save();
         }}
       >
         <TextField label={t.prompts.text} rows={3} value={text} onChange={setText} />
         <div class="row">
-          <input
-            class="grow"
-            aria-label={t.prompts.name}
-            placeholder={t.common.name}
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
+          <InlineField label={t.prompts.name} hint={t.common.name} value={name} onChange={setName} />
           <button type="submit" aria-label={t.prompts.save}>
             {t.common.save}
           </button>
         </div>
-      </form>
+      </Form>
     </fieldset>
   );
 }

@@ -9,7 +9,7 @@ import { newId } from "../state/new-id.ts";
 import { go } from "../state/route.ts";
 import { notify } from "../state/toasts.ts";
 import { fromSession, type ServerSession } from "../state/transfer.ts";
-import { SwitchField } from "./fields.tsx";
+import { Form, InlineField, SwitchField } from "./fields.tsx";
 import { t } from "../texts/texts.ts";
 
 const pathOf = (session: string): string => `v1/sessions/${encodeURIComponent(session)}`;
@@ -69,21 +69,19 @@ function OpenSession() {
     }
   };
   return (
-    <form
+    <Form
       class="row"
-      onSubmit={(event) => {
-        event.preventDefault();
+      onSubmit={() => {
         if (name.trim() !== "") void open();
       }}
     >
-      <input
-        class="grow"
-        aria-label={t.settings.sessionId}
-        placeholder={t.settings.sessionHint}
+      <InlineField
+        label={t.settings.sessionId}
+        hint={t.settings.sessionHint}
         value={name}
-        onInput={({ currentTarget }) => setName(currentTarget.value)}
+        onChange={setName}
       />
       <button type="submit">{t.settings.open}</button>
-    </form>
+    </Form>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { t } from "../texts/texts.ts";
+import { Form } from "./fields.tsx";
 
 /** Rows of the box, at most. */
 const ROWS_MAX = 16;
@@ -19,13 +20,7 @@ interface EditorProps {
 export function TextEditor({ label, action, text: initial, onSubmit, onCancel }: EditorProps) {
   const [text, setText] = useState(initial);
   return (
-    <form
-      class="question editor"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit(text);
-      }}
-    >
+    <Form class="question editor" onSubmit={() => onSubmit(text)}>
       <textarea
         aria-label={label}
         value={text}
@@ -45,6 +40,6 @@ export function TextEditor({ label, action, text: initial, onSubmit, onCancel }:
           {action}
         </button>
       </div>
-    </form>
+    </Form>
   );
 }
