@@ -6,11 +6,18 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 enum { WAITS, FROM_DEVICE, TO_DEVICE, COPIES, GRAPHS, HOST_US, N_COUNTS };
 static int64_t counts[N_COUNTS], computed_at;
-static int depth, has_work;
+static int depth;
+
+// Back ends, and whether they have been asked for something since they were last waited for. The CPU computes within the call, so where there
+// is another back end, nothing waits for it.
+enum { BACKENDS_MAX = 8 };
+static struct { const void * backend; int has_work, is_cpu; } backends[BACKENDS_MAX];
+static int n_backends, has_device;
 
 static int64_t now_us(void) {
     struct timespec t;
@@ -33,17 +40,32 @@ static void * original(const char * name) {
     static type real;                                 \
     if (real == NULL) real = (type) original(#name)
 
+static int * work_of(const void * backend) {
+    static const char * (*name_of)(const void *);
+    if (name_of == NULL) name_of = (const char * (*)(const void *)) original("ggml_backend_name");
+    int i = 0;
+    while (i < n_backends && backends[i].backend != backend) i++;
+    if (i == BACKENDS_MAX) i = 0;
+    if (i == n_backends) {
+        backends[i].backend = backend, backends[i].is_cpu = strcmp(name_of(backend), "CPU") == 0, n_backends++;
+        has_device |= !backends[i].is_cpu;
+    }
+    static int none;
+    none = 0;
+    return has_device && backends[i].is_cpu ? &none : &backends[i].has_work;
+}
+
 typedef void (*wait_t)(void *);
 void ggml_backend_synchronize(void * backend) {
     ORIGINAL(ggml_backend_synchronize, wait_t);
-    if (depth == 0) counts[WAITS] += has_work, has_work = 0;
+    if (depth == 0) counts[WAITS] += *work_of(backend), *work_of(backend) = 0;
     real(backend);
 }
 
 typedef void (*get_async_t)(void *, const void *, void *, size_t, size_t);
 void ggml_backend_tensor_get_async(void * backend, const void * tensor, void * data, size_t offset, size_t size) {
     ORIGINAL(ggml_backend_tensor_get_async, get_async_t);
-    if (depth == 0) counts[FROM_DEVICE] += (int64_t) size, counts[COPIES]++, has_work = 1;
+    if (depth == 0) counts[FROM_DEVICE] += (int64_t) size, counts[COPIES]++, *work_of(backend) = 1;
     depth++;
     real(backend, tensor, data, offset, size);
     depth--;
@@ -61,7 +83,7 @@ void ggml_backend_tensor_get(const void * tensor, void * data, size_t offset, si
 typedef void (*set_async_t)(void *, void *, const void *, size_t, size_t);
 void ggml_backend_tensor_set_async(void * backend, void * tensor, const void * data, size_t offset, size_t size) {
     ORIGINAL(ggml_backend_tensor_set_async, set_async_t);
-    if (depth == 0) counts[TO_DEVICE] += (int64_t) size, counts[COPIES]++, has_work = 1;
+    if (depth == 0) counts[TO_DEVICE] += (int64_t) size, counts[COPIES]++, *work_of(backend) = 1;
     depth++;
     real(backend, tensor, data, offset, size);
     depth--;
@@ -105,7 +127,7 @@ void ggml_backend_event_synchronize(void * event) {
 typedef int (*compute_t)(void *, void *);
 int ggml_backend_graph_compute_async(void * backend, void * graph) {
     ORIGINAL(ggml_backend_graph_compute_async, compute_t);
-    counts[GRAPHS]++, has_work = 1;
+    counts[GRAPHS]++, *work_of(backend) = 1;
     if (computed_at != 0) counts[HOST_US] += now_us() - computed_at;
     const int result = real(backend, graph);
     computed_at = now_us();

@@ -1,6 +1,7 @@
 // `bun bench/bus.ts`: what a step costs on a device, in numbers that do not depend on its speed: copies and bytes of each direction, waits,
 // graphs that are used again. Counted below llama.cpp (bus.c) with a model of random weights and Qwen's vocabulary, on the CPU as the
-// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc. A second table has steps of the engine (bus-steps.ts), a
+// device, or on the devices of the back ends in --backends FOLDER, as ~/.cache/svc. Mesa's software device cannot compute the logits of so many
+// tokens, so that the CPU would: give it --vocabulary 32000. A second table has steps of the engine (bus-steps.ts), a
 // third one passes over many cells (bus-cells.ts). --tables passes,steps,cells prints some of them; --tables attention has times of passes with
 // --streams STREAMSxCELLS,… in one cache and in caches of their own (bus-attention.ts).
 
@@ -48,9 +49,12 @@ const { values } = parseArgs({
     sampling: { type: "string" },
     of: { type: "string" },
     tables: { type: "string", default: "passes,steps,cells" },
+    vocabulary: { type: "string" },
     streams: { type: "string", default: "1x8192,8x8192,64x1024" },
   },
 });
+
+const VOCABULARY = values.vocabulary === undefined ? undefined : Number(values.vocabulary);
 
 interface Subject {
   readonly backend: LlamaBackend;
@@ -76,7 +80,7 @@ async function open(
   const native = openNative(unpackLibraries(CACHE), 0, libraries, (failure) => {
     throw new Error(failure);
   });
-  const backend = await LlamaBackend.load(native, await ensureBusModel(), {
+  const backend = await LlamaBackend.load(native, await ensureBusModel(VOCABULARY), {
     kind: "text",
     cacheDir: CACHE,
     maxSeqs,
@@ -226,7 +230,7 @@ async function main(): Promise<void> {
   const library = join(CACHE, "bus.so");
   mkdirSync(CACHE, { recursive: true });
   await exec(["cc", "-shared", "-fPIC", "-O1", "-o", library, join(import.meta.dir, "bus.c")], CACHE);
-  await ensureBusModel();
+  await ensureBusModel(VOCABULARY);
   const device = values.backends === undefined ? "cpu" : "";
   const tables = values.tables.split(",");
   const rows: BusRow[] = [];

@@ -94,13 +94,13 @@ export function sizeOf(name: GpuModel, bytes: number): ModelSize {
   return { bytes, activeBytes: (bytes * activeParams) / params, activeParams, cellBytes };
 }
 
-/** A small model with Qwen's vocabulary, for counting. */
-export async function ensureBusModel(): Promise<string> {
-  const target = join(CACHE, "models", "bus-f16.gguf");
+/** A small model for counting, with Qwen's vocabulary unless another number of tokens is given. */
+export async function ensureBusModel(tokens = VOCABULARY): Promise<string> {
+  const target = join(CACHE, "models", `bus-f16${tokens === VOCABULARY ? "" : `-${tokens}`}.gguf`);
   if (existsSync(target)) return target;
   mkdirSync(join(CACHE, "models"), { recursive: true });
   const vocabulary = `${target}.vocabulary`;
-  writeVocabulary(vocabulary, VOCABULARY);
+  writeVocabulary(vocabulary, tokens);
   const shape = { ...SHAPES["qwen3-0.6b"], layers: 2, embd: 64, heads: 2, kvHeads: 1, headDim: 32, ffn: 128 };
   writeModel(`${target}.part`, "bus", shape, vocabulary);
   renameSync(`${target}.part`, target);
