@@ -124,7 +124,7 @@ describe("on a terminal (needs script of util-linux)", () => {
     const server = Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${engine}/status`, "utf8"))?.[1]);
     const foreground = setInterval(() => process.kill(server, "SIGCONT"), 20);
     // Pasted text is marked again, which the shell had switched off.
-    await terminal.shows(/\x1b\[\?2004h.*> /).finally(() => clearInterval(foreground));
+    await terminal.shows(/\[\?2004h.*> /).finally(() => clearInterval(foreground));
     expect(await say(terminal, "/stats")).toContain("1 answer ");
     expect(await say(terminal, "/clear")).toContain("cleared");
     expect(await say(terminal, CAPITAL.content)).toContain(CAPITAL.answer);
