@@ -4,6 +4,7 @@
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { runProgram } from "../core/run-program.ts";
 import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
 
 /** Oldest Python that the converter runs on. */
@@ -206,14 +207,7 @@ function isNewEnough(release: string): boolean {
 }
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<{ code: number; output: string }> {
-  signal.throwIfAborted();
-  const child = Bun.spawn([...argv], { stdio: ["ignore", "pipe", "pipe"], signal });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  signal.throwIfAborted();
+  const { out, err, code } = await runProgram(argv, signal);
   return { code, output: (out + err).slice(-CONVERT_OUTPUT_CHARS) };
 }
 

@@ -2,6 +2,7 @@
 
 import type { MachineReport } from "../core/measure.ts";
 import { ownCommand } from "../core/own-command.ts";
+import { runProgram } from "../core/run-program.ts";
 
 export interface MachineRequest {
   /** Absent: the built-in model. */
@@ -18,20 +19,11 @@ const MILLISECONDS = 250;
 
 /** Throws an Error with the reason; an abort kills the process and rejects with the signal's reason. */
 export async function measureMachine(request: MachineRequest, signal: AbortSignal): Promise<MachineReport> {
-  signal.throwIfAborted();
   const { modelPath = "", threads, cacheDir, bytes } = request;
   const words = [modelPath, String(threads), String(MILLISECONDS), cacheDir, String(bytes ?? "")];
-  const child = Bun.spawn([...ownCommand(), "machine-speed", ...words], {
-    stdio: ["ignore", "pipe", "pipe", "pipe"], // the last one: core/parent-pipe.ts
-    signal,
-  });
-  const [text, reason, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  signal.throwIfAborted();
-  if (code !== 0) throw new Error(reason.trim() === "" ? `it exited with code ${code}` : reason.trim());
-  const report: MachineReport = JSON.parse(text); // printed by src/worker/machine-speed.ts
+  const command = [...ownCommand(), "machine-speed", ...words];
+  const { out, err, code } = await runProgram(command, signal, "pipe");
+  if (code !== 0) throw new Error(err.trim() === "" ? `it exited with code ${code}` : err.trim());
+  const report: MachineReport = JSON.parse(out); // printed by src/worker/machine-speed.ts
   return report;
 }

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { textIn } from "../core/readable.ts";
 import { reasonOf } from "../core/reason.ts";
+import { runProgram } from "../core/run-program.ts";
 import { downloadArchive, type ReleaseArchive, type ReleasePlace } from "./release.ts";
 
 /** An installation that `svc update` can replace. */
@@ -129,13 +130,7 @@ function isAlive(pid: number): boolean {
 
 /** Output of a program. Throws what it complained of. */
 async function run(words: readonly string[], signal: AbortSignal): Promise<string> {
-  const child = Bun.spawn([...words], { stdio: ["ignore", "pipe", "pipe"], signal });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  signal.throwIfAborted();
+  const { out, err, code } = await runProgram(words, signal);
   if (code === 0) return out;
   throw new Error(err.trim() === "" ? `${basename(words[0] ?? "")} ended with ${code}` : err.trim());
 }

@@ -8,7 +8,7 @@ import { isObject } from "../../core/json.ts";
 import { mediaFile } from "../../core/media-file.ts";
 import { bySamplingName, paramOf, type SamplingParams } from "../../core/sampling.ts";
 import { filePart } from "./attachments.ts";
-import type { ChatState } from "./conversation.ts";
+import { type ChatState, textOf } from "./conversation.ts";
 
 /** Writes a new file with mode 0600. Throws an error with a message for the user. */
 export function saveChat(file: string, { model, system, messages, chosen }: ChatState): void {
@@ -46,7 +46,7 @@ export function loadChat(file: string): LoadedChat {
   if (!Array.isArray(list)) throw new Error(`${file} is not a saved chat: "messages" is missing`);
   const messages = list.map((message, index) => fromWire(message, `messages[${index}] of ${file}`));
   const [first] = messages;
-  const system = first?.role === "system" ? textOf(first) : undefined;
+  const system = first?.role === "system" ? textOf(first.content) : undefined;
   return { system, messages: system === undefined ? messages : messages.slice(1) };
 }
 
@@ -126,8 +126,4 @@ function mediumFromWire(part: Readonly<Record<string, unknown>>, where: string):
     ? { type: "remote", url: sent }
     : { type: "inline", data: sent.replace(/^data:[^,]*,/i, "") };
   return { type: "media", modality, source, param: where };
-}
-
-function textOf({ content }: InputMessage): string {
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
