@@ -14,3 +14,5 @@ export const CONVERT_MEMORY_MB = 16_777_216;
 export const CONVERT_CPU_SECS = 604_800;
 export const CONVERT_PROCS = 4096;
 export const CONVERT_FILE_BYTES = 2 ** 46;
+/** Bytes of a configuration or tokenizer that is read before a conversion: the largest vocabularies have 40 MB. */
+export const JSON_BYTES_MAX = 256 * 2 ** 20;

@@ -8,6 +8,7 @@ import type { FileType } from "../core/quantization.ts";
 import { reasonOf } from "../core/reason.ts";
 import { sizeText } from "../core/size-text.ts";
 import { hasSafetensors } from "../core/model-files.ts";
+import { checkFolder } from "../convert/check.ts";
 import { convertedBytes } from "../convert/estimate.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
 import { readableFiles } from "../convert/folder.ts";
@@ -75,6 +76,7 @@ export async function convertFolder(
 ): Promise<void> {
   const { python, cacheDir, signal, log, installsTorch, meter, name = basename(source) } = options;
   readableFiles(source); // before anything in it is read
+  checkFolder(source);
   const unknown = unknownArchitecture(source);
   if (unknown !== undefined)
     throw new Error(`llama.cpp's converter does not support the architecture ${unknown} of ${name}`);
