@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama/llama.ts";
 import type { Speculative, TextOptions } from "../../src/engine/protocol.ts";
 import type { SlotId } from "../../src/worker/text/backend.ts";
-import { levelLengths } from "../../src/worker/text/decode/draft-level.ts";
+import { bestLevel } from "../../src/worker/text/decode/draft-level.ts";
 import { architectureModel } from "../helpers/architecture-models.ts";
 import type { Below } from "../helpers/mixes.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
@@ -68,8 +68,12 @@ function planOf({ draftModel }: LlamaBackend, below: Below): { slot: number; dra
   const wanted = slots.map(() => (below(4) === 0 ? 0 : 1 + below(DRAFT_MAX)));
   const chances = wanted.map((length) => Array.from({ length }, (_, i) => 0.8 ** (i + 1)));
   const limits = draftModel?.level;
-  const lengths = limits === undefined ? wanted : levelLengths(chances, limits);
-  const plan = slots.map(({ slot }, i) => ({ slot, drafted: lengths[i] ?? 0 }));
+  const costs = { filledRows: below(2) * 100, partMs: 1, rowMs: 0.1 };
+  const level = limits && bestLevel(chances, { ...limits, ...costs });
+  const plan = slots.map(({ slot }, i) => ({
+    slot,
+    drafted: Math.max(level?.filled ?? 0, (level?.lengths ?? wanted)[i] ?? 0),
+  }));
   return limits === undefined ? plan : plan.toSorted((a, b) => a.drafted - b.drafted);
 }
 

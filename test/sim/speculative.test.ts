@@ -25,7 +25,12 @@ const SOURCES: readonly (readonly [name: string, options: Partial<FakeOptions>])
   ],
   [
     "from a draft model, with recurrent states",
-    { draft: { ...MODEL, level: { rows: 6, sequences: 8 } }, reuse: "whole", slots: 8, states: "with cells" },
+    {
+      draft: { ...MODEL, level: { rows: 24, sequences: 8 } },
+      reuse: "whole",
+      slots: 8,
+      states: "with cells",
+    },
   ],
 ];
 

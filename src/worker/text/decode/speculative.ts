@@ -12,7 +12,7 @@ import type { PlannedRows } from "../scheduler.ts";
 import { draftCostRatio, measuredDraft } from "../step-cost.ts";
 import type { DraftOutcome } from "../step-meter.ts";
 import type { DraftBalance } from "./draft-balance.ts";
-import { levelLengths } from "./draft-level.ts";
+import { bestLevel } from "./draft-level.ts";
 import { commonDraftLengths, learnDraft, ProbeBudget } from "./draft-length.ts";
 import { type DraftSource, DraftModelSource, NO_PROPOSALS, LookupSource } from "./draft-source.ts";
 import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./grammar-draft.ts";
@@ -33,6 +33,8 @@ interface Verified {
   /** When the draft was made: its masks are those of this grammar. */
   readonly guard: AnswerGuard | undefined;
   readonly guarded: GuardedDraft | undefined;
+  /** Tokens of the draft without fillers. */
+  readonly proposed: number;
   accepted: number;
 }
 
@@ -75,6 +77,8 @@ export class SpeculativeDecode implements DecodeMode {
   private readonly grammars: GrammarDrafts;
   /** Drafts of this step under a grammar. */
   private readonly guarded = new Map<EngineSequence, GuardedDraft>();
+  /** Tokens at the ends of drafts of this step that were not proposed. */
+  private readonly fillers = new Map<EngineSequence, number>();
   private readonly probeBudget = new ProbeBudget();
   private readonly common = commonDraftLengths();
   /** What sampling tokens after right draft tokens took in this step. */
@@ -144,7 +148,7 @@ export class SpeculativeDecode implements DecodeMode {
    * a kept prefix.
    */
   private draft(rows: Rows): Drafts {
-    const { cost, kv } = this.context;
+    const { cost } = this.context;
     if (cost.decodeMs === 0) return NO_DRAFTS; // what a draft token saves is unknown
     if (this.source.max === 0 && rows.every(({ sequence }) => sequence.owner.guard === undefined))
       return NO_DRAFTS;
@@ -158,7 +162,7 @@ export class SpeculativeDecode implements DecodeMode {
       this.source.onPrefill(rows.length);
       return NO_DRAFTS;
     }
-    const room = Math.min(this.budget, kv.freeCells, rows.length + DRAFT_ROWS_MAX) - rows.length;
+    const room = this.roomFor(rows);
     if (room <= 0) return NO_DRAFTS;
     if (this.source.isCostly) return this.assign(rows, room, draftCostRatio(cost, rows.length));
     const costs = this.costsOf(rows, room);
@@ -166,16 +170,43 @@ export class SpeculativeDecode implements DecodeMode {
     return drafts.tokens === 0 ? drafts : this.cut(rows, costs);
   }
 
-  /** Cuts drafts to one length where the backend needs that. */
+  /** Rows beside those of the sequences. */
+  private roomFor({ length }: Rows): number {
+    return Math.min(this.budget, this.context.kv.freeCells, length + DRAFT_ROWS_MAX) - length;
+  }
+
+  /** Cuts drafts to one length where the backend needs that, or fills them up to it. */
   private levelled(rows: Rows, drafts: Drafts): Drafts {
+    this.fillers.clear();
     const limits = this.context.backend.draftModel?.level;
     if (limits === undefined || drafts.tokens === 0) return drafts;
-    const lengths = levelLengths(
+    const { decodeMs, prefillTokenMs: rowMs } = this.context.cost;
+    const { lengths, filled } = bestLevel(
       rows.map(({ sequence }) => this.chancesOf(sequence)),
-      limits,
+      {
+        ...limits,
+        filledRows: rows.every(({ sequence }) => sequence.generated > 0)
+          ? rows.length + this.roomFor(rows)
+          : 0,
+        partMs: Math.max(decodeMs / 8, decodeMs - rows.length * rowMs),
+        rowMs,
+      },
     );
-    rows.forEach(({ sequence }, i) => this.trim(sequence, lengths[i] ?? 0));
+    rows.forEach(({ sequence }, i) => {
+      this.trim(sequence, lengths[i] ?? 0);
+      if (filled > 0) this.fill(sequence, filled);
+    });
     return { ...drafts, tokens: lengths.reduce((sum, length) => sum + length, 0) };
+  }
+
+  /** Fillers are never accepted: their rows cost less than another part of the pass. */
+  private fill(sequence: EngineSequence, length: number): void {
+    const { draft, known } = sequence;
+    if (draft.length === length) return;
+    this.fillers.set(sequence, length - draft.length);
+    const filled = new Int32Array(length).fill(sequence.tokenAt(known - 1));
+    filled.set(draft);
+    sequence.draft = filled;
   }
 
   private ordered(rows: Rows): Rows {
@@ -306,18 +337,22 @@ export class SpeculativeDecode implements DecodeMode {
     const all = batch.drawn.map((sequence, i): Verified => {
       const row = batch.batchRows[i];
       assert(row !== undefined, "the batch has a row for each sampled sequence");
-      return { sequence, row, guard: sequence.owner.guard, guarded: this.guarded.get(sequence), accepted: 0 };
+      const proposed = sequence.draft.length - (this.fillers.get(sequence) ?? 0);
+      const { guard } = sequence.owner;
+      return { sequence, row, guard, guarded: this.guarded.get(sequence), proposed, accepted: 0 };
     });
     takeSampled(all, batch.tokens, takeToken, nowMs);
     this.verifyMs = 0;
     const drafted = all.filter(({ sequence }) => sequence.draft.length > 0);
-    const tokens = drafted.reduce((sum, { sequence }) => sum + sequence.draft.length, 0);
+    const tokens = drafted.reduce((sum, { proposed }) => sum + proposed, 0);
     for (let going = drafted.filter(isAccepted); going.length > 0; going = going.filter(isAccepted))
       this.sampleNext(going, nowMs);
     for (const verified of drafted) {
-      const { sequence, accepted } = verified;
-      meter.verified(sequence.draft.length, accepted);
-      this.learn(verified);
+      const { sequence, accepted, proposed } = verified;
+      if (proposed > 0) {
+        meter.verified(proposed, accepted);
+        this.learn(verified);
+      }
       const { guard, guarded } = verified;
       const goesOn = sequence.slot !== undefined && sequence.owner.guard === guard;
       if (goesOn && guard !== undefined && guarded !== undefined)
@@ -329,12 +364,11 @@ export class SpeculativeDecode implements DecodeMode {
     return { drafted: tokens, accepted: drafted.reduce((sum, { accepted }) => sum + accepted, 0) };
   }
 
-  private learn({ sequence, guarded, accepted }: Verified): void {
-    const { draft, owner } = sequence;
+  private learn({ sequence: { owner }, guarded, proposed, accepted }: Verified): void {
     const dictated = guarded?.dictated ?? [];
     const isRefused = this.source.isCostly && guarded?.isRefused === true;
     if (owner.drafts !== undefined)
-      learnDraft(owner.drafts, this.common, { length: draft.length, dictated, accepted, isRefused });
+      learnDraft(owner.drafts, this.common, { length: proposed, dictated, accepted, isRefused });
   }
 
   /** Samples the token after each accepted draft token. */
@@ -382,9 +416,9 @@ function takeSampled(
 }
 
 /** Whether the token sampled last is the next draft token, and the sequence still runs unchanged, under the same grammar. */
-function isAccepted({ sequence, guard, accepted }: Verified): boolean {
+function isAccepted({ sequence, guard, proposed, accepted }: Verified): boolean {
   const { slot, known, computed, draft, owner } = sequence;
-  const runs = slot !== undefined && owner.guard === guard;
+  const runs = slot !== undefined && owner.guard === guard && accepted < proposed;
   return runs && known === computed + 1 && sequence.tokenAt(known - 1) === draft[accepted];
 }
 

@@ -6,7 +6,7 @@ import {
   learnDraft,
   newDraftLengths,
 } from "../../../../src/worker/text/decode/draft-length.ts";
-import { levelLengths } from "../../../../src/worker/text/decode/draft-level.ts";
+import { bestLevel } from "../../../../src/worker/text/decode/draft-level.ts";
 import { DraftBalance } from "../../../../src/worker/text/decode/draft-balance.ts";
 import { GrammarHabits } from "../../../../src/worker/text/decode/grammar-habits.ts";
 import { LookGain } from "../../../../src/worker/text/decode/look-gain.ts";
@@ -397,17 +397,31 @@ describe("habits at the places of a grammar", () => {
 });
 
 describe("drafts of one length", () => {
-  const free = { rows: 64, sequences: 8 };
+  const dear = { rows: 64, sequences: 8, filledRows: 64, partMs: 1, rowMs: 0.5 };
   const at = (rate: number, length: number): number[] => Array.from({ length }, (_, i) => rate ** (i + 1));
+  const lengthsOf = (chances: number[][], costs = dear): readonly number[] =>
+    bestLevel(chances, { ...costs, filledRows: 0 }).lengths;
 
   test("are as long as yields most: shorter ones are left out", () => {
-    expect(levelLengths([at(0.9, 3), at(0.9, 1), at(0.9, 3), []], free)).toEqual([3, 0, 3, 0]);
-    expect(levelLengths([at(0.9, 1), at(0.9, 1), at(0.2, 3)], free)).toEqual([1, 1, 1]);
-    expect(levelLengths([[], []], free)).toEqual([0, 0]);
+    expect(lengthsOf([at(0.9, 3), at(0.9, 1), at(0.9, 3), []])).toEqual([3, 0, 3, 0]);
+    expect(lengthsOf([at(0.9, 1), at(0.9, 1), at(0.2, 3)])).toEqual([1, 1, 1]);
+    expect(lengthsOf([[], []])).toEqual([0, 0]);
   });
 
   test("keep to rows and sequences, the likeliest first", () => {
-    expect(levelLengths([at(0.5, 3), at(0.9, 3), at(0.6, 3)], { ...free, sequences: 1 })).toEqual([0, 3, 0]);
-    expect(levelLengths([at(0.5, 3), at(0.9, 3), at(0.6, 3)], { ...free, rows: 8 })).toEqual([0, 3, 3]);
+    const three = [at(0.5, 3), at(0.9, 3), at(0.6, 3)];
+    expect(lengthsOf(three, { ...dear, sequences: 1 })).toEqual([0, 3, 0]);
+    expect(lengthsOf(three, { ...dear, rows: 8 })).toEqual([1, 1, 1]);
+    expect(lengthsOf(three, { ...dear, rows: 5 })).toEqual([0, 3, 0]);
+  });
+
+  test("are filled up where that costs less than another part", () => {
+    const mixed = [at(0.9, 3), at(0.9, 1), at(0.9, 1)];
+    const cheap = { ...dear, rowMs: 0.01 };
+    expect(bestLevel(mixed, cheap)).toEqual({ lengths: [3, 1, 1], filled: 3 });
+    expect(bestLevel(mixed, { ...cheap, filledRows: 11 })).toEqual({ lengths: [2, 1, 1], filled: 2 });
+    expect(bestLevel(mixed, { ...cheap, sequences: 2 }).filled).toBe(0);
+    expect(bestLevel(mixed, { ...dear, rowMs: 5 }).filled).toBe(0);
+    expect(bestLevel([...mixed, []], cheap).filled).toBe(0);
   });
 });
