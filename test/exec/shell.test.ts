@@ -137,7 +137,7 @@ test("an abort at any moment leaves no process, not even one of a sandbox that h
   }
   const left = (): number => processes().filter(({ pid }) => wordsOf(pid).includes(marker)).length;
   await until("all are gone", () => left() === 0);
-});
+}, 120_000); // sixty sandboxes are begun
 
 describe("sessions", () => {
   test.each(["../../escape", "a/b", "..", "x".repeat(300), "\0"])(

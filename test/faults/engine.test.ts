@@ -96,9 +96,9 @@ test(
     const clients = Array.from({ length: 12 }, client);
     for (let kill = 0; kill < KILLS; kill++) {
       const pid = await until("there is an engine", () => server.enginePids()[0]);
-      await until("it is ready", async () => (await fetch(`${server.url}/ready`)).ok);
+      await until("it is ready", async () => (await fetch(`${server.url}/ready`)).ok, 3 * KILL_MS);
       const answered = seen.right + Math.floor(random() * 10);
-      await until("some more is answered", () => seen.right > answered);
+      await until("some more is answered", () => seen.right > answered, 3 * KILL_MS);
       process.kill(pid, "SIGKILL");
       await until("it is gone", () => !isAlive(pid));
     }

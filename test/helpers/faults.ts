@@ -7,7 +7,7 @@ import { ask, CAPITAL, completeText } from "./chat-client.ts";
 import { within } from "./until.ts";
 
 /** Longest time that the server may take to answer again after a failure, milliseconds. */
-const RECOVERY_MS = 20_000;
+const RECOVERY_MS = 60_000;
 
 /** The server is alive and right. */
 export async function expectServes(server: Server): Promise<void> {
