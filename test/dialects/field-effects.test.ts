@@ -287,6 +287,28 @@ test.each(SUBJECTS)("unknown fields of $name are accepted and named", ({ parse, 
   expect(noted).toEqual(["brand_new"]);
 });
 
+test("what an answer has for its own server is not named, nor names that all objects have taken for known", () => {
+  noted.length = 0;
+  const thought = { type: "reasoning", id: "rs_1", status: "completed", summary: [], encrypted_content: "x" };
+  const content = [{ type: "reasoning_text", text: "hm" }];
+  const call = {
+    type: "function_call",
+    id: "fc_1",
+    call_id: "c",
+    name: "look",
+    arguments: "{}",
+    status: "completed",
+  };
+  const output = { type: "function_call_output", call_id: "c", output: "seen" };
+  parseResponsesRequest({ input: [...hi, { ...thought, content }, call, output] }, NOTHING_STORED, compat);
+  expect(noted).toEqual([]);
+  parseChatRequest(
+    { messages: [...hi, { role: "assistant", content: "a", refusal: 7 }], toString: 1 },
+    compat,
+  );
+  expect(noted.toSorted()).toEqual(["messages.refusal", "toString"]);
+});
+
 test("unknown fields are named at every depth, once, and not without end", () => {
   noted.length = 0;
   const message = { role: "user", content: [{ type: "text", text: "hi", mood: "good" }], mood: "good" };

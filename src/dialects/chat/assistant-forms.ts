@@ -21,6 +21,7 @@ export function knownAssistant(message: Json): Json {
   const said = isText(refusal) ? withRefusal(parts, refusal) : parts;
   return {
     ...Object.fromEntries(rest),
+    ...(isPresent(refusal) && typeof refusal !== "string" ? { refusal } : {}), // named as unknown
     ...(said === undefined ? {} : { content: said }),
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
   };

@@ -6,7 +6,14 @@ import { isObject } from "../../core/json.ts";
 import { FOREIGN_TEXT_CHARS_MAX } from "./limits.ts";
 
 /** Members that mean something to the server alone that wrote them, or only to a reader of this JSON. */
-const OPAQUE: ReadonlySet<string> = new Set(["signature", "cache_control", "status", "id", "type", "caller"]);
+export const OPAQUE: ReadonlySet<string> = new Set([
+  "signature",
+  "cache_control",
+  "status",
+  "id",
+  "type",
+  "caller",
+]);
 /** Base64 in strings: long, and without spaces. */
 const BASE64 = /^(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}$/;
 

@@ -4,9 +4,13 @@ import { KindGuard, type Static, type TObject, type TSchema } from "@sinclair/ty
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
 import { checker, isPresent } from "./check.ts";
+import { OPAQUE } from "./foreign.ts";
 
 /** Fields that are named of one request; a client that sends more learns of these. */
 const NAMED_MAX = 16;
+
+/** What servers write into items of an answer for themselves, also this one; in a history it means nothing to the model. */
+const WRITERS: ReadonlySet<string> = new Set([...OPAQUE, "annotations", "encrypted_content", "logprobs"]);
 
 /** `checker` for the body of a request: notes the fields that have no meaning here, such as `messages.thoughts`. */
 export function bodyChecker<T extends TSchema>(schema: T): (body: unknown, compat?: Compat) => Static<T> {
@@ -31,8 +35,9 @@ function collect(schema: TSchema, value: unknown, path: string, found: Set<strin
   if (typeof schema.additionalProperties === "object") return; // all of it is read
   for (const [name, field] of Object.entries(value)) {
     if (!isPresent(field) || isEmpty(field)) continue;
+    if (path !== "" && WRITERS.has(name)) continue;
     const at = path === "" ? name : `${path}.${name}`;
-    const known = schema.properties[name];
+    const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
     if (known !== undefined) collect(known, field, at, found);
     else if (found.size < NAMED_MAX) found.add(at);
   }
