@@ -60,7 +60,10 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
 }
 
 function unusable(file: string, how: "read" | "written", cause: unknown): Error {
-  const fix = "give this user the right to, or name another with keys_file, XDG_CONFIG_HOME or HOME";
+  const isFull =
+    cause instanceof Error && "code" in cause && (cause.code === "ENOSPC" || cause.code === "EDQUOT");
+  const cure = isFull ? "free space on its disk" : "give this user the right to";
+  const fix = `${cure}, or name another with keys_file, XDG_CONFIG_HOME or HOME`;
   return new Error(`the file of keys ${file} cannot be ${how} (${reasonOf(cause)}); ${fix}`, { cause });
 }
 
@@ -85,11 +88,19 @@ export async function changeKeyFile<T>(
   try {
     const [keys, result] = change(readKeyFile(file) ?? []);
     if (keys.length > KEYS_MAX) throw new Error(`a file has at most ${KEYS_MAX} keys; revoke some`);
-    writePrivateFile(file, `${JSON.stringify({ version: 1, keys }, undefined, 1)}\n`);
-    ownedAs(folder, file);
+    write(file, `${JSON.stringify({ version: 1, keys }, undefined, 1)}\n`);
     return result;
   } finally {
     rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+function write(file: string, text: string): void {
+  try {
+    writePrivateFile(file, text);
+    ownedAs(dirname(file), file);
+  } catch (error) {
+    throw unusable(file, "written", error);
   }
 }
 

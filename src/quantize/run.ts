@@ -65,7 +65,8 @@ export async function quantize(
       await withTensorTypes({ ...whole, input: whole.input }, partial, signal);
     renameSync(partial, work.output);
   } finally {
-    for (const path of [partial, matrix]) rmSync(path, { force: true });
+    // A disk that may only be read refuses to remove what is not there, too, and its reason would hide the first one.
+    for (const path of [partial, matrix]) if (existsSync(path)) rmSync(path, { force: true });
   }
 }
 

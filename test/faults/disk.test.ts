@@ -4,6 +4,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { changeKeyFile, newKey, newKeyId } from "../../src/access/key-file.ts";
+import { keyDigest } from "../../src/core/account.ts";
 import { SERVER } from "../../src/core/caller.ts";
 import { ImageFolder } from "../../src/images/folder.ts";
 import { newFolder, runBinary, startServer, TINY_FILE } from "../helpers/binary.ts";
@@ -73,6 +75,38 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     });
     expect(exit).toBe(1);
     expect(err).toMatch(/no space|disk|ENOSPC/i);
+  });
+
+  test("under the file of keys: the reason names the file and the cure, and the keys stay", async () => {
+    const disk = diskOrSay(MB);
+    const file = join(disk, "keys.json");
+    await changeKeyFile(file, () => [[], undefined]);
+    const kept = readFileSync(file, "utf8");
+    fillUp(disk);
+    const made = changeKeyFile(file, () => [
+      [{ id: newKeyId(), name: "a".repeat(99_999), digest: keyDigest(newKey()), created: "now" }],
+      undefined,
+    ]);
+    expect(made).rejects.toThrow(/keys\.json cannot be written \(ENOSPC.*free space on its disk/);
+    await made.catch(() => undefined);
+    expect([readdirSync(disk).toSorted(), readFileSync(file, "utf8")]).toEqual([
+      ["filler", "keys.json"],
+      kept,
+    ]);
+  });
+
+  test("under a quantized file, which may only be read: the reason names the folder", async () => {
+    const disk = diskOrSay(MB);
+    Bun.spawnSync(["mount", "-o", "remount,ro", disk]);
+    const { exit, err } = await runBinary([
+      "quantize",
+      TINY_FILE,
+      "Q2_K",
+      "--output",
+      join(disk, "small.gguf"),
+    ]);
+    expect(exit).toBe(1);
+    expect(err).toContain("or cannot be written; name another place with --output");
   });
 
   test("under the state: files are refused, nothing half is kept, and stored responses say so", async () => {
