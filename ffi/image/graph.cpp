@@ -3,12 +3,16 @@
 
 #include "graph.h"
 
+#include "ggml-alloc.h"
 #include "ggml-impl.h"
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
 namespace {
 
@@ -49,7 +53,43 @@ int next_part(int nodes, double ms) {
     return ms > PART_MS * 2 ? std::max(PART_NODES_MIN, nodes / 2) : nodes;
 }
 
+// Gives tensors that an allocator must leave out an address, which nothing reads.
+class given_addresses {
+    std::vector<ggml_tensor *> tensors;
+
+public:
+    given_addresses(const ggml_cgraph * graph, ggml_context * inputs) {
+        std::unordered_set<const ggml_tensor *> own;
+        for (ggml_tensor * t = ggml_get_first_tensor(inputs); t != nullptr; t = ggml_get_next_tensor(inputs, t)) own.insert(t);
+        const auto give = [&](ggml_tensor * t) {
+            if (t == nullptr || t->data != nullptr || t->view_src != nullptr || own.count(t) != 0) return;
+            t->data = reinterpret_cast<void *>(uintptr_t(1));
+            tensors.push_back(t);
+        };
+        for (int i = 0; i < graph->n_leafs; i++) give(graph->leafs[i]);
+        for (int i = 0; i < graph->n_nodes; i++) {
+            for (ggml_tensor * source : graph->nodes[i]->src) give(source != nullptr && source->view_src != nullptr ? source->view_src : source);
+        }
+    }
+
+    ~given_addresses() {
+        for (ggml_tensor * t : tensors) t->data = nullptr;
+    }
+};
+
 }  // namespace
+
+bool svc_graph_measure(ggml_backend_t backend, ggml_context * inputs, ggml_cgraph * graph) {
+    if (!svc_image_measures()) return false;
+    if (svc_image_is_cancelled()) throw std::runtime_error("cancelled");
+    const given_addresses given(graph, inputs);
+    const std::unique_ptr<ggml_gallocr, decltype(&ggml_gallocr_free)> allocator(
+        ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend)), ggml_gallocr_free);
+    size_t bytes = 0;
+    ggml_gallocr_reserve_n_size(allocator.get(), graph, nullptr, nullptr, &bytes);
+    svc_graph_note(bytes);
+    return true;
+}
 
 ggml_status svc_graph_compute(ggml_backend_t backend, ggml_cgraph * graph) {
     const ggml_backend_dev_t device = ggml_backend_get_device(backend);

@@ -4,7 +4,7 @@
 import { assert } from "../../src/core/assert.ts";
 import { defined } from "../../src/core/defined.ts";
 import { ServiceError } from "../../src/core/error.ts";
-import { DECODED_PIXEL_BYTES } from "../../src/core/image-memory.ts";
+import { freeMemory } from "../../src/core/free-memory.ts";
 import type { ImageFiles, ImageOptions, MediaInfo } from "../../src/engine/protocol.ts";
 import type { ImageBackend, ImageGeneration, ImageSpec, Pixels } from "../../src/worker/image/backend.ts";
 import type { ImageNative } from "../library.ts";
@@ -12,6 +12,7 @@ import { interleaveMemory } from "../linux/interleaving.ts";
 import { defaultThreads } from "../linux/usable-cores.ts";
 import { cText, type Handle, nativeText } from "../text.ts";
 import type { ImagePlan } from "./place.ts";
+import { decodesInTiles, type ImageRoom, type ImageSize } from "./room.ts";
 
 /** Interval at which the progress of loading is polled, milliseconds. */
 const LOAD_POLL_MS = 20;
@@ -19,8 +20,10 @@ const LOADED = 1001;
 
 const STATES = ["running", "done", "cancelled"] as const;
 const CHANNELS = 3;
-/** Pixels of the largest image that is decoded in one piece: more would take more memory than the model. */
-const PIECE_PIXELS_MAX = 1024 * 1024;
+/** Sizes whose buffers are remembered. */
+const MEASURED_MAX = 64;
+/** Interval at which the end of a measurement is polled, milliseconds; it takes a few. */
+const MEASURE_POLL_MS = 1;
 
 /** How a model is loaded. */
 export interface DiffusionLoad extends Pick<ImageOptions, "threads"> {
@@ -28,25 +31,37 @@ export interface DiffusionLoad extends Pick<ImageOptions, "threads"> {
   readonly plan: ImagePlan;
   /** Of the weights, bytes. */
   readonly sizeBytes: number;
+  /** What models may take of the plan's device now, bytes. */
+  readonly usable?: () => number;
+}
+
+/** What is measured of an image. */
+interface Measured extends ImageSize {
+  readonly prompt: string;
+  readonly guidance: number;
 }
 
 export class DiffusionBackend implements ImageBackend {
-  readonly info: MediaInfo;
+  info: MediaInfo;
   readonly family: string;
   private readonly native: ImageNative;
   private readonly model: Handle;
 
-  private readonly plan: ImagePlan;
+  private plan: ImagePlan;
+  private readonly usable: DiffusionLoad["usable"];
+  private readonly measured = new Map<string, number>();
+  private hasDrawn = false; // so the weights are read
 
   private constructor(
     native: ImageNative,
     model: Handle,
-    { plan, sizeBytes }: DiffusionLoad,
+    { plan, sizeBytes, usable }: DiffusionLoad,
     threads: number,
   ) {
     this.native = native;
     this.model = model;
     this.plan = plan;
+    this.usable = usable;
     this.family = nativeText(native.svc_image_model_family(model));
     this.info = {
       kind: "image",
@@ -87,6 +102,13 @@ export class DiffusionBackend implements ImageBackend {
     return new DiffusionBackend(native, handle, input, threads);
   }
 
+  /** The same model by a plan for the same device, which was made when more was known. */
+  placed(plan: ImagePlan): this {
+    this.plan = plan;
+    this.info = { ...this.info, ...defined({ placement: plan.placement }) };
+    return this;
+  }
+
   get isOnDevice(): boolean {
     return this.plan.device !== undefined;
   }
@@ -95,21 +117,56 @@ export class DiffusionBackend implements ImageBackend {
     return this.native.svc_image_is_broken() !== 0;
   }
 
-  generate({ prompt, width, height, steps, guidance, seed }: ImageSpec): ImageGeneration {
-    const { native, model } = this;
-    const pixels = width * height;
-    const inTiles = pixels > PIECE_PIXELS_MAX || pixels * DECODED_PIXEL_BYTES > this.plan.room;
-    const params = Int32Array.of(width, height, steps, inTiles ? 1 : 0);
-    const handle = native.svc_image_job_begin(
-      model,
-      cText(prompt),
-      params,
-      params.length,
-      guidance,
-      BigInt(seed),
+  decodesInTiles({ prompt, guidance, ...size }: ImageSpec): Promise<boolean> {
+    return decodesInTiles(size, this.room(), (other, inTiles) =>
+      this.buffers({ prompt, guidance, ...other }, inTiles),
     );
+  }
+
+  /** Bytes of the buffers of such an image: of its largest graph, which is built and not computed. */
+  async buffers(image: Measured, inTiles: boolean): Promise<number> {
+    const { width, height, prompt, guidance } = image;
+    const key = JSON.stringify([width, height, inTiles, guidance, prompt]);
+    const known = this.measured.get(key);
+    if (known !== undefined) return known;
+    const job = this.begin({ prompt, width, height, guidance, steps: 1, seed: 0 }, inTiles, true);
+    try {
+      while (job.state === "running") await Bun.sleep(MEASURE_POLL_MS);
+      if (job.state !== "done") throw new Error(job.failure);
+      if (this.measured.size === MEASURED_MAX) this.measured.clear();
+      this.measured.set(key, job.bytes);
+      return job.bytes;
+    } finally {
+      job.free();
+    }
+  }
+
+  generate(spec: ImageSpec, inTiles: boolean): NativeGeneration {
+    this.hasDrawn = true;
+    return this.begin(spec, inTiles, false);
+  }
+
+  private begin(
+    { prompt, width, height, steps, guidance, seed }: ImageSpec,
+    inTiles: boolean,
+    measures: boolean,
+  ): NativeGeneration {
+    const { native, model } = this;
+    const params = Int32Array.of(width, height, steps, inTiles ? 1 : 0, measures ? 1 : 0);
+    const text = cText(prompt);
+    const handle = native.svc_image_job_begin(model, text, params, params.length, guidance, BigInt(seed));
     if (handle === null) throw new Error(nativeText(native.svc_image_last_error()));
     return new NativeGeneration(native, handle);
+  }
+
+  /** What is left for buffers now; other models may have come since the load. */
+  private room(): ImageRoom {
+    const { plan, usable, info, hasDrawn } = this;
+    const { device } = plan;
+    if (device === undefined) return { bytes: freeMemory(), of: "main memory", divides: false };
+    const weights = hasDrawn || plan.budget !== undefined ? 0 : (info.sizeBytes ?? 0);
+    const now = usable === undefined ? Infinity : usable() - weights;
+    return { bytes: Math.min(plan.room, now), of: device, divides: plan.budget !== undefined };
   }
 
   free(): void {
@@ -117,7 +174,7 @@ export class DiffusionBackend implements ImageBackend {
   }
 }
 
-class NativeGeneration implements ImageGeneration {
+export class NativeGeneration implements ImageGeneration {
   private readonly native: ImageNative;
   private readonly handle: Handle;
 
@@ -132,6 +189,11 @@ class NativeGeneration implements ImageGeneration {
 
   get steps(): number {
     return this.native.svc_image_job_progress(this.handle);
+  }
+
+  /** Of the buffer of its largest graph. */
+  get bytes(): number {
+    return Number(this.native.svc_image_job_bytes(this.handle));
   }
 
   cancel(): void {

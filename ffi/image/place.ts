@@ -1,8 +1,8 @@
 // Chooses what computes an image model: a device with its weights, a device that gets them from main memory part by part, or the CPU.
-// The library loads weights with the first image, so nothing can be measured before; files say how much they take.
+// The library loads weights with the first image; files say how much they take, and graphs that are built alone how much buffers do.
 
 import { ServiceError } from "../../src/core/error.ts";
-import { IMAGE_BUFFER_BYTES, imageShortage } from "../../src/core/image-memory.ts";
+import { imageShortage } from "../../src/core/image-memory.ts";
 import { type ModelPlacement, usableBytes } from "../../src/core/placement.ts";
 import { sizeText } from "../../src/core/size-text.ts";
 import type { EngineHost } from "../../src/core/system.ts";
@@ -31,6 +31,8 @@ const ON_CPU: ImagePlan = { room: Infinity, devices: "" };
 /** Memory of a model and of this machine, bytes. */
 export interface ImageMemory {
   readonly weights: number;
+  /** Buffers of an image of usual size on a device, decoded in tiles. */
+  readonly buffers: number;
   /** Free main memory. */
   readonly free: number;
 }
@@ -41,7 +43,7 @@ export function planImages(
   options: DeviceOptions,
   memory: ImageMemory,
 ): ImagePlan {
-  const card = options.deviceLayers === 0 ? undefined : chosenCard(devices, options);
+  const card = chosenCard(devices, options);
   const plan = card === undefined ? ON_CPU : planOn(card, options, memory);
   const isInMainMemory = plan.device === undefined || plan.budget !== undefined;
   const shortage = isInMainMemory ? imageShortage(memory.weights, memory.free) : undefined;
@@ -49,8 +51,12 @@ export function planImages(
   return plan;
 }
 
-/** The configured device, else the one with the most usable memory. */
-function chosenCard(devices: readonly Device[], { placement }: DeviceOptions): Device | undefined {
+/** The configured device, else the one with the most usable memory; undefined for the CPU. */
+export function chosenCard(
+  devices: readonly Device[],
+  { placement, deviceLayers }: DeviceOptions,
+): Device | undefined {
+  if (deviceLayers === 0) return undefined;
   const cards = devices.filter(({ type }) => type === "gpu");
   const { mainGpu } = placement ?? {};
   if (mainGpu === undefined || cards.length === 0)
@@ -63,22 +69,22 @@ function chosenCard(devices: readonly Device[], { placement }: DeviceOptions): D
   );
 }
 
-function planOn(card: Device, options: DeviceOptions, { weights }: ImageMemory): ImagePlan {
+function planOn(card: Device, options: DeviceOptions, { weights, buffers }: ImageMemory): ImagePlan {
   const most = options.placement?.memoryBytes ?? Infinity;
   const usable = Math.min(usableBytes(card), most);
   const name = `${card.name} (${card.description})`;
-  const taken = (bytes: number): ModelPlacement => onDevice(card, weights, bytes);
-  const all = weights + IMAGE_BUFFER_BYTES;
+  const taken = (kept: number): ModelPlacement => onDevice(card, { weights, kept, buffers });
+  const all = weights + buffers;
   const found = `${sizeText(usable)} of ${name} are usable`;
   if (all <= usable)
     return {
       device: card.name,
       room: usable - weights,
-      summary: `images are computed on ${name}: ${sizeText(weights)} of weights, ${sizeText(usable)} usable`,
+      summary: `images are computed on ${name}: ${sizeText(weights)} of weights, ${sizeText(buffers)} of buffers, ${sizeText(usable)} usable`,
       devices: deviceText(card),
       placement: taken(weights),
     };
-  if (IMAGE_BUFFER_BYTES <= usable)
+  if (buffers <= usable)
     return {
       device: card.name,
       budget: usable,
@@ -87,7 +93,7 @@ function planOn(card: Device, options: DeviceOptions, { weights }: ImageMemory):
       devices: deviceText(card),
       placement: taken(0),
     };
-  const needed = `buffers need ${sizeText(IMAGE_BUFFER_BYTES)}, and ${found}`;
+  const needed = `buffers need ${sizeText(buffers)}, and ${found}`;
   if (options.deviceLayers > 0)
     throw new ServiceError(
       "model_unavailable",
@@ -97,7 +103,10 @@ function planOn(card: Device, options: DeviceOptions, { weights }: ImageMemory):
 }
 
 /** A model on a device counts as one layer. `kept`: bytes of its weights there; the others are in main memory. */
-function onDevice({ name, description }: Device, weights: number, kept: number): ModelPlacement {
+function onDevice(
+  { name, description }: Device,
+  { weights, kept, buffers }: Record<"weights" | "kept" | "buffers", number>,
+): ModelPlacement {
   const part = (device: string, text: string, bytes: number, compute: number) => ({
     device,
     description: text,
@@ -111,6 +120,6 @@ function onDevice({ name, description }: Device, weights: number, kept: number):
     layers: 1,
     device_layers: 1,
     divided_layers: 0,
-    devices: [part(name, description, kept, IMAGE_BUFFER_BYTES), host],
+    devices: [part(name, description, kept, buffers), host],
   };
 }

@@ -8,6 +8,7 @@
 #include "ggml.h"
 #include "stable-diffusion.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -117,6 +118,8 @@ struct job_t : work_t {
     int32_t steps = 0;
     std::atomic<int32_t> step{0};
     std::atomic<bool> cancelled{false};
+    bool measures = false;
+    int64_t bytes = 0;  // of the largest graph
     sd_image_t * image = nullptr;
     ~job_t() {
         if (image != nullptr) free_sd_images(image, 1);
@@ -194,7 +197,7 @@ int32_t generate(job_t & job, const model_t & model, const sd_img_gen_params_t &
             broken = false;
             return 2;
         }
-        if (model.is_on_device) broken = true;  // after an error of its driver it computes nothing right
+        if (model.is_on_device && !job.measures) broken = true;  // after an error of its driver it computes nothing right
         throw;
     }
     running.store(nullptr);
@@ -207,6 +210,15 @@ int32_t generate(job_t & job, const model_t & model, const sd_img_gen_params_t &
 bool svc_image_is_cancelled() {
     job_t * job = running.load();
     return job != nullptr && job->cancelled.load();
+}
+
+bool svc_image_measures() {
+    job_t * job = running.load();
+    return job != nullptr && job->measures;
+}
+
+void svc_graph_note(size_t bytes) {
+    if (job_t * job = running.load()) job->bytes = std::max(job->bytes, static_cast<int64_t>(bytes));
 }
 
 extern "C" {
@@ -308,6 +320,7 @@ void * svc_image_job_begin(void * handle, const char * prompt, const int32_t * c
         params.sample_params.guidance.txt_cfg = guidance;
         params.vae_tiling_params.enabled = svc::column(columns, n, 3, 0) != 0;
         params.seed = seed;
+        job->measures = svc::column(columns, n, 4, 0) != 0;
         job_t * raw = job.get();
         raw->start([raw, &model, params] { return generate(*raw, model, params); });
         return job.release();
@@ -326,6 +339,14 @@ void svc_image_job_cancel(void * job) {
     guard<int>(0, [&] {
         need<job_t>(job, "image job").cancelled.store(true);
         return 0;
+    });
+}
+
+int64_t svc_image_job_bytes(void * handle) {
+    return guard<int64_t>(-1, [&] {
+        const job_t & job = need<job_t>(handle, "image job");
+        if (job.state.load() != 1) throw std::invalid_argument("the job is not finished");
+        return job.bytes;
     });
 }
 

@@ -60,7 +60,8 @@ SVC_API const char * svc_image_model_family(void * model);
 // ---- image job -----------------------------------------------------------------------------------------------
 
 // Starts the generation of one image. params: int32 columns, in order: 0 width, 1 height, 2 steps, 3 decode in tiles
-// (0 or 1), which takes less memory. guidance: how strongly the text counts,
+// (0 or 1), which takes less memory, 4 measure alone (0 or 1): graphs are built and not computed, weights not read, and the image is black.
+// guidance: how strongly the text counts,
 // 1 for models that need no second pass without it. Same seed, same image. The library rounds width and height up to
 // what the model can do; svc_image_job_size returns the result.
 SVC_API void * svc_image_job_begin(void * model, const char * prompt, const int32_t * params, int32_t n_params,
@@ -71,6 +72,8 @@ SVC_API int32_t svc_image_job_state(void * job);
 SVC_API int32_t svc_image_job_progress(void * job);
 // Ends the job soon, in the middle of a step. The model can be used again afterwards.
 SVC_API void svc_image_job_cancel(void * job);
+// Of a finished job: bytes of the buffer of its largest graph, beside weights.
+SVC_API int64_t svc_image_job_bytes(void * job);
 // Of a finished image: which = 0 width, 1 height, 2 channels (3: RGB).
 SVC_API int32_t svc_image_job_size(void * job, int32_t which);
 // Its pixels, width * height * channels bytes row by row, into out[n]. 0, or -1 when n is another number.

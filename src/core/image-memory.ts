@@ -5,16 +5,10 @@ import { ServiceError } from "./error.ts";
 import { sizeText } from "./size-text.ts";
 
 /**
- * Buffers of an image on a device, bytes: the diffusion of a million pixels with flash attention, or a tile of 256 × 256 pixels in an
- * autoencoder. Larger images are decoded in tiles.
+ * Buffers of an image on a device, bytes, of a model that has not been loaded: a million pixels of a large one, decoded in tiles. Its engine
+ * measures its own.
  */
 export const IMAGE_BUFFER_BYTES = 2 ** 30;
-
-/**
- * What a full autoencoder takes to decode a pixel in one piece, bytes: the convolution at full size has 256 channels, unfolded to nine F16
- * neighbours each, beside two copies of its input in F32.
- */
-export const DECODED_PIXEL_BYTES = 256 * (9 * 2 + 2 * 4);
 
 /** Bytes of the files of a model, which are its weights; each is counted once. */
 export function filesBytes(paths: readonly (string | undefined)[]): number {

@@ -2,13 +2,12 @@
 
 import { describe, expect, test } from "bun:test";
 import { planImages } from "../../ffi/image/place.ts";
-import { IMAGE_BUFFER_BYTES } from "../../src/core/image-memory.ts";
 import type { EngineHost } from "../../src/core/system.ts";
 import type { DeviceOptions } from "../../src/engine/protocol.ts";
 
 const GIB = 2 ** 30;
 const AUTO: DeviceOptions = { deviceLayers: -1 };
-const MEMORY = { weights: 4 * GIB, free: 16 * GIB };
+const MEMORY = { weights: 4 * GIB, buffers: GIB, free: 16 * GIB };
 
 function device(name: string, gib: number, type: "gpu" | "cpu" = "gpu"): EngineHost["devices"][number] {
   const bytes = gib * GIB;
@@ -48,7 +47,7 @@ describe("a model is computed", () => {
   });
 
   test("by the CPU with a word why, or without one where there is no choice", () => {
-    const few = { ...AUTO, placement: { memoryBytes: IMAGE_BUFFER_BYTES - 1 } };
+    const few = { ...AUTO, placement: { memoryBytes: GIB - 1 } };
     const plan = planImages(CARDS, few, MEMORY);
     expect([plan.device, plan.devices]).toEqual([undefined, ""]);
     expect(plan.summary).toMatch(/computed on the CPU: buffers need 1\.\d+ GB, and 1\.\d+ GB of Vulkan1/);

@@ -11,6 +11,7 @@ interface Report {
   readonly unusable: readonly string[];
   readonly family: string;
   readonly outcomes: readonly string[];
+  readonly buffers: readonly (readonly [number, number])[];
   readonly isSameAfterCancelling: boolean;
   readonly sizes: readonly (readonly [number, number])[];
 }
@@ -35,6 +36,9 @@ test("generates, cancels at any time, and fails without ending the process", asy
   expect(report.outcomes).toContain("cancelled");
   expect(report.outcomes.filter((outcome) => outcome !== "cancelled" && outcome !== "drawn")).toEqual([]);
   expect(report.isSameAfterCancelling).toBe(true);
+  const [small = [0], , large = [0], tiled = [0]] = report.buffers;
+  for (const [measured, allocated] of report.buffers) expect(measured).toBe(allocated);
+  expect([small[0] > 1e6, large[0] > 5 * small[0], tiled[0] < large[0]]).toEqual([true, true, true]);
   expect(report.unusable.every((reason) => reason.length > 5)).toBe(true);
   expect(report.unusable).toHaveLength(3);
   expect(report.selftests.map(([code]) => code)).toEqual([-1, -1, -1]);

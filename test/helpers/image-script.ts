@@ -21,7 +21,7 @@ const load = (files: ImageFiles) =>
 const SPEC: ImageSpec = { prompt: "a cat", width: 64, height: 48, steps: 2, guidance: 1, seed: 1 };
 
 async function draw(backend: DiffusionBackend, extra: Partial<ImageSpec> = {}, cancelMs?: number) {
-  const generation = backend.generate({ ...SPEC, ...extra });
+  const generation = backend.generate({ ...SPEC, ...extra }, false);
   if (cancelMs !== undefined) {
     await Bun.sleep(cancelMs);
     generation.cancel();
@@ -48,6 +48,21 @@ for (const cancelMs of [0, 3, 10, 40]) {
   outcomes.push((await draw(parts, { width: 256, height: 256, steps: 50 }, cancelMs)).state);
 }
 const after = await draw(parts);
+/** Bytes of buffers as they were measured before, and as they were allocated. */
+const buffers: (readonly [number, number])[] = [];
+for (const [width, height, inTiles] of [
+  [64, 48, false],
+  [256, 128, false],
+  [320, 320, false],
+  [320, 320, true],
+] as const) {
+  const spec = { ...SPEC, width, height, steps: 1 };
+  const measured = await parts.buffers(spec, inTiles);
+  const generation = parts.generate(spec, inTiles);
+  while (generation.state === "running") await Bun.sleep(1);
+  buffers.push([measured, generation.bytes]);
+  generation.free();
+}
 parts.free();
 const whole = await load({ model: checkpoint, vae });
 whole.free();
@@ -65,6 +80,7 @@ console.log(
     unusable,
     family: whole.family,
     outcomes,
+    buffers,
     isSameAfterCancelling:
       before.pixels !== undefined &&
       after.pixels !== undefined &&

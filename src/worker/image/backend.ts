@@ -41,8 +41,13 @@ export interface ImageBackend {
   readonly info: MediaInfo;
   /** The library's name for the kind of model, such as `Flux`. */
   readonly family: string;
+  /**
+   * Whether such an image is decoded in tiles, for lack of memory. Throws ServiceError with a size that fits where there is no memory for it
+   * at all. Computes nothing; the backend does no other work meanwhile.
+   */
+  decodesInTiles(spec: ImageSpec): Promise<boolean>;
   /** Starts to generate an image; one at a time. Throws the library's error. */
-  generate(spec: ImageSpec): ImageGeneration;
+  generate(spec: ImageSpec, inTiles: boolean): ImageGeneration;
   /** The library failed fatally within a generation: this process cannot generate any more. */
   readonly isBroken: boolean;
 }

@@ -2,16 +2,19 @@
 
 import { leaveCrashesToParent } from "../../../ffi/linux/crash-signals.ts";
 import { openWithBackends } from "../../../ffi/engine-native.ts";
-import { type DeviceWatch, watchDevices } from "../../../ffi/devices.ts";
+import { deviceText, type DeviceWatch, watchDevices } from "../../../ffi/devices.ts";
 import { unpackImage } from "../../../ffi/embedded.ts";
-import { DiffusionBackend } from "../../../ffi/image/image.ts";
-import { planImages } from "../../../ffi/image/place.ts";
-import { openImage } from "../../../ffi/library.ts";
+import { DiffusionBackend, type DiffusionLoad } from "../../../ffi/image/image.ts";
+import { chosenCard, planImages } from "../../../ffi/image/place.ts";
+import { type ImageNative, openImage } from "../../../ffi/library.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
-import { filesBytes } from "../../core/image-memory.ts";
+import { filesBytes, IMAGE_BUFFER_BYTES } from "../../core/image-memory.ts";
 import { freeMemory } from "../../core/free-memory.ts";
+import { usableBytes } from "../../core/placement.ts";
 import type { EngineHost } from "../../core/system.ts";
+import type { DeviceStats } from "../../core/telemetry.ts";
+import { reasonOf } from "../../core/reason.ts";
 import type { ImageOptions } from "../../engine/protocol.ts";
 import { familyDefaults } from "./family.ts";
 import { ImageQueue } from "./queue.ts";
@@ -21,6 +24,9 @@ const BROKEN = {
   code: "engine_failed",
   message: "The image library failed while it generated an image. Its process is restarted.",
 } as const;
+
+/** A square, which all families can draw, of as many pixels as most images. */
+const USUAL = { prompt: "", width: 1024, height: 1024, guidance: 2 };
 
 interface Loaded {
   readonly backend: DiffusionBackend;
@@ -34,15 +40,42 @@ async function load(options: ImageOptions): Promise<Loaded> {
     send({ type: "log", line: `${failure}; images are computed on the other devices` }),
   );
   const host = opened.host(); // with the memory that is free before the load
+  const devices = watchDevices(opened.native);
   const sizeBytes = filesBytes(Object.values(files));
-  const plan = planImages(host.devices, options, { weights: sizeBytes, free: freeMemory() });
-  if (plan.summary !== undefined) send({ type: "placed", summary: plan.summary, devices: plan.devices });
   const images = openImage(unpackImage(cacheDir), verbosity);
-  const input = { files, plan, sizeBytes, ...defined({ threads }) };
-  const backend = await DiffusionBackend.load(images, input, (permille) =>
-    send({ type: "loading", permille }),
-  );
-  return { backend, host, devices: watchDevices(opened.native) };
+  const card = chosenCard(host.devices, options);
+  const usable = (): number => usableOf(card?.name, devices());
+  const input = { files, sizeBytes, ...defined({ threads }), ...(card && { usable }) };
+  const onCard = card && { device: card.name, room: Infinity, devices: deviceText(card) };
+  const tried = onCard && (await openModel(images, { ...input, plan: onCard }));
+  const buffers = tried === undefined ? 0 : await usualBuffers(tried);
+  const plan = planImages(host.devices, options, { weights: sizeBytes, buffers, free: freeMemory() });
+  if (plan.summary !== undefined) send({ type: "placed", summary: plan.summary, devices: plan.devices });
+  if (tried !== undefined && plan.device !== undefined && plan.budget === undefined)
+    return { backend: tried.placed(plan), host, devices };
+  tried?.free();
+  return { backend: await openModel(images, { ...input, plan }), host, devices };
+}
+
+async function usualBuffers(backend: DiffusionBackend): Promise<number> {
+  try {
+    return await backend.buffers(USUAL, true);
+  } catch (error) {
+    if (backend.isBroken) throw error;
+    send({ type: "log", line: `the buffers of an image could not be measured: ${reasonOf(error)}` });
+    return IMAGE_BUFFER_BYTES;
+  }
+}
+
+function openModel(images: ImageNative, input: DiffusionLoad): Promise<DiffusionBackend> {
+  return DiffusionBackend.load(images, input, (permille) => send({ type: "loading", permille }));
+}
+
+function usableOf(name: string | undefined, devices: readonly DeviceStats[]): number {
+  const now = devices.find(({ device }) => device === name);
+  return now === undefined
+    ? Infinity
+    : usableBytes({ memory_free: now.memoryFree, memory_total: now.memoryTotal });
 }
 
 export class ImageWork implements EngineWork {

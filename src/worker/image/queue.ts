@@ -75,8 +75,9 @@ export class ImageQueue {
       if (!(await this.generate(job))) return; // aborted: not in the queue any more
     } catch (error) {
       this.remove(job);
-      log(`an image could not be generated: ${reasonOf(error)}`);
-      return emit(job.id, { type: "error", error: FAILED });
+      if (!(error instanceof ServiceError)) log(`an image could not be generated: ${reasonOf(error)}`);
+      const told = error instanceof ServiceError ? error.toData() : FAILED;
+      return emit(job.id, { type: "error", error: told });
     }
     if (!this.remove(job)) return;
     if (job.done < job.request.count) this.jobs.push(job);
@@ -89,7 +90,10 @@ export class ImageQueue {
     const { prompt, width, height } = job.request;
     const startMs = now();
     const seed = job.seed + job.done;
-    const generation = backend.generate({ prompt, width, height, steps, guidance, seed });
+    const spec = { prompt, width, height, steps, guidance, seed };
+    const inTiles = await backend.decodesInTiles(spec);
+    if (!this.jobs.includes(job)) return false; // aborted meanwhile
+    const generation = backend.generate(spec, inTiles);
     this.current = { id: job.id, generation };
     try {
       const state = await this.follow(job, generation);

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { decode } from "fast-png";
+import { ServiceError } from "../../../src/core/error.ts";
 import type { ImageEvent, ImageRequest } from "../../../src/core/image.ts";
 import { ImageQueue } from "../../../src/worker/image/queue.ts";
 import type { ImageGeneration, ImageBackend, ImageSpec } from "../../../src/worker/image/backend.ts";
@@ -47,12 +48,19 @@ function setup() {
   const specs: ImageSpec[] = [];
   const emitted: [number, ImageEvent][] = [];
   const log: string[] = [];
+  const tiled: boolean[] = [];
   const hooks: { onLook?: (generation: FakeGeneration) => void } = {};
   const backend: ImageBackend = {
     info: { kind: "image", description: "fake", architecture: "fake", sizeBytes: 1, threads: 1 },
     family: "fake",
     isBroken: false,
-    generate: (spec) => {
+    decodesInTiles: async ({ prompt }) => {
+      if (prompt === "enormous")
+        throw new ServiceError("unsupported_value", "at most 8 x 8", { param: "width" });
+      return prompt === "large";
+    },
+    generate: (spec, inTiles) => {
+      tiled.push(inTiles);
       if (spec.prompt === "impossible") throw new Error("/secret is gone");
       const generation = new FakeGeneration(spec);
       specs.push(spec);
@@ -78,7 +86,7 @@ function setup() {
     while (!queue.isIdle) await queue.generateNext();
   };
   const kinds = (): string[] => emitted.map(([id, event]) => `${id} ${event.type}`);
-  return { queue, all, emitted, kinds, log, generations, specs, hooks };
+  return { queue, all, emitted, kinds, log, generations, specs, hooks, tiled };
 }
 
 function request(count: number, extra: Partial<ImageRequest> = {}): ImageRequest {
@@ -134,6 +142,19 @@ describe("drawing", () => {
     await all();
     expect(kinds().filter((kind) => !kind.endsWith("step"))).toEqual(["2 image", "2 finish"]);
     expect(generations.map(({ state }) => state)).toEqual(["cancelled", "done"]);
+  });
+
+  test("an image without memory is refused in words before anything is drawn; a large one is decoded in tiles", async () => {
+    const { queue, all, emitted, log, generations, tiled } = setup();
+    queue.add(1, request(1, { prompt: "enormous" }));
+    queue.add(2, request(1, { prompt: "large" }));
+    queue.add(3, request(1));
+    await all();
+    expect(emitted[0]).toEqual([
+      1,
+      { type: "error", error: { code: "unsupported_value", message: "at most 8 x 8", param: "width" } },
+    ]);
+    expect([generations.length, tiled, log]).toEqual([2, [true, false], []]);
   });
 
   test("a failure is an error without its reason, which is logged; the next request is drawn", async () => {
