@@ -40,9 +40,6 @@ export function checkFolder(folder: string): void {
   const objects = new Map<string, Readonly<Record<string, unknown>>>();
   for (const name of OBJECTS) if (names.includes(name)) objects.set(name, objectIn(folder, name));
   if (!names.includes("config.json")) throw new Error("config.json is missing. Copy the whole folder.");
-  // Its configuration alone does not have the words.
-  if (!names.some((name) => TOKENIZER.test(name) && name !== "tokenizer_config.json"))
-    throw new Error("the folder has no tokenizer. Add tokenizer.json or tokenizer.model.");
   for (const [file, fields, most] of NUMBERS) checkNumbers(file, objects.get(file) ?? {}, fields, most);
   const template = objects.get("tokenizer_config.json")?.["chat_template"] ?? "";
   if (typeof template !== "string" && !Array.isArray(template))
@@ -51,6 +48,12 @@ export function checkFolder(folder: string): void {
     );
   const places = placesOf(folder, names);
   checkTensors(folder, partsOf(names, places), places);
+}
+
+/** Throws for a folder without a tokenizer, whose configuration alone does not have the words. */
+export function checkTokenizer(folder: string): void {
+  if (readdirSync(folder).some((name) => TOKENIZER.test(name) && name !== "tokenizer_config.json")) return;
+  throw new Error("the folder has no tokenizer. Add tokenizer.json or tokenizer.model.");
 }
 
 function objectIn(folder: string, name: string): Readonly<Record<string, unknown>> {

@@ -8,7 +8,7 @@ import type { FileType } from "../core/quantization.ts";
 import { reasonOf } from "../core/reason.ts";
 import { sizeText } from "../core/size-text.ts";
 import { hasSafetensors } from "../core/model-files.ts";
-import { checkFolder } from "../convert/check.ts";
+import { checkFolder, checkTokenizer } from "../convert/check.ts";
 import { convertedBytes } from "../convert/estimate.ts";
 import { unknownArchitecture } from "../convert/architectures.ts";
 import { readableFiles } from "../convert/folder.ts";
@@ -76,7 +76,6 @@ export async function convertFolder(
 ): Promise<void> {
   const { python, cacheDir, signal, log, installsTorch, meter, name = basename(source) } = options;
   readableFiles(source); // before anything in it is read
-  checkFolder(source);
   const unknown = unknownArchitecture(source);
   if (unknown !== undefined)
     throw new Error(`llama.cpp's converter does not support the architecture ${unknown} of ${name}`);
@@ -100,6 +99,8 @@ export async function convertFolder(
   const run = async (needsTorch: boolean): Promise<void> => {
     const wanted = { pythons, cacheDir, version, needsTorch, installsTorch, signal, log };
     const environment = await openEnvironment(wanted);
+    checkFolder(source);
+    checkTokenizer(source);
     const parts = { sandbox, environment, scripts };
     const peak = await convert({ source, name, type, output, onProgress }, parts, signal);
     if (peak !== undefined) log(`converted ${name} with at most ${sizeText(peak)} of memory`);

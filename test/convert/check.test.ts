@@ -1,9 +1,9 @@
-// Folders of which no right model would come: each is refused with its file and field, before Python is needed.
+// Folders of which no right model would come: each is refused with its file and field.
 
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkFolder } from "../../src/convert/check.ts";
+import { checkFolder, checkTokenizer } from "../../src/convert/check.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 type Entry = Record<string, unknown>;
@@ -129,5 +129,13 @@ test.each<readonly [string, Files]>([
     { ...whole, "config.json": '{"num_hidden_layers": 1000000000}' },
   ],
   ["chat_template of tokenizer_config.json", { ...whole, "tokenizer_config.json": '{"chat_template": 5}' }],
-  ["the folder has no tokenizer", { ...whole, "tokenizer.json": undefined, "tokenizer_config.json": "{}" }],
 ])("%s", (message, files) => expect(() => checkFolder(folderOf(files))).toThrow(message));
+
+test("a folder without a tokenizer is refused, also with its configuration", () => {
+  const files = { ...whole, "tokenizer.json": undefined };
+  expect(() => checkTokenizer(folderOf({ ...files, "tokenizer_config.json": "{}" }))).toThrow(
+    "has no tokenizer",
+  );
+  for (const name of ["tokenizer.model", "vocab.txt", "qwen.tiktoken", "tekken.json"])
+    expect(() => checkTokenizer(folderOf({ ...files, [name]: "x" }))).not.toThrow();
+});
