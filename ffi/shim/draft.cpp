@@ -298,7 +298,7 @@ int32_t svc_draft_accept(void * context, int32_t sequence, int32_t n_right) {
     return guard<int32_t>(-1, [&] {
         svc::draft & d = draft_of(context);
         if (sequence < 0 || (size_t) sequence >= d.results.size()) throw std::invalid_argument("there is no such sequence");
-        if (d.results[sequence].empty()) return 0;  // no draft tokens, or already reported
+        if (n_right > 0 && d.results[sequence].empty()) return 0;  // already reported; rows of fillers are none of the draft's
         common_speculative_accept(d.spec.get(), sequence, n_right);
         if (d.first[sequence] >= 0) d.due[sequence] = d.first[sequence] + n_right + 1;
         return 0;

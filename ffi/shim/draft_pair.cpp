@@ -31,6 +31,33 @@ bool is_head_for(const std::string & model, const std::string & head) {
     return head == model || head == model + "-assistant";
 }
 
+// Whether the graphs of an architecture compute several blocks of a head. The others fail an assertion.
+bool may_have_blocks(const std::string & architecture) {
+    return architecture == "hy_v3" || architecture == "mimo2" || architecture == "step35";
+}
+
+// Files may name a head and leave its weights out, and llama.cpp loads most of them: it fails an assertion at the first pass of the head.
+void check_weights(const llama_model * head) {
+    const std::string own = architecture(head);
+    const uint32_t begin = head->hparams.n_layer(), end = head->hparams.n_layer_all;
+    if (end - begin > 1 && !may_have_blocks(own)) {
+        throw std::invalid_argument("the prediction head has " + std::to_string(end - begin) + " blocks, and those of the architecture " + own + " have one");
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        const llama_layer & layer = head->layers[i];
+        const llama_layer_nextn & block = layer.nextn;
+        const bool has_norm = block.shared_head_norm != nullptr || (head->output_norm != nullptr && own != "bailingmoe3");
+        const bool has_output = block.shared_head_head != nullptr || head->output != nullptr;
+        const bool is_whole = block.eh_proj != nullptr && block.enorm != nullptr && block.hnorm != nullptr && has_norm && has_output;
+        if (!is_whole || (own == "mimo2" && layer.wqkv == nullptr)) {
+            throw std::invalid_argument("the file names a prediction head and lacks its weights");
+        }
+    }
+    if (own == "glm4moe" && head->hparams.use_mrope()) {
+        throw std::invalid_argument("llama.cpp cannot compute the prediction head of this architecture with positions of images");
+    }
+}
+
 void check_head(const llama_model * model, const llama_model * head) {
     const std::string own = architecture(model), other = architecture(head);
     if (!is_head_for(own, other)) {
@@ -39,6 +66,7 @@ void check_head(const llama_model * model, const llama_model * head) {
     if (llama_model_n_embd_out(head) != llama_model_n_embd_out(model) || vocabulary(head) != vocabulary(model)) {
         throw std::invalid_argument("the prediction head is for a model of another size or vocabulary");
     }
+    if (own == other) check_weights(head);  // assistants have no layers of a model beside them
 }
 
 void check_plain(const llama_model * model, const llama_model * draft) {

@@ -12,6 +12,7 @@ import type { SlotId } from "../../src/worker/text/backend.ts";
 import { Engine, type EngineDeps } from "../../src/worker/text/engine.ts";
 import { MemoryTier } from "../../src/worker/text/tiers/memory-tier.ts";
 import { CacheTiers } from "../../src/worker/text/tiers/tiers.ts";
+import { architectureModel } from "../helpers/architecture-models.ts";
 import { noConstraints } from "../helpers/fake-backend.ts";
 import { chatRequest } from "../helpers/engine-run.ts";
 import { tinyBackend, TINY_PATH } from "../helpers/native.ts";
@@ -375,5 +376,6 @@ test("an incompatible draft model is rejected with a reason", async () => {
   expect(await listing("eagle3", [5, -1])).toContain("or one that the model does not have");
   expect(await listing("dflash", [5, 6, 7], { sharesOutput: true })).toContain("no output weights for them");
   expect(await listing("eagle3", [5, 6, 7], { floatTokens: true })).toContain("no 64-bit integers");
+  expect(await load(architectureModel("glm4moe+headless"), own)).toContain("lacks its weights");
   expect(await load(TINY_PATH, by("/nowhere.gguf"))).toContain("mtp_model could not be loaded");
 });
