@@ -557,7 +557,7 @@ export class FakeDraftModel implements DraftModel {
 
   accept(slot: SlotId, right: number): void {
     const drafted = this.drafted.get(slot);
-    if (drafted === undefined || right > drafted) throw new Error(`${right} accepted of ${drafted} tokens`);
+    if (right > (drafted ?? 0)) throw new Error(`${right} accepted of ${drafted} tokens`);
     this.drafted.delete(slot);
   }
 

@@ -51,8 +51,7 @@ function filledAt(
   costs: LevelCosts,
 ): Level | undefined {
   const fits = chances.length * (1 + filled) <= Math.min(costs.rows, costs.filledRows);
-  const isDrafted = chances.every(({ length }) => length > 0); // of other sequences the draft model is not told which rows were right
-  if (!fits || !isDrafted || chances.length > costs.sequences) return undefined;
+  if (!fits || chances.length > costs.sequences) return undefined;
   return { lengths: chances.map(({ length }) => Math.min(length, filled)), filled };
 }
 
