@@ -143,13 +143,36 @@ class template_set {
         renderings.manner = proof.manner;
         renderings.tools = tools.shown;
         renderings.listed = tools.listed;
-        out.params = common_chat_templates_apply(templates.get(), in);
+        out.params = applied(in);
         const bool generic = request.contains("generic_tools");
         if (generic) svc::add_generic_calls(out.params, request.at("generic_tools"), in.tool_choice);
         const bool calls = generic || (!in.tools.empty() && in.tool_choice != COMMON_CHAT_TOOL_CHOICE_NONE);
         out.parser = parsers.of(out.params, in.reasoning_format, calls, out.long_text);
         const bool continues = in.continue_final_message != COMMON_CHAT_CONTINUATION_NONE && !in.messages.empty();
         return svc::mark_prompt(out.params.prompt, renderings.texts, continues ? in.messages.back() : common_chat_msg());
+    }
+
+    // llama.cpp takes as the generation prompt what two renderings have not in common at their ends. Templates may end the last answer of a
+    // chat in another way than earlier ones, and the parser then expects other beginnings than the model writes: a chat that ends with an
+    // answer is parsed like one that ends with a question.
+    common_chat_params applied(const common_chat_templates_inputs & in) const {
+        common_chat_params params = common_chat_templates_apply(templates.get(), in);
+        const bool answered = !in.messages.empty() && in.messages.back().role == "assistant";
+        if (!answered || in.continue_final_message != COMMON_CHAT_CONTINUATION_NONE) return params;
+        common_chat_templates_inputs asked = in;
+        asked.messages.emplace_back();
+        asked.messages.back().role = "user";
+        asked.messages.back().content = "Hello";
+        svc::renderings renderings;
+        renderings.manner = proof.manner;
+        try {
+            common_chat_params other = common_chat_templates_apply(templates.get(), asked);
+            if (!string_ends_with(params.prompt, other.generation_prompt)) return params;
+            other.prompt = std::move(params.prompt);
+            return other;
+        } catch (const std::exception &) {
+            return params;  // the template takes no question there
+        }
     }
 
     // The prompt of a small conversation; none if the template refuses it.

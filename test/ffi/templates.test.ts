@@ -259,6 +259,15 @@ function describeFamily(family: Family): void {
       });
     }
 
+    test("an answer after an answer", () => {
+      const messages = [...QUESTION, says("assistant", "Grey skies.")];
+      const turn = { text: "And wind." };
+      const [said, bare] = [withTools({ messages }), render(template, { messages })];
+      for (const prompt of [said, bare])
+        expect(comparable(parseAll(family, prompt, written(prompt, turn)))).toMatchObject(turn);
+      if (limits.call === undefined) expect(grammarTakes(said, written(said, { calls: [PARIS] }))).toBe(true);
+    });
+
     if (family.reasons) {
       test("reasoning that talks about calls", () => {
         const prompt = withTools();
