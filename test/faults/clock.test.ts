@@ -26,7 +26,6 @@ const DATES: Readonly<Record<string, string>> = {
   "cli/cache-table.ts": "dates of downloads",
   "cli/keys-args.ts": "the day on which a key expires",
   "commands/keys.ts": "`created` of keys",
-  "core/account.ts": "the day that ends a key",
   "core/block-folder.ts": "age of an unfinished file, which another process may have written",
   "core/time.ts": "writes times",
   "engine/models.ts": "`created` of models",
