@@ -56,7 +56,7 @@ export async function compare(
   for (let round = 0; round < rounds; round++)
     for (const i of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
       const bodies = bodiesOf(round);
-      if (isPrimed) for (const body of bodies) await ask(sides[i], { ...body, max_tokens: 1 });
+      if (isPrimed) for (const body of bodies) await ask(sides[i], primed(body));
       const measured = await measure(sides[i], bodies);
       speeds[i].push(measured.speed);
       if (i === 0) continue;
@@ -69,6 +69,11 @@ export async function compare(
   const passes = (tokens - saved) / tokens;
   const shown = `${passes.toFixed(2)} | ${(tokens / answers).toFixed(0)} -> ${((tokens - saved) / answers).toFixed(0)}`;
   return `${columns.join(" | ")} | ${ratio.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)}) | ${shown}`;
+}
+
+/** Computes what prompts have in common with that of the answer. A call that must be made would be written to its end, and be drafted from later. */
+function primed(body: ChatBody): ChatBody {
+  return { ...body, max_tokens: 1, ...(body.tool_choice === undefined ? {} : { tool_choice: "auto" }) };
 }
 
 /** Each saved a pass. */
