@@ -15,6 +15,14 @@ interface DraftSizes {
   readonly level: LevelLimits | undefined;
 }
 
+/**
+ * llama.cpp computes sequences of different lengths in micro-batches of their own, and moves states of recurrent layers between these
+ * without what a rejected draft goes back to. With a memory for each sequence, those of a micro-batch have neighbouring slots.
+ */
+export function levelLimits(ubatch: number, unified: boolean): LevelLimits {
+  return { rows: ubatch, sequences: unified ? Number.POSITIVE_INFINITY : 1 };
+}
+
 export class LlamaDraftModel implements DraftModel {
   readonly max: number;
   readonly level: LevelLimits | undefined;

@@ -10,7 +10,6 @@ import type {
   Backend,
   BatchColumns,
   DecodeOutcome,
-  LevelLimits,
   PendingPrompt,
   RenderedPrompt,
   ReuseMode,
@@ -32,7 +31,7 @@ import { PLAIN_TEMPLATE } from "./plain-template.ts";
 import { LlamaTemplates } from "./chat.ts";
 import { LlamaPrompt } from "./prompt.ts";
 import { canEmbed, canRank, LlamaEmbedder } from "./embed.ts";
-import { LlamaDraftModel } from "./draft.ts";
+import { levelLimits, LlamaDraftModel } from "./draft.ts";
 import { LlamaEncoding, LlamaMedia } from "./media.ts";
 import { CONTEXT_FACT, type ContextPlan } from "./context.ts";
 import { type OpenedModel, openModel } from "./load.ts";
@@ -50,14 +49,6 @@ import { type Handle, nativeText } from "../text.ts";
 function outcomeOf(code: number): DecodeOutcome {
   if (code === 0) return "done";
   return code === 1 ? "full" : "failed";
-}
-
-/**
- * llama.cpp computes sequences of different lengths in micro-batches of their own, and moves states of recurrent layers between these
- * without what a rejected draft goes back to. With a memory for each sequence, those of a micro-batch have neighbouring slots.
- */
-function levelLimits(ubatch: number, unified: boolean): LevelLimits {
-  return { rows: ubatch, sequences: unified ? Number.POSITIVE_INFINITY : 1 };
 }
 
 export class LlamaBackend implements Backend {

@@ -3,7 +3,6 @@
 // change the speed of an answer and nothing else (Leviathan et al. 2023, with deterministic drafts).
 
 import { assert } from "../../../core/assert.ts";
-import type { AnswerGuard } from "../answer-guard.ts";
 import type { Backend, DecodeOutcome } from "../backend.ts";
 import type { EngineSequence } from "../choice.ts";
 import { NO_DRAFT } from "../sequence.ts";
@@ -19,24 +18,13 @@ import { firstOf, GrammarDrafts, type GuardedDraft, NO_GUARDED_DRAFT } from "./g
 import type { DecodeContext, DecodeMode, DecodeStep } from "./mode.ts";
 import { affordable, leastRowShare, RowCosts, worthwhile } from "./row-costs.ts";
 import { maskAddress, tokenPass } from "./token-pass.ts";
+import { isAccepted, takeSampled, type Verified } from "./verified.ts";
 
 /** Draft tokens of one step: each needs a row of logits, vocabulary × 4 bytes. */
 const DRAFT_ROWS_MAX = 32;
 
 /** Tokens that a grammar dictates in one draft. */
 const DICTATED_MAX = 16;
-
-/** A sequence whose draft is being verified; `row` is the row of its last known token. */
-interface Verified {
-  readonly sequence: EngineSequence;
-  readonly row: number;
-  /** When the draft was made: its masks are those of this grammar. */
-  readonly guard: AnswerGuard | undefined;
-  readonly guarded: GuardedDraft | undefined;
-  /** Tokens of the draft without fillers. */
-  readonly proposed: number;
-  accepted: number;
-}
 
 type Rows = readonly PlannedRows<EngineSequence>[];
 
@@ -400,26 +388,6 @@ function creditOf(rows: Rows): number {
 /** Whether a draft that is not worthwhile may be tried again. */
 function isProbeDue({ known, owner: { drafts } }: EngineSequence): boolean {
   return drafts !== undefined && (drafts.proposed.isProbeDue(known) || drafts.dictated.isProbeDue(known));
-}
-
-function takeSampled(
-  verified: readonly Verified[],
-  tokens: Int32Array,
-  takeToken: DecodeContext["takeToken"],
-  nowMs: number,
-): void {
-  verified.forEach(({ sequence, row, accepted }, i) => {
-    const token = tokens[i];
-    assert(token !== undefined, "a token was sampled for each sequence");
-    takeToken(sequence, token, row + accepted, nowMs);
-  });
-}
-
-/** Whether the token sampled last is the next draft token, and the sequence still runs unchanged, under the same grammar. */
-function isAccepted({ sequence, guard, proposed, accepted }: Verified): boolean {
-  const { slot, known, computed, draft, owner } = sequence;
-  const runs = slot !== undefined && owner.guard === guard && accepted < proposed;
-  return runs && known === computed + 1 && sequence.tokenAt(known - 1) === draft[accepted];
 }
 
 /** Tokens that may be drafted: one more is sampled after them. */
