@@ -12,6 +12,7 @@ import { reasonOf } from "../core/reason.ts";
 import { type Embed, type Generate, type Rank, WorkLeft } from "../core/run.ts";
 import type { Speak } from "../core/speech.ts";
 import type { AnswerMeter } from "../core/telemetry.ts";
+import { NOTHING_SPENT } from "../core/usage.ts";
 import { AnswerSteps } from "./answer-steps.ts";
 import { MARKUP_TOKENS } from "./limits.ts";
 import type { Reservation } from "./quotas.ts";
@@ -121,8 +122,6 @@ function bytesOf(inputs: readonly (string | readonly number[])[]): number {
   }, 0);
 }
 
-const NO_TOKENS = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 };
-
 /** Work with one result, which takes `most` tokens. It learns how many it may take, and what is broken off counts as far as it came. */
 async function whole<T extends { readonly promptTokens: number }>(
   { usage, quotas }: MeterDeps,
@@ -155,7 +154,7 @@ async function whole<T extends { readonly promptTokens: number }>(
     release();
     reservation?.settle(promptTokens);
     const seconds = (performance.now() - startMs) / 1000;
-    if (isMade || promptTokens > 0) usage.add(account, model, 1, { ...NO_TOKENS, promptTokens, seconds });
+    if (isMade || promptTokens > 0) usage.add(account, model, 1, { ...NOTHING_SPENT, promptTokens, seconds });
   }
 }
 
@@ -175,7 +174,8 @@ async function* timed<E extends { readonly type: string }>(
     }
   } finally {
     release();
-    if (isMade) usage.add(account, model, 1, { ...NO_TOKENS, seconds: (performance.now() - startMs) / 1000 });
+    if (isMade)
+      usage.add(account, model, 1, { ...NOTHING_SPENT, seconds: (performance.now() - startMs) / 1000 });
   }
 }
 
@@ -203,7 +203,7 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
   private readonly source: AsyncIterator<E>;
   private isAccepted = false;
   private isOver = false;
-  private spent = { ...NO_TOKENS, seconds: 0 };
+  private spent = { ...NOTHING_SPENT };
 
   constructor(
     deps: MeterDeps,
@@ -292,6 +292,6 @@ class MeteredAnswer<E extends AnswerEvent> implements AsyncIterableIterator<E> {
     release();
     if (!this.isAccepted || this.isCount) return;
     const { toolCalls } = this.spent;
-    this.deps.usage.add(account, model, 1, { ...NO_TOKENS, toolCalls, seconds: 0 }); // its runs have added theirs
+    this.deps.usage.add(account, model, 1, { ...NOTHING_SPENT, toolCalls }); // its runs have added theirs
   }
 }

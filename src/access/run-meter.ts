@@ -8,6 +8,7 @@ import { ServiceError } from "../core/error.ts";
 import { type Message, messageText } from "../core/message.ts";
 import { cardOf, type ModelInfo } from "../core/model-info.ts";
 import { answerCap, type Generate, type Prompt, type RunEvent, type RunRequest } from "../core/run.ts";
+import { NOTHING_SPENT } from "../core/usage.ts";
 import { MARKUP_TOKENS, MEDIA_TOKENS } from "./limits.ts";
 import type { KeyQuotas, Reservation } from "./quotas.ts";
 import type { UsageBook } from "./usage-book.ts";
@@ -54,7 +55,7 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
   private startMs = performance.now();
   private isAccepted = false;
   private isOver = false;
-  private spent = { ...NO_TOKENS };
+  private spent = { ...NOTHING_SPENT };
 
   constructor(deps: RunMeterDeps, run: Run, generate: Generate) {
     this.deps = deps;
@@ -194,15 +195,6 @@ function refusing<T>(ask: () => T): T {
     throw refusal instanceof ServiceError ? new Refused(refusal) : refusal;
   }
 }
-
-const NO_TOKENS = {
-  promptTokens: 0,
-  cachedTokens: 0,
-  completionTokens: 0,
-  reasoningTokens: 0,
-  toolCalls: 0,
-  seconds: 0,
-};
 
 /** Tokens that a prompt hardly exceeds: few are shorter than a byte. Exact numbers come with `accepted`. */
 function tokensAtMost(prompt: Prompt): number {

@@ -5,7 +5,7 @@ import type { Account } from "../core/account.ts";
 import { SERVER } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { OwnedState, Records } from "../core/state.ts";
-import type { ReadUsage, Spent, UsageRow, UsageSum } from "../core/usage.ts";
+import { NOTHING_SPENT, type ReadUsage, type Spent, type UsageRow, type UsageSum } from "../core/usage.ts";
 import { USAGE_LIFE_MS, USAGE_ROWS_MAX } from "./limits.ts";
 
 /** As it is kept. */
@@ -36,7 +36,7 @@ export class UsageBook {
     const { owner = "", name: key = "" } = account ?? {};
     const id = idOf({ day, owner, model });
     const row: KeptRow = {
-      ...added(this.rows.get(id) ?? { requests: 0, ...NOTHING }, requests, spent),
+      ...added(this.rows.get(id) ?? { requests: 0, ...NOTHING_SPENT }, requests, spent),
       day,
       owner,
       key,
@@ -46,7 +46,7 @@ export class UsageBook {
     this.today.set(owner, (this.today.get(owner) ?? 0) + spent.promptTokens + spent.completionTokens);
     const sumId = `${key}\n${model}`;
     this.sums.set(sumId, {
-      ...added(this.sums.get(sumId) ?? { requests: 0, ...NOTHING }, requests, spent),
+      ...added(this.sums.get(sumId) ?? { requests: 0, ...NOTHING_SPENT }, requests, spent),
       key,
       model,
     });
@@ -107,15 +107,6 @@ export class UsageBook {
     for (const [id, { day }] of this.rows) if (day < first) this.rows.delete(id);
   }
 }
-
-const NOTHING: Spent = {
-  promptTokens: 0,
-  cachedTokens: 0,
-  completionTokens: 0,
-  reasoningTokens: 0,
-  toolCalls: 0,
-  seconds: 0,
-};
 
 function added(before: Spent & { readonly requests: number }, requests: number, spent: Spent) {
   return {

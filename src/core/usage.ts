@@ -16,6 +16,15 @@ export interface Spent {
   readonly seconds: number;
 }
 
+export const NOTHING_SPENT = {
+  promptTokens: 0,
+  cachedTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+  toolCalls: 0,
+  seconds: 0,
+} satisfies Spent;
+
 export interface UsageRow extends Spent {
   /** UTC: `2026-11-28`. */
   readonly day: string;
