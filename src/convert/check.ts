@@ -3,7 +3,7 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { isObject } from "../core/json.ts";
+import { isObject, type Json, jsonIn } from "../core/json.ts";
 import { LAYERS_MAX } from "../core/limits.ts";
 import { HEADER_BYTES_MAX, HEADERS_BYTES_MAX, JSON_BYTES_MAX } from "./limits.ts";
 import { readSafetensors, type SafeTensors, TOO_LARGE } from "./safetensors-header.ts";
@@ -37,7 +37,7 @@ const PART = /^(?<stem>.*)-(?<part>\d{5})-of-(?<parts>\d{5})\.safetensors$/;
 /** Throws for a folder of which no right model would come. */
 export function checkFolder(folder: string): void {
   const names = readdirSync(folder);
-  const objects = new Map<string, Readonly<Record<string, unknown>>>();
+  const objects = new Map<string, Json>();
   for (const name of OBJECTS) if (names.includes(name)) objects.set(name, objectIn(folder, name));
   if (!names.includes("config.json")) throw new Error("config.json is missing. Copy the whole folder.");
   for (const [file, fields, most] of NUMBERS) checkNumbers(file, objects.get(file) ?? {}, fields, most);
@@ -46,7 +46,7 @@ export function checkFolder(folder: string): void {
     throw new Error(
       "chat_template of tokenizer_config.json is neither a text nor a list. Mend it, or remove it.",
     );
-  const places = placesOf(folder, names);
+  const places = placesOf(objects.get(INDEX), names);
   checkTensors(folder, partsOf(names, places), places);
 }
 
@@ -56,25 +56,16 @@ export function checkTokenizer(folder: string): void {
   throw new Error("the folder has no tokenizer. Add tokenizer.json or tokenizer.model.");
 }
 
-function objectIn(folder: string, name: string): Readonly<Record<string, unknown>> {
+function objectIn(folder: string, name: string): Json {
   const path = join(folder, name);
   if (statSync(path).size > JSON_BYTES_MAX) throw new Error(`${name} is larger than ${JSON_BYTES_MAX} bytes`);
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(path, "utf8"));
-  } catch {
-    throw new Error(`${name} is not JSON. Copy it again.`);
-  }
+  const value = jsonIn(readFileSync(path, "utf8"));
+  if (value === undefined) throw new Error(`${name} is not JSON. Copy it again.`);
   if (!isObject(value)) throw new Error(`${name} is not an object of JSON. Copy it again.`);
   return value;
 }
 
-function checkNumbers(
-  file: string,
-  values: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-  most: number,
-): void {
+function checkNumbers(file: string, values: Json, names: readonly string[], most: number): void {
   for (const name of names) {
     const value = values[name] ?? 1;
     if (typeof value === "number" && value >= 0 && value <= most) continue;
@@ -84,9 +75,12 @@ function checkNumbers(
 }
 
 /** Where the index says that tensors are; undefined without one. */
-function placesOf(folder: string, names: readonly string[]): ReadonlyMap<string, string> | undefined {
-  if (!names.includes(INDEX)) return undefined;
-  const map = objectIn(folder, INDEX)["weight_map"];
+function placesOf(
+  index: Json | undefined,
+  names: readonly string[],
+): ReadonlyMap<string, string> | undefined {
+  if (index === undefined) return undefined;
+  const map = index["weight_map"];
   if (!isObject(map)) throw new Error(`weight_map of ${INDEX} is not an object`);
   const places = new Map<string, string>();
   for (const [tensor, file] of Object.entries(map)) {
