@@ -17,8 +17,9 @@ const NODES_MAX = 1024;
 
 /**
  * Pages that this thread, and threads that it starts from now on, touch first lie on the given nodes in turn; by default on those
- * that the process may use. The kernels place their rows on them. Nothing happens with one node, or if the process was started with another policy (numactl). Threads
- * write memory that others read, so without it all weights would lie on the node of the thread that loads them.
+ * that the process may use. The kernels place their rows on them. Nothing happens with one node, or if the process was started with
+ * another policy (numactl). Threads write memory that others read, so without it all weights would lie on the node of the thread that
+ * loads them.
  */
 export function interleaveMemory(
   nodes: readonly number[] = ownProcessors()?.nodes.map(({ number }) => number) ?? [],

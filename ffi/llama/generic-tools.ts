@@ -1,5 +1,6 @@
 // Generic tool format, for chat templates without tool support: tools are described in the system message, calls and results
-// are text of ordinary messages. Where a template only shows no tools, the description alone. ffi/shim/generic_calls.cpp parses such calls; docs/tools.md describes the format.
+// are text of ordinary messages. Where a template only shows no tools, the description alone. ffi/shim/generic_calls.cpp parses such
+// calls; docs/tools.md describes the format.
 // A required call is one call: small models that must call go on with every function in turn (SmolLM2, five tools: 47 of 60 answers ended
 // by themselves, with one call 55).
 

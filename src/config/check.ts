@@ -8,7 +8,7 @@ import { ownKeyOf } from "./foreign-names.ts";
 import { nearest } from "./nearest.ts";
 import type { Problem } from "./problem.ts";
 import { checkTogether } from "./rules.ts";
-import { type RawValue } from "./sources.ts";
+import type { RawValue } from "./sources.ts";
 import { header, join, rowAt, ROWS, sectionAt, SECTIONS, usableValues, type Row } from "./table.ts";
 
 /** All problems of a merged configuration; none means that it can be completed into Settings. */

@@ -22,7 +22,7 @@ import { readJson } from "./mcp-json.ts";
 import { type Expanded, expandVariables } from "./mcp-variables.ts";
 import { nearest } from "./nearest.ts";
 import type { Origin, Problem } from "./problem.ts";
-import { type Environment } from "./sources.ts";
+import type { Environment } from "./sources.ts";
 
 /** Calls to all MCP servers at the same time where the configuration says nothing. Spec: MCP. */
 const MCP_CALLS_MAX = 10;

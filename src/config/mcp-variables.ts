@@ -2,7 +2,7 @@
 // where secrets stand. Files with them can be shared; values are never shown.
 
 import { isObject } from "../core/json.ts";
-import { type Environment } from "./sources.ts";
+import type { Environment } from "./sources.ts";
 
 export interface Expanded {
   readonly value: unknown;

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { resolve as resolvePath } from "node:path";
 import { isObject } from "../core/json.ts";
-import { type RawValue } from "./sources.ts";
+import type { RawValue } from "./sources.ts";
 
 /** The flags, with `-m NAME` as the name that it is. A file of that name is the file. */
 export function withNamedAlias(

@@ -1,5 +1,6 @@
 // Converts bodies of the LoRA adapter routes to and from core types.
 
+import type { Json } from "../../core/json.ts";
 import type { AdapterEntry, AdapterList, AdapterLoad } from "../../core/adapter.ts";
 import { defined } from "../../core/defined.ts";
 import { checker, isPresent } from "../shared/check.ts";
@@ -9,8 +10,6 @@ import {
   type LoraAdapterObject,
   UnloadLoraAdapterRequest,
 } from "./schema.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 const checkLoad = checker(LoadLoraAdapterRequest);
 const checkUnload = checker(UnloadLoraAdapterRequest);

@@ -1,10 +1,8 @@
 // An assistant's earlier message as other servers and libraries write it: its reasoning under other names, or as parts of its content, and
 // a refusal beside it. Runs before the schema check.
 
-import { isObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { isPresent } from "../shared/check.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Names of the reasoning as text, the dialect's own first. */
 const TEXTS = ["reasoning_content", "reasoning", "thinking"] as const;

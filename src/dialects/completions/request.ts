@@ -8,7 +8,6 @@ import { runKeepAlive } from "../shared/keep-alive.ts";
 import { COMPLETION_CHOICES_MAX } from "../shared/limits.ts";
 import type { Prompt, RunRequest } from "../../core/run.ts";
 import { adapterOf } from "../shared/adapter.ts";
-
 import { capByGrammar, constraintOf, refuseJsonObject } from "../shared/constraint.ts";
 import { capTokens, endOf, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { bodyChecker } from "../shared/unknown-fields.ts";

@@ -4,7 +4,7 @@
 import type { Conversation } from "../../core/agent.ts";
 import { type Compat, STRICT } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { progressOf } from "../shared/progress.ts";
 import { runKeepAlive } from "../shared/keep-alive.ts";
 import { isPresent } from "../shared/check.ts";
@@ -46,8 +46,6 @@ export interface MessagesCall extends Conversation {
   readonly stream: boolean;
   readonly view: AnswerView;
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 const checkBody = bodyChecker(MessagesRequest);
 

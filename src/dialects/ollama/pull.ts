@@ -1,5 +1,6 @@
 // Bodies of /api/pull and /api/delete.
 
+import type { Json } from "../../core/json.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { textDigest } from "../../core/digest.ts";
 import { ServiceError } from "../../core/error.ts";
@@ -26,8 +27,6 @@ export const OllamaPullProgress = Type.Object(
   { $id: "OllamaPullProgress", description: "One line of a download's progress." },
 );
 type OllamaPullProgress = Static<typeof OllamaPullProgress>;
-
-type Json = Readonly<Record<string, unknown>>;
 
 const checkPull = checker(OllamaPullRequest);
 const checkDelete = checker(OllamaDeleteRequest);

@@ -5,7 +5,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import type { ChatPrompt, Thinking } from "../../core/run.ts";
 import { orNull } from "../../core/schema-fields.ts";
 import { describeValue, isPresent } from "./check.ts";
@@ -164,8 +164,6 @@ const TEMPLATE_READERS: Readonly<Record<string, Reader>> = {
   budget: ofBudget,
   budget_tokens: ofBudget,
 };
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** What the fields of a checked body say, in a fixed order. */
 export function sayingsOf(body: ThinkingFields, compat: Compat): readonly Saying[] {

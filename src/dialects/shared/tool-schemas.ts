@@ -4,8 +4,7 @@
 // error that names no tool.
 
 import { ServiceError } from "../../core/error.ts";
-import { type Json } from "../../core/json.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { keywordsWhere, schemasIn } from "../../core/schema-keywords.ts";
 import { describeValue } from "./check.ts";
 import {

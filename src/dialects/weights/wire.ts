@@ -1,5 +1,6 @@
 // Converts bodies of requantization and calibration to and from core types.
 
+import type { Json } from "../../core/json.ts";
 import { ServiceError } from "../../core/error.ts";
 import { FILE_TYPE_NAMES, type FileType, fileTypeOf } from "../../core/quantization.ts";
 import type { CalibrationRows, CalibrationStatus as CoreStatus } from "../../core/requantize.ts";
@@ -10,8 +11,6 @@ import {
   type CalibrationStatus,
   ReIsqRequest,
 } from "./schema.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 const checkReIsq = checker(ReIsqRequest);
 const checkStart = checker(CalibrationStartRequest);
