@@ -1,5 +1,6 @@
 // Conversations and models that the screenshots of the web interface show.
 
+import type { HubFit, HubModelChoice, HubRepository, HubRepositoryDetails } from "../../src/core/hub.ts";
 import { append, type Conversation, type Part } from "../../ui/state/conversation.ts";
 import { emptyConversation } from "../../ui/state/transfer.ts";
 
@@ -125,17 +126,22 @@ export const machine = {
   models_bytes: 12 * GIB,
   models_max_bytes: null,
 };
-export const repository = (id: string, parameters: number, downloads: number) => ({
+export const repository = (id: string, parameters: number, downloads: number): HubRepository => ({
   id,
+  object: "hub.repository",
   access: "public",
   downloads,
+  likes: 900,
+  updated_at: 1_760_000_000,
+  task: "text-generation",
+  tags: [],
   license: "apache-2.0",
   architecture: "qwen3",
   parameters,
   context_length: 40_960,
   downloaded: false,
 });
-export const choice = (quantization: string, gib: number, fit: string) => ({
+export const choice = (quantization: string, gib: number, fit: HubFit): HubModelChoice => ({
   id: `Qwen/Qwen3-14B-GGUF:${quantization}`,
   quantization,
   files: [],
@@ -154,4 +160,23 @@ export const choice = (quantization: string, gib: number, fit: string) => ({
   tokens_per_second: { expected: 12, low: 9, high: 15 },
   is_default: quantization === "Q4_K_M",
   downloaded: false,
+});
+
+export const details = (
+  of: HubRepository,
+  models: readonly HubModelChoice[],
+  recommended: HubModelChoice | undefined,
+): HubRepositoryDetails => ({
+  ...of,
+  revision: "main",
+  commit: "0123456",
+  models: [...models],
+  files: [],
+  machine,
+  estimate: {
+    recommended: recommended?.id ?? null,
+    reason: "the best quality that fits the free memory",
+    memory_bytes_per_second: null,
+    devices: [],
+  },
 });

@@ -11,7 +11,7 @@ import { exportText } from "../../ui/state/transfer.ts";
 import { describeInBrowser, violations, visit } from "../helpers/browser.ts";
 import { pdfOf } from "../helpers/documents.ts";
 import { answer } from "../helpers/run-events.ts";
-import { ALL, choice, machine, repository, talk } from "../helpers/screenshot-data.ts";
+import { ALL, choice, details, machine, repository, talk } from "../helpers/screenshot-data.ts";
 import { scriptedUi } from "../helpers/scripted-ui.ts";
 
 const FOLDER = join(import.meta.dir, "../../screenshots");
@@ -403,19 +403,16 @@ if (process.env["SVC_SCREENSHOTS"] === "1") {
         error: null,
       };
       route("/v1/hub/pulls", { data: isNew ? [] : [pull] });
+      const [small, middle, large] = [
+        choice("Q4_K_M", 8.4, "fits"),
+        choice("Q8_0", 14.6, "tight"),
+        choice("F16", 27.5, "too_large"),
+      ];
+      const of14B = repository("Qwen/Qwen3-14B-GGUF", 14_800_000_000, 81_234);
       route("/v1/hub/search", {
-        data: [
-          repository("Qwen/Qwen3-14B-GGUF", 14_800_000_000, 81_234),
-          repository("Qwen/Qwen3-4B-GGUF", 4_000_000_000, 64_120),
-        ],
+        data: [of14B, repository("Qwen/Qwen3-4B-GGUF", 4_000_000_000, 64_120)],
       });
-      route("/v1/hub/models/Qwen/Qwen3-14B-GGUF", {
-        models: [
-          choice("Q4_K_M", 8.4, "fits"),
-          choice("Q8_0", 14.6, "tight"),
-          choice("F16", 27.5, "too_large"),
-        ],
-      });
+      route("/v1/hub/models/Qwen/Qwen3-14B-GGUF", details(of14B, [small, middle, large], small));
     };
 
     for (const [view, options] of Object.entries(VIEWS)) {
