@@ -156,7 +156,7 @@ describe("a growing text", () => {
     for (let length = 1; length <= SOURCE.length; length++) {
       const text = SOURCE.slice(0, length);
       blocks = growBlocks(blocks, text);
-      const shown = [...blocks.tokens, ...lexer(text.slice(blocks.chars))];
+      const shown = [...blocks.tokens, ...blocks.open];
       expect(shown.map(({ raw }) => raw)).toEqual(lexer(text).map(({ raw }) => raw));
     }
   });
@@ -191,4 +191,21 @@ test("footnotes and details are elements; what is nested too deep stays text", (
   const deep = "<details>\n".repeat(20_000);
   expect(tags(deep).filter((tag) => tag === "details").length).toBeLessThan(17 * 20);
   expect(tags("x[^] [^ a] [^a]: no")).toEqual(["p"]);
+});
+
+test.each(["> ", ">", "- ", "1. ", "**a *b ", "[a]("])(
+  "%p without end is nested a little, and its text is whole",
+  (piece) => {
+    const source = `${piece.repeat(4000)}x`;
+    const drawnAll = drawn(source);
+    expect(drawnAll.elements.length).toBeLessThan(200);
+    expect(drawnAll.text.endsWith("x")).toBe(true);
+  },
+);
+
+test("a paragraph of one long word or of endless emphasis is text", () => {
+  for (const source of [`${"a".repeat(50_000)}@`, "a_b".repeat(16_000)]) {
+    const { elements, text } = drawn(source);
+    expect({ tags: elements.map(({ tag }) => tag), text }).toEqual({ tags: ["p"], text: source });
+  }
 });

@@ -37,6 +37,14 @@ const TAG = /<(?<end>\/?)details\b[^<>]*>/gi;
 const SUMMARY = /^\s*<summary[^<>]*>(?<text>[^]*?)<\/summary>/i;
 const NEST_MAX = 16;
 
+/** Where a block first starts within a paragraph. Only its text is searched: for each of many, the rest of a long answer takes seconds. */
+export function startOf(block: RegExp): (source: string) => number | undefined {
+  return (source) => {
+    const end = source.indexOf("\n\n");
+    return block.exec(end === -1 ? source : source.slice(0, end))?.index;
+  };
+}
+
 const footnoteRef: TokenizerExtension = {
   name: "footnoteRef",
   level: "inline",
@@ -55,7 +63,7 @@ const footnoteRef: TokenizerExtension = {
 const footnote: TokenizerExtension = {
   name: "footnote",
   level: "block",
-  start: (source) => NEXT_FOOTNOTE.exec(source)?.index,
+  start: startOf(NEXT_FOOTNOTE),
   tokenizer(source) {
     const found = FOOTNOTE.exec(source);
     if (found === null) return undefined;
@@ -69,7 +77,7 @@ const footnote: TokenizerExtension = {
 const details: TokenizerExtension = {
   name: "details",
   level: "block",
-  start: (source) => /\n {0,3}<details[\s>]/i.exec(source)?.index,
+  start: startOf(/\n {0,3}<details[\s>]/i),
   tokenizer(source) {
     const open = OPEN.exec(source);
     const end = open === null ? undefined : endOf(source);

@@ -25,7 +25,7 @@ interface MarkdownProps {
 export const Markdown = memo(({ text, isGrowing }: MarkdownProps) => {
   const done = useRef<Blocks>(NO_BLOCKS);
   done.current = isGrowing ? growBlocks(done.current, text) : NO_BLOCKS;
-  const tokens = isGrowing ? [...done.current.tokens, ...lexer(text.slice(done.current.chars))] : lexer(text);
+  const tokens = isGrowing ? [...done.current.tokens, ...done.current.open] : lexer(text);
   return (
     <div class="markdown">
       {tokens.map((token, index) => (
@@ -38,12 +38,14 @@ export const Markdown = memo(({ text, isGrowing }: MarkdownProps) => {
 /** Leading blocks of a growing text that later text cannot change. */
 export interface Blocks {
   readonly tokens: readonly Token[];
-  /** Length of their source. */
+  /** The others, which may change. */
+  readonly open: readonly Token[];
+  /** Length of the source of the complete ones. */
   readonly chars: number;
   readonly source: string;
 }
 
-export const NO_BLOCKS: Blocks = { tokens: [], chars: 0, source: "" };
+export const NO_BLOCKS: Blocks = { tokens: [], open: [], chars: 0, source: "" };
 
 /** The complete blocks: all except the last one with content and the blank lines after it, which may continue. */
 export function growBlocks(before: Blocks, text: string): Blocks {
@@ -56,9 +58,10 @@ export function growBlocks(before: Blocks, text: string): Blocks {
       fresh.findLastIndex(({ type }) => type !== "space"),
     ),
   );
-  if (complete.length === 0) return known;
+  const open = fresh.slice(complete.length);
+  if (complete.length === 0) return { ...known, open };
   const chars = known.chars + complete.reduce((sum, { raw }) => sum + raw.length, 0);
-  return { tokens: [...known.tokens, ...complete], chars, source: text.slice(0, chars) };
+  return { tokens: [...known.tokens, ...complete], open, chars, source: text.slice(0, chars) };
 }
 
 /** One block; re-rendered only when its source changes. */

@@ -1,8 +1,8 @@
 // Formula tokens for the Markdown parser: $$…$$ and \[…\] as blocks, \(…\) and $…$ inline. Pure. A formula contains no
 // blank line, so that growing text never turns finished paragraphs into a formula.
 
-import { Lexer, Marked, type TokenizerExtension, type TokensList } from "marked";
-import { extraTokens } from "./extra-tokens.ts";
+import { Lexer, Marked, type Token, type TokenizerExtension, type TokensList } from "marked";
+import { extraTokens, startOf } from "./extra-tokens.ts";
 
 export interface MathToken {
   readonly type: "math";
@@ -32,7 +32,7 @@ const NEXT_BLOCK = /\n {0,3}(?:\$\$|\\\[)/;
 const block: TokenizerExtension = {
   name: "math",
   level: "block",
-  start: (source) => NEXT_BLOCK.exec(source)?.index,
+  start: startOf(NEXT_BLOCK),
   tokenizer: (source) => {
     const indent = BLOCK_START.test(source) ? source.search(/\S/) : -1;
     const token = indent === -1 ? undefined : between(source.slice(indent));
@@ -53,9 +53,44 @@ const inline: TokenizerExtension = {
 
 const marked = new Marked({ extensions: [block, inline, ...extraTokens] });
 
+/** Deepest nesting of quotes, lists and emphasis; what is deeper remains text. A browser's stack ends at some hundreds. */
+const NEST_MAX = 24;
+
+/** Longest paragraph whose emphasis and links are looked for, characters: the parser's time grows with its square. */
+const INLINE_CHARS_MAX = 10_000;
+
+/** A parser that is done soon with whatever a model repeats without end. */
+class BoundedLexer extends Lexer {
+  private depth = 0;
+
+  override blockTokens(source: string, tokens?: Token[], isClipped?: boolean): Token[];
+  override blockTokens(source: string, tokens: TokensList, isClipped?: boolean): TokensList;
+  override blockTokens(source: string, tokens: Token[] = [], isClipped?: boolean): Token[] {
+    return this.deeper(source, tokens, () => super.blockTokens(source, tokens, isClipped));
+  }
+
+  override inlineTokens(source: string, tokens: Token[] = []): Token[] {
+    if (source.length > INLINE_CHARS_MAX) return plain(source, tokens);
+    return this.deeper(source, tokens, () => super.inlineTokens(source, tokens));
+  }
+
+  private deeper(source: string, tokens: Token[], parse: () => Token[]): Token[] {
+    if (this.depth === NEST_MAX) return plain(source, tokens);
+    this.depth++;
+    const found = parse();
+    this.depth--;
+    return found;
+  }
+}
+
+function plain(source: string, tokens: Token[]): Token[] {
+  tokens.push({ type: "text", raw: source, text: source, escaped: false });
+  return tokens;
+}
+
 /** The blocks of a text. */
 export function lexer(text: string): TokensList {
-  return new Lexer(marked.defaults).lex(text);
+  return new BoundedLexer(marked.defaults).lex(text);
 }
 
 /** The formula at the start of a source, between paired delimiters. */
