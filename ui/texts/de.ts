@@ -67,6 +67,8 @@ export const de: Texts = {
       "Diese Datei ist kein gültiges JSON. Wählen Sie eine JSON-Datei, die diese Seite gespeichert hat.",
     notRead: (why: string) => `Vorlesen ist fehlgeschlagen: ${why}`,
     notDecided: (why: string) => `Die Entscheidung konnte nicht gesendet werden: ${why}`,
+    notDrawn: (why: string) =>
+      `Dieser Teil kann nicht angezeigt werden (${why}). Das ist ein Fehler dieser Seite; ihr Rest funktioniert weiter.`,
     notDownloaded: (name: string, why: string) => `${name} konnte nicht heruntergeladen werden: ${why}`,
   },
   files: {

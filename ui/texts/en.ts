@@ -73,6 +73,8 @@ export const en = {
     notJson: "This file is not valid JSON. Choose a JSON file that this page has saved.",
     notRead: (why: string) => `Could not read aloud: ${why}`,
     notDecided: (why: string) => `Could not send the decision: ${why}`,
+    notDrawn: (why: string) =>
+      `This part cannot be shown (${why}). That is an error of this page; the rest of it goes on working.`,
     notDownloaded: (name: string, why: string) => `Could not download ${name}: ${why}`,
   },
   files: {

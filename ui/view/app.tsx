@@ -15,6 +15,7 @@ import { route } from "../state/route.ts";
 import { ChatPage } from "./chat-page.tsx";
 import { ConversationGallery } from "./conversation-gallery.tsx";
 import { ConversationList } from "./conversation-list.tsx";
+import { Guard } from "./guard.tsx";
 import { HelpDialog } from "./help-dialog.tsx";
 import { Icon } from "./icon.tsx";
 import { KeyDialog } from "./key-dialog.tsx";
@@ -59,18 +60,20 @@ export function App() {
             </button>
           )}
         </header>
-        {isChat && <ChatPage />}
-        {page === "images" && <ImagesPage />}
-        {page === "speech" && <SpeechPage />}
-        {isClosed(page) && (
-          <PageFrame label={title}>
-            <Problem text={t.key.forAdmins} />
-          </PageFrame>
-        )}
-        {page === "models" && !isClosed(page) && <ModelsPage />}
-        {page === "metrics" && !isClosed(page) && <MetricsPage />}
-        {page === "system" && !isClosed(page) && <SystemPage />}
-        {page === "usage" && <UsagePage />}
+        <Guard key={page}>
+          {isChat && <ChatPage />}
+          {page === "images" && <ImagesPage />}
+          {page === "speech" && <SpeechPage />}
+          {isClosed(page) && (
+            <PageFrame label={title}>
+              <Problem text={t.key.forAdmins} />
+            </PageFrame>
+          )}
+          {page === "models" && !isClosed(page) && <ModelsPage />}
+          {page === "metrics" && !isClosed(page) && <MetricsPage />}
+          {page === "system" && !isClosed(page) && <SystemPage />}
+          {page === "usage" && <UsagePage />}
+        </Guard>
       </main>
       {isChat && isPanelOpen.value && <SettingsPanel />}
       <Toasts />

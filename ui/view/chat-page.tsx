@@ -9,12 +9,14 @@ import { DRAFT } from "../state/drafts.ts";
 import { announcement } from "../state/chat.ts";
 import { type Find, find, withInThread } from "../state/find.ts";
 import { isRunning } from "../state/running.ts";
+import { textOf } from "../state/search.ts";
 import { go, route } from "../state/route.ts";
 import { notify } from "../state/toasts.ts";
 import { AnswerView } from "./answer-view.tsx";
 import { Composer } from "./composer.tsx";
 import { CutNote } from "./cut-note.tsx";
 import { FindBar, markWords } from "./find-bar.tsx";
+import { Guard } from "./guard.tsx";
 import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
 import { Welcome } from "./welcome.tsx";
@@ -102,11 +104,13 @@ function Thread() {
           {messages.slice(hidden).map((message) => (
             <Fragment key={message.id}>
               {message.id === cutId && <CutNote conversation={conversation} />}
-              {message.role === "user" ? (
-                <QuestionView conversation={conversation} message={message} />
-              ) : (
-                <AnswerView conversation={conversation} message={message} />
-              )}
+              <Guard text={textOf(message)}>
+                {message.role === "user" ? (
+                  <QuestionView conversation={conversation} message={message} />
+                ) : (
+                  <AnswerView conversation={conversation} message={message} />
+                )}
+              </Guard>
             </Fragment>
           ))}
         </div>
