@@ -14,6 +14,7 @@ import { LarkWriter, NOTHING } from "./lark.ts";
 import type { Markup } from "./lark.ts";
 import { requireTag, noText, SPACE, without, withoutCalls, withoutSkipped } from "./peg-edit.ts";
 import { EMPTY, endsTight, has, type Piece, readPeg, strip, textOf, triggers } from "./peg.ts";
+import { closedIfEmpty } from "./rewritten-schemas.ts";
 import { Schema } from "./schema-shapes.ts";
 
 /** What an answer may contain. */
@@ -99,7 +100,7 @@ class Builder implements ArgumentWriter {
     this.lark = new LarkWriter(markup);
     this.single = single;
     this.sources = tools.map(({ name, parameters, strict }) => ({
-      schema: parameters,
+      schema: closedIfEmpty(parameters),
       strict,
       at: `tools.${name}`,
     }));

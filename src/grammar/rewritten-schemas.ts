@@ -1,4 +1,4 @@
-// Schemas written from others: what llama.cpp's parsers read of one, and with a type in every part for templates.
+// Schemas written from others: what llama.cpp's parsers read of one, with a type in every part for templates, and without arguments.
 
 import { isObject, type Json } from "../core/json.ts";
 import { mapSchemas, schemaKeyword } from "../core/schema-keywords.ts";
@@ -56,6 +56,17 @@ function ofTypes(types: ReadonlySet<JsonType>): Json {
   if (types.size === 1) return { type: only };
   const scalar = (["number", "boolean", "null"] as const).find((type) => types.has(type));
   return { type: types.has("string") || scalar === undefined ? [...types] : scalar };
+}
+
+/** The schema of a call's arguments: a function whose `properties` list none takes none. As any other object it would take all. */
+export function closedIfEmpty(schema: Json): Json {
+  const { properties, required } = schema;
+  const saysMore = Object.keys(schema).some(
+    (key) => !["type", "properties", "required"].includes(key) && schemaKeyword(key)?.isNote !== true,
+  );
+  const isEmpty = isObject(properties) && Object.keys(properties).length === 0;
+  const requires = Array.isArray(required) && required.length > 0;
+  return isEmpty && !requires && !saysMore ? { ...schema, additionalProperties: false } : schema;
 }
 
 /** The schema with a type in every part, which some templates require. */

@@ -210,6 +210,13 @@ describe.each(FORMATS)("$name", ({ template, marks, write, think, say = (words) 
     });
   });
 
+  test("a function without arguments takes none", () => {
+    withPrompt(template, (prompt) => {
+      const invented = begun + write([{ name: "list_all", args: { city: "Rome" } }]);
+      expect(scriptedAnswer(prompt, grammars, inPieces(invented, marks, "words")).forced).toBeDefined();
+    });
+  });
+
   test("a cut answer shows nothing of a call", () => {
     withPrompt(template, (prompt) => {
       const pieces = inPieces(begun + write([ROME]), marks, "words");
