@@ -47,7 +47,8 @@ export function checkFolder(folder: string): void {
       "chat_template of tokenizer_config.json is neither a text nor a list. Mend it, or remove it.",
     );
   const places = placesOf(objects.get(INDEX), names);
-  checkTensors(folder, partsOf(names, places), places);
+  const tensors = tensorsOf(folder, partsOf(names, places), places);
+  if (tensors !== undefined) checkHead(objects.get("config.json") ?? {}, tensors);
 }
 
 /** Throws for a folder without a tokenizer, whose configuration alone does not have the words. */
@@ -110,18 +111,19 @@ function partsOf(
   return read;
 }
 
-function checkTensors(
+/** The tensors and their files; undefined where there are too many to check. */
+function tensorsOf(
   folder: string,
   files: readonly string[],
   places: ReadonlyMap<string, string> | undefined,
-): void {
+): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>();
   let left = HEADERS_BYTES_MAX;
   for (const file of files) {
     const path = join(folder, file);
     if (!existsSync(path)) throw new Error(`${file} is a link to nothing`);
     const read = readSafetensors(path, Math.min(left, HEADER_BYTES_MAX));
-    if (read === TOO_LARGE) return; // what is left to check would take too long
+    if (read === TOO_LARGE) return undefined; // what is left to check would take too long
     if (typeof read === "string") throw new Error(`${file} is no safetensors file: ${read}. Copy it again.`);
     left -= read.headerBytes;
     checkFile(file, read);
@@ -134,6 +136,16 @@ function checkTensors(
   }
   for (const [tensor, file] of places ?? [])
     if (found.get(tensor) !== file) throw new Error(`${tensor} is not in ${file}, where ${INDEX} has it`);
+  return found;
+}
+
+/** llama.cpp takes the embedding where the output matrix is missing. Models that only embed have no `model.` before their names. */
+function checkHead({ tie_word_embeddings: tied }: Json, tensors: ReadonlyMap<string, string>): void {
+  if (tied !== false || !tensors.has("model.embed_tokens.weight")) return;
+  if ([...tensors.keys()].some((name) => name.startsWith("lm_head."))) return;
+  throw new Error(
+    "lm_head.weight is missing, and tie_word_embeddings of config.json is false. Copy the whole folder, or set it to true.",
+  );
 }
 
 function checkFile(file: string, { tensors, dataBytes, repeated }: SafeTensors): void {

@@ -68,11 +68,27 @@ test.each<readonly [string, Files]>([
   ],
 ])("%s is a model", (_, files) => expect(() => checkFolder(folderOf(files))).not.toThrow());
 
+const UNTIED = { "config.json": '{"tie_word_embeddings": false}' };
+const EMBEDDING = "model.embed_tokens.weight";
+
+test.each<readonly [string, Files]>([
+  [
+    "an output matrix of its own",
+    { ...UNTIED, "model.safetensors": safetensors([EMBEDDING, "lm_head.weight"]) },
+  ],
+  ["the embedding as output matrix", { "model.safetensors": safetensors([EMBEDDING]) }],
+  [
+    "no output, as it embeds texts only",
+    { ...UNTIED, "model.safetensors": safetensors(["embed_tokens.weight"]) },
+  ],
+])("a model with %s is one", (_, files) => expect(() => checkFolder(folderOf(files))).not.toThrow());
+
 const broken = (edit: (header: Record<string, Entry>) => void, raw?: (text: string) => string) => ({
   "model.safetensors": safetensors(["a", "b"], { edit, ...(raw && { raw }) }),
 });
 
 test.each<readonly [string, Files]>([
+  ["lm_head.weight is missing, and tie", { ...UNTIED, "model.safetensors": safetensors([EMBEDDING]) }],
   ["the data of a and b overlap in model.safetensors", broken(({ b }) => b && (b["data_offsets"] = [4, 12]))],
   ["the data of b is not all in model.safetensors", broken(({ b }) => b && (b["data_offsets"] = [80, 88]))],
   [
