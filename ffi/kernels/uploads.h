@@ -1,11 +1,15 @@
 // Hook in ggml's scheduler: copies the inputs of a split from main memory to a card one behind the other, after one wait, where upstream
 // waits before and after each of them, a dozen times a pass.
 //
-// Contract: add() has copied an input, or will have before the split is computed, and wait() returns once main memory may be written again;
-// called after the split was begun, it has nothing to wait for but the copies. Kinds of devices whose events say so: CUDA's and AMD's,
-// which copy and compute in one stream. Vulkan writes to memory that it shares with the host without any command. SVC_UPLOADS=all for
-// tests, =off as upstream.
+// Contract: add() has copied an input, or will have before the split is computed, and main memory may be written again once
+// svc_wait_for_uploads() has returned, which has nothing to wait for but the copies. The scheduler calls it after each split but the last,
+// since others on the CPU may follow, and before it deals out memory for another graph; llama.cpp before it writes inputs into the same one
+// again. So a step whose results have been waited for has no second wait. Kinds of devices whose events say when the copies are done: CUDA's
+// and AMD's, which copy and compute in one stream. Vulkan writes to memory that it shares with the host without any command. SVC_UPLOADS=all
+// for tests, =off as upstream.
 #pragma once
+
+#include "upload_wait.h"
 
 #include "ggml-backend-impl.h"
 #include "ggml-backend.h"
@@ -27,12 +31,11 @@ class svc_uploads {
         return true;
     }
 
-    void end() {
-        if (is_begun) ggml_backend_event_record(*event, backend);
-    }
-
-    void wait() {
-        if (is_begun) ggml_backend_event_synchronize(*event);
+    // Before the split is begun; `uploading`: what is to be waited for.
+    void end(ggml_backend_event_t * uploading) {
+        if (!is_begun) return;
+        ggml_backend_event_record(*event, backend);
+        *uploading = *event;
     }
 
   private:
@@ -61,3 +64,8 @@ class svc_uploads {
         return strcmp(kind, "CUDA") == 0 || strcmp(kind, "ROCm") == 0;
     }
 };
+
+inline void svc_wait_for(ggml_backend_event_t * uploading) {
+    if (*uploading != nullptr) ggml_backend_event_synchronize(*uploading);
+    *uploading = nullptr;
+}

@@ -118,6 +118,15 @@ recurrent_test() {
     "$temporary/recurrent" "$bin/libggml-cpu-haswell.so" "$bin/libggml-cpu-icelake.so"
 }
 
+# Copies to a device behind each other, in the libraries, beside upstream's.
+uploads_test() {
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -g -O1 $warnings $includes "$root/test/native/uploads_test.cpp" -o "$temporary/uploads" \
+        -L"$bin" -lllama -lggml -lggml-base -lpthread "-Wl,-rpath,$bin" -Wl,--allow-shlib-undefined
+    for uploads in off all; do SVC_UPLOADS=$uploads "$temporary/uploads" "$bin" "$root/demo-model/tiny.gguf" >"$temporary/uploads.$uploads"; done
+    cmp "$temporary/uploads.off" "$temporary/uploads.all"
+}
+
 hook_test() { # NAME FLAGS...: a header of ffi/hooks
     name=$1
     shift
@@ -130,9 +139,10 @@ hook_test() { # NAME FLAGS...: a header of ffi/hooks
 if [ "$mode" = fast ]; then
     stage "property tests of the kernels"
     property_tests -O2
-    stage "property test of attention on arm64, steps over recurrent states beside upstream's, masks, strings in templates, words of texts"
+    stage "property test of attention on arm64, steps over recurrent states beside upstream's, copies to devices, masks, strings in templates, words of texts"
     beside arm64 arm64_property_tests -O2
     beside recurrent recurrent_test
+    beside uploads uploads_test
     beside shared_parts hook_test shared_parts -O1
     beside bpe_words hook_test bpe_words -O1
     beside cell_mask hook_test cell_mask -O1
