@@ -36,9 +36,8 @@ int32_t decode_rows(svc::context & c, const svc::row_columns & rows) {
     batch.n_seq_id = c.n_seq_id.data();
     batch.seq_id = c.seq_id.data();
     batch.logits = const_cast<int8_t *>(rows.output);
-    if (c.on_device != nullptr) svc::begin_pass(*c.on_device, rows.n, rows.output);
     const int32_t result = llama_decode(c.ctx, batch);
-    if (result != 0 && c.on_device != nullptr) svc::begin_pass(*c.on_device, 0, rows.output);  // none to wait for
+    if (c.on_device != nullptr) svc::begin_pass(*c.on_device, result == 0 ? rows.n : 0, rows.output);
     if (result == 0 && c.drafter != nullptr) {
         if (c.on_device != nullptr) svc::wait_for_pass(*c.on_device);
         svc::draft_compute(*c.drafter, c.ctx, batch);
@@ -46,9 +45,12 @@ int32_t decode_rows(svc::context & c, const svc::row_columns & rows) {
     return result;
 }
 
-// Whether passes may have fillers: no rows are to be collected, no window is to move.
+bool is_truncatable(const svc::context & c) { return !llama_model_is_recurrent(c.model) && !llama_model_is_hybrid(c.model); }
+
+// Whether passes may have fillers, whose cells are taken out again: no rows are to be collected, no window is to move, one part has all sequences.
 bool may_arrange(const svc::context & c) {
-    return c.on_device != nullptr && c.drafter == nullptr && !svc::nodes_are_watched(c) && llama_model_n_swa(c.model) == 0;
+    return c.on_device != nullptr && c.drafter == nullptr && !svc::nodes_are_watched(c) && llama_model_n_swa(c.model) == 0 &&
+        is_truncatable(c) && c.params.kv_unified;
 }
 
 // A filler costs little of a pass that reads all weights anyway, but llama.cpp looks at all cells to remove its own: a tenth of a millisecond
@@ -140,7 +142,7 @@ int32_t svc_context_get(void * context, int32_t which) {
             case 2: return llama_n_ubatch(c.ctx);
             case 3: return llama_n_seq_max(c.ctx);
             case 4: return llama_n_ctx_seq(c.ctx);
-            case 5: return !llama_model_is_recurrent(c.model) && !llama_model_is_hybrid(c.model);
+            case 5: return is_truncatable(c);
             case 6: return memory(c) != nullptr;
             case 7: return c.on_device != nullptr && c.drafter == nullptr;
             default: throw std::invalid_argument("unknown context property");

@@ -4,9 +4,12 @@
 //
 // llama.cpp lets a sampler add nodes to a graph (llama_sampler_i), one for each sequence. Ours does so once for all rows; what it returns
 // is copied behind the pass without another wait. With it llama.cpp copies no logits, and the graph's tensor of them stays until the next
-// pass, so single rows can be had.
+// pass, so single rows can be had. Of a pass in several parts, as recurrent models compute sequences of different lengths, the tensor has the
+// rows of the last one only; whole rows are copied then, as without lists (ffi/hooks/copied_rows.h).
 
 #include "device_rows.h"
+
+#include "copied_rows.h"
 
 #include "ggml-backend.h"
 #include "ggml.h"
@@ -128,6 +131,8 @@ struct device_rows {
     std::vector<copied_group> groups;
     std::vector<std::vector<float>> whole;  // [outputs] empty until they are asked for
     std::vector<float> everything;  // [outputs][n_vocab] of a pass without lists
+    bool is_copied = false;  // whole rows, by llama.cpp
+    float * copied = nullptr;  // [outputs][n_vocab] of such a pass
     row_traffic * traffic = nullptr;
 
     ~device_rows() {
@@ -220,11 +225,9 @@ namespace svc {
 
 device_rows_ptr list_rows(const llama_model * model, llama_context_params & params) {
     const bool has_device = llama_model_n_devices(model) > 0 || is_set_to("cpu");
-    const bool divides = llama_model_is_recurrent(model) || llama_model_is_hybrid(model) || !params.kv_unified;
     const deal dealt = deal_of(llama_vocab_n_tokens(llama_model_get_vocab(model)));
     const bool fits = row_buffer_bytes(model, params, true) <= HOST_BYTES_MAX;
-    // A pass of several micro-batches has the logits of the last one only.
-    if (!has_device || is_set_to("off") || divides || params.embeddings || !fits || dealt.n_blocks == 0 || params.n_ubatch < params.n_seq_max ||
+    if (!has_device || is_set_to("off") || params.embeddings || !fits || dealt.n_blocks == 0 || params.n_ubatch < params.n_seq_max ||
         llama_model_has_encoder(model)) {
         return nullptr;
     }
@@ -266,6 +269,8 @@ void begin_pass(device_rows & d, int32_t n, const int8_t * output) {
     }
     d.whole.assign(d.batch_row.size(), {});
     d.everything.clear();
+    d.is_copied = svc_rows_are_copied();
+    d.copied = nullptr;
     d.is_over = d.batch_row.empty();  // the next pass waits for this one
 }
 
@@ -274,6 +279,12 @@ void wait_for_pass(device_rows & d) {
     d.is_over = true;
     llama_synchronize(d.ctx);
     d.traffic->waits++;
+    if (d.is_copied) {
+        d.copied = llama_get_logits(d.ctx);
+        d.traffic->bytes += d.batch_row.size() * d.dealt.n_vocab * sizeof(float);
+        d.traffic->whole_rows += d.batch_row.size();
+        return;
+    }
     if (d.listed.logits == nullptr) return;
     for (const ggml_tensor * t : {d.listed.logits, d.listed.places, d.listed.shares}) d.traffic->bytes += ggml_nbytes(t);
     // Once for all rows: each of these waits for the device again.
@@ -321,6 +332,7 @@ float * whole_row(device_rows & d, int32_t row) {
     wait_for_pass(d);
     const int32_t output = d.output_of[row];
     const size_t n_vocab = d.dealt.n_vocab, bytes = n_vocab * sizeof(float);
+    if (d.is_copied) return d.copied + output * n_vocab;
     if (d.listed.logits == nullptr) {  // a prompt whose log probabilities are wanted: of every row
         if (d.everything.empty()) {
             d.everything.resize(d.batch_row.size() * n_vocab);

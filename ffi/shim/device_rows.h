@@ -23,7 +23,7 @@ struct row_traffic {
 };
 
 // Adds to the parameters of a context that each of its sequences is sampled from a list of its largest logits; empty where that does
-// not apply: no layers on a device, or a memory that divides a pass by sequences. The result must outlive the context.
+// not apply: no layers on a device, or too many sequences. The result must outlive the context.
 device_rows_ptr list_rows(const llama_model * model, llama_context_params & params);
 
 // Main memory that llama.cpp reserves for the rows that passes of such a context return, bytes; no function of its own counts it.
@@ -33,7 +33,7 @@ int64_t row_buffer_bytes(const llama_model * model, const llama_context_params &
 // the CPU; the context gives whole rows then.
 bool rows_are_listed(device_rows & d, llama_context * ctx, row_traffic & traffic);
 
-// Before a pass of n rows.
+// After the call that begins a pass of n rows; 0 where it failed.
 void begin_pass(device_rows & d, int32_t n, const int8_t * output);
 // Waits for it, at the first call after a pass that has begun without an error.
 void wait_for_pass(device_rows & d);

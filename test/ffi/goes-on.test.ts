@@ -1,5 +1,5 @@
-// Passes that a device computes while the engine does other work, with the built-in model; the CPU counts as the device here. Every kind of
-// answer is that of an engine that waits for each pass.
+// Passes that a device computes while the engine does other work, with the built-in model and a hybrid; the CPU counts as the device here. Every
+// kind of answer is that of an engine that waits for each pass.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { LlamaBackend } from "../../ffi/llama/llama.ts";
@@ -8,14 +8,20 @@ import { DEFAULT_SAMPLING } from "../../src/core/sampling.ts";
 import { setDeviceSampling } from "../helpers/device-sampling.ts";
 import { chatRequest, runCounted } from "../helpers/engine-run.ts";
 import { tinyBackend } from "../helpers/native.ts";
+import { tinyHybrid } from "../helpers/tiny-heads.ts";
 
-let backend: LlamaBackend;
+let builtin: LlamaBackend;
+let hybrid: LlamaBackend;
 beforeAll(async () => {
   setDeviceSampling("cpu");
-  backend = await tinyBackend({ threads: 1 }); // two would wait for each other on a busy machine
+  builtin = await tinyBackend({ threads: 1 }); // two would wait for each other on a busy machine
+  hybrid = await tinyBackend({ threads: 1, prefixCacheN: 2 }, tinyHybrid({ silent: false, head: false }));
   setDeviceSampling("");
 });
-afterAll(() => backend.close());
+afterAll(() => {
+  builtin.close();
+  hybrid.close();
+});
 
 const WEATHER = {
   name: "get_weather",
@@ -49,7 +55,13 @@ const REQUESTS: readonly RunRequest[] = [
   withPrompt("What is 9 - 4?", { thinking: { enabled: true } }, { sampling: SEEDED }),
 ];
 
-test.each(["off", "auto", "ngram"] as const)("drafts %s: the answers are the same", (drafts) => {
+test.each([
+  ["off", () => builtin],
+  ["auto", () => builtin],
+  ["ngram", () => builtin],
+  ["off", () => hybrid],
+] as const)("drafts %s: the answers are the same", (drafts, subject) => {
+  const backend = subject();
   expect(backend.goesOn).toBe(true);
   const waiting: LlamaBackend = Object.create(backend, { goesOn: { value: false } });
   const [there, here] = [backend, waiting].map((one) =>
