@@ -31,7 +31,7 @@ class svc_uploads {
         return true;
     }
 
-    // Before the split is begun; `uploading`: what is to be waited for.
+    // Before the split is begun. From now on `uploading` is waited for.
     void end(ggml_backend_event_t * uploading) {
         if (!is_begun) return;
         ggml_backend_event_record(*event, backend);

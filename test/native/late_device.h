@@ -1,5 +1,5 @@
 // A device that does everything at the latest moment: copies from and to main memory and graphs wait in a queue until something waits for them.
-// So whoever writes to main memory too early changes results. It computes with the CPU's back end, on its own memory.
+// So a write to main memory that is too early changes results. It computes with the CPU's back end, on its own memory.
 #pragma once
 
 #include "ggml-backend-impl.h"
