@@ -7,7 +7,14 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { type Message, messageText } from "../core/message.ts";
 import { cardOf, type ModelInfo } from "../core/model-info.ts";
-import { answerCap, type Generate, type Prompt, type RunEvent, type RunRequest } from "../core/run.ts";
+import {
+  answerCap,
+  type Generate,
+  type Prompt,
+  type RunEvent,
+  type RunRequest,
+  type Usage,
+} from "../core/run.ts";
 import { NOTHING_SPENT } from "../core/usage.ts";
 import { MARKUP_TOKENS, MEDIA_TOKENS } from "./limits.ts";
 import type { KeyQuotas, Reservation } from "./quotas.ts";
@@ -56,13 +63,17 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
   private isAccepted = false;
   private isOver = false;
   private spent = { ...NOTHING_SPENT };
+  private readonly stop = new AbortController();
+  /** What the engine says once it has stopped a run that was broken off. */
+  private left: Promise<Usage | undefined> | undefined;
 
   constructor(deps: RunMeterDeps, run: Run, generate: Generate) {
     this.deps = deps;
     this.run = run;
     this.generate = generate;
     this.asked = { ...run.request, progress: run.request.progress ?? "prompt" };
-    run.signal.addEventListener("abort", this.end, { once: true });
+    if (run.signal.aborted) this.stop.abort(run.signal.reason);
+    else run.signal.addEventListener("abort", this.leave, { once: true });
   }
 
   [Symbol.asyncIterator](): this {
@@ -79,7 +90,7 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
         if (result.done === true || !this.isHidden(result.value)) return result;
       }
     } catch (error) {
-      this.end();
+      this.leave();
       if (!(error instanceof Refused)) throw error;
       void this.source?.return?.();
       this.source = undefined;
@@ -88,14 +99,15 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
   }
 
   async return(value?: unknown): Promise<IteratorResult<RunEvent>> {
-    this.end();
+    this.leave();
     await this.source?.return?.(value);
     return { done: true, value };
   }
 
   /** Sets aside what a run without a bound may take, which becomes its bound. Throws Refused. */
   private begin(): AsyncIterator<RunEvent> {
-    const { request, signal, caller, contextTokens = Infinity } = this.run;
+    const { request, contextTokens = Infinity } = this.run;
+    const caller: Caller = { ...this.run.caller, leaves: (left) => void (this.left = left) };
     const { account } = caller;
     if (account !== undefined && request.maxTokens === undefined) {
       const { quotas } = this.deps;
@@ -107,7 +119,7 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
         this.asked = { ...this.asked, maxTokens, tokensMax: this.reservation.tokens };
       }
     }
-    return this.generate(this.asked, signal, caller)[Symbol.asyncIterator]();
+    return this.generate(this.asked, this.stop.signal, caller)[Symbol.asyncIterator]();
   }
 
   /** Only who asked for them gets reports on the prompt. */
@@ -123,6 +135,7 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
         return this.read(event.processed, event.cached);
       case "text":
       case "reasoning":
+      case "tool_call_args":
         this.spent.completionTokens++; // at least; exact once the run is complete
         return this.read(this.promptTokens, 0);
       case "tool_call_start":
@@ -136,7 +149,6 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
       }
       case "error":
         return this.end();
-      case "tool_call_args":
       case "choice_end":
       case "load_progress":
       case "context_edited":
@@ -164,18 +176,37 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
     this.spent.cachedTokens = Math.max(this.spent.cachedTokens, Math.min(cachedTokens, promptTokens));
   }
 
-  /** Idempotent. A run that was broken off is charged as far as it came. */
-  private readonly end = (): void => {
+  /** Idempotent. A run that is broken off: its engine has computed more than it has sent, and says how much. */
+  private readonly leave = (): void => {
     if (this.isOver) return;
     this.isOver = true;
+    this.stop.abort(this.run.signal.reason);
+    if (this.left === undefined) return this.settle();
+    void this.left.then((usage) => {
+      if (usage !== undefined) {
+        this.spent = { ...this.spent, ...usage };
+        this.isAccepted = true;
+      }
+      this.settle();
+    });
+  };
+
+  /** Idempotent. */
+  private end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.settle();
+  }
+
+  private settle(): void {
     const { caller, model, signal } = this.run;
-    signal.removeEventListener("abort", this.end);
+    signal.removeEventListener("abort", this.leave);
     const { promptTokens, completionTokens, seconds } = this.spent;
     this.reservation?.settle(promptTokens + completionTokens);
     if (!this.isAccepted || promptTokens + completionTokens === 0) return;
     const secs = seconds === 0 ? (performance.now() - this.startMs) / 1000 : seconds;
     this.deps.usage.add(caller.account, model, 0, { ...this.spent, seconds: secs });
-  };
+  }
 }
 
 /** A key's limit does not let a run go on. */

@@ -2,6 +2,7 @@
 // upstream servers. Knows neither HTTP nor keys.
 
 import type { Account } from "./account.ts";
+import type { Usage } from "./run.ts";
 import type { RequestTrace } from "./tracing.ts";
 
 /** Caller of a request: the one place that says what belongs to whom. */
@@ -20,6 +21,8 @@ export interface Caller {
   readonly yields?: () => void;
   /** Name of the model under which the tokens of its answer are counted; absent: the model's own. */
   readonly countedAs?: string;
+  /** Takes what a run that is broken off has spent, once its engine has stopped it; undefined: the engine has died. */
+  readonly leaves?: (spent: Promise<Usage | undefined>) => void;
   /** Trace headers for upstream servers, so that their logs can be joined with ours. */
   readonly trace?: Trace;
 }

@@ -212,7 +212,7 @@ export class EngineClient {
     const id = this.pending.newId();
     const queue = this.pending.events<E>(id, leave); // released at its last event, even if the reader is slow
     const abort = (): void => {
-      this.pending.forget(id);
+      if (this.pending.endRun(id)) caller.leaves?.(this.pending.left(id));
       this.link?.send({ type: "abort", id });
       queue.close();
     };

@@ -2,7 +2,7 @@
 
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { EventQueue } from "../core/queue.ts";
-import { type EmbedResult, WorkLeft } from "../core/run.ts";
+import { type EmbedResult, type Usage, WorkLeft } from "../core/run.ts";
 import type { CalibrationCounts, EngineEvent, FromEngine, RunId } from "./protocol.ts";
 
 interface Run {
@@ -13,6 +13,8 @@ interface Run {
 
 export class Pending {
   private readonly runs = new Map<RunId, Run>();
+  /** Runs that were aborted, until the engine has stopped them. */
+  private readonly leaving = new Map<RunId, (spent: Usage | undefined) => void>();
   private readonly embeddings = new Map<RunId, PromiseWithResolvers<EmbedResult>>();
   private readonly calibrations = new Map<RunId, PromiseWithResolvers<CalibrationCounts>>();
   private next: RunId = 1;
@@ -21,7 +23,7 @@ export class Pending {
     return this.next++;
   }
 
-  /** The queue of a run's events, `E`, until the last one or `forget`; then calls `ended`. */
+  /** The queue of a run's events, `E`, until the last one or `endRun`; then calls `ended`. */
   events<E extends EngineEvent>(id: RunId, ended: () => void): EventQueue<E> {
     const queue = new EventQueue<E>();
     this.runs.set(id, { queue, ended }); // each kind of message has its own kind of events
@@ -45,9 +47,13 @@ export class Pending {
     return answer;
   }
 
-  /** Drops a request: later events of this id are ignored. */
+  /** What a run has spent that was aborted; undefined where the engine dies before it says so. */
+  left(id: RunId): Promise<Usage | undefined> {
+    return new Promise((resolve) => this.leaving.set(id, resolve));
+  }
+
+  /** Drops a request: later answers to this id are ignored. */
   forget(id: RunId): void {
-    this.endRun(id);
     this.embeddings.delete(id);
     this.calibrations.delete(id);
   }
@@ -55,7 +61,7 @@ export class Pending {
   /** Delivers an event to its run; the last one ends the run. */
   deliver(id: RunId, event: EngineEvent): void {
     const queue = this.runs.get(id)?.queue;
-    if (queue === undefined) return; // aborted meanwhile
+    if (queue === undefined) return this.endLeaving(id, event); // aborted meanwhile
     queue.push(event);
     if (!isEnd(event)) return;
     this.endRun(id);
@@ -86,14 +92,22 @@ export class Pending {
     }
   }
 
-  private endRun(id: RunId): void {
+  /** Drops a run: its later events are ignored. Whether it was open. */
+  endRun(id: RunId): boolean {
     const run = this.runs.get(id);
-    this.runs.delete(id);
     run?.ended();
+    return this.runs.delete(id);
+  }
+
+  private endLeaving(id: RunId, event: EngineEvent): void {
+    if (!isEnd(event)) return;
+    this.leaving.get(id)?.(event.type === "finish" && "usage" in event ? event.usage : undefined);
+    this.leaving.delete(id);
   }
 
   /** Fails all open requests. */
   failAll(error: ErrorData): void {
+    for (const [id] of this.leaving) this.endLeaving(id, { type: "error", error });
     for (const [id] of this.runs) this.deliver(id, { type: "error", error });
     for (const answer of this.embeddings.values()) answer.reject(ServiceError.fromData(error));
     for (const answer of this.calibrations.values()) answer.reject(ServiceError.fromData(error));

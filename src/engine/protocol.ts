@@ -258,7 +258,7 @@ export type ToEngine =
   | { readonly type: "speak"; readonly id: RunId; readonly request: SpeakRequest }
   /** The reader has taken a piece of speech: one more may be synthesized. Not answered. */
   | { readonly type: "speak_on"; readonly id: RunId }
-  /** The client has disconnected: stop within one step, without further events of this run. */
+  /** The client has disconnected: stop within one step. A run of text still gets its last event, which says what it has spent. */
   | { readonly type: "abort"; readonly id: RunId }
   /** From the next step on; for measuring. */
   | { readonly type: "threads"; readonly threads: number; readonly threadsBatch: number }

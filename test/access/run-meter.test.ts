@@ -6,7 +6,7 @@ import { meteredRuns } from "../../src/access/run-meter.ts";
 import { UsageBook } from "../../src/access/usage-book.ts";
 import type { Account, AccountLimits } from "../../src/core/account.ts";
 import type { Caller } from "../../src/core/caller.ts";
-import { answerCap, type Generate, type RunEvent, type RunRequest } from "../../src/core/run.ts";
+import { answerCap, type Generate, type RunEvent, type RunRequest, type Usage } from "../../src/core/run.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { ownedState } from "../../src/state/owned.ts";
 import { asking, calling, fakeTool, saying, scripted, testLoop } from "../helpers/agent.ts";
@@ -100,6 +100,24 @@ describe("who leaves is charged for what ran:", () => {
     const { spent, seen } = await left({ type: "accepted", promptTokens: 50 }, progress);
     expect(spent).toEqual([[20, 0]]);
     expect(seen).toEqual([{ type: "accepted", promptTokens: 50 }]);
+  });
+
+  test("what the engine has drawn, when it says so: texts and calls hold tokens back", async () => {
+    const { caller, over, rows, quotas, account } = counting({ tokensPerMinute: 1000 });
+    const stopped = Promise.withResolvers<Usage | undefined>();
+    const leaving = new AbortController();
+    const engine: Generate = async function* (_request, signal, { leaves }) {
+      signal.addEventListener("abort", () => leaves?.(stopped.promise));
+      yield { type: "accepted", promptTokens: 50 };
+      yield { type: "tool_call_start", choice: 0, index: 0, id: "1", name: "write" };
+      leaving.abort();
+    };
+    await Array.fromAsync(over(engine)(run({ maxTokens: 900 }), leaving.signal, caller));
+    expect(quotas.left(account)).toBe(50); // set aside until it is known
+    stopped.resolve({ promptTokens: 50, cachedTokens: 0, completionTokens: 700, reasoningTokens: 0 });
+    await stopped.promise;
+    expect(rows()).toMatchObject([{ promptTokens: 50, completionTokens: 700 }]);
+    expect(quotas.left(account)).toBe(250);
   });
 
   test("the prompt and the pieces", async () => {

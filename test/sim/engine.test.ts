@@ -148,12 +148,23 @@ describe("seeded traffic", () => {
 });
 
 describe("one engine", () => {
-  test("an abort frees the slot and its cells before the next step", () => {
+  test("an abort frees the slot and its cells before the next step, and tells what was computed", () => {
     const world = new World({ ...OPTIONS, eogOneIn: 1e9 });
+    const spent = (id: number): unknown => {
+      const { ended } = world.witness(id);
+      return ended?.type === "finish" && [ended.usage.promptTokens, ended.usage.completionTokens];
+    };
     world.add(1, request([1, 2, 3], { maxTokens: 200 }));
     world.engine.step(0);
+    world.engine.step(0);
     expect(world.engine.runningCount).toBe(1);
+    world.add(2, request([1, 2, 3], { maxTokens: 200 }));
     world.abort(1);
+    world.abort(2);
+    expect([spent(1), spent(2)]).toEqual([
+      [3, 2],
+      [0, 0],
+    ]);
     expect(world.engine.runningCount).toBe(0);
     expect(world.engine.step(0)).toBe("idle");
     world.expectEmpty();

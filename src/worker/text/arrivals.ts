@@ -2,7 +2,7 @@
 // long prompts and for prompts with media, whose files take time to decode.
 
 import { modalitiesOf } from "../../core/message.ts";
-import type { Prompt, RunRequest } from "../../core/run.ts";
+import type { Prompt, RunRequest, Usage } from "../../core/run.ts";
 import type { RunId } from "../../engine/protocol.ts";
 import type { AnswerPlan, Backend, PendingPrompt, RenderedPrompt } from "./backend.ts";
 import { toErrorData } from "../shared/error-data.ts";
@@ -37,6 +37,8 @@ interface IncomingCalls {
   pending: PendingGrammar | undefined;
   matcher: Matcher | undefined;
 }
+
+const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
 
 export class Arrivals {
   private readonly backend: Backend;
@@ -85,9 +87,10 @@ export class Arrivals {
     }
   }
 
-  /** Drops a request. Ignores unknown ids. */
+  /** Drops a request, of which nothing was computed. Ignores unknown ids. */
   abort(id: RunId): void {
-    for (const queue of this.queues) queue.abort(id);
+    if (!this.queues.some((queue) => queue.abort(id))) return;
+    this.emit(id, { type: "finish", usage: NO_USAGE, timings: { promptSecs: 0, completionSecs: 0 } });
   }
 
   /**
@@ -120,9 +123,11 @@ class ArrivalQueue {
     return this.head === undefined ? 0 : nowMs - this.head.sinceMs;
   }
 
-  abort(id: RunId): void {
-    for (const incoming of this.waiting) if (incoming.id === id) drop(incoming);
-    this.waiting = this.waiting.filter((incoming) => incoming.id !== id);
+  /** Drops a request, and whether there was one. */
+  abort(id: RunId): boolean {
+    const at = this.waiting.findIndex((incoming) => incoming.id === id);
+    for (const incoming of at < 0 ? [] : this.waiting.splice(at, 1)) drop(incoming);
+    return at >= 0;
   }
 
   take(

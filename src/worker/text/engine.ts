@@ -165,7 +165,7 @@ export class Engine {
     this.partitions.forgetAdapter(adapter);
   }
 
-  /** Ends a run without further events. Ignores unknown ids: the run may just have ended. */
+  /** Ends a run. Ignores unknown ids: the run may just have ended. */
   abort(id: RunId): void {
     this.arrivals.abort(id);
     this.runs.abort(id);

@@ -245,13 +245,13 @@ export class RunState {
     if (this.openChoices === 0) this.finish(nowMs);
   }
 
-  /** Emits `finish`. */
-  finish(nowMs: number): void {
+  /** Emits `finish`. `computed`: tokens of the prompt and the answer, of a run that is broken off. */
+  finish(nowMs: number, computed = Infinity): void {
     const prefilledMs = this.prefilledMs ?? nowMs;
     this.send({
       type: "finish",
       usage: {
-        promptTokens: this.promptTokens,
+        promptTokens: this.completionTokens > 0 ? this.promptTokens : Math.min(computed, this.promptTokens),
         cachedTokens: this.cachedTokens,
         completionTokens: this.completionTokens,
         reasoningTokens: this.reasoningTokens,
@@ -271,8 +271,7 @@ export class RunState {
     this.close();
   }
 
-  /** Ends the run without an event: the client is gone. */
-  close(): void {
+  private close(): void {
     if (this.closed) return;
     this.closed = true;
     this.prompt.free();

@@ -192,14 +192,12 @@ export class Runs {
     }
   }
 
-  /** Ends a run without further events. */
+  /** Ends a run: its last event says how far it came. */
   abort(id: RunId): void {
-    for (const sequence of this.deps.runningSet.all()) {
-      const { run } = sequence.owner;
-      if (run.id !== id) continue;
-      this.release(sequence, true);
-      run.close();
-    }
+    const own = this.deps.runningSet.all().filter(({ owner }) => owner.run.id === id);
+    const computed = Math.max(0, ...own.map((sequence) => sequence.computed));
+    for (const sequence of own) this.release(sequence, true);
+    own[0]?.owner.run.finish(this.deps.now(), computed);
   }
 
   /** Fails the runs of sequences that could not be computed. */
