@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { FetchError, publicFetch, type PublicFetch, publicRequest } from "../../src/net/public-fetch.ts";
-import { isPublicAddress } from "../../src/net/address.ts";
+import { addressReach, type Interfaces, isPublicAddress } from "../../src/net/address.ts";
 
 describe("not of the public internet", () => {
   const OWN = `
@@ -13,6 +13,23 @@ describe("not of the public internet", () => {
   test.each(["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001::1"])("but %s is", (address) =>
     expect(isPublicAddress(address)).toBe(true),
   );
+});
+
+test("public addresses of this machine and its networks are not of the public internet", () => {
+  const interfaces: Interfaces = {
+    eth0: [
+      { address: "93.184.216.5", cidr: "93.184.216.5/28" },
+      { address: "2a00:1450:4001:0::99", cidr: "2a00:1450:4001::99/64" },
+      { address: "fe80::1%eth0", cidr: "fe80::1/64" },
+    ],
+    tun0: [{ address: "8.8.4.4", cidr: null }],
+    gone: undefined,
+  };
+  const reach = (text: string): string => addressReach(text, () => interfaces);
+  expect(["93.184.216.5", "2a00:1450:4001::99", "8.8.4.4"].map(reach)).toEqual(Array(3).fill("machine"));
+  expect(["93.184.216.14", "2a00:1450:4001::1"].map(reach)).toEqual(["local", "local"]);
+  expect(["93.184.216.17", "2a00:1450:4001:1::1", "8.8.8.8"].map(reach)).toEqual(Array(3).fill("public"));
+  expect(["127.0.0.1", "10.0.0.1", "fe80::1"].map(reach)).toEqual(["machine", "local", "never"]);
 });
 
 /** What the test's own web server was asked for. */
