@@ -13,6 +13,7 @@ import { effortFields, Efforts } from "./efforts.ts";
 import type { Native } from "../library.ts";
 import type { LlamaMedia } from "./media.ts";
 import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prompt.ts";
+import { answerOpening } from "./reasoning-form.ts";
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
 import { refusal, templateFault } from "./render-refusal.ts";
@@ -291,22 +292,23 @@ export class LlamaTemplates {
     const media = files === undefined ? [] : (this.media?.chunks(handle, files, tokens) ?? []);
     const format = this.format(handle, prompt, info);
     const { answerPrefix } = prompt;
-    if (answerPrefix !== undefined) return this.begun(handle, answerPrefix, { tokens, media, format });
+    if (answerPrefix !== undefined) {
+      const written = answerOpening(format, this.thinking.answer, info.generation_prompt);
+      return this.begun(handle, answerPrefix, { tokens, media, format, written });
+    }
     const planner = this.answers.planner(handle, prompt, info, format.toolMarkers);
     return new LlamaPrompt(this.native, handle, { tokens, media, format, plain: false }, planner);
   }
 
-  /** A prompt with the beginning of the answer. Reasoning that the template opens is closed before it. */
+  /** A prompt with the beginning of the answer. */
   private begun(handle: Handle, prefix: string, facts: Omit<PromptFacts, "plain">): LlamaPrompt {
-    const { tokens, media, format } = facts;
-    const closing = format.startsInReasoning ? (format.thinkingEnds[0] ?? "") : "";
-    const added = [...this.tokenize(closing), ...this.tokenizeText(prefix)];
+    const { tokens, format, written = "" } = facts;
+    const added = [...this.tokenize(written), ...this.tokenizeText(prefix)];
     return new LlamaPrompt(this.native, handle, {
+      ...facts,
       tokens: Int32Array.from([...tokens, ...added]),
-      media,
       format: { ...format, startsInReasoning: false },
       plain: false,
-      written: closing,
     });
   }
 

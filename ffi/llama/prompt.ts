@@ -49,9 +49,12 @@ export const PLAIN_FORMAT: OutputFormat = {
 
 /** The non-native part of a prompt. */
 export type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain"> & {
-  /** Text that the parser treats as the beginning of the model's output. */
+  /** The model goes on with an answer whose text follows this markup. */
   readonly written?: string;
 };
+
+/** Stands for the text that an answer goes on with: a parser takes white space at the beginning of an answer away. */
+const BEGUN = "x";
 
 /** A prompt with its native handle. */
 export class LlamaPrompt implements RenderedPrompt {
@@ -62,12 +65,12 @@ export class LlamaPrompt implements RenderedPrompt {
   /** For native calls in this folder only. */
   readonly handle: Handle;
   private readonly native: Native;
-  private readonly written: string;
+  private readonly written: string | undefined;
   private readonly planner: AnswerPlanner | undefined;
   private freed = false;
 
   constructor(native: Native, handle: Handle, facts: PromptFacts, planner?: AnswerPlanner) {
-    const { tokens, media, format, plain, written = "" } = facts;
+    const { tokens, media, format, plain, written } = facts;
     this.written = written;
     this.native = native;
     this.planner = planner;
@@ -83,7 +86,12 @@ export class LlamaPrompt implements RenderedPrompt {
   }
 
   parse(text: string): ParsedMessage | undefined {
-    return parseAnswer(this.native, this.handle, this.written + text);
+    const { native, handle, written = "" } = this;
+    const begun =
+      this.written === undefined ? undefined : parseAnswer(native, handle, written + BEGUN + text);
+    return begun?.content.trimStart().startsWith(BEGUN) === true
+      ? { ...begun, content: begun.content.trimStart().slice(BEGUN.length) }
+      : parseAnswer(native, handle, written + text);
   }
 
   free(): void {

@@ -2,7 +2,7 @@
 // answer. Text in, text out.
 
 import { has, type Piece, partsOf } from "../../src/grammar/peg.ts";
-import type { ParsedMessage } from "../../src/worker/text/backend.ts";
+import type { OutputFormat, ParsedMessage } from "../../src/worker/text/backend.ts";
 
 export interface ReasoningTags {
   readonly start: string;
@@ -105,4 +105,16 @@ export function answerForm(
   const again = (between: string): boolean =>
     parse(`${thought}${between}${start}${AGAIN}`)?.reasoning.includes(AGAIN) === true;
   return { opening, direct: isDirect ? first : "", reopens: again("") || again(written) };
+}
+
+/** Markup between a prompt, which ends with `written`, and the text of an answer; reasoning that the prompt opens is closed. */
+export function answerOpening(
+  { startsInReasoning, thinkingEnds }: Pick<OutputFormat, "startsInReasoning" | "thinkingEnds">,
+  { opening }: AnswerForm,
+  written: string,
+): string {
+  if (startsInReasoning) return `${thinkingEnds[0] ?? ""}${opening}`;
+  let begun = Math.min(written.length, opening.length);
+  while (!written.endsWith(opening.slice(0, begun))) begun--;
+  return opening.slice(begun);
 }

@@ -49,7 +49,7 @@ export function thinkingFacts(native: Native, source: ThinkingSource): ThinkingF
     const sample = { parse, isOpen: opensReasoning(named(info)), written, prompt: text(handle), history };
     return {
       isSupported: info.supports_thinking || form?.isAsked === true,
-      answer: end === "" ? NO_ANSWER_FORM : answerForm({ start, end: end.trim() }, sample),
+      answer: answerForm({ start, end: end.trim() }, sample),
       named,
     };
   });

@@ -4,7 +4,7 @@ import { LlamaTemplates } from "../../ffi/llama/chat.ts";
 import { cText, takeText } from "../../ffi/text.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
 import type { Thinking, ToolChoice } from "../../src/core/run.ts";
-import type { RenderedPrompt } from "../../src/worker/text/backend.ts";
+import type { ParsedMessage, RenderedPrompt } from "../../src/worker/text/backend.ts";
 import { native } from "./native.ts";
 import type { Vocabulary } from "./vocabularies.ts";
 
@@ -14,6 +14,7 @@ export interface Asked {
   readonly tools?: readonly ToolSpec[];
   readonly toolChoice?: ToolChoice;
   readonly thinking?: Thinking;
+  readonly answerPrefix?: string;
 }
 
 /** What became of it. */
@@ -22,6 +23,8 @@ export interface Rendered {
   readonly tokens: readonly number[];
   /** The template was told to think. */
   readonly thinks: boolean;
+  /** What is read of the answer. */
+  readonly parsed: ParsedMessage | undefined;
 }
 
 export interface BenchOptions {
@@ -43,20 +46,21 @@ export class TemplateBench {
   }
 
   /** Throws the ServiceError of a prompt that cannot be rendered. */
-  render(name: string, { tools = [], toolChoice = { type: "auto" }, thinking, messages }: Asked): Rendered {
+  render(name: string, asked: Asked, answer = ""): Rendered {
     const pending = this.open(name).render({
       type: "chat",
-      messages,
-      tools,
-      toolChoice,
-      thinking: thinking ?? { enabled: true },
+      tools: [],
+      toolChoice: { type: "auto" },
+      thinking: { enabled: true },
+      ...asked,
     });
     let prompt: RenderedPrompt | undefined;
     while (prompt === undefined) prompt = pending.take(5000);
     // Prompts of this kind have a handle; nobody else needs to know.
     const { handle } = prompt as RenderedPrompt & { readonly handle: bigint };
     const text = takeText(native(), native().svc_render_prompt(handle));
-    const rendered = { text, tokens: [...prompt.tokens], thinks: prompt.format.thinks };
+    const { tokens, format } = prompt;
+    const rendered = { text, tokens: [...tokens], thinks: format.thinks, parsed: prompt.parse(answer) };
     prompt.free();
     return rendered;
   }
