@@ -203,7 +203,8 @@ bool history::try_out(ability what, bool tools) const {
         }
         case ability::several_systems:
             return is_shown({system, message("system", "Order2"), user}, {"Order1", "Order2"});
-        case ability::late_system: return is_shown({user, answer, system, next}, {"Order1"});
+        case ability::late_system: // some templates show the last one only
+            return is_shown({system, user, answer, message("system", "Order2"), next}, {"Order1", "Order2"});
         case ability::system_alone: return is_shown({system}, {"Order1"});
         case ability::system_and_results:
             return is_shown({system, user, calling({"Ravenna"}), result(1, "Overcast1")}, {"Order1"});

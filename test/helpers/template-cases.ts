@@ -133,6 +133,11 @@ export const HARD_CASES: readonly TemplateCase[] = [
     messages: [USER, ANSWER, ORDER, NEXT],
     words: ["Be terse.", "And tomorrow?"],
   },
+  {
+    name: "a system message later, besides the first",
+    messages: [says("system", "Be kind."), USER, ANSWER, ORDER, NEXT],
+    words: ["Be kind.", "Be terse.", "And tomorrow?"],
+  },
   { name: "a system message alone", messages: [ORDER], words: ["Be terse."] },
   { name: "the assistant begins", messages: [ANSWER, NEXT], words: ["Grey skies.", "And tomorrow?"] },
   {
