@@ -3,7 +3,7 @@
 // summary writes it. Knows nothing of how a summary is written.
 
 import { Recent } from "../core/recent.ts";
-import { withAbort } from "../core/with-abort.ts";
+import { unlessAborted } from "../core/with-abort.ts";
 import { type Cost, NO_COST } from "./cost.ts";
 import { SUMMARIES_AHEAD_MAX, SUMMARIES_MAX } from "./limits.ts";
 
@@ -95,11 +95,11 @@ export class Summaries {
 
   private async waited(running: Running, signal: AbortSignal): Promise<void> {
     running.isWanted = true;
-    const left = Promise.withResolvers<undefined>();
-    const leave = (): void => {
+    try {
+      await unlessAborted(signal, running.written);
+    } catch (left) {
       running.abort.abort();
-      left.reject(signal.reason);
-    };
-    await withAbort(signal, leave, Promise.race([running.written, left.promise]));
+      throw left;
+    }
   }
 }

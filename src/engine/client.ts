@@ -7,7 +7,7 @@ import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import type { Ability } from "../core/model-info.ts";
 import { ServiceError, type ErrorData } from "../core/error.ts";
-import { withAbort } from "../core/with-abort.ts";
+import { unlessAborted, withAbort } from "../core/with-abort.ts";
 import { TEMPLATE_TRIAL_MS } from "./limits.ts";
 import type { ImageEvent, ImageRequest } from "../core/image.ts";
 import {
@@ -240,10 +240,8 @@ export class EngineClient {
 
   private async untilReady(signal: AbortSignal): Promise<void> {
     this.restarts.requested();
-    const aborted = Promise.withResolvers<void>();
-    const ready = Promise.race([this.ready(), aborted.promise]);
     try {
-      await withAbort(signal, () => aborted.reject(signal.reason), ready);
+      await unlessAborted(signal, this.ready());
     } catch (error) {
       if (signal.aborted) throw error;
       if (error instanceof ServiceError && error.code === "rpc_worker_lost") throw error;

@@ -5,6 +5,7 @@ import { shownAddress } from "../core/shown-address.ts";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { reasonOf } from "../core/reason.ts";
+import { pause } from "../core/with-abort.ts";
 import {
   DOWNLOAD_REDIRECTS_MAX,
   HUB_ANSWER_MS,
@@ -59,21 +60,6 @@ export function retryAfterMs(headers: Headers): number | undefined {
   if (value === undefined || value === "") return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
-}
-
-/** Resolves after a while; rejects with the signal's reason. */
-export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const abort = (): void => reject(signal?.reason);
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener("abort", abort, { once: true });
-  try {
-    await promise;
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
-  }
 }
 
 /** The error of a request that got no answer. */

@@ -8,7 +8,8 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { reasonOf } from "../core/reason.ts";
-import { type ContentRange, getContent, type OpenContent, pause, retryAfterMs, validatorOf } from "./api.ts";
+import { pause } from "../core/with-abort.ts";
+import { type ContentRange, getContent, type OpenContent, retryAfterMs, validatorOf } from "./api.ts";
 import {
   DOWNLOAD_PROGRESS_BYTES,
   DOWNLOAD_RETRY_MS,

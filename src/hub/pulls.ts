@@ -1,6 +1,7 @@
 // Downloads of a server: a bounded number at a time, each with a state that clients watch, pause and resume. Knows no HTTP and not
 // what is downloaded.
 
+import { aborted } from "node:util";
 import { defined } from "../core/defined.ts";
 import type { ErrorData } from "../core/error.ts";
 import { ServiceError } from "../core/error.ts";
@@ -212,13 +213,12 @@ export class Pull implements WatchedPull {
   }
 
   async *states(signal: AbortSignal): AsyncGenerator<HubPull> {
-    const left = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => left.resolve(), { once: true });
+    const left = aborted(signal, signal);
     this.watchers++;
     try {
       for (let seen = -1; !signal.aborted;) {
         if (this.version === seen) {
-          await Promise.race([this.changed.promise, left.promise]);
+          await Promise.race([this.changed.promise, left]);
           continue;
         }
         seen = this.version;

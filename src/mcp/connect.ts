@@ -15,6 +15,7 @@ import { MCP_PAGES_MAX } from "../core/limits.ts";
 import { defined } from "../core/defined.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import { VERSION } from "../core/version.ts";
+import { unlessAborted } from "../core/with-abort.ts";
 import { boundedFetch, type Fetch } from "./bounded-fetch.ts";
 import { type Connection, connectionOf } from "./connection.ts";
 import { McpFailure } from "./failure.ts";
@@ -145,7 +146,7 @@ async function open(transport: Transport, server: McpServerConfig, deps: Connect
   const repairing = new RepairingTransport(transport, server.source.type !== "Http", deps.onFaults);
   try {
     // The SDK's own timeouts start only when the transport is open.
-    await Promise.race([client.connect(repairing, { timeout: totalMs, signal }), rejection(signal)]);
+    await unlessAborted(signal, client.connect(repairing, { timeout: totalMs, signal }));
   } catch (cause) {
     const failure = connectFailure(cause, { transport, server, deps, isLate: deadline.aborted, totalMs });
     await transport.close().catch(() => {}); // it may not be open
@@ -169,13 +170,6 @@ function connectFailure(cause: unknown, { transport, server, deps, isLate, total
   const needsToken = isUnauthorized(cause);
   const hint = needsToken && maySignIn(server, deps) ? `, or: svc mcp login ${server.label}` : "";
   return new McpFailure(why + hint, { cause, needsToken, isFinal: isLate });
-}
-
-function rejection(signal: AbortSignal): Promise<never> {
-  const aborted = Promise.withResolvers<never>();
-  if (signal.aborted) aborted.reject(signal.reason);
-  signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
-  return aborted.promise;
 }
 
 function exitReasonOf(transport: Transport): string | undefined {

@@ -1,5 +1,6 @@
 // Delays conversations until each MCP server was tried once, so that the first ones get the same tools as later ones.
 
+import { aborted } from "node:util";
 import type { Conversation, Converse } from "../core/agent.ts";
 import { queueFull } from "../core/fair-share.ts";
 import type { ToolCounts } from "../core/model-info.ts";
@@ -32,10 +33,8 @@ export function afterFirstTry<C extends Conversation>(
   const tried = mcp.tried().then(() => void (isTried = true));
   const wait: Converse<C> = async function* (conversation, signal, caller) {
     if (waiting >= waitingMax) throw queueFull(waiting, "this server's tools");
-    const left = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => left.resolve(), { once: true });
     waiting++;
-    if (!signal.aborted) await Promise.race([tried, left.promise]);
+    if (!signal.aborted) await Promise.race([tried, aborted(signal, signal)]);
     waiting--;
     if (!signal.aborted) yield* converse(conversation, signal, caller);
   };
@@ -48,11 +47,9 @@ export function afterOwnTry<C extends Conversation>(
   converse: Converse<C>,
 ): Converse<C> {
   const wait: Converse<C> = async function* (conversation, signal, caller) {
-    const left = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => left.resolve(), { once: true });
     const { mcp: selection } = conversation.agent;
     if (selection !== undefined && !signal.aborted)
-      await Promise.race([mcp.tried(selection, caller), left.promise]);
+      await Promise.race([mcp.tried(selection, caller), aborted(signal, signal)]);
     if (!signal.aborted) yield* converse(conversation, signal, caller);
   };
   return (conversation, signal, caller) =>

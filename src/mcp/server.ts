@@ -8,6 +8,7 @@ import {
   MCP_RECONNECT_MS_MAX,
 } from "./limits.ts";
 import { MCP_TOOLS_MAX } from "../core/limits.ts";
+import { pause } from "../core/with-abort.ts";
 import type { McpServerConfig } from "../core/mcp-config.ts";
 import type { ConnectDeps, Era } from "./connect.ts";
 import type {
@@ -285,12 +286,4 @@ export class McpServer {
     this.keep([`svc: ${line}`]);
     this.deps.log(`MCP server ${this.config.label}: ${line}`);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const timer = setTimeout(over.resolve, ms);
-  signal.addEventListener("abort", () => over.resolve(), { once: true });
-  await over.promise;
-  clearTimeout(timer);
 }

@@ -12,6 +12,7 @@ import { Readable } from "node:stream";
 import { defined } from "../core/defined.ts";
 import { FETCH_MS, FETCH_REDIRECTS_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
+import { unlessAborted } from "../core/with-abort.ts";
 import { isLoopbackAddress, isPublicAddress } from "./address.ts";
 
 /** A failed fetch. The message may be sent to clients: it contains no URL or address. */
@@ -68,7 +69,7 @@ export function publicOpen(options: PublicFetchOptions = {}): PublicOpen {
   return async (url, headers, signal) => {
     try {
       const hop = { addressesOf, headers, signal, staysEncrypted: true };
-      const { response } = await unlessAborted(follow(url, hop), signal);
+      const { response } = await unlessAborted(signal, follow(url, hop));
       return responseOf(response);
     } catch (error) {
       if (error instanceof FetchError || signal.aborted) throw error;
@@ -96,7 +97,7 @@ export function publicRequest(options: PublicFetchOptions = {}): PublicRequest {
       signal: abort,
       ...(typeof body === "string" ? { body } : {}),
     };
-    const response = await unlessAborted(get(url, hop), abort);
+    const response = await unlessAborted(abort, get(url, hop));
     if (redirectOf(response) === undefined) return responseOf(response);
     response.destroy();
     throw new FetchError("it redirects to another address; use that one");
@@ -141,7 +142,7 @@ export function publicFetch(options: PublicFetchOptions = {}): PublicFetch {
         const last = await follow(url, { addressesOf, headers: { accept }, signal: either });
         return readResponse(last.url, last.response, bytesMax);
       };
-      return await unlessAborted(whole(), either);
+      return await unlessAborted(either, whole());
     } catch (error) {
       if (deadline.aborted) throw new FetchError(`it timed out after ${timeoutMs / 1000} seconds`);
       if (error instanceof FetchError || signal.aborted) throw error;
@@ -261,14 +262,4 @@ async function readPieces(
     pieces.push(piece);
   }
   return pieces;
-}
-
-/** Stops waiting for work on abort: a DNS lookup cannot be cancelled. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -10,6 +10,7 @@ import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } fro
 import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { SystemUpstream } from "../core/system.ts";
 import { honours, type Needs, needsOf, refusalBy, textFactsOf } from "./abilities.ts";
+import { pause } from "../core/with-abort.ts";
 import { attempt } from "./attempt.ts";
 import { blocksOf, keyOf } from "./blocks.ts";
 import { countedTokens } from "./count.ts";
@@ -268,11 +269,7 @@ export class UpstreamModel implements ModelRuntime {
   ): Promise<void> {
     tried.add(server);
     if (this.pool.servers.some((other) => !tried.has(other) && other.health.isAvailable)) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, BACKOFF_MS * 2 ** retry);
-    signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-    clearTimeout(timer);
+    await pause(BACKOFF_MS * 2 ** retry, signal);
   }
 
   /** Other models, each with its own checks and its own upstreams or engine. The first error stays where none can. */
