@@ -3,8 +3,8 @@
 
 import { statSync } from "node:fs";
 import { type Account, accountOf, ownerOf } from "../core/account.ts";
-import { reasonOf } from "../core/reason.ts";
-import { isMissing, readKeyFile } from "./key-file.ts";
+import { isMissing, reasonOf } from "../core/reason.ts";
+import { readKeyFile } from "./key-file.ts";
 import { KEY_FILE_LOOK_MS } from "./limits.ts";
 
 /** A key that is recognized by its digest. */

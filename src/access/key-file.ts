@@ -10,7 +10,7 @@ import { accountFields } from "../core/account.ts";
 import { newId } from "../core/id.ts";
 import { jsonIn } from "../core/json.ts";
 import { writePrivateFile } from "../core/private-file.ts";
-import { reasonOf } from "../core/reason.ts";
+import { codeOf, isFull, isMissing, reasonOf } from "../core/reason.ts";
 import { KEY_LOCK_MS, KEY_LOCK_TRY_MS, KEYS_MAX } from "./limits.ts";
 
 const KeyRecord = Type.Object(
@@ -60,16 +60,9 @@ export function readKeyFile(file: string): readonly KeyRecord[] | undefined {
 }
 
 function unusable(file: string, how: "read" | "written", cause: unknown): Error {
-  const isFull =
-    cause instanceof Error && "code" in cause && (cause.code === "ENOSPC" || cause.code === "EDQUOT");
-  const cure = isFull ? "free space on its disk" : "give this user the right to";
+  const cure = isFull(cause) ? "free space on its disk" : "give this user the right to";
   const fix = `${cure}, or name another with keys_file, XDG_CONFIG_HOME or HOME`;
   return new Error(`the file of keys ${file} cannot be ${how} (${reasonOf(cause)}); ${fix}`, { cause });
-}
-
-/** Whether there is no file; no folder either where the home is a file. */
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }
 
 /** Changes the keys of a file, one command at a time. Throws a sentence for people. */
@@ -116,8 +109,7 @@ async function takeLock(lock: string): Promise<void> {
     try {
       return mkdirSync(lock);
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST"))
-        throw unusable(lock.replace(/\.lock$/, ""), "written", error);
+      if (codeOf(error) !== "EEXIST") throw unusable(lock.replace(/\.lock$/, ""), "written", error);
     }
     if (performance.now() > deadline)
       throw new Error(`another command changes ${lock.replace(/\.lock$/, "")}; if none runs, delete ${lock}`);

@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import { inUrl, isAbsent, listenAddresses, SOCKET_PREFIX, socketPathOf } from "../core/listen-addresses.ts";
-import { reasonOf } from "../core/reason.ts";
+import { codeOf, reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { createMcp } from "../http/mcp/server.ts";
@@ -87,7 +87,7 @@ function listenAtSocket(
   try {
     return listen(handler, { hostname: SOCKET_PREFIX + socket.path, port: 0, socket });
   } catch (error) {
-    const problem = SOCKET_PROBLEMS[String(codeOf(error))] ?? reasonOf(error);
+    const problem = SOCKET_PROBLEMS[codeOf(error)] ?? reasonOf(error);
     throw new StartError(`cannot listen on ${SOCKET_PREFIX}${socket.path}: ${problem}`, { cause: error });
   }
 }
@@ -144,10 +144,6 @@ function together(all: readonly Listening[]): Listening {
     port: first.port,
     stop: async (cutConnections) => void (await Promise.all(all.map((one) => one.stop(cutConnections)))),
   };
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 /** Why listening failed, and the fix. */

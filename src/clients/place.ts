@@ -18,6 +18,7 @@ import { dirname, join, resolve } from "node:path";
 import { defined } from "../core/defined.ts";
 import { textDigest } from "../core/digest.ts";
 import { writePrivateFile } from "../core/private-file.ts";
+import { codeOf } from "../core/reason.ts";
 import type { ClientFile } from "./client.ts";
 import { merged, Replaced, unmerged } from "./merge.ts";
 
@@ -157,7 +158,7 @@ function textOf(path: string): string | undefined {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
   } catch (error) {
     if (error instanceof TypeError) throw new Error("it is no UTF-8 text", { cause: error });
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { KindGuard } from "@sinclair/typebox";
 import { parse, TomlError } from "smol-toml";
 import { isObject } from "../core/json.ts";
+import { codeOf } from "../core/reason.ts";
 import { foreignFile } from "./foreign-names.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { join, rowAt, ROWS, sectionAt, type Row } from "./table.ts";
@@ -174,7 +175,6 @@ function explain(error: unknown): Pick<Problem, "what" | "fix"> {
     const reason = error.message.split("\n", 1)[0] ?? "";
     return { what: `line ${error.line}, column ${error.column} is not valid TOML`, fix: `${reason}.` };
   }
-  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-  const what = isMissing ? "there is no such file" : "the file cannot be read";
+  const what = codeOf(error) === "ENOENT" ? "there is no such file" : "the file cannot be read";
   return { what, fix: "Check the path; svc.toml.example shows every setting." };
 }

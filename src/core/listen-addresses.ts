@@ -18,8 +18,8 @@ export function listenAddresses(host: string): readonly string[] {
 const ABSENT: ReadonlySet<string> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT", "EPROTONOSUPPORT"]);
 
 /** Whether listening failed because the machine has no address of that kind. */
-export function isAbsent(code: unknown): boolean {
-  return typeof code === "string" && ABSENT.has(code);
+export function isAbsent(code: string | undefined): boolean {
+  return code !== undefined && ABSENT.has(code);
 }
 
 /** An address as it stands in a URL, before the port. */

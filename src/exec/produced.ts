@@ -7,6 +7,7 @@ import { open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { PRODUCED_BYTES_MAX, PRODUCED_FILE_BYTES_MAX, PRODUCED_FILES_MAX } from "./limits.ts";
 import { defined } from "../core/defined.ts";
+import { isMissing } from "../core/reason.ts";
 import { WORKDIR_ENTRIES_MAX } from "../sandbox/limits.ts";
 import { walkTree } from "../sandbox/walk.ts";
 import { contentOf, formatOf } from "./formats.ts";
@@ -171,8 +172,7 @@ async function readOne(folder: string, output: OutputFile, bytesMax: number): Pr
       return fault(output, "invalid_path", "it lies outside the working directory");
     return await readRegular({ root, path, output: { ...output, name }, bytesMax });
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR") return fault(output, "not_produced", "it was not created");
+    if (isMissing(error)) return fault(output, "not_produced", "it was not created");
     return fault(output, "read_failed", "it cannot be read");
   }
 }

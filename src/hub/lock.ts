@@ -8,6 +8,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
+import { codeOf } from "../core/reason.ts";
 import { LOCK_BEAT_MS, LOCK_STALE_MS } from "./limits.ts";
 
 /**
@@ -40,7 +41,7 @@ function take(file: string): boolean {
     writeFileSync(file, `${hostname()} ${process.pid}`, { flag: "wx" });
     return true;
   } catch (error) {
-    if (isErrno(error, "EEXIST")) return false;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }
@@ -58,12 +59,8 @@ function isOfDeadProcess(file: string): boolean {
     process.kill(Number(pid), 0);
     return false;
   } catch (error) {
-    return isErrno(error, "ESRCH");
+    return codeOf(error) === "ESRCH";
   }
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }
 
 function touch(file: string): void {

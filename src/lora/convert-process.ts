@@ -4,6 +4,7 @@
 import { ServiceError } from "../core/error.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
+import { codeOf, isFull } from "../core/reason.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { type Conversion, convertAdapter } from "./convert.ts";
 
@@ -50,6 +51,5 @@ export function convertMain([request = ""]: readonly string[]): number {
 
 /** A full disk, an exceeded quota, a read-only file system, a broken disk. */
 function isStorageError(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return code === "ENOSPC" || code === "EDQUOT" || code === "EROFS" || code === "EIO";
+  return isFull(error) || /^(?:EROFS|EIO)$/.test(codeOf(error));
 }

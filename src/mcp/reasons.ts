@@ -8,6 +8,7 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { visibleLine } from "../core/visible-text.ts";
+import { codeOf } from "../core/reason.ts";
 import { MCP_WORDS_CHARS_MAX } from "./limits.ts";
 import { McpFailure } from "./failure.ts";
 
@@ -28,7 +29,7 @@ export function reasonOf(error: unknown, timeoutMs: number): string {
     if (error.code === SdkErrorCode.EraNegotiationFailed)
       return "it offers no protocol version that svc knows";
   }
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   if (code === "ENOENT") return "its command was not found; check the path in the MCP configuration";
   if (error instanceof Error && /protocol version is not supported/i.test(error.message))
     return "it answers with a protocol version that svc does not know";

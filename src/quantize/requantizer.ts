@@ -9,7 +9,7 @@ import { ServiceError } from "../core/error.ts";
 import { type GgufHeader, unsigned } from "../core/gguf.ts";
 import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quantization.ts";
-import { reasonOf } from "../core/reason.ts";
+import { codeOf, reasonOf } from "../core/reason.ts";
 import type { CalibrationRows, CalibrationStatus, RequantizationProgress } from "../core/requantize.ts";
 
 /** Quantization of a model's weights before they are loaded; both absent: none. */
@@ -174,8 +174,8 @@ export class Requantizer {
     try {
       copyFileSync(file, join(this.deps.workingDirectory, name), constants.COPYFILE_EXCL);
     } catch (error) {
-      const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-      const why = exists ? "a file of this name exists" : "the working directory is not writable";
+      const why =
+        codeOf(error) === "EEXIST" ? "a file of this name exists" : "the working directory is not writable";
       throw new ServiceError("invalid_request", `save_cimatrix could not be written: ${why}`, {
         param: "save_cimatrix",
         cause: error,

@@ -4,6 +4,7 @@ import { itemAt } from "../core/assert.ts";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ServiceError } from "../core/error.ts";
+import { codeOf, reasonOf } from "../core/reason.ts";
 import { type Mode, parseGreeting, proofLine } from "./handshake.ts";
 import { ECHO_BYTES, ECHO_MS, ECHO_ROUNDS, HANDSHAKE_MS } from "./limits.ts";
 import { join, readLine } from "./line.ts";
@@ -41,7 +42,9 @@ export async function dial(worker: WorkerAddress, mode: Mode): Promise<Socket> {
   try {
     socket = await connected(worker);
   } catch (error) {
-    throw lost(`it could not be reached (${reasonOf(error)}). Start it there with: svc rpc-worker`);
+    throw lost(
+      `it could not be reached (${codeOf(error) || reasonOf(error)}). Start it there with: svc rpc-worker`,
+    );
   }
   try {
     const greeting = parseGreeting(await readLine(socket));
@@ -56,7 +59,7 @@ export async function dial(worker: WorkerAddress, mode: Mode): Promise<Socket> {
     return socket;
   } catch (error) {
     socket.destroy();
-    throw error instanceof ServiceError ? error : lost(reasonOf(error));
+    throw error instanceof ServiceError ? error : lost(codeOf(error) || reasonOf(error));
   }
 }
 
@@ -81,11 +84,6 @@ function connected({ host, port, ca }: WorkerAddress): Promise<Socket> {
   });
 }
 
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
-}
-
 /** Measures the way to a worker. Throws as dial, also when the worker is too slow to measure. */
 export async function measureWorker(worker: WorkerAddress): Promise<WorkerSpeed> {
   const socket = await dial(worker, "echo");
@@ -103,9 +101,13 @@ export async function measureWorker(worker: WorkerAddress): Promise<WorkerSpeed>
       megabytesPerSecond: ECHO_BYTES / 1e6 / (ms / 1000),
     };
   } catch (error) {
-    throw new ServiceError("rpc_worker_lost", `RPC worker ${nameOf(worker)}: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    throw new ServiceError(
+      "rpc_worker_lost",
+      `RPC worker ${nameOf(worker)}: ${codeOf(error) || reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     clearTimeout(timer);
     socket.destroy();

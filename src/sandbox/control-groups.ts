@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { controlGroupBase, controllersOf, groupOf } from "../core/control-groups.ts";
+import { codeOf } from "../core/reason.ts";
 import { CONTROL_GROUP_TASKS, CONTROL_GROUP_WEIGHT, SANDBOX_KILL_MS, SANDBOX_PROBE_MS } from "./limits.ts";
 import { HOLD } from "./session-networks.ts";
 import type { Limits, Workdir } from "./types.ts";
@@ -197,6 +198,6 @@ function removeFolder(path: string): boolean {
     rmdirSync(path);
     return true;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT";
+    return codeOf(error) === "ENOENT";
   }
 }

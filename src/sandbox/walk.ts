@@ -3,6 +3,7 @@
 
 import type { Stats } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
+import { codeOf } from "../core/reason.ts";
 import { WALK_CHUNK, WALK_MS_MAX, WORKDIR_DEPTH_MAX } from "./limits.ts";
 
 const SLASH = Buffer.from("/");
@@ -74,7 +75,7 @@ async function list(root: string, path: Buffer): Promise<readonly Buffer[] | "to
   try {
     return await readdir(placeOf(root, path), { encoding: "buffer" });
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG" ? "too_deep" : [];
+    return codeOf(error) === "ENAMETOOLONG" ? "too_deep" : [];
   }
 }
 

@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { closedFolder } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
+import { codeOf } from "../core/reason.ts";
 import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "./limits.ts";
 import { HOMES } from "./environment.ts";
 import { removeTree, sweepRemoved } from "./removal.ts";
@@ -139,7 +140,7 @@ function makeFolder(path: string): boolean {
     mkdirSync(path, { mode: 0o700 });
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }

@@ -7,6 +7,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { SKILL_LEFTOVER_MS } from "./limits.ts";
 import type { SkillVersion } from "../core/skills.ts";
+import { codeOf } from "../core/reason.ts";
 
 /** Prefix of the folders of unfinished uploads. */
 export const INCOMING = ".incoming-";
@@ -86,7 +87,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
 }

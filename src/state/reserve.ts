@@ -3,6 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { rmSync, statSync, writeFileSync } from "node:fs";
+import { codeOf } from "../core/reason.ts";
 
 /** Size of the file: pages of the log for some hundred deletions. */
 const RESERVE_BYTES = 1024 * 1024;
@@ -33,15 +34,11 @@ export function reserveAt(path: string): Reserve {
       try {
         return action();
       } catch (error) {
-        if (!isFull(error)) throw error;
+        if (!FULL.test(codeOf(error))) throw error;
         rmSync(path, { force: true });
         return action();
       }
     },
     restore,
   };
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && FULL.test(String(error.code));
 }

@@ -2,7 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
-import { reasonOf } from "../core/reason.ts";
+import { codeOf, reasonOf } from "../core/reason.ts";
 
 /** Application id of svc's state files: "svc!" */
 const APPLICATION_ID = 0x73_76_63_21;
@@ -94,7 +94,7 @@ function checkIntegrity(db: Database, path: string): void {
 /** Converts an error of SQLite or the file system to one with a fix. */
 function stateFileError(path: string, error: unknown): StateFileError {
   if (error instanceof StateFileError) return error;
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) {
     return new StateFileError(path, "is in use by another process; each server needs its own file", error);
   }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { CardDriver } from "../core/card-drivers.ts";
 import { DEVICE_PROFILES, profilePhrase } from "../core/device-profile.ts";
 import { inUrl, isAbsent, listenAddresses, socketPathOf } from "../core/listen-addresses.ts";
-import { reasonOf } from "../core/reason.ts";
+import { codeOf, reasonOf } from "../core/reason.ts";
 import type { DoctorCheck, DoctorReport, EngineHost } from "../core/system.ts";
 import { checkGguf } from "../core/gguf-check.ts";
 import { readMemory, type Memory } from "./memory.ts";
@@ -192,7 +192,7 @@ export function cacheChecks(cacheDir: string): readonly DoctorCheck[] {
     writeFileSync(probe, "", { flag: "wx" });
     rmSync(probe);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    const reason = codeOf(error) || "unknown";
     return [
       fail("cache", `its folder is not writable (${reason})`, "Set XDG_CACHE_HOME to a writable folder."),
     ];

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { textIn } from "../core/readable.ts";
-import { reasonOf } from "../core/reason.ts";
+import { codeOf, reasonOf } from "../core/reason.ts";
 import { runProgram } from "../core/run-program.ts";
 import { downloadArchive, type ReleaseArchive, type ReleasePlace } from "./release.ts";
 
@@ -124,7 +124,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return !(error instanceof Error && "code" in error && error.code === "ESRCH");
+    return codeOf(error) !== "ESRCH";
   }
 }
 

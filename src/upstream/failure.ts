@@ -4,6 +4,7 @@
 import { defined } from "../core/defined.ts";
 import { ERROR_TABLE, type ErrorCode, ServiceError } from "../core/error.ts";
 import { jsonIn } from "../core/json.ts";
+import { codeOf } from "../core/reason.ts";
 import { fieldsIn, stringIn } from "./forms.ts";
 import { ERROR_CHARS_MAX, RETRY_AFTER_MS_MAX } from "./limits.ts";
 
@@ -32,7 +33,7 @@ const NO_CONNECTION =
 
 /** A request that got no answer. `runsNoTools`: it may be repeated although it may have been worked on. */
 export function connectionFailure(thrown: unknown, runsNoTools: boolean): Failure {
-  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown";
+  const code = codeOf(thrown) || "unknown";
   const isUnwritten = NO_CONNECTION.test(code);
   const problem = isUnwritten ? `no connection (${code})` : `the connection broke (${code})`;
   return {

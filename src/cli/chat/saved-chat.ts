@@ -7,6 +7,7 @@ import { defined } from "../../core/defined.ts";
 import { isObject } from "../../core/json.ts";
 import { mediaFile } from "../../core/media-file.ts";
 import { bySamplingName, paramOf, type SamplingParams } from "../../core/sampling.ts";
+import { codeOf } from "../../core/reason.ts";
 import { filePart } from "./attachments.ts";
 import { type ChatState, textOf } from "./conversation.ts";
 
@@ -21,7 +22,7 @@ export function saveChat(file: string, { model, system, messages, chosen }: Chat
   try {
     writeFileSync(file, `${JSON.stringify(body, null, 2)}\n`, { flag: "wx", mode: 0o600 });
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST")
+    if (codeOf(error) === "EEXIST")
       throw new Error(`${file} exists already; choose another name`, { cause: error });
     throw error;
   }

@@ -12,6 +12,7 @@ import { access, mkdir, open, rename, statfs, unlink, utimes, writeFile } from "
 import { dirname, join } from "node:path";
 import { blockPath, evictBlocks } from "../../../core/block-folder.ts";
 import { privateFolder } from "../../../core/private-folder.ts";
+import { codeOf } from "../../../core/reason.ts";
 import { BLOCK_FILE_BYTES_MAX, DISK_BACKLOG_BYTES_MAX, DISK_BACKLOG_MAX } from "../../shared/limits.ts";
 import type { BlockKey } from "./block.ts";
 
@@ -230,7 +231,7 @@ function secretOf(path: string): Uint8Array<ArrayBuffer> {
   try {
     writeFileSync(path, randomBytes(SECRET_BYTES), { mode: 0o600, flag: "wx" });
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
   }
   const found = lstatSync(path);
   const isOwn = found.isFile() && found.uid === (process.getuid?.() ?? found.uid);
