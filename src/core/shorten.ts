@@ -1,4 +1,4 @@
-// Shortens long output of tools: keeps the beginning, which shows the action, and the end, which shows the result, with the
+// Shortens long texts. Output of tools keeps its beginning, which shows the action, and its end, which shows the result, with the
 // number of omitted bytes between them.
 
 /** Room that the word on what is gone takes at most. */
@@ -25,8 +25,13 @@ export function shorten(text: string, charsMax: number): string {
   return head + leftOut(Buffer.byteLength(middle) + earlier) + tail;
 }
 
-/** Half a surrogate pair is no character. */
-function beginning(text: string, chars: number): string {
+/** The beginning of a text, with an ellipsis where it is cut. */
+export function brief(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${beginning(text, charsMax)}…`;
+}
+
+/** The first UTF-16 units of a text; half a surrogate pair is no character. */
+export function beginning(text: string, chars: number): string {
   return text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, "");
 }
 

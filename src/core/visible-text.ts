@@ -1,5 +1,7 @@
 // Text of third parties without what its reader would not see. Pure.
 
+import { brief } from "./shorten.ts";
+
 /** What a reader does not see, or what reorders what is seen: controls, format characters, fillers, selectors, tags. */
 const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
@@ -31,8 +33,7 @@ const LINE_CHARS_MAX = 200;
 
 /** One line of third-party text for a terminal or a log: nothing that a terminal obeys, and not long. */
 export function visibleLine(text: string, charsMax = LINE_CHARS_MAX): string {
-  const line = visibleText(text.slice(0, 10 * charsMax)).replaceAll(/\s+/g, " ");
-  return line.length <= charsMax ? line : `${line.slice(0, charsMax)}…`;
+  return brief(visibleText(text.slice(0, 10 * charsMax)).replaceAll(/\s+/g, " "), charsMax);
 }
 
 /** Third-party text without invisible characters, trailing blanks, and more than one empty line in a row. */

@@ -2,6 +2,7 @@
 
 import MiniSearch from "minisearch";
 import { PASSAGE_CHARS_MAX } from "../core/limits.ts";
+import { beginning } from "../core/shorten.ts";
 import type { Passage, ReadHit } from "./protocol.ts";
 
 /** Splits a text at paragraphs; paragraphs that are too long are split between sentences or words. */
@@ -22,12 +23,10 @@ function cutParagraph(paragraph: string): readonly string[] {
   const pieces: string[] = [];
   let rest = paragraph.trim();
   while (rest.length > PASSAGE_CHARS_MAX) {
-    const head = rest.slice(0, PASSAGE_CHARS_MAX);
+    const head = beginning(rest, PASSAGE_CHARS_MAX);
     const ends = [...head.matchAll(/[.!?]\s|[。！？\n]/g)].at(-1);
     const end = ends === undefined ? head.lastIndexOf(" ") : ends.index + ends[0].length;
-    // Do not split a surrogate pair.
-    const whole = /[\uD800-\uDBFF]$/.test(head) ? PASSAGE_CHARS_MAX - 1 : PASSAGE_CHARS_MAX;
-    const at = end > PASSAGE_CHARS_MAX / 2 ? end : whole;
+    const at = end > PASSAGE_CHARS_MAX / 2 ? end : head.length;
     pieces.push(rest.slice(0, at).trim());
     rest = rest.slice(at).trim();
   }

@@ -8,6 +8,7 @@ import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import { RESPONSE_LIFE_MS, RESPONSES_MAX } from "./limits.ts";
 import type { OwnedState, Records } from "../core/state.ts";
+import { brief } from "../core/shorten.ts";
 import type { ResponseBuilder } from "../dialects/responses/builder.ts";
 import { inputItemId, responseOfItem } from "../dialects/responses/ids.ts";
 import type { InputItem } from "../dialects/responses/input-items.ts";
@@ -131,8 +132,7 @@ function asEarlier(message: InputMessage): InputMessage {
 }
 
 function notFound(id: string, param?: string): ServiceError {
-  const shortId = id.length > 64 ? `${id.slice(0, 64)}…` : id;
-  const message = `stored response ${JSON.stringify(shortId)} not found; it may have expired or been deleted`;
+  const message = `stored response ${JSON.stringify(brief(id, 64))} not found; it may have expired or been deleted`;
   if (param === undefined) return new ServiceError("response_not_found", message);
   return new ServiceError("response_not_found", `${param}: ${message}`, { param });
 }

@@ -2,6 +2,7 @@
 // BM25 over passages of all pages: whole pages, best first, let one long page use up the budget. No stemming, which ties search to
 // English.
 
+import { beginning } from "../core/shorten.ts";
 import { RESULT_PIECE_CHARS_MIN, SEARCH_FITS_MAX } from "./limits.ts";
 import type { Passage, ReadHit } from "../reader/protocol.ts";
 import type { TextBudget, WebResult } from "./types.ts";
@@ -83,7 +84,6 @@ function resultOf({ title, description, url }: ReadHit, passages: readonly Passa
 /** Prefix of a text, with an ellipsis. */
 function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
-  // Do not split a surrogate pair.
-  const head = text.slice(0, Math.max(0, charsMax - 2)).replace(/[\uD800-\uDBFF]$/, "");
+  const head = beginning(text, Math.max(0, charsMax - 2));
   return head === "" ? "" : `${head} …`;
 }

@@ -1,5 +1,6 @@
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
+import { brief } from "../core/shorten.ts";
 
 /** Error for an invalid upload; `problem` includes the fix. */
 export function invalidSkill(problem: string, cause?: unknown): ServiceError {
@@ -8,5 +9,5 @@ export function invalidSkill(problem: string, cause?: unknown): ServiceError {
 
 /** A client's name, quoted and shortened for a message. */
 export function shown(name: string): string {
-  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+  return JSON.stringify(brief(name, 80));
 }

@@ -7,7 +7,7 @@ import { defined } from "../../core/defined.ts";
 import { isObject } from "../../core/json.ts";
 import { MCP_BRIEF_CHARS, MCP_INSTRUCTIONS_CHARS } from "../limits.ts";
 import type { MediaPart } from "../../core/message.ts";
-import { shorten } from "../../core/shorten.ts";
+import { brief, shorten } from "../../core/shorten.ts";
 import type { ProducedFile } from "../../exec/types.ts";
 import type { McpAssets, McpPart, McpResult, McpTool } from "../../mcp/types.ts";
 import { type ServerTool, type ToolRequest, ToolFailure, type ToolOutcome, type Toolset } from "../tool.ts";
@@ -91,7 +91,8 @@ function reachOf(servers: readonly Pick<McpTool, "host">[]): ActionReach {
 
 function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
   const { name, description, parameters, strict, isDeferred } = tool;
-  const shown = isBrief(request) ? brief(description) : description;
+  const [firstLine = ""] = description.trim().split("\n");
+  const shown = isBrief(request) ? brief(firstLine, MCP_BRIEF_CHARS) : description; // for models with a small context
   return {
     spec: {
       name,
@@ -120,12 +121,6 @@ function serverTool(tool: McpTool, request: ToolRequest): ServerTool {
 function faultOf(args: unknown): string | undefined {
   if (typeof args === "string") return "the arguments are not valid JSON";
   return isObject(args) ? undefined : "the arguments must be a JSON object";
-}
-
-/** The first line, for models with a small context. */
-function brief(description: string): string {
-  const [line = ""] = description.trim().split("\n");
-  return line.length <= MCP_BRIEF_CHARS ? line : `${line.slice(0, MCP_BRIEF_CHARS)}…`;
 }
 
 /** Throws ToolFailure with the tool's message if it reports an error. */

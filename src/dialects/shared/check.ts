@@ -15,6 +15,7 @@ import {
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ServiceError } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
+import { brief } from "../../core/shorten.ts";
 
 /**
  * A function that returns its argument typed by the schema, or throws a ServiceError naming the field at fault. `path`
@@ -241,7 +242,7 @@ function notOneOf(accepted: readonly unknown[], value: unknown, path: string): S
 
 /** A value for an error message: shortened, and never the content of an array or object, which may be prompt text. */
 export function describeValue(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (typeof value === "string") return JSON.stringify(brief(value, 40));
   return typeof value === "number" || typeof value === "boolean" ? String(value) : jsonType(value);
 }
 

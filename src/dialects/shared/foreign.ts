@@ -3,6 +3,7 @@
 
 import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
+import { brief } from "../../core/shorten.ts";
 import { FOREIGN_TEXT_CHARS_MAX } from "./limits.ts";
 
 /** Members that mean something to the server alone that wrote them, or only to a reader of this JSON. */
@@ -20,7 +21,7 @@ const BASE64 = /^(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}$/;
 /** Text of a value for the model: texts as they are, other values as JSON without what is opaque. */
 export function foreignText(value: unknown): string {
   const text = plainText(value) ?? JSON.stringify(pruned(value, 0)) ?? "";
-  return text.length > FOREIGN_TEXT_CHARS_MAX ? `${text.slice(0, FOREIGN_TEXT_CHARS_MAX)}…` : text;
+  return brief(text, FOREIGN_TEXT_CHARS_MAX);
 }
 
 /** Texts, alone or in parts; undefined for anything else. */
