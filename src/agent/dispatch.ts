@@ -4,6 +4,8 @@
 import type { ToolSpec } from "../core/message.ts";
 import { DISPATCH_ANSWER_BYTES_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
+import { boundedText } from "../core/bounded-body.ts";
+import { isObject, jsonIn } from "../core/json.ts";
 import { type ServerTool, ToolFailure } from "./tool.ts";
 
 export interface DispatchOptions {
@@ -52,7 +54,7 @@ async function send(
       void response.body?.cancel();
       throw new ToolFailure(`the tool server responded with HTTP status ${response.status}`);
     }
-    return contentOf(await readText(response));
+    return contentOf(await boundedText(response.body, DISPATCH_ANSWER_BYTES_MAX, tooLarge));
   } catch (cause) {
     if (cause instanceof ToolFailure) throw cause;
     if (timeout.aborted) {
@@ -62,29 +64,11 @@ async function send(
   }
 }
 
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > DISPATCH_ANSWER_BYTES_MAX) {
-      throw new ToolFailure(`the tool server's response is larger than ${DISPATCH_ANSWER_BYTES_MAX} bytes`);
-    }
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
+const tooLarge = (): Error =>
+  new ToolFailure(`the tool server's response is larger than ${DISPATCH_ANSWER_BYTES_MAX} bytes`);
 
 /** The string `content` of a JSON object, else the whole body. */
 function contentOf(body: string): string {
-  try {
-    const json: unknown = JSON.parse(body);
-    if (typeof json === "object" && json !== null && "content" in json && typeof json.content === "string") {
-      return json.content;
-    }
-  } catch {
-    // not JSON, so it is text
-  }
-  return body;
+  const json = jsonIn(body);
+  return isObject(json) && typeof json["content"] === "string" ? json["content"] : body;
 }

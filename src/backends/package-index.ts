@@ -3,6 +3,7 @@
 import { Parser } from "htmlparser2";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
+import { boundedText } from "../core/bounded-body.ts";
 import { INDEX_ANSWER_MS, INDEX_BYTES_MAX } from "./limits.ts";
 
 /** Address of an index, as pip takes it, and who has named it. */
@@ -68,15 +69,12 @@ function credentials(url: URL): string | undefined {
   return `Basic ${Buffer.from(pair).toString("base64")}`;
 }
 
-async function text(response: Response): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.byteLength;
-    if (bytes > INDEX_BYTES_MAX) throw new Error(`its answer is longer than ${INDEX_BYTES_MAX} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString("utf8");
+function text({ body }: Response): Promise<string> {
+  return boundedText(
+    body,
+    INDEX_BYTES_MAX,
+    () => new Error(`its answer is longer than ${INDEX_BYTES_MAX} bytes`),
+  );
 }
 
 interface Link {

@@ -13,6 +13,7 @@ import { defined } from "../core/defined.ts";
 import { FETCH_MS, FETCH_REDIRECTS_MAX } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
 import { unlessAborted } from "../core/with-abort.ts";
+import { boundedPieces } from "../core/bounded-body.ts";
 import { isLoopbackAddress, isPublicAddress } from "./address.ts";
 
 /** A failed fetch. The message may be sent to clients: it contains no URL or address. */
@@ -236,7 +237,8 @@ async function readResponse(url: URL, response: IncomingMessage, bytesMax: numbe
     const encoding = headers["content-encoding"] ?? "identity";
     if (encoding !== "identity")
       throw new FetchError("its server sent it compressed, which was not requested");
-    const pieces = await readPieces(response, bytesMax);
+    const tooLarge = (): Error => new FetchError(`it is larger than ${bytesMax} bytes`);
+    const pieces = await boundedPieces(response as AsyncIterable<Buffer<ArrayBuffer>>, bytesMax, tooLarge);
     return { url: url.href, ...typeOf(headers["content-type"]), pieces };
   } finally {
     response.destroy();
@@ -248,18 +250,4 @@ function typeOf(header: string | undefined): Pick<Fetched, "mimeType" | "charset
   const [, charset] = /;\s*charset\s*=\s*"?(?<charset>[\w.:-]{1,40})/i.exec(header) ?? [];
   const mimeType = header.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   return { mimeType, ...defined({ charset }) };
-}
-
-async function readPieces(
-  response: AsyncIterable<unknown>,
-  bytesMax: number,
-): Promise<readonly Uint8Array<ArrayBuffer>[]> {
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let bytes = 0;
-  for await (const piece of response as AsyncIterable<Buffer<ArrayBuffer>>) {
-    bytes += piece.byteLength;
-    if (bytes > bytesMax) throw new FetchError(`it is larger than ${bytesMax} bytes`);
-    pieces.push(piece);
-  }
-  return pieces;
 }

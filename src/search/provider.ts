@@ -7,7 +7,8 @@ import {
   SEARCH_PROVIDER_MS,
 } from "./limits.ts";
 import { VERSION } from "../core/version.ts";
-import { visibleText } from "../core/visible-text.ts";
+import { visibleLine } from "../core/visible-text.ts";
+import { boundedText } from "../core/bounded-body.ts";
 import type { Hit } from "../reader/protocol.ts";
 import { SearchFailure } from "./failure.ts";
 
@@ -47,7 +48,10 @@ export async function getAnswer(
       redirect: "manual",
       signal: AbortSignal.any([signal, deadline]),
     });
-    return { status: response.status, text: await boundedText(response) };
+    return {
+      status: response.status,
+      text: await boundedText(response.body, SEARCH_ANSWER_BYTES_MAX, tooLarge),
+    };
   } catch (cause) {
     if (cause instanceof SearchFailure || signal.aborted) throw cause;
     const what = deadline.aborted
@@ -72,21 +76,8 @@ export async function getJson(...asked: Parameters<typeof getAnswer>): Promise<u
   }
 }
 
-async function boundedText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > SEARCH_ANSWER_BYTES_MAX) {
-      throw new SearchFailure(
-        `the search provider's response is larger than ${SEARCH_ANSWER_BYTES_MAX} bytes`,
-      );
-    }
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
+const tooLarge = (): Error =>
+  new SearchFailure(`the search provider's response is larger than ${SEARCH_ANSWER_BYTES_MAX} bytes`);
 
 /** Removes duplicates and hits without an http(s) URL; limits label lengths. */
 export function tidyHits(hits: readonly Hit[]): readonly Hit[] {
@@ -95,12 +86,13 @@ export function tidyHits(hits: readonly Hit[]): readonly Hit[] {
     const address = URL.parse(url);
     if (address === null || !/^https?:$/.test(address.protocol) || seen.has(address.href)) return [];
     seen.add(address.href);
-    return [{ title: label(title) || address.href, description: label(description), url: address.href }];
+    return [
+      {
+        title: visibleLine(title, SEARCH_LABEL_CHARS_MAX) || address.href,
+        description: visibleLine(description, SEARCH_LABEL_CHARS_MAX),
+        url: address.href,
+      },
+    ];
   });
   return tidy.slice(0, SEARCH_HITS_MAX);
-}
-
-function label(text: string): string {
-  const line = visibleText(text).replace(/\s+/g, " ");
-  return line.length <= SEARCH_LABEL_CHARS_MAX ? line : `${line.slice(0, SEARCH_LABEL_CHARS_MAX)}…`;
 }

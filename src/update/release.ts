@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { reasonOf } from "../core/reason.ts";
 import { shownAddress } from "../core/shown-address.ts";
+import { boundedPieces } from "../core/bounded-body.ts";
 import {
   ARCHIVE_BYTES_MAX,
   ARCHIVE_STALL_BYTES,
@@ -170,13 +171,7 @@ async function smallFile(place: ReleasePlace, name: string, signal: AbortSignal)
       throw new Error(`${place.address} holds no ${name}; name the folder of a release`, { cause: error });
     }
   }
-  const response = await fetched(place, name, signal);
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.byteLength;
-    if (bytes > LIST_BYTES_MAX) throw new Error(`${shown(place)}/${name} is too large to be one`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
+  const { body } = await fetched(place, name, signal);
+  const tooLarge = (): Error => new Error(`${shown(place)}/${name} is too large to be one`);
+  return Buffer.concat(await boundedPieces(body, LIST_BYTES_MAX, tooLarge));
 }

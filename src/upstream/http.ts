@@ -3,6 +3,7 @@
 import type { Caller } from "../core/caller.ts";
 import { defined } from "../core/defined.ts";
 import { jsonIn } from "../core/json.ts";
+import { boundedPieces, boundedText } from "../core/bounded-body.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
 import type { UpstreamOptions } from "./options.ts";
 
@@ -49,40 +50,17 @@ function traceHeaders({ trace }: Caller): Record<string, string> {
   };
 }
 
-/** Parts of a body as they arrive. Rejects with TooLarge beyond the bound. */
-async function* partsOf(response: Response, bytesMax: number): AsyncGenerator<Uint8Array> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return;
-  for (let bytes = 0; ;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    bytes += value.byteLength;
-    if (bytes > bytesMax) {
-      await reader.cancel();
-      throw new TooLarge(`the body has more than ${bytesMax} bytes`);
-    }
-    yield value;
-  }
-}
-
-/** A body as text. Rejects with TooLarge beyond the bound. */
-async function readText(response: Response, bytesMax = BODY_BYTES_MAX): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const part of partsOf(response, bytesMax)) text += decoder.decode(part, { stream: true });
-  return text + decoder.decode();
-}
+const tooLarge = (): Error => new TooLarge("the body is larger than its bound");
 
 /** A body as bytes. Rejects with TooLarge beyond the bound. */
-export async function readBytes(response: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const parts = await Array.fromAsync(partsOf(response, BODY_BYTES_MAX));
-  return new Uint8Array(Buffer.concat(parts));
+export async function readBytes({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  return Buffer.concat(await boundedPieces(body, BODY_BYTES_MAX, tooLarge));
 }
 
 /** The beginning of an error's body, as text; what cannot be read is "". */
 export async function readError(response: Response, bytesMax: number): Promise<string> {
   try {
-    return await readText(response, bytesMax);
+    return await boundedText(response.body, bytesMax, tooLarge);
   } catch {
     return "";
   }
@@ -90,5 +68,5 @@ export async function readError(response: Response, bytesMax: number): Promise<s
 
 /** A body as JSON; undefined where it is none. */
 export async function readJson(response: Response): Promise<unknown> {
-  return jsonIn(await readText(response));
+  return jsonIn(await boundedText(response.body, BODY_BYTES_MAX, tooLarge));
 }
