@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { accountFields } from "../core/account.ts";
 import { newId } from "../core/id.ts";
 import { jsonIn } from "../core/json.ts";
-import { writePrivateFile } from "../core/private-file.ts";
+import { writePrivateFile } from "../core/whole-file.ts";
 import { codeOf, isFull, isMissing, reasonOf } from "../core/reason.ts";
 import { KEY_LOCK_MS, KEY_LOCK_TRY_MS, KEYS_MAX } from "./limits.ts";
 

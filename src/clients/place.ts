@@ -9,15 +9,13 @@ import {
   lstatSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { defined } from "../core/defined.ts";
 import { textDigest } from "../core/digest.ts";
-import { writePrivateFile } from "../core/private-file.ts";
+import { writePrivateFile, writeWhole } from "../core/whole-file.ts";
 import { codeOf } from "../core/reason.ts";
 import type { ClientFile } from "./client.ts";
 import { merged, Replaced, unmerged } from "./merge.ts";
@@ -182,16 +180,11 @@ function modeOf(path: string): number | undefined {
 function write(path: string, text: string, mode = modeOf(path)): void {
   const target = targetOf(path);
   if (mode === undefined) return writePrivateFile(target, text);
-  const aside = `${target}.${process.pid}`;
-  try {
-    writeFileSync(aside, text, { mode: 0o600, flag: "wx" });
+  const settle = (aside: string): void => {
     chmodSync(aside, mode);
     ownAs(aside, target);
-    renameSync(aside, target);
-  } catch (error) {
-    rmSync(aside, { force: true });
-    throw error;
-  }
+  };
+  writeWhole(target, text, { mode: 0o600, settle });
 }
 
 /** What root writes for another user stays that user's. */

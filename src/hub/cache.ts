@@ -17,11 +17,11 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { type HubId } from "../core/hub-id.ts";
 import { chooseModelFiles } from "../core/model-files.ts";
+import { writeWhole } from "../core/whole-file.ts";
 
 const COMMIT = /^[0-9a-f]{40}$/;
 const MAIN = "main";
@@ -111,9 +111,7 @@ export function writeRef(cacheDir: string, id: HubId, commit: string): void {
   if (revision === commit) return;
   const file = join(repoFolder(cacheDir, id.repo), "refs", revision);
   mkdirSync(dirname(file), { recursive: true });
-  const aside = `${file}.${process.pid}`;
-  writeFileSync(aside, commit);
-  renameSync(aside, file);
+  writeWhole(file, commit);
 }
 
 /** All GGUF files in the cache, by repository, commit and path; with `isAll`, all files. */

@@ -4,20 +4,12 @@
 //   models--OWNER--NAME/svc/HASH.json      one for each model, named by its first file
 
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { namesIn } from "../core/readable.ts";
+import { writeWhole } from "../core/whole-file.ts";
 import { repoFolder, snapshotPath } from "./cache.ts";
 
 const PulledModel = Type.Object({
@@ -44,9 +36,7 @@ export function recordModel(cacheDir: string, record: PulledModel): void {
   const file = recordFile(cacheDir, record);
   const model = { ...record, isServed: record.isServed || readRecord(file)?.isServed === true };
   mkdirSync(join(file, ".."), { recursive: true });
-  const aside = `${file}.${process.pid}`;
-  writeFileSync(aside, JSON.stringify(model));
-  renameSync(aside, file);
+  writeWhole(file, JSON.stringify(model));
   touch(cacheDir);
 }
 

@@ -1,6 +1,6 @@
 // The hub token: where it is read from, and where `svc login` stores it. It is never logged and never part of an error.
 
-import { writePrivateFile } from "../core/private-file.ts";
+import { writePrivateFile } from "../core/whole-file.ts";
 import { readSecret } from "../core/secret.ts";
 import { HubError } from "./error.ts";
 import type { Environment, HubPlace } from "./place.ts";

@@ -13,7 +13,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { defined } from "../core/defined.ts";
 import type { OAuthClient } from "../core/mcp-config.ts";
-import { writePrivateFile } from "../core/private-file.ts";
+import { writePrivateFile } from "../core/whole-file.ts";
 import { McpFailure } from "./failure.ts";
 import { MCP_SCOPE_CHARS_MAX, MCP_TOKEN_CHARS_MAX } from "./limits.ts";
 

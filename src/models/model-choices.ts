@@ -2,7 +2,7 @@
 // user's configuration folder, read again once it has changed.
 // Not in the TOML file, which would lose its comments and is often read-only; not in the State, which ends with the process by default.
 
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings, Settings } from "../config/settings.ts";
@@ -11,6 +11,7 @@ import { ServiceError } from "../core/error.ts";
 import { type KeptChoices, keptChoices, type LoadSettings } from "../core/load-settings.ts";
 import { statsOf } from "../core/readable.ts";
 import { reasonOf } from "../core/reason.ts";
+import { writeWhole } from "../core/whole-file.ts";
 import type { ServedFiles } from "./found-models.ts";
 import { CHOSEN_MODELS_MAX } from "./limits.ts";
 
@@ -85,14 +86,11 @@ export class ModelChoices {
       const message = `there are settings or files of ${CHOSEN_MODELS_MAX} models already; remove some first`;
       throw new ServiceError("model_storage_full", message);
     }
-    const aside = `${this.file}.${process.pid}`;
     try {
       if (!this.read.isSound) throw new Error("what is in it could not be read and would be lost");
       mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
-      writeFileSync(aside, `${JSON.stringify(choices, undefined, 2)}\n`);
-      renameSync(aside, this.file);
+      writeWhole(this.file, `${JSON.stringify(choices, undefined, 2)}\n`);
     } catch (error) {
-      rmSync(aside, { force: true });
       this.log(`${this.file} cannot be written: ${reasonOf(error)}`);
       const message =
         "the server cannot write its configuration folder, so this cannot be kept; set XDG_CONFIG_HOME or HOME to a folder that it may write";

@@ -1,7 +1,7 @@
 // Input history of chats: one line for each entry, in a file with mode 0600.
 
 import { readFileSync } from "node:fs";
-import { writePrivateFile } from "../../core/private-file.ts";
+import { writePrivateFile } from "../../core/whole-file.ts";
 import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "./limits.ts";
 
 /** The lines, newest first; empty if the file is missing or unreadable. */
