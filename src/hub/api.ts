@@ -34,12 +34,7 @@ export function hubFetch({ endpoint, token, signal, retryMs = RETRY_MS }: HubAcc
     const url = input instanceof Request ? input.url : String(input);
     if (token !== undefined && new URL(url).origin === origin)
       headers.set("authorization", `Bearer ${token}`);
-    const limit = AbortSignal.timeout(HUB_ANSWER_MS);
-    return fetch(input, {
-      ...init,
-      headers,
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    });
+    return fetch(input, { ...init, headers, signal: withinMs(HUB_ANSWER_MS, signal) });
   };
   const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     for (let tries = 1; ; tries++) {
@@ -52,6 +47,20 @@ export function hubFetch({ endpoint, token, signal, retryMs = RETRY_MS }: HubAcc
     }
   };
   return Object.assign(send, { preconnect: fetch.preconnect });
+}
+
+/** A signal with a limit of time. */
+export function withinMs(ms: number, signal: AbortSignal | undefined): AbortSignal {
+  const limit = AbortSignal.timeout(ms);
+  return signal === undefined ? limit : AbortSignal.any([signal, limit]);
+}
+
+/** Where the hub has a file of a commit. */
+export function fileUrl(
+  endpoint: string,
+  { repo, commit, path }: { readonly repo: string; readonly commit: string; readonly path: string },
+): string {
+  return [endpoint, repo, "resolve", commit, ...path.split("/").map(encodeURIComponent)].join("/");
 }
 
 /** Delay that a server asks for, milliseconds: in seconds, or until a date. */

@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { defined } from "../core/defined.ts";
 import { formatRepo, type HubId } from "../core/hub-id.ts";
 import { chooseModelFiles, modelGroups } from "../core/model-files.ts";
-import { type HubAccess, refusal } from "./api.ts";
+import { fileUrl, type HubAccess, refusal } from "./api.ts";
 import { cachedCommit, cachedCommits, linkFile, snapshotFiles, snapshotPath, writeRef } from "./cache.ts";
 import { ContentChanged, download } from "./download.ts";
 import { HubError } from "./error.ts";
@@ -261,8 +261,7 @@ async function fetchFile(
   const { path, bytes, hash } = file;
   const blob = blobOf(place.cacheDir, id.repo, file);
   if (existsSync(blob)) return;
-  const steps = path.split("/").map(encodeURIComponent);
-  const url = [place.endpoint, id.repo, "resolve", commit, ...steps].join("/");
+  const url = fileUrl(place.endpoint, { repo: id.repo, commit, path });
   const fetchIt = async (): Promise<void> => {
     if (existsSync(blob)) return; // another process was faster
     await download(

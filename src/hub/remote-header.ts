@@ -4,7 +4,7 @@ import { HEADER_BYTES_MAX } from "../core/limits.ts";
 import { type GgufHeader, HeaderCut, headerSteps, readFirstFields } from "../core/gguf.ts";
 import { compactHeader, withPauses } from "../core/gguf-file.ts";
 import { fieldProblem } from "../core/model-problem.ts";
-import { getContent, type HubAccess } from "./api.ts";
+import { fileUrl, getContent, type HubAccess, withinMs } from "./api.ts";
 import { HUB_ANSWER_MS, REMOTE_HEADER_BYTES, REMOTE_HEADERS_MAX } from "./limits.ts";
 
 interface RemoteFile {
@@ -21,9 +21,7 @@ const known = new Map<string, GgufHeader>();
  * load will refuse.
  */
 export async function remoteHeader(file: RemoteFile, access: HubAccess): Promise<GgufHeader | undefined> {
-  const { repo, commit, path } = file;
-  const steps = path.split("/").map(encodeURIComponent);
-  const url = [access.endpoint, repo, "resolve", commit, ...steps].join("/");
+  const url = fileUrl(access.endpoint, file);
   const found = known.get(url);
   if (found !== undefined) return found;
   const header = await readRemote(url, access);
@@ -36,8 +34,7 @@ export async function remoteHeader(file: RemoteFile, access: HubAccess): Promise
 }
 
 async function readRemote(url: string, access: HubAccess): Promise<GgufHeader | undefined> {
-  const limit = AbortSignal.timeout(HUB_ANSWER_MS);
-  const signal = access.signal === undefined ? limit : AbortSignal.any([access.signal, limit]);
+  const signal = withinMs(HUB_ANSWER_MS, access.signal);
   const pieces: Uint8Array[] = [];
   try {
     const part = { range: `bytes=0-${HEADER_BYTES_MAX - 1}` };

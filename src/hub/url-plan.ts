@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { hubAddress, parseHubId } from "../core/hub-id.ts";
 import { partCount } from "../core/model-files.ts";
-import { type OpenContent, validatorOf } from "./api.ts";
+import { type OpenContent, validatorOf, withinMs } from "./api.ts";
 import { HubError } from "./error.ts";
 import { type FetchOptions, type FetchPlan, planFetch } from "./fetch-model.ts";
 import { HUB_ANSWER_MS } from "./limits.ts";
@@ -78,11 +78,7 @@ async function look(
   open: OpenContent,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly bytes: number; readonly version: string; readonly validator: string | undefined }> {
-  const limit = AbortSignal.timeout(HUB_ANSWER_MS);
-  const response = await open(
-    { range: "bytes=0-3" },
-    signal === undefined ? limit : AbortSignal.any([signal, limit]),
-  );
+  const response = await open({ range: "bytes=0-3" }, withinMs(HUB_ANSWER_MS, signal));
   const { status, headers } = response;
   if (status !== 200 && status !== 206) {
     await response.body?.cancel();
