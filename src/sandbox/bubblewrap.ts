@@ -8,7 +8,7 @@ import { foldersAbove } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
 import { SANDBOX_FILE_BYTES_MAX } from "./limits.ts";
 import { openFilesLimit } from "./open-files.ts";
-import { type Assignment, belowGuard, type Confinement, FD } from "./confinement.ts";
+import { type Assignment, firstChild, type Confinement, FD } from "./confinement.ts";
 import { HOMES } from "./environment.ts";
 import { type ProcessInfo, tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
@@ -42,7 +42,7 @@ export interface BubblewrapOptions {
 export function bubblewrap(options: BubblewrapOptions): Confinement {
   /** Process of bubblewrap: the spawned one, or its child below a guard. */
   const outerOf = (root: number, all: readonly ProcessInfo[]): number | undefined =>
-    options.guard === undefined ? root : belowGuard(root, all);
+    options.guard === undefined ? root : firstChild(root, all);
   const filter = seccompFilter({
     profile: options.profile,
     network: options.network,
@@ -80,8 +80,7 @@ export function bubblewrap(options: BubblewrapOptions): Confinement {
     // bubblewrap → the namespace's first process → the program, and later orphans.
     program: (root, members) => {
       const first = members.find(({ parent }) => parent === (outerOf(root, members) ?? root));
-      const inner = members.filter(({ parent }) => parent === first?.pid);
-      return inner.sort((a, b) => a.startedAt - b.startedAt || a.pid - b.pid)[0]?.pid;
+      return first && firstChild(first.pid, members);
     },
     wrappers: (root, members) => [root, outerOf(root, members) ?? root],
   };

@@ -67,8 +67,8 @@ export const oneProcess: Pick<Confinement, "members" | "isStray" | "program" | "
   wrappers: () => [],
 };
 
-/** First process below a guard. */
-export function belowGuard(root: number, members: readonly ProcessInfo[]): number | undefined {
+/** The oldest child of a process. */
+export function firstChild(root: number, members: readonly ProcessInfo[]): number | undefined {
   const below = members.filter(({ parent }) => parent === root);
   return below.sort((a, b) => a.startedAt - b.startedAt || a.pid - b.pid)[0]?.pid;
 }
@@ -80,7 +80,7 @@ export const guardedProcess: typeof oneProcess = {
     const members = oneProcess.members(root);
     return (all) => members(all).filter(({ pid }) => pid !== root);
   },
-  program: belowGuard,
+  program: firstChild,
   wrappers: () => [],
 };
 
