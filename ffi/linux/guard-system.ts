@@ -2,6 +2,7 @@
 // Knows the layout of the kernel's structures and nothing of what may be reached.
 
 import { dlopen, ptr, read } from "bun:ffi";
+import { cText } from "../text.ts";
 
 const SYMBOLS = {
   syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
@@ -118,11 +119,6 @@ function textList(list: readonly string[]): {
 } {
   const texts = list.map(cText);
   return { array: numbers64(...texts.map((text) => ptr(text)), 0), texts };
-}
-
-/** A C string. */
-export function cText(text: string): Uint8Array {
-  return Buffer.from(`${text}\0`);
 }
 
 /** Little-endian 64-bit numbers. */

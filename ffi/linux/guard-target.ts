@@ -2,7 +2,8 @@
 
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { call, cText, ERRNO, numbers64, readMemory, type Stretch } from "./guard-system.ts";
+import { call, ERRNO, numbers64, readMemory, type Stretch } from "./guard-system.ts";
+import { cText } from "../text.ts";
 
 const RESOLVE_IN_ROOT = 0x10;
 const RESOLVE_NO_MAGIC_LINKS = 0x02;

@@ -14,6 +14,7 @@ import {
 } from "../../src/core/launcher.ts";
 import { reasonOf } from "../../src/core/reason.ts";
 import { canMount, replaceFile, revealPaths } from "./sandbox-mounts.ts";
+import { cText } from "../text.ts";
 
 const SYMBOLS = {
   syscall: { args: ["i64", "u64", "u64", "u64", "u64", "u64", "u64"], returns: "i64" },
@@ -267,10 +268,6 @@ class Launcher {
   private must(what: string, result: number): void {
     if (result < 0) throw new Error(`${what} failed`);
   }
-}
-
-function cText(text: string): Uint8Array {
-  return Buffer.from(`${text}\0`);
 }
 
 function words(...values: readonly bigint[]): Uint8Array {

@@ -6,6 +6,7 @@
 import { closeSync, lstatSync, mkdirSync, openSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { closedFolder } from "../../src/core/closed-folder.ts";
+import { cText } from "../text.ts";
 
 /** System calls this file makes; `null` is a null pointer, texts end with 0. The results are those of mount(2), unshare(2). */
 export interface MountCalls {
@@ -125,8 +126,4 @@ function reveal(calls: MountCalls, { path, isWritable, isFolder, link }: Hidden,
 
 function must(result: number, path: string): void {
   if (result < 0) throw new Error(`${path} cannot be made reachable: mount failed`);
-}
-
-function cText(text: string): Uint8Array {
-  return Buffer.from(`${text}\0`);
 }
