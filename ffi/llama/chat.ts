@@ -12,7 +12,7 @@ import { lacksCalls, opensReasoning, type RenderInfo } from "./answer-plan.ts";
 import { effortFields, Efforts } from "./efforts.ts";
 import type { Native } from "../library.ts";
 import type { LlamaMedia } from "./media.ts";
-import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts } from "./prompt.ts";
+import { LlamaPrompt, parseAnswer, PLAIN_FORMAT, type PromptFacts, tokenPrompt } from "./prompt.ts";
 import { answerOpening } from "./reasoning-form.ts";
 import { MediaFiles } from "./media-files.ts";
 import { closesReasoning, PlannedAnswers, renderInfo } from "./planned-answers.ts";
@@ -179,17 +179,7 @@ export class LlamaTemplates {
         const message = `token ${unknown} is not in the model's vocabulary of ${this.vocabulary} tokens`;
         throw new ServiceError("invalid_request", message, { param: "prompt" });
       }
-      const tokens = Int32Array.from(prompt.tokens);
-      const ready: RenderedPrompt = {
-        tokens,
-        media: [],
-        format: PLAIN_FORMAT,
-        plain: true,
-        plan: () => undefined,
-        parse: () => undefined,
-        free: () => {},
-      };
-      return { long: false, take: () => ready, free: () => {} };
+      return { long: false, take: () => tokenPrompt(prompt.tokens), free: () => {} };
     }
     const { shortIds, generic, typed } = this;
     let limits: TemplateLimits = { shortIds, generic, typed };

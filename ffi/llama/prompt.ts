@@ -47,6 +47,19 @@ export const PLAIN_FORMAT: OutputFormat = {
   markup: [],
 };
 
+/** A prompt that is given as token ids: it has no parser. */
+export function tokenPrompt(tokens: readonly number[]): RenderedPrompt {
+  return {
+    tokens: Int32Array.from(tokens),
+    media: [],
+    format: PLAIN_FORMAT,
+    plain: true,
+    plan: () => undefined,
+    parse: () => undefined,
+    free: () => {},
+  };
+}
+
 /** The non-native part of a prompt. */
 export type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "plain"> & {
   /** The model goes on with an answer whose text follows this markup. */

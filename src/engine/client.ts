@@ -30,6 +30,7 @@ import {
   HUNG_LOADING,
   STOPPED,
   TEMPLATE_LOOPS,
+  unavailable,
 } from "./death.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { DeviceReadings } from "../core/telemetry.ts";
@@ -117,12 +118,8 @@ export class EngineClient {
 
   /** Generates images; see `run`. */
   draw(request: ImageRequest, signal: AbortSignal, caller: Caller): AsyncGenerator<ImageEvent> {
-    return this.run<ImageEvent>(
-      () => this.mustBeAble("draws"),
-      (id) => ({ type: "draw", id, request }),
-      signal,
-      caller,
-    );
+    const begin = (id: RunId): ToEngine => ({ type: "draw", id, request });
+    return this.run<ImageEvent>(() => this.mustBeAble("draws"), begin, signal, caller);
   }
 
   /** Speaks; see `run`. The engine is granted one more piece for each one that the reader has taken (backpressure). */
@@ -243,8 +240,8 @@ export class EngineClient {
     try {
       await unlessAborted(signal, this.ready());
     } catch (error) {
-      if (signal.aborted) throw error;
-      if (error instanceof ServiceError && error.code === "rpc_worker_lost") throw error;
+      const isRemote = error instanceof ServiceError && error.code === "rpc_worker_lost";
+      if (signal.aborted || isRemote) throw error;
       // The reason is for the operator's log only: it may name files of the server.
       throw unavailable("The model could not be loaded. The server's log says why; loading is retried.");
     }
@@ -318,7 +315,7 @@ export class EngineClient {
         this.trial = setTimeout(() => this.giveUp(TEMPLATE_LOOPS), this.deps.templateMs ?? TEMPLATE_TRIAL_MS);
         break;
       case "ready":
-        this.info = this.withFault(message.info);
+        this.info = { ...message.info, ...defined({ deviceFault: this.faults.fault }) };
         this.warnOfTemplate(message.info);
         this.host = message.host;
         this.state = "ready";
@@ -367,11 +364,6 @@ export class EngineClient {
     if (parts.length > 0) this.deps.log(`warning: the chat template leaves out: ${parts.join("; ")}`);
   }
 
-  private withFault(info: EngineInfo): EngineInfo {
-    const { fault } = this.faults;
-    return fault !== undefined ? { ...info, deviceFault: fault } : info;
-  }
-
   private exited(description: string): void {
     this.link = undefined;
     this.copiedBytes = 0;
@@ -403,8 +395,4 @@ export class EngineClient {
     if (this.state === "failed") this.settled = Promise.withResolvers<void>();
     this.open();
   }
-}
-
-function unavailable(message: string): ServiceError {
-  return new ServiceError("model_unavailable", message, { retryAfterSecs: 5 });
 }

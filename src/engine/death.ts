@@ -62,3 +62,8 @@ function likely(description: string): string {
     ? "; it was killed, probably for lack of memory; use a smaller model or cache"
     : "; the model's file is probably damaged or not supported; copy or download it again; earlier log lines may have details";
 }
+
+/** The error of a request that an engine cannot take now. */
+export function unavailable(message: string): ServiceError {
+  return new ServiceError("model_unavailable", message, { retryAfterSecs: 5 });
+}

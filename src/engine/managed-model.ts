@@ -331,12 +331,9 @@ export class ManagedModel implements Holder, ModelRuntime {
       this.isPreparing = true;
       const options = this.files.note(await prepare(signal).finally(() => (this.isPreparing = false)));
       const claimOf = claimsOf(options);
+      const claim = () => largerClaim(claimOf(), this.taken);
       const mayEvict = (): boolean => this.isPinned || !this.waiters.arePreloads;
-      const freeBytes = await places.take(
-        this,
-        { claim: () => largerClaim(claimOf(), this.taken), mayEvict },
-        signal,
-      );
+      const freeBytes = await places.take(this, { claim, mayEvict }, signal);
       signal.throwIfAborted();
       checkMemory(options, freeBytes);
       if (this.waiters.requests > 0) this.deps.log("loading it for a request");
