@@ -1,10 +1,9 @@
 // `logprobs` of chat completions: the request fields and the wire form in bodies and chunks.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { ServiceError } from "../../core/error.ts";
 import { orNull } from "../../core/schema-fields.ts";
 import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
-import type { RunRequest, TokenLogprob } from "../../core/run.ts";
+import type { TokenLogprob } from "../../core/run.ts";
 import { tokenLogprob, TokenLogprobBody } from "../shared/logprobs.ts";
 
 /** Properties of the request schema. */
@@ -18,18 +17,6 @@ export const logprobsProperties = {
     }),
   ),
 };
-
-const LogprobsFields = Type.Object(logprobsProperties);
-
-/** The log probabilities to return; throws `contradictory_fields` for `top_logprobs` without `logprobs`. */
-export function logprobsOf(body: Static<typeof LogprobsFields>): RunRequest["logprobs"] {
-  const top = body.top_logprobs ?? 0;
-  if (body.logprobs === true) return { top };
-  if (top === 0) return undefined;
-  throw new ServiceError("contradictory_fields", "top_logprobs requires logprobs: true", {
-    param: "top_logprobs",
-  });
-}
 
 export const ChoiceLogprobs = Type.Object(
   {

@@ -27,7 +27,7 @@ import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-
 import { sentTools, toolUseOf, withToolTypes } from "../shared/tools.ts";
 import { webSearchOptionsOf } from "../shared/web-search.ts";
 import { bodyChecker } from "../shared/unknown-fields.ts";
-import { logprobsOf } from "./logprobs.ts";
+import { logprobsOf } from "../shared/logprobs.ts";
 import { knownMessages } from "./known-parts.ts";
 import { ChatCompletionRequest, type Message } from "./schema.ts";
 import { LEFT_OUT, refuseUnsupported, withoutForeignTools } from "./unsupported.ts";

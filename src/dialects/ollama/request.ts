@@ -15,6 +15,7 @@ import { isPresent, describeValue } from "../shared/check.ts";
 import { compactAtOf } from "../shared/compaction.ts";
 import { type RunConstraint, schemaConstraint } from "../shared/constraint.ts";
 import { mediaFile } from "../../core/media-file.ts";
+import { logprobsOf } from "../shared/logprobs.ts";
 import { namedMedia } from "../shared/media.ts";
 import { capTokens, samenessOf, samplingOf, stopOf } from "../shared/sampling.ts";
 import { agreedThinking, sayingsOf, templateValuesOf } from "../shared/thinking-fields.ts";
@@ -144,14 +145,6 @@ function generationOf(body: Generation): Omit<RunRequest, "prompt"> {
     ...formatOf(body.format),
     truncate: true, // as Ollama does
   };
-}
-
-function logprobsOf({ logprobs, top_logprobs: top }: Generation): RunRequest["logprobs"] {
-  if (logprobs === true) return { top: top ?? 0 };
-  if ((top ?? 0) === 0) return undefined;
-  throw new ServiceError("contradictory_fields", "top_logprobs requires logprobs: true", {
-    param: "top_logprobs",
-  });
 }
 
 function formatOf(format: OllamaGenerateRequest["format"]): RunConstraint {

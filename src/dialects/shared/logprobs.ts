@@ -1,7 +1,8 @@
 // Wire form of token log probabilities.
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { TokenChance, TokenLogprob } from "../../core/run.ts";
+import { ServiceError } from "../../core/error.ts";
+import type { RunRequest, TokenChance, TokenLogprob } from "../../core/run.ts";
 
 /** OpenAI's value for a token with probability near 0; JSON has no minus infinity. */
 const LOGPROB_MIN = -9999;
@@ -39,4 +40,18 @@ export function tokenLogprob(token: TokenLogprob): TokenLogprobBody {
 
 function chance({ text, logprob, bytes }: TokenChance): Static<typeof TopLogprob> {
   return { token: text, logprob: wireLogprob(logprob), bytes: [...bytes] };
+}
+
+/** The log probabilities to return; throws `contradictory_fields` for `top_logprobs` without `logprobs`. */
+export function logprobsOf({
+  logprobs,
+  top_logprobs: top,
+}: {
+  readonly logprobs?: boolean | null | undefined;
+  readonly top_logprobs?: number | null | undefined;
+}): RunRequest["logprobs"] {
+  if (logprobs === true) return { top: top ?? 0 };
+  if ((top ?? 0) === 0) return undefined;
+  const message = "top_logprobs requires logprobs: true";
+  throw new ServiceError("contradictory_fields", message, { param: "top_logprobs" });
 }
