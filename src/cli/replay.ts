@@ -4,9 +4,8 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { jsonIn } from "../core/json.ts";
+import { OPEN } from "../core/schema-fields.ts";
 import type { ServerClient } from "./server-client.ts";
-
-const OPEN = { additionalProperties: true };
 
 /** A token of an answer and its log probability. */
 type Token = readonly [text: string, logprob: number | null];

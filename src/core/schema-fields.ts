@@ -2,6 +2,9 @@
 
 import { type TSchema, Type } from "@sinclair/typebox";
 
+/** Options of an object that may have fields beside those of its schema. */
+export const OPEN = { additionalProperties: true } as const;
+
 /** A number of things. */
 export const count = (description: string) => Type.Integer({ minimum: 0, description });
 

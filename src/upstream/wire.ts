@@ -2,9 +2,7 @@
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
-import { orNull } from "../core/schema-fields.ts";
-
-const OPEN = { additionalProperties: true } as const;
+import { OPEN, orNull } from "../core/schema-fields.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 

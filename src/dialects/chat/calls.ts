@@ -1,10 +1,8 @@
 // Wire schemas of tool calls in chat completions: those of earlier messages, those made, and their deltas.
 
 import { Type } from "@sinclair/typebox";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { jsonObject } from "../shared/json-object.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const FunctionCalled = Type.Object(
   {

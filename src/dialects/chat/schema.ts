@@ -2,7 +2,7 @@
 // OpenAPI component of the same name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { TOOLS_MAX } from "../../core/limits.ts";
 import { adapterProperties } from "../shared/adapter.ts";
@@ -30,8 +30,6 @@ import { CompletionUsageResponse } from "../shared/usage.ts";
 import { WebSearchOptions } from "../shared/web-search.ts";
 import { CustomCallMade, CustomToolCall, ToolCall, ToolCallDelta, ToolCallMade } from "./calls.ts";
 import { ChoiceLogprobs, logprobsProperties } from "./logprobs.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const TextPart = Type.Object(
   { type: Type.Literal("text"), text: Type.String({ description: "The text." }) },

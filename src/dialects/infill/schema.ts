@@ -2,7 +2,7 @@
 // milliseconds.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { count, orNull } from "../../core/schema-fields.ts";
+import { count, OPEN, orNull } from "../../core/schema-fields.ts";
 import { INFILL_FILES_MAX } from "../shared/limits.ts";
 import {
   llamaSamplingProperties,
@@ -10,8 +10,6 @@ import {
   stopProperties,
   streamProperties,
 } from "../shared/sampling.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const InfillFile = Type.Object(
   {

@@ -3,12 +3,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
 import { jsonObject } from "../shared/json-object.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 /** Marker for Anthropic's prompt cache. The prefix cache ignores it, but requests with one get cache counts in usage. */
 export const cacheProperties = {

@@ -5,10 +5,8 @@ import type { ContextEdits } from "../../core/agent.ts";
 import { unreachable } from "../../core/assert.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { count, orNull } from "../../core/schema-fields.ts";
+import { count, OPEN, orNull } from "../../core/schema-fields.ts";
 import { isPresent } from "../shared/check.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const Tokens = Type.Object(
   { type: Type.Literal("input_tokens"), value: count("Tokens of the prompt.") },

@@ -2,7 +2,7 @@
 // name. Unknown fields are accepted everywhere.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX, SKILLS_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import { agentProperties } from "../shared/agent.ts";
@@ -24,8 +24,6 @@ import { domainProperties, placeProperties, WebSearchOptions } from "../shared/w
 import { cacheProperties, Message, System } from "./blocks.ts";
 import { contextManagementProperties } from "./edits.ts";
 import { messagesThinkingProperties } from "./thinking.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const UserLocation = Type.Object(
   { type: Type.Literal("approximate"), ...placeProperties },

@@ -3,7 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import type { Thinking } from "../../core/run.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { FlatResponseFormat } from "../shared/constraint.ts";
 import { effortOf } from "../shared/reasoning.ts";
 import {
@@ -12,8 +12,6 @@ import {
   sayingsOf,
   thinkingProperties,
 } from "../shared/thinking-fields.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const OutputConfig = Type.Object(
   {

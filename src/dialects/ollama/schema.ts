@@ -1,6 +1,6 @@
 // Wire schemas of Ollama requests. Unknown fields and options are accepted without effect, as Ollama does.
 
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { progressProperties } from "../shared/progress.ts";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { EMBED_INPUTS_MAX, MESSAGES_MAX, TOP_LOGPROBS_MAX } from "../shared/limits.ts";
@@ -10,8 +10,6 @@ import { jsonObject } from "../shared/json-object.ts";
 import { llamaSamplingProperties, samenessProperties, StopTokens } from "../shared/sampling.ts";
 import { reasoningFieldProperties, thinkingProperties } from "../shared/thinking-fields.ts";
 import { FUNCTION_TOOLS } from "../shared/tools.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const model = orNull(
   Type.String({

@@ -3,13 +3,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX } from "../shared/limits.ts";
 import { fromOpaqueText } from "../shared/compaction.ts";
 import { isPresent, typesOf } from "../shared/check.ts";
 import { knownParts } from "../shared/foreign.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const id = orNull(Type.String({ description: "Id of the item, if it has one." }));
 const CallId = Type.String({ minLength: 1, description: "Links an output to its call." });

@@ -1,7 +1,7 @@
 // Wire schema of a Responses request. The schema is the validator, the static type and the OpenAPI component of the same
 // name. Unknown fields are accepted everywhere.
 
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { progressProperties } from "../shared/progress.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { TOP_LOGPROBS_MAX } from "../shared/limits.ts";
@@ -24,8 +24,6 @@ import { thinkingBudget, thinkingProperties } from "../shared/thinking-fields.ts
 import { toolChoiceProperties } from "../shared/tools.ts";
 import { ResponsesInput } from "./input-items.ts";
 import { toolsProperties } from "./tools.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const TextConfig = Type.Object(
   { format: orNull(FlatResponseFormat) },

@@ -8,7 +8,7 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { CodeInterpreterTool } from "../shared/agent.ts";
 import { TOOL_SEARCH_NAME } from "./tool-search.ts";
 import { isPresent, describeValue } from "../shared/check.ts";
@@ -25,8 +25,6 @@ import {
   type WireTool,
 } from "../shared/tools.ts";
 import { placeOf, placeProperties, webSearchOf, webSearchProperties } from "../shared/web-search.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const WebSearchTool = Type.Object(
   {

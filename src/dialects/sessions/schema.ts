@@ -1,12 +1,10 @@
 // Wire schemas of exported sessions. Spec: Sessions.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { MESSAGES_MAX, SESSION_FILES_MAX, SESSION_MEDIA_MAX } from "../shared/limits.ts";
 import { FileBody } from "../shared/agent-events.ts";
 import { jsonObject } from "../shared/json-object.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const SessionText = Type.Object(
   { type: Type.Literal("text"), text: Type.String({ description: "The text." }) },

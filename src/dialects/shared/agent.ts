@@ -5,12 +5,10 @@ import type { AgentRequest, Permission, RequestedFile } from "../../core/agent.t
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { REQUESTED_FILES_MAX, SESSION_ID_CHARS_MAX } from "./limits.ts";
 import { compactAtOf, compactProperties } from "./compaction.ts";
 import { isPresent, describeValue } from "./check.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const Permission = Type.Union([Type.Literal("auto"), Type.Literal("ask"), Type.Literal("deny")], {
   description: "Restricts the server's permission setting for server-executed tools.",

@@ -8,7 +8,7 @@ import type { Constraint, NamedGrammar } from "../../core/constraint.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { guidedConstraints, guidedProperties } from "./guided.ts";
 import { GRAMMARS_MAX } from "./limits.ts";
 import type { RunRequest, ToolChoice } from "../../core/run.ts";
@@ -16,8 +16,6 @@ import { checker, isPresent } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";
 import { capTokens } from "./sampling.ts";
 import { jsonObject, objectOf } from "./json-object.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const formatSchemaProperty = jsonObject(
   "JSON Schema that the answer must satisfy. Objects that declare members are closed unless `additionalProperties` opens them.",

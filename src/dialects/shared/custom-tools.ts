@@ -6,13 +6,11 @@ import type { Compat } from "../../core/compat.ts";
 import { isObject } from "../../core/json.ts";
 import type { ToolCall } from "../../core/message.ts";
 import { TOOL_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { isPresent } from "./check.ts";
 import { larkRegex } from "./lark-regex.ts";
 import { CUSTOM_FORMAT_CHARS_MAX } from "./limits.ts";
 import type { FlatTool } from "./tools.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 /** The argument of the function that the model sees. */
 const INPUT = "input";

@@ -4,13 +4,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Constraint } from "../../core/constraint.ts";
 import { ServiceError } from "../../core/error.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { isPresent } from "./check.ts";
 import { jsonObject, objectOf } from "./json-object.ts";
 import { escaped } from "./lark-regex.ts";
 import { GUIDED_CHOICES_MAX } from "./limits.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const text = Type.String({ minLength: 1 });
 const Schema = Type.Union([jsonObject("A JSON Schema."), text], {

@@ -7,13 +7,11 @@ import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { ChatPrompt, Thinking } from "../../core/run.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { describeValue, isPresent } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { TEMPLATE_VALUES_MAX } from "./limits.ts";
 import { type Effort, effortOf } from "./reasoning.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 /** Tokens of thinking: 0 is off, below 0 no limit. */
 export const thinkingBudget = orNull(

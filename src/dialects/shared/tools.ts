@@ -8,13 +8,11 @@ import { isObject } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX, TOOLS_MAX } from "../../core/limits.ts";
 import type { ToolSpec } from "../../core/message.ts";
 import type { ToolChoice as CoreToolChoice } from "../../core/run.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { isPresent, describeValue } from "./check.ts";
 import { jsonObject } from "./json-object.ts";
 import { describedBy, exampleProperties } from "./tool-examples.ts";
 import { checkToolSchema } from "./tool-schemas.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 /** Property of tools that the model finds on demand. */
 export const deferProperties = {

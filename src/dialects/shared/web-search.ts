@@ -5,12 +5,10 @@ import type { UserLocation, WebSearch } from "../../core/agent.ts";
 import type { Compat } from "../../core/compat.ts";
 import { defined } from "../../core/defined.ts";
 import { ServiceError } from "../../core/error.ts";
-import { orNull } from "../../core/schema-fields.ts";
+import { OPEN, orNull } from "../../core/schema-fields.ts";
 import { SEARCH_DOMAINS_MAX } from "./limits.ts";
 import { isPresent } from "./check.ts";
 import { serveOrRefuse } from "./compat.ts";
-
-const OPEN = { additionalProperties: true } as const;
 
 const domains = (description: string) =>
   orNull(Type.Array(Type.String({ minLength: 1 }), { maxItems: SEARCH_DOMAINS_MAX, description }));

@@ -1,10 +1,9 @@
 // Wire schemas of requantization and calibration.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { count, orNull } from "../../core/schema-fields.ts";
+import { count, OPEN, orNull } from "../../core/schema-fields.ts";
 import { CALIBRATION_ROWS_MAX } from "../shared/limits.ts";
 
-const OPEN = { additionalProperties: true } as const;
 const model = orNull(
   Type.String({ description: "Model id; `default` or absent selects the default model." }),
 );
