@@ -91,9 +91,14 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   {
     from: "src/media/",
-    may: [CORE, "src/reader/documents/reading.ts", "src/reader/protocol.ts", "src/reader/process.ts"],
+    may: [
+      CORE,
+      ...["decoded-text.ts", "reading.ts"].map((file) => `src/reader/documents/${file}`),
+      "src/reader/protocol.ts",
+      "src/reader/process.ts",
+    ],
     types: ["src/sandbox/types.ts"],
-    why: "files are decoded by reader processes, and by ffmpeg in the sandbox that it is given",
+    why: "files are decoded by reader processes, but for plain text, and by ffmpeg in the sandbox that it is given",
   },
   {
     from: "src/search/",

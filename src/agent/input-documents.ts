@@ -40,8 +40,8 @@ export async function documentParts(
   { file, bytes, sessionId, part }: StoredDocument,
   signal: AbortSignal,
 ): Promise<ReadDocument | undefined> {
-  const { id, name, mimeType } = file;
-  const named = { name, mimeType, bytes };
+  const { id, name, mimeType, isText } = file;
+  const named = { name, mimeType, isText, bytes };
   const textId = repeatableId(sessionId ?? deps.caller, `${name}.txt`, [new TextEncoder().encode(id)]);
   const known = await deps.files
     .body(textId)

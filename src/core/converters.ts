@@ -30,6 +30,8 @@ export type DocumentText = { readonly text: string } | { readonly problem: strin
 export interface NamedFile {
   readonly name: string;
   readonly mimeType: string;
+  /** UTF-8: it is read as it is, unless it claims to be a document. */
+  readonly isText: boolean;
   readonly bytes: () => Promise<Uint8Array<ArrayBuffer> | undefined>;
 }
 
@@ -37,10 +39,10 @@ export interface NamedFile {
 export interface Converters {
   /** The image upright; at most `framesMax` of an animation, evenly spaced. */
   readonly image: (file: ConvertedFile, framesMax: number, signal: AbortSignal) => Promise<Frames>;
-  /** The first seconds. */
-  /** Undefined for what is no PDF and no office document. */
+  /** Undefined for what is no PDF, no office document and no text of another encoding than UTF-8. */
   readonly document: (file: NamedFile, signal: AbortSignal) => Promise<DocumentText | undefined>;
   /** The first pages of a PDF as images; undefined for another document, and for one that cannot be painted. */
   readonly pages: (file: NamedFile, pagesMax: number, signal: AbortSignal) => Promise<Frames | undefined>;
+  /** The first seconds. */
   readonly sound: (file: ConvertedFile, secondsMax: number, signal: AbortSignal) => Promise<Sound>;
 }

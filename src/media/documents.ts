@@ -1,6 +1,7 @@
 // Text and pages of documents, read in reader processes.
 
-import type { Converters, NamedFile } from "../core/converters.ts";
+import type { Converters, DocumentText, NamedFile } from "../core/converters.ts";
+import { textIn } from "../reader/documents/decoded-text.ts";
 import { DOCUMENT_PROBLEMS, documentKind, type Kind } from "../reader/documents/reading.ts";
 import type { RunReader } from "../reader/process.ts";
 import { replyOf } from "./converting.ts";
@@ -12,7 +13,7 @@ export function documentReader(run: RunReader): Pick<Converters, "document" | "p
   return {
     document: async (file, signal) => {
       const kind = kindOf(file);
-      if (kind === undefined) return undefined;
+      if (kind === undefined) return file.isText ? undefined : otherText(file);
       const data = (await file.bytes())?.toBase64();
       if (data === undefined) return undefined; // it expired meanwhile
       const reply = await replyOf(run, "document", { kind, data }, signal);
@@ -28,6 +29,13 @@ export function documentReader(run: RunReader): Pick<Converters, "document" | "p
       };
     },
   };
+}
+
+/** Text of another encoding than UTF-8. */
+async function otherText({ bytes }: NamedFile): Promise<DocumentText | undefined> {
+  const content = await bytes();
+  const text = content === undefined ? undefined : textIn(content);
+  return text === undefined ? undefined : { text };
 }
 
 /** HTML is text. */

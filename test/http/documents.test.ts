@@ -80,3 +80,15 @@ test("a damaged document is no error of the request, and the answer says so", as
   expect(text().join("\n")).toContain("[The text of a.pdf cannot be read: it is not a readable PDF]");
   expect(answer).toMatchObject({ cut_files: [{ name: "a.pdf", shown_characters: 0 }] });
 });
+
+test("a text in UTF-16 or in an older encoding reaches the model, and another binary file is told as one", async () => {
+  const { ask, text } = setUp();
+  const utf16 = Buffer.from("\uFEFFName;Größe\nÖl;3", "utf16le").toString("base64");
+  const shiftJis = Uint8Array.fromHex("938c8b9e82cc93568b43").toBase64();
+  const noise = new Uint8Array([0, 1, 2, 255]).toBase64();
+  const files = [chatFile("a.csv", utf16), chatFile("b.txt", shiftJis), chatFile("c.bin", noise)];
+  await ask("/v1/chat/completions", chat(...files));
+  expect(text().join("\n")).toContain("Name;Größe\nÖl;3");
+  expect(text().join("\n")).toContain("東京の天気");
+  expect(text().join("\n")).toContain("c.bin (application/octet-stream, 4 bytes): not text");
+});

@@ -114,7 +114,7 @@ describeInBrowser("image and audio attachments", () => {
       expect(await page.getByLabel("Attach files").getAttribute("title")).toContain("Images: PNG, HEIC");
       await page.getByLabel("Files to attach").setInputFiles([
         { name: "phone.HEIC", mimeType: "", buffer: Buffer.from(mediaFixture("quarters.heic")) },
-        { name: "photo.jxl", mimeType: "image/jxl", buffer: Buffer.from("\xff\n") },
+        { name: "photo.jxl", mimeType: "image/jxl", buffer: Buffer.from([0xff, 0x0a, 0, 1]) },
       ]);
       await page.getByText("only its name is sent: this format is not read; PNG, HEIC are").waitFor();
       await hand(page, "paste", "shot.webp", "image/webp");

@@ -199,6 +199,8 @@ describe("the request", () => {
       file("a.txt", "text/plain", Buffer.from("é".repeat(1000))),
       file("b.json", "application/json", Buffer.from("1".repeat(1000))),
       file("c.py", "application/octet-stream", Buffer.from("3")),
+      file("c.ts", "video/mp2t", Buffer.from("3")),
+      file("c.csv", "application/vnd.ms-excel", Buffer.from("fffe610000", "hex").subarray(0, 4)),
       file("d.bin", "application/octet-stream", Buffer.from([255, 0, 1])),
       file("e.pdf", "application/pdf", Buffer.from("%PDF")),
     ];
@@ -207,7 +209,7 @@ describe("the request", () => {
       context_length: 1000,
     }) as { messages: { content: { type: string; text?: string }[] }[] };
     const parts = messages[0]?.content ?? [];
-    expect(parts.map(({ type }) => type)).toEqual(["text", "text", "text", "file", "file", "text"]);
+    expect(parts.map(({ type }) => type)).toEqual([...Array<string>(5).fill("text"), "file", "file", "text"]);
     expect(parts[0]?.text).toBe(`File a.txt:\n\n${"é".repeat(1000)}\n\n`);
     expect(parts[1]?.text).toStartWith("File b.json (the first 500 of 1000 characters):");
     expect(parts[2]?.text).toStartWith("File c.py (the first 0 of 1 characters):");

@@ -1,15 +1,10 @@
 // Text files and documents among attachments, and how much of them a request carries. Pure.
 
 import type { Attachment, Excerpt } from "./conversation.ts";
-import { decodedText } from "../../src/reader/documents/decoded-text.ts";
+import { textIn } from "../../src/reader/documents/decoded-text.ts";
+import { documentKind } from "../../src/reader/documents/reading.ts";
+import { mediaTypeOf } from "./media-types.ts";
 import type { ModelCard } from "./model-card.ts";
-
-/** Types other than text/… whose files are text. */
-const TEXT_TYPES =
-  /^application\/(?:json|xml|javascript|x-sh|toml|yaml|x-yaml|sql|x-ndjson|[\w.-]+\+(?:json|xml))$/;
-
-/** Types that say nothing. */
-const UNKNOWN_TYPES: ReadonlySet<string> = new Set(["", "application/octet-stream"]);
 
 /** Characters of a token, about, and the share of a context that files may fill. */
 const TOKEN_CHARS = 3;
@@ -69,18 +64,15 @@ export function textOf(attachment: Attachment): string | undefined {
   return known.text;
 }
 
-/** The text of a file; undefined for a type that is no text. */
+/**
+ * The text of a file; undefined if it has none. The content decides, not the type: to browsers, program.ts is a video and
+ * script.php an application.
+ */
 function decode(attachment: Attachment): string | undefined {
-  const { mime } = attachment;
-  if (attachment.text !== undefined) return attachment.text === "" ? undefined : attachment.text;
-  if (!mime.startsWith("text/") && !TEXT_TYPES.test(mime) && !UNKNOWN_TYPES.has(mime)) return undefined;
-  const bytes = bytesOf(attachment);
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return text.includes("\0") ? undefined : text;
-  } catch {
-    return mime.startsWith("text/") ? decodedText(bytes) : undefined; // of another encoding
-  }
+  const { text, name, mime } = attachment;
+  if (text !== undefined) return text === "" ? undefined : text;
+  if (mediaTypeOf(attachment) !== undefined || documentKind(name, mime) !== undefined) return undefined;
+  return textIn(bytesOf(attachment));
 }
 
 /** The content of a file. */
