@@ -44,7 +44,7 @@ import { responseRoutes } from "./routes/responses.ts";
 import { speechRoutes } from "./routes/speech.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { uiDayRoutes } from "./routes/ui-day.ts";
-import { uiHistoryRoutes } from "./routes/ui-history.ts";
+import { noHistoryRoute, uiHistoryRoutes } from "./routes/ui-history.ts";
 import { uiMcpRoutes } from "./routes/ui-mcp.ts";
 import { uiRunRoutes } from "./routes/ui-runs.ts";
 import { uiRoutes } from "./ui.ts";
@@ -140,7 +140,7 @@ function interfaceRoutes(deps: HttpDeps, runs: HeldRuns) {
     .use(uiRunRoutes(deps, runs))
     .use(uiDayRoutes(deps))
     .use(uiMcpRoutes(deps));
-  return deps.history === undefined ? routes : routes.use(uiHistoryRoutes(deps.history));
+  return routes.use(deps.history === undefined ? noHistoryRoute() : uiHistoryRoutes(deps.history));
 }
 
 /** The framework decodes ids in paths and reports one that cannot be decoded as an internal error. */

@@ -106,8 +106,9 @@ describe("its routes", () => {
     expect((await request("/ui/history/a?version=0", put([]))).status).toBe(400);
   });
 
-  test("are absent unless they are set up, and need a key", async () => {
-    expect((await app().request("/ui/history")).status).toBe(404);
+  test("keep nothing unless they are set up, and need a key", async () => {
+    expect(await (await app().request("/ui/history")).json()).toEqual({ conversations: null });
+    expect((await app().request("/ui/history/a?version=0", put({}))).status).toBe(404);
     const keys = new ApiKeys(["first"]);
     const admission = new Admission({
       keys,

@@ -51,6 +51,7 @@ export function startSync(): void {
   isStarted = true;
   whenStored((id, isDeleted) => {
     note(id, { ...known(id), pending: isDeleted ? "deletion" : "change" });
+    if (keepsHistory.value === false) return;
     clearTimeout(uploads.get(id));
     const ms = isRunning(id) ? RUNNING_UPLOAD_MS : UPLOAD_MS;
     uploads.set(
@@ -58,10 +59,11 @@ export function startSync(): void {
       setTimeout(() => void inLine(() => upload(id)).catch(() => undefined), ms),
     );
   });
-  setInterval(() => {
-    if (!document.hidden) syncNow();
-  }, POLL_MS);
-  document.addEventListener("visibilitychange", syncNow);
+  const lookAgain = (): void => {
+    if (!document.hidden && keepsHistory.value !== false) syncNow();
+  };
+  setInterval(lookAgain, POLL_MS);
+  document.addEventListener("visibilitychange", lookAgain);
   syncNow();
 }
 
@@ -100,9 +102,12 @@ async function compare(): Promise<void> {
 
 /** The server's list; undefined where it keeps none. */
 async function listed(): Promise<ReadonlyMap<string, HistoryItem> | undefined> {
-  const found = await sendIfAvailable<{ readonly conversations: readonly HistoryItem[] }>("ui/history");
-  keepsHistory.value = found !== undefined;
-  return found && new Map(found.conversations.map((item) => [item.id, item]));
+  const found = await sendIfAvailable<{ readonly conversations: readonly HistoryItem[] | null }>(
+    "ui/history",
+  );
+  const list = found?.conversations ?? undefined;
+  keepsHistory.value = list !== undefined;
+  return list && new Map(list.map((item) => [item.id, item]));
 }
 
 /** Takes the server's version of a conversation, merged with what was changed here. */

@@ -11,6 +11,11 @@ const ID = /^[\w-]{1,64}$/;
 const HIDDEN = { detail: { hide: true } };
 const RAW = { ...HIDDEN, parse: "none" } as const; // body.ts reads it
 
+/** Where none is kept, the page receives a list that says so: an error would stand in the browser's console at each visit. */
+export function noHistoryRoute() {
+  return new Elysia().get("/ui/history", () => Response.json({ conversations: null }), HIDDEN);
+}
+
 /** Routes of the history. */
 export function uiHistoryRoutes(historyFor: ForCaller<History>) {
   const historyOf = (request: Request): History => historyFor(callerOf(request));
