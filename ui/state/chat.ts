@@ -36,6 +36,9 @@ const RENDER_MS = 40;
 /** Text for screen readers, which should not read every delta of an answer. */
 export const announcement = signal("");
 
+/** Questions that this tab has asked: at each one the thread shows its end. */
+export const asked = signal(0);
+
 /** Sends a message in a conversation, created from the draft if necessary, and requests the answer. */
 export function ask(conversationId: string, text: string, attachments: readonly Attachment[]): void {
   const id = conversationId === DRAFT ? createFromDraft() : conversationId;
@@ -53,6 +56,7 @@ async function askAfter(id: string, question: (conversation: Conversation) => Us
   if (before === undefined) return;
   const message = question(before);
   change(id, (conversation) => append(withUpdateTime(conversation), message));
+  asked.value++;
   const budget = fileBudget(cardOf(models.value ?? [], before.model));
   const { text, attachments } = message;
   const search = { question: text, attachments, conversation: { ...before, leaf: message.parent }, budget };

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Conversation, thread } from "../state/conversation.ts";
 import { change, current, openConversation } from "../state/conversations.ts";
 import { DRAFT } from "../state/drafts.ts";
-import { announcement } from "../state/chat.ts";
+import { announcement, asked } from "../state/chat.ts";
 import { type Find, find, withInThread } from "../state/find.ts";
 import { isRunning } from "../state/running.ts";
 import { textOf } from "../state/search.ts";
@@ -67,6 +67,8 @@ function Thread() {
   const toEnd = (): void => {
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   };
+  const count = asked.value;
+  useLayoutEffect(() => setAtEnd(true), [count]);
   // Follows new text, unless the user has scrolled up.
   useLayoutEffect(() => {
     if (isAtEnd) toEnd();
