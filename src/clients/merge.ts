@@ -14,7 +14,7 @@ import {
   stripComments,
 } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
-import { parseDocument } from "yaml";
+import { parseDocument, type Tags } from "yaml";
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../core/json.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -148,6 +148,16 @@ function put(file: ClientFile, text: string, { path, value, isItem }: Entry): st
     : withValue(file, text, path, [value]);
 }
 
+/** Tags by which numbers stay as they are written: 012 or 12345678901234567890, written again, is another one. */
+function numbersAsWritten(tags: Tags): Tags {
+  return tags.map((tag): Tags[number] => {
+    if (typeof tag !== "object" || tag.collection !== undefined || !/:(?:int|float)$/.test(tag.tag))
+      return tag;
+    const write = tag.stringify?.bind(tag);
+    return { ...tag, stringify: (node, ...rest) => node.source ?? write?.(node, ...rest) ?? "" };
+  });
+}
+
 /** The text with a value at a path; without one, where it is undefined. */
 function withValue(
   { format }: ClientFile,
@@ -156,7 +166,7 @@ function withValue(
   value: unknown,
 ): string {
   if (format === "yaml") {
-    const document = parseDocument(text);
+    const document = parseDocument(text, { customTags: numbersAsWritten });
     if (value === undefined) document.deleteIn(path);
     else if (path.length === 0) document.contents = document.createNode(value) as typeof document.contents;
     else document.setIn(path, document.createNode(value));

@@ -50,6 +50,16 @@ const COMMENTS: Readonly<Record<string, readonly string[]>> = {
   vscode: ["// local"],
 };
 
+test("numbers of a user's YAML stay as they are written", () => {
+  const user =
+    "name: Me\nid: 12345678901234567890123\npin: 012\nlist: [+5, .5, 1e3, 0x1F]\nmodels:\n- name: other\n";
+  const file = fileOf("continue");
+  const { text, replaced } = merged(file, user, []);
+  for (const kept of ["id: 12345678901234567890123", "pin: 012", "[ +5, .5, 1e3, 0x1F ]"])
+    expect(text).toContain(kept);
+  expect(unmerged(file, text, replaced).text).toContain("pin: 012");
+});
+
 describe.each(WITH_FILES)("%s", (id) => {
   test("a new file is what is shown, a second time changes nothing, and nothing is left of it", () => {
     const file = fileOf(id);
