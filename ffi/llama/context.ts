@@ -1,6 +1,7 @@
 // Creates the context of a loaded model: its size, how sequences can share its memory, its native handle.
 
 import { cellBytes } from "../../src/core/cache-size.ts";
+import { profileOf } from "../../src/core/device-profile.ts";
 import { ServiceError } from "../../src/core/error.ts";
 import { SLOTS_MAX } from "../../src/core/limits.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
@@ -13,8 +14,10 @@ import {
   cellElements,
   chooseCells,
   type GraphLimits,
+  isSmall,
   type ModelInfo,
 } from "./model.ts";
+import { defaultThreads } from "../linux/usable-cores.ts";
 import { type Handle, nativeText } from "../text.ts";
 
 /** Decisions before a context is created. */
@@ -58,6 +61,18 @@ const HYBRID_KEPT_MAX = 4;
 export interface ContextThreads {
   readonly threads: number;
   readonly threadsBatch: number;
+}
+
+export function threadsFor(
+  meta: ModelInfo,
+  options: TextOptions,
+  placement: Parameters<typeof profileOf>[0],
+): ContextThreads {
+  const most = Math.min(defaultThreads(), profileOf(placement).threadsMax);
+  return {
+    threads: options.threads ?? (isSmall(meta) ? 1 : most),
+    threadsBatch: options.threadsBatch ?? options.threads ?? most,
+  };
 }
 
 /** How cached prefixes can be reused in this kind of memory, and the native sequences that this needs. */

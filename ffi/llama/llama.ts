@@ -4,6 +4,7 @@ import { toArrayBuffer } from "bun:ffi";
 import { basename } from "node:path";
 import type { Prompt } from "../../src/core/run.ts";
 import { assert } from "../../src/core/assert.ts";
+import { isOnDevices } from "../../src/core/device-profile.ts";
 import type { SamplingParams } from "../../src/core/sampling.ts";
 import type { TextInfo, TextOptions } from "../../src/engine/protocol.ts";
 import type {
@@ -116,8 +117,8 @@ export class LlamaBackend implements Backend {
     this.vocabulary = meta.n_vocab;
     const generates = this.meta.causal && !meta.has_encoder;
     this.draftModel = generates ? this.openDraft(options, limits) : undefined;
-    // With layers on the CPU, a pass has mostly ended when the call returns.
-    const isWhole = layers === undefined || layers.report.device_layers === layers.report.layers;
+    // With layers or experts on the CPU, a pass has mostly ended when the call returns.
+    const isWhole = layers === undefined || isOnDevices(layers.report);
     this.goesOn = isWhole && fact("goesOn") === 1;
     this.tokenTable = new LlamaTokens(native, model, meta.n_vocab);
     this.media = this.openMedia(options, threadsBatch);

@@ -9,7 +9,7 @@ import { modelProblem } from "../../src/core/model-problem.ts";
 import type { TextOptions } from "../../src/engine/protocol.ts";
 import type { Native } from "../library.ts";
 import type { EmbedModel } from "./embed.ts";
-import { cText, type Handle, nativeText } from "../text.ts";
+import { cText, type Handle, nativeText, takeText } from "../text.ts";
 
 /** Progress of loading. */
 export interface LoadHooks {
@@ -106,6 +106,15 @@ export function isSmall({ size_bytes }: ModelInfo): boolean {
 /** KV cache elements of one token. */
 export function cellElements({ n_layer, n_head_kv, head_dim_k, head_dim_v }: ModelInfo): number {
   return n_layer * n_head_kv * (head_dim_k + head_dim_v);
+}
+
+/** As requested, with the sequences that the architecture can run. */
+export function lowered(asked: TextOptions, { sequences = asked.maxSeqs }: GraphLimits): TextOptions {
+  return { ...asked, maxSeqs: Math.min(asked.maxSeqs, sequences) };
+}
+
+export function infoOf(native: Native, model: Handle): ModelInfo {
+  return JSON.parse(takeText(native, native.svc_model_info(model)));
 }
 
 /** Memory for a cache. */

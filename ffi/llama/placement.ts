@@ -3,8 +3,13 @@
 
 import { ServiceError } from "../../src/core/error.ts";
 import { sizeText } from "../../src/core/size-text.ts";
-import { DEVICE_RESERVE_BYTES, type ModelPlacement, usableBytes } from "../../src/core/placement.ts";
-import type { SplitMode, TextOptions } from "../../src/engine/protocol.ts";
+import {
+  DEVICE_RESERVE_BYTES,
+  type ModelPlacement,
+  restPhrase,
+  usableBytes,
+} from "../../src/core/placement.ts";
+import type { PlacementOptions, SplitMode, TextOptions } from "../../src/engine/protocol.ts";
 import { deviceText } from "../devices.ts";
 import { describeHost } from "../host.ts";
 import type { Native } from "../library.ts";
@@ -52,19 +57,27 @@ export function mayUseDevices(native: Native, { deviceLayers }: TextOptions): bo
   return deviceLayers !== 0 && describeHost(native).devices.some(({ type }) => type === "gpu");
 }
 
-/** What the devices have free for a cache beside all weights, bytes; 0 where they cannot hold them. */
-export function cacheMemory(
+/** What its devices have for a model beside its projector, bytes. */
+export function usableMemory(
   native: Native,
-  options: TextOptions,
-  weights: number,
+  { placement }: TextOptions,
   projector: ProjectorPlan | undefined,
 ): number {
-  const { memoryBytes: most = Infinity } = options.placement ?? {};
+  const { memoryBytes: most = Infinity, mainGpu = 0 } = placement ?? {};
   const cards = describeHost(native).devices.filter(({ type }) => type === "gpu");
-  const usable = cards.map(
+  const used = splitOf(placement) === "none" ? cards.slice(mainGpu, mainGpu + 1) : cards;
+  const usable = used.map(
     (card) => Math.min(usableBytes(card), most) - (projector?.bytes.get(card.name) ?? 0),
   );
-  return Math.max(0, usable.reduce((sum, bytes) => sum + bytes, 0) - weights);
+  return Math.max(
+    0,
+    usable.reduce((sum, bytes) => sum + bytes, 0),
+  );
+}
+
+/** How several devices share a model; one that is chosen has it alone. */
+function splitOf({ splitMode, mainGpu }: PlacementOptions = {}): SplitMode {
+  return splitMode ?? (mainGpu === undefined ? "layer" : "none");
 }
 
 /** What a placement is made from. */
@@ -153,11 +166,10 @@ async function planLayers(
 ): Promise<LayerPlan> {
   const { path, options, context, withHead, headLayers } = input;
   const drafts = options.speculative?.type === "mtp" && (base !== undefined || (withHead && headLayers > 0));
-  const { splitMode, mainGpu, tensorSplit = [], expertsOnCpu = 0, memoryBytes = 0 } = options.placement ?? {};
-  const mode = splitMode ?? (mainGpu === undefined ? "layer" : "none");
+  const { mainGpu, tensorSplit = [], expertsOnCpu = 0, memoryBytes = 0 } = options.placement ?? {};
   const place = Int32Array.of(
     options.deviceLayers,
-    SPLIT_MODES[mode],
+    SPLIT_MODES[splitOf(options.placement)],
     mainGpu ?? 0,
     expertsOnCpu === "all" ? -1 : expertsOnCpu,
     withHead ? 1 : 0,
@@ -289,17 +301,17 @@ export function deviceNames(native: Native, { report }: LayerPlan): string {
 
 /** The placement in a sentence for the operator. */
 export function placementText({ report }: LayerPlan): string {
-  const { layers, device_layers: placed, divided_layers: divided, fits } = report;
-  const cards = report.devices.slice(0, -1);
+  const { layers, device_layers: placed, fits } = report;
+  if (placed === 0) return `all layers stay on the CPU: no layer fits the free memory of the devices`;
+  const [cards, [cpu]] = [report.devices.slice(0, -1), report.devices.slice(-1)];
   const names = cards.map(({ name, description }) => `${name} (${description})`).join(", ");
   const free = sizeText(cards.reduce((sum, card) => sum + card.free, 0));
-  const used = sizeText(cards.reduce((sum, card) => sum + card.weights + card.cache + card.compute, 0));
-  if (placed === 0) return `all layers stay on the CPU: no layer fits the free memory of the devices`;
-  const experts = divided > 0 ? `; experts of ${divided} of them on the CPU` : "";
+  const used = sizeText(cards.reduce((sum, card) => sum + total(card), 0));
+  const rest = restPhrase(report);
+  const weights = rest === "" || cpu === undefined ? "" : ` (${sizeText(cpu.weights)} of weights)`;
   const warning = fits
     ? ""
     : ". That leaves less than the reserve: other programs can make the driver fail; lower device_layers";
-  return placed < layers
-    ? `${placed} of ${layers} layers on ${names}${experts}, the rest on the CPU: ${used} of ${free} free${warning}`
-    : `all ${layers} layers on ${names}${experts}: ${used} of ${free} free${warning}`;
+  const count = placed < layers ? `${placed} of ${layers}` : `all ${layers}`;
+  return `${count} layers on ${names}${rest}${weights}: ${used} of ${free} free${warning}`;
 }

@@ -58,6 +58,13 @@ function sumOf(wanted: readonly DeviceWish[], of: (wish: DeviceWish) => number):
   return wanted.reduce((total, wish) => total + of(wish), 0);
 }
 
+/** Whether the wanted layers could fit with `fewest` cells and next to no buffers of a pass; `cells` were planned. */
+export function couldFit({ wanted }: WantedLayers, cells: number, fewest: number): boolean {
+  const ofCell = ({ bytes, least }: DeviceWish): number => (bytes - least) / Math.max(1, cells - LEAST_CELLS);
+  const atLeast = (wish: DeviceWish): number => wish.bytes - wish.compute - (cells - fewest) * ofCell(wish);
+  return sumOf(wanted, atLeast) <= sumOf(wanted, ({ limit }) => limit);
+}
+
 /** Cells of a cache with which the wanted layers fit; undefined where they do, or where no number of cells helps. */
 export function fewerCells(report: WantedLayers, cells: number): number | undefined {
   const shortage = shortageOf(report, cells);

@@ -4,7 +4,7 @@
 
 import type { ModelPlacement } from "./placement.ts";
 
-/** Choices for the CPU, or for a model whose layers are all on devices. */
+/** Choices for the CPU, or for a model that is on devices as a whole. */
 export interface DeviceProfile {
   /** Largest share of the free memory for a cache without a configured size. */
   readonly cacheShare: number;
@@ -46,12 +46,17 @@ export const DEVICE_PROFILES = {
   },
 } as const satisfies Readonly<Record<string, DeviceProfile>>;
 
-/** The row for a model: that of devices if all its layers are there. */
-export function profileOf(
-  placement: Pick<ModelPlacement, "layers" | "device_layers"> | undefined,
-): DeviceProfile {
-  const isOnDevice = placement !== undefined && placement.device_layers === placement.layers;
-  return isOnDevice ? DEVICE_PROFILES.device : DEVICE_PROFILES.cpu;
+type Placed = Pick<ModelPlacement, "layers" | "device_layers" | "divided_layers">;
+
+/** Whether a model is on devices as a whole, its experts included. */
+export function isOnDevices({ layers, device_layers: placed, divided_layers: divided }: Placed): boolean {
+  return placed === layers && divided === 0;
+}
+
+/** The row for a model. */
+export function profileOf(placement: Placed | undefined): DeviceProfile {
+  const isWhole = placement !== undefined && isOnDevices(placement);
+  return isWhole ? DEVICE_PROFILES.device : DEVICE_PROFILES.cpu;
 }
 
 /** Rows that each expert should get of a micro-batch on a device: a tile of its product. */

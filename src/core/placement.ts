@@ -45,9 +45,20 @@ export function usableBytes({
 }
 
 /** Where the layers are computed, in a phrase. */
-export function placementPhrase({ layers, device_layers: placed, devices }: ModelPlacement): string {
+export function placementPhrase(placement: ModelPlacement): string {
+  const { layers, device_layers: placed, devices } = placement;
   if (placed === 0) return "on the CPU";
-  const names = devices.slice(0, -1).map(({ device }) => device);
-  const where = names.join(" and ");
-  return placed < layers ? `${placed} of ${layers} layers on ${where}, the rest on the CPU` : `on ${where}`;
+  const where = devices.slice(0, -1).map(({ device }) => device);
+  const count = placed < layers ? `${placed} of ${layers} layers ` : "";
+  return `${count}on ${where.join(" and ")}${restPhrase(placement)}`;
+}
+
+/** What of a model on devices is on the CPU, as the end of a phrase. */
+export function restPhrase({
+  layers,
+  device_layers: placed,
+  divided_layers: divided,
+}: Pick<ModelPlacement, "layers" | "device_layers" | "divided_layers">): string {
+  const parts = [...(divided > 0 ? ["experts"] : []), ...(placed < layers ? ["the rest"] : [])];
+  return parts.length === 0 ? "" : `, ${parts.join(" and ")} on the CPU`;
 }

@@ -4,8 +4,10 @@ import { placementPhrase } from "../../src/core/placement.ts";
 
 test("the row for devices is for models that are there as a whole", () => {
   expect(profileOf(undefined)).toBe(DEVICE_PROFILES.cpu);
-  expect(profileOf({ layers: 7, device_layers: 6 })).toBe(DEVICE_PROFILES.cpu);
-  expect(profileOf({ layers: 7, device_layers: 7 })).toBe(DEVICE_PROFILES.device);
+  expect(profileOf({ layers: 7, device_layers: 6, divided_layers: 0 })).toBe(DEVICE_PROFILES.cpu);
+  expect(profileOf({ layers: 7, device_layers: 7, divided_layers: 0 })).toBe(DEVICE_PROFILES.device);
+  // Experts on the CPU need its threads, and each row of a draft costs time there.
+  expect(profileOf({ layers: 7, device_layers: 7, divided_layers: 5 })).toBe(DEVICE_PROFILES.cpu);
   expect(profilePhrase(DEVICE_PROFILES.cpu)).toContain("a thread for each core");
 });
 
@@ -24,6 +26,11 @@ test("a placement in a phrase names its devices, and not the CPU among them", ()
     "3 of 7 layers on CUDA0 and CUDA1, the rest on the CPU",
   );
   expect(placementPhrase({ ...placement, device_layers: 0 })).toBe("on the CPU");
+  const divided = { ...placement, divided_layers: 5 };
+  expect(placementPhrase({ ...divided, device_layers: 7 })).toBe("on CUDA0 and CUDA1, experts on the CPU");
+  expect(placementPhrase({ ...divided, device_layers: 6 })).toBe(
+    "6 of 7 layers on CUDA0 and CUDA1, experts and the rest on the CPU",
+  );
 });
 
 test.each([

@@ -1,15 +1,17 @@
 // Mesa's software device for the tests in this folder: its environment, and the back end in a cache of its own.
 
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
 import { unpackLibraries } from "../../ffi/embedded.ts";
 import { type Native, openNative } from "../../ffi/library.ts";
 import { RELEASE } from "../../src/backends/catalog.ts";
 import { newFolder, runBinary, type Server } from "../helpers/binary.ts";
 import { until } from "../helpers/until.ts";
 import type { Scenario, SubjectReport } from "../zoo/report.ts";
+import type { PlanCase, PlanOutcome } from "./planner.ts";
 import { preloadLibrary } from "./preload.ts";
 
+const PLANNER = join(import.meta.dir, "planner.ts");
 const SUBJECT = join(import.meta.dir, "../zoo/subject.ts");
 
 export const IS_WANTED = process.env["SVC_VULKAN_TESTS"] === "1";
@@ -46,17 +48,55 @@ export async function installVulkan(): Promise<string> {
 export async function draftedOnDevice(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Scenario | undefined> {
+  const out = await runDevice([SUBJECT, "llama", newFolder(), "drafted"], environment);
+  return (JSON.parse(out) as SubjectReport).scenarios.drafted; // typed where it is written
+}
+
+/** A second device: the same driver from another file. */
+function secondDriver(): string {
+  const folder = newFolder();
+  const library = join(folder, "second.so");
+  const about = JSON.parse(readFileSync(LAVAPIPE, "utf8")) as {
+    readonly ICD: { readonly library_path: string };
+  }; // Mesa's
+  const { library_path: first } = about.ICD;
+  copyFileSync(isAbsolute(first) ? first : join("/usr/lib/x86_64-linux-gnu", first), library);
+  const path = join(folder, "second.json");
+  writeFileSync(path, JSON.stringify({ ...about, ICD: { ...about.ICD, library_path: library } }));
+  return path;
+}
+
+/** Where models would go on cards with so much memory, MiB each (faults.c). */
+export async function plansOn(
+  cards: readonly number[],
+  cases: readonly PlanCase[],
+): Promise<readonly PlanOutcome[]> {
+  const drivers = cards.length > 1 ? [LAVAPIPE, secondDriver()].join(":") : LAVAPIPE;
+  const claimed = {
+    SVC_TEST_CARDS: cards.join(","),
+    GGML_VK_VISIBLE_DEVICES: cards.map((_, index) => index).join(","),
+    VK_DRIVER_FILES: drivers,
+    VK_ICD_FILENAMES: drivers,
+  };
+  const text = await runDevice([PLANNER, ...cases.map((one) => JSON.stringify(one))], claimed);
+  return JSON.parse(text) as readonly PlanOutcome[]; // typed where it is written
+}
+
+/** A process of its own with the device. */
+async function runDevice(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
   const own = { SVC_TEST_BACKENDS: join(OPTIONS.cache, "svc"), NODE_ENV: "" }; // not a test runner
-  const command = [process.execPath, SUBJECT, "llama", newFolder(), "drafted"];
   const env = { ...process.env, ...OPTIONS.env, ...own, ...environment };
-  const child = Bun.spawn(command, { env, stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([process.execPath, ...words], { env, stdout: "pipe", stderr: "pipe" });
   const [out, err] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
   if (child.exitCode !== 0 || err !== "") throw new Error(`the process ended with ${child.exitCode}: ${err}`);
-  return (JSON.parse(out) as SubjectReport).scenarios.drafted; // typed where it is written
+  return out;
 }
 
 /** The library with the back end, in this process. */

@@ -1,6 +1,7 @@
 // Makes a Vulkan driver fail on demand, counts the memory that it hands out and never destroys its buffers, for tests. Loaded before
 // everything else (LD_PRELOAD).
-// SVC_TEST_MEMORY names a file for the bytes that are allocated now. SVC_TEST_FAULT names a file, whose
+// SVC_TEST_MEMORY names a file for the bytes that are allocated now. SVC_TEST_CARDS has the memory that the cards claim to have, MiB each,
+// "8192,24576": what is placed there by estimates is not allocated. SVC_TEST_FAULT names a file, whose
 // first word is read at each call that may fail: "lost" the device is lost, "memory" it is out of memory, "hang" a submission never
 // returns, "crash" the driver crashes. Any other word, or no file: the driver works.
 
@@ -27,6 +28,10 @@ static lookup real_instance, real_device;
 static submit real_submit;
 static allocate real_allocate;
 static release real_free;
+struct heaps;
+struct heaps_chained;
+static void (*real_heaps)(void *, struct heaps *);
+static void (*real_heaps_2)(void *, struct heaps_chained *);
 
 #define ALLOCATIONS_MAX 4096
 static struct { void * memory; uint64_t bytes; } allocations[ALLOCATIONS_MAX];
@@ -91,6 +96,47 @@ static void keep_buffer(void * device, void * buffer, const void * allocator) {
     (void) device, (void) buffer, (void) allocator;
 }
 
+// Cards in the order in which their memory is first asked for.
+#define CARDS_MAX 4
+static void * cards[CARDS_MAX];
+
+static uint64_t claimed_bytes(void * card) {
+    const char * text = getenv("SVC_TEST_CARDS");
+    for (int i = 0; text != NULL && i < CARDS_MAX; i++, text = strchr(text, ',')) {
+        if (i > 0) text++;
+        if (cards[i] == NULL) cards[i] = card;
+        if (cards[i] == card) return strtoull(text, NULL, 10) << 20;
+    }
+    return 0;
+}
+
+struct chained { int type; struct chained * next; };
+struct heap { uint64_t bytes; uint32_t flags; };
+struct heaps { uint32_t n_types; uint32_t types[32][2]; uint32_t count; struct heap heaps[16]; };
+struct heaps_chained { struct chained head; struct heaps own; };
+struct budget { struct chained head; uint64_t bytes[16], used[16]; };
+#define BUDGET 1000237000
+
+static void claim(void * card, struct heaps * own) {
+    const uint64_t bytes = claimed_bytes(card);
+    for (uint32_t i = 0; bytes > 0 && i < own->count; i++) own->heaps[i].bytes = bytes;
+}
+
+static void memory_properties(void * card, struct heaps * out) {
+    real_heaps(card, out);
+    claim(card, out);
+}
+
+static void memory_properties_2(void * card, struct heaps_chained * out) {
+    real_heaps_2(card, out);
+    claim(card, &out->own);
+    for (struct chained * next = out->head.next; next != NULL; next = next->next) {
+        struct budget * budget = (struct budget *) next;
+        const uint64_t bytes = next->type == BUDGET ? claimed_bytes(card) : 0;
+        for (uint32_t i = 0; bytes > 0 && i < out->own.count; i++) budget->bytes[i] = bytes, budget->used[i] = 0;
+    }
+}
+
 static function device_function(void * device, const char * name);
 
 static function replaced(function found, const char * name) {
@@ -106,6 +152,14 @@ static function replaced(function found, const char * name) {
     if (strcmp(name, "vkFreeMemory") == 0) {
         real_free = (release) found;
         return (function) free_memory;
+    }
+    if (strcmp(name, "vkGetPhysicalDeviceMemoryProperties") == 0) {
+        real_heaps = (void (*)(void *, struct heaps *)) found;
+        return (function) memory_properties;
+    }
+    if (strncmp(name, "vkGetPhysicalDeviceMemoryProperties2", 36) == 0) {
+        real_heaps_2 = (void (*)(void *, struct heaps_chained *)) found;
+        return (function) memory_properties_2;
     }
     if (strcmp(name, "vkDestroyBuffer") == 0) return (function) keep_buffer;
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
