@@ -2,7 +2,7 @@
 // the CPU's, and measures the most worthy cells first, svc beside llama-server and beside what the card could do (gpu-plan.ts). What was measured is
 // kept whenever a cell is done (gpu-run.ts). Nothing is waited for longer than the time that is left.
 
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BACKENDS } from "../src/backends/catalog.ts";
@@ -22,6 +22,7 @@ import {
 import { type Measured, Run } from "./gpu-run.ts";
 import { describeMachine, machineLine, THREADS } from "./machine.ts";
 import { CACHE, type Peer, serverAlone } from "./peer.ts";
+import { killRunning } from "./processes.ts";
 import { type RunningServer, startServer } from "./servers.ts";
 
 const USAGE = `usage: bench/gpu.sh --minutes 8 [--models 8b,0.6b,30b-a3b] [--cuda FILE] [--vulkan FILE] [--llama-server PROGRAM]
@@ -29,9 +30,9 @@ const USAGE = `usage: bench/gpu.sh --minutes 8 [--models 8b,0.6b,30b-a3b] [--cud
 
 --cuda, --vulkan: the library of the back end, where svc has not installed it already; without any, only --dry-run goes on
 --llama-server: one that was built with the same back end
---write: puts the table into a document, below "## On a graphics card"
+--write: puts the table into a document, below "## On a graphics card", after each cell
 --results: where what is measured is kept, cell by cell; a run with the same executable, devices and --llama-server goes on with it
---prepare: makes the models and ends, before there is a card
+--prepare: makes the models, checks the files that are named and ends, before there is a card
 --dry-run: the whole flow with the built-in model and short prompts, on whatever is there`;
 
 const TOKENS_PER_WORD = 3;
@@ -41,11 +42,15 @@ const ANSWER_TOKENS = 64;
 const START_MS = 15_000;
 /** The same where kernels may be compiled first. */
 const FIRST_START_MS = 60_000;
+/** What the slowest disk reads of a model. */
+const DISK_BYTES_PER_MS = 200_000;
 /** Answers of a few tokens come within this time. */
 const ANSWER_MS = 30_000;
 /** A cell is given up after this time, or that multiple of what is expected, so that it does not take the time of all others. */
 const CELL_MS = 20_000;
 const CELL_LATE = 2;
+/** Failed cells after which a server is given up. */
+const FAILED_MAX = 2;
 /** Making a model takes about this long. */
 const MAKE_MS: Readonly<Record<GpuModel, number>> = {
   "0.6b": 30e3,
@@ -155,27 +160,35 @@ async function measureGroup(run: Run, group: Group, { isDry, peer }: Bounds): Pr
   const tokens = Math.max(
     ...cells.map(({ streams, promptTokens }) => streams * (promptTokens + MARGIN + answerTokens)),
   );
+  const modelPath = await ensureGpuModel(model);
   const options = {
-    modelPath: await ensureGpuModel(model),
+    modelPath,
     threads: THREADS,
     sequences,
     cells: tokens,
-    flags,
+    flags: flags.includes("mtp") ? [...flags, "--mtp-model", modelPath] : flags,
   };
-  const readyMs = Math.min(FIRST_START_MS, run.left);
+  const readyMs = Math.min(FIRST_START_MS + statSync(modelPath).size / DISK_BYTES_PER_MS, run.left);
   const server = await startServer(side, { ...options, readyMs }, peer);
   try {
     const placement = await placementOf(server);
     let pace = isDry ? { prompt: 200, decode: 20 } : FIRST_PACE;
+    let failed = 0;
     for (const cell of cells) {
+      const what = `${model} on ${name}, ${cell.streams} × ${cell.promptTokens}`;
       const expectedMs = secondsOf(cell, answerTokens, pace) * 1000;
       if (expectedMs > run.left) {
-        run.skip(`${model} on ${name}, ${cell.streams} × ${cell.promptTokens}`, "for lack of time");
+        run.skip(what, "for lack of time");
         continue;
       }
       const limitMs = Math.min(run.left, Math.max(CELL_MS, CELL_LATE * expectedMs));
       const subject = { model, side: name, placement };
-      pace = await measureCell(run, subject, server, { ...cell, answerTokens, limitMs });
+      try {
+        pace = await measureCell(run, subject, server, { ...cell, answerTokens, limitMs });
+      } catch (error) {
+        run.fail(what, error);
+        if (++failed === FAILED_MAX) throw new Error("the other cells are left out", { cause: error });
+      }
     }
   } finally {
     await server.stop();
@@ -208,14 +221,13 @@ async function measureCell(
   return { prompt: Math.max(1, promptTokensPerSecond), decode: Math.max(1, tokensPerSecond) };
 }
 
-const HEADING = "## On a graphics card\n";
-const [BEGIN, END] = ["<!-- written by bench/gpu.sh --minutes -->\n", "<!-- end of that -->\n"];
-
-/** Puts the table into a document. */
-function writeInto(document: string, table: string): void {
-  const text = readFileSync(document, "utf8").replace(new RegExp(`\n${BEGIN}[^]*?${END}`), "");
-  if (!text.includes(HEADING)) throw new Error(`${document} has no heading "${HEADING.trim()}"`);
-  writeFileSync(document, text.replace(HEADING, `${HEADING}\n${BEGIN}\n${table}\n\n${END}`));
+/** What is needed besides the models, before there is a card. */
+function checkFiles(program: string | undefined, files: Readonly<Record<string, string | undefined>>): void {
+  const named = [program, ...Object.values(files)].filter((path) => path !== undefined);
+  for (const path of named) if (!existsSync(path)) throw new Error(`${path} is missing`);
+  if (program === undefined) return;
+  const { exitCode, stderr } = Bun.spawnSync([program, "--version"], { timeout: START_MS });
+  if (exitCode !== 0) throw new Error(`${program} does not run: ${stderr.toString().trim()}`);
 }
 
 async function main(): Promise<void> {
@@ -238,11 +250,16 @@ async function main(): Promise<void> {
   const models = isDry
     ? (["tiny"] as const)
     : values.models.split(",").filter((name): name is GpuModel => name in GPU_MODELS);
+  checkFiles(program, { vulkan, cuda });
   if (values.prepare) {
     for (const model of models) await ensureGpuModel(model);
     return;
   }
-  if (program !== undefined && !existsSync(program)) throw new Error(`${program} is missing`);
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.on(signal, () => {
+      killRunning(); // else a server would hold the card
+      process.exit(130);
+    });
   const endMs = performance.now() + minutes * 60_000;
   const machine = await machineLine(program, THREADS);
   const devices = await install({ vulkan, cuda });
@@ -252,6 +269,7 @@ async function main(): Promise<void> {
   const run = new Run(`${executable} ${program ?? ""} ${devices ?? NO_DEVICE}`, devices ?? NO_DEVICE, {
     endMs,
     folder,
+    document: values.write,
   });
   const [peer, isOnDevice] = [serverAlone(program ?? ""), devices !== undefined];
   await run.step("answers", () => compareAnswers(isOnDevice, peer));
@@ -268,7 +286,6 @@ async function main(): Promise<void> {
       return [];
     });
   run.write();
-  if (values.write !== undefined) writeInto(values.write, run.table());
   console.log(`${machine}\n\n${run.table()}`);
 }
 

@@ -77,12 +77,15 @@ export function planOf(models: readonly GpuModel[], hasPeer: boolean, isDry: boo
   const [first] = models;
   if (first === undefined) return [];
   const prompt: Cell = { streams: 1, promptTokens: isDry ? 64 : 6144 };
-  const curves = (isDry ? ["64"] : ["512", "2048", "4096"]).map((ubatch): Group => ({
-    model: first,
+  const curve = (cells: readonly Cell[], flags: readonly string[], model = first): Group => ({
+    model,
     side: "svc",
-    cells: [prompt],
-    flags: ["--ubatch", ubatch],
-  }));
+    cells,
+    flags,
+  });
+  const curves = (isDry ? ["64"] : ["512", "2048", "4096"]).map((ubatch) =>
+    curve([prompt], ["--ubatch", ubatch, "--batch", String(Math.max(BATCH, Number(ubatch)))]),
+  );
   // Each stream has a cache of its own: what attention in one cache costs, which reads the cells of all (decision 241).
   const own: readonly Cell[] = isDry
     ? [{ streams: 2, promptTokens: 64 }]
@@ -90,14 +93,22 @@ export function planOf(models: readonly GpuModel[], hasPeer: boolean, isDry: boo
         { streams: 64, promptTokens: 512 },
         { streams: 64, promptTokens: 6144 },
       ];
-  const apart = own.map((cell): Group => ({ model: first, side: "svc", cells: [cell], flags: OWN_CACHES }));
-  const drafts = [{ streams: isDry ? 1 : 8, promptTokens: isDry ? 64 : 512 }];
-  const draft: Group = { model: first, side: "svc", cells: drafts, flags: ["--speculative", "ngram"] };
+  const apart = own.map((cell) => curve([cell], OWN_CACHES));
+  const drafted = (streams: readonly number[]) =>
+    streams.map((count) => ({ streams: count, promptTokens: isDry ? 64 : 512 }));
+  const copied = curve(drafted([isDry ? 1 : 8]), ["--speculative", "ngram"]);
+  // A model that drafts for itself is always right: what a pass of several rows, and a draft, cost beside one row.
+  const light = models.find((model) => model === "0.6b") ?? first;
+  const drafts = (isDry ? ["2"] : ["1", "4", "8", "16"]).map((tokens) =>
+    curve(drafted(isDry ? [1] : [1, 8]), ["--speculative", "mtp", "--mtp-n-predict", tokens], light),
+  );
   const ofFirst = table.filter(({ model }) => model === first);
-  return [...ofFirst, ...apart, ...table.slice(ofFirst.length), ...curves, draft];
+  return [...ofFirst, ...apart, ...table.slice(ofFirst.length), ...curves, ...drafts, copied];
 }
 
 const OWN_CACHES = ["--paged-attn", "off"];
+/** The default of --batch, which a micro-batch must not exceed. */
+const BATCH = 2048;
 
 /** Memory that the driver names first, bytes; undefined where it names none. */
 export function memoryOf(devices: string): number | undefined {

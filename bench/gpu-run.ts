@@ -1,7 +1,7 @@
 // A run of `bench/gpu.sh --minutes`: its time, what it has found so far, and where that is kept. A second run with the same executable on the
 // same devices goes on where the first one ended, in whatever way.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GpuModel } from "./gpu-model.ts";
 import type { Cell } from "./gpu-plan.ts";
@@ -28,6 +28,7 @@ interface Kept {
 
 /** Kept for stopping a server and writing. */
 const END_MS = 10_000;
+const KEPT = "gpu-minutes.json";
 
 export class Run {
   readonly devices: string;
@@ -38,15 +39,26 @@ export class Run {
   private readonly endMs: number;
   private readonly folder: string;
   private readonly of: string;
+  private readonly document: string | undefined;
 
-  /** `of`: the executable and the devices. `folder` has what an earlier run left. */
-  constructor(of: string, devices: string, { endMs, folder }: { endMs: number; folder: string }) {
+  /**
+   * `of`: the executable and the devices. `folder` has what an earlier run left; `document` gets the table, below its heading, whenever there
+   * is something new.
+   */
+  constructor(
+    of: string,
+    devices: string,
+    { endMs, folder, document }: { endMs: number; folder: string; document?: string | undefined },
+  ) {
+    if (document !== undefined && !readFileSync(document, "utf8").includes(HEADING))
+      throw new Error(`${document} has no heading "${HEADING.trim()}"`);
+    this.document = document;
     this.of = of;
     this.devices = devices;
     this.endMs = endMs;
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
-    const kept = read(join(folder, "gpu-minutes.json"));
+    const kept = read(join(folder, KEPT));
     const isSame = kept?.of === of;
     this.rows = isSame ? [...kept.rows] : [];
     this.found = isSame ? { ...kept.found } : {};
@@ -66,11 +78,16 @@ export class Run {
       const sentences = await work();
       if (sentences.length > 0) this.found[name] = sentences; // else its cells are kept
     } catch (error) {
-      const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
-      this.skipped.push(`FAILED: ${name}: ${reason}.`); // not kept: it is tried again
-      this.say(`FAILED: ${name}: ${reason}`);
+      this.fail(name, error);
     }
     this.write();
+  }
+
+  /** Notes what failed; a later run tries it again. */
+  fail(name: string, error: unknown): void {
+    const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
+    this.skipped.push(`FAILED: ${name}: ${reason}.`);
+    this.say(`FAILED: ${name}: ${reason}`);
   }
 
   /** Whether an earlier run has measured a cell. */
@@ -121,11 +138,32 @@ export class Run {
   /** Writes what there is, so that an end at any time leaves it. */
   write(): void {
     const kept: Kept = { of: this.of, rows: this.rows, found: this.found };
-    writeFileSync(join(this.folder, "gpu-minutes.json"), JSON.stringify(kept));
-    writeFileSync(join(this.folder, "gpu.md"), `${this.table()}\n`);
+    replace(join(this.folder, KEPT), JSON.stringify(kept));
+    replace(join(this.folder, "gpu.md"), `${this.table()}\n`);
+    if (this.document !== undefined) writeInto(this.document, this.table());
   }
 }
 
+/** A machine that is taken away leaves the old file or the new one. */
+function replace(path: string, text: string): void {
+  writeFileSync(`${path}.part`, text);
+  renameSync(`${path}.part`, path);
+}
+
 function read(path: string): Kept | undefined {
-  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Kept) : undefined; // written above
+  try {
+    return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Kept) : undefined; // written above
+  } catch {
+    console.error(`bench: ${path} cannot be read, and is begun again`);
+    return undefined;
+  }
+}
+
+const HEADING = "## On a graphics card\n";
+const [BEGIN, END] = ["<!-- written by bench/gpu.sh --minutes -->\n", "<!-- end of that -->\n"];
+
+/** Puts the table into a document. */
+function writeInto(document: string, table: string): void {
+  const text = readFileSync(document, "utf8").replace(new RegExp(`\n${BEGIN}[^]*?${END}`), "");
+  replace(document, text.replace(HEADING, `${HEADING}\n${BEGIN}\n${table}\n\n${END}`));
 }

@@ -18,11 +18,13 @@ test("both servers of a model follow each other, curves come last, and cells beg
     ["0.6b", "svc"],
     ["0.6b", "llama-server"],
   ]);
-  expect(plan.slice(6).map(({ flags }) => flags[0])).toEqual([
-    "--ubatch",
-    "--ubatch",
-    "--ubatch",
-    "--speculative",
+  const curves = plan.slice(6).map(({ model, flags }) => [model, ...flags].join(" "));
+  expect(curves).toEqual([
+    "8b --ubatch 512 --batch 2048",
+    "8b --ubatch 2048 --batch 2048",
+    "8b --ubatch 4096 --batch 4096",
+    ...[1, 4, 8, 16].map((tokens) => `0.6b --speculative mtp --mtp-n-predict ${tokens}`),
+    "8b --speculative ngram",
   ]);
   expect(plan[0]?.cells[0]).toEqual({ streams: 1, promptTokens: 512 });
   expect(planOf(["8b"], false, false).every(({ side }) => side === "svc")).toBe(true);
@@ -77,6 +79,21 @@ test("a run goes on where one with the same executable and devices ended; a fail
   expect(second.table()).toContain("All equal.");
   expect(second.table()).not.toContain("FAILED");
   expect(begin("another").has(cell)).toBe(false);
+  const document = join(folder, "page.md");
+  writeFileSync(document, "# A page\n\n## On a graphics card\n\nText.\n");
+  const writing = new Run("one", "a card", { folder, document, endMs: performance.now() + 60_000 });
+  writing.add({
+    ...cell,
+    streams: 2,
+    tokensPerSecond: 7,
+    promptTokensPerSecond: 8,
+    ttftMs: 9,
+    bound: undefined,
+    placement: "",
+  });
+  expect(readFileSync(document, "utf8")).toContain("| `tiny` | 2 × 64 | svc |"); // before the run ends
+  writeFileSync(join(folder, "gpu-minutes.json"), '{"of": "one", "ro');
+  expect(begin().has(cell)).toBe(false); // what was written in part is begun again
   rmSync(folder, { recursive: true });
 });
 
