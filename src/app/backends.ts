@@ -3,14 +3,22 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readNvidiaCards } from "../../ffi/nvml.ts";
-import { codeOf, codeProblem, partFile, partProblem } from "../backends/card-code.ts";
+import { codeOf, codeProblem, cudaProblem, partFile, partProblem } from "../backends/card-code.ts";
 import { BACKENDS, type BackendKind, RELEASE } from "../backends/catalog.ts";
 import { isBundled } from "../backends/bundled.ts";
 import { fetchPackage } from "../backends/fetch.ts";
 import type { BackendCommand } from "../backends/command.ts";
 import { isOwnBuild } from "../backends/own-build.ts";
 import { type BackendRow, backendTable, type TrialReport, trialText } from "../backends/report.ts";
-import { discard, installedBackends, publish, stage, uninstall } from "../backends/store.ts";
+import {
+  discard,
+  installedBackends,
+  openFolder,
+  publish,
+  readNamed,
+  stage,
+  uninstall,
+} from "../backends/store.ts";
 import { unreachable } from "../core/assert.ts";
 import { processEnvironment } from "../config/sources.ts";
 import type { NvidiaCards } from "../core/card-drivers.ts";
@@ -64,10 +72,13 @@ async function install(
   print: (text: string) => void,
 ): Promise<void> {
   const { kind, index } = command;
-  const nvidia = readNvidiaCards();
+  openFolder(options.cacheDir); // else it would fail after the downloads
+  const nvidia = kind.code === undefined ? undefined : readNvidiaCards();
+  const impossible = cudaProblem(nvidia);
+  if (impossible !== undefined) throw new StartError(impossible);
   const part = command.from === undefined ? await releasedPart(command, nvidia, options) : undefined;
   const from = command.from === undefined ? part?.file : libraryIn(command.from, kind, nvidia);
-  const library = from !== undefined && existsSync(from) ? readFileSync(from) : undefined;
+  const library = from === undefined ? undefined : readNamed(kind, from);
   const isOwn = library !== undefined && isOwnBuild(kind, library);
   const problem = isOwn ? partProblem(codeOf(library) ?? "any", nvidia) : codeProblem(kind, nvidia);
   if (problem !== undefined) throw new StartError(problem);

@@ -1,7 +1,7 @@
 // Folder of installed back ends: one library a back end and release, found by its name. Does not load them.
 
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
@@ -39,10 +39,43 @@ export function installedBackends(cacheDir: string): readonly BackendLibrary[] {
   );
 }
 
-/**
- * Copies a library into a folder of its own for a trial. Throws StartError when its content is not the catalog's, nor an own build
- * for this release: it would be another release, or damaged.
- */
+/** Makes the folder of back ends. Throws StartError with what to set where it cannot be had. */
+export function openFolder(cacheDir: string): void {
+  try {
+    privateFolder(join(cacheDir, "backends"));
+  } catch (error) {
+    throw new StartError(
+      `back ends cannot be kept in ${join(cacheDir, "backends")}: ${reasonOf(error)}. Set XDG_CACHE_HOME to a folder that this user can write to.`,
+      { cause: error },
+    );
+  }
+}
+
+/** The content of a library that the operator has named. Throws StartError where it cannot be read, or is another one. */
+export function readNamed(kind: BackendKind, file: string): Buffer {
+  try {
+    const content = readFileSync(file);
+    checkContent(kind, content, { file, origin: "file" });
+    return content;
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(`${file} cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** Throws StartError for another release's library, or a damaged one: neither the catalog's, nor an own build for this release. */
+function checkContent(
+  kind: BackendKind,
+  content: Buffer,
+  { file, origin }: { readonly file: string; readonly origin: LibraryOrigin },
+): void {
+  if (isLibraryOf(kind, content, origin)) return;
+  throw new StartError(
+    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${sha256(content)}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
+  );
+}
+
+/** Copies a library into a folder of its own for a trial. Throws StartError where that fails, or the copy is not the catalog's. */
 export async function stage(
   cacheDir: string,
   kind: BackendKind,
@@ -50,21 +83,18 @@ export async function stage(
   origin: LibraryOrigin,
 ): Promise<BackendLibrary> {
   const folder = `${folderOf(cacheDir, kind)}.${randomBytes(6).toString("hex")}`;
-  privateFolder(join(cacheDir, "backends"));
+  openFolder(cacheDir);
   privateFolder(folder);
   const library = libraryOf(cacheDir, kind, folder);
   try {
     copyFileSync(file, library.path);
+    checkContent(kind, await readFile(library.path), { file, origin });
+    return library;
   } catch (error) {
     discard(folder);
+    if (error instanceof StartError) throw error;
     throw new StartError(`${file} cannot be copied: ${reasonOf(error)}`, { cause: error });
   }
-  const content = await readFile(library.path);
-  if (isLibraryOf(kind, content, origin)) return library;
-  discard(folder);
-  throw new StartError(
-    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${sha256(content)}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
-  );
 }
 
 /** Puts a staged library in the place of the installed one. Engines that have that one loaded keep it. */

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { missingBackends, startHint, usableDrivers } from "../../src/app/backend-advice.ts";
-import { codeOf, codeProblem, partFile, partProblem } from "../../src/backends/card-code.ts";
+import { codeOf, codeProblem, cudaProblem, partFile, partProblem } from "../../src/backends/card-code.ts";
 import { BACKENDS, RELEASE } from "../../src/backends/catalog.ts";
 import { defaultModel } from "../../src/config/resolve.ts";
 import { loadedDrivers } from "../../src/core/card-drivers.ts";
@@ -91,12 +91,26 @@ test("a part that does not fit the cards or the driver is refused with the one t
     "this library has machine code for compute capability 9.0, and NVIDIA card 86 has 8.6; use libggml-cuda-ptx.so, or: svc backend install vulkan",
   );
   expect(partProblem("sm89", cardsOf(86))).toContain("use libggml-cuda-sm86.so");
-  expect(partProblem("ptx", { ...cardsOf(110), cudaVersion: 12_080 })).toContain("update NVIDIA's driver");
-  expect(partProblem("sm75", cardsOf(61))).toContain("older than CUDA 13 supports");
-  expect(partProblem("any", cardsOf(61))).toBeUndefined();
+  expect(partProblem("any", cardsOf(110))).toBeUndefined();
   expect(partProblem("sm90", undefined)).toBeUndefined();
   expect(codeOf(Buffer.from("ELF svc back end code sm120\0more"))).toBe("sm120");
   expect(codeOf(Buffer.from("ELF"))).toBeUndefined();
+});
+
+test("a driver before CUDA 13, or a card that CUDA 13 has left, is refused whatever the library has code for", () => {
+  const cuda = BACKENDS.find(({ name }) => name === "cuda");
+  if (cuda === undefined) throw new Error("CUDA is in the catalog");
+  const before = { ...cardsOf(86), cudaVersion: 12_080 };
+  for (const problem of [cudaProblem(before), codeProblem(cuda, before)])
+    expect(problem).toBe(
+      "back end cuda needs a driver of CUDA 13 (580 or later), and this one is of CUDA 12.8; update NVIDIA's driver, or use: svc backend install vulkan",
+    );
+  for (const nvidia of [cardsOf(61), cardsOf(90, 70), { ...cardsOf(61), cudaVersion: 13_020 }])
+    expect([cudaProblem(nvidia), codeProblem(cuda, nvidia)]).toEqual([
+      expect.stringContaining("older than CUDA 13 supports; use: svc backend install vulkan"),
+      cudaProblem(nvidia),
+    ]);
+  expect([cudaProblem(cardsOf(75, 121)), cudaProblem(undefined)]).toEqual([undefined, undefined]);
 });
 
 test("the build of CUDA lists its parts, with flags, and builds nothing in a dry run", () => {

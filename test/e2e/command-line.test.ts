@@ -1,7 +1,7 @@
 // What the executable says and returns when there is nothing to serve, or nothing that can be served.
 
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BACKENDS, RELEASE } from "../../src/backends/catalog.ts";
 import { loadedDrivers } from "../../src/core/card-drivers.ts";
@@ -10,6 +10,7 @@ import {
   HAS_TERMINAL,
   newFolder,
   openTerminal,
+  type RunOptions,
   runBinary,
   runShell,
   type Terminal,
@@ -187,10 +188,21 @@ describe.skipIf(!canFakeDrivers)("a machine with the driver of a card and withou
   });
 });
 
-test("svc backend install cuda says what is missing before it downloads anything", async () => {
-  const { exit, err } = await runBinary(["backend", "install", "cuda", "--from", "/nowhere/libggml-cuda.so"]);
-  expect([exit, err]).toEqual([
+test("svc backend install refuses a file or folder that will not do before it downloads anything", async () => {
+  const cache = newFolder();
+  const install = (words: readonly string[], options: RunOptions = {}) =>
+    runBinary(["backend", "install", ...words], options);
+  const missing = await install(["cuda", "--from", "/nowhere/libggml-cuda.so"]);
+  expect([missing.exit, missing.err]).toEqual([1, expect.stringContaining("cannot be read: ENOENT")]);
+  const junk = join(cache, "junk.so");
+  writeFileSync(junk, "junk");
+  const wrong = await install(["cuda", "--from", junk]);
+  expect([wrong.exit, wrong.err]).toEqual([1, expect.stringMatching(/^svc: .* is not libggml-cuda\.so of /)]);
+  mkdirSync(join(cache, "svc"));
+  writeFileSync(join(cache, "svc/backends"), "");
+  const unkept = await install(["vulkan"], { cache });
+  expect([unkept.exit, unkept.err]).toEqual([
     1,
-    expect.stringMatching(/libcuda\.so\.1 is missing.*NVIDIA's driver|--index URL|cannot be copied/),
+    expect.stringMatching(/^svc: back ends cannot be kept in .*: EEXIST.* Set XDG_CACHE_HOME to a folder/),
   ]);
 });

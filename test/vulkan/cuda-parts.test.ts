@@ -156,7 +156,8 @@ describe.skipIf(!IS_WANTED)("parts of CUDA", () => {
     };
     const wrong = join(parts, "libggml-cuda-sm86.so");
     expect(await refused(["--from", wrong])).toContain("use libggml-cuda-sm90.so");
-    expect(await refused(["--from", parts], "61")).toContain("has no libggml-cuda-ptx.so");
+    expect(await refused(["--from", parts], "110")).toContain("has no libggml-cuda-ptx.so");
+    expect(await refused(["--release", parts], "61")).toContain("older than CUDA 13 supports");
     expect(await refused(["--release", parts], "80")).toContain("has no library for these cards");
     const broken = newFolder();
     mkdirSync(broken, { recursive: true });
