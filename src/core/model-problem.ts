@@ -26,6 +26,9 @@ const INTERNAL: ReadonlySet<number> = new Set([9, 15]); // q8_1, q8_K
 const NUMBERS: ReadonlySet<number> = new Set([24, 25, 26, 27, 28]); // i8, i16, i32, i64, f64
 const NORM_TYPES: ReadonlySet<number> = new Set([0, 1, 30]); // f32, f16, bf16
 
+/** ggml-backend.cpp: TENSOR_ALIGNMENT. A file may name a smaller one. */
+const WEIGHTS_ALIGNMENT = 32;
+
 /** Tensors that every model computes with; others may be tables of integers. */
 const WEIGHTS = /^(token_embd|output|blk\.\d+\.(attn_(q|k|v|qkv|output)|ffn_(gate|up|down)))\.weight$/;
 const NORMS = /^(output_norm|blk\.\d+\.(attn|ffn)_norm)\.weight$/;
@@ -153,7 +156,8 @@ function vocabularyProblem(fields: GgufHeader["fields"]): string | undefined {
   const tokens = fields.get("tokenizer.ggml.tokens");
   if (tokens === undefined || kind === "hybriddna") return undefined; // equal tokens have different ids
   const seen = new Set<string>();
-  for (const [id, token] of (stringsOf(tokens) ?? []).entries()) {
+  for (const [id, text] of (stringsOf(tokens) ?? []).entries()) {
+    const [token = ""] = text.split("\0", 1); // as llama.cpp reads it
     if (seen.has(token)) return `tokenizer.ggml.tokens has the token ${id} a second time`;
     if (token !== "") seen.add(token);
   }
@@ -161,6 +165,9 @@ function vocabularyProblem(fields: GgufHeader["fields"]): string | undefined {
 }
 
 function tensorProblem(tensors: GgufHeader["tensors"]): string | undefined {
+  const first = [...tensors.values()].reduce((least, { offset }) => Math.min(least, offset), Infinity);
+  if (tensors.size > 0 && first % WEIGHTS_ALIGNMENT !== 0)
+    return `its weights begin at byte ${first}, which is no multiple of ${WEIGHTS_ALIGNMENT}`;
   for (const { name, shape, type } of tensors.values()) {
     if (shape.includes(0)) return `the tensor ${shown(name)} is empty`;
     const isOdd = INTERNAL.has(type) || (WEIGHTS.test(name) && NUMBERS.has(type));

@@ -96,6 +96,10 @@ test.each<[string, readonly Field[]]>([
     "tokenizer.ggml.tokens has the token 2 a second time",
     [stringsField("tokenizer.ggml.tokens", ["a", "b", "a"])],
   ],
+  [
+    "tokenizer.ggml.tokens has the token 1 a second time",
+    [stringsField("tokenizer.ggml.tokens", ["a", "a\0b"])],
+  ],
 ])("%s", (problem, fields) => {
   expect(problemWith(...fields)).toBe(problem);
 });
@@ -108,6 +112,7 @@ test.each<[string, readonly Field[]]>([
   ["a scaling", [stringField("llama.rope.scaling.type", "yarn")]],
   ["no epsilon", [real("attention.layer_norm_rms_epsilon", 0)]],
   ["tokens without text", [stringsField("tokenizer.ggml.tokens", ["a", "", ""])]],
+  ["tokens that begin alike", [stringsField("tokenizer.ggml.tokens", ["a", "\0b", "b\0"])]],
   ["tokens that differ in one byte", [stringsField("tokenizer.ggml.tokens", ["é", "è"])]],
   [
     "tokens that its tokenizer tells apart",
@@ -119,6 +124,12 @@ test.each<[string, readonly Field[]]>([
 });
 
 describe("tensors", () => {
+  test("begin where the engine can map them", () => {
+    expect(problemOf("blk.0.ffn_up.weight", { offset: 16 })).toBe(
+      "its weights begin at byte 16, which is no multiple of 32",
+    );
+  });
+
   test.each<[string, Partial<TensorInfo>]>([
     ["blk.0.ffn_up.weight", { shape: [256, 0] }],
     ["token_embd.weight", { type: 9 }],
