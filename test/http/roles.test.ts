@@ -15,6 +15,7 @@ import type { ModelControl } from "../../src/core/model-info.ts";
 import type { History } from "../../src/core/history.ts";
 import { Admission } from "../../src/http/admission.ts";
 import { ApiKeys, type OtherAccounts } from "../../src/http/api-keys.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { cameOn } from "../../src/http/connection.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { absentHub, chatBody, noAdapters, obedientModel, testApp } from "../helpers/app.ts";
@@ -31,7 +32,7 @@ function named(name: string, key: string, fields: AccountFields) {
   return { digest: keyDigest(key), account: accountOf(fields, { owner: ownerOf("name", name), name }) };
 }
 
-function appOf(others: OtherAccounts, keys: readonly string[] = []) {
+function appOf(others: OtherAccounts, keys: readonly string[] = [], more: Partial<HttpDeps> = {}) {
   const apiKeys = new ApiKeys(keys, others);
   const admission = new Admission({
     keys: apiKeys,
@@ -39,7 +40,7 @@ function appOf(others: OtherAccounts, keys: readonly string[] = []) {
     placesOf: () => 8,
     isCrowded: () => false,
   });
-  return testApp(playing(answer("Hi")).generate, { ...WHOLE, apiKeys, admission });
+  return testApp(playing(answer("Hi")).generate, { ...WHOLE, apiKeys, admission, ...more });
 }
 
 const KEYS = [named("anna", "annas", { role: "user" }), named("boss", "bosss", { role: "admin" })];
@@ -195,6 +196,16 @@ describe("a user's key", () => {
     expect(await status("k")).toBe(403);
     expect(asked).toEqual([]);
     expect(await status("all")).toBe(200);
+  });
+
+  test("lists no voice that it may not use", async () => {
+    const voice = { kind: "speech", created: 0, ownedBy: "svc", status: "loaded" } as const;
+    const limited = [named("lim", "k", { models: ["other"] })];
+    const app = appOf({ named: () => limited }, [], {
+      models: () => ["hibari", "other"].map((id) => ({ ...voice, id })),
+    });
+    const listed = await app.request("/v1/audio/voices", { headers: { "x-api-key": "k" } });
+    expect(await listed.json()).toEqual({ voices: [{ id: "other", name: "other" }] });
   });
 });
 

@@ -1,6 +1,7 @@
 // POST /v1/audio/speech: body → speech → audio, streamed while it is synthesized.
 
 import { Elysia } from "elysia";
+import { mayUseModel } from "../../core/account.ts";
 import { parseSpeechRequest } from "../../dialects/speech/request.ts";
 import { SpeechGenerationRequest, VoiceList, voicesBody } from "../../dialects/speech/schema.ts";
 import { audioResponse } from "../audio.ts";
@@ -25,7 +26,7 @@ export function speechRoutes(deps: HttpDeps, components: ApiComponents) {
         responses: components.audio("The audio, streamed while it is synthesized."),
       },
     })
-    .get("/v1/audio/voices", () => Response.json(voicesBody(speechModels(deps))), {
+    .get("/v1/audio/voices", ({ request }) => Response.json(voicesBody(voicesFor(deps, request))), {
       detail: {
         operationId: "list_voices",
         description: "Their ids are values of `model` in requests for speech.",
@@ -42,10 +43,12 @@ const STAND_IN: StandIn = {
   note: "speech_model",
 };
 
-function speechModels(deps: HttpDeps): readonly string[] {
+/** Those that the caller's key may use. */
+function voicesFor(deps: HttpDeps, request: Request): readonly string[] {
+  const { account } = callerOf(request);
   return deps
     .models()
-    .filter(({ kind }) => kind === "speech")
+    .filter((model) => model.kind === "speech" && mayUseModel(account, model))
     .map(({ id }) => id);
 }
 
