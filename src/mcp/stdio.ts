@@ -22,6 +22,8 @@ export interface StdioDeps {
   readonly onStderr?: (text: string) => void;
 }
 
+const NEWLINE = 0x0a;
+
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -84,9 +86,16 @@ export class StdioTransport implements Transport {
 
   private async readMessages(output: ReadableStream<Uint8Array>): Promise<void> {
     const buffer = new ReadBuffer({ maxBufferSize: MCP_MESSAGE_BYTES_MAX });
+    let pieces: Uint8Array[] = []; // of one line: the SDK's buffer copies and searches all of it for each
+    let bytes = 0;
     try {
       for await (const chunk of output) {
-        buffer.append(Buffer.from(chunk));
+        pieces.push(chunk);
+        bytes += chunk.byteLength;
+        if (!chunk.includes(NEWLINE) && bytes <= MCP_MESSAGE_BYTES_MAX) continue;
+        buffer.append(Buffer.concat(pieces));
+        pieces = [];
+        bytes = 0;
         this.deliver(buffer);
       }
     } catch (error) {

@@ -20,23 +20,27 @@ export class EventReader {
 
   /** Data of the events that these bytes complete. Throws StreamError for an event that is too large. */
   push(bytes: Uint8Array): readonly string[] {
+    if (this.isDocument === false && !bytes.includes(NEWLINE))
+      return this.hold(this.rest + this.decode(bytes));
     const text = this.rest + this.decode(bytes);
     this.isDocument ??= text.trim() === "" ? undefined : text.trimStart().startsWith("{");
     const events: string[] = [];
-    if (this.isDocument === true) {
-      if (text.length > EVENT_CHARS_MAX) throw new StreamError("an event is too large");
-      this.rest = text;
-      return events;
-    }
+    if (this.isDocument === true) return this.hold(text);
     let from = 0;
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", from)) {
       const end = at > from && text.charCodeAt(at - 1) === 13 ? at - 1 : at;
       this.line(text.slice(from, end), events);
       from = at + 1;
     }
-    this.rest = text.slice(from);
-    if (this.size + this.rest.length > EVENT_CHARS_MAX) throw new StreamError("an event is too large");
+    this.hold(text.slice(from));
     return events;
+  }
+
+  /** Keeps a line that goes on, or the document. It is not searched again: pieces may be small. */
+  private hold(rest: string): readonly string[] {
+    this.rest = rest;
+    if (this.size + rest.length > EVENT_CHARS_MAX) throw new StreamError("an event is too large");
+    return [];
   }
 
   /** What the body ended with: an event without an empty line after it, or the document of a server that does not stream. */

@@ -1,7 +1,9 @@
 // MCP servers as child processes: requests, results, and how they end.
 
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import { ReadBuffer } from "@modelcontextprotocol/client";
 import { join } from "node:path";
+import { StdioTransport } from "../../src/mcp/stdio.ts";
 import { failure } from "../helpers/failure.ts";
 import { demoProcess, testServers, textOf } from "../helpers/mcp.ts";
 import { PNG } from "../helpers/mcp-demo.ts";
@@ -25,6 +27,26 @@ test("a tool is called and answers", async () => {
 test("lines that are not messages are ignored", async () => {
   const servers = await testServers([{ source: demoProcess({ DEMO_NOISE: "1" }) }]);
   expect(textOf(await servers.ask("echo", { text: "still here" }))).toBe("still here");
+});
+
+test("a long line is gathered before it is searched", async () => {
+  const append = spyOn(ReadBuffer.prototype, "append");
+  const message = { jsonrpc: "2.0", method: "notifications/x" };
+  const script = `head -c 4000000 /dev/zero | tr '\\0' a; echo; echo '${JSON.stringify(message)}'`;
+  const transport = new StdioTransport(
+    { type: "Process", command: "sh", args: ["-c", script] },
+    {
+      environment: { PATH: process.env["PATH"] ?? "" },
+      orphans: { add: () => undefined, remove: () => undefined },
+    },
+  );
+  const arrived = Promise.withResolvers<unknown>();
+  transport.onmessage = arrived.resolve;
+  await transport.start();
+  expect(await arrived.promise).toMatchObject(message);
+  await transport.close();
+  expect(append.mock.calls.length).toBeLessThan(4);
+  append.mockRestore();
 });
 
 test("all pages of the tool list are read, in order", async () => {
