@@ -2,7 +2,7 @@
 // must be a real file with its own name: the loader resolves the others by SONAME, and ggml scans the folder for CPU
 // variants.
 
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
@@ -50,10 +50,6 @@ export interface Manifest {
   readonly archives: Readonly<Record<string, Archive>>;
 }
 
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
-}
-
 function writeDurably(path: string, bytes: Uint8Array): void {
   const fd = openSync(path, "wx", 0o600);
   try {
@@ -71,7 +67,7 @@ type NamedContent = Pick<ArchiveFile, "name" | "sha256">;
 function isIntact(dir: string, file: NamedContent): boolean {
   try {
     const path = join(dir, file.name);
-    return lstatSync(path).isFile() && sha256(readFileSync(path)) === file.sha256;
+    return lstatSync(path).isFile() && hash("sha256", readFileSync(path)) === file.sha256;
   } catch {
     return false; // missing or unreadable: unpacked again below
   }
@@ -82,7 +78,8 @@ function isIntact(dir: string, file: NamedContent): boolean {
  * incomplete file under the final name.
  */
 function publish(dir: string, file: NamedContent, bytes: Uint8Array): void {
-  if (sha256(bytes) !== file.sha256) throw new Error(`the embedded ${file.name} is damaged. Reinstall svc.`);
+  if (hash("sha256", bytes) !== file.sha256)
+    throw new Error(`the embedded ${file.name} is damaged. Reinstall svc.`);
   const aside = join(dir, `.${file.name}.${randomBytes(6).toString("hex")}`);
   try {
     writeDurably(aside, bytes);
@@ -116,5 +113,5 @@ export function manifestHash(manifest: Manifest): string {
   const sums = Object.values(manifest.archives).flatMap((archive) =>
     archive.files.map((file) => file.sha256),
   );
-  return sha256(Buffer.from(sums.join("\n"))).slice(0, 16);
+  return hash("sha256", Buffer.from(sums.join("\n"))).slice(0, 16);
 }

@@ -3,7 +3,7 @@
 // The platform is this machine's unless named; prebuilt/ must hold its libraries. The runtime of another one comes from npm. Bun's
 // autoloading of .env and bunfig.toml from the working directory is off: it would run code of that directory's owner.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
@@ -117,9 +117,7 @@ function runtimeOf(platform: string, folder: string): Runtime {
   const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
   if (integrity === undefined) throw new Error(`package-lock.json has no ${name}`);
   const [archive = ""] = output(["npm", "pack", "--silent", `${name}@${version}`], folder).split("\n");
-  const digest = createHash("sha512")
-    .update(readFileSync(join(folder, archive)))
-    .digest("base64");
+  const digest = hash("sha512", readFileSync(join(folder, archive)), "base64");
   if (`sha512-${digest}` !== integrity) throw new Error(`${name} is not the package of package-lock.json`);
   output(["tar", "-xzf", archive], folder);
   const file = platform.startsWith("windows") ? "bun.exe" : "bun";

@@ -1,7 +1,7 @@
 // Collects the images and audio clips of one conversation for its prompt.
 
 import { ptr } from "bun:ffi";
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { MediaPart } from "../../src/core/message.ts";
 
 interface MediaFile {
@@ -20,7 +20,7 @@ export class MediaFiles {
   /** The placeholder of a file in the text. */
   place({ type, data }: MediaPart): string {
     const bytes = Buffer.from(data, "base64");
-    const key = `${type} ${createHash("sha256").update(bytes).digest("hex")}`;
+    const key = `${type} ${hash("sha256", bytes)}`;
     this.files.push({ key, audio: type === "audio", bytes });
     return `${this.marker}x${this.files.length - 1}x`;
   }

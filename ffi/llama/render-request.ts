@@ -3,7 +3,7 @@
 // llama.cpp's own grammars of answers are turned off (unused-grammars.patch): llguidance constrains, and they took 0.3 s for 1,000
 // tools.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { defined } from "../../src/core/defined.ts";
 import { isShapely } from "../../src/core/json-shape.ts";
 import type { Message, ToolSpec } from "../../src/core/message.ts";
@@ -66,7 +66,7 @@ export interface ToolTexts {
 
 /** An id of nine letters and digits, the only form that some Mistral templates accept. */
 function shortId(id: string): string {
-  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 9);
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hash("sha256", id).slice(0, 9);
 }
 
 /** A message as llama.cpp's common library and chat templates expect it. */

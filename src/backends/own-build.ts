@@ -2,7 +2,7 @@
 // depend on the compiler, so they have a mark that the build compiles in. It says for which release they are, not where they come from:
 // only files that the operator names may have it.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type BackendKind, RELEASE } from "./catalog.ts";
 
 /** Text in an own build for this release. prebuilt/backends/build.sh writes it. */
@@ -20,10 +20,5 @@ export type LibraryOrigin = "package" | "file";
 
 /** Whether a library is that of a back end for this release. */
 export function isLibraryOf(kind: BackendKind, library: Buffer, origin: LibraryOrigin): boolean {
-  return sha256(library) === kind.sha256 || (origin === "file" && isOwnBuild(kind, library));
-}
-
-/** In hexadecimal digits, as the catalog has it. */
-export function sha256(library: Buffer): string {
-  return createHash("sha256").update(library).digest("hex");
+  return hash("sha256", library) === kind.sha256 || (origin === "file" && isOwnBuild(kind, library));
 }

@@ -1,6 +1,6 @@
 // Folder of installed back ends: one library a back end and release, found by its name. Does not load them.
 
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { StartError } from "../core/start-error.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
 import { unpackBundled } from "./bundled.ts";
-import { isLibraryOf, type LibraryOrigin, sha256 } from "./own-build.ts";
+import { isLibraryOf, type LibraryOrigin } from "./own-build.ts";
 import { uninstallWheel, wheelFolder } from "./wheels.ts";
 
 function folderOf(cacheDir: string, kind: BackendKind): string {
@@ -71,7 +71,7 @@ function checkContent(
 ): void {
   if (isLibraryOf(kind, content, origin)) return;
   throw new StartError(
-    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${sha256(content)}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
+    `${file} is not ${kind.file} of ${kind.package} ${RELEASE} (SHA-256 ${hash("sha256", content)}, expected ${kind.sha256}), nor an own build for that release. Use the file of exactly that release.`,
   );
 }
 

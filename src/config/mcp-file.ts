@@ -3,7 +3,7 @@
 
 import type { TSchema } from "@sinclair/typebox";
 import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { defined } from "../core/defined.ts";
@@ -327,5 +327,5 @@ function completeServer(server: McpServer, at: string, folder: string): McpServe
 
 /** 32 hexadecimal digits that stay the same for an id, so that prompts and sessions outlive a restart. */
 function hash32(id: string): string {
-  return createHash("sha256").update(id).digest("hex").slice(0, 32);
+  return hash("sha256", id).slice(0, 32);
 }

@@ -1,7 +1,7 @@
 // What is known of who asks, by a key or by what a trusted proxy says: name, role, models, limits. Plain data; a field of Caller.
 
 import { type Static, Type } from "@sinclair/typebox";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { defined } from "./defined.ts";
 import { ServiceError } from "./error.ts";
 import { timeOf } from "./time.ts";
@@ -65,16 +65,12 @@ export type OwnerKind = "key" | "id" | "name" | "person";
 /** How records name an owner. */
 export function ownerOf(kind: OwnerKind, text: string): string {
   const said = kind === "key" ? text : `${kind}\n${text}`;
-  return sha256(`svc record owner\n${said}`).toString("base64url").slice(0, 22);
+  return hash("sha256", `svc record owner\n${said}`, "base64url").slice(0, 22);
 }
 
 /** By which a key is recognized; keys are long and random, so it tells nothing of them. */
 export function keyDigest(key: string): string {
-  return sha256(key).toString("hex");
-}
-
-function sha256(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return hash("sha256", key);
 }
 
 /** The account of an entry. */

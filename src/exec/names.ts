@@ -1,6 +1,6 @@
 // File names from untrusted names.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { extname } from "node:path";
 
 const NAME_CHARS_MAX = 64;
@@ -36,7 +36,7 @@ export function sessionFolder(sessionId: string): string {
   const isPlain = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/.test(sessionId) && sessionId.length <= NAME_CHARS_MAX;
   if (isPlain) return sessionId;
   // Plain ids do not begin with a dot, so this is no other session's folder.
-  return `.${createHash("sha256").update(sessionId).digest("hex").slice(0, 32)}`;
+  return `.${hash("sha256", sessionId).slice(0, 32)}`;
 }
 
 function plainName(name: string): string {

@@ -3,7 +3,7 @@
 // `preview.html?scripts`, which a person must ask for: WebRTC, which no policy covers, lets them send what they hold.
 // A `srcdoc` or `blob:` frame would inherit the interface's policy. Mermaid is the file of @mermaid-js/tiny; the full package brings 70.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** Name of the page below /ui/. */
 export const PREVIEW_PAGE = "preview.html";
@@ -67,7 +67,7 @@ export const PREVIEW_HTML = `<!doctype html>
 </html>
 `;
 
-const HASH = createHash("sha256").update(SCRIPT).digest("base64");
+const HASH = hash("sha256", SCRIPT, "base64");
 
 /** The interface's own policy keeps the frame from going to another address. `strict-dynamic`: our script loads Mermaid. */
 export function previewPolicy(runsScripts: boolean): string {

@@ -3,7 +3,7 @@
 //
 //   models--OWNER--NAME/svc/HASH.json      one for each model, named by its first file
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
@@ -123,9 +123,6 @@ function readRecord(file: string): PulledModel | undefined {
 }
 
 function recordFile(cacheDir: string, { repo, files }: PulledModel): string {
-  const name = createHash("sha256")
-    .update(files[0] ?? "")
-    .digest("hex")
-    .slice(0, 16);
+  const name = hash("sha256", files[0] ?? "").slice(0, 16);
   return join(repoFolder(cacheDir, repo), "svc", `${name}.json`);
 }

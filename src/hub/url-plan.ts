@@ -1,6 +1,6 @@
 // A GGUF file at a plain URL as a plan: kept like a file of a repository that is named after its host and path.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { hubAddress, parseHubId } from "../core/hub-id.ts";
 import { partCount } from "../core/model-files.ts";
 import { type OpenContent, validatorOf, withinMs } from "./api.ts";
@@ -58,9 +58,9 @@ async function planUrl(
       "invalid_request",
     );
   const { bytes, version, validator } = await look(open, signal);
-  const commit = sha1(`${address}\n${version}`);
+  const commit = hash("sha1", `${address}\n${version}`);
   const repo = repoOf(url);
-  const blob = `url-${sha1(`${commit}\n${bytes}`)}`;
+  const blob = `url-${hash("sha1", `${commit}\n${bytes}`)}`;
   const file = { path, bytes, hash: sha256 ?? "", elsewhere: { open, blob, version: validator } };
   return {
     id: { repo },
@@ -115,8 +115,4 @@ function repoOf({ host, pathname }: URL): string {
 
 function plain(text: string): string {
   return text.replaceAll(/%[0-9a-f]{2}|[^A-Za-z0-9._-]/gi, "-");
-}
-
-function sha1(text: string): string {
-  return createHash("sha1").update(text).digest("hex");
 }

@@ -1,6 +1,6 @@
 // Prepares an adapter from a requested path: checks permission, size and content, and converts it in a child process.
 
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { createReadStream, existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, relative, sep } from "node:path";
 import { ServiceError } from "../core/error.ts";
@@ -122,8 +122,5 @@ const CONVERSION = 2;
 /** Key of a base model: another file, or other content, needs another conversion. */
 function keyOf(baseModel: string): string {
   const { size, mtimeMs } = statSync(baseModel);
-  return createHash("sha256")
-    .update(`${CONVERSION}\0${baseModel}\0${size}\0${mtimeMs}`)
-    .digest("hex")
-    .slice(0, 12);
+  return hash("sha256", `${CONVERSION}\0${baseModel}\0${size}\0${mtimeMs}`).slice(0, 12);
 }

@@ -1,7 +1,7 @@
 // Sign-ins to remote MCP servers by OAuth 2.1 (MCP 2025-11-25, Authorization): registrations and tokens in files of the user,
 // and their use. The SDK runs the protocol; this keeps what it is given.
 
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type {
@@ -49,7 +49,7 @@ export class SignIns {
   }
 
   private fileOf(url: string): string {
-    return join(this.folder, `${createHash("sha256").update(url).digest("hex")}.json`);
+    return join(this.folder, `${hash("sha256", url)}.json`);
   }
 }
 

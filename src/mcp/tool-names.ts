@@ -1,7 +1,7 @@
 // Names of MCP tools for models. OpenAI's and Azure's interfaces refuse a whole request for one other name, and chat templates
 // write names without quotes. Pure.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ListedTool } from "./connection.ts";
 
 /** What the strictest servers of models accept: letters, digits, _ and -, at most this many. */
@@ -67,8 +67,8 @@ function cleanName(prefix: string | undefined, name: string): string {
   const whole = wholeName(prefix, name);
   const cleaned = whole.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   if (cleaned.length <= NAME_CHARS_MAX) return cleaned;
-  const hash = createHash("sha256").update(whole).digest("hex").slice(0, HASH_CHARS);
-  return `${cleaned.slice(0, NAME_CHARS_MAX - HASH_CHARS - 1)}_${hash}`;
+  const digest = hash("sha256", whole).slice(0, HASH_CHARS);
+  return `${cleaned.slice(0, NAME_CHARS_MAX - HASH_CHARS - 1)}_${digest}`;
 }
 
 function numbered(name: string, n: number): string {

@@ -1,6 +1,6 @@
 // Session store on a State. An in-memory index of first messages and sizes finds a session without reading all of them.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { InputMessage } from "../core/agent.ts";
 import { type Caller, type ForCaller, SERVER } from "../core/caller.ts";
 import { leastWorth, leastWorthBeyond } from "../core/least-worth.ts";
@@ -210,7 +210,7 @@ function unnamed(isNamed: boolean): Pick<Session, "isUnnamed"> {
 
 function openerOf(messages: readonly InputMessage[]): string {
   const [first] = split(messages)[1];
-  return first === undefined ? "" : createHash("sha256").update(textOf(first)).digest("base64");
+  return first === undefined ? "" : hash("sha256", textOf(first), "base64");
 }
 
 function lengthOf({ content, reasoning = "", toolCalls = [] }: Message): number {

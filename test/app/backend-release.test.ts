@@ -1,7 +1,7 @@
 // Parts of CUDA's library from signed releases: by card, over HTTP and from a folder, resumed, and refused with a reason.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fetchPart, type FetchedPart } from "../../src/app/backend-release.ts";
@@ -39,7 +39,7 @@ beforeAll(() => {
 afterAll(() => server.stop(true));
 
 function sumOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return hash("sha256", bytes);
 }
 
 const cardsOf = (...capabilities: readonly number[]) => ({

@@ -1,7 +1,7 @@
 // The vendor's run-time libraries of a back end, from a Python package index of this test: found, checked, unpacked, or refused.
 
 import { afterEach, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { installRuntime, missingWheels } from "../../src/app/backend-runtime.ts";
@@ -24,7 +24,7 @@ const WHEEL: Wheel = {
   version: "1.0",
   file: "vendor_runtime-1.0-py3-none-any.whl",
   bytes: CONTENT.length,
-  sha256: createHash("sha256").update(CONTENT).digest("hex"),
+  sha256: hash("sha256", CONTENT),
   unpackedBytes: 20_000,
   libraries: [`vendor/lib/${LIBRARY}`],
 };

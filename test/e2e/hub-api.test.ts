@@ -2,7 +2,7 @@
 
 import { describe, expect, onTestFinished, test } from "bun:test";
 import { Ollama } from "ollama";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FIELD } from "../../src/core/gguf.ts";
@@ -454,7 +454,7 @@ test("Ollama's client pulls with progress, chats, and deletes", async () => {
   const client = new Ollama({ host: url });
   const model = `hf.co/${ID}`;
   const lines = await Array.fromAsync(await client.pull({ model, stream: true }));
-  const sha256 = createHash("sha256").update(TINY).digest("hex");
+  const sha256 = hash("sha256", TINY);
   expect([...new Set(lines.map(({ status }) => status))]).toEqual([
     "pulling manifest",
     `pulling ${sha256.slice(0, 12)}`,

@@ -1,7 +1,7 @@
 // Models of the hub through the executable: pull, serve, run, cache, login, against a hub on this machine.
 
 import { describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../src/core/defined.ts";
@@ -21,7 +21,7 @@ import { untilInFlight } from "../helpers/prometheus.ts";
 import { until } from "../helpers/until.ts";
 
 const TINY = new Uint8Array(readFileSync(TINY_FILE));
-const SHA256 = createHash("sha256").update(TINY).digest("hex");
+const SHA256 = hash("sha256", TINY);
 
 interface Setup {
   readonly hub: FakeHub;

@@ -1,7 +1,7 @@
 // A model hub on this machine: repositories with files, and the ways in which a hub and its network go wrong.
 
 import { onTestFinished } from "bun:test";
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
 
 /** Commit that every repository is at. */
@@ -180,7 +180,7 @@ function hashesOf(content: Uint8Array): Hashes {
   const known = hashes.get(content);
   if (known !== undefined) return known;
   const oid = createHash("sha1").update(`blob ${content.byteLength}\0`).update(content).digest("hex");
-  const fresh = { oid, sha256: createHash("sha256").update(content).digest("hex") };
+  const fresh = { oid, sha256: hash("sha256", content) };
   hashes.set(content, fresh);
   return fresh;
 }
@@ -189,15 +189,15 @@ function hashesOf(content: Uint8Array): Hashes {
 function resolved(repo: FakeRepo, path: string, storage: string): Response {
   const content = repo.files[path];
   if (content === undefined) return Response.json({ error: "Entry not found" }, { status: 404 });
-  const hash = hashesOf(content).sha256;
+  const digest = hashesOf(content).sha256;
   return new Response(null, {
     status: 302,
     headers: {
-      location: `${storage}?X-Amz-Expires=3600&X-Amz-Signature=${hash.slice(0, 16)}`,
+      location: `${storage}?X-Amz-Expires=3600&X-Amz-Signature=${digest.slice(0, 16)}`,
       "x-repo-commit": COMMIT,
       "x-linked-size": String(content.byteLength),
-      "x-linked-etag": `"${hash}"`,
-      "x-xet-hash": hash,
+      "x-linked-etag": `"${digest}"`,
+      "x-xet-hash": digest,
       link: `<${storage}/xet-read-token>; rel="xet-auth", <${storage}/reconstruction>; rel="xet-reconstruction-info"`,
     },
   });
@@ -206,7 +206,7 @@ function resolved(repo: FakeRepo, path: string, storage: string): Response {
 /** What a search or a revision says of a repository. */
 function factsOf(id: string, { token, gated = false, facts = {} }: FakeRepo) {
   return {
-    _id: createHash("sha1").update(id).digest("hex").slice(0, 24),
+    _id: hash("sha1", id).slice(0, 24),
     id,
     private: token !== undefined && !gated,
     gated: gated ? "manual" : false,

@@ -1,6 +1,6 @@
 // A package registry on this machine with one version of one package, for tests of what is downloaded from npm.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { tempDir } from "./tmp.ts";
@@ -19,7 +19,7 @@ export interface FakeRegistry {
 
 export function serveRegistry({ name, version, files }: FakePackage): FakeRegistry {
   const tarball = pack({ ...files, "package.json": JSON.stringify({ name, version }) });
-  const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
+  const integrity = `sha512-${hash("sha512", tarball, "base64")}`;
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

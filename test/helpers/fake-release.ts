@@ -1,6 +1,6 @@
 // Signed releases whose svc is a script, with the installer of this checkout.
 
-import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { generateKeyPairSync, hash, type KeyObject, sign } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -21,9 +21,7 @@ export function writeRelease(folder: string, version: string, key: KeyObject, sa
   copyFileSync(INSTALLER, join(tree, "install.sh"));
   const packed = Bun.spawnSync(["tar", "-czf", join(folder, `${name}.tar.gz`), "-C", folder, name]);
   if (!packed.success) throw new Error(packed.stderr.toString());
-  const sum = createHash("sha256")
-    .update(readFileSync(join(folder, `${name}.tar.gz`)))
-    .digest("hex");
+  const sum = hash("sha256", readFileSync(join(folder, `${name}.tar.gz`)));
   signSums(folder, `${sum}  ${name}.tar.gz\n`, key);
 }
 

@@ -1,6 +1,6 @@
 // An MCP server whose tools need a sign-in by OAuth 2.1, with an authorization server at the same address that asks nobody.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type HttpDemo, httpDemo } from "./mcp.ts";
 
 export interface OAuthDemo extends HttpDemo {
@@ -87,9 +87,7 @@ export function oauthDemo(options: OAuthDemoOptions = {}): OAuthDemo {
     const code = form.get("code") ?? "";
     const asked = challenges.get(code);
     challenges.delete(code);
-    const verifier = createHash("sha256")
-      .update(form.get("code_verifier") ?? "")
-      .digest("base64url");
+    const verifier = hash("sha256", form.get("code_verifier") ?? "", "base64url");
     return asked !== undefined && asked.challenge === verifier && asked.redirect === form.get("redirect_uri");
   };
 

@@ -1,7 +1,7 @@
 // From a name on the hub to a file, against a hub on this machine that misbehaves as real ones do.
 
 import { describe, expect, onTestFinished, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
@@ -76,7 +76,7 @@ const REPOS: Readonly<Record<string, FakeRepo>> = {
 };
 
 function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return hash("sha256", bytes);
 }
 
 interface Setup {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -85,9 +85,7 @@ describe("against llama.cpp's own converter", () => {
     const data = dataOf(output);
     const found = Object.fromEntries(
       [...made.tensors].map(([tensor, { shape }]) => {
-        const sha256 = createHash("sha256")
-          .update(data.get(tensor) ?? "")
-          .digest("hex");
+        const sha256 = hash("sha256", data.get(tensor) ?? "");
         return [tensor, { shape: [...shape], sha256 }];
       }),
     );

@@ -2,7 +2,7 @@
 // CUDA's libraries stand-ins.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -37,12 +37,7 @@ describe.skipIf(!IS_WANTED)("parts of CUDA", () => {
   /** Signs the parts as a release. */
   function sign(codes: readonly string[]): void {
     const names = codes.map((code) => `libggml-cuda-${code}.so`);
-    const sums = names.map(
-      (name) =>
-        `${createHash("sha256")
-          .update(readFileSync(join(parts, name)))
-          .digest("hex")}  ${name}\n`,
-    );
+    const sums = names.map((name) => `${hash("sha256", readFileSync(join(parts, name)))}  ${name}\n`);
     signSums(parts, sums.join(""), KEYS.key);
   }
 

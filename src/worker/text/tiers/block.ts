@@ -2,7 +2,7 @@
 // on: model, library, adapter, and every token up to the end of the block. States have keys derived from those of blocks.
 // Copies have the type of the cache: a type of their own would make an answer depend on whether its prompt was restored.
 
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 
 /** Tokens of a block. Smaller ones lose less at the end of a prompt, larger ones need fewer files and lookups. */
 export const BLOCK_TOKENS = 32;
@@ -12,7 +12,7 @@ export type BlockKey = string & { readonly __brand: "BlockKey" };
 
 /** The key before the first block of a prompt. */
 export function rootKey(identity: string): BlockKey {
-  return createHash("sha256").update(identity).digest("hex") as BlockKey;
+  return hash("sha256", identity) as BlockKey;
 }
 
 /** The key of the state after a block. */
