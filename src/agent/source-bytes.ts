@@ -61,14 +61,7 @@ export async function fetched(
 /** The bytes in one array. */
 export function joined(pieces: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const [only, ...others] = pieces;
-  if (only !== undefined && others.length === 0) return only;
-  const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
-  }
-  return whole;
+  return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
 }
 
 /** Content-derived id: clients resend a file with every turn; it is stored once, and the prompt that names it stays the same. */
