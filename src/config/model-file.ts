@@ -1,13 +1,14 @@
 // Finds the GGUF file that a model_id means on this machine. Reads folders and the first bytes of files, never a whole
 // model. Models of the hub are for src/hub.
 
-import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { foreignFormat } from "../core/foreign-format.ts";
 import { chooseModelFiles, partCount, partPath, type Wanted } from "../core/model-files.ts";
 
 import { chooseVoiceFiles, missingVoiceFiles } from "../core/voice-files.ts";
 import { BUILTIN_VOICES, NEURAL_VOICE } from "../core/voice-names.ts";
+import { startOf } from "../core/file-bytes.ts";
 
 /** The file, the first one of a split model, or what is wrong (a problem's `what`) and its fix. */
 export type ModelFile =
@@ -84,23 +85,16 @@ function findParts(path: string, wanted: Wanted): ModelFile {
 
 /** Catches a wrong file here, where it can be named, instead of in the engine. */
 function checkMagic(file: string): ModelFile {
-  const start = Buffer.alloc(64);
-  let bytes = 0;
   try {
     if (!statSync(file).isFile()) return no("this is no regular file", "Give a GGUF file.");
-    const descriptor = openSync(file, "r");
-    try {
-      bytes = readSync(descriptor, start, 0, start.length, 0);
-    } finally {
-      closeSync(descriptor);
-    }
+    const start = Buffer.from(startOf(file, 64));
+    // gguf.h: GGUF_MAGIC
+    if (start.toString("latin1", 0, 4) === "GGUF") return { ok: true, file };
+    const what = `this is ${foreignFormat(start)}`;
+    return no(what, "Give a GGUF file; many models have a repository that ends in -GGUF.");
   } catch {
     return no("the file cannot be read", "Check its permissions.");
   }
-  // gguf.h: GGUF_MAGIC
-  if (start.toString("latin1", 0, 4) === "GGUF") return { ok: true, file };
-  const what = `this is ${foreignFormat(start.subarray(0, bytes))}`;
-  return no(what, "Give a GGUF file; many models have a repository that ends in -GGUF.");
 }
 
 function no(what: string, fix: string): ModelFile {

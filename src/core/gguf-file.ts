@@ -3,9 +3,10 @@
 // then, and read what is not.
 // Limits bound a read to a tenth of a second, less than the start of a process for it would take.
 
-import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { setImmediate as afterEvents } from "node:timers/promises";
+import { startOf } from "./file-bytes.ts";
 import { compactField, finish, type GgufHeader, GgufProblem, HeaderCut, headerSteps } from "./gguf.ts";
 import { HEADER_BYTES, HEADER_BYTES_MAX, HEADERS_KEPT_BYTES_MAX, HEADERS_KEPT_MAX } from "./limits.ts";
 import { fieldProblem } from "./model-problem.ts";
@@ -41,7 +42,7 @@ export function readWholeHeader(path: string): GgufHeader {
   const { size } = regular(statSync(path));
   for (let bytes = HEADER_BYTES; ; bytes *= 4) {
     try {
-      return checked(finish(headerSteps(readStart(path, Math.min(bytes, size)))));
+      return checked(finish(headerSteps(startOf(path, Math.min(bytes, size)))));
     } catch (error) {
       if (!(error instanceof HeaderCut) || isLast(bytes, size)) throw tooLong(error, size);
     }
@@ -150,22 +151,6 @@ function bytesOf(outcome: Outcome): number {
 
 function stateOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return [ino, size, mtimeMs, ctimeMs].join(" ");
-}
-
-function readStart(path: string, bytes: number): Uint8Array {
-  const buffer = new Uint8Array(bytes);
-  const file = openSync(path, "r");
-  try {
-    let done = 0;
-    while (done < bytes) {
-      const read = readSync(file, buffer, done, bytes - done, done);
-      if (read === 0) break;
-      done += read;
-    }
-    return buffer.subarray(0, done);
-  } finally {
-    closeSync(file);
-  }
 }
 
 async function firstBytes(path: string, bytes: number): Promise<Uint8Array> {

@@ -1,7 +1,7 @@
 // GGUF files that are served beside the configured models: those of `models_dir`, and those that were added in the web interface. They
 // are looked at again when models are asked for, so that files come and go while the server runs.
 
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { modelName } from "../config/model-name.ts";
 import type { ModelSettings } from "../config/settings.ts";
@@ -15,6 +15,7 @@ import {
   quantOf,
 } from "../core/model-files.ts";
 import { namesIn, realPathOf, statsOf } from "../core/readable.ts";
+import { startOf } from "../core/file-bytes.ts";
 import type { Models } from "../engine/models.ts";
 import type { ServedModel } from "../engine/served-model.ts";
 import { type FoundModel, serveFound, type ServedFiles } from "./found-models.ts";
@@ -127,7 +128,7 @@ export function isModel(path: string): boolean {
 
 function startsAsModel(path: string): boolean {
   try {
-    const fields = readFirstFields(startOf(path));
+    const fields = readFirstFields(startOf(path, MODEL_START_BYTES));
     const text = (key: string): string | undefined => {
       const field = fields.get(key);
       return field && textOf(field);
@@ -136,16 +137,6 @@ function startsAsModel(path: string): boolean {
     return (text("general.type") ?? "model") === "model" && (architecture ?? "clip") !== "clip";
   } catch {
     return false; // no GGUF file, or not yet
-  }
-}
-
-function startOf(path: string): Uint8Array {
-  const file = openSync(path, "r");
-  try {
-    const bytes = new Uint8Array(MODEL_START_BYTES);
-    return bytes.subarray(0, readSync(file, bytes));
-  } finally {
-    closeSync(file);
   }
 }
 
