@@ -157,8 +157,8 @@ class Stepper {
   private abort(id: number): void {
     const outcome = this.outcomes[id];
     if (outcome === undefined || outcome.usage !== undefined || outcome.error !== undefined) return;
+    this.engine.abort(id); // whose last event says how far it came
     outcome.isAborted = true;
-    this.engine.abort(id);
   }
 
   drain(): void {
@@ -168,7 +168,7 @@ class Stepper {
 
 function note(outcome: Mutable<Outcome> | undefined, event: RunEvent): void {
   if (outcome === undefined) throw new Error("an event has a run");
-  if (outcome.isAborted) throw new Error("an aborted run has no events");
+  if (outcome.isAborted) throw new Error("nothing comes after an abort");
   if (outcome.usage !== undefined || outcome.error !== undefined)
     throw new Error("nothing comes after the end");
   if (event.type === "error") outcome.error = event.error;
