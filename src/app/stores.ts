@@ -1,6 +1,7 @@
 // Stores of records that outlive a request, from settings.
 
 import type { Settings } from "../config/settings.ts";
+import { openBlockFolder } from "../core/block-folder.ts";
 import type { ForCaller } from "../core/caller.ts";
 import { freeMemory } from "../core/free-memory.ts";
 import { reasonOf } from "../core/reason.ts";
@@ -37,6 +38,7 @@ export interface Stores {
  */
 export function openStores(options: StoreOptions, legacyOwner?: () => string): Stores {
   const skills = skillsOf(options);
+  checkCacheDisk(options.settings);
   const state = ownedState(stateOf(options), legacyOwner);
   const files = fileStore(state, inMemory(options.settings));
   const sessions = new SessionStore(state);
@@ -70,6 +72,16 @@ function skillsOf({ settings, log }: StoreOptions): SkillStore {
     return new SkillStore({ folder, log });
   } catch (error) {
     throw new StartError(`--skills-dir cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** The folder is the engines', which would go without it: better said before than found out when nothing is restored. */
+function checkCacheDisk({ runtime: { cache_disk: folder } }: Settings): void {
+  if (folder === undefined) return;
+  try {
+    openBlockFolder(folder);
+  } catch (error) {
+    throw new StartError(`--cache-disk cannot be used: ${reasonOf(error)}`, { cause: error });
   }
 }
 

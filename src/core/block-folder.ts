@@ -1,7 +1,15 @@
 // The folder of the disk tier: its blocks by key, their eviction and deletion. Knows nothing of what a block holds.
 
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, linkSync, lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { privateFolder } from "./private-folder.ts";
+import { codeOf } from "./reason.ts";
+
+const SECRET_BYTES = 32;
+/** Not the name of a block's folder, which has two digits. */
+const SECRET_FILE = "secret";
 
 /** Age of an unfinished file whose writer must have died, milliseconds. */
 const UNFINISHED_MS = 10 * 60_000;
@@ -10,6 +18,38 @@ interface Entry {
   readonly path: string;
   readonly bytes: number;
   readonly usedMs: number;
+}
+
+/**
+ * Makes the folder if it is missing; returns its secret, made at the first call. Throws where nothing can be written, or another user
+ * may read or have made one of them.
+ */
+export function openBlockFolder(folder: string): Uint8Array<ArrayBuffer> {
+  privateFolder(folder);
+  accessSync(folder, constants.W_OK);
+  const path = join(folder, SECRET_FILE);
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) makeSecret(path);
+  const found = lstatSync(path);
+  const isOwn = found.isFile() && found.uid === (process.getuid?.() ?? found.uid);
+  if (!isOwn || (found.mode & 0o077) !== 0)
+    throw new Error(`${path} must be a file that only its owner, the user running svc, can read`);
+  const secret = new Uint8Array(readFileSync(path));
+  if (secret.length !== SECRET_BYTES)
+    throw new Error(`${path} is damaged; delete it and the blocks beside it`);
+  return secret;
+}
+
+/** Whole or not at all, also on a full disk and for two engines that start at once, of which the second uses the first one's. */
+function makeSecret(path: string): void {
+  const aside = `${path}.${randomBytes(8).toString("hex")}`;
+  try {
+    writeFileSync(aside, randomBytes(SECRET_BYTES), { mode: 0o600, flag: "wx" });
+    linkSync(aside, path);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+  } finally {
+    rmSync(aside, { force: true });
+  }
 }
 
 /** The file of a block. `key`: 64 hexadecimal digits. */

@@ -77,6 +77,18 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     expect(err).toMatch(/no space|disk|ENOSPC/i);
   });
 
+  test("under the copies of the KV cache: the start fails with a reason, and works with room", async () => {
+    const disk = diskOrSay(MB);
+    const makeRoom = fillUp(disk);
+    const folder = join(disk, "kv");
+    const words = ["--cache-disk", folder];
+    const { exit, err } = await runBinary(["serve", "--host", "127.0.0.1", "--port", "0", ...words]);
+    expect([exit, err]).toEqual([1, expect.stringMatching(/--cache-disk cannot be used: .*no space/)]);
+    makeRoom();
+    await expectServes(await startServer(words));
+    expect(readdirSync(folder)).toContain("secret");
+  });
+
   test("under the file of keys: the reason names the file and the cure, and the keys stay", async () => {
     const disk = diskOrSay(MB);
     const file = join(disk, "keys.json");

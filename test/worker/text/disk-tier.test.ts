@@ -1,15 +1,25 @@
 // The folder of blocks: what it gives back, what it refuses, and how it keeps its bound.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { blockPath, purgeBlocks } from "../../../src/core/block-folder.ts";
 import { type BlockKey, blockKeys, BLOCK_TOKENS, rootKey } from "../../../src/worker/text/tiers/block.ts";
 import { DiskTier } from "../../../src/worker/text/tiers/disk-tier.ts";
 import { tempDir } from "../../helpers/tmp.ts";
 import { until } from "../../helpers/until.ts";
 
+const BLOCK_FOLDER = resolve(import.meta.dir, "../../../src/core/block-folder.ts");
 const CELLS = Uint8Array.from({ length: 10_000 }, (_, i) => i % 251);
 const KEYS = blockKeys(
   rootKey("a model"),
@@ -162,5 +172,17 @@ describe("faults", () => {
     chmodSync(join(leaked, "secret"), 0o600);
     writeFileSync(join(leaked, "secret"), "short");
     expect(() => new DiskTier(leaked, 1, () => undefined)).toThrow("damaged");
+  });
+
+  test("engines that start at once share one secret, and nothing lies beside it", async () => {
+    const folder = join(tempDir(), "cache");
+    const script = `import { openBlockFolder } from ${JSON.stringify(BLOCK_FOLDER)};
+      console.log(Buffer.from(openBlockFolder(${JSON.stringify(folder)})).toString("hex"));`;
+    const engines = Array.from({ length: 8 }, () => Bun.spawn([process.execPath, "-e", script]));
+    const secrets = await Promise.all(engines.map(({ stdout }) => new Response(stdout).text()));
+    const [secret = ""] = secrets;
+    expect(secret).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(secrets).toEqual(secrets.map(() => secret));
+    expect(readdirSync(folder)).toEqual(["secret"]);
   });
 });

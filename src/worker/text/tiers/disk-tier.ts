@@ -7,12 +7,10 @@
 // name and renamed; an incomplete one has a wrong MAC. The time of change is the time of the last use.
 
 import { createCipheriv, randomBytes, timingSafeEqual } from "node:crypto";
-import { constants, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { constants } from "node:fs";
 import { access, mkdir, open, rename, statfs, unlink, utimes, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { blockPath, evictBlocks } from "../../../core/block-folder.ts";
-import { privateFolder } from "../../../core/private-folder.ts";
-import { codeOf } from "../../../core/reason.ts";
+import { dirname } from "node:path";
+import { blockPath, evictBlocks, openBlockFolder } from "../../../core/block-folder.ts";
 import { BLOCK_FILE_BYTES_MAX, DISK_BACKLOG_BYTES_MAX, DISK_BACKLOG_MAX } from "../../shared/limits.ts";
 import type { BlockKey } from "./block.ts";
 
@@ -23,10 +21,6 @@ const KEY_BYTES = 32;
 const MAC_FROM = MAGIC.length + NONCE_BYTES;
 const SIGNED_FROM = MAC_FROM + MAC_BYTES;
 const HEADER_BYTES = SIGNED_FROM + KEY_BYTES;
-
-const SECRET_BYTES = 32;
-/** Not the name of a block's folder, which has two digits. */
-const SECRET_FILE = "secret";
 
 /** After a failed write, for example on a full disk, none is tried for this long, milliseconds. */
 const PAUSE_MS = 60_000;
@@ -72,8 +66,7 @@ export class DiskTier {
     this.folder = folder;
     this.bytesMax = bytesMax;
     this.onRoom = onRoom;
-    privateFolder(folder);
-    this.secret = secretOf(join(folder, SECRET_FILE));
+    this.secret = openBlockFolder(folder);
     void this.evict(bytesMax);
   }
 
@@ -224,21 +217,4 @@ async function contentOf(path: string): Promise<Uint8Array<ArrayBuffer> | "absen
   } finally {
     await handle.close();
   }
-}
-
-/** The secret of a folder, made at the first call. Throws where another user may read or have made it. */
-function secretOf(path: string): Uint8Array<ArrayBuffer> {
-  try {
-    writeFileSync(path, randomBytes(SECRET_BYTES), { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
-  }
-  const found = lstatSync(path);
-  const isOwn = found.isFile() && found.uid === (process.getuid?.() ?? found.uid);
-  if (!isOwn || (found.mode & 0o077) !== 0)
-    throw new Error(`${path} must be a file that only its owner, the user running svc, can read`);
-  const secret = new Uint8Array(readFileSync(path));
-  if (secret.length !== SECRET_BYTES)
-    throw new Error(`${path} is damaged; delete it and the blocks beside it`);
-  return secret;
 }
