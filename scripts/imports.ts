@@ -264,7 +264,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
 /** Packages and where they may be used. One that is missing here may be used nowhere. */
 export const PACKAGE_RULES: Readonly<Record<string, readonly string[]>> = {
   "bun:ffi": ["ffi/"],
-  "bun:sqlite": ["src/state/"],
+  "bun:sqlite": ["src/state/", "src/core/temporary.ts"],
   elysia: ["src/http/"],
   "@elysiajs/swagger": ["src/http/"],
   "swagger-ui-dist": ["src/http/"],

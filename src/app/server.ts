@@ -1,5 +1,6 @@
 // Composition root of `svc serve`: the core, the HTTP application around it and its listeners.
 
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { metered, type Work } from "../access/metered.ts";
 import { meteredRuns } from "../access/run-meter.ts";
@@ -23,6 +24,7 @@ import { LogDay, MetricsDay } from "../metrics/day.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { Requantizer } from "../quantize/requantizer.ts";
+import { sweepRemoved } from "../sandbox/removal.ts";
 import { BackgroundResponses } from "../responses/background.ts";
 import { responseStore } from "../responses/store.ts";
 import { historyStore } from "../sessions/history.ts";
@@ -103,6 +105,7 @@ export async function startServer(given: AppOptions): Promise<RunningServer> {
   };
   const options = { ...given, log };
   const { settings } = options;
+  void sweepRemoved(tmpdir());
   const metrics = settings.server.disable_metrics ? undefined : new Metrics();
   const edge = newEdge(settings, {
     models: () => core.adapters.cards(),

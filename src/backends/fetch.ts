@@ -1,10 +1,10 @@
 // Fetches a back end's package with the package manager inside the runtime: it knows the registry, mirrors, proxies and
 // credentials of .npmrc, and verifies the package's integrity.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StartError } from "../core/start-error.ts";
+import { temporaryFolder } from "../core/temporary.ts";
 import { type BackendKind, RELEASE } from "./catalog.ts";
 
 /** A package in a temporary folder. The caller removes the folder. */
@@ -19,7 +19,7 @@ export async function fetchPackage(
   kind: BackendKind,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<FetchedPackage> {
-  const folder = mkdtempSync(join(tmpdir(), "svc-backend-"));
+  const folder = temporaryFolder("backend");
   writeFileSync(join(folder, "package.json"), "{}");
   const words = ["add", "--ignore-scripts", "--no-progress", "--no-cache", `${kind.package}@${RELEASE}`];
   const manager = Bun.spawn([process.execPath, ...words], {

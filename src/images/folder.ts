@@ -2,14 +2,14 @@
 // count and bytes. A temporary folder is deleted with the server.
 
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Caller } from "../core/caller.ts";
 import { ServiceError } from "../core/error.ts";
 import type { ImageStore } from "../core/image.ts";
 import { leastWorthBeyond } from "../core/least-worth.ts";
+import { temporaryFolder } from "../core/temporary.ts";
 import { IMAGE_FILE_LIFE_MS, IMAGE_FILES_BYTES_MAX, IMAGE_FILES_MAX } from "./limits.ts";
 
 /** Only files with names of this form are served or deleted. */
@@ -43,14 +43,15 @@ export class ImageFolder implements ImageStore {
 
   async save(png: Uint8Array, { client }: Caller): Promise<{ readonly name: string; readonly path: string }> {
     const name = `image-${randomUUID()}.png`;
-    const path = join(this.open(), name);
-    this.kept.set(name, { client, bytes: png.byteLength, madeMs: this.now() });
-    await this.makeRoom();
+    let path: string | undefined;
     try {
+      path = join(this.open(), name);
+      this.kept.set(name, { client, bytes: png.byteLength, madeMs: this.now() });
+      await this.makeRoom();
       await writeFile(path, png, { mode: 0o600 });
     } catch (cause) {
       this.kept.delete(name);
-      await rm(path, { force: true });
+      if (path !== undefined) await rm(path, { force: true });
       throw new ServiceError("storage_unavailable", "the image could not be stored", { cause });
     }
     return { name, path };
@@ -75,7 +76,7 @@ export class ImageFolder implements ImageStore {
   private open(): string {
     if (this.opened !== undefined) return this.opened;
     const { folder } = this.options;
-    if (folder === undefined) return (this.opened = mkdtempSync(join(tmpdir(), "svc-images-")));
+    if (folder === undefined) return (this.opened = temporaryFolder("images"));
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const found = readdirSync(folder)
       .filter((name) => NAME.test(name))

@@ -82,7 +82,7 @@ async function inFolder<T>(
   programs: FfmpegPrograms,
   task: (run: Run) => Promise<T>,
 ): Promise<T> {
-  const workdir = sandbox.newWorkdir("svc-video-");
+  const workdir = sandbox.newWorkdir("video");
   const path = join(workdir.path, "video");
   try {
     writeFileSync(path, file.bytes, { flag: "wx", mode: 0o600 });

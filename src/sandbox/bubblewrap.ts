@@ -1,11 +1,11 @@
 // Confinement by bubblewrap(1): namespaces for mounts (only the paths listed here), processes and, unless shared, network. An
 // ordinary user needs a user namespace. Root mounts with its own rights, which setpriv(1) then drops permanently.
 
-import { lstatSync, mkdtempSync, openSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { lstatSync, openSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { foldersAbove } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
+import { temporaryFolder } from "../core/temporary.ts";
 import { SANDBOX_FILE_BYTES_MAX } from "./limits.ts";
 import { openFilesLimit } from "./open-files.ts";
 import { type Assignment, firstChild, type Confinement, FD } from "./confinement.ts";
@@ -159,7 +159,7 @@ function limitWords(limits: Limits, tasks: number): readonly string[] {
 
 /** Writes bytes to an unlinked file. Its descriptor stays open as long as the server. */
 function keepFile(bytes: Uint8Array): number {
-  const folder = mkdtempSync(join(tmpdir(), "svc-filter-"));
+  const folder = temporaryFolder("filter");
   try {
     const path = join(folder, "filter");
     writeFileSync(path, bytes, { mode: 0o600 });

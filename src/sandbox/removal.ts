@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, mkdtempSync, renameSync, rmdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { deadTemporaries } from "../core/temporary.ts";
 import { REMOVAL_CPU_SECS, REMOVAL_MEMORY_KIB, REMOVALS_MAX } from "./limits.ts";
 
 /** Prefix of the folders that hold trees to remove. No folder of a session begins with it: see names.ts of src/exec. */
@@ -46,10 +47,11 @@ export function removeTree(path: string, parent = dirname(path)): boolean {
   return aside !== undefined;
 }
 
-/** Removes what an earlier server left in a parent of removed trees; once for each parent. */
+/** Removes what killed servers have left in a folder for temporary files, or of sessions; once for each. */
 export async function sweepRemoved(parent: string): Promise<void> {
   if (swept.has(parent)) return;
   swept.add(parent);
+  for (const folder of deadTemporaries(parent)) removeTree(folder);
   for (const name of await readdir(parent).catch(() => [])) {
     const path = join(parent, name);
     if (name.startsWith(ASIDE) && isOwnFolder(path)) remove(path);

@@ -1,12 +1,12 @@
 // Opens the sandbox: tries the mechanisms of this machine and spawns processes with the best one.
 
 import { ownUid } from "../core/private-folder.ts";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../core/defined.ts";
 import type { LauncherAbilities } from "../core/launcher.ts";
 import { reasonOf } from "../core/reason.ts";
+import { temporaryFolder } from "../core/temporary.ts";
 import { SANDBOX_PROBE_MS, SANDBOX_TRIALS, WORKDIR_BYTES_MAX, WORKDIR_ENTRIES_MAX } from "./limits.ts";
 import { bubblewrap, type BubblewrapOptions, descriptorsOf } from "./bubblewrap.ts";
 import { startConfined } from "./confined-process.ts";
@@ -242,9 +242,9 @@ async function tryOnce(
   choice: Choice,
   workdirs: Workdirs,
 ): Promise<string | undefined> {
-  const outside = mkdtempSync(join(tmpdir(), "svc-trial-"));
+  const outside = temporaryFolder("trial");
   const sandbox = assemble(options, choice, workdirs);
-  const workdir = sandbox.newWorkdir("svc-trial-");
+  const workdir = sandbox.newWorkdir("trial");
   try {
     chmodSync(outside, 0o755);
     writeFileSync(join(outside, "file"), "");
@@ -308,7 +308,7 @@ function assemble(
       warnings,
     },
     readPaths: () => readable([]),
-    newWorkdir: (prefix) => workdirs.create(prefix),
+    newWorkdir: (name) => workdirs.create(name),
     newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
     openWorkdir: (path) => workdirs.open(path),
     ...(peers === undefined ? {} : { isToolPeer: (peer, ownPort) => peers.isTool(peer, ownPort) }),

@@ -120,7 +120,7 @@ export interface Sandbox {
   /** Paths that every confined process can read. */
   readPaths(): readonly string[];
   /** Creates a private folder. */
-  newWorkdir(prefix: string): Workdir;
+  newWorkdir(name: string): Workdir;
   /** Creates a private folder in a configured one. */
   newWorkdirIn(parent: string, name: string): Workdir;
   /** Opens or creates a configured folder. Throws when sandboxed processes could not work in it. */

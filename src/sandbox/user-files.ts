@@ -2,10 +2,10 @@
 // the entry and read settings from its home.
 
 import { ownUid } from "../core/private-folder.ts";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { textIn } from "../core/readable.ts";
+import { temporaryFolder } from "../core/temporary.ts";
 import type { Workdir } from "./types.ts";
 
 const NAME = "svc";
@@ -20,7 +20,7 @@ export class UserFiles {
   pathOf({ uid = ownUid(), path: home }: Workdir): string {
     const found = this.paths.get(home);
     if (found !== undefined) return found;
-    this.folder ??= mkdtempSync(join(tmpdir(), "svc-users-"));
+    this.folder ??= temporaryFolder("users");
     const path = join(this.folder, String(++this.count));
     writeFileSync(path, passwdText(textIn("/etc/passwd"), uid, home), { mode: 0o644, flag: "wx" });
     this.paths.set(home, path);

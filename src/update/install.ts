@@ -1,12 +1,13 @@
 // The place that this svc is installed in, and how a release takes it: by the release's own install.sh, from an archive whose sum was
 // signed. That script replaces by a rename and refuses an older release, too.
 
-import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { textIn } from "../core/readable.ts";
-import { codeOf, reasonOf } from "../core/reason.ts";
+import { reasonOf } from "../core/reason.ts";
 import { runProgram } from "../core/run-program.ts";
+import { deadTemporaries, temporaryFolder } from "../core/temporary.ts";
 import { downloadArchive, type ReleaseArchive, type ReleasePlace } from "./release.ts";
 
 /** An installation that `svc update` can replace. */
@@ -19,9 +20,6 @@ export interface Installation {
 /** What install.sh has left of the release's address and key. */
 const ADDRESS_FILE = "share/svc/release.url";
 const KEY_FILE = "share/svc/release.pem";
-/** Of the folder that a release is unpacked in, before the number of the process. */
-const WORK_PREFIX = "svc-update-";
-const ABANDONED = new RegExp(`^${WORK_PREFIX}(\\d+)-`);
 
 /** The installation of this executable. Throws a sentence that says how to update another kind of it. */
 export function installationOf(executable: string): Installation {
@@ -76,8 +74,8 @@ export interface InstallWork {
 /** Downloads, checks and installs a release. Returns what its installer says. Throws a sentence for people. */
 export async function installRelease(work: InstallWork): Promise<string> {
   const { place, archive, installation, mayDowngrade, signal } = work;
-  removeAbandoned();
-  const folder = mkdtempSync(join(tmpdir(), `${WORK_PREFIX}${process.pid}-`));
+  for (const left of deadTemporaries()) rmSync(left, { recursive: true, force: true }); // by updates that were killed
+  const folder = temporaryFolder("update");
   try {
     const file = join(folder, archive.name);
     await downloadArchive(place, archive, file, signal);
@@ -103,28 +101,6 @@ async function firstRun(program: string, signal: AbortSignal): Promise<string> {
       `the new svc does not run here, so nothing was changed: ${reasonOf(error)}. Where ${tmpdir()} forbids programs (noexec), name another folder in TMPDIR`,
       { cause: error },
     );
-  }
-}
-
-/** Removes the folders of updates that were killed; what is another user's stays. */
-function removeAbandoned(): void {
-  for (const name of readdirSync(tmpdir())) {
-    const pid = ABANDONED.exec(name)?.[1];
-    if (pid === undefined || isAlive(Number(pid))) continue;
-    try {
-      rmSync(join(tmpdir(), name), { recursive: true, force: true });
-    } catch {
-      continue;
-    }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== "ESRCH";
   }
 }
 

@@ -1,11 +1,13 @@
 // The built-in model with the server's tools, through the executable: real code runs, in every dialect.
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { fileServer, type Server, startServer } from "../helpers/binary.ts";
+import { readdirSync } from "node:fs";
+import { fileServer, newFolder, type Server, startServer } from "../helpers/binary.ts";
 import { startCodeServer } from "../helpers/code-server.ts";
 import { postJson } from "../helpers/post.ts";
 import { describeWith } from "../helpers/programs.ts";
 import { parseSse } from "../helpers/sse.ts";
+import { until } from "../helpers/until.ts";
 
 /** The toy understands few wordings; these it does. */
 const COMPUTE = "Use python to compute 17*23.";
@@ -237,6 +239,32 @@ describe("a dispatch URL", () => {
       session_id: expect.any(String),
     });
     expect(dispatched).toEqual([{ name: "python", arguments: { code: "print(17*23)" } }]);
+  });
+});
+
+describeWith("python3")("servers that share a folder for temporary files", () => {
+  test("the sessions of a killed one are removed by the next; those of another that runs stay", async () => {
+    const folder = newFolder();
+    const options = { env: { TMPDIR: folder } };
+    const session = { session_id: "kept", ...INTERPRETER };
+    const withSession = async () => {
+      const server = await startServer(["--enable-code-execution"], options);
+      expect((await post(server, CHAT, chat(WRITE, session))).status).toBe(200);
+      return server;
+    };
+    const sessions = () => [...new Bun.Glob("**/python-*/data.txt").scanSync({ cwd: folder, dot: true })];
+    const [other, killed] = [await withSession(), await withSession()];
+    expect(sessions()).toHaveLength(2);
+    killed.kill("SIGKILL");
+    await killed.exited;
+    const next = await startServer([], options);
+    await until("the killed one's session is gone", () => sessions().length === 1);
+    const body = await (
+      await post(other, CHAT, chat("Use python to read the file data.txt", session))
+    ).json();
+    expect(JSON.stringify(body)).toContain("hello");
+    await Promise.all([other.stop(), next.stop()]);
+    await until("nothing is left", () => readdirSync(folder).length === 0);
   });
 });
 

@@ -36,7 +36,7 @@ linuxTest("outside the sandbox the attack works", async () => {
 linuxTest("what tools run cannot approve itself, by any address of the machine", async () => {
   const sandbox = await sandboxWith({ network: "full" });
   if (sandbox.effective.reachesMachine) return console.warn("SKIPPED: no network guard on this machine");
-  const workdir = sandbox.newWorkdir("svc-test-");
+  const workdir = sandbox.newWorkdir("test");
   const { port } = new URL(server().url);
   const lan = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const hosts = ["127.0.0.1", ...lan.filter(({ family }) => family === "IPv4").map(({ address }) => address)];

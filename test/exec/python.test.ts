@@ -393,7 +393,7 @@ pythonTest(
     const session = new PythonSession({
       sandbox,
       program: { path: PYTHON, readPaths: [] },
-      workdir: sandbox.newWorkdir("svc-test-"),
+      workdir: sandbox.newWorkdir("test"),
       timeoutSecs: TIMEOUT_SECS,
       sessionId: "fonts",
       isShared: false,

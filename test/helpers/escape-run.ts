@@ -280,8 +280,8 @@ function isAsAsked({ effective }: Sandbox, mechanism: Mechanism): boolean {
 async function attemptAll(mechanism: Mechanism, network: Network, common: { readonly home: string }) {
   // Room for what the attempts need themselves.
   const sandbox = await sandboxOf(mechanism, network, { ...LIMITS, memoryMb: 1024 }, common.home);
-  const other = sandbox.newWorkdir("svc-other-");
-  const workdir = sandbox.newWorkdir("svc-escape-");
+  const other = sandbox.newWorkdir("other");
+  const workdir = sandbox.newWorkdir("escape");
   try {
     const otherSession = join(other.path, "file");
     writeFileSync(otherSession, "theirs");
@@ -320,7 +320,7 @@ async function runHog(mechanism: Mechanism, { name, code, limits, network = "non
   const sandbox = await sandboxOf(mechanism, network, { ...LIMITS, ...limits });
   if (!isAsAsked(sandbox, mechanism))
     throw new Error(`${mechanism} does not work every time: ${sandbox.effective.warnings.join(" ")}`);
-  const workdir = sandbox.newWorkdir("svc-hog-");
+  const workdir = sandbox.newWorkdir("hog");
   try {
     const run = sandbox.spawn({ argv: [PYTHON, "-c", code], workdir });
     const { ending, stdout, stderr } = await runToEnd(run, RUN_MS);

@@ -98,7 +98,7 @@ def link_a_file_outside_into_the_folder():
 
 attempts(
     move_a_file_outside_into_the_folder=lambda: os.rename(f"{OUTSIDE}/secret", "moved"),
-    read_by_a_path_with_dots=lambda: open(f"../{os.path.basename(OUTSIDE)}/secret").read(),
+    read_by_a_path_with_dots=lambda: open(f"../../{os.path.basename(OUTSIDE)}/secret").read(),
     delete_a_file_outside=lambda: os.unlink(f"{OUTSIDE}/secret"),
     truncate_a_file_outside=lambda: os.truncate(f"{OUTSIDE}/secret", 0),
 )

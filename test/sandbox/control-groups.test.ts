@@ -85,7 +85,7 @@ describe.if(isPossible).each(["launcher", "bubblewrap"] as const)("%s", (mechani
       const sandbox = await open(mechanism, network, { ...LIMITS, ...caps });
       if (!usable(sandbox)) return;
       expect(sandbox.effective.caps).toBe("cgroup v2");
-      const workdir = sandbox.newWorkdir("svc-group-");
+      const workdir = sandbox.newWorkdir("group");
       const run = sandbox.spawn({ argv: [PYTHON, "-c", code], workdir });
       const { ending, timedOut, stderr } = await runToEnd(run, RUN_MS);
       await sandbox.removeWorkdir(workdir);
@@ -97,7 +97,7 @@ describe.if(isPossible).each(["launcher", "bubblewrap"] as const)("%s", (mechani
   test("processes stop at the cap, whoever starts them", async () => {
     const sandbox = await open(mechanism, "none", { ...LIMITS, procs: 16 });
     if (!usable(sandbox)) return;
-    const workdir = sandbox.newWorkdir("svc-group-");
+    const workdir = sandbox.newWorkdir("group");
     const code =
       "import os,time\nn=0\ntry:\n  while n<200:\n    if os.fork()==0: time.sleep(20); os._exit(0)\n    n+=1\nexcept OSError: pass\nprint(n)";
     const { stdout } = await runToEnd(sandbox.spawn({ argv: [PYTHON, "-c", code], workdir }), RUN_MS);
@@ -108,7 +108,7 @@ describe.if(isPossible).each(["launcher", "bubblewrap"] as const)("%s", (mechani
   test("a program is in a group of its own, and the group goes with the folder", async () => {
     const sandbox = await open(mechanism, "full");
     if (!usable(sandbox)) return;
-    const workdir = sandbox.newWorkdir("svc-group-");
+    const workdir = sandbox.newWorkdir("group");
     const run = sandbox.spawn({ argv: ["/bin/sh", "-c", "echo there; sleep 30"], workdir });
     await new Promise((resolve) => run.stdout.once("data", resolve));
     const groups = toolGroups();
@@ -123,7 +123,7 @@ describe.if(isPossible).each(["launcher", "bubblewrap"] as const)("%s", (mechani
   test("the program can neither leave its group nor change its caps", async () => {
     const sandbox = await open(mechanism, "none");
     if (!usable(sandbox)) return;
-    const workdir = sandbox.newWorkdir("svc-group-");
+    const workdir = sandbox.newWorkdir("group");
     const code = `import glob,os
 for root in ["/sys/fs/cgroup"]:
   for folder,_,files in os.walk(root):

@@ -76,7 +76,7 @@ describe("a closed folder", () => {
     try {
       for (const canMount of [true, false]) {
         const workdirs = new Workdirs({ isRoot: true, canMount });
-        const workdir = workdirs.create("svc-test-");
+        const workdir = workdirs.create("test");
         expect(workdir.path.startsWith(tmpdir())).toBe(canMount);
         workdirs.remove(workdir);
       }

@@ -72,7 +72,7 @@ describe("modes", () => {
       { mode: "off" },
       { environment: { PATH: "/usr/bin:/bin", OWN: "kept" } },
     );
-    const workdir = sandbox.newWorkdir("svc-test-");
+    const workdir = sandbox.newWorkdir("test");
     const run = sandbox.spawn({ argv: ["/bin/sh", "-c", "echo $OWN; pwd; sleep 600 & sleep 600"], workdir });
     const { stdout, timedOut } = await runToEnd(run, 500);
     expect({ stdout, timedOut }).toEqual({ stdout: `kept\n${workdir.path}\n`, timedOut: true });
@@ -93,7 +93,7 @@ describe("modes", () => {
         console.warn("SKIPPED: sizes of files: this machine has no sandbox");
         return;
       }
-      const workdir = sandbox.newWorkdir("svc-test-");
+      const workdir = sandbox.newWorkdir("test");
       const run = sandbox.spawn({ argv: ["/bin/sh", "-c", `trap '' XFSZ; ${commands[name]}`], workdir });
       expect([name, (await runToEnd(run, 30_000)).ending.code]).toEqual([name, 0]);
       await sandbox.removeWorkdir(workdir);

@@ -33,7 +33,7 @@ linuxTest.each(["launcher", "bubblewrap"] as const)("%s", async (mechanism) => {
       return new Response(String(verdicts.at(-1)));
     },
   });
-  const workdir = sandbox.newWorkdir("svc-test-");
+  const workdir = sandbox.newWorkdir("test");
   const run = async (host: string, waits: "yes" | "no") => {
     const argv = [PYTHON, "-c", REQUEST, host, String(server.port), waits];
     return (await runToEnd(sandbox.spawn({ argv, workdir }), TIMEOUT_SECS * 1000)).stdout;

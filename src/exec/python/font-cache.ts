@@ -46,7 +46,7 @@ export class FontCaches {
 
   private async make(): Promise<void> {
     const { path, readPaths } = this.program;
-    const workdir = this.sandbox.newWorkdir("svc-fonts-");
+    const workdir = this.sandbox.newWorkdir("fonts");
     try {
       const argv = [path, "-c", "import matplotlib.font_manager"];
       this.run = this.sandbox.spawn({ argv, workdir, readPaths, env: { MPLBACKEND: "Agg" } });

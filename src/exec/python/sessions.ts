@@ -23,7 +23,7 @@ export async function openPython(options: PythonOptions): Promise<PythonSessions
     shared === undefined
       ? undefined
       : usableFolder("runtime.code_exec_workdir", shared, () => sandbox.openWorkdir(shared));
-  const newWorkdir = (): Workdir => common ?? sandbox.newWorkdir("svc-python-");
+  const newWorkdir = (): Workdir => common ?? sandbox.newWorkdir("python");
   const { program, version, packages } = await checkPython(options, newWorkdir());
   const facts: PythonFacts = { version, timeoutSecs, packages };
   const fonts = new FontCaches(sandbox, program, common === undefined ? packages : []);

@@ -29,9 +29,9 @@ export async function openShell(options: ShellOptions): Promise<ShellSessions> {
   const { sandbox, timeoutSecs, workdir: parent } = options;
   const newWorkdir = (sessionId: string): Workdir =>
     parent === undefined
-      ? sandbox.newWorkdir("svc-shell-")
+      ? sandbox.newWorkdir("shell")
       : sandbox.newWorkdirIn(parent, sessionFolder(sessionId));
-  const check = (): Workdir => newWorkdir("svc-check");
+  const check = (): Workdir => newWorkdir("check");
   const workdir = parent === undefined ? check() : usableFolder("runtime.shell_workdir", parent, check);
   const shell = await checkShell(options, workdir);
   const sessions = new SessionMap(
