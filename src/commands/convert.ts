@@ -1,7 +1,7 @@
 // `svc convert`: a GGUF file from a model in safetensors.
 
-import { existsSync, rmSync, statSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 import { convertFolder, converterType, isConvertible } from "../models/convert.ts";
 import { safetensorsFolder } from "../models/model-files.ts";
 import { EXIT, type Invocation } from "../cli/invocation.ts";
@@ -10,6 +10,7 @@ import type { Settings } from "../config/settings.ts";
 import { itemAt } from "../core/assert.ts";
 import { parseHubId } from "../core/hub-id.ts";
 import { FILE_TYPE_NAMES, fileTypeOf, needsImportance } from "../core/quantization.ts";
+import { asideOf, removeTemporary } from "../core/temporary.ts";
 import { ProgressLog } from "../hub/progress.ts";
 import { quantize } from "../quantize/run.ts";
 import { type CommandHost, failed, stoppable } from "./host.ts";
@@ -40,7 +41,7 @@ export async function convertModel(
   }
   const signal = stoppable(host, "it was stopped");
   const { cacheDir, log } = host.options;
-  const first = quantized === undefined ? target : `${target}.${process.pid}`;
+  const first = quantized === undefined ? target : asideOf(target);
   try {
     const folder = await folderOf(source, settings, host, signal);
     const meter = host.options.progress?.(name) ?? new ProgressLog(log, { verb: "converting" });
@@ -52,7 +53,7 @@ export async function convertModel(
   } catch (error) {
     return failed(host, error);
   } finally {
-    if (first !== target) rmSync(first, { force: true });
+    if (first !== target) removeTemporary(dirname(first));
   }
   console.log(target);
   return EXIT.ok;

@@ -3,8 +3,9 @@
 // gigabytes, which needs permission.
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { runProgram } from "../core/run-program.ts";
+import { asideOf, removeTemporary } from "../core/temporary.ts";
 import { CONVERT_OUTPUT_CHARS } from "./limits.ts";
 
 /** Oldest Python that the converter runs on. */
@@ -105,14 +106,14 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Pyth
     );
   const means = { numpy: "NumPy", own: "PyPI's PyTorch", system: `the PyTorch ${torch} of ${base.program}` };
   log(`making a Python environment for the converter, with ${means[kind]}`);
-  const partial = `${folder}.${process.pid}`;
   mkdirSync(join(cacheDir, "convert"), { recursive: true });
+  const partial = asideOf(folder);
   try {
     await install(base.program, kind, partial, options);
     if (!existsSync(folder)) renameSync(partial, folder); // all or nothing
     await prove(environment, proof, signal);
   } finally {
-    rmSync(partial, { recursive: true, force: true });
+    removeTemporary(dirname(partial));
   }
   return environment;
 }

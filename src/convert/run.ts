@@ -2,7 +2,7 @@
 // untrusted files. Not an own converter, which would know every architecture again; not scripts of another release than the engine's.
 
 import { lchownSync, lstatSync, readdirSync, renameSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import type { BrokenLimit, Sandbox } from "../sandbox/types.ts";
 import { reasonLine, type PythonEnvironment } from "./environment.ts";
 import { readableFiles } from "./folder.ts";
@@ -42,7 +42,7 @@ export async function convert(
   { sandbox, environment, scripts }: ConverterParts,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const workdir = sandbox.newWorkdirIn(dirname(output), `.${basename(output)}.partial`);
+  const workdir = sandbox.newWorkdir("converted", dirname(output));
   try {
     const made = join(workdir.path, "model.gguf");
     const run = sandbox.spawn({

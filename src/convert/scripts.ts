@@ -1,9 +1,10 @@
 // llama.cpp's converter of the locked release, as prebuilt/converter.ts has packed it, unpacked into svc's cache folder.
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { assert } from "../core/assert.ts";
+import { asideOf, removeTemporary } from "../core/temporary.ts";
 import archivePath from "../../prebuilt/converter.zst" with { type: "file" };
 import awq from "./awq.py" with { type: "text" };
 import numpyTorch from "./numpy_torch.py" with { type: "text" };
@@ -50,13 +51,14 @@ export function unpackConverter(cacheDir: string): ConverterScripts {
   const version = digest.digest("hex").slice(0, ARCHIVE_DIGEST_CHARS);
   const folder = join(cacheDir, "convert", `scripts-${version}`);
   if (existsSync(folder)) return { folder, version };
-  const partial = `${folder}.${process.pid}`;
+  mkdirSync(dirname(folder), { recursive: true });
+  const partial = asideOf(folder);
   for (const [path, text] of [...Object.entries(readConverter().files), ...OWN_FILES]) {
     const file = join(partial, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-  if (existsSync(folder)) rmSync(partial, { recursive: true });
-  else renameSync(partial, folder); // all or nothing
+  if (!existsSync(folder)) renameSync(partial, folder); // all or nothing
+  removeTemporary(dirname(partial));
   return { folder, version };
 }

@@ -2,11 +2,12 @@
 // shapes, names, the base model. Source: convert_lora_to_gguf of llama.cpp.
 
 import { itemAt } from "../core/assert.ts";
-import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { elementsOf } from "../core/gguf-facts.ts";
 import { f32Field, stringField, type Tensor, TENSOR, writeGguf } from "./gguf-write.ts";
 import { type GgufHeader, textOf, unsigned } from "../core/gguf.ts";
+import { writeAside } from "../core/temporary.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { copyGgufAdapter } from "./gguf-adapter.ts";
@@ -95,10 +96,8 @@ export function convertAdapter(
       f32Field("adapter.lora.alpha", alpha),
     ];
     const tensors = [...byTensor.values()].flatMap((modules) => tensorsOf(modules, alpha));
-    writeGguf(`${output}.part`, fields, tensors);
-    renameSync(`${output}.part`, output);
+    writeAside(output, (aside) => writeGguf(aside, fields, tensors));
   } finally {
-    rmSync(`${output}.part`, { force: true });
     for (const weights of opened) weights.close();
   }
 }

@@ -1,24 +1,21 @@
 // Adapters that are GGUF files already. Checks more than llama.cpp does, which aborts on tensors of other experts' counts.
 
-import { closeSync, copyFileSync, constants, openSync, readSync, renameSync, rmSync } from "node:fs";
+import { closeSync, copyFileSync, constants, openSync, readSync } from "node:fs";
 import { FIELD, type GgufHeader, GgufProblem, numberOf, textOf } from "../core/gguf.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
+import { writeAside } from "../core/temporary.ts";
 import { AdapterError } from "./adapter-error.ts";
 import { TENSOR } from "./gguf-write.ts";
 import { notFinite } from "./safetensors.ts";
 
 /** Copies an adapter to `output` atomically, so that it cannot change while it is used. Throws AdapterError where it does not fit. */
 export function copyGgufAdapter(file: string, base: GgufHeader, output: string): void {
-  const aside = `${output}.part`;
-  try {
+  writeAside(output, (aside) => {
     copyFileSync(file, aside, constants.COPYFILE_FICLONE);
     const header = headerOf(aside);
     checkGgufAdapter(header, base);
     checkFinite(aside, header);
-    renameSync(aside, output);
-  } finally {
-    rmSync(aside, { force: true });
-  }
+  });
 }
 
 function headerOf(file: string): GgufHeader {

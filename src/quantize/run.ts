@@ -7,6 +7,7 @@ import { ggufFacts } from "../core/gguf-facts.ts";
 import { readGgufHeader } from "../core/gguf-file.ts";
 import { ownCommand } from "../core/own-command.ts";
 import { type FileType, fileTypeNumber } from "../core/quantization.ts";
+import { asideOf, removeTemporary } from "../core/temporary.ts";
 import {
   mergeParts,
   type QuantizedPart,
@@ -56,7 +57,7 @@ export async function quantize(
   onProgress: (done: number, total: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const partial = `${work.output}.part`;
+  const partial = asideOf(work.output);
   const matrix = `${partial}.imatrix`;
   const whole = work.calibration === undefined ? work : { ...work, importance: matrix };
   try {
@@ -65,8 +66,7 @@ export async function quantize(
       await withTensorTypes({ ...whole, input: whole.input }, partial, signal);
     renameSync(partial, work.output);
   } finally {
-    // A disk that may only be read refuses to remove what is not there, too, and its reason would hide the first one.
-    for (const path of [partial, matrix]) if (existsSync(path)) rmSync(path, { force: true });
+    removeTemporary(dirname(partial));
   }
 }
 

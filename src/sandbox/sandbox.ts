@@ -308,7 +308,7 @@ function assemble(
       warnings,
     },
     readPaths: () => readable([]),
-    newWorkdir: (name) => workdirs.create(name),
+    newWorkdir: (name, parent) => workdirs.create(name, parent),
     newWorkdirIn: (parent, name) => workdirs.createIn(parent, name),
     openWorkdir: (path) => workdirs.open(path),
     ...(peers === undefined ? {} : { isToolPeer: (peer, ownPort) => peers.isTool(peer, ownPort) }),

@@ -119,8 +119,8 @@ export interface Sandbox {
   readonly effective: EffectiveProtection;
   /** Paths that every confined process can read. */
   readPaths(): readonly string[];
-  /** Creates a private folder. */
-  newWorkdir(name: string): Workdir;
+  /** Creates a private folder, in that for temporary files or in another one. */
+  newWorkdir(name: string, parent?: string): Workdir;
   /** Creates a private folder in a configured one. */
   newWorkdirIn(parent: string, name: string): Workdir;
   /** Opens or creates a configured folder. Throws when sandboxed processes could not work in it. */

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { closedFolder } from "../core/closed-folder.ts";
 import { defined } from "../core/defined.ts";
 import { codeOf } from "../core/reason.ts";
-import { besideTemporary, temporaryFolder } from "../core/temporary.ts";
+import { besideTemporary, removeTemporary, temporaryFolder } from "../core/temporary.ts";
 import { SANDBOX_UID_FIRST, SANDBOX_UIDS } from "./limits.ts";
 import { HOMES } from "./environment.ts";
 import { removeTree, sweepRemoved } from "./removal.ts";
@@ -68,9 +68,9 @@ export class Workdirs {
   }
 
   /** Throws when SANDBOX_UIDS folders exist. */
-  create(name: string): Workdir {
-    void sweepRemoved(this.parent);
-    return this.take(temporaryFolder(name, this.parent));
+  create(name: string, parent = this.parent): Workdir {
+    void sweepRemoved(parent);
+    return this.take(temporaryFolder(name, parent));
   }
 
   /** Creates a folder in a configured one. Never takes over an existing one. */
@@ -107,6 +107,7 @@ export class Workdirs {
   remove(workdir: Workdir): void {
     if (!workdir.isPrivate) return;
     const isOutOfReach = removeTree(workdir.path, besideTemporary(workdir.path));
+    if (isOutOfReach) removeTemporary(workdir.path);
     if (workdir.uid === undefined || !isOutOfReach) return; // the next session of that user could read it
     this.claims.get(workdir.uid)?.stop();
     this.claims.delete(workdir.uid);

@@ -1,12 +1,15 @@
 // What processes leave in the folder for temporary files when they end, and when they are killed.
 
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { deadTemporaries, temporaryFolder } from "../../src/core/temporary.ts";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { deadTemporaries, temporaryFolder, writeAside } from "../../src/core/temporary.ts";
 import { tempDir } from "../helpers/tmp.ts";
 
 const MODULE = resolve(import.meta.dir, "../../src/core/temporary.ts");
+
+/** What keeps a process. */
+const STAY = "setInterval(() => {}, 1e6)";
 
 /** A process that has made a folder; its script goes on with `then`. */
 function other(parent: string, then: string) {
@@ -24,10 +27,7 @@ async function folderOf({ stdout }: ReturnType<typeof other>): Promise<string> {
 
 test("the folder of a process that lives is not dead, that of a killed one is", async () => {
   const parent = tempDir();
-  const [first, second] = [
-    other(parent, "setInterval(() => {}, 1e6)"),
-    other(parent, "setInterval(() => {}, 1e6)"),
-  ];
+  const [first, second] = [other(parent, STAY), other(parent, STAY)];
   const made = await Promise.all([folderOf(first), folderOf(second)]);
   expect(made.map((folder) => existsSync(folder))).toEqual([true, true]);
   expect(deadTemporaries(parent)).toEqual([]);
@@ -50,16 +50,36 @@ test("a process that ends takes its folder along, unless something is in it", as
 test("what looks like one is none: without a lock, a link, this process's own", () => {
   const parent = tempDir();
   const own = temporaryFolder("a", parent);
-  mkdirSync(join(parent, "svc-run-empty"));
+  mkdirSync(join(parent, ".svc-run-empty"));
   const elsewhere = tempDir();
   writeFileSync(join(elsewhere, "lock"), "");
-  symlinkSync(elsewhere, join(parent, "svc-run-link"));
+  symlinkSync(elsewhere, join(parent, ".svc-run-link"));
   expect(deadTemporaries(parent)).toEqual([]);
   expect(existsSync(own)).toBe(true);
 });
 
-test("a folder that is not there is named, with the cure", () => {
-  expect(() => temporaryFolder("a", join(tempDir(), "none"))).toThrow(
-    /cannot be written \(ENOENT.*; set TMPDIR/,
-  );
+test("a folder that is not there is named", () => {
+  expect(() => temporaryFolder("a", join(tempDir(), "none"))).toThrow(/none cannot be written to \(ENOENT/);
+});
+
+test("a file is made beside what another process makes, and what a killed one has left goes", async () => {
+  const parent = tempDir();
+  const target = join(parent, "adapter.gguf");
+  const [living, killed] = [other(parent, STAY), other(parent, STAY)];
+  const [kept, left] = await Promise.all([folderOf(living), folderOf(killed)]);
+  killed.kill("SIGKILL");
+  await killed.exited;
+  writeAside(target, (aside) => {
+    writeFileSync(aside, "whole");
+    expect([existsSync(target), existsSync(kept), existsSync(left)]).toEqual([false, true, false]);
+  });
+  expect(readdirSync(parent).toSorted()).toEqual([basename(dirname(kept)), "adapter.gguf"]);
+  const broken = (aside: string): void => {
+    writeFileSync(aside, "ha");
+    throw new Error("half");
+  };
+  expect(() => writeAside(target, broken)).toThrow("half");
+  expect([readFileSync(target, "utf8"), readdirSync(parent).length]).toEqual(["whole", 2]);
+  living.kill("SIGKILL");
+  await living.exited;
 });

@@ -221,5 +221,5 @@ test("without a folder of its own the server's files go when it stops", async ()
   } finally {
     await other.stop();
   }
-  expect(readdirSync(cwd).filter((name) => name.startsWith("svc-run-"))).toEqual([]);
+  expect(readdirSync(cwd).filter((name) => name.startsWith(".svc-run-"))).toEqual([]);
 });

@@ -30,7 +30,7 @@ works() { # VERSION: the executable, whole
 }
 back() { "$svc" update --release "$address/old" --downgrade --no-restart >/dev/null; }
 clean() { # nothing is left of attempts
-    left=$(find "$HOME/.local" "$TMPDIR" -name '.svc*' -o -name 'svc-run-*')
+    left=$(find "$HOME/.local" "$TMPDIR" -name '.svc*' -o -name '.svc-run-*')
     [ -z "$left" ] || { echo "FAILED: left: $left" && exit 1; }
 }
 

@@ -134,7 +134,7 @@ describe("refused", () => {
 });
 
 test("a folder of an update that was killed is removed by the next one; no password of an address is shown", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "svc-run-"));
+  const folder = mkdtempSync(join(tmpdir(), ".svc-run-"));
   writeFileSync(join(folder, "lock"), ""); // which nobody holds
   expect(await update(at("0.9.5"))).toBe("svc 0.9.5");
   expect(existsSync(folder)).toBe(false);
