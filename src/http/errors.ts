@@ -75,6 +75,26 @@ function bodyOf(error: ServiceError, path: string): object {
   return { ...(TYPED_ERRORS.test(path) ? { type: "error" } : {}), ...error.toBody() };
 }
 
+/** Paths of llama-server, vLLM, TGI and TEI whose bodies are others than those of the paths here. */
+const FOREIGN_PATHS: ReadonlyMap<string, string> = new Map([
+  ["/completion", "/v1/completions"],
+  ["/generate", "/v1/completions"],
+  ["/generate_stream", "/v1/completions"],
+  ["/embed", "/v1/embeddings"],
+  ["/embedding", "/v1/embeddings"],
+  ["/reranking", "/v1/rerank"],
+  ["/v1/reranking", "/v1/rerank"],
+  ["/score", "/v1/rerank"],
+  ["/v1/score", "/v1/rerank"],
+  ["/slots", "/metrics"],
+  ["/props", "/v1/models"],
+  ["/info", "/v1/models"],
+  ["/ping", "/health"],
+  ["/healthz", "/health"],
+  ["/v1/health", "/health"],
+  ["/version", "/api/version"],
+]);
+
 /** 405 with Allow for a known path, 404 for any other. */
 export function unroutedResponse(request: Request, table: RouteTable): Response {
   const pathname = observed()?.path ?? pathOf(request.url);
@@ -85,10 +105,15 @@ export function unroutedResponse(request: Request, table: RouteTable): Response 
   }
   const allowed = table.match(pathname)?.methods.join(", ");
   if (allowed === undefined) {
-    const meant =
-      table.match(`/v1${pathname}`) === undefined ? "GET /docs lists the routes" : `use /v1${pathname}`;
+    const candidates = [
+      FOREIGN_PATHS.get(pathname),
+      `/v1${pathname}`,
+      pathname.replace(/^\/api\/v\d/, "/v1"),
+    ];
+    const meant = candidates.find((path) => path !== undefined && table.match(path) !== undefined);
+    const advice = meant === undefined ? "GET /docs lists the routes" : `use ${meant}`;
     return errorResponse(
-      new ServiceError("route_not_found", `there is no route ${request.method} ${pathname}; ${meant}`),
+      new ServiceError("route_not_found", `there is no route ${request.method} ${pathname}; ${advice}`),
       {},
       pathname,
     );

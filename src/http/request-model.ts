@@ -14,6 +14,7 @@ const ABILITY_OF_ROUTE: ReadonlyMap<string, Ability> = new Map([
   ["/api/embeddings", "embeds"],
   ["/v1/rerank", "ranks"],
   ["/v2/rerank", "ranks"],
+  ["/rerank", "ranks"],
   ["/v1/images/generations", "draws"],
   ["/v1/audio/speech", "speaks"],
 ]);

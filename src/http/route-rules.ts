@@ -67,6 +67,7 @@ const RULES: ReadonlyMap<string, RouteRule> = new Map<string, RouteRule>([
   ["POST /v1/embeddings", INFERENCE],
   ["POST /v1/rerank", INFERENCE],
   ["POST /v2/rerank", INFERENCE],
+  ["POST /rerank", INFERENCE],
   ["POST /infill", INFERENCE],
   ["POST /v1/images/generations", INFERENCE],
   // A part of the answer, for an hour: clients and pages fetch it without a key, as they do from OpenAI. Its random name is the key.

@@ -127,6 +127,18 @@ test("a path that is no UTF-8 is refused", async () => {
 });
 
 describe("routes", () => {
+  test.each([
+    ["/chat/completions", "/v1/chat/completions"],
+    ["/api/v0/models", "/v1/models"],
+    ["/reranking", "/v1/rerank"],
+    ["/embed", "/v1/embeddings"],
+    ["/ping", "/health"],
+    ["/nope", "GET /docs lists the routes"],
+  ])("of another server, %s, is answered with the one to use", async (path, advice) => {
+    const response = await testApp().request(path, { method: "POST", body: "{}" });
+    expect(await response.text()).toMatch(new RegExp(`; (?:use )?${advice}"`));
+  });
+
   test.each(["/nope", "/v1", "/v1/chat", "/v1/chat/completions/x", "/docs/nope.js"])(
     "unknown: %s",
     async (path) => {

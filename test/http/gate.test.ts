@@ -63,6 +63,7 @@ const INFERENCE = new Set([
   "POST /v1/embeddings",
   "POST /v1/rerank",
   "POST /v2/rerank",
+  "POST /rerank",
   "POST /infill",
   "POST /v1/images/generations",
   "GET /v1/images/files/some-id",

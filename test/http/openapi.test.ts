@@ -66,6 +66,7 @@ describe("the OpenAPI document", () => {
       "/metrics",
       "/re_isq",
       "/ready",
+      "/rerank",
       "/v1/agent/approvals/{approval_id}",
       "/v1/audio/speech",
       "/v1/audio/voices",

@@ -4,7 +4,7 @@ import { testApp } from "../helpers/app.ts";
 const PATH = "/v1/rerank";
 const BODY = { query: "cats", documents: ["a", "bcd", "ef"] };
 
-test.each([PATH, "/v2/rerank"])("documents come back by relevance from %s", async (path) => {
+test.each([PATH, "/v2/rerank", "/rerank"])("documents come back by relevance from %s", async (path) => {
   const response = await testApp().post(path, { ...BODY, top_n: 2 });
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual({

@@ -117,6 +117,7 @@ const USERS = new Set([
   "POST /v1/responses/input_tokens",
   "POST /v1/sessions/:session_id/fork",
   "POST /v2/rerank",
+  "POST /rerank",
   "PUT /ui/history/:id",
   "PUT /v1/sessions/:session_id",
 ]);

@@ -41,6 +41,7 @@ const ROUTES: readonly (readonly [string, Record<string, unknown>])[] = [
   ["/v1/embeddings", { input: "a" }],
   ["/v1/rerank", RANKED],
   ["/v2/rerank", RANKED],
+  ["/rerank", RANKED],
   ["/v1/images/generations", { prompt: "a cat" }],
   ["/v1/audio/speech", { input: "a" }],
   ["/api/chat", { model: "tiny", ...chatBody() }],

@@ -31,6 +31,11 @@ export function rerankRoutes(deps: HttpDeps, components: ApiComponents) {
   });
   return new Elysia()
     .post("/v1/rerank", answer, detailOf("create_rerank", "Rerank documents by relevance to a query"))
+    .post(
+      "/rerank",
+      answer,
+      detailOf("create_rerank_bare", "The same, where clients of vLLM and infinity ask"),
+    )
     .post("/v2/rerank", answer, detailOf("create_rerank_v2", "The same, where Cohere's newer clients ask"));
 }
 
