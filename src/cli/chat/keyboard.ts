@@ -1,7 +1,7 @@
 // Input of a chat: a line editor on a terminal. Input typed during an answer is not echoed and waits for the next prompt.
 // Knows nothing of models.
 
-import { type Completer, createInterface, type Interface } from "node:readline";
+import { type Completer, createInterface, type Interface, type Key } from "node:readline";
 import { Transform, Writable, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { TYPED_AHEAD_MAX, HISTORY_LINES_MAX } from "./limits.ts";
@@ -23,6 +23,15 @@ export interface KeyboardOptions {
   readonly hasEscapes?: boolean;
 }
 
+const GRAPHEMES = new Intl.Segmenter();
+/** What the editor does with Ctrl and a letter, by the key that does the same. */
+const CONTROL_KEYS: ReadonlyMap<string, string> = new Map([
+  ["h", "backspace"],
+  ["b", "left"],
+  ["d", "delete"],
+  ["f", "right"],
+]);
+
 /** Prompt after a line that ends with a backslash. */
 const CONTINUED = "… ";
 
@@ -43,8 +52,10 @@ export class Keyboard {
     this.gate = new Gate(output);
     this.hasEscapes = options.hasEscapes ?? true;
     this.markPastes("on");
+    const keys = filtered(input);
+    keys.prependListener("keypress", (_, key: Key | undefined) => this.restOfCharacter(key));
     this.lines = createInterface({
-      input: filtered(input),
+      input: keys,
       output: this.gate,
       terminal: true,
       completer,
@@ -117,6 +128,21 @@ export class Keyboard {
       this.clear();
       this.lines.write(unfinished);
     }
+  }
+
+  /**
+   * The editor moves over and deletes code points, of which a flag or a family has several: the key is repeated for all of the character
+   * but the last, which follows.
+   */
+  private restOfCharacter(key: Key | undefined): void {
+    if (key === undefined || key.meta === true) return;
+    const name = key.ctrl === true ? CONTROL_KEYS.get(key.name ?? "") : key.name;
+    const isBack = name === "backspace" || name === "left";
+    if (!isBack && name !== "delete" && name !== "right") return;
+    const { line, cursor } = this.lines;
+    const characters = [...GRAPHEMES.segment(isBack ? line.slice(0, cursor) : line.slice(cursor))];
+    const character = characters.at(isBack ? -1 : 0)?.segment ?? "";
+    for (let n = Array.from(character).length; n > 1; n--) this.lines.write(null, key);
   }
 
   /** Empties the line that is being typed and shows the prompt again. */
