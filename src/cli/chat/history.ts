@@ -1,13 +1,15 @@
 // Input history of chats: one line for each entry, in a file with mode 0600.
 
 import { readFileSync } from "node:fs";
+import { terminalText } from "../../core/visible-text.ts";
 import { writePrivateFile } from "../../core/whole-file.ts";
 import { HISTORY_LINE_CHARS_MAX, HISTORY_LINES_MAX } from "./limits.ts";
 
-/** The lines, newest first; empty if the file is missing or unreadable. */
+/** The lines, newest first, but for those that a terminal would obey; empty if the file is missing or unreadable. */
 export function readHistory(file: string): string[] {
   try {
-    return kept(readFileSync(file, "utf8").split("\n").toReversed());
+    const lines = readFileSync(file, "utf8").split("\n");
+    return kept(lines.filter((line) => terminalText(line) === line).toReversed());
   } catch {
     return []; // a chat works without history
   }

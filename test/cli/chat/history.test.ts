@@ -33,3 +33,9 @@ test("a folder that cannot be written to is no failure", () => {
   writeHistory(join(file, "history"), ["line"]);
   expect(readHistory(join(file, "history"))).toEqual([]);
 });
+
+test("what a terminal would obey is left out", () => {
+  const file = join(temporaryFolder(), "history");
+  writeFileSync(file, "a\tb\n\u05e9 \u2424 c\n\x1b]0;t\x07x\r\n\x9b31m\n");
+  expect(readHistory(file)).toEqual(["\u05e9 \u2424 c", "a\tb"]);
+});
