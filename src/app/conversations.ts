@@ -1,11 +1,12 @@
 // The conversation backend without HTTP: the core with stores, tools, MCP servers, web search and the agent. The server and
 // the terminal chat open it.
 
+import { tmpdir } from "node:os";
 import { Approvals } from "../agent/approvals.ts";
 import type { Settings } from "../config/settings.ts";
 import type { AnswerApproval, Converse } from "../core/agent.ts";
 import type { McpConfig } from "../core/mcp-config.ts";
-import { reasonOf } from "../core/reason.ts";
+import { isFull, reasonOf } from "../core/reason.ts";
 import type { Embed, Generate } from "../core/run.ts";
 import { StartError } from "../core/start-error.ts";
 import type { PageMcpServers } from "../mcp/page-servers.ts";
@@ -80,7 +81,8 @@ async function checkedTools({ settings, log }: ConversationOptions): Promise<Too
   try {
     return await openTools(settings, log);
   } catch (error) {
-    throw new StartError(reasonOf(error), { cause: error });
+    const full = `${tmpdir()} is full, where tools have their files; make room, or set TMPDIR to another folder`;
+    throw new StartError(isFull(error) ? full : reasonOf(error), { cause: error });
   }
 }
 

@@ -89,6 +89,14 @@ describe.skipIf(!MAY_MOUNT)("a full disk", () => {
     expect(readdirSync(folder)).toContain("secret");
   });
 
+  test("under the temporary folder: a start with tools fails with a reason that names it", async () => {
+    const disk = diskOrSay(MB);
+    fillUp(disk);
+    const words = ["serve", "--host", "127.0.0.1", "--port", "0", "--enable-shell"];
+    const { exit, err } = await runBinary(words, { env: { TMPDIR: disk } });
+    expect([exit, err]).toEqual([1, expect.stringContaining(`${disk} is full`)]);
+  });
+
   test("under the file of keys: the reason names the file and the cure, and the keys stay", async () => {
     const disk = diskOrSay(MB);
     const file = join(disk, "keys.json");
