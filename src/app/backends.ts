@@ -26,6 +26,7 @@ import { SERVER } from "../core/caller.ts";
 import type { RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import { StartError } from "../core/start-error.ts";
+import { removeTemporary } from "../core/temporary.ts";
 import type { EngineHost } from "../core/system.ts";
 import { EngineClient } from "../engine/client.ts";
 import { spawnEngine } from "../engine/host.ts";
@@ -154,10 +155,10 @@ async function installBackend(
       publish(options.cacheDir, kind, staged);
       return trial;
     } finally {
-      discard(join(staged.path, "..")); // nothing is there after it was published
+      discard(staged);
     }
   } finally {
-    if ("folder" in fetched) rmSync(fetched.folder, { recursive: true, force: true });
+    if ("folder" in fetched) removeTemporary(fetched.folder);
   }
 }
 

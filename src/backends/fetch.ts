@@ -1,10 +1,10 @@
 // Fetches a back end's package with the package manager inside the runtime: it knows the registry, mirrors, proxies and
 // credentials of .npmrc, and verifies the package's integrity.
 
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StartError } from "../core/start-error.ts";
-import { temporaryFolder } from "../core/temporary.ts";
+import { removeTemporary, temporaryFolder } from "../core/temporary.ts";
 import { type BackendKind, RELEASE } from "./catalog.ts";
 
 /** A package in a temporary folder. The caller removes the folder. */
@@ -30,7 +30,7 @@ export async function fetchPackage(
   const [text, code] = await Promise.all([new Response(manager.stderr).text(), manager.exited]);
   const library = join(folder, "node_modules", kind.package, kind.path);
   if (code === 0 && (await Bun.file(library).exists())) return { folder, library };
-  rmSync(folder, { recursive: true, force: true });
+  removeTemporary(folder);
   const reason = text
     .split("\n")
     .findLast((line) => line.startsWith("error:"))

@@ -1,12 +1,13 @@
 // Folder of installed back ends: one library a back end and release, found by its name. Does not load them.
 
-import { hash, randomBytes } from "node:crypto";
+import { hash } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { privateFolder } from "../core/private-folder.ts";
 import { reasonOf } from "../core/reason.ts";
 import { StartError } from "../core/start-error.ts";
+import { asideOf, removeTemporary } from "../core/temporary.ts";
 import type { BackendLibrary } from "../engine/protocol.ts";
 import { BACKENDS, type BackendKind, RELEASE, VENDOR_FOLDERS } from "./catalog.ts";
 import { unpackBundled } from "./bundled.ts";
@@ -82,8 +83,8 @@ export async function stage(
   file: string,
   origin: LibraryOrigin,
 ): Promise<BackendLibrary> {
-  const folder = `${folderOf(cacheDir, kind)}.${randomBytes(6).toString("hex")}`;
   openFolder(cacheDir);
+  const folder = asideOf(folderOf(cacheDir, kind));
   privateFolder(folder);
   const library = libraryOf(cacheDir, kind, folder);
   try {
@@ -91,7 +92,7 @@ export async function stage(
     checkContent(kind, await readFile(library.path), { file, origin });
     return library;
   } catch (error) {
-    discard(folder);
+    removeTemporary(dirname(folder));
     if (error instanceof StartError) throw error;
     throw new StartError(`${file} cannot be copied: ${reasonOf(error)}`, { cause: error });
   }
@@ -100,21 +101,20 @@ export async function stage(
 /** Puts a staged library in the place of the installed one. Engines that have that one loaded keep it. */
 export function publish(cacheDir: string, kind: BackendKind, staged: BackendLibrary): void {
   const folder = folderOf(cacheDir, kind);
-  const from = join(staged.path, "..");
-  discard(folder);
-  renameSync(from, folder);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(dirname(staged.path), folder);
 }
 
-/** Removes a staged or installed library. Engines that have it loaded keep it. */
-export function discard(folder: string): void {
-  rmSync(folder, { recursive: true, force: true });
+/** Removes a staged library, published or not. */
+export function discard({ path }: BackendLibrary): void {
+  removeTemporary(dirname(dirname(path)));
 }
 
 /** Removes an installed back end; false when it is not installed. */
 export function uninstall(cacheDir: string, kind: BackendKind): boolean {
   const folder = folderOf(cacheDir, kind);
   const isInstalled = existsSync(folder);
-  discard(folder);
+  rmSync(folder, { recursive: true, force: true });
   for (const wheel of kind.wheels) uninstallWheel(cacheDir, wheel);
   return isInstalled;
 }
