@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Cells } from "./cells.ts";
 import { describeMachine, machineLine, THREADS } from "./machine.ts";
-import { bareDecodeSpeed, measureCost, measureRows, type SideRow } from "./measure.ts";
+import { bareDecodeSpeed, measureCost, measureRows, type RowTask, type SideRow } from "./measure.ts";
 import { ensureModel, MODELS, type ModelName } from "./model.ts";
 import { CACHE, ensurePeer, type Peer } from "./peer.ts";
 import { killRunning } from "./processes.ts";
 import { type CostRow, costTable, plainRows, remarks, table } from "./report.ts";
 import { sandboxTable } from "./sandbox.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
-import { SIDES, type Side } from "./servers.ts";
+import { SIDES } from "./servers.ts";
 import { startupTable } from "./startup.ts";
 
 const SCENARIO_NAMES = SCENARIOS.map((scenario) => scenario.name);
@@ -27,18 +27,12 @@ const USAGE = `usage: bun run bench [--models ${MODELS.join(",")}] [--scenarios 
                      [--streams 1,8,32] [--pairs 3] [--threads N] [--long 16384] [--quick]
                      [--peer NAME=COMMAND ...] [--sides ${SIDES.join(",")}] [--resume] [--no-startup]`;
 
-interface Settings {
+interface Settings extends Pick<RowTask, "sides" | "pairs" | "threads" | "longTokens"> {
   readonly models: readonly ModelName[];
   readonly scenarios: readonly Scenario[];
   readonly streams: readonly number[];
-  readonly pairs: number;
-  readonly threads: number;
-  /** Tokens of a `long` answer. */
-  readonly longTokens: number;
   /** Smoke test: one pair, a quarter of the requests, an eighth of a long answer. Not for quoting. */
   readonly quick: boolean;
-  /** The first beside each of the others. The same side twice shows the noise of the machine. */
-  readonly sides: readonly [Side, Side, ...Side[]];
   /** Commands of --peer by name. */
   readonly others: ReadonlyMap<string, string>;
   /** Names of --peer without a command. */

@@ -1,6 +1,6 @@
 // Importance statistics of a context: the mean square of each input of each weight matrix, collected during passes.
 
-import type { CalibrationCounts } from "../../src/engine/protocol.ts";
+import type { CalibrationCounts } from "../../src/core/requantize.ts";
 import type { Native } from "../library.ts";
 import { cText, type Handle, nativeText } from "../text.ts";
 

@@ -2,7 +2,7 @@
 // client's events and the tool message for the model.
 
 import { randomBytes } from "node:crypto";
-import type { AgentEvent, FileObject, RequestedFile, ToolProgress } from "../core/agent.ts";
+import type { AgentEvent, FileObject, RequestedFile, ToolCallAt, ToolProgress } from "../core/agent.ts";
 import type { Converters } from "../core/converters.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files } from "../core/files.ts";
@@ -14,7 +14,7 @@ import type { ModelCall } from "./pass.ts";
 import { permit, type Permit } from "./permission.ts";
 import { PARALLEL_CALLS_MAX } from "./limits.ts";
 import { refusedProgress, resultContent, wellFormed } from "./progress.ts";
-import { type CallPlace, Reports } from "./reports.ts";
+import { Reports } from "./reports.ts";
 import type { MediaBudget } from "./input-media.ts";
 import { convertedMedia } from "./input-image.ts";
 import { type FileListing, modelText, perceivedMedia } from "./model-text.ts";
@@ -212,7 +212,7 @@ export class ToolCaller {
 /** A call that runs. */
 interface Begun {
   readonly made: ModelCall;
-  readonly at: CallPlace;
+  readonly at: ToolCallAt;
   /** Never rejects. */
   readonly outcome: Promise<ToolOutcome>;
 }
@@ -220,7 +220,7 @@ interface Begun {
 interface Asked {
   readonly args: unknown;
   readonly calling: ToolProgress;
-  readonly at: CallPlace;
+  readonly at: ToolCallAt;
 }
 
 interface Planned {

@@ -1,20 +1,12 @@
 // What running tools say of their progress, until the client is shown it: the latest message of each call.
 
-import type { AgentEvent } from "../core/agent.ts";
-
-/** Identifies a call in events. */
-export interface CallPlace {
-  readonly round: number;
-  readonly callId: string;
-  readonly toolName: string;
-  readonly arguments: string;
-}
+import type { AgentEvent, ToolCallAt } from "../core/agent.ts";
 
 export class Reports {
   private readonly latest = new Map<string, AgentEvent>();
   private arrived = Promise.withResolvers<void>();
 
-  add(at: CallPlace, message: string): void {
+  add(at: ToolCallAt, message: string): void {
     if (message === "") return;
     this.latest.set(at.callId, { type: "tool_progress", ...at, message });
     this.arrived.resolve();

@@ -3,14 +3,11 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseEndpoint } from "../core/endpoint.ts";
 import { isSecretSource, SECRET_FORMS } from "../core/secret.ts";
+import type { RpcWorkerCommand } from "../rpc/command.ts";
 import type { Choose } from "./invocation.ts";
 
-interface WorkerOptions {
-  readonly listen: { readonly host: string; readonly port: number };
-  readonly tokenSource?: string;
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-  readonly threads?: number;
+interface WorkerOptions extends Omit<RpcWorkerCommand, "host" | "port"> {
+  readonly listen: Pick<RpcWorkerCommand, "host" | "port">;
 }
 
 /** Adds `svc rpc-worker`. */

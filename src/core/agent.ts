@@ -265,7 +265,8 @@ export type ToolProgress =
 /** A tool that a search has found. */
 export type FoundTool = Pick<ToolSpec, "name" | "description" | "parameters">;
 
-interface ToolCallAt {
+/** A call in events. */
+export interface ToolCallAt {
   /** From 1. */
   readonly round: number;
   readonly callId: string;

@@ -10,7 +10,7 @@ import {
   textOf,
   unsigned,
 } from "./gguf.ts";
-import type { TextAbilities } from "./model-info.ts";
+import type { ModelFileFacts, TextAbilities } from "./model-info.ts";
 import { fileTypeOfNumber } from "./quantization.ts";
 
 /** Number of a tensor type (ggml.h: enum ggml_type) → name, elements of a block, bytes of a block (ggml-common.h). */
@@ -59,15 +59,11 @@ const OTHER_FILE_TYPES: Readonly<Record<number, string>> = {
 };
 
 /** Facts of a model's file. */
-export interface GgufFacts {
-  readonly architecture: string | undefined;
+export interface GgufFacts extends Pick<
+  ModelFileFacts,
+  "architecture" | "license" | "quantization" | "contextTokens" | "parameters"
+> {
   readonly name: string | undefined;
-  readonly license: string | undefined;
-  /** Type of most weights: `Q4_K_M`. */
-  readonly quantization: string | undefined;
-  /** Longest context that the model was trained for, tokens. */
-  readonly contextTokens: number | undefined;
-  readonly parameters: number;
   readonly hasChatTemplate: boolean;
   readonly card: GgufCard;
 }

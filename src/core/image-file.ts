@@ -11,7 +11,7 @@ export interface ImageSize {
 }
 
 /** What the head of an image says. */
-interface Head {
+export interface ImageHead {
   /** Absent where it is damaged. */
   readonly size?: ImageSize;
   /** How it is to be turned: 2 … 8 of Exif; absent: it is upright, or its decoder turns it. */
@@ -26,7 +26,7 @@ interface Head {
 interface ImageFormat {
   readonly format: string;
   readonly starts: (view: DataView) => boolean;
-  readonly head: (view: DataView) => Head;
+  readonly head: (view: DataView) => ImageHead;
 }
 
 /** The formats that can be read. */
@@ -151,7 +151,7 @@ function gifSize(view: DataView): ImageSize | undefined {
 }
 
 /** Whether a GIF has a second image, and whether one of the two has a colour that is none. */
-function gifParts(view: DataView): Pick<Head, "isAnimated" | "isClear"> {
+function gifParts(view: DataView): Pick<ImageHead, "isAnimated" | "isClear"> {
   const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
   const parts: { isAnimated?: true; isClear?: true } = {};
   let frames = 0;
@@ -209,7 +209,7 @@ function* jpegSegments(view: DataView): Generator<{ readonly marker: number; rea
   }
 }
 
-function jpegFrame(view: DataView): Head {
+function jpegFrame(view: DataView): ImageHead {
   for (const { marker, at } of jpegSegments(view)) {
     if (marker < 0xc0 || marker > 0xcf || NO_FRAMES.has(marker)) continue;
     const isForeign = marker > COMMON_FRAME_MAX || view.getUint8(at + 5) > COMMON_COLOURS_MAX;
@@ -228,7 +228,7 @@ function jpegExif(view: DataView): number | undefined {
 const ANIMATION_FLAG = 2;
 
 /** Sizes have 14 bits, those of a canvas 24. */
-function webpHead(view: DataView): Head {
+function webpHead(view: DataView): ImageHead {
   const body = 20;
   if (has(view, 12, "VP8X")) {
     const edge = (at: number): number => 1 + view.getUint16(at, true) + view.getUint8(at + 2) * 0x1_0000;

@@ -4,20 +4,11 @@ import { defined } from "./defined.ts";
 import type { InputModality } from "./agent.ts";
 import { AUDIO_FORMATS } from "./audio-file.ts";
 import { has, read } from "./file-bytes.ts";
-import { type ImageSize, IMAGE_FORMATS } from "./image-file.ts";
+import { IMAGE_FORMATS, type ImageHead } from "./image-file.ts";
 
 /** A file of a known format. `size` and `seconds` are absent where its head is damaged or does not say. */
 export type MediaFile =
-  | {
-      readonly modality: "image";
-      readonly format: string;
-      readonly size?: ImageSize;
-      readonly orientation?: number;
-      readonly isAnimated?: true;
-      /** Something may show through. */
-      readonly isClear?: true;
-      readonly isForeign?: true;
-    }
+  | ({ readonly modality: "image"; readonly format: string } & ImageHead)
   | {
       readonly modality: "audio";
       readonly format: string;

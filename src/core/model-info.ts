@@ -121,13 +121,13 @@ export interface LoadFailure {
 }
 
 export interface TextAbilities {
-  /** It continues texts. */
+  /** It continues texts; embedding-only models do not. */
   readonly generates: boolean;
-  /** It turns texts into vectors. */
+  /** It turns texts into vectors; rerankers and models with an encoder of their own do not. */
   readonly embeds: boolean;
   /** It scores documents. */
   readonly ranks: boolean;
-  /** It fills gaps in texts. */
+  /** It fills gaps in texts: its vocabulary has tokens for it. */
   readonly fillsGaps: boolean;
   /** Its chat template lets it think before it answers. */
   readonly thinks: boolean;

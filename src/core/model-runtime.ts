@@ -6,7 +6,7 @@ import type { Caller } from "./caller.ts";
 import type { ImageEvent, ImageRequest } from "./image.ts";
 import type { ModelPlacement } from "./placement.ts";
 import type { Modality } from "./message.ts";
-import type { ModelStatus, ModelWeights } from "./model-info.ts";
+import type { ModelStatus, ModelWeights, TextAbilities } from "./model-info.ts";
 import type { EmbedRequest, EmbedResult, RankRequest, RunEvent, RunRequest } from "./run.ts";
 import type { SpeakRequest, SpeechEvent } from "./speech.ts";
 import type { EngineHost, SystemUpstream } from "./system.ts";
@@ -21,7 +21,7 @@ interface PlaceFacts {
 }
 
 /** Facts of a text model. What an upstream does not state is absent, or assumed to be possible. */
-export interface TextFacts extends Partial<ModelWeights>, PlaceFacts {
+export interface TextFacts extends Partial<ModelWeights>, TextAbilities, PlaceFacts {
   readonly kind: "text";
   /** Longest sequence, prompt and answer together, tokens. */
   readonly contextTokens?: number;
@@ -31,18 +31,6 @@ export interface TextFacts extends Partial<ModelWeights>, PlaceFacts {
   readonly threads?: number;
   /** GGUF file on this machine. */
   readonly modelPath?: string;
-  /** It continues text; embedding-only models do not. */
-  readonly generates: boolean;
-  /** It embeds texts; rerankers and models with an encoder of their own do not. */
-  readonly embeds: boolean;
-  /** It scores documents against a query. */
-  readonly ranks: boolean;
-  /** Its vocabulary has fill-in-the-middle tokens. */
-  readonly fillsGaps: boolean;
-  /** It has no chat template: its file brings none and its settings name none. */
-  readonly isBase?: true;
-  /** Its chat template lets it think before it answers. */
-  readonly thinks: boolean;
   /** Parts of a conversation that its chat template leaves out: "text beside calls". */
   readonly leavesOut?: readonly string[];
   /** Media that it takes. */

@@ -1,14 +1,9 @@
 // Pace at which a prompt is read, and the time that is left at that pace. Pure; loaded by browsers, too.
 
 import { defined } from "./defined.ts";
+import type { RunEvent } from "./run.ts";
 
-interface PromptRead {
-  readonly total: number;
-  /** Tokens that were in the cache already. */
-  readonly cached: number;
-  readonly processed: number;
-  readonly ms: number;
-}
+type PromptRead = Omit<Extract<RunEvent, { readonly type: "prompt_progress" }>, "type" | "ahead">;
 
 /** Tokens a second, and seconds left; nothing before there is a pace. */
 export function promptPace({ total, cached, processed, ms }: PromptRead) {

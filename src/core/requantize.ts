@@ -2,6 +2,17 @@
 
 import type { FileType } from "./quantization.ts";
 
+/** Statistics of a calibration in an engine. */
+export interface CalibrationCounts {
+  readonly collecting: boolean;
+  /** Weight matrices that have statistics. */
+  readonly matrices: number;
+  /** Rows collected by a matrix: minimum, maximum, and the total of all. */
+  readonly rowsMin: number;
+  readonly rowsMax: number;
+  readonly rowsTotal: number;
+}
+
 /** Progress of a calibration. A layer is a weight matrix here. */
 export interface CalibrationStatus {
   readonly collecting: boolean;

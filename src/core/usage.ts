@@ -1,15 +1,10 @@
 // What callers have used: sums per key, model and day.
 
 import type { Caller } from "./caller.ts";
+import type { Usage } from "./run.ts";
 
 /** What a piece of work has taken. */
-export interface Spent {
-  readonly promptTokens: number;
-  /** Part of `promptTokens`. */
-  readonly cachedTokens: number;
-  readonly completionTokens: number;
-  /** Part of `completionTokens`. */
-  readonly reasoningTokens: number;
+export interface Spent extends Omit<Usage, "closedThoughts"> {
   /** Calls that the model made, of tools of the server and of the client. */
   readonly toolCalls: number;
   /** Time in the engine, or for what has none of its own, until the answer. */

@@ -34,21 +34,14 @@ import {
 } from "./death.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { DeviceReadings } from "../core/telemetry.ts";
+import type { CalibrationCounts } from "../core/requantize.ts";
 import type { EngineLink } from "./host.ts";
 import { DeviceFaults } from "./device-fault.ts";
 import { Pending } from "./pending.ts";
 import { queueBounds, RequestQueue } from "./request-queue.ts";
 import { Restarts } from "./restarts.ts";
 import { type EngineWatch, waitsOf, watchProcess } from "./watch.ts";
-import type {
-  CalibrationCommand,
-  CalibrationCounts,
-  EngineEvent,
-  EngineInfo,
-  FromEngine,
-  RunId,
-  ToEngine,
-} from "./protocol.ts";
+import type { CalibrationCommand, EngineEvent, EngineInfo, FromEngine, RunId, ToEngine } from "./protocol.ts";
 
 /** loading: not usable yet; ready; failed: loading failed, a restart follows; stopped: permanently. */
 export type EngineState = "loading" | "ready" | "failed" | "stopped";

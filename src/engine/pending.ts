@@ -3,7 +3,8 @@
 import { ServiceError, type ErrorData } from "../core/error.ts";
 import { EventQueue } from "../core/queue.ts";
 import { type EmbedResult, type Usage, WorkLeft } from "../core/run.ts";
-import type { CalibrationCounts, EngineEvent, FromEngine, RunId } from "./protocol.ts";
+import type { CalibrationCounts } from "../core/requantize.ts";
+import type { EngineEvent, FromEngine, RunId } from "./protocol.ts";
 
 interface Run {
   readonly queue: EventQueue<EngineEvent>;

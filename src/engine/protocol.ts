@@ -11,6 +11,7 @@ import type { SpeakRequest, SpeechEvent } from "../core/speech.ts";
 import type { NeuralVoices } from "../core/voice-files.ts";
 import type { EngineHost } from "../core/system.ts";
 import type { DeviceStats, EngineStats } from "../core/telemetry.ts";
+import type { CalibrationCounts } from "../core/requantize.ts";
 
 /** Number of a run on one link; never reused on it. */
 export type RunId = number;
@@ -215,17 +216,6 @@ export type EngineInfo = TextInfo | MediaInfo;
 
 /** Event of one request. A `finish`, an `error` or the last `speech` event ends it. */
 export type EngineEvent = RunEvent | ImageEvent | SpeechEvent;
-
-/** Progress of a calibration. */
-export interface CalibrationCounts {
-  readonly collecting: boolean;
-  /** Weight matrices that have statistics. */
-  readonly matrices: number;
-  /** Rows collected by a matrix: minimum, maximum, and the total of all. */
-  readonly rowsMin: number;
-  readonly rowsMax: number;
-  readonly rowsTotal: number;
-}
 
 /** Calibration command; answered with the counts after it. */
 export type CalibrationCommand =

@@ -2,19 +2,14 @@
 // scheduling included, HTTP not.
 
 import { SERVER } from "../core/caller.ts";
-import type { MachineSpeed } from "../core/measure.ts";
+import type { BenchRow, MachineSpeed } from "../core/measure.ts";
 import type { RunEvent, RunRequest } from "../core/run.ts";
 import { DEFAULT_SAMPLING } from "../core/sampling.ts";
 import type { MeasuredEngine } from "./engine.ts";
 import { isSteady } from "./statistics.ts";
 
-export interface Load {
-  /** Tokens of each sequence, 1 or more. */
-  readonly tokens: number;
-  /** Tokens already in the cache. */
-  readonly depth: number;
-  readonly concurrency: number;
-}
+/** Tokens of each sequence: 1 or more. */
+export type Load = Pick<BenchRow, "tokens" | "depth" | "concurrency">;
 
 /** How a load is measured: one warm-up run, then repetitions until they agree. */
 export interface Way {

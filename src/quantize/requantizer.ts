@@ -10,7 +10,12 @@ import { type GgufHeader, unsigned } from "../core/gguf.ts";
 import { knowHeaders, readGgufHeader } from "../core/gguf-file.ts";
 import { type FileType, fileTypeOfNumber, needsImportance } from "../core/quantization.ts";
 import { codeOf, reasonOf } from "../core/reason.ts";
-import type { CalibrationRows, CalibrationStatus, RequantizationProgress } from "../core/requantize.ts";
+import type {
+  CalibrationCounts,
+  CalibrationRows,
+  CalibrationStatus,
+  RequantizationProgress,
+} from "../core/requantize.ts";
 
 /** Quantization of a model's weights before they are loaded; both absent: none. */
 export interface Weights {
@@ -21,15 +26,6 @@ export interface Weights {
   readonly calibration?: string;
 }
 
-/** The engine's counts. */
-export interface MatrixCounts {
-  readonly collecting: boolean;
-  readonly matrices: number;
-  readonly rowsMin: number;
-  readonly rowsMax: number;
-  readonly rowsTotal: number;
-}
-
 export interface RequantizerDeps {
   /** Finds or creates the copy of the model with these weights. */
   readonly makeCopy: (weights: Weights, onProgress: (permille: number) => void) => Promise<void>;
@@ -37,10 +33,10 @@ export interface RequantizerDeps {
   readonly replaceEngine: () => Promise<void>;
   /** The GGUF file of the loaded engine; loads the model if necessary. */
   readonly loadedFile: () => Promise<string>;
-  readonly startCalibration: (rowsMax: number) => Promise<MatrixCounts>;
+  readonly startCalibration: (rowsMax: number) => Promise<CalibrationCounts>;
   /** undefined while the model is not loaded. */
-  readonly countCalibration: () => Promise<MatrixCounts | undefined>;
-  readonly saveCalibration: (file: string) => Promise<MatrixCounts>;
+  readonly countCalibration: () => Promise<CalibrationCounts | undefined>;
+  readonly saveCalibration: (file: string) => Promise<CalibrationCounts>;
   /** Path of a new statistics file that stays in use. */
   readonly newImportanceFile: () => string;
   /** Folder of files that clients save. */
@@ -48,7 +44,7 @@ export interface RequantizerDeps {
   readonly log: (line: string) => void;
 }
 
-const NOTHING: MatrixCounts = { collecting: false, matrices: 0, rowsMin: 0, rowsMax: 0, rowsTotal: 0 };
+const NOTHING: CalibrationCounts = { collecting: false, matrices: 0, rowsMin: 0, rowsMax: 0, rowsTotal: 0 };
 /** File types that gain nothing from importance statistics. */
 const UNQUANTIZED = new Set<FileType>(["F32", "F16", "BF16"]);
 const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
@@ -155,7 +151,7 @@ export class Requantizer {
     throw new ServiceError("calibration_not_ready", message);
   }
 
-  private async statusOf({ matrices, ...counts }: MatrixCounts): Promise<CalibrationStatus> {
+  private async statusOf({ matrices, ...counts }: CalibrationCounts): Promise<CalibrationStatus> {
     const { tensors } = await this.loadedHeader();
     const layers = [...tensors.values()].filter(
       ({ name, shape }) => /^blk\..+\.weight$/.test(name) && shape.length > 1,

@@ -2,16 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { u32Field, writeGguf } from "../../src/lora/gguf-write.ts";
+import type { CalibrationCounts } from "../../src/core/requantize.ts";
 import { fileTypeNumber, type FileType } from "../../src/core/quantization.ts";
-import { type MatrixCounts, Requantizer, type Weights } from "../../src/quantize/requantizer.ts";
+import { Requantizer, type Weights } from "../../src/quantize/requantizer.ts";
 import { tempDir } from "../helpers/tmp.ts";
 import { refusalCode } from "../helpers/refusal.ts";
 
-const COUNTS: MatrixCounts = { collecting: true, matrices: 2, rowsMin: 10, rowsMax: 20, rowsTotal: 30 };
+const COUNTS: CalibrationCounts = { collecting: true, matrices: 2, rowsMin: 10, rowsMax: 20, rowsTotal: 30 };
 
 interface Setup {
   readonly type?: FileType;
-  readonly counts?: MatrixCounts;
+  readonly counts?: CalibrationCounts;
   readonly replaceEngine?: () => Promise<void>;
 }
 

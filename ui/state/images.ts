@@ -8,13 +8,7 @@ import { deleteImage, loadImages, type StoredImage, saveImage } from "./image-st
 import { notify } from "./toasts.ts";
 import { t } from "../texts/texts.ts";
 
-export interface GenerateRequest {
-  readonly prompt: string;
-  /** "": the server's default model. */
-  readonly model: string;
-  /** Pixels. */
-  readonly width: number;
-  readonly height: number;
+export interface GenerateRequest extends Pick<StoredImage, "prompt" | "model" | "width" | "height"> {
   readonly count: number;
 }
 

@@ -1,7 +1,7 @@
 // A neural voice: sounds of a sentence → spectra by a network → samples. Its voices share everything but the network.
 
 import { reasonOf } from "../../core/reason.ts";
-import type { NeuralVoices } from "../../core/voice-files.ts";
+import type { VoiceSource } from "../../engine/protocol.ts";
 import { SPEECH_SOUNDS_MAX } from "../shared/limits.ts";
 import type { SpeechBackend } from "./backend.ts";
 import { floatsOf, type Network, type OpenNetwork } from "./network.ts";
@@ -9,13 +9,7 @@ import { phonemesOf, type Pronunciation } from "./phonemes.ts";
 import { type Alphabet, alphabetOf, pronunciationOf, readVoiceFile } from "./voice-pack.ts";
 import { SAMPLE_RATE, waveformOf } from "./waveform.ts";
 
-export interface NeuralOptions {
-  readonly folder: string;
-  readonly voices: NeuralVoices;
-  /** Name of the voice that speaks where a request names none of `names`. */
-  readonly voice: string;
-  /** Voices by the names that requests give them. */
-  readonly names: Readonly<Record<string, string>>;
+export interface NeuralOptions extends Omit<Extract<VoiceSource, { readonly type: "neural" }>, "type"> {
   readonly open: OpenNetwork;
 }
 

@@ -5,6 +5,7 @@
 // state-sharing.ts. Assigns no slots and no cells: kv.ts does.
 
 import { type AdapterId, BASE_MODEL } from "../../../core/adapter.ts";
+import type { EngineStats } from "../../../core/telemetry.ts";
 import type { CellBackend, SlotId, StateBackend } from "../backend.ts";
 import { COMMON_PARTITION, type Partition } from "../partition.ts";
 import type { Kept } from "../prefix-index.ts";
@@ -48,14 +49,7 @@ export interface TierDeps {
 }
 
 /** Bytes held, and counters since the start. */
-export interface TierCounts {
-  readonly tierBytes: number;
-  readonly tierTokens: number;
-  readonly tierReadTokens: number;
-  readonly tierWrittenBytes: number;
-  readonly tierBadBlocks: number;
-  readonly tierFailedWrites: number;
-}
+export type TierCounts = Pick<EngineStats, Extract<keyof EngineStats, `tier${string}`>>;
 
 export const NO_TIERS: TierCounts = {
   tierBytes: 0,
