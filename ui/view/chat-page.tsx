@@ -19,6 +19,7 @@ import { FindBar, markWords } from "./find-bar.tsx";
 import { Guard } from "./guard.tsx";
 import { Icon } from "./icon.tsx";
 import { QuestionView } from "./question-view.tsx";
+import { steady } from "./steady.ts";
 import { Welcome } from "./welcome.tsx";
 import { t } from "../texts/texts.ts";
 
@@ -64,6 +65,7 @@ function Thread() {
   const [isAtEnd, setAtEnd] = useState(true);
   const [rendered, setRendered] = useState(RENDERED_AT_ONCE);
   const conversation = current.value;
+  const quiet = useRef<Conversation | undefined>(undefined);
   const toEnd = (): void => {
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   };
@@ -85,6 +87,7 @@ function Thread() {
     setRendered((before) => Math.max(before, count));
   });
   if (conversation === undefined) return null;
+  quiet.current = steady(quiet.current, conversation);
   const messages = thread(conversation);
   const cutId = conversation.cut && (conversation.cut.from ?? messages[0]?.id);
   const hidden = Math.max(0, messages.length - rendered);
@@ -106,11 +109,11 @@ function Thread() {
           {messages.slice(hidden).map((message) => (
             <Fragment key={message.id}>
               {message.id === cutId && <CutNote conversation={conversation} />}
-              <Guard text={textOf(message)}>
+              <Guard text={() => textOf(message)}>
                 {message.role === "user" ? (
-                  <QuestionView conversation={conversation} message={message} />
+                  <QuestionView conversation={quiet.current ?? conversation} message={message} />
                 ) : (
-                  <AnswerView conversation={conversation} message={message} />
+                  <AnswerView conversation={quiet.current ?? conversation} message={message} />
                 )}
               </Guard>
             </Fragment>

@@ -8,17 +8,17 @@ import { t } from "../texts/texts.ts";
 
 interface GuardProps {
   /** What is shown unformatted where the children cannot be drawn. */
-  readonly text?: string;
+  readonly text?: () => string;
   readonly children: ComponentChildren;
 }
 
-export function Guard({ text = "", children }: GuardProps) {
+export function Guard({ text = () => "", children }: GuardProps) {
   const [error] = useErrorBoundary();
   if (error === undefined) return <>{children}</>;
   return (
     <>
       <Problem text={t.errors.notDrawn(messageOf(error))} />
-      {text !== "" && <pre class="undrawn">{text}</pre>}
+      <pre class="undrawn">{text()}</pre>
     </>
   );
 }
