@@ -3,6 +3,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalidField } from "../core/error.ts";
 import { INPUT_ITEMS_PAGE_MAX } from "./limits.ts";
+import { numberIn } from "./query-number.ts";
 import type { StoredItem } from "../responses/store.ts";
 
 const ITEMS_A_PAGE = 20;
@@ -34,7 +35,8 @@ export function listInputItems(
   const begin = after === null ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
   if (after !== null && begin === 0)
     throw invalidField("after", "must be the id of an item of this response");
-  const page = ordered.slice(begin, begin + limitOf(query.get("limit")));
+  const limit = numberIn(query, "limit", { min: 1, max: INPUT_ITEMS_PAGE_MAX }) ?? ITEMS_A_PAGE;
+  const page = ordered.slice(begin, begin + limit);
   return {
     object: "list",
     data: page.map((item) => ({ ...item })),
@@ -42,11 +44,4 @@ export function listInputItems(
     last_id: page.at(-1)?.id ?? null,
     has_more: begin + page.length < ordered.length,
   };
-}
-
-function limitOf(text: string | null): number {
-  if (text === null) return ITEMS_A_PAGE;
-  const limit = Number(text);
-  if (/^[0-9]+$/.test(text) && limit >= 1 && limit <= INPUT_ITEMS_PAGE_MAX) return limit;
-  throw invalidField("limit", `must be an integer from 1 to ${INPUT_ITEMS_PAGE_MAX}`);
 }

@@ -45,6 +45,7 @@ import {
 } from "../run.ts";
 import { sseResponse } from "../sse.ts";
 import { streamRun } from "../stream-run.ts";
+import { numberIn } from "../query-number.ts";
 
 const ONE = "/v1/responses/:response_id";
 
@@ -261,22 +262,13 @@ function fetchResponse(deps: HttpDeps, id: string, request: Request): Response {
   const resource = deps.background.running(id, caller) ?? deps.responses(caller).resource(id);
   const { searchParams } = new URL(request.url);
   if (!isSet(searchParams, "stream")) return Response.json(resource);
-  return followed(deps, id, startingAfter(searchParams.get("starting_after")), caller);
+  return followed(deps, id, numberIn(searchParams, "starting_after", { min: 0 }) ?? -1, caller);
 }
 
 function isSet(query: URLSearchParams, param: string): boolean {
   const text = query.get(param);
   if (text === null || text === "true" || text === "false") return text === "true";
   throw new ServiceError("invalid_request", `${param} must be true or false`, { param });
-}
-
-/** Position to stream from; −1, before the first event, by default. */
-function startingAfter(text: string | null): number {
-  if (text === null) return -1;
-  const after = Number(text);
-  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(after)) return after;
-  const message = "starting_after must be the sequence number of an event: an integer of at least 0";
-  throw new ServiceError("invalid_request", message, { param: "starting_after" });
 }
 
 /** The stream of a background response. A disconnect ends the stream but not the response. */

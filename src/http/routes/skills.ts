@@ -3,7 +3,6 @@
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { ServiceError } from "../../core/error.ts";
 import { SKILLS_PAGE, SKILLS_PAGE_MAX } from "../limits.ts";
 import type { SkillUpload } from "../../core/skills.ts";
 import {
@@ -25,6 +24,7 @@ import type { HttpDeps } from "../deps.ts";
 import { readForm } from "../multipart.ts";
 import type { ApiComponents } from "../openapi.ts";
 import { refuseWhileDraining } from "../run.ts";
+import { numberIn } from "../query-number.ts";
 
 const tags = ["Skills"];
 const VERSIONS = "/v1/skills/:skill_id/versions";
@@ -120,24 +120,13 @@ function isMessages(request: Request): boolean {
 
 /** A page of a list; the parameter `page` is the end of the previous one. */
 function page(items: readonly object[], request: Request): Response {
-  const limit = numberIn(request, "limit", { min: 1, max: SKILLS_PAGE_MAX }) ?? SKILLS_PAGE;
-  const from = numberIn(request, "page", { min: 0, max: items.length }) ?? 0;
+  const query = queryOf(request);
+  const limit = numberIn(query, "limit", { min: 1, max: SKILLS_PAGE_MAX }) ?? SKILLS_PAGE;
+  const from = numberIn(query, "page", { min: 0, max: items.length }) ?? 0;
   const end = from + limit;
   const hasMore = end < items.length;
   const next = hasMore ? String(end) : null;
   return Response.json({ data: items.slice(from, end), has_more: hasMore, next_page: next });
-}
-
-function numberIn(
-  request: Request,
-  param: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): number | undefined {
-  const text = queryOf(request).get(param);
-  if (text === null || text === "") return undefined;
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
-  if (number >= min && number <= max) return number;
-  throw new ServiceError("invalid_request", `${param} must be a number from ${min} to ${max}`, { param });
 }
 
 async function uploadOf(request: Request): Promise<SkillUpload> {
