@@ -66,6 +66,7 @@ export type PromptFacts = Pick<RenderedPrompt, "tokens" | "media" | "format" | "
   readonly written?: string;
 };
 
+const NOTHING: ParsedMessage = { content: "", reasoning: "", toolCalls: [] };
 /** Stands for the text that an answer goes on with: a parser takes white space at the beginning of an answer away. */
 const BEGUN = "x";
 
@@ -80,6 +81,8 @@ export class LlamaPrompt implements RenderedPrompt {
   private readonly native: Native;
   private readonly written: string | undefined;
   private readonly planner: AnswerPlanner | undefined;
+  /** What the parser reads of the prompt's end: empty reasoning, or a note that there is no budget. It is no part of the answer. */
+  private own: ParsedMessage | undefined;
   private freed = false;
 
   constructor(native: Native, handle: Handle, facts: PromptFacts, planner?: AnswerPlanner) {
@@ -99,6 +102,17 @@ export class LlamaPrompt implements RenderedPrompt {
   }
 
   parse(text: string): ParsedMessage | undefined {
+    const message = this.read(text);
+    if (message === undefined) return undefined;
+    const { content, reasoning } = (this.own ??= this.read("") ?? NOTHING);
+    return {
+      ...message,
+      content: without(message.content, content),
+      reasoning: without(message.reasoning, reasoning),
+    };
+  }
+
+  private read(text: string): ParsedMessage | undefined {
     const { native, handle, written = "" } = this;
     const begun =
       this.written === undefined ? undefined : parseAnswer(native, handle, written + BEGUN + text);
@@ -112,4 +126,8 @@ export class LlamaPrompt implements RenderedPrompt {
     this.freed = true;
     this.native.svc_render_free(this.handle);
   }
+}
+
+function without(text: string, beginning: string): string {
+  return text.startsWith(beginning) ? text.slice(beginning.length) : text;
 }

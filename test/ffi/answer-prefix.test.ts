@@ -1,5 +1,5 @@
 // Answers that have begun, in forms of real templates: the text follows the markup that the form has before it,
-// and what the model adds is passed on as it is.
+// and what the model adds is passed on as it is, without what the prompt ends with.
 
 import { afterAll, expect, test } from "bun:test";
 import { chatTemplates } from "../helpers/templates.ts";
@@ -40,5 +40,13 @@ if (templates.type === "missing") {
     const end = [...bench.tokensOfMarkup(opening), ...bench.tokensOfMarkup(BEGUN)];
     expect(tokens.slice(-end.length)).toEqual(end);
     expect(parsed?.content).toBe(ADDED);
+  });
+
+  test.each([
+    ["HuggingFaceTB-SmolLM3-3B", "Hello."],
+    ["ByteDance-Seed-OSS", "Hello."],
+  ])("%s: the end of the prompt is no part of an answer", (name, content) => {
+    const { parsed } = bench.render(name, asked, content);
+    expect(parsed).toEqual({ content, reasoning: "", toolCalls: [] });
   });
 }

@@ -36,7 +36,6 @@ export class OutputParser {
   private last: ParsedMessage = EMPTY;
   private contentSent = 0;
   private reasoningSent = 0;
-  private promptReasoning: string | undefined; // read where the answer has any
   private argsSent: number[] = []; // [calls] characters of arguments sent
   private space = ""; // white space at the end of plain text: markup that follows would absorb it
   private out: OutputDelta[] = [];
@@ -278,12 +277,6 @@ export class OutputParser {
   }
 
   private sendNew(message: ParsedMessage): void {
-    if (message.reasoning.length > this.reasoningSent) {
-      // What the prompt itself has thought, such as a note that there is no budget, is no part of the answer.
-      this.promptReasoning ??= this.prompt.parse("")?.reasoning ?? "";
-      if (this.reasoningSent === 0 && message.reasoning.startsWith(this.promptReasoning))
-        this.reasoningSent = this.promptReasoning.length;
-    }
     this.send("reasoning", message.reasoning.slice(this.reasoningSent));
     this.send("text", message.content.slice(this.contentSent));
     message.toolCalls.forEach((call, index) => this.sendCall(index, call));

@@ -87,21 +87,6 @@ function quoted(reasoning: string, text: string): ParsedAnswer {
   return { reasoning, text, calls: [] };
 }
 
-test("what the prompt has thought is no part of the answer", () => {
-  class Noted extends ToyPrompt {
-    override parse(text: string): ParsedMessage | undefined {
-      return super.parse(`<think>\nI have no <budget>.\n</think>${text}`);
-    }
-  }
-  const call = '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>';
-  for (const size of [1, 3, 100])
-    for (const cut of [false, true]) {
-      expect(run("Hello there.", size, new Noted(), cut).answer).toEqual(quoted("", "Hello there."));
-      expect(run("", size, new Noted(), cut).answer).toEqual(quoted("", ""));
-      expect(run(call, size, new Noted(), cut).answer.reasoning).toBe("");
-    }
-});
-
 describe("OutputParser", () => {
   const call = '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>';
   const cases: readonly (readonly [string, ParsedAnswer])[] = [
