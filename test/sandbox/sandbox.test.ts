@@ -1,7 +1,7 @@
 // What the sandbox says of itself, and what it passes on.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CONVERT_FILE_BYTES } from "../../src/convert/limits.ts";
 import { defined } from "../../src/core/defined.ts";
@@ -12,6 +12,7 @@ import { passwdText } from "../../src/sandbox/user-files.ts";
 import { readPaths } from "../../src/sandbox/read-paths.ts";
 import { sandboxWith } from "../helpers/real-executors.ts";
 import { tempDir } from "../helpers/tmp.ts";
+import { until } from "../helpers/until.ts";
 
 describe("the environment", () => {
   const own = { PATH: "/bin", HF_TOKEN: "secret", OPENAI_API_KEY: "secret", VIRTUAL_ENV: "/venv", TZ: "UTC" };
@@ -99,6 +100,21 @@ describe("modes", () => {
       await sandbox.removeWorkdir(workdir);
     }
   });
+
+  test.each(["launcher", "bubblewrap"] as const)(
+    "what %s has made in a folder beside its place is moved there, and nothing else stays",
+    async (mechanism) => {
+      const place = tempDir();
+      const sandbox = await sandboxWith({}, { mechanisms: [mechanism] });
+      const workdir = sandbox.newWorkdir("converted", place);
+      const run = sandbox.spawn({ argv: ["/bin/sh", "-c", "echo whole > model.gguf"], workdir });
+      expect((await runToEnd(run, 30_000)).ending.code).toBe(0);
+      renameSync(join(workdir.path, "model.gguf"), join(place, "model.gguf"));
+      await sandbox.removeWorkdir(workdir);
+      await until("nothing else is there", () => readdirSync(place).length === 1);
+      expect(readFileSync(join(place, "model.gguf"), "utf8")).toBe("whole\n");
+    },
+  );
 
   test("auto goes on with what there is, on does not", async () => {
     // A launcher that cannot be started stands for a kernel that offers nothing.
