@@ -80,6 +80,9 @@ export const IMAGE_FORMATS: readonly ImageFormat[] = [
   },
 ];
 
+/** Segments, boxes or brands of a head that are looked at: files have some hundred, and a long one would hold up the server. */
+const PARTS_MAX = 4096;
+
 function sizeOf(width: number, height: number): ImageSize | undefined {
   return width > 0 && height > 0 ? { width, height } : undefined;
 }
@@ -194,7 +197,8 @@ const COMMON_COLOURS_MAX = 3;
 
 /** Segments up to the first scan, each with its marker. */
 function* jpegSegments(view: DataView): Generator<{ readonly marker: number; readonly at: number }> {
-  for (let at = 2; ;) {
+  let count = 0;
+  for (let at = 2; count < PARTS_MAX;) {
     if (view.getUint8(at) !== 0xff) return;
     const marker = view.getUint8(at + 1);
     if (marker === 0xff) {
@@ -205,6 +209,7 @@ function* jpegSegments(view: DataView): Generator<{ readonly marker: number; rea
     const length = view.getUint16(at + 2);
     if (length < 2) return;
     yield { marker, at: at + 4 };
+    count++;
     at += 2 + length;
   }
 }
@@ -255,7 +260,7 @@ function webpExif(view: DataView): number | undefined {
 /** Brands of a file, the main one first: some name a family first, and the format after it. */
 function hasBrand(view: DataView, brands: readonly string[]): boolean {
   if (!has(view, 4, "ftyp")) return false;
-  const end = Math.min(view.getUint32(0), view.byteLength);
+  const end = Math.min(view.getUint32(0), view.byteLength, 4 * PARTS_MAX);
   const isFamily = has(view, 8, "mif1") || has(view, 8, "msf1");
   const others = isFamily ? Math.max(0, Math.floor((end - 16) / 4)) : 0;
   const places = [8, ...Array.from({ length: others }, (_, index) => 16 + index * 4)];
@@ -271,7 +276,7 @@ interface Box {
 
 /** Boxes of a file or of a box. */
 function* boxes(view: DataView, start: number, end: number): Generator<Box> {
-  for (let at = start; at + 8 <= end;) {
+  for (let at = start, count = 0; at + 8 <= end && count < PARTS_MAX; count++) {
     const length = view.getUint32(at);
     const type = String.fromCharCode(...[4, 5, 6, 7].map((byte) => view.getUint8(at + byte)));
     const head = length === 1 ? 16 : 8;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { mediaFile } from "../../src/core/media-file.ts";
 import { bmp, flac, gif, jpeg, mp3, png, pngHead, wav, WEBP } from "../helpers/media-bytes.ts";
@@ -27,6 +27,21 @@ test.each([
   ["cmyk.jpg", { format: "JPEG", size: { width: 32, height: 16 }, isForeign: true }],
 ])("%s says whether it is to be converted", (name, file) => {
   expect<object | undefined>(mediaFile(mediaFixture(name))).toEqual({ modality: "image", ...file });
+});
+
+test.each([
+  ["boxes", "\0\0\0\x18ftypheic\0\0\0\0mif1heic", "\0\0\0\x08free"],
+  ["brands", "\x7f\0\0\0ftypmif1\0\0\0\0", "none"],
+  ["segments", "\xff\xd8", "\xff\xe1\0\x02"],
+])("a head of endless %s is not read to its end", (_, start, part) => {
+  const bytes = Uint8Array.from(Buffer.from(start + part.repeat(200_000), "latin1"));
+  const reads = (["getUint8", "getUint16", "getUint32"] as const).map((name) =>
+    spyOn(DataView.prototype, name),
+  );
+  mediaFile(bytes);
+  const count = reads.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  for (const read of reads) read.mockRestore();
+  expect(count).toBeLessThan(200_000);
 });
 
 test("a camera says how it was held", () => {
