@@ -7,7 +7,7 @@ import type { GuardPolicy } from "../../src/core/launcher.ts";
 import { type Destination, destinationOf, FAMILY, isNameServer, placeOf } from "./guard-addresses.ts";
 import { abstractSockets, areOwn, socketsAt } from "./guard-owners.ts";
 import { call, ERRNO, numberOf, socketOption, writeMemory } from "./guard-system.ts";
-import { bind, type CONTINUE, listen } from "./guard-servers.ts";
+import { bind, type CONTINUE, listen, type ServerSocket } from "./guard-servers.ts";
 import { passableControl } from "./guard-control.ts";
 import type { Target } from "./guard-target.ts";
 
@@ -43,10 +43,7 @@ const MESSAGES_MAX = 64;
 /** An address to use, or the negative error. */
 type Judged = number | { readonly bytes: Uint8Array; readonly close?: () => void };
 
-interface Socket {
-  readonly fd: number;
-  readonly domain: number;
-  readonly isStream: boolean;
+interface Socket extends ServerSocket {
   readonly isBlocking: boolean;
 }
 

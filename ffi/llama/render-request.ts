@@ -12,15 +12,13 @@ import { effortFields, type Efforts } from "./efforts.ts";
 import { genericMessages, withTools } from "./generic-tools.ts";
 import type { MediaFiles } from "./media-files.ts";
 import type { Recent } from "../../src/core/recent.ts";
+import type { QueryDocument } from "../../src/worker/text/embed-backend.ts";
 import { parserSchema, typed } from "../../src/grammar/rewritten-schemas.ts";
 import { Schema } from "../../src/grammar/schema-shapes.ts";
 
 /** A document and its query; see EmbedBackend. */
-export interface PairPrompt {
+export interface PairPrompt extends Omit<QueryDocument, "truncate"> {
   readonly type: "pair";
-  readonly query: string;
-  readonly document: string;
-  readonly documentTokens?: number;
   /** Maximum tokens of the pair; the document's end is cut. */
   readonly roomTokens?: number;
 }

@@ -1,6 +1,6 @@
 // Saves files of tools in the file store, and finds those of earlier calls.
 
-import type { FileObject } from "../core/agent.ts";
+import type { FileObject, SourceMeta } from "../core/agent.ts";
 import { defined } from "../core/defined.ts";
 import { ServiceError } from "../core/error.ts";
 import type { Files, NewFile } from "../core/files.ts";
@@ -8,12 +8,9 @@ import type { InputFile, ProducedFile } from "../exec/types.ts";
 import { EARLIER_FILES_MAX } from "./limits.ts";
 
 /** Origin of a file. */
-export interface FilePlace {
+export interface FilePlace extends SourceMeta {
   readonly id: string;
   readonly sessionId: string;
-  readonly tool: string;
-  readonly round: number;
-  readonly turn: number;
 }
 
 /** Stores a file, or a failure record if the tool did not produce it or the store rejects it. */

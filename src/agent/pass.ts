@@ -3,14 +3,11 @@
 import { assert, unreachable } from "../core/assert.ts";
 import { defined } from "../core/defined.ts";
 import type { RunEvent } from "../core/run.ts";
+import type { ToolCall } from "../core/message.ts";
 import type { Cost } from "./cost.ts";
 
 /** A call that the model made. */
-export interface ModelCall {
-  readonly id: string;
-  readonly name: string;
-  /** As the model wrote them. */
-  readonly arguments: string;
+export interface ModelCall extends Omit<ToolCall, "namespace"> {
   /** Whether the client executes it; its events were then forwarded. */
   readonly isClients: boolean;
 }

@@ -198,6 +198,7 @@ export interface SourceMeta {
 export interface FileObject {
   readonly id: string;
   readonly name: string;
+  /** As a file name's extension: `csv`. */
   readonly format?: string;
   readonly mime_type?: string;
   readonly bytes: number;

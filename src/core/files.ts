@@ -3,18 +3,13 @@
 import type { FileObject, SourceMeta } from "./agent.ts";
 
 /** Metadata of a file. */
-export interface StoredFile {
-  readonly id: string;
-  readonly name: string;
-  /** As a file name's extension: `csv`. */
-  readonly format?: string;
+export interface StoredFile extends Pick<
+  FileObject,
+  "id" | "name" | "format" | "bytes" | "purpose" | "source"
+> {
   readonly mimeType: string;
-  readonly bytes: number;
   /** Unix seconds. */
   readonly createdAt: number;
-  /** `agent_output`, or what the uploader said: `user_data`. */
-  readonly purpose: string;
-  readonly source: SourceMeta;
   /** Text is valid UTF-8 without NUL. */
   readonly isText: boolean;
   /** Beginning of a text. */

@@ -2,7 +2,7 @@
 // server goes on. It begins with the first large body.
 
 import { Worker } from "node:worker_threads";
-import { type ErrorCode, ServiceError } from "../core/error.ts";
+import { type ErrorData, ServiceError } from "../core/error.ts";
 import { JSON_COPY_MS } from "./limits.ts";
 import { parseText, readText } from "./json-body.ts";
 
@@ -12,11 +12,7 @@ export type BodyAnswer =
   | { readonly id: number; readonly text: string }
   | { readonly id: number; readonly fault: Fault };
 
-interface Fault {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly param?: string;
-}
+type Fault = Omit<ErrorData, "retryAfterSecs">;
 
 /** A body for the thread. */
 export interface BodyJob {

@@ -3,7 +3,7 @@
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { tensorBytes } from "../core/gguf-facts.ts";
-import { type Field, FIELD } from "../core/gguf.ts";
+import { type Field, FIELD, type TensorInfo } from "../core/gguf.ts";
 
 /** Element types of the tensors that svc writes, by their numbers in the file. */
 export const TENSOR = { f32: 0, f16: 1, bf16: 30 } as const;
@@ -11,12 +11,7 @@ export const TENSOR = { f32: 0, f16: 1, bf16: 30 } as const;
 const ALIGNMENT = 32;
 
 /** A tensor to write. `rows` yields its bytes in order; their sum must be what shape and type say. */
-export interface Tensor {
-  readonly name: string;
-  /** Elements along each axis, the contiguous one first: [inputs, outputs] for a matrix. */
-  readonly shape: readonly number[];
-  /** ggml.h: enum ggml_type */
-  readonly type: number;
+export interface Tensor extends Pick<TensorInfo, "name" | "shape" | "type"> {
   readonly chunks: () => Iterable<Uint8Array>;
 }
 

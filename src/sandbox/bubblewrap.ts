@@ -12,17 +12,14 @@ import { type Assignment, firstChild, type Confinement, FD } from "./confinement
 import { HOMES } from "./environment.ts";
 import { type ProcessInfo, tasksOf, treeOf } from "./processes.ts";
 import { seccompFilter } from "./seccomp.ts";
-import type { Limits, Network, Profile, Workdir } from "./types.ts";
+import type { Limits, SandboxPolicy, Workdir } from "./types.ts";
 
 const MIB = 1024 * 1024;
 const PASSWD = "/etc/passwd";
 
-export interface BubblewrapOptions {
+export interface BubblewrapOptions extends Omit<SandboxPolicy, "mode"> {
   /** Path of bwrap. */
   readonly program: string;
-  readonly profile: Profile;
-  readonly network: Network;
-  readonly limits: Limits;
   /**
    * Command prefix that denies abstract sockets, such as the desktop's, in the machine's network. Argument: file descriptors
    * that the command inherits.

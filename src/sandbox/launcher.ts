@@ -18,7 +18,7 @@ import { guardedProcess, oneProcess } from "./confinement.ts";
 import { tasksOf } from "./processes.ts";
 import { guardedCallsFilter, seccompFilter } from "./seccomp.ts";
 import { HOLD } from "./session-networks.ts";
-import type { Limits, Network, Profile, Workdir } from "./types.ts";
+import type { Network, SandboxPolicy, Workdir } from "./types.ts";
 
 /** First Landlock version that scopes abstract sockets and signals. */
 export const VERSION_WITH_SCOPES = 6;
@@ -51,13 +51,10 @@ const PROC_FILES = [
   "/proc/version",
 ];
 
-export interface LauncherOptions {
+export interface LauncherOptions extends Omit<SandboxPolicy, "mode"> {
   /** Command that starts this executable; arguments follow. */
   readonly ownCommand: readonly string[];
   readonly abilities: LauncherAbilities;
-  readonly profile: Profile;
-  readonly network: Network;
-  readonly limits: Limits;
   /** User of the server. */
   readonly uid: number;
   /** Whether a guard denies this machine to processes with network `full`. */

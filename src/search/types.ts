@@ -1,6 +1,7 @@
 // Interface of web search for the agent.
 
 import type { Caller } from "../core/caller.ts";
+import type { Hit } from "../reader/protocol.ts";
 
 /** Permitted and blocked hosts, each with its subdomains. */
 export interface DomainFilter {
@@ -24,11 +25,7 @@ export interface WebRequest {
 }
 
 /** A page that was found, cut to the budget. */
-export interface WebResult {
-  readonly title: string;
-  /** From the search engine; may be "". */
-  readonly description: string;
-  readonly url: string;
+export interface WebResult extends Hit {
   /** Passages of the page; "" if it could not be read. */
   readonly content: string;
 }

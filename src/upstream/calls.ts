@@ -3,6 +3,7 @@
 import { newId } from "../core/id.ts";
 import { jsonIn } from "../core/json.ts";
 import type { RunEvent } from "../core/run.ts";
+import type { ToolCall } from "../core/message.ts";
 import { type Carried, type Fields, withPiece } from "./carried.ts";
 import { argumentsOf } from "./forms.ts";
 import type { WireDelta, WireToolCall } from "./wire.ts";
@@ -19,11 +20,7 @@ interface Call {
 }
 
 /** A call of an answer with what has to go back beside it. */
-export interface AnsweredCall extends Carried {
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: string;
-}
+export type AnsweredCall = Carried & Omit<ToolCall, "namespace">;
 
 /** The calls of a choice so far. */
 export class ChoiceCalls {

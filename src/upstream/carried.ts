@@ -2,6 +2,7 @@
 // reasoning. Clients of most dialects cannot carry them, so they are remembered by call. Bounded; knows no API.
 
 import { jsonIn } from "../core/json.ts";
+import type { ToolCall } from "../core/message.ts";
 import { fieldsIn } from "./forms.ts";
 import { CARRIED_BYTES_MAX, CARRIED_CALL_BYTES_MAX } from "./limits.ts";
 
@@ -19,12 +20,9 @@ export interface Carried {
 }
 
 /** A call of an answer, by which it is recognized in a later request. */
-export interface CallKey {
+export interface CallKey extends Omit<ToolCall, "namespace"> {
   /** The client, so that equal ids of two clients do not meet. */
   readonly client: string;
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: string;
 }
 
 /** Remembers the fields of recent calls; the least recently used are forgotten first. */

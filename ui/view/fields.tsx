@@ -105,12 +105,15 @@ export function LineField({
   );
 }
 
-interface NumberFieldProps extends FieldProps<number | null> {
-  /** Shown when empty: the default. */
-  readonly hint: string;
+export interface FieldRange {
   readonly min?: number;
   readonly max?: number;
   readonly step: number;
+}
+
+interface NumberFieldProps extends FieldProps<number | null>, FieldRange {
+  /** Shown when empty: the default. */
+  readonly hint: string;
 }
 
 /** A number, or null when empty. Values out of range are marked; the server refuses them. */

@@ -12,7 +12,7 @@ import { AssistantSettings } from "./assistants.tsx";
 import { ModelDefaults } from "../pages/model-defaults.tsx";
 import { Icon } from "./icon.tsx";
 import { isPanelOpen, PANEL_CLOSE_ID } from "./layout.ts";
-import { NumberField, SelectField, SwitchField, TextField } from "./fields.tsx";
+import { NumberField, SelectField, SwitchField, TextField, type FieldRange } from "./fields.tsx";
 import { PromptSettings } from "./prompts.tsx";
 import { McpSettings } from "./mcp-settings.tsx";
 import { SessionSettings } from "./session-settings.tsx";
@@ -106,12 +106,6 @@ const permissions = () =>
   ] as const;
 
 type NumberRow = readonly [name: keyof Settings, label: string, hint: string, range: FieldRange];
-
-interface FieldRange {
-  readonly min?: number;
-  readonly max?: number;
-  readonly step: number;
-}
 
 /** Number fields of sampling: what is sent where they are empty and the model has no default, and their range. */
 const numbers = (): readonly NumberRow[] => [

@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type ErrorData, ServiceError } from "../../core/error.ts";
 import type { Usage } from "../../core/run.ts";
 import { count, nullable } from "../../core/schema-fields.ts";
+import type { AnswerMeta } from "../shared/answer.ts";
 import { adapterAnswerProperties } from "../shared/adapter.ts";
 import { agentAnswerProperties } from "../shared/agent-events.ts";
 import { closedThoughts, closedThoughtsOf } from "../shared/usage.ts";
@@ -134,13 +135,7 @@ export const ResponseResource = Type.Object(
 export type ResponseResource = Static<typeof ResponseResource>;
 
 /** Fields of a response that are known before generation. */
-export interface ResponseHead {
-  /** `resp_…` */
-  readonly id: string;
-  /** Unix seconds. */
-  readonly created: number;
-  /** Id of the answering model. */
-  readonly model: string;
+export interface ResponseHead extends Pick<AnswerMeta, "id" | "created" | "model"> {
   readonly echo: ResponseEcho;
   /** Reasoning is given as its summary too. */
   readonly summarizes?: true;

@@ -5,7 +5,7 @@ import { defined } from "../../core/defined.ts";
 import { adapterAnswerProperties } from "./adapter.ts";
 
 export interface AnswerMeta {
-  /** `chatcmpl-…` or `cmpl-…` */
+  /** `chatcmpl-…`, `cmpl-…`, `resp_…` */
   readonly id: string;
   /** Unix seconds. */
   readonly created: number;

@@ -2,6 +2,7 @@
 // the cells that belong to them (docs/decisions/084).
 
 import { itemAt } from "../../core/assert.ts";
+import type { EngineStats } from "../../core/telemetry.ts";
 import { CHECKPOINTS_MAX } from "../shared/limits.ts";
 import type { SlotId, StateBackend } from "./backend.ts";
 import { type Checkpoint, PREFIX_TOKENS_MIN, type PrefixIndex, startsWith } from "./prefix-index.ts";
@@ -23,11 +24,7 @@ const OPEN_TOKENS = 4;
 const RETRY_EVERY = 64;
 
 /** Checkpoints held and restored. */
-export interface CheckpointCounts {
-  readonly checkpoints: number;
-  readonly checkpointBytes: number;
-  readonly checkpointsRestored: number;
-}
+export type CheckpointCounts = Pick<EngineStats, Extract<keyof EngineStats, `checkpoint${string}`>>;
 
 export const NO_CHECKPOINTS: CheckpointCounts = {
   checkpoints: 0,
