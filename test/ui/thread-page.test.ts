@@ -30,6 +30,39 @@ describeInBrowser("the thread", () => {
   );
 
   test(
+    "text of a script from the right stands at the right, its list, too",
+    async () => {
+      ui.play(async function* () {
+        yield* answer("مرحبا بالعالم.\n\n- أول\n- ثان\n\nAnd English.");
+      });
+      const { page } = await visit(ui.url());
+      await say(page, "ما هو الطقس؟");
+      // From the middle of the line to that of its text, pixels: above 0 at the right.
+      const side = (selector: string, at: number) =>
+        page
+          .locator(selector)
+          .nth(at)
+          .evaluate((one) => {
+            const range = document.createRange();
+            range.selectNodeContents(one);
+            const [text, line] = [range.getBoundingClientRect(), one.getBoundingClientRect()];
+            return (text.left + text.right - line.left - line.right) / 2;
+          });
+      expect(await side(".answer p", 0)).toBeGreaterThan(100);
+      expect(await side(".answer p", 1)).toBeLessThan(-100);
+      expect(await side(".answer li", 0)).toBeGreaterThan(100);
+      const inset = await page
+        .locator(".answer ul")
+        .evaluate(
+          (one) =>
+            one.getBoundingClientRect().right - (one.firstElementChild?.getBoundingClientRect().right ?? 0),
+        );
+      expect(inset).toBeGreaterThan(10); // the marker's place
+    },
+    SLOW_MS,
+  );
+
+  test(
     "a small phone has the box for a question in its whole width",
     async () => {
       const { page } = await visit(ui.url(), { viewport: { width: 320, height: 600 } });

@@ -81,7 +81,7 @@ export function blockElement(token: AnyToken): ComponentChild {
     case "paragraph":
       return <p>{inline(token.tokens)}</p>;
     case "blockquote":
-      return <blockquote>{blocks(token.tokens)}</blockquote>;
+      return <blockquote dir="auto">{blocks(token.tokens)}</blockquote>;
     case "list":
       return list(token);
     case "code":
@@ -130,7 +130,13 @@ function list({ ordered, start, items }: Tokens.List): ComponentChild {
       {blocks(withoutCheckbox(item.tokens))}
     </li>
   ));
-  return ordered ? <ol start={start === "" ? 1 : start}>{entries}</ol> : <ul>{entries}</ul>;
+  return ordered ? (
+    <ol dir="auto" start={start === "" ? 1 : start}>
+      {entries}
+    </ol>
+  ) : (
+    <ul dir="auto">{entries}</ul>
+  );
 }
 
 /** In a loose list the parser puts the box into the item's first paragraph. */
@@ -148,7 +154,7 @@ function table({ header, rows }: Tokens.Table): ComponentChild {
   const aligned = (align: Tokens.TableCell["align"]) => (align === null ? undefined : `align-${align}`);
   return (
     <TableView>
-      <table>
+      <table dir="auto">
         <thead>
           <tr>
             {header.map((cell) => (
