@@ -138,9 +138,8 @@ export class LlamaTemplates {
   }
 
   private effortPrompt(word: string | undefined): string | undefined {
-    const kwargs = effortFields(word);
     const messages = [{ role: "user", content: "Hi" }];
-    return this.probedText({ messages, enable_thinking: true, kwargs });
+    return this.probedText({ messages, enable_thinking: true, kwargs: effortFields(word) });
   }
 
   private probedText(request: object): string | undefined {
