@@ -269,6 +269,7 @@ async function main(): Promise<void> {
   const run = new Run(`${executable} ${program ?? ""} ${devices ?? NO_DEVICE}`, devices ?? NO_DEVICE, {
     endMs,
     folder,
+    machine,
     document: values.write,
   });
   const [peer, isOnDevice] = [serverAlone(program ?? ""), devices !== undefined];
@@ -286,7 +287,7 @@ async function main(): Promise<void> {
       return [];
     });
   run.write();
-  console.log(`${machine}\n\n${run.table()}`);
+  console.log(run.table());
 }
 
 await main().catch((error: unknown) => {

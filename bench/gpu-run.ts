@@ -26,6 +26,16 @@ interface Kept {
   readonly found: Readonly<Record<string, readonly string[]>>;
 }
 
+interface Options {
+  readonly endMs: number;
+  /** Has what an earlier run left. */
+  readonly folder: string;
+  /** What else the table says of its origin. */
+  readonly machine?: string;
+  /** Gets the table, below its heading, whenever there is something new. */
+  readonly document?: string | undefined;
+}
+
 /** Kept for stopping a server and writing. */
 const END_MS = 10_000;
 const KEPT = "gpu-minutes.json";
@@ -40,19 +50,14 @@ export class Run {
   private readonly folder: string;
   private readonly of: string;
   private readonly document: string | undefined;
+  private readonly machine: string;
 
-  /**
-   * `of`: the executable and the devices. `folder` has what an earlier run left; `document` gets the table, below its heading, whenever there
-   * is something new.
-   */
-  constructor(
-    of: string,
-    devices: string,
-    { endMs, folder, document }: { endMs: number; folder: string; document?: string | undefined },
-  ) {
+  /** `of`: the executable and the devices. */
+  constructor(of: string, devices: string, { endMs, folder, machine = "", document }: Options) {
     if (document !== undefined && !readFileSync(document, "utf8").includes(HEADING))
       throw new Error(`${document} has no heading "${HEADING.trim()}"`);
     this.document = document;
+    this.machine = machine;
     this.of = of;
     this.devices = devices;
     this.endMs = endMs;
@@ -124,6 +129,7 @@ export class Run {
         `| \`${model}\` | ${streams} × ${promptTokens} | ${side} | ${figure(tokensPerSecond, 1)} | ${figure(promptTokensPerSecond)} | ${figure(ttftMs)} | ${figure(bound)} |`,
     );
     return [
+      ...(this.machine === "" ? [] : [`${this.machine}.`, ""]),
       `${this.devices}. Tokens/s of all streams with their prompts; the card's bound is that of answers alone.`,
       "",
       "| Model | Streams × prompt tokens | Server | tokens/s | Prompt tokens/s | First token, ms | Bound, tokens/s |",
