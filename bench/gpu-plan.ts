@@ -1,4 +1,4 @@
-// What `bench/gpu.sh --minutes` measures, in which order, and what a card could do at best. Pure.
+// What `bench/gpu.sh` measures, in which order, and what a card could do at best. Pure.
 
 import type { GpuModel } from "./gpu-model.ts";
 

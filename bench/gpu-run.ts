@@ -1,4 +1,4 @@
-// A run of `bench/gpu.sh --minutes`: its time, what it has found so far, and where that is kept. A second run with the same executable on the
+// A run of `bench/gpu.sh`: its time, what it has found so far, and where that is kept. A second run with the same executable on the
 // same devices goes on where the first one ended, in whatever way.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -38,7 +38,7 @@ interface Options {
 
 /** Kept for stopping a server and writing. */
 const END_MS = 10_000;
-const KEPT = "gpu-minutes.json";
+const KEPT = "gpu.json";
 
 export class Run {
   readonly devices: string;
@@ -166,7 +166,7 @@ function read(path: string): Kept | undefined {
 }
 
 const HEADING = "## On a graphics card\n";
-const [BEGIN, END] = ["<!-- written by bench/gpu.sh --minutes -->\n", "<!-- end of that -->\n"];
+const [BEGIN, END] = ["<!-- written by bench/gpu.sh -->\n", "<!-- end of that -->\n"];
 
 /** Puts the table into a document. */
 function writeInto(document: string, table: string): void {

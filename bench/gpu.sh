@@ -4,5 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x ./svc ] || { echo "bench/gpu.sh: ./svc is missing: build it with ./install.sh" >&2; exit 1; }
-case " $* " in *" --minutes "*) exec node_modules/.bin/bun bench/gpu-minutes.ts "$@" ;; esac
 exec node_modules/.bin/bun bench/gpu.ts "$@"

@@ -92,7 +92,7 @@ test("a run goes on where one with the same executable and devices ended; a fail
     placement: "",
   });
   expect(readFileSync(document, "utf8")).toContain("| `tiny` | 2 × 64 | svc |"); // before the run ends
-  writeFileSync(join(folder, "gpu-minutes.json"), '{"of": "one", "ro');
+  writeFileSync(join(folder, "gpu.json"), '{"of": "one", "ro');
   expect(begin().has(cell)).toBe(false); // what was written in part is begun again
   rmSync(folder, { recursive: true });
 });
