@@ -45,8 +45,9 @@ export async function compareArchitectures(
     stderr: 2,
   });
   const text = await new Response(child.stdout).text();
-  await child.exited;
-  const [, good = "0", tried = "0"] = /^(\d+) of (\d+) architectures pass/m.exec(text) ?? [];
+  const code = await child.exited;
+  const [line, good = "0", tried = "0"] = /^(\d+) of (\d+) architectures pass/m.exec(text) ?? [];
+  if (line === undefined) throw new Error(`the comparison of architectures ended with code ${code}`);
   const isOutOfTime = (why = ""): boolean => why.startsWith("SIGTERM");
   const all = [...text.matchAll(/^FAILED (\S+) (?!\|)(.*)$/gm)];
   const failed = all.filter(([, , why]) => !isOutOfTime(why)).map(([, name, why]) => `${name} ${why}`.trim());

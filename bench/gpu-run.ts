@@ -111,9 +111,10 @@ export class Run {
     this.write();
   }
 
-  skip(what: string, why: string): void {
-    this.skipped.push(`Not measured, ${why}: ${what.trim()}.`);
-    this.say(`left out, ${why}: ${what.trim()}`);
+  skip(subject: string, why: string): void {
+    const what = subject.trim().replace(/\.$/, "");
+    this.skipped.push(`Not measured, ${why}: ${what}.`);
+    this.say(`left out, ${why}: ${what}`);
   }
 
   /** Progress, with the seconds since the start. */
