@@ -55,6 +55,8 @@ interface Planned {
 /** Cells below which layers on devices are not worth a smaller cache, and trials of smaller ones. */
 const USUAL_CELLS = 4096;
 const CACHE_ATTEMPTS = 3;
+/** Layers without a cache, which are the first to be placed. */
+const OUTPUT_LAYERS = 1;
 /** Of the weights of a model without experts, at most: the embedding of tokens stays on the CPU. */
 const EMBEDDING_SHARE = 1 / 3;
 
@@ -110,9 +112,11 @@ async function planBatches(native: Native, options: TextOptions, files: Headers)
       if (planned !== undefined && hasAllLayers(planned)) return planned;
       freePlan(native, planned?.layers);
     }
-  return isChosen
-    ? planCells(native, options, files, wholeMemory(options, files))
-    : planWith(native, options, files, dividedMemory(options, files));
+  if (isChosen) return planCells(native, options, files, wholeMemory(options, files));
+  const planned = await planWith(native, options, files, dividedMemory(options, files));
+  if (planned.layers.report.device_layers > OUTPUT_LAYERS) return planned;
+  freePlan(native, planned.layers);
+  return planWith(native, options, files, machineMemory());
 }
 
 /** Whether its weights could be on devices without exception. */
@@ -259,8 +263,10 @@ function wholeMemory(options: TextOptions, files: Headers): CacheMemory {
  */
 function dividedMemory(options: TextOptions, files: Headers): CacheMemory {
   const { share, freeBytes } = machineMemory();
-  if (files.meta.n_expert > 0) return { freeBytes: files.usable, share };
-  return { freeBytes: isCacheChosen(options) ? freeBytes : Math.min(freeBytes, weightsOf(files)), share };
+  const isMixture = files.meta.n_expert > 0;
+  if (isCacheChosen(options)) return { freeBytes: isMixture ? files.usable : freeBytes, share };
+  const part = share * (isMixture ? files.usable : Math.min(freeBytes, weightsOf(files)));
+  return { freeBytes: Math.max(part, cacheBytes(leastCells(files), options, files)), share: 1 };
 }
 
 export function machineMemory(): CacheMemory {

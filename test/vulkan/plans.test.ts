@@ -88,6 +88,14 @@ describe.skipIf(!IS_WANTED)("plans", () => {
     expect([layers?.deviceLayers, (layers?.cells ?? 0) >= 4096]).toEqual([5, true]);
   });
 
+  test("on a card without room for a layer with a cache, the cache is the CPU's", async () => {
+    const [own, dense] = await plansOn([64], DEFAULTS);
+    for (const outcome of [own, dense]) {
+      expect([(outcome?.deviceLayers ?? 0) <= 1, onCards(outcome?.cache ?? [])]).toEqual([true, 0]);
+      expect(outcome?.cells).toBeGreaterThan(10_000); // a quarter of main memory
+    }
+  });
+
   test.each([
     [1024, 2048],
     [2048, 1024],
