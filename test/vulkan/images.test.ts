@@ -18,6 +18,7 @@ const PLACES: Readonly<Record<string, string>> = {
   "part-by-part": "memory_mb = 140",
   "no-room": "memory_mb = 60",
   refused: "memory_mb = 60\ndevice_layers = 1",
+  "for-small-ones": "memory_mb = 165\ndevice_layers = 1",
 };
 /** Shaders of images are compiled at the first one: most of two minutes of a core. */
 const SHADERS_MS = 600_000;
@@ -33,7 +34,9 @@ function entry([name, device]: readonly [string, string]): string {
 }
 
 function ask(body: object, signal?: AbortSignal): Promise<Response> {
-  return postJson(`${server.url}/v1/images/generations`, body, signal === undefined ? {} : { signal });
+  // Bun gives a request five minutes, which the first shaders can take on a busy machine.
+  const init: BunFetchRequestInit = { timeout: false, ...(signal === undefined ? {} : { signal }) };
+  return postJson(`${server.url}/v1/images/generations`, body, init);
 }
 
 async function pixels(body: object): Promise<Uint8Array> {
@@ -114,6 +117,24 @@ describe.skipIf(!IS_WANTED || !IS_SLOW)("images on a software device", () => {
     },
     SHADERS_MS,
   );
+
+  test("an image larger than the device's memory is refused with a size of its shape that fits", async () => {
+    const ofTwo: (readonly number[])[] = [];
+    for (const edge of [2048, 1984]) {
+      const response = await ask({ ...CAT, model: "for-small-ones", width: edge, height: edge });
+      const { error } = (await response.json()) as {
+        error: { code: string; param: string; message: string };
+      }; // tested in test/http
+      expect([response.status, error.code, error.param]).toEqual([400, "unsupported_value", "width"]);
+      const [, width, height] =
+        /^width x height: an image of \d+ x \d+ needs .* of buffers, and .* of Vulkan0.* are free; send at most (\d+) x (\d+)$/.exec(
+          error.message,
+        ) ?? [];
+      expect([Number(width) > 1024, Number(width) < edge, width]).toEqual([true, true, height]);
+      ofTwo.push(server.enginePids());
+    }
+    expect(ofTwo[1]).toEqual(ofTwo[0] ?? []); // the process stays
+  }, 120_000);
 
   test(
     "a client that leaves ends its image within a moment; the next one is drawn by the same process",
