@@ -62,10 +62,7 @@ test("the model inside the executable can be quantized too, and what cannot be d
     "-o",
     join(process.platform === "linux" ? "/proc" : "/dev/null", "tiny.gguf"),
   ]);
-  expect([full.exit, full.err]).toEqual([
-    1,
-    expect.stringContaining("has no room for the file, or cannot be written"),
-  ]);
+  expect([full.exit, full.err]).toEqual([1, expect.stringContaining("cannot be written to (")]);
   const cwd = newFolder();
   const own = await runBinary(["quantize", "svc-tiny", "Q8_0", "-o", "own.gguf"], { cwd });
   expect([own.exit, existsSync(join(cwd, "own.gguf"))]).toEqual([0, true]);
