@@ -22,8 +22,9 @@ const FIXTURES = join(ROOT, "test/fixtures/wire");
 const CACHE = process.env["SVC_CLIENTS_CACHE"] ?? join(homedir(), ".cache/svc-clients");
 const BINARY = process.env["SVC_BINARY"] ?? join(ROOT, "svc");
 const WRITES = process.argv.includes("--write");
-/** Longest run of one client, milliseconds. */
-const RUN_MS = 180_000;
+/** Longest start of a server and longest run of one client, milliseconds. */
+const START_MS = 120_000;
+const RUN_MS = 600_000;
 
 /** One white pixel. */
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
@@ -32,11 +33,6 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQU
 function environment(home: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { PATH = "", TERM = "dumb" } = process.env;
   return { PATH, TERM, HOME: home, NO_COLOR: "1", ...more };
-}
-
-interface Server {
-  readonly root: string;
-  stop(): Promise<void>;
 }
 
 /** The built-in model under a template that lets it act for agents, with a budget that its reasoning exceeds. */
@@ -50,8 +46,8 @@ name = "claude-*"
 model = "default"
 `;
 
-/** ./svc as docs/clients.md starts it, with these models. */
-async function startServer(models: string): Promise<Server> {
+/** ./svc as docs/clients.md starts it, with these models, until `ends`. Returns its root. */
+async function startServer(models: string, ends: AsyncDisposableStack): Promise<string> {
   const port = freePort();
   const folder = mkdtempSync(join(tmpdir(), "svc-clients-"));
   const config = join(folder, "svc.toml");
@@ -59,22 +55,20 @@ async function startServer(models: string): Promise<Server> {
   const args = ["serve", config, "--host", "127.0.0.1", "--port", String(port), "--compat", "clients"];
   const more = ["--seed", "1", "--no-ui"];
   const child = Bun.spawn([BINARY, ...args, ...more], { stdout: "ignore", stderr: "ignore" });
+  ends.defer(async () => {
+    child.kill();
+    await child.exited;
+    rmSync(folder, { recursive: true });
+  });
   const root = `http://127.0.0.1:${port}`;
-  await until("the model is loaded", async () => {
+  const isLoaded = async (): Promise<boolean> => {
     if (child.exitCode !== null) throw new Error(`svc ended with ${child.exitCode}`);
     const answer = await fetch(`${root}/v1/models`).catch(() => undefined);
-    return (
-      ((await answer?.json()) as { data: { status: string }[] } | undefined)?.data[0]?.status === "loaded"
-    );
-  });
-  return {
-    root,
-    stop: async () => {
-      child.kill();
-      await child.exited;
-      rmSync(folder, { recursive: true });
-    },
+    const list = (await answer?.json()) as { data: { status: string }[] } | undefined;
+    return list?.data[0]?.status === "loaded";
   };
+  await until("the model is loaded", isLoaded, START_MS);
+  return root;
 }
 
 interface Ended {
@@ -215,56 +209,48 @@ function libraryRun(name: string, installed: Installed, { root }: Recorder): Att
 }
 
 /** A server, and the recorder in front of it. */
-interface Place extends Server {
+interface Place {
+  readonly root: string;
   readonly recorder: Recorder;
 }
 
-/** The server whose models these are. */
-async function openPlace(models: string): Promise<Place> {
-  const server = await startServer(models);
-  const recorder = startRecorder(server.root);
-  const stop = async (): Promise<void> => {
-    await recorder.stop();
-    await server.stop();
-  };
-  return { ...server, recorder, stop };
+/** The server whose models these are, until `ends`. */
+async function openPlace(models: string, ends: AsyncDisposableStack): Promise<Place> {
+  const root = await startServer(models, ends);
+  const recorder = startRecorder(root);
+  ends.defer(() => recorder.stop());
+  return { root, recorder };
 }
 
 async function main(): Promise<number> {
   const words = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+  await using ends = new AsyncDisposableStack();
   const script = startScriptedModel();
-  const scripted = await openPlace(script.config);
-  const builtIn = await openPlace(BUILT_IN);
+  ends.defer(() => script.stop());
+  const scripted = await openPlace(script.config, ends);
+  const builtIn = await openPlace(BUILT_IN, ends);
   const results: Result[] = [];
   const report = (one: Result): void => {
     results.push(one);
     console.log(`${one.client} ${one.version}: ${one.outcome}`);
   };
-  try {
-    for (const agent of chosenAgents(words)) {
-      const installed = await installAgent(agent, CACHE);
-      const task = agent.task ?? SHELL_COMMAND;
-      const client = { client: agent.name, version: agent.version, what: `${agent.speaks}: ${task.what}` };
-      const folder = "folder" in installed ? installed.folder : "";
-      const place = task.model === undefined ? builtIn : scripted;
-      const attempt = {
-        ...task,
-        isVariant: agent.isVariant === true,
-        run: () => runAgent(agent, folder, place.recorder),
-      };
-      report(await result(client, installed, place, attempt));
-    }
-    for (const [spec, version] of words.length > 0 ? [] : LIBRARIES) {
-      const installed = await installPython(`${spec}==${version}`, CACHE);
-      const client = { client: spec.replace(/\[.*/, ""), version, what: "a tool loop" };
-      report(
-        await result(client, installed, builtIn, libraryRun(client.client, installed, builtIn.recorder)),
-      );
-    }
-  } finally {
-    await builtIn.stop();
-    await scripted.stop();
-    await script.stop();
+  for (const agent of chosenAgents(words)) {
+    const installed = await installAgent(agent, CACHE);
+    const task = agent.task ?? SHELL_COMMAND;
+    const client = { client: agent.name, version: agent.version, what: `${agent.speaks}: ${task.what}` };
+    const folder = "folder" in installed ? installed.folder : "";
+    const place = task.model === undefined ? builtIn : scripted;
+    const attempt = {
+      ...task,
+      isVariant: agent.isVariant === true,
+      run: () => runAgent(agent, folder, place.recorder),
+    };
+    report(await result(client, installed, place, attempt));
+  }
+  for (const [spec, version] of words.length > 0 ? [] : LIBRARIES) {
+    const installed = await installPython(`${spec}==${version}`, CACHE);
+    const client = { client: spec.replace(/\[.*/, ""), version, what: "a tool loop" };
+    report(await result(client, installed, builtIn, libraryRun(client.client, installed, builtIn.recorder)));
   }
   console.log(`\n${resultTable(results)}`);
   if (WRITES) {
