@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { atEnd } from "./at-end.ts";
 import { childrenOf, descendantsOf, isAlive, wordsOf } from "./processes.ts";
-import { until, within } from "./until.ts";
+import { patient, until, within } from "./until.ts";
 
 /** The built-in model, as a file that can be served like any other. */
 export const TINY_FILE = resolve(import.meta.dir, "../../demo-model/tiny.gguf");
@@ -40,7 +40,7 @@ export interface RunOptions {
   /** Working directory; an empty one unless given. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Time that runBinary gives it, milliseconds; 30 s if absent. */
+  /** Time that runBinary gives it, milliseconds, times SVC_TEST_PATIENCE; 30 s if absent. */
   readonly limitMs?: number;
   /** Value of XDG_CACHE_HOME. */
   readonly cache?: string;
@@ -105,7 +105,7 @@ export function runShell(line: string, options: RunOptions = {}): Promise<Ended>
 }
 
 async function ended(child: ReturnType<typeof spawnBinary>, limitMs = START_MS): Promise<Ended> {
-  const killer = setTimeout(() => child.kill("SIGKILL"), limitMs);
+  const killer = setTimeout(() => child.kill("SIGKILL"), patient(limitMs));
   try {
     const [out, err, exit] = await Promise.all([
       new Response(child.stdout).text(),
