@@ -4,7 +4,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { until } from "../helpers/until.ts";
 import { entry, type Front, startFront } from "./front.ts";
-import { describeWithPrograms, INFERENCE_SIM, type Running, startProgram, stopAll } from "./programs.ts";
+import {
+  describeWithPrograms,
+  INFERENCE_SIM,
+  type Running,
+  SETUP_MS,
+  startProgram,
+  stopAll,
+} from "./programs.ts";
 import * as suite from "./suite.ts";
 import { postJson } from "../helpers/post.ts";
 
@@ -43,7 +50,7 @@ describeWithPrograms(INFERENCE_SIM)("llm-d-inference-sim", () => {
       entry("chat", [upstream(first)], fast),
       entry("pool", [upstream(first), upstream(second)], `${fast}policy = "round_robin"\n`),
     ]);
-  }, 120_000);
+  }, SETUP_MS);
 
   describe("by chat", () => {
     // It goes on with a request whose client has left.

@@ -10,6 +10,7 @@ import {
   LITELLM,
   metricOf,
   type Running,
+  SETUP_MS,
   startProgram,
   stopAll,
   stopLater,
@@ -47,7 +48,7 @@ describeWithPrograms(LITELLM)("LiteLLM's proxy", () => {
       entry("chat", [upstream]),
       entry("locked", [{ ...upstream, key: "literal:sk-another" }]),
     ]);
-  }, 180_000);
+  }, SETUP_MS);
 
   describe("by chat", () => {
     suite.dialectTests(

@@ -12,6 +12,7 @@ import {
   LLAMA_SERVER,
   metricOf,
   type Running,
+  SETUP_MS,
   startProgram,
   stopAll,
 } from "./programs.ts";
@@ -45,7 +46,7 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
       entry("vectors", [{ url: `${vectors.url}/v1`, model: "tiny" }]),
       entry("scores", [{ url: `${scores.url}/v1`, model: "tiny" }]),
     ]);
-  }, 120_000);
+  }, SETUP_MS);
 
   describe("by chat", () => {
     suite.dialectTests(
@@ -116,23 +117,27 @@ describeWithPrograms(LLAMA_SERVER)("llama-server", () => {
     expect(refused).toMatchObject({ status: 400, code: "context_length_exceeded" });
   });
 
-  test("killed within an answer: one error in band; back again: it answers", async () => {
-    const stream = await front.openAi.chat.completions.create({
-      model: "chat",
-      messages: [{ role: "user", content: "Count to 1000" }],
-      stream: true,
-    });
-    const failed = await rejection(
-      (async () => {
-        for await (const { choices } of stream) if ((choices[0]?.delta.content ?? "") !== "") engine.kill();
-      })(),
-    );
-    expect(failed).toMatchObject({ code: "upstream_failed" });
-    const refused: unknown = await ask("chat").catch((error: unknown) => error);
-    expect(refused).toMatchObject({ status: 503 });
-    await engine.restart();
-    await until("it answers again", () => ask("chat").catch(() => false), 60_000);
-  }, 120_000);
+  test(
+    "killed within an answer: one error in band; back again: it answers",
+    async () => {
+      const stream = await front.openAi.chat.completions.create({
+        model: "chat",
+        messages: [{ role: "user", content: "Count to 1000" }],
+        stream: true,
+      });
+      const failed = await rejection(
+        (async () => {
+          for await (const { choices } of stream) if ((choices[0]?.delta.content ?? "") !== "") engine.kill();
+        })(),
+      );
+      expect(failed).toMatchObject({ code: "upstream_failed" });
+      const refused: unknown = await ask("chat").catch((error: unknown) => error);
+      expect(refused).toMatchObject({ status: 503 });
+      await engine.restart();
+      await until("it answers again", () => ask("chat").catch(() => false), 60_000);
+    },
+    SETUP_MS,
+  );
 
   async function ask(model: string): Promise<boolean> {
     const messages = [{ role: "user" as const, content: "Hi" }];

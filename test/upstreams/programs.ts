@@ -9,8 +9,9 @@ import { freePort } from "../helpers/free-port.ts";
 import { childrenOf, isAlive } from "../helpers/processes.ts";
 import { until } from "../helpers/until.ts";
 
-/** Longest time from the start of a program to its first answer, milliseconds. */
-const START_MS = 120_000;
+/** Longest time from the start of a program to its first answer, and of all that a test file starts, milliseconds. */
+const START_MS = 300_000;
+export const SETUP_MS = 4 * START_MS;
 
 /** A program: the environment name that says where it is, its name on the path, and how to get it. */
 export interface Program {
