@@ -10,12 +10,16 @@ import type { ContentPart } from "../core/message.ts";
 import type { InputFilesDeps } from "./input-files.ts";
 import { repeatableId } from "./source-bytes.ts";
 
-/** Adds the pages of a scan to the images of the request; undefined where the model sees none. */
+/** Adds the pages of a scan to the images of the request, or says why not; undefined for a document without pages. */
 export type PaintPages = (
   file: NamedFile,
   param: string,
   signal: AbortSignal,
-) => Promise<{ readonly parts: readonly ContentPart[]; readonly total: number } | undefined>;
+) => Promise<
+  | { readonly parts: readonly ContentPart[]; readonly total: number }
+  | { readonly problem: string }
+  | undefined
+>;
 
 interface StoredDocument {
   readonly file: StoredFile;
@@ -53,7 +57,10 @@ export async function documentParts(
   if ("problem" in read) return withoutText(file, marker, read.problem);
   if (read.text.trim() === "") {
     const pages = await deps.paint?.(named, part.param, signal);
-    if (pages === undefined) return withoutText(file, marker, "it has no text, as a scan");
+    const problem = "it has no text, as a scan";
+    if (pages === undefined) return withoutText(file, marker, problem);
+    if ("problem" in pages)
+      return withoutText(file, marker, `${problem}, and its pages cannot be shown: ${pages.problem}`);
     const shown = pages.parts.length;
     const cut = { name, unit: "pages", shown, of: pages.total } as const;
     const content = [marker, ...pages.parts];

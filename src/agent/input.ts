@@ -80,7 +80,7 @@ function pagePainter({ converters }: InputFilesDeps, mediaBudget: MediaBudget): 
   return async (file, param, signal) => {
     const pagesMax = Math.min(PAGES_MAX, mediaBudget.framesLeft(0));
     const pages = await converters.pages(file, pagesMax, signal);
-    if (pages === undefined) return undefined;
+    if (pages === undefined || "problem" in pages) return pages;
     return {
       parts: pages.frames.map(({ bytes }) => mediaBudget.add(bytes, "image", param)),
       total: pages.total,

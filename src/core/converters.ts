@@ -26,6 +26,8 @@ export interface Sound {
 /** Text of a document, "" if it has none, as a scan; or why it cannot be read, in words. */
 export type DocumentText = { readonly text: string } | { readonly problem: string };
 
+type Pages = Frames | { readonly problem: string };
+
 /** A file that may be a document. */
 export interface NamedFile {
   readonly name: string;
@@ -41,8 +43,8 @@ export interface Converters {
   readonly image: (file: ConvertedFile, framesMax: number, signal: AbortSignal) => Promise<Frames>;
   /** Undefined for what is no PDF, no office document and no text of another encoding than UTF-8. */
   readonly document: (file: NamedFile, signal: AbortSignal) => Promise<DocumentText | undefined>;
-  /** The first pages of a PDF as images; undefined for another document, and for one that cannot be painted. */
-  readonly pages: (file: NamedFile, pagesMax: number, signal: AbortSignal) => Promise<Frames | undefined>;
+  /** The first pages of a PDF as images, or why there are none, in words; undefined for another document. */
+  readonly pages: (file: NamedFile, pagesMax: number, signal: AbortSignal) => Promise<Pages | undefined>;
   /** The first seconds. */
   readonly sound: (file: ConvertedFile, secondsMax: number, signal: AbortSignal) => Promise<Sound>;
 }

@@ -21,8 +21,12 @@ export function documentReader(run: RunReader): Pick<Converters, "document" | "p
     },
     pages: async (file, pagesMax, signal) => {
       const data = kindOf(file) === "pdf" ? (await file.bytes())?.toBase64() : undefined;
-      const reply = data === undefined ? undefined : await replyOf(run, "pages", { data, pagesMax }, signal);
-      if (reply === undefined || "problem" in reply) return undefined;
+      if (data === undefined) return undefined;
+      const reply = await replyOf(run, "pages", { data, pagesMax }, signal);
+      if ("problem" in reply) {
+        const isSlow = reply.problem === "tooSlow" || reply.problem === "died";
+        return { problem: isSlow ? "they take too long to paint" : "they are damaged" };
+      }
       return {
         total: reply.total,
         frames: reply.frames.map(({ png }) => ({ bytes: Uint8Array.fromBase64(png) })),

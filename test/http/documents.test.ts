@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { decode } from "fast-png";
 import { ANY_MEDIA, type MediaRules, NO_MEDIA } from "../../src/core/media.ts";
 import { documentReader } from "../../src/media/documents.ts";
-import { readerProcesses } from "../../src/reader/process.ts";
+import { ReaderFailure, readerProcesses, type RunReader } from "../../src/reader/process.ts";
 import { CONVERTS_NOTHING, messagesOf } from "../helpers/agent.ts";
 import { chatBody, messagesBody, responsesBody, testApp } from "../helpers/app.ts";
 import { docxOf, pdfOf } from "../helpers/documents.ts";
@@ -13,9 +13,9 @@ import { mediaFixture } from "../helpers/media-fixtures.ts";
 
 const run = readerProcesses({ timeoutMs: 30_000, atOnce: 2 });
 
-function setUp(media: MediaRules = NO_MEDIA) {
+function setUp(media: MediaRules = NO_MEDIA, reader: RunReader = run) {
   const { generate, requests } = fakeModel();
-  const app = testApp(generate, { media, converters: { ...CONVERTS_NOTHING, ...documentReader(run) } });
+  const app = testApp(generate, { media, converters: { ...CONVERTS_NOTHING, ...documentReader(reader) } });
   const parts = () => messagesOf(requests.at(-1)).flatMap(({ content }) => content);
   const text = () => parts().flatMap((part) => (part.type === "text" ? [part.text] : []));
   const ask = async (path: string, body: object) => {
@@ -71,6 +71,20 @@ test("pages of a scan are images for a model that sees; another model's answer s
   const reads = setUp();
   const answer = await reads.ask("/v1/chat/completions", chat(chatFile("scan.pdf", scan)));
   expect(reads.text().join("\n")).toContain("it has no text, as a scan");
+  expect(answer).toMatchObject({ cut_files: [{ name: "scan.pdf", shown_characters: 0 }] });
+});
+
+test.each([
+  ["takes too long", true, "they take too long to paint"],
+  ["kills its process", false, "they take too long to paint"],
+])("a scan whose painting %s is told with that cause to a model that sees", async (_, isLate, cause) => {
+  const paintsNothing: RunReader = async (task, given, signal) => {
+    if (task === "pages") throw new ReaderFailure(isLate);
+    return run(task, given, signal);
+  };
+  const { ask, text } = setUp({ ...ANY_MEDIA, modalities: ["image"] }, paintsNothing);
+  const answer = await ask("/v1/chat/completions", chat(chatFile("scan.pdf", scan)));
+  expect(text().join("\n")).toContain(`its pages cannot be shown: ${cause}]`);
   expect(answer).toMatchObject({ cut_files: [{ name: "scan.pdf", shown_characters: 0 }] });
 });
 
