@@ -267,7 +267,8 @@ int32_t placement::device_layers() const {
 
 int32_t placement::divided_layers() const {
     if (n_experts == 0) return 0;
-    if (experts == 0) return std::count_if(rules.begin(), rules.end(), is_used);  // of llama.cpp's search
+    // llama.cpp's search ends its rules with an empty one, behind which those of an earlier trial may stand.
+    if (experts == 0) return std::find_if_not(rules.begin(), rules.end(), is_used) - rules.begin();
     const int32_t first = n_layers + 1 - device_layers(), last = experts < 0 ? n_layers : std::min<int32_t>(experts, n_layers);
     return std::max(0, last - first);
 }

@@ -15,7 +15,8 @@ export interface PlanCase {
 export interface PlanOutcome {
   readonly layers: number;
   readonly deviceLayers: number;
-  readonly divided: boolean;
+  /** Layers whose experts, or a part of them, are on the CPU. */
+  readonly divided: number;
   readonly cells: number;
   readonly ubatch: number;
   readonly draftTokens: number | undefined;
@@ -57,7 +58,7 @@ async function outcome({ model, options: more }: PlanCase): Promise<PlanOutcome>
   return {
     layers: report.layers,
     deviceLayers: report.device_layers,
-    divided: report.divided_layers > 0,
+    divided: report.divided_layers,
     cells: plan.cells,
     ubatch: planned.ubatch,
     draftTokens: speculative?.type === "mtp" ? speculative.mtpNPredict : undefined,
