@@ -1,14 +1,10 @@
-// Model files that are broken in ways for which llama.cpp ends its process: the operator is told which field it is, or at
-// least that it is the file.
+// Model files that are broken in ways for which llama.cpp ends its process: the operator is told which field it is.
 
 import { expect, test } from "bun:test";
 import { stringField, u32Field } from "../../src/lora/gguf-write.ts";
 import type { Field } from "../../src/core/gguf.ts";
 import { runBinary } from "../helpers/binary.ts";
 import { tinyWith } from "../helpers/tiny-models.ts";
-
-/** ggml calls a debugger, where there is one, to say where it ended. */
-const DEATH_MS_MAX = 60_000;
 
 const BROKEN = "the model could not be loaded: its file is damaged: ";
 
@@ -24,11 +20,7 @@ test.each<[string, Field, string]>([
     stringField("tokenizer.ggml.model", "no_vocab"),
     `${BROKEN}tokenizer.ggml.model is no_vocab: there is no vocabulary`,
   ],
-  [
-    "weights that lie askew",
-    u32Field("general.alignment", 8),
-    "the engine process ended while loading (signal SIGABRT); the model's file is probably damaged or not supported; copy or download it again; earlier log lines may have details",
-  ],
+  ["weights that lie askew", u32Field("general.alignment", 8), `${BROKEN}its weights begin at byte `],
 ])(
   "%s",
   async (name, field, message) => {
@@ -37,5 +29,5 @@ test.each<[string, Field, string]>([
     expect(exit).toBe(1);
     expect(err).toContain(`svc: ${name.replaceAll(" ", "-")}: ${message}`);
   },
-  DEATH_MS_MAX,
+  60_000,
 );
