@@ -105,6 +105,7 @@ describe("modes", () => {
     "what %s has made in a folder beside its place is moved there, and nothing else stays",
     async (mechanism) => {
       const place = tempDir();
+      chmodSync(place, 0o755); // root's tools are another user's, who must get there where nothing can be mounted
       const sandbox = await sandboxWith({}, { mechanisms: [mechanism] });
       const workdir = sandbox.newWorkdir("converted", place);
       const run = sandbox.spawn({ argv: ["/bin/sh", "-c", "echo whole > model.gguf"], workdir });
