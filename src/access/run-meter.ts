@@ -90,8 +90,11 @@ class MeteredRun implements AsyncIterableIterator<RunEvent> {
         if (result.done === true || !this.isHidden(result.value)) return result;
       }
     } catch (error) {
-      this.leave();
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof Refused)) {
+        this.leave();
+        throw error;
+      }
+      this.end(); // who is refused pays nothing, whatever the engine has computed until it stops
       void this.source?.return?.();
       this.source = undefined;
       return { done: false, value: { type: "error", error: error.refusal.toData() } };

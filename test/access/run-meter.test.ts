@@ -9,6 +9,7 @@ import type { Caller } from "../../src/core/caller.ts";
 import { answerCap, type Generate, type RunEvent, type RunRequest, type Usage } from "../../src/core/run.ts";
 import { memoryState } from "../../src/state/memory.ts";
 import { ownedState } from "../../src/state/owned.ts";
+import { turns } from "../helpers/turns.ts";
 import { asking, calling, fakeTool, saying, scripted, testLoop } from "../helpers/agent.ts";
 import { byHand, end, text } from "../helpers/run-events.ts";
 import { randomBelow } from "../helpers/grammar.ts";
@@ -118,6 +119,19 @@ describe("who leaves is charged for what ran:", () => {
     await stopped.promise;
     expect(rows()).toMatchObject([{ promptTokens: 50, completionTokens: 700 }]);
     expect(quotas.left(account)).toBe(250);
+  });
+
+  test("nothing where it is refused, whatever the engine has computed until it stops", async () => {
+    const { caller, over, rows } = counting({ tokensPerMinute: 100 });
+    const usage = { promptTokens: 50, cachedTokens: 0, completionTokens: 7, reasoningTokens: 0 };
+    const engine: Generate = async function* (_request, stop, { leaves }) {
+      stop.addEventListener("abort", () => leaves?.(Promise.resolve(usage)));
+      yield { type: "accepted", promptTokens: 50 };
+    };
+    const seen = await Array.fromAsync(over(engine)(run({ maxTokens: 900 }), signal, caller));
+    expect(seen).toMatchObject([{ type: "error" }]);
+    await turns();
+    expect(rows()).toEqual([]);
   });
 
   test("the prompt and the pieces", async () => {
